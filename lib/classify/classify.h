@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packet → policy. The most specific match wins, and what "most specific" means is an order that an
+ * operator can do in the head: the longest destination prefix; among equals the longest source
+ * prefix; then a named VLAN; then a named DSCP; then a named wire; then a named direction.
+ *
+ * Built by control (allocates; EAL must be up), read by workers, never changed in between.
+ */
+#ifndef WEIR_CLASSIFY_CLASSIFY_H
+#define WEIR_CLASSIFY_CLASSIFY_H
+
+#include <stdint.h>
+
+#include "classify/parse.h"
+#include "policy/config.h"
+
+#define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
+
+struct classifier;
+
+/* Returns 0, -ENOMEM, or the negative errno of the lookup tables. socket: NUMA node or -1. */
+int classifier_create(const struct policy *policies, unsigned n_policies, int socket,
+	struct classifier **out);
+void classifier_destroy(struct classifier *classifier);
+
+/*
+ * The policy index of each of n (at most 64) parsed packets, received on one wire in one direction.
+ * data[i] is the start of packet i, where packets[i].src_off and dst_off point into.
+ * Worker lcores; no lock, no allocation.
+ */
+void classify_burst(const struct classifier *classifier, unsigned wire, enum direction direction,
+	const struct packet *packets, const uint8_t *const *data, unsigned n, uint32_t *policies);
+
+#endif

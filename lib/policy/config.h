@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The validated configuration of one limiter. What config_load() returns is complete and
+ * consistent: every name is resolved to an index, every rate and size is in base units, and nothing
+ * above this library checks it again. Control thread only; never touched by a worker.
+ */
+#ifndef WEIR_POLICY_CONFIG_H
+#define WEIR_POLICY_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <netinet/in.h>
+
+#define CONFIG_NAME_MAX    64  /* bytes of a name, with the terminator */
+#define CONFIG_DEVICE_MAX  256 /* a device string, with the terminator */
+#define CONFIG_PATH_MAX    108 /* sun_path of a Unix socket */
+#define CONFIG_PORTS_MAX   32  /* RTE_MAX_ETHPORTS of Debian's DPDK */
+#define CONFIG_WIRES_MAX   16
+#define CONFIG_WORKERS_MAX 64
+#define CONFIG_ROSTER_MAX  1024
+#define CONFIG_EAL_ARGS    32
+
+#define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
+
+enum direction { DIRECTION_ANY, DIRECTION_A_TO_B, DIRECTION_B_TO_A };
+
+enum idle { IDLE_POLL, IDLE_SLEEP };
+
+/* Which bytes of a packet are charged. */
+enum accounting {
+	ACCOUNTING_L2,   /* the frame as received, without its FCS */
+	ACCOUNTING_L3,   /* the frame less its Ethernet and VLAN headers */
+	ACCOUNTING_WIRE, /* L2 and 24 bytes: FCS 4, preamble 8, inter-frame gap 12 */
+};
+
+enum meter_kind { METER_TOKEN_BUCKET };
+
+enum action { ACTION_DROP };
+
+struct prefix {
+	uint8_t family;   /* 0: any; 4; 6 */
+	uint8_t length;   /* bits */
+	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
+};
+
+struct match {
+	int wire; /* index into config.wires or CONFIG_ANY */
+	enum direction direction;
+	struct prefix src, dst;
+	int vlan; /* outermost VLAN id 0–4094, or CONFIG_ANY */
+	int dscp; /* 0–63, or CONFIG_ANY */
+};
+
+struct policy {
+	char name[CONFIG_NAME_MAX];
+	struct match match;
+	uint64_t limit_bps;   /* bit/s, over all limiters */
+	uint64_t burst_bytes; /* bytes, over all limiters */
+	const struct allocator *allocator;
+	enum meter_kind meter;
+	enum action action;
+	enum accounting accounting;
+	uint64_t interval_ns; /* estimate interval */
+	double keep_per_second; /* "ewma": share of an old value still kept after one second */
+};
+
+struct port_config {
+	char name[CONFIG_NAME_MAX];
+	char device[CONFIG_DEVICE_MAX]; /* PCI address or vdev string with its arguments */
+	uint16_t mtu;                   /* largest L3 packet, bytes */
+};
+
+struct wire {
+	char name[CONFIG_NAME_MAX];
+	unsigned a, b; /* indices into config.ports */
+};
+
+struct peer_config {
+	char name[CONFIG_NAME_MAX];
+	struct sockaddr_storage address;
+	socklen_t address_len;
+};
+
+struct gossip_config {
+	struct sockaddr_storage listen;
+	socklen_t listen_len;      /* 0: no gossip (roster of one) */
+	struct peer_config *roster; /* includes this limiter */
+	unsigned n_roster;         /* N; at least 1 */
+	unsigned self;             /* index into roster */
+	char key_file[4096];       /* "" when insecure */
+	bool insecure;
+	unsigned branching;
+	uint64_t timeout_ns;    /* a peer not heard this long counts as lost */
+	unsigned datagram_max;  /* bytes of UDP payload */
+};
+
+struct config {
+	char limiter[CONFIG_NAME_MAX];
+	char *eal[CONFIG_EAL_ARGS]; /* extra EAL arguments, as written */
+	unsigned n_eal;
+	struct port_config *ports;
+	unsigned n_ports;
+	struct wire *wires;
+	unsigned n_wires;
+	unsigned workers[CONFIG_WORKERS_MAX]; /* CPU of each worker lcore */
+	unsigned n_workers;
+	enum idle idle;
+	unsigned control_cpu;
+	char control_socket[CONFIG_PATH_MAX];
+	struct gossip_config gossip;
+	struct policy *policies;
+	unsigned n_policies;
+};
+
+/*
+ * Reads and validates the file. Every error found is written to err, one a line, in the form
+ * `FILE: policies[3].limit: "10Mbit": expected bit/s such as "10Mbit/s"`; warnings likewise with
+ * `warning: ` after the file. Returns 0 and a config for config_free(), or -EINVAL (refused),
+ * -ENOMEM, or the negative errno of reading the file (also reported to err).
+ */
+int config_load(const char *path, FILE *err, struct config **out);
+
+/* The same from memory; `name` stands for the file in messages. */
+int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out);
+
+void config_free(struct config *config);
+
+/* Says in words what a limiter with this configuration would do (`weir --check`). */
+void config_describe(const struct config *config, FILE *out);
+
+const char *direction_name(enum direction direction);
+const char *accounting_name(enum accounting accounting);
+
+/* "any", "192.0.2.0/24", "2001:db8::/32" into buf (at least 64 bytes); returns buf. */
+char *prefix_format(const struct prefix *prefix, char *buf, size_t size);
+
+#endif
