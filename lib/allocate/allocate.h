@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Allocators: from what this limiter measured and what its peers said, the local limit. Pure
+ * functions of their arguments and of one small state per aggregate; no clock, no I/O, no globals.
+ * Control thread (or a simulator). A new algorithm is one file and one row in allocate.c.
+ */
+#ifndef WEIR_ALLOCATE_ALLOCATE_H
+#define WEIR_ALLOCATE_ALLOCATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What an allocator is given at the end of an estimate interval. Rates in bytes per second. */
+struct allocate_input {
+	double interval_s;    /* length of the interval that just ended */
+	double keep;          /* share of an old value kept over this interval: p^(T/1 s) */
+	unsigned n;           /* N: limiters in the roster, at least 1 */
+	unsigned lost;        /* peers that do not count now, 0 to N - 1 */
+	double limit;         /* configured global limit */
+	double demand_now;    /* arrivals here in this interval alone */
+	double demand;        /* arrivals here, smoothed by keep */
+	double demand_slow;   /* arrivals here, smoothed as the flows' rates are */
+	bool dropped;         /* the meter dropped in this interval */
+	double remote_weight; /* sum of the weights of the peers that count */
+	double remote_demand; /* sum of their demands */
+	const double *flow;   /* smoothed rates of the sampled flows, in any order */
+	unsigned n_flows;
+};
+
+/* What it answers. */
+struct allocate_output {
+	double local_limit; /* bytes per second, in [0, limit] */
+	double weight;      /* to gossip; the allocator's own unit, at least 0 */
+};
+
+enum allocate_regime {
+	ALLOCATE_IDLE,           /* no demand */
+	ALLOCATE_BOTTLENECKED,   /* all flows are held back elsewhere */
+	ALLOCATE_UNBOTTLENECKED, /* this limiter holds at least one flow back */
+};
+
+/* Per aggregate; zeroed before its first use. */
+struct allocate_state {
+	double weight;       /* smoothed */
+	double local_limit;  /* last answer */
+	double flow_rate;    /* FPS: rate taken for an unbottlenecked flow, bytes per second */
+	double since_drop_s; /* FPS: time since the meter last dropped */
+	double since_byte_s; /* FPS: time since a byte last arrived */
+	enum allocate_regime regime;
+	bool started; /* an interval has been allocated */
+};
+
+struct allocator {
+	const char *name;
+	bool alone;         /* one limiter enforces it all: not for a roster of several */
+	bool gossips;       /* needs the peers' records */
+	bool samples_flows; /* needs flow rates */
+	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
+		struct allocate_output *output);
+};
+
+/* The allocator of that name, or NULL. */
+const struct allocator *allocator_find(const char *name);
+
+/* The names, for messages: `central, static, fps`. */
+const char *allocator_names(void);
+
+/* "idle", "bottlenecked", "unbottlenecked" */
+const char *allocate_regime_name(enum allocate_regime regime);
+
+/*
+ * Never limit/alive (section 5.6 of "Cloud Control with Distributed Rate Limiting"): each lost peer
+ * takes 1/N of the limit with it, so that a full partition ends at limit/N each.
+ */
+static inline double allocate_effective_limit(const struct allocate_input *input)
+{
+	return input->limit * (double)(input->n - input->lost) / (double)input->n;
+}
+
+/* The rows of the table. */
+extern const struct allocator allocator_central, allocator_static, allocator_fps;
+
+#endif

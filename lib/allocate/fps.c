@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Flow proportional share (section 3.2.2 and figure 2 of Raghavan et al., "Cloud Control with
+ * Distributed Rate Limiting", SIGCOMM 2007). A limiter's weight is its demand as a number of
+ * unbottlenecked flows, and the limit is shared by weight.
+ *
+ * Where this departs from the pseudocode, and why:
+ *
+ * - The rate of an unbottlenecked flow is not the largest in the sample. The largest of seven noisy
+ *   rates is further above their mean than the largest of three, so that rule takes from whoever has
+ *   more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate on:
+ *   neither depends on an extreme, and both leave out flows that are held back elsewhere.
+ * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
+ *   when all flows back off together the ratio stays what it was.
+ * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
+ *   sawtooth. The meter knows better: it dropped. Drops are remembered for DROP_MEMORY_S, unless
+ *   demand falls below what one halving of every window explains.
+ * - A bottlenecked aggregate gets its demand and some room (ROOM, or its proportional part of what
+ *   nobody asks for), so that it can show that it has more to send without oscillating to ask.
+ *   Without the common unit of an unbottlenecked flow, weights that are each defined by the others'
+ *   drift together; a limiter's own flow count bounds them.
+ * - No remote weight, demand above the limit, nobody with demand: defined below, each under its own
+ *   name.
+ */
+#include "allocate/allocate.h"
+
+/* A reserve for limiters without weight, so that a first packet finds a bucket that fills. */
+#define FLOOR_SHARE 0.01
+
+/* Room to grow for a bottlenecked aggregate, as a share of its demand. */
+#define ROOM 0.10
+
+/* The largest part of the limit that demand alone, without evidence of competition, may claim. */
+#define CLAIM_MAX 0.90
+
+/* How long a drop says that this limiter is the bottleneck. */
+#define DROP_MEMORY_S 2.0
+
+/* AIMD halves: demand above this share of the limit may be one that is recovering from drops. */
+#define RECOVERING 0.45
+
+/* An aggregate without a byte for so long has no demand left to weigh. */
+#define IDLE_AFTER_S 1.0
+
+/* A flow is taken as unbottlenecked from this share of the byte-weighted mean rate on. */
+#define UNBOTTLENECKED_FROM (2.0 / 3)
+
+static double min(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double max(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+/* Mean rate of the flows that are not held back elsewhere; 0 when nothing is sampled. */
+static double unbottlenecked_rate(const double *flow, unsigned n)
+{
+	double sum = 0, squares = 0, from, total = 0;
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		sum += flow[i];
+		squares += flow[i] * flow[i];
+	}
+	if (sum <= 0)
+		return 0;
+	from = UNBOTTLENECKED_FROM * squares / sum;
+	for (unsigned i = 0; i < n; i++) {
+		if (flow[i] < from)
+			continue;
+		total += flow[i];
+		count++;
+	}
+	return count ? total / count : 0;
+}
+
+/* The reserve of each limiter. */
+static double floor_limit(const struct allocate_input *in, double limit)
+{
+	return FLOOR_SHARE * limit / in->n;
+}
+
+static enum allocate_regime regime_of(
+	const struct allocate_state *state, const struct allocate_input *in)
+{
+	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0)
+		return ALLOCATE_IDLE;
+	/* A demand's first interval counts as bottlenecked: it has shown a rate, not a limit. */
+	if (state->regime == ALLOCATE_IDLE || !state->started)
+		return ALLOCATE_BOTTLENECKED;
+	if (in->demand >= state->local_limit)
+		return ALLOCATE_UNBOTTLENECKED;
+	if (state->since_drop_s < DROP_MEMORY_S && in->demand >= RECOVERING * state->local_limit)
+		return ALLOCATE_UNBOTTLENECKED;
+	return ALLOCATE_BOTTLENECKED;
+}
+
+/* Number of unbottlenecked flows that the demand amounts to; at least a sign of life. */
+static double flow_count(const struct allocate_state *state, const struct allocate_input *in)
+{
+	return state->flow_rate > 0 ? in->demand_slow / state->flow_rate : 1;
+}
+
+/*
+ * The weight that makes the local limit what a bottlenecked aggregate can use (line 9 of figure 2,
+ * with room). Demand at or above the limit, where line 9 divides by zero or less, claims no more
+ * than CLAIM_MAX. With no remote weight line 9 says 0, and then nobody has any: the flow count
+ * stands in, which is the unit that the others will be compared in.
+ */
+static double bottlenecked_weight(const struct allocate_state *state,
+	const struct allocate_input *in, double limit, double demand)
+{
+	double all = demand + in->remote_demand;
+	double wanted = demand * max(1 + ROOM, all > 0 ? limit / all : 1);
+	double count = flow_count(state, in);
+
+	if (in->remote_weight <= 0)
+		return count;
+	wanted = min(wanted, CLAIM_MAX * limit);
+	return min(wanted * in->remote_weight / (limit - wanted), max(count, 1));
+}
+
+static double ideal_weight(const struct allocate_state *state, const struct allocate_input *in,
+	double limit, bool first)
+{
+	switch (state->regime) {
+	case ALLOCATE_UNBOTTLENECKED:
+		return flow_count(state, in);
+	case ALLOCATE_BOTTLENECKED:
+		return bottlenecked_weight(state, in, limit, first ? in->demand_now : in->demand);
+	case ALLOCATE_IDLE:
+		break;
+	}
+	return 0;
+}
+
+/* Line 10 of figure 2 over what the reserves leave; all idle: equal parts, ready for anybody. */
+static double share(const struct allocate_input *in, double weight, double limit)
+{
+	double sum = weight + in->remote_weight, reserve = floor_limit(in, limit);
+	unsigned present = in->n - in->lost;
+
+	if (sum <= 0)
+		return limit / present;
+	return reserve + (limit - present * reserve) * weight / sum;
+}
+
+static void fps_allocate(
+	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
+{
+	double limit = allocate_effective_limit(in), weight;
+	enum allocate_regime before = state->regime;
+	bool first;
+
+	state->since_drop_s = in->dropped ? 0 : state->since_drop_s + in->interval_s;
+	state->since_byte_s = in->demand_now > 0 ? 0 : state->since_byte_s + in->interval_s;
+	state->flow_rate = unbottlenecked_rate(in->flow, in->n_flows);
+	state->regime = regime_of(state, in);
+	first = state->regime != ALLOCATE_IDLE && (before == ALLOCATE_IDLE || !state->started);
+
+	weight = ideal_weight(state, in, limit, first);
+	/* The smoothing is for the oscillation of the regimes, not for arrivals and departures. */
+	if (first || state->regime == ALLOCATE_IDLE)
+		state->weight = weight;
+	else
+		state->weight = state->weight * in->keep + weight * (1 - in->keep);
+	state->started = true;
+	state->local_limit = share(in, state->weight, limit);
+	*out = (struct allocate_output){state->local_limit, state->weight};
+}
+
+const struct allocator allocator_fps = {
+	.name = "fps",
+	.gossips = true,
+	.samples_flows = true,
+	.allocate = fps_allocate,
+};

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * limit/N each, whoever has demand: what there is without coordination.
+ */
+#include "allocate/allocate.h"
+
+static void static_allocate(struct allocate_state *state, const struct allocate_input *input,
+	struct allocate_output *output)
+{
+	state->started = true;
+	state->local_limit = input->limit / input->n;
+	state->regime = input->dropped      ? ALLOCATE_UNBOTTLENECKED
+			: input->demand > 0 ? ALLOCATE_BOTTLENECKED
+					    : ALLOCATE_IDLE;
+	*output = (struct allocate_output){.local_limit = state->local_limit};
+}
+
+const struct allocator allocator_static = {
+	.name = "static",
+	.allocate = static_allocate,
+};

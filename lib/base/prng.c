@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "base/prng.h"
+
+static uint64_t rotl(uint64_t x, int k)
+{
+	return (x << k) | (x >> (64 - k));
+}
+
+/* splitmix64 spreads a small seed over the whole state, as the authors of xoshiro advise. */
+static uint64_t splitmix64(uint64_t *state)
+{
+	uint64_t z = *state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return z ^ (z >> 31);
+}
+
+void prng_seed(struct prng *prng, uint64_t seed)
+{
+	for (int i = 0; i < 4; i++)
+		prng->s[i] = splitmix64(&seed);
+}
+
+uint64_t prng_next(struct prng *prng)
+{
+	uint64_t *s = prng->s;
+	uint64_t result = rotl(s[1] * 5, 7) * 9, t = s[1] << 17;
+
+	s[2] ^= s[0];
+	s[3] ^= s[1];
+	s[1] ^= s[2];
+	s[0] ^= s[3];
+	s[2] ^= t;
+	s[3] = rotl(s[3], 45);
+	return result;
+}
+
+uint32_t prng_below(struct prng *prng, uint32_t bound)
+{
+	/* Lemire: the few values that would make some results likelier are drawn again. */
+	uint32_t reject = -bound % bound;
+	uint64_t m;
+
+	do
+		m = (prng_next(prng) >> 32) * bound;
+	while ((uint32_t)m < reject);
+	return (uint32_t)(m >> 32);
+}
+
+double prng_unit(struct prng *prng)
+{
+	return (double)(prng_next(prng) >> 11) * 0x1p-53;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A constant-size sample of an aggregate's flows with a byte counter each: what FPS needs to know
+ * the rate of an unbottlenecked flow without per-flow state (section 3.2.2 of Raghavan et al.,
+ * "Cloud Control with Distributed Rate Limiting", SIGCOMM 2007).
+ *
+ * Each flow has one slot that it may hold (its hash says which). Sampled packets keep voting: a
+ * packet of the holder raises the slot's score, one of another flow lowers it, and at zero the slot
+ * changes hands (Boyer and Moore's majority vote). So the sample is renewed all the time, a small
+ * or ended flow gives way, and a large one stays. A flow left out by a collision biases nothing:
+ * weights are ratios of rates, not counts of slots.
+ *
+ * One writer (the worker), which calls flow_sample_add(); any reader (control), which reads slots
+ * with flow_slot_read(): a slot is one 64-bit word, so tag and count always belong together.
+ * Counts only grow while a flow holds its slot; the reader keeps what it saw and subtracts.
+ */
+#ifndef WEIR_FLOW_FLOW_SAMPLE_H
+#define WEIR_FLOW_FLOW_SAMPLE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define FLOW_SLOTS      32 /* slots of an aggregate on one worker; a power of two */
+#define FLOW_SCORE_MAX  31 /* votes that a holder can save up: what it takes to displace it */
+#define FLOW_COUNT_BITS 40 /* 1 TB in one slot before the count wraps (the reader allows for it) */
+#define FLOW_COUNT_MASK ((UINT64_C(1) << FLOW_COUNT_BITS) - 1)
+
+struct flow_sample {
+	uint64_t slot[FLOW_SLOTS]; /* tag in the upper 24 bits, bytes in the lower 40; 0 is free */
+	uint8_t score[FLOW_SLOTS]; /* the writer's alone */
+};
+
+static inline uint32_t flow_slot_tag(uint64_t slot)
+{
+	return (uint32_t)(slot >> FLOW_COUNT_BITS);
+}
+
+static inline uint64_t flow_slot_count(uint64_t slot)
+{
+	return slot & FLOW_COUNT_MASK;
+}
+
+static inline uint64_t flow_slot_read(const struct flow_sample *sample, unsigned i)
+{
+	return __atomic_load_n(&sample->slot[i], __ATOMIC_RELAXED);
+}
+
+/* The bits of a flow's hash that are not its slot number; never 0, which says that a slot is free. */
+static inline uint32_t flow_tag(uint32_t hash)
+{
+	uint32_t tag = hash >> 8;
+
+	return tag ? tag : 1;
+}
+
+/*
+ * Counts bytes of a flow. With packets sampled one in k, the caller passes k times the bytes.
+ * Relaxed store: the reader needs the word whole, not ordered with anything else.
+ */
+static inline void flow_sample_add(struct flow_sample *sample, uint32_t hash, uint64_t bytes)
+{
+	unsigned i = hash & (FLOW_SLOTS - 1);
+	uint64_t slot = sample->slot[i], tag = flow_tag(hash);
+
+	if (flow_slot_tag(slot) == tag) {
+		slot = tag << FLOW_COUNT_BITS | ((slot + bytes) & FLOW_COUNT_MASK);
+		sample->score[i] += sample->score[i] < FLOW_SCORE_MAX;
+	} else if (sample->score[i] == 0) {
+		slot = tag << FLOW_COUNT_BITS | (bytes & FLOW_COUNT_MASK);
+		sample->score[i] = 1;
+	} else {
+		sample->score[i]--;
+		return;
+	}
+	__atomic_store_n(&sample->slot[i], slot, __ATOMIC_RELAXED);
+}
+
+static_assert((FLOW_SLOTS & (FLOW_SLOTS - 1)) == 0, "the slot number is a mask of the hash");
+static_assert(FLOW_SLOTS <= 256, "slot number and tag must cover the hash between them");
+
+#endif

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The gossip datagram, version 1. All integers and floats (IEEE 754 binary32) are big-endian.
+ *
+ *   offset  bytes
+ *        0      1  version, 1
+ *        1      1  flags: bit 0, the body is sealed; the others are 0
+ *        2      2  0
+ *        4      4  sender: FNV-1a of its name in the roster
+ *        8      8  epoch: random at every start of the sender, never 0
+ *       16      8  counter: datagrams sent in this epoch, from 1
+ *       24         body, sealed with XChaCha20-Poly1305: the nonce is bytes 4 to 23 and four zero
+ *                  bytes, the additional data bytes 0 to 23, the 16-byte tag comes last. Without
+ *                  a key (flag clear) the body is plain and there is no tag.
+ *   body
+ *        0      4  receiver: FNV-1a of its name; a datagram speaks to one limiter
+ *        4      8  echo epoch: the receiver's epoch as the sender knows it, or 0
+ *       12      4  echo tick: the newest tick of the receiver that has reached the sender, by
+ *                  whatever way
+ *       16      4  tick: estimate intervals of the sender since its start
+ *       20      2  number of the sender's own records that follow, each
+ *                    0  4  policy: FNV-1a of its name
+ *                    4  4  version: tick at which the record took this value
+ *                    8  4  demand, bytes per second (float)
+ *                   12  4  weight, the allocator's unit (float)
+ *          then, until the body ends, what the sender has heard of others:
+ *                    0  4  origin: FNV-1a of its name
+ *                    4  8  epoch of the origin
+ *                   12  4  tick of the origin
+ *                   16  2  number of records, which follow as above
+ *
+ * Ticks and versions are compared as serial numbers (the sign of the 32-bit difference).
+ */
+#ifndef WEIR_GOSSIP_DATAGRAM_H
+#define WEIR_GOSSIP_DATAGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DATAGRAM_VERSION    1
+#define DATAGRAM_SEALED     0x01
+#define DATAGRAM_HEADER     24
+#define DATAGRAM_TAG        16
+#define DATAGRAM_KEY        32
+#define DATAGRAM_BODY_FIXED 22
+#define DATAGRAM_SECTION    18
+#define DATAGRAM_RECORD     16
+#define DATAGRAM_MIN        (DATAGRAM_HEADER + DATAGRAM_BODY_FIXED)
+#define DATAGRAM_MAX        8972 /* a 9000-byte MTU less IPv4 and UDP headers */
+
+struct datagram_header {
+	uint8_t version;
+	uint8_t flags;
+	uint32_t sender;
+	uint64_t epoch;
+	uint64_t counter;
+};
+
+struct datagram_record {
+	uint32_t policy;
+	uint32_t version;
+	float demand;
+	float weight;
+};
+
+struct datagram_body {
+	uint32_t receiver;
+	uint64_t echo_epoch;
+	uint32_t echo_tick;
+	uint32_t tick;
+	uint16_t n_records;
+};
+
+struct datagram_section {
+	uint32_t origin;
+	uint64_t epoch;
+	uint32_t tick;
+	uint16_t n_records;
+};
+
+/* A place in a buffer. Reads and writes past `end` do nothing but set `failed`. */
+struct cursor {
+	uint8_t *at;
+	uint8_t *end;
+	bool failed;
+};
+
+static inline size_t cursor_left(const struct cursor *cursor)
+{
+	return (size_t)(cursor->end - cursor->at);
+}
+
+void datagram_write_header(struct cursor *cursor, const struct datagram_header *header);
+void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
+void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
+void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
+
+void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
+void datagram_read_body(struct cursor *cursor, struct datagram_body *body);
+void datagram_read_section(struct cursor *cursor, struct datagram_section *section);
+void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
+
+/*
+ * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The
+ * buffer has room for the tag.
+ */
+size_t datagram_seal(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
+
+/* Opens buf in place. Returns the length without the tag, or -EBADMSG (wrong key, altered, cut). */
+int datagram_open(uint8_t *buf, size_t len, const uint8_t key[DATAGRAM_KEY]);
+
+#endif

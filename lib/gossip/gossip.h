@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the limiters know of each other: for every policy and every limiter of the roster the newest
+ * demand and weight, spread by gossip to a few peers each tick (section 3.1 of Raghavan et al.,
+ * SIGCOMM 2007). Unlike there, what travels is replaceable versioned state: a datagram lost, late,
+ * repeated or overtaken does no lasting harm, and a sum is over newest values, not over increments.
+ *
+ * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One thread.
+ */
+#ifndef WEIR_GOSSIP_GOSSIP_H
+#define WEIR_GOSSIP_GOSSIP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gossip/datagram.h"
+#include "gossip/membership.h"
+
+struct gossip_params {
+	unsigned n; /* N: limiters in the roster, this one included */
+	unsigned self;
+	const uint32_t *ids; /* n: FNV-1a of each name; distinct */
+	unsigned n_policies;
+	const uint32_t *policies; /* n_policies: FNV-1a of each name; distinct */
+	const uint8_t *key;       /* DATAGRAM_KEY bytes, or NULL: plain */
+	uint64_t epoch;           /* random, not 0, new at every start */
+	uint64_t seed;            /* for the choice of peers */
+	unsigned branching;       /* peers contacted a tick */
+	uint64_t tick_ns;         /* length of a tick */
+	uint64_t timeout_ns;      /* see gossip_timeout() */
+	unsigned datagram_max;    /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
+};
+
+/* Every datagram that came in is counted under exactly one of these. */
+enum gossip_verdict {
+	GOSSIP_ACCEPTED,
+	GOSSIP_UNPROVEN,  /* a new epoch that does not yet echo ours: noted, not believed */
+	GOSSIP_TRUNCATED, /* shorter than it must be, or than it says it is */
+	GOSSIP_VERSION,   /* another format version, or flags unknown to this one */
+	GOSSIP_SELF,      /* our own, come back */
+	GOSSIP_STRANGER,  /* a sender that is not in the roster */
+	GOSSIP_UNSEALED,  /* plain where a key is set, or sealed where none is */
+	GOSSIP_FORGED,    /* wrong key, or altered on the way */
+	GOSSIP_MISSENT,   /* meant for another limiter */
+	GOSSIP_REPLAY,    /* seen before, or too old to tell */
+	GOSSIP_MALFORMED, /* opens, but what is inside makes no sense */
+	GOSSIP_VERDICTS
+};
+
+struct gossip_counters {
+	uint64_t sent, sent_bytes; /* UDP payload */
+	uint64_t received_bytes;
+	uint64_t verdict[GOSSIP_VERDICTS];
+	uint64_t unknown_policy; /* records of policies that we do not have */
+};
+
+/* What is known of one policy over all limiters that count. */
+struct gossip_sum {
+	double weight; /* of the peers that count, without our own */
+	double demand; /* likewise, bytes per second */
+	unsigned lost; /* peers that do not count: silent, deaf to us, or without this policy */
+};
+
+struct gossip;
+
+/* Returns 0, -EINVAL or -ENOMEM. */
+int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct gossip **out);
+void gossip_destroy(struct gossip *gossip);
+
+/* Sets our own record of a policy; peers hear of it from the next tick on. */
+void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);
+
+/* Ends a tick: decides who counts, and chooses the next peers to talk to. */
+void gossip_tick(struct gossip *gossip, uint64_t now_ns);
+
+/*
+ * Writes the next datagram of this tick into buf (datagram_max bytes) and its addressee's index into
+ * peer. Returns its length, or 0 when there is none left.
+ */
+size_t gossip_send(struct gossip *gossip, uint8_t *buf, unsigned *peer);
+
+/* Takes a datagram in; buf is opened in place. Believes nothing before it is authenticated. */
+enum gossip_verdict gossip_receive(
+	struct gossip *gossip, uint64_t now_ns, uint8_t *buf, size_t len);
+
+/* The sum over the peers that count. */
+struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
+
+/*
+ * How long a peer may be silent, or not confirm us, before it counts as lost, nanoseconds: the
+ * configured timeout times the ticks that a round of all peers takes, ceil((N - 1) / branching).
+ */
+uint64_t gossip_timeout(const struct gossip *gossip);
+
+/* Peers that count, without ourselves. */
+unsigned gossip_alive(const struct gossip *gossip);
+
+const struct peer *gossip_peer(const struct gossip *gossip, unsigned i);
+const struct gossip_counters *gossip_counters(const struct gossip *gossip);
+const char *gossip_verdict_name(enum gossip_verdict verdict);
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One limiter's brain: measurements and datagrams in, local limits and datagrams out. A pure state
+ * machine: it knows no clock, socket, thread or packet, and the same calls give the same answers.
+ * The appliance drives it from the control thread, a simulator from virtual time. One thread.
+ */
+#ifndef WEIR_LIMITER_LIMITER_H
+#define WEIR_LIMITER_LIMITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "allocate/allocate.h"
+#include "gossip/gossip.h"
+
+struct limiter_policy {
+	uint32_t id; /* FNV-1a of its name */
+	const struct allocator *allocator;
+	uint64_t limit_bps;     /* bit/s, over all limiters */
+	uint64_t burst_bytes;   /* over all limiters */
+	uint64_t interval_ns;   /* estimate interval */
+	double keep_per_second; /* see demand_keep() */
+};
+
+struct limiter_params {
+	struct gossip_params gossip; /* tick_ns, n_policies and policies are filled in here */
+	const struct limiter_policy *policies;
+	unsigned n_policies;
+	unsigned n_workers; /* flow samples of a policy, one a worker */
+};
+
+/* What the workers have counted of one policy since they started. */
+struct limiter_sample {
+	uint64_t arrived_bytes;
+	uint64_t dropped_packets;
+	const uint64_t *slots; /* n_workers × FLOW_SLOTS, see flow_slot_read() */
+};
+
+/* Fills in the sample of a policy, as of now. */
+typedef void (*limiter_measure)(void *context, unsigned policy, struct limiter_sample *sample);
+
+/* What a limiter thinks of one policy; rates in bytes per second. */
+struct limiter_view {
+	double limit, effective_limit; /* configured; less 1/N for each lost peer */
+	double local_limit;
+	uint64_t local_burst; /* bytes */
+	double demand, weight;
+	double global_demand, global_weight; /* with our own */
+	unsigned lost;
+	unsigned flows;
+	double flow_rate;
+	enum allocate_regime regime;
+};
+
+struct limiter;
+
+/* Starts at limit/N for each policy. Returns 0, -EINVAL or -ENOMEM. */
+int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct limiter **out);
+void limiter_destroy(struct limiter *limiter);
+
+/* When limiter_tick() wants to be called next. */
+uint64_t limiter_next(const struct limiter *limiter);
+
+/*
+ * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the peers
+ * to tell. Late calls are right, with the time that has really passed; early ones do nothing.
+ * Returns true when a local limit changed.
+ */
+bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);
+
+/* See gossip_send() and gossip_receive(). */
+size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
+enum gossip_verdict limiter_receive(
+	struct limiter *limiter, uint64_t now_ns, uint8_t *buf, size_t len);
+
+void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter_view *view);
+
+const struct gossip *limiter_gossip(const struct limiter *limiter);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+
+#define LIMIT      1250000.0 /* 10 Mbit/s in bytes per second */
+#define DT         0.05
+#define RESERVE(n) (0.01 * LIMIT / (n))
+
+/* One interval of a limiter of `n` with these rates; the flows share the demand equally. */
+struct situation {
+	unsigned n, lost, flows;
+	double demand, remote_weight, remote_demand;
+	bool dropped;
+};
+
+static struct allocate_output run(
+	struct allocate_state *state, const char *allocator, const struct situation *s)
+{
+	double flow[32];
+	struct allocate_input in = {
+		.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.n = s->n,
+		.lost = s->lost,
+		.limit = LIMIT,
+		.demand_now = s->demand,
+		.demand = s->demand,
+		.demand_slow = s->demand,
+		.dropped = s->dropped,
+		.remote_weight = s->remote_weight,
+		.remote_demand = s->remote_demand,
+		.flow = flow,
+		.n_flows = s->flows,
+	};
+	struct allocate_output out;
+
+	for (unsigned i = 0; i < s->flows; i++)
+		flow[i] = s->demand / s->flows;
+	allocator_find(allocator)->allocate(state, &in, &out);
+	assert_true(isfinite(out.local_limit) && isfinite(out.weight));
+	assert_true(out.local_limit >= 0 && out.local_limit <= LIMIT * (1 + 1e-9));
+	assert_true(out.weight >= 0);
+	return out;
+}
+
+static struct allocate_output settle(
+	struct allocate_state *state, const char *allocator, const struct situation *s)
+{
+	struct allocate_output out = {0};
+
+	for (int i = 0; i < 400; i++)
+		out = run(state, allocator, s);
+	return out;
+}
+
+static void test_table(void **state)
+{
+	(void)state;
+	assert_string_equal(allocator_find("fps")->name, "fps");
+	assert_string_equal(allocator_find("static")->name, "static");
+	assert_string_equal(allocator_find("central")->name, "central");
+	assert_null(allocator_find("FPS"));
+	assert_null(allocator_find(""));
+	assert_true(allocator_find("central")->alone);
+	assert_false(allocator_find("fps")->alone);
+}
+
+static void test_reference_allocators(void **state)
+{
+	struct situation s = {.n = 4, .lost = 2, .demand = 5 * LIMIT, .dropped = true, .flows = 3};
+	struct allocate_state st = {0};
+
+	(void)state;
+	assert_near(run(&st, "static", &s).local_limit, LIMIT / 4, 1e-6);
+	st = (struct allocate_state){0};
+	assert_near(run(&st, "central", &s).local_limit, LIMIT, 1e-6);
+}
+
+static void test_fps_all_idle(void **state)
+{
+	struct situation s = {.n = 4};
+	struct allocate_state st = {0};
+
+	(void)state;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
+	s.lost = 3;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
+	assert_int_equal(st.regime, ALLOCATE_IDLE);
+}
+
+static void test_fps_lone_limiter(void **state)
+{
+	struct situation s = {.n = 1, .flows = 3, .demand = 2 * LIMIT, .dropped = true};
+	struct allocate_state st = {0};
+
+	(void)state;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT, 1e-6);
+	s.demand = LIMIT / 10; /* bottlenecked, and nobody else: all the room there is */
+	s.dropped = false;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT, 1e-6);
+}
+
+/* First of the group to have demand: the others idle, with weight 0. */
+static void test_fps_first_limiter(void **state)
+{
+	struct situation s = {.n = 3, .flows = 2, .demand = 2 * LIMIT, .dropped = true};
+	struct allocate_state st = {0};
+	struct allocate_output out = run(&st, "fps", &s);
+
+	(void)state;
+	assert_near(out.local_limit, LIMIT - 2 * RESERVE(3), 1);
+	assert_true(out.weight > 0); /* or the next to come would have no unit to be compared in */
+	assert_near(settle(&st, "fps", &s).weight, 2, 1e-6);
+}
+
+/* Silent peers: full partition ends at limit/N, whatever the demand. */
+static void test_fps_full_partition(void **state)
+{
+	struct situation s = {.n = 5, .lost = 4, .flows = 9, .demand = 3 * LIMIT, .dropped = true};
+	struct allocate_state st = {0};
+
+	(void)state;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 5, 1e-6);
+	s.lost = 2; /* and each lost peer takes its part with it */
+	s.remote_weight = 9;
+	assert_near(settle(&st, "fps", &s).local_limit, LIMIT * 3 / 5 / 2, LIMIT * 0.01);
+}
+
+static void test_fps_weight_is_a_flow_count(void **state)
+{
+	(void)state;
+	for (unsigned flows = 1; flows <= 32; flows++) {
+		struct situation s = {.n = 2,
+			.flows = flows,
+			.remote_weight = 7,
+			.dropped = true,
+			.demand = LIMIT,
+			.remote_demand = LIMIT};
+		struct allocate_state st = {0};
+		struct allocate_output out = settle(&st, "fps", &s);
+		double share = flows / (flows + 7.0);
+
+		assert_near(out.weight, flows, 1e-6);
+		assert_near(out.local_limit, RESERVE(2) + (LIMIT - 2 * RESERVE(2)) * share, 1);
+	}
+}
+
+/* A demand's first interval is bottlenecked: it gets its rate and some room, not a flow's share. */
+static void test_fps_first_interval(void **state)
+{
+	struct situation idle = {.n = 2, .remote_weight = 7, .remote_demand = LIMIT};
+	struct situation first = {.n = 2,
+		.remote_weight = 7,
+		.remote_demand = LIMIT,
+		.flows = 1,
+		.demand = LIMIT / 20,
+		.dropped = true};
+	struct allocate_state st = {0};
+	struct allocate_output out = settle(&st, "fps", &idle);
+
+	(void)state;
+	assert_near(out.local_limit, RESERVE(2), 1);
+	out = run(&st, "fps", &first);
+	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
+	assert_true(out.local_limit >= first.demand);
+	assert_true(out.local_limit <= 1.25 * first.demand);
+	run(&st, "fps", &first); /* the second has dropped: now it competes */
+	assert_int_equal(st.regime, ALLOCATE_UNBOTTLENECKED);
+}
+
+static void test_fps_demand_above_the_limit_at_once(void **state)
+{
+	struct situation s = {.n = 2,
+		.remote_weight = 7,
+		.remote_demand = LIMIT,
+		.flows = 0,
+		.demand = 10 * LIMIT,
+		.dropped = true};
+	struct allocate_state st = {0};
+	struct allocate_output out = run(&st, "fps", &s);
+
+	(void)state;
+	/* Nothing sampled and no evidence of competition: a weight of one flow at most. */
+	assert_true(out.weight > 0 && out.weight <= 1);
+	assert_true(out.local_limit < 0.9 * LIMIT);
+}
+
+/* Under-used: the local limit follows the demand, with room, and a recovering sawtooth does not. */
+static void test_fps_bottlenecked(void **state)
+{
+	struct situation s = {.n = 2,
+		.remote_weight = 3,
+		.remote_demand = 0.85 * LIMIT,
+		.flows = 7,
+		.demand = 0.2 * LIMIT};
+	struct allocate_state st = {0};
+	double limit = settle(&st, "fps", &s).local_limit;
+
+	(void)state;
+	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
+	assert_true(limit >= 1.05 * s.demand && limit <= 1.2 * s.demand);
+
+	/* Nobody asks for the rest: room in proportion. */
+	s.remote_demand = 0.2 * LIMIT;
+	limit = settle(&st, "fps", &s).local_limit;
+	assert_near(limit, LIMIT / 2, 0.02 * LIMIT);
+}
+
+static void test_fps_remembers_drops(void **state)
+{
+	struct situation s = {.n = 2,
+		.remote_weight = 3,
+		.remote_demand = LIMIT,
+		.flows = 3,
+		.demand = 0.6 * LIMIT,
+		.dropped = true};
+	struct allocate_state st = {0};
+	double limit = settle(&st, "fps", &s).local_limit;
+	int intervals = 0;
+
+	(void)state;
+	s.dropped = false;
+	s.demand = 0.6 * limit; /* as after a loss: still held back here */
+	while (run(&st, "fps", &s), st.regime == ALLOCATE_UNBOTTLENECKED)
+		intervals++;
+	assert_near(intervals * DT, 2.0, 2 * DT);
+	assert_near(st.weight, 3, 0.5);
+	s.dropped = true;
+	settle(&st, "fps", &s);
+	s.dropped = false;
+	s.demand = 0.3 * st.local_limit; /* less than halving explains: held back elsewhere */
+	run(&st, "fps", &s);
+	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
+}
+
+static void test_fps_demand_that_ends(void **state)
+{
+	struct situation s = {.n = 2,
+		.remote_weight = 3,
+		.remote_demand = LIMIT / 2,
+		.flows = 3,
+		.demand = 0.6 * LIMIT,
+		.dropped = true};
+	struct allocate_state st = {0};
+
+	(void)state;
+	settle(&st, "fps", &s);
+	s = (struct situation){.n = 2, .remote_weight = 3, .remote_demand = LIMIT / 2};
+	assert_near(settle(&st, "fps", &s).local_limit, RESERVE(2), 1);
+	assert_true(st.weight == 0);
+}
+
+/* The appendix of the paper: the right allocation is a fixed point, with bottlenecked flows beside. */
+static void test_fps_fixed_point(void **state)
+{
+	double flow[8] = {0};
+	double local = 0.55 * LIMIT, small = 0.05 * LIMIT, large = (local - 4 * small) / 3;
+	struct allocate_input in = {.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.n = 2,
+		.limit = LIMIT,
+		.demand = local,
+		.demand_now = local,
+		.demand_slow = local,
+		.dropped = true,
+		.remote_demand = LIMIT - local,
+		.flow = flow,
+		.n_flows = 7};
+	struct allocate_state st = {0};
+	struct allocate_output out;
+
+	(void)state;
+	for (int i = 0; i < 7; i++)
+		flow[i] = i < 3 ? large : small;
+	/* The other limiter's flows get the same rate: its weight in flows. */
+	in.remote_weight = (LIMIT - local) / large;
+	for (int i = 0; i < 400; i++)
+		allocator_find("fps")->allocate(&st, &in, &out);
+	assert_near(out.weight, local / large, 1e-6);
+	assert_near(out.local_limit, local, 0.01 * LIMIT);
+}
+
+/* Noisy rates: the count must not depend on how many there are, as it does with the largest. */
+static void test_fps_noise_is_no_bias(void **state)
+{
+	double count[2] = {0};
+	const unsigned flows[2] = {3, 7};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 11);
+	for (int k = 0; k < 2; k++)
+		for (int round = 0; round < 20000; round++) {
+			struct allocate_state st = {
+				.started = true, .regime = ALLOCATE_UNBOTTLENECKED};
+			double flow[8], sum = 0;
+			struct allocate_input in = {.interval_s = DT,
+				.n = 2,
+				.limit = LIMIT,
+				.dropped = true,
+				.remote_weight = 1,
+				.flow = flow,
+				.n_flows = flows[k]};
+			struct allocate_output out;
+
+			/* A sawtooth between half and whole, at a random phase. */
+			for (unsigned i = 0; i < flows[k]; i++)
+				sum += flow[i] = LIMIT / 10 * (2 + 2 * prng_unit(&prng)) / 3;
+			in.demand = in.demand_now = in.demand_slow = sum;
+			allocator_find("fps")->allocate(&st, &in, &out);
+			count[k] += out.weight / 20000;
+		}
+	assert_near(count[0] / (count[0] + count[1]), 0.3, 0.005);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_table),
+		cmocka_unit_test(test_reference_allocators),
+		cmocka_unit_test(test_fps_all_idle),
+		cmocka_unit_test(test_fps_lone_limiter),
+		cmocka_unit_test(test_fps_first_limiter),
+		cmocka_unit_test(test_fps_full_partition),
+		cmocka_unit_test(test_fps_weight_is_a_flow_count),
+		cmocka_unit_test(test_fps_first_interval),
+		cmocka_unit_test(test_fps_demand_above_the_limit_at_once),
+		cmocka_unit_test(test_fps_bottlenecked),
+		cmocka_unit_test(test_fps_remembers_drops),
+		cmocka_unit_test(test_fps_demand_that_ends),
+		cmocka_unit_test(test_fps_fixed_point),
+		cmocka_unit_test(test_fps_noise_is_no_bias),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "demand/demand.h"
+
+/* p is what is left of an old value after one second, in one step or in twenty. */
+static void test_keep_is_per_second(void **state)
+{
+	static const double p[] = {0.1, 0.5, 0.75, 0.999};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++) {
+		double left = 1;
+
+		for (int k = 0; k < 20; k++)
+			left *= demand_keep(p[i], 0.05);
+		assert_near(left, p[i], 1e-12);
+		assert_near(demand_keep(p[i], 1), p[i], 1e-12);
+	}
+	assert_true(demand_keep(0, 0.05) == 0);
+}
+
+static void test_step_response(void **state)
+{
+	double keep = demand_keep(0.1, 0.05);
+	struct demand d = {0};
+
+	(void)state;
+	for (int i = 0; i < 2000; i++)
+		demand_add(&d, 1000, keep);
+	assert_near(d.rate, 1000, 1e-6);
+	for (int i = 0; i < 20; i++)
+		demand_add(&d, 0, keep);
+	assert_near(d.rate, 100, 1e-6); /* one second later: p of the old value */
+}
+
+static void test_starts_from_its_samples(void **state)
+{
+	struct demand d = {0};
+
+	(void)state;
+	demand_add(&d, 500, 0.9);
+	assert_near(d.rate, 500, 1e-9);
+	demand_add(&d, 500, 0.9);
+	assert_near(d.rate, 500, 1e-9);
+	d = (struct demand){0};
+	demand_add(&d, 700, 0); /* no filter */
+	demand_add(&d, 300, 0);
+	assert_near(d.rate, 300, 1e-9);
+}
+
+static uint64_t slot(uint64_t tag, uint64_t bytes)
+{
+	return tag << FLOW_COUNT_BITS | bytes;
+}
+
+static void test_flow_rates(void **state)
+{
+	uint64_t slots[FLOW_SLOTS] = {0};
+	double out[FLOW_SLOTS];
+	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+
+	(void)state;
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 0);
+	slots[3] = slot(9, 5000);
+	slots[8] = slot(4, FLOW_COUNT_MASK - 99);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 2);
+	assert_near(out[0], 100000, 1e-6);
+	slots[3] = slot(9, 7500);
+	slots[8] = slot(4, 900); /* wrapped: 1000 bytes on */
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 2);
+	assert_near(out[0], 50000, 1e-6);
+	assert_near(out[1], 20000, 1e-6);
+	slots[3] = slot(7, 500); /* another flow: nothing of the first remains */
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, out), 2);
+	assert_near(out[0], 10000, 1e-6);
+	test_free(rates);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keep_is_per_second),
+		cmocka_unit_test(test_step_response),
+		cmocka_unit_test(test_starts_from_its_samples),
+		cmocka_unit_test(test_flow_rates),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

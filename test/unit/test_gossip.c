@@ -1,0 +1,794 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/name_hash.h"
+#include "base/prng.h"
+#include "gossip/gossip.h"
+
+#define MS      UINT64_C(1000000)
+#define TICK    (50 * MS)
+#define TIMEOUT (1000 * MS)
+#define N_MAX   16
+
+static const uint8_t key[DATAGRAM_KEY] = "an example key of thirty-two by";
+static const uint8_t other_key[DATAGRAM_KEY] = "another key that is of no use he";
+
+/* A group of n limiters on one clock. */
+struct group {
+	struct gossip *g[N_MAX];
+	uint32_t ids[N_MAX];
+	uint32_t policies[64];
+	unsigned n, n_policies, branching;
+	uint64_t now;
+};
+
+static struct gossip *make(
+	const struct group *group, unsigned self, uint64_t epoch, const uint8_t *with_key)
+{
+	struct gossip_params params = {
+		.n = group->n,
+		.self = self,
+		.ids = group->ids,
+		.n_policies = group->n_policies,
+		.policies = group->policies,
+		.key = with_key,
+		.epoch = epoch,
+		.seed = 1000 + self,
+		.branching = group->branching,
+		.tick_ns = TICK,
+		.timeout_ns = TIMEOUT,
+		.datagram_max = 1200,
+	};
+	struct gossip *gossip = NULL;
+
+	assert_int_equal(gossip_create(&params, group->now, &gossip), 0);
+	return gossip;
+}
+
+static void group_start(struct group *group, unsigned n, unsigned n_policies)
+{
+	char name[32];
+
+	*group = (struct group){.n = n, .n_policies = n_policies, .branching = 3, .now = 5000 * MS};
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "l%u", i + 1);
+		group->ids[i] = name_hash(name);
+	}
+	for (unsigned i = 0; i < n_policies; i++) {
+		snprintf(name, sizeof(name), "policy%u", i);
+		group->policies[i] = name_hash(name);
+	}
+	for (unsigned i = 0; i < n; i++)
+		group->g[i] = make(group, i, 100 + i, key);
+}
+
+static void group_stop(struct group *group)
+{
+	for (unsigned i = 0; i < group->n; i++)
+		gossip_destroy(group->g[i]);
+}
+
+/* Whether a datagram from one to the other arrives. */
+typedef bool (*path)(void *context, unsigned from, unsigned to);
+
+static bool always(void *context, unsigned from, unsigned to)
+{
+	(void)context;
+	return from != to;
+}
+
+static void tick(struct group *group, path arrives, void *context)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	group->now += TICK;
+	for (unsigned i = 0; i < group->n; i++) {
+		if (!group->g[i])
+			continue;
+		gossip_tick(group->g[i], group->now);
+		while ((len = gossip_send(group->g[i], buf, &to)) > 0)
+			if (group->g[to] && arrives(context, i, to))
+				gossip_receive(group->g[to], group->now + 1, buf, len);
+	}
+}
+
+static void ticks(struct group *group, unsigned n, path arrives, void *context)
+{
+	for (unsigned i = 0; i < n; i++)
+		tick(group, arrives, context);
+}
+
+static uint64_t verdicts(const struct gossip *g, enum gossip_verdict verdict)
+{
+	return gossip_counters(g)->verdict[verdict];
+}
+
+static void test_codec_vector(void **state)
+{
+	/* Written out by hand from the format in datagram.h. */
+	static const uint8_t want[] = {
+		0x01,
+		0x00,
+		0x00,
+		0x00,
+		0x11,
+		0x22,
+		0x33,
+		0x44,
+		0x01,
+		0x02,
+		0x03,
+		0x04,
+		0x05,
+		0x06,
+		0x07,
+		0x08,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x2a, /* header */
+		0xaa,
+		0xbb,
+		0xcc,
+		0xdd,
+		0x10,
+		0x20,
+		0x30,
+		0x40,
+		0x50,
+		0x60,
+		0x70,
+		0x80, /* body */
+		0x00,
+		0x00,
+		0x00,
+		0x07,
+		0x00,
+		0x00,
+		0x00,
+		0x09,
+		0x00,
+		0x01,
+		0xde,
+		0xad,
+		0xbe,
+		0xef,
+		0x00,
+		0x00,
+		0x00,
+		0x08,
+		0x49,
+		0x98,
+		0x96,
+		0x80, /* record */
+		0x40,
+		0x60,
+		0x00,
+		0x00,
+		0x01,
+		0x01,
+		0x01,
+		0x01,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x00,
+		0x05, /* section */
+		0x00,
+		0x00,
+		0x01,
+		0x00,
+		0x00,
+		0x00,
+	};
+	struct datagram_header header = {1, 0, 0x11223344, 0x0102030405060708, 42};
+	struct datagram_body body = {0xaabbccdd, 0x1020304050607080, 7, 9, 1};
+	struct datagram_record record = {0xdeadbeef, 8, 1250000.0f, 3.5f};
+	struct datagram_section section = {0x01010101, 5, 256, 0};
+	uint8_t buf[sizeof(want)];
+	struct cursor cursor = {buf, buf + sizeof(buf), false};
+
+	(void)state;
+	datagram_write_header(&cursor, &header);
+	datagram_write_body(&cursor, &body);
+	datagram_write_record(&cursor, &record);
+	datagram_write_section(&cursor, &section);
+	assert_false(cursor.failed);
+	assert_int_equal(cursor_left(&cursor), 0);
+	assert_memory_equal(buf, want, sizeof(want));
+	datagram_write_record(&cursor, &record);
+	assert_true(cursor.failed);
+
+	cursor = (struct cursor){buf, buf + sizeof(buf), false};
+	datagram_read_header(&cursor, &header);
+	datagram_read_body(&cursor, &body);
+	datagram_read_record(&cursor, &record);
+	datagram_read_section(&cursor, &section);
+	assert_false(cursor.failed);
+	assert_true(header.sender == 0x11223344 && header.counter == 42);
+	assert_true(body.echo_epoch == 0x1020304050607080 && body.tick == 9);
+	assert_true(record.demand == 1250000.0f && record.weight == 3.5f);
+	assert_true(section.epoch == 5 && section.tick == 256);
+}
+
+/* The golden sealed datagram: made once from the vector above; a change of it breaks every peer. */
+static void test_sealed_vector(void **state)
+{
+	static const char want[] = "0101000011223344010203040506070800000000000000"
+				   "2a";
+	uint8_t buf[DATAGRAM_MIN + DATAGRAM_TAG], copy[sizeof(buf)];
+	struct datagram_header header = {1, DATAGRAM_SEALED, 0x11223344, 0x0102030405060708, 42};
+	struct datagram_body body = {0xaabbccdd, 0x1020304050607080, 7, 9, 0};
+	struct cursor cursor = {buf, buf + DATAGRAM_MIN, false};
+	char hex[2 * sizeof(buf) + 1];
+
+	(void)state;
+	datagram_write_header(&cursor, &header);
+	datagram_write_body(&cursor, &body);
+	assert_int_equal(datagram_seal(buf, DATAGRAM_MIN, key), sizeof(buf));
+	sodium_bin2hex(hex, sizeof(hex), buf, sizeof(buf));
+	assert_memory_equal(hex, want, strlen(want));
+	assert_string_equal(hex + strlen(want),
+		"356a1a8c1c6fc959c01e6f7dbd8dfdbe235fdf2cdda7d9fb269377a8868e79ef15ca0baf332f");
+	for (size_t i = 0; i < sizeof(buf); i++) {
+		memcpy(copy, buf, sizeof(buf));
+		copy[i] ^= 0x10;
+		assert_int_equal(datagram_open(copy, sizeof(copy), key), -EBADMSG);
+	}
+	memcpy(copy, buf, sizeof(buf));
+	assert_int_equal(datagram_open(copy, sizeof(copy), other_key), -EBADMSG);
+	memcpy(copy, buf, sizeof(buf));
+	assert_int_equal(datagram_open(copy, sizeof(copy), key), DATAGRAM_MIN);
+}
+
+static void test_sums_agree(void **state)
+{
+	static const unsigned sizes[] = {1, 2, 3, 5, 10, 16};
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
+		unsigned n = sizes[s];
+		struct group group;
+
+		group_start(&group, n, 3);
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned p = 0; p < 3; p++)
+				gossip_set(group.g[i], p, 100.0 * (i + 1), i + p);
+		ticks(&group, 40, always, NULL);
+		for (unsigned i = 0; i < n; i++)
+			for (unsigned p = 0; p < 3; p++) {
+				struct gossip_sum sum = gossip_sum(group.g[i], p);
+
+				assert_int_equal(sum.lost, 0);
+				assert_near(sum.demand, 100.0 * (n * (n + 1) / 2 - (i + 1)), 1e-3);
+				assert_near(sum.weight, n * (n - 1) / 2 + n * p - (i + p), 1e-6);
+			}
+		group_stop(&group);
+	}
+}
+
+/* Loss, duplication and reordering: the sums are exact once the newest values have come through. */
+struct bad_network {
+	struct prng prng;
+	struct {
+		uint8_t buf[DATAGRAM_MAX];
+		size_t len;
+		unsigned to;
+	} late[64];
+	double loss;
+};
+
+static void bad_tick(struct group *group, struct bad_network *net)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	group->now += TICK;
+	for (unsigned i = 0; i < group->n; i++) {
+		gossip_tick(group->g[i], group->now);
+		while ((len = gossip_send(group->g[i], buf, &to)) > 0) {
+			unsigned k = prng_below(&net->prng, 64);
+
+			/* Each datagram displaces an older one, which arrives now, perhaps twice. */
+			for (int copy = 0; copy < 2 && net->late[k].len; copy++) {
+				uint8_t again[DATAGRAM_MAX];
+
+				if (prng_unit(&net->prng) < net->loss)
+					continue;
+				memcpy(again, net->late[k].buf, net->late[k].len);
+				gossip_receive(group->g[net->late[k].to], group->now, again,
+					net->late[k].len);
+			}
+			memcpy(net->late[k].buf, buf, len);
+			net->late[k].len = len;
+			net->late[k].to = to;
+		}
+	}
+}
+
+static void test_sums_heal(void **state)
+{
+	static struct bad_network net;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct group group;
+
+		memset(&net, 0, sizeof(net));
+		net.loss = 0.3;
+		prng_seed(&net.prng, seed);
+		group_start(&group, 6, 20);
+		for (int t = 0; t < 400; t++) {
+			for (unsigned i = 0; i < 6 && t < 200; i++)
+				gossip_set(group.g[i], prng_below(&net.prng, 20),
+					prng_below(&net.prng, 1000), prng_below(&net.prng, 9));
+			if (t == 200)
+				for (unsigned i = 0; i < 6; i++)
+					for (unsigned p = 0; p < 20; p++)
+						gossip_set(group.g[i], p, 10 * i + p, i);
+			bad_tick(&group, &net);
+		}
+		for (unsigned i = 0; i < 6; i++)
+			for (unsigned p = 0; p < 20; p++) {
+				struct gossip_sum sum = gossip_sum(group.g[i], p);
+
+				assert_int_equal(sum.lost, 0);
+				assert_near(sum.weight, 15 - i, 1e-6);
+				assert_near(sum.demand, 150 - 10 * i + 5 * p, 1e-3);
+			}
+		group_stop(&group);
+	}
+}
+
+/* Random, small changes too arrive in the end, by the refresh. */
+static void test_small_changes_arrive(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 40);
+	for (unsigned p = 0; p < 40; p++)
+		gossip_set(group.g[0], p, 1000, 1);
+	ticks(&group, 20, always, NULL);
+	for (unsigned p = 0; p < 40; p++)
+		gossip_set(group.g[0], p, 1001, 1);
+	ticks(&group, 40 / 8 + 1, always, NULL);
+	for (unsigned p = 0; p < 40; p++)
+		assert_near(gossip_sum(group.g[1], p).demand, 1001, 1e-3);
+	group_stop(&group);
+}
+
+static void test_never_above_the_mtu(void **state)
+{
+	struct group group;
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to, records = 0;
+	size_t len;
+
+	(void)state;
+	group_start(&group, 8, 64);
+	for (int t = 0; t < 60; t++) {
+		for (unsigned i = 0; i < 8; i++)
+			for (unsigned p = 0; p < 64; p++)
+				gossip_set(group.g[i], p, 1000 * (t + 1), t + 1);
+		group.now += TICK;
+		for (unsigned i = 0; i < 8; i++) {
+			gossip_tick(group.g[i], group.now);
+			while ((len = gossip_send(group.g[i], buf, &to)) > 0) {
+				assert_true(len <= 1200);
+				records += len > 1100;
+				gossip_receive(group.g[to], group.now, buf, len);
+			}
+		}
+	}
+	assert_true(records > 0); /* they were filled, too */
+	for (int t = 0; t < 40; t++)
+		tick(&group, always, NULL);
+	for (unsigned p = 0; p < 64; p++)
+		assert_near(gossip_sum(group.g[3], p).weight, 7 * 60, 1e-3);
+	group_stop(&group);
+}
+
+static bool one_way(void *context, unsigned from, unsigned to)
+{
+	(void)context;
+	(void)to;
+	return from != 0;
+}
+
+static bool nowhere(void *context, unsigned from, unsigned to)
+{
+	(void)context;
+	(void)from;
+	(void)to;
+	return false;
+}
+
+static void test_silence_both_ways(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 1);
+	gossip_set(group.g[0], 0, 1, 3);
+	gossip_set(group.g[1], 0, 1, 7);
+	ticks(&group, 10, always, NULL);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	ticks(&group, TIMEOUT / TICK - 2, nowhere, NULL); /* just not */
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	ticks(&group, 3, nowhere, NULL);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(gossip_sum(group.g[i], 0).lost, 1);
+		assert_true(gossip_sum(group.g[i], 0).weight == 0);
+	}
+	ticks(&group, 4, always, NULL);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	assert_near(gossip_sum(group.g[0], 0).weight, 7, 1e-6);
+	group_stop(&group);
+}
+
+/* The one that still hears must know that it is not heard. */
+static void test_silence_one_way(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 1);
+	gossip_set(group.g[0], 0, 1, 3);
+	gossip_set(group.g[1], 0, 1, 7);
+	ticks(&group, 10, always, NULL);
+	ticks(&group, TIMEOUT / TICK + 2, one_way, NULL);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 1);
+	assert_int_equal(gossip_sum(group.g[1], 0).lost, 1);
+	ticks(&group, 4, always, NULL);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
+	group_stop(&group);
+}
+
+static void test_restart(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 3, 1);
+	for (unsigned i = 0; i < 3; i++)
+		gossip_set(group.g[i], 0, 1, i + 1);
+	ticks(&group, 10, always, NULL);
+	assert_near(gossip_sum(group.g[0], 0).weight, 5, 1e-6);
+	gossip_destroy(group.g[2]);
+	group.g[2] = make(&group, 2, 999, key);
+	ticks(&group, 4, always, NULL);
+	/* Back, but nothing said of the policy yet: does not count, and the old value is gone. */
+	assert_true(gossip_peer(group.g[0], 2)->alive);
+	assert_int_equal(gossip_peer(group.g[0], 2)->restarts, 1);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 1);
+	assert_near(gossip_sum(group.g[0], 0).weight, 2, 1e-6);
+	gossip_set(group.g[2], 0, 1, 30);
+	ticks(&group, 4, always, NULL);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	assert_near(gossip_sum(group.g[0], 0).weight, 32, 1e-6);
+	group_stop(&group);
+}
+
+/* The next datagram from one to the other, not delivered. */
+static size_t capture(struct group *group, unsigned from, unsigned to, uint8_t *buf)
+{
+	for (int t = 0; t < 20; t++) {
+		unsigned peer;
+		size_t len;
+
+		group->now += TICK;
+		gossip_tick(group->g[from], group->now);
+		while ((len = gossip_send(group->g[from], buf, &peer)) > 0)
+			if (peer == to)
+				return len;
+	}
+	fail_msg("limiter %u never spoke to %u", from, to);
+	return 0;
+}
+
+static void test_each_verdict(void **state)
+{
+	uint8_t good[DATAGRAM_MAX], buf[DATAGRAM_MAX];
+	struct group group;
+	struct gossip *g;
+	size_t len;
+
+	(void)state;
+	group_start(&group, 3, 1);
+	for (unsigned i = 0; i < 3; i++)
+		gossip_set(group.g[i], 0, 1, i + 1);
+	ticks(&group, 6, always, NULL);
+	g = group.g[1];
+	len = capture(&group, 0, 1, good);
+#define SEND(length) (memcpy(buf, good, sizeof(buf)), gossip_receive(g, group.now, buf, (length)))
+#define SEND_WITH(at, value) \
+	(memcpy(buf, good, sizeof(buf)), buf[at] = (value), gossip_receive(g, group.now, buf, len))
+	assert_int_equal(SEND(0), GOSSIP_TRUNCATED);
+	assert_int_equal(SEND(DATAGRAM_HEADER - 1), GOSSIP_TRUNCATED);
+	assert_int_equal(SEND(DATAGRAM_MIN + DATAGRAM_TAG - 1), GOSSIP_TRUNCATED);
+	assert_int_equal(SEND(len - 1), GOSSIP_FORGED);
+	assert_int_equal(SEND_WITH(0, 2), GOSSIP_VERSION);
+	assert_int_equal(SEND_WITH(1, 0x81), GOSSIP_VERSION);
+	assert_int_equal(SEND_WITH(1, 0), GOSSIP_UNSEALED);
+	assert_int_equal(SEND_WITH(2, 1), GOSSIP_FORGED);
+	assert_int_equal(SEND_WITH(5, good[5] ^ 1), GOSSIP_STRANGER);
+	assert_int_equal(SEND_WITH(15, good[15] ^ 1), GOSSIP_FORGED);
+	assert_int_equal(SEND_WITH(len - 1, good[len - 1] ^ 1), GOSSIP_FORGED);
+	memcpy(buf, good, len);
+	assert_int_equal(gossip_receive(group.g[2], group.now, buf, len), GOSSIP_MISSENT);
+	memcpy(buf, good, len);
+	assert_int_equal(gossip_receive(group.g[0], group.now, buf, len), GOSSIP_SELF);
+	assert_int_equal(SEND(len), GOSSIP_ACCEPTED);
+	assert_int_equal(SEND(len), GOSSIP_REPLAY);
+	for (int v = 0; v < GOSSIP_VERDICTS; v++)
+		assert_string_not_equal(gossip_verdict_name(v), "");
+	assert_int_equal(verdicts(g, GOSSIP_TRUNCATED), 3);
+	assert_int_equal(verdicts(g, GOSSIP_VERSION), 2);
+	assert_int_equal(verdicts(g, GOSSIP_UNSEALED), 1);
+	assert_int_equal(verdicts(g, GOSSIP_STRANGER), 1);
+	assert_int_equal(verdicts(g, GOSSIP_REPLAY), 1);
+	assert_int_equal(verdicts(g, GOSSIP_FORGED), 4);
+	assert_int_equal(verdicts(group.g[2], GOSSIP_MISSENT), 1);
+	assert_int_equal(verdicts(group.g[0], GOSSIP_SELF), 1);
+	group_stop(&group);
+}
+
+/* Nothing of a body that makes no sense is taken, and floats that are no rates make none. */
+static void test_malformed(void **state)
+{
+	static const struct {
+		float demand, weight;
+		unsigned records, written;
+		enum gossip_verdict want;
+	} cases[] = {
+		{1, 1, 1, 1, GOSSIP_UNPROVEN}, /* well formed; its epoch is new */
+		{1, 1, 2, 1, GOSSIP_MALFORMED},
+		{1, 1, 0, 1, GOSSIP_MALFORMED}, /* the record is read as a section, cut short */
+		{-1, 1, 1, 1, GOSSIP_MALFORMED},
+		{1, -0.5f, 1, 1, GOSSIP_MALFORMED},
+		{INFINITY, 1, 1, 1, GOSSIP_MALFORMED},
+		{1, NAN, 1, 1, GOSSIP_MALFORMED},
+	};
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t buf[200];
+		struct cursor cursor = {buf, buf + sizeof(buf), false};
+		struct datagram_header header = {1, 1, group.ids[0], 77, 1};
+		struct datagram_body body = {group.ids[1], 0, 0, 1, (uint16_t)cases[i].records};
+		struct datagram_record record = {
+			group.policies[0], 1, cases[i].demand, cases[i].weight};
+		size_t len;
+
+		datagram_write_header(&cursor, &header);
+		datagram_write_body(&cursor, &body);
+		for (unsigned k = 0; k < cases[i].written; k++)
+			datagram_write_record(&cursor, &record);
+		len = datagram_seal(buf, (size_t)(cursor.at - buf), key);
+		assert_int_equal(gossip_receive(group.g[1], group.now, buf, len), cases[i].want);
+	}
+	group_stop(&group);
+}
+
+static void test_wrong_key_and_no_key(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 1);
+	gossip_destroy(group.g[1]);
+	group.g[1] = make(&group, 1, 55, other_key);
+	ticks(&group, 30, always, NULL);
+	assert_int_equal(gossip_alive(group.g[0]), 0);
+	assert_int_equal(verdicts(group.g[0], GOSSIP_FORGED), 30);
+	gossip_destroy(group.g[1]);
+	group.g[1] = make(&group, 1, 56, NULL);
+	ticks(&group, 30, always, NULL);
+	assert_int_equal(gossip_alive(group.g[0]), 0);
+	assert_int_equal(gossip_alive(group.g[1]), 0);
+	assert_int_equal(verdicts(group.g[0], GOSSIP_UNSEALED), 30);
+	assert_int_equal(verdicts(group.g[1], GOSSIP_UNSEALED), 30);
+	gossip_destroy(group.g[0]);
+	group.g[0] = make(&group, 0, 57, NULL);
+	ticks(&group, 4, always, NULL);
+	assert_int_equal(gossip_alive(group.g[0]), 1); /* both plain: agreed */
+	group_stop(&group);
+}
+
+/*
+ * Datagrams recorded earlier: from before the receiver's restart, from before the sender's, and the
+ * whole conversation again when the sender is dead.
+ */
+static void test_recorded_datagrams(void **state)
+{
+	enum { RECORDED = 40 };
+	static uint8_t tape[RECORDED][DATAGRAM_MAX];
+	size_t len[RECORDED];
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 1);
+	gossip_set(group.g[0], 0, 1, 5);
+	gossip_set(group.g[1], 0, 1, 5);
+	ticks(&group, 5, always, NULL);
+	for (int i = 0; i < RECORDED; i++) {
+		uint8_t buf[DATAGRAM_MAX];
+
+		len[i] = capture(&group, 0, 1, tape[i]);
+		memcpy(buf, tape[i], len[i]);
+		assert_int_equal(
+			gossip_receive(group.g[1], group.now, buf, len[i]), GOSSIP_ACCEPTED);
+		len[i] = capture(&group, 0, 1, tape[i]);
+		ticks(&group, 1, always, NULL);
+	}
+	/* The receiver restarts, the sender stays dead: the tape does not bring it to life. */
+	gossip_destroy(group.g[1]);
+	group.g[1] = make(&group, 1, 4242, key);
+	for (int i = 0; i < RECORDED; i++) {
+		uint8_t buf[DATAGRAM_MAX];
+
+		group.now += TICK;
+		gossip_tick(group.g[1], group.now);
+		memcpy(buf, tape[i], len[i]);
+		assert_int_equal(
+			gossip_receive(group.g[1], group.now, buf, len[i]), GOSSIP_UNPROVEN);
+	}
+	assert_int_equal(gossip_alive(group.g[1]), 0);
+	/* The true sender returns under a new epoch, and the tape plays on: it stays believed. */
+	gossip_destroy(group.g[0]);
+	group.g[0] = make(&group, 0, 4343, key);
+	gossip_set(group.g[0], 0, 1, 9);
+	for (int i = 0; i < RECORDED; i++) {
+		uint8_t buf[DATAGRAM_MAX];
+
+		memcpy(buf, tape[i], len[i]);
+		gossip_receive(group.g[1], group.now, buf, len[i]);
+		tick(&group, always, NULL);
+	}
+	assert_near(gossip_sum(group.g[1], 0).weight, 9, 1e-6);
+	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
+	group_stop(&group);
+}
+
+/* A list of counters and what a window of REPLAY_WINDOW says of each. */
+static void test_replay_window(void **state)
+{
+	static const struct {
+		uint64_t counter;
+		bool fresh;
+	} cases[] = {
+		{0, false},
+		{1, true},
+		{1, false},
+		{9, true},
+		{8, true},
+		{7, true},
+		{7, false},
+		{6, true},
+		{5, true},
+		{4, true},
+		{4, false},
+		{3, true},
+		{2, true},
+		{2, false},
+		{1, false},
+		{73, true},
+		{72, true},
+		{9, false},
+		{10, true},
+		{10, false},
+		{136, true},
+		{72, false},
+		{73, false},
+		{74, true},
+		{1000, true},
+		{136, false},
+		{937, true},
+		{936, false},
+		{UINT64_MAX, true},
+		{UINT64_MAX, false},
+		{UINT64_MAX - 63, true},
+		{UINT64_MAX - 64, false},
+		{1000, false},
+		{1, false},
+	};
+	struct peer peer = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		if (peer_counter_fresh(&peer, cases[i].counter) != cases[i].fresh)
+			fail_msg("step %zu: counter %llu", i, (unsigned long long)cases[i].counter);
+}
+
+static void test_unknown_policies_are_counted(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 2, 2);
+	group.n_policies = 1;
+	gossip_destroy(group.g[1]);
+	group.g[1] = make(&group, 1, 66, key);
+	gossip_set(group.g[0], 0, 1, 1);
+	gossip_set(group.g[0], 1, 1, 1);
+	gossip_set(group.g[1], 0, 1, 1);
+	ticks(&group, 10, always, NULL);
+	assert_true(gossip_counters(group.g[1])->unknown_policy > 0);
+	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
+	assert_int_equal(gossip_sum(group.g[0], 1).lost, 1); /* the peer does not limit it */
+	group_stop(&group);
+}
+
+static void test_refused_parameters(void **state)
+{
+	uint32_t ids[2] = {1, 2};
+	struct gossip_params good = {.n = 2,
+		.ids = ids,
+		.epoch = 1,
+		.branching = 1,
+		.tick_ns = TICK,
+		.timeout_ns = TIMEOUT,
+		.datagram_max = 1200};
+	struct gossip_params bad[6];
+	struct gossip *g;
+
+	(void)state;
+	for (int i = 0; i < 6; i++)
+		bad[i] = good;
+	bad[0].n = 0;
+	bad[1].self = 2;
+	bad[2].epoch = 0;
+	bad[3].branching = 0;
+	bad[4].datagram_max = 50;
+	bad[5].datagram_max = DATAGRAM_MAX + 1;
+	for (int i = 0; i < 6; i++)
+		assert_int_equal(gossip_create(&bad[i], 0, &g), -EINVAL);
+	assert_int_equal(gossip_create(&good, 0, &g), 0);
+	gossip_destroy(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_codec_vector),
+		cmocka_unit_test(test_sealed_vector),
+		cmocka_unit_test(test_sums_agree),
+		cmocka_unit_test(test_sums_heal),
+		cmocka_unit_test(test_small_changes_arrive),
+		cmocka_unit_test(test_never_above_the_mtu),
+		cmocka_unit_test(test_silence_both_ways),
+		cmocka_unit_test(test_silence_one_way),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_each_verdict),
+		cmocka_unit_test(test_malformed),
+		cmocka_unit_test(test_wrong_key_and_no_key),
+		cmocka_unit_test(test_recorded_datagrams),
+		cmocka_unit_test(test_replay_window),
+		cmocka_unit_test(test_unknown_policies_are_counted),
+		cmocka_unit_test(test_refused_parameters),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

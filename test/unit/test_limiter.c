@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+
+#define MS    UINT64_C(1000000)
+#define LIMIT 1250000.0
+#define BURST UINT64_C(75000)
+
+static const uint32_t ids[3] = {11, 22, 33};
+
+/* What the workers of one limiter have counted. */
+struct source {
+	uint64_t arrived, dropped, asked;
+	uint64_t slots[FLOW_SLOTS];
+};
+
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct source *source = context;
+
+	assert_true(policy < 2);
+	source->asked++;
+	*sample = (struct limiter_sample){source->arrived, source->dropped, source->slots};
+}
+
+static struct limiter *make(unsigned self, unsigned n, const char *allocator, uint64_t now)
+{
+	struct limiter_policy policies[2] = {
+		{5, allocator_find(allocator), 10000000, BURST, 50 * MS, 0.1},
+		{6, allocator_find(allocator), 10000000, BURST, 100 * MS, 0.1},
+	};
+	struct limiter_params params = {
+		.gossip = {.n = n,
+			.self = self,
+			.ids = ids,
+			.epoch = 100 + now + self,
+			.seed = 1,
+			.branching = 3,
+			.timeout_ns = 1000 * MS,
+			.datagram_max = 1200},
+		.policies = policies,
+		.n_policies = 2,
+		.n_workers = 1,
+	};
+	struct limiter *l = NULL;
+
+	assert_int_equal(limiter_create(&params, now, &l), 0);
+	return l;
+}
+
+static double local_limit(const struct limiter *l, unsigned policy)
+{
+	struct limiter_view view;
+
+	limiter_view(l, policy, &view);
+	return view.local_limit;
+}
+
+/* One flow's traffic over one interval. */
+static void traffic(struct source *s, unsigned flow, uint64_t bytes, bool dropped)
+{
+	s->arrived += bytes;
+	s->dropped += dropped;
+	s->slots[flow] = (uint64_t)(flow + 1) << FLOW_COUNT_BITS |
+			 ((s->slots[flow] + bytes) & FLOW_COUNT_MASK);
+}
+
+static void exchange(struct limiter *from, struct limiter *const *group, uint64_t now)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	while ((len = limiter_send(from, buf, &to)) > 0)
+		if (group[to])
+			limiter_receive(group[to], now, buf, len);
+}
+
+static void test_starts_at_its_part(void **state)
+{
+	struct limiter *l = make(0, 3, "fps", 0);
+	struct limiter_view view;
+
+	(void)state;
+	assert_near(local_limit(l, 0), LIMIT / 3, 1e-6);
+	limiter_view(l, 0, &view);
+	assert_int_equal(view.local_burst, BURST / 3);
+	limiter_destroy(l);
+	l = make(0, 1, "central", 0);
+	assert_near(local_limit(l, 0), LIMIT, 1e-6);
+	limiter_destroy(l);
+}
+
+static void test_ticks_when_due(void **state)
+{
+	struct limiter *l = make(0, 1, "central", 1000 * MS);
+	struct source s = {0};
+
+	(void)state;
+	assert_int_equal(limiter_next(l), 1050 * MS);
+	limiter_tick(l, 1050 * MS - 1, measure, &s);
+	assert_int_equal(s.asked, 0);
+	limiter_tick(l, 1050 * MS, measure, &s);
+	assert_int_equal(s.asked, 1); /* the second policy's interval is twice as long */
+	limiter_tick(l, 1100 * MS, measure, &s);
+	assert_int_equal(s.asked, 3);
+	/* Late by a little keeps the beat; late by a lot begins a new one. */
+	limiter_tick(l, 1160 * MS, measure, &s);
+	assert_int_equal(limiter_next(l), 1200 * MS);
+	limiter_tick(l, 1900 * MS, measure, &s);
+	assert_int_equal(limiter_next(l), 1950 * MS);
+	limiter_destroy(l);
+}
+
+/* A late tick divides by the time that has passed, not by the interval. */
+static void test_late_tick_measures_right(void **state)
+{
+	struct limiter *l = make(0, 1, "fps", 0);
+	struct source s = {0};
+	struct limiter_view view;
+
+	(void)state;
+	traffic(&s, 0, 100000, false);
+	limiter_tick(l, 200 * MS, measure, &s);
+	limiter_view(l, 0, &view);
+	assert_near(view.demand, 500000, 1e-3);
+	limiter_destroy(l);
+}
+
+/* Alone in a roster of two: limit/N, and it stays there. */
+static void test_alone_in_a_group(void **state)
+{
+	struct limiter *l = make(0, 2, "fps", 0), *group[2] = {l, NULL};
+	struct source s = {0};
+
+	(void)state;
+	for (uint64_t now = 50; now <= 5000; now += 50) {
+		traffic(&s, now / 50 % 4, 200000, true);
+		limiter_tick(l, now * MS, measure, &s);
+		exchange(l, group, now * MS);
+		assert_near(local_limit(l, 0), LIMIT / 2, 1e-3);
+	}
+	limiter_destroy(l);
+}
+
+/* Two limiters with 3 and 7 flows; what a run of them did. */
+struct pair {
+	struct limiter *l[2];
+	struct source s[2];
+	uint64_t now;
+};
+
+static void pair_run(struct pair *p, uint64_t ms, bool connected)
+{
+	static const unsigned flows[2] = {3, 7};
+	struct limiter *none[2] = {NULL, NULL};
+
+	for (uint64_t end = p->now + ms * MS; p->now < end;) {
+		p->now += 50 * MS;
+		for (int i = 0; i < 2; i++) {
+			if (!p->l[i])
+				continue;
+			for (unsigned f = 0; f < flows[i]; f++)
+				traffic(&p->s[i], f,
+					(uint64_t)(local_limit(p->l[i], 0) * 0.051 / flows[i]),
+					true);
+			limiter_tick(p->l[i], p->now, measure, &p->s[i]);
+			exchange(p->l[i], connected ? p->l : none, p->now);
+		}
+	}
+}
+
+static void pair_start(struct pair *p, const char *allocator)
+{
+	*p = (struct pair){.now = 1000 * MS};
+	for (unsigned i = 0; i < 2; i++)
+		p->l[i] = make(i, 2, allocator, p->now);
+}
+
+static void pair_stop(struct pair *p)
+{
+	for (unsigned i = 0; i < 2; i++)
+		limiter_destroy(p->l[i]);
+}
+
+static double sum_of_limits(const struct pair *p)
+{
+	return local_limit(p->l[0], 0) + local_limit(p->l[1], 0);
+}
+
+static void test_three_to_seven(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_start(&p, "fps");
+	pair_run(&p, 10000, true);
+	assert_near(local_limit(p.l[0], 0) / LIMIT, 0.3, 0.01);
+	assert_near(sum_of_limits(&p), LIMIT, 0.01 * LIMIT);
+	pair_stop(&p);
+	pair_start(&p, "static");
+	pair_run(&p, 1000, true);
+	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1e-6);
+	pair_stop(&p);
+}
+
+/* Cut: each ends at limit/N in the stated time, and comes back when the cut heals. */
+static void test_cut_and_heal(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_start(&p, "fps");
+	pair_run(&p, 5000, true);
+	pair_run(&p, 1100, false);
+	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1);
+	assert_near(local_limit(p.l[1], 0), LIMIT / 2, 1);
+	pair_run(&p, 3000, true);
+	assert_near(local_limit(p.l[0], 0) / LIMIT, 0.3, 0.02);
+	pair_stop(&p);
+}
+
+/* One dies and returns: limit/N until it has heard, then its share; the sum is never far above. */
+static void test_restart_is_gentle(void **state)
+{
+	struct pair p;
+
+	(void)state;
+	pair_start(&p, "fps");
+	pair_run(&p, 5000, true);
+	limiter_destroy(p.l[1]);
+	p.l[1] = NULL;
+	pair_run(&p, 2000, true);
+	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1);
+	p.l[1] = make(1, 2, "fps", p.now);
+	p.s[1] = (struct source){0};
+	assert_near(local_limit(p.l[1], 0), LIMIT / 2, 1e-6);
+	for (int i = 0; i < 60; i++) {
+		pair_run(&p, 50, true);
+		assert_true(sum_of_limits(&p) <= 1.1 * LIMIT);
+	}
+	assert_near(local_limit(p.l[1], 0) / LIMIT, 0.7, 0.03);
+	pair_stop(&p);
+}
+
+static void test_burst_follows_the_share(void **state)
+{
+	struct limiter_view a, b;
+	struct pair p;
+
+	(void)state;
+	pair_start(&p, "fps");
+	pair_run(&p, 10000, true);
+	limiter_view(p.l[0], 0, &a);
+	limiter_view(p.l[1], 0, &b);
+	assert_near((double)a.local_burst / BURST, a.local_limit / LIMIT, 0.01);
+	assert_true(a.local_burst + b.local_burst <= BURST);
+	pair_stop(&p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_starts_at_its_part),
+		cmocka_unit_test(test_ticks_when_due),
+		cmocka_unit_test(test_late_tick_measures_right),
+		cmocka_unit_test(test_alone_in_a_group),
+		cmocka_unit_test(test_three_to_seven),
+		cmocka_unit_test(test_cut_and_heal),
+		cmocka_unit_test(test_restart_is_gentle),
+		cmocka_unit_test(test_burst_follows_the_share),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

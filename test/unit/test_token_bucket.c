@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include "base/prng.h"
+#include "meter/token_bucket.h"
+
+#define GHZ UINT64_C(1000000000)
+
+static struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst, uint64_t hz)
+{
+	struct token_bucket_params params = {bps, burst};
+	struct token_bucket_profile profile;
+
+	assert_int_equal(token_bucket_profile_init(&profile, &params, hz), 0);
+	return profile;
+}
+
+static void test_params_at_their_limits(void **state)
+{
+	static const struct {
+		uint64_t bps, burst, hz;
+		int want;
+	} cases[] = {
+		{8000, 1500, 5 * GHZ, 0},
+		{400 * GHZ, 1 << 20, GHZ, 0},
+		{400 * GHZ, 1 << 20, 781250000, -ERANGE}, /* 64 bytes a tick */
+		{400 * GHZ, 1 << 20, 781250001, 0},
+		{0, 0, GHZ, 0},
+		{8000, TOKEN_BUCKET_MAX_BURST, GHZ, 0},
+		{8000, TOKEN_BUCKET_MAX_BURST + 1, GHZ, -ERANGE},
+		{8000, 1500, 0, -ERANGE},
+		{UINT64_MAX, 1500, GHZ, -ERANGE},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct token_bucket_params params = {cases[i].bps, cases[i].burst};
+		struct token_bucket_profile profile;
+
+		assert_int_equal(
+			token_bucket_profile_init(&profile, &params, cases[i].hz), cases[i].want);
+	}
+}
+
+/* Just conforming and just not, at 1 byte a tick. */
+static void test_pairs(void **state)
+{
+	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
+	struct token_bucket b;
+
+	(void)state;
+	token_bucket_init(&b, &p, 1000);
+	assert_false(token_bucket_conforms(&b, &p, 1000, 1501));
+	assert_true(token_bucket_conforms(&b, &p, 1000, 1500));
+	assert_false(token_bucket_conforms(&b, &p, 1000, 1));
+	assert_true(token_bucket_conforms(&b, &p, 1000, 0));
+	assert_false(token_bucket_conforms(&b, &p, 1099, 100));
+	assert_true(token_bucket_conforms(&b, &p, 1100, 100));
+	assert_false(token_bucket_conforms(&b, &p, 1100, 1));
+	/* A packet that does not conform takes nothing. */
+	assert_false(token_bucket_conforms(&b, &p, 1150, 51));
+	assert_true(token_bucket_conforms(&b, &p, 1150, 50));
+	/* Never more than the burst. */
+	assert_false(token_bucket_conforms(&b, &p, 1000000, 1501));
+	assert_true(token_bucket_conforms(&b, &p, 1000000, 1500));
+}
+
+static void test_clock_that_steps_back(void **state)
+{
+	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
+	struct token_bucket b;
+
+	(void)state;
+	token_bucket_init(&b, &p, 5000);
+	assert_true(token_bucket_conforms(&b, &p, 5000, 1500));
+	assert_false(token_bucket_conforms(&b, &p, 4000, 1));
+	assert_false(token_bucket_conforms(&b, &p, 5000, 1)); /* not credited twice */
+	assert_true(token_bucket_conforms(&b, &p, 5001, 1));
+}
+
+static void test_counter_that_wraps(void **state)
+{
+	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
+	struct token_bucket b;
+
+	(void)state;
+	p.since = UINT64_MAX - 1000; /* published shortly before */
+	token_bucket_init(&b, &p, UINT64_MAX - 9);
+	assert_true(token_bucket_conforms(&b, &p, UINT64_MAX - 9, 1500));
+	assert_true(token_bucket_conforms(&b, &p, 90, 100)); /* 100 ticks later */
+	assert_false(token_bucket_conforms(&b, &p, 90, 1));
+}
+
+/* A year without a packet neither overflows nor overfills. */
+static void test_long_gap(void **state)
+{
+	struct token_bucket_profile p = profile_of(400 * GHZ, 1 << 20, 5 * GHZ);
+	struct token_bucket b;
+	uint64_t year = 5 * GHZ * 3600 * 24 * 366;
+
+	(void)state;
+	token_bucket_init(&b, &p, 1);
+	assert_true(token_bucket_conforms(&b, &p, 1, 1 << 20));
+	assert_false(token_bucket_conforms(&b, &p, 1 + year, (1 << 20) + 1));
+	assert_true(token_bucket_conforms(&b, &p, 1 + year, 1 << 20));
+}
+
+/* Bytes that a backlog of equal packets gets through in `ticks`, polled at random times. */
+static uint64_t backlog(const struct token_bucket_profile *p, uint32_t bytes, uint64_t ticks,
+	unsigned polls, struct prng *prng)
+{
+	struct token_bucket b;
+	uint64_t passed = 0, now = 77, end = now + ticks;
+
+	token_bucket_init(&b, p, now);
+	while (true) {
+		while (token_bucket_conforms(&b, p, now, bytes))
+			passed += bytes;
+		if (now == end)
+			return passed;
+		now += 1 + (uint64_t)(prng_unit(prng) * 2 * (double)ticks / polls);
+		now = now < end ? now : end;
+	}
+}
+
+/* Promise 1: at most r·t + b, at least that minus one packet; 1 ppm from 8 kbit/s to 400 Gbit/s. */
+static void test_exact_over_any_rate(void **state)
+{
+	static const struct {
+		uint64_t bps;
+		double seconds;
+		unsigned polls;
+	} cases[] = {
+		{8000, 40000, 20000},
+		{8001, 40000, 20000},
+		{64000, 5000, 20000},
+		{9999999, 60, 60000},
+		{10000000, 60, 60000},
+		{1000000007, 1, 100000},
+		{40 * GHZ, 0.1, 100000},
+		{400 * GHZ, 0.05, 400000},
+	};
+	static const uint64_t hz[] = {GHZ, 2500000000, 3693249999};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (size_t h = 0; h < 3; h++) {
+			uint64_t ticks = (uint64_t)(cases[i].seconds * (double)hz[h]);
+			uint64_t burst = 200000000; /* never full again: polls may be far apart */
+			struct token_bucket_profile p = profile_of(cases[i].bps, burst, hz[h]);
+			uint32_t bytes = 64 + prng_below(&prng, 1437);
+			tokens_t earned = (tokens_t)cases[i].bps * ticks / hz[h] / 8;
+			double most = (double)(uint64_t)earned + (double)burst;
+			double got = (double)backlog(&p, bytes, ticks, cases[i].polls, &prng);
+
+			assert_true(got <= most + 1);
+			assert_true(got >= most - bytes - (double)(uint64_t)earned * 1e-6 - 1);
+		}
+	}
+}
+
+/* Random packets at random times: no window passes more than r·t + b. */
+static void test_every_window(void **state)
+{
+	enum { N = 600 };
+	struct token_bucket_profile p = profile_of(8 * GHZ, 3000, GHZ);
+	uint64_t at[N], sum[N + 1] = {0}, now = 0;
+	struct token_bucket b;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	token_bucket_init(&b, &p, 0);
+	for (int i = 0; i < N; i++) {
+		uint32_t bytes = 1 + prng_below(&prng, 1500);
+
+		now += prng_below(&prng, 1000);
+		at[i] = now;
+		sum[i + 1] = sum[i] + (token_bucket_conforms(&b, &p, now, bytes) ? bytes : 0);
+	}
+	for (int i = 0; i < N; i++)
+		for (int j = i; j < N; j++)
+			assert_true(sum[j + 1] - sum[i] <= at[j] - at[i] + 3000);
+}
+
+/* A raise that comes after a quiet time is not credited for that time. */
+static void test_succession(void **state)
+{
+	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ);
+	struct token_bucket_profile fast = profile_of(8 * GHZ, 10000, GHZ), back = slow;
+	struct token_bucket b;
+
+	(void)state;
+	token_bucket_init(&b, &slow, 0);
+	assert_true(token_bucket_conforms(&b, &slow, 0, 10000));
+	token_bucket_profile_succeed(&fast, &slow, 10000);
+	assert_false(token_bucket_conforms(&b, &fast, 10500, 100 + 500 + 1));
+	assert_true(token_bucket_conforms(&b, &fast, 10500, 100 + 500 - 1));
+	token_bucket_profile_succeed(&back, &fast, 20000);
+	assert_true(token_bucket_conforms(&b, &fast, 20000, 9000));
+	assert_false(token_bucket_conforms(&b, &back, 20100, 502));
+	assert_true(token_bucket_conforms(&b, &back, 20100, 500));
+}
+
+/* A smaller burst takes effect at once. */
+static void test_smaller_burst(void **state)
+{
+	struct token_bucket_profile large = profile_of(8000, 10000, GHZ);
+	struct token_bucket_profile small = profile_of(8000, 1000, GHZ);
+	struct token_bucket b;
+
+	(void)state;
+	token_bucket_init(&b, &large, 0);
+	token_bucket_profile_succeed(&small, &large, 0);
+	assert_false(token_bucket_conforms(&b, &small, 0, 1001));
+	assert_true(token_bucket_conforms(&b, &small, 0, 1000));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_params_at_their_limits),
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_clock_that_steps_back),
+		cmocka_unit_test(test_counter_that_wraps),
+		cmocka_unit_test(test_long_gap),
+		cmocka_unit_test(test_exact_over_any_rate),
+		cmocka_unit_test(test_every_window),
+		cmocka_unit_test(test_succession),
+		cmocka_unit_test(test_smaller_burst),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
