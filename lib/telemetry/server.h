@@ -25,8 +25,8 @@
 typedef json_t *(*telemetry_handler)(const char *params, void *context);
 
 struct telemetry_command {
-	const char *path;              /* "/weir/policies" */
-	const char *help;              /* one sentence, for /help */
+	const char *path; /* "/weir/policies" */
+	const char *help; /* one sentence, for /help */
 	telemetry_handler handler;
 };
 

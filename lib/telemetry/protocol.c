@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From the bytes of a request to the bytes of its reply, whatever the bytes.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "private.h"
+
+static json_t *list_commands(const char *params, void *context);
+static json_t *show_help(const char *params, void *context);
+static json_t *show_info(const char *params, void *context);
+static json_t *show_stats(const char *params, void *context);
+
+/* Their context is the server. */
+static const struct telemetry_command builtin[] = {
+	{"/", "Lists the commands. Takes no parameters", list_commands},
+	{"/help", "Returns help text for a command. Parameters: string command", show_help},
+	{"/info", "Returns version, pid and the longest reply. Takes no parameters", show_info},
+	{"/weir/telemetry", "Returns what this server did. Takes no parameters", show_stats},
+	{NULL, NULL, NULL},
+};
+
+static const struct telemetry_command *find_in(
+	const struct telemetry_command *table, const char *path)
+{
+	for (; table->path != NULL; table++)
+		if (strcmp(table->path, path) == 0)
+			return table;
+	return NULL;
+}
+
+/* A table cannot hide a built-in command: clients need those to start at all. */
+static const struct telemetry_command *find(
+	const struct telemetry_server *server, const char *path, bool *is_builtin)
+{
+	const struct telemetry_command *found = find_in(builtin, path);
+
+	*is_builtin = found != NULL;
+	for (unsigned i = 0; found == NULL && i < server->n_tables; i++)
+		found = find_in(server->tables[i], path);
+	return found;
+}
+
+/* Leaves out what find() would not find: a row that an earlier table hides. */
+static void append_paths(
+	json_t *list, const struct telemetry_server *server, const struct telemetry_command *table)
+{
+	bool is_builtin;
+
+	for (; table->path != NULL; table++)
+		if (find(server, table->path, &is_builtin) == table)
+			json_array_append_new(list, json_string(table->path));
+}
+
+static json_t *list_commands(const char *params, void *context)
+{
+	const struct telemetry_server *server = context;
+	json_t *list = json_array();
+
+	(void)params;
+	append_paths(list, server, builtin);
+	for (unsigned i = 0; i < server->n_tables; i++)
+		append_paths(list, server, server->tables[i]);
+	return list;
+}
+
+static json_t *show_help(const char *params, void *context)
+{
+	const struct telemetry_command *command;
+	bool is_builtin;
+
+	if (params == NULL)
+		return json_string(find_in(builtin, "/help")->help);
+	command = find(context, params, &is_builtin);
+	if (command == NULL)
+		return NULL;
+	return json_pack("{ss}", command->path, command->help);
+}
+
+static json_t *show_info(const char *params, void *context)
+{
+	(void)params;
+	(void)context;
+	return telemetry_greeting();
+}
+
+static json_t *show_stats(const char *params, void *context)
+{
+	const struct telemetry_server *server = context;
+	const struct telemetry_stats *stats = &server->stats;
+
+	(void)params;
+	return json_pack("{sI sI sI sI sI sI sI}", "clients", (json_int_t)server->n_clients,
+		"accepted", (json_int_t)stats->accepted, "refused", (json_int_t)stats->refused,
+		"requests", (json_int_t)stats->requests, "null_replies",
+		(json_int_t)stats->null_replies, "oversize", (json_int_t)stats->oversize,
+		"slow_clients", (json_int_t)stats->slow_clients);
+}
+
+json_t *telemetry_greeting(void)
+{
+	return json_pack("{ss sI si}", "version", "Weir " WEIR_VERSION, "pid", (json_int_t)getpid(),
+		"max_output_len", TELEMETRY_MAX_OUTPUT);
+}
+
+/* 15 digits, because the 17 that a double may need turn 0.1 into 0.10000000000000001. */
+char *telemetry_text(const json_t *value)
+{
+	return json_dumps(value, JSON_COMPACT | JSON_REAL_PRECISION(15));
+}
+
+/* {"key": value}, or {"key": null}; takes over the value. */
+static char *wrap(const char *key, json_t *value)
+{
+	json_t *object = json_object();
+	char *text = NULL;
+
+	if (json_object_set_new(object, key, value != NULL ? value : json_null()) == 0)
+		text = telemetry_text(object);
+	json_decref(object);
+	return text;
+}
+
+/* Clients written in C send their terminating NUL, shells a newline: neither is meant. */
+static size_t trimmed(const char *request, size_t len)
+{
+	while (len > 0 && memchr("\r\n", request[len - 1], 3) != NULL)
+		len--;
+	return len;
+}
+
+/* The key under which an unknown command is refused: printable ASCII, whatever was sent. */
+static void echo_key(const char *request, size_t len, char key[TELEMETRY_MAX_ECHO + 1])
+{
+	size_t n = 0;
+
+	for (; n < len && n < TELEMETRY_MAX_ECHO && request[n] != ','; n++)
+		key[n] = request[n] >= ' ' && request[n] <= '~' ? request[n] : '?';
+	key[n] = '\0';
+}
+
+/*
+ * Cuts a copy of the request at its first comma. A NUL inside is refused, not taken for an end:
+ * a handler must never judge only the first part of what it was sent.
+ */
+static bool split(const char *request, size_t len, char command[TELEMETRY_MAX_REQUEST + 1],
+	const char **params)
+{
+	char *comma;
+
+	*params = NULL;
+	if (len > TELEMETRY_MAX_REQUEST || memchr(request, '\0', len) != NULL)
+		return false;
+	memcpy(command, request, len);
+	command[len] = '\0';
+	comma = strchr(command, ',');
+	if (comma != NULL) {
+		*comma = '\0';
+		*params = comma[1] != '\0' ? comma + 1 : NULL;
+	}
+	return true;
+}
+
+static json_t *call(const struct telemetry_server *server, const struct telemetry_command *command,
+	bool is_builtin, const char *params)
+{
+	/* The built-in handlers only read the server; the signature has no const to offer. */
+	void *context = is_builtin ? (void *)server : server->context;
+
+	return command->handler(params, context);
+}
+
+struct telemetry_reply telemetry_reply(
+	const struct telemetry_server *server, const char *request, size_t len)
+{
+	char copy[TELEMETRY_MAX_REQUEST + 1];
+	char key[TELEMETRY_MAX_ECHO + 1];
+	const struct telemetry_command *command = NULL;
+	struct telemetry_reply reply = {0};
+	const char *params;
+	json_t *value = NULL;
+	bool is_builtin;
+
+	len = trimmed(request, len);
+	echo_key(request, len, key);
+	if (split(request, len, copy, &params))
+		command = find(server, copy, &is_builtin);
+	if (command != NULL)
+		value = call(server, command, is_builtin, params);
+	reply.null = value == NULL;
+	reply.text = wrap(command != NULL ? command->path : key, value);
+	reply.oversize = reply.text != NULL && strlen(reply.text) > TELEMETRY_MAX_OUTPUT;
+	if (reply.text == NULL || reply.oversize) {
+		free(reply.text);
+		reply.null = true;
+		reply.text = wrap(command != NULL ? command->path : key, NULL);
+	}
+	return reply;
+}
+
+char *telemetry_answer(const struct telemetry_server *server, const char *request, size_t len)
+{
+	return telemetry_reply(server, request, len).text;
+}

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The socket's place in the file system: who may be replaced there, and who may not.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "private.h"
+
+#define DIRECTORY_UMASK 0022
+#define SOCKET_UMASK    0117 /* 0777 without these is 0660 */
+#define LOCK_TRIES      100
+#define LOCK_WAIT_NS    10000000 /* 100 × 10 ms: one second for a competitor to finish */
+
+static int set_address(struct sockaddr_un *address, const char *path)
+{
+	size_t len = strlen(path);
+
+	if (len == 0)
+		return -EINVAL;
+	if (len >= sizeof(address->sun_path))
+		return -ENAMETOOLONG;
+	*address = (struct sockaddr_un){.sun_family = AF_UNIX};
+	memcpy(address->sun_path, path, len + 1);
+	return 0;
+}
+
+static void parent_of(const char *path, char directory[sizeof(((struct sockaddr_un *)0)->sun_path)])
+{
+	const char *slash = strrchr(path, '/');
+	size_t len = slash != NULL ? (size_t)(slash - path) : 0;
+
+	if (slash == NULL)
+		directory[len++] = '.';
+	else if (len == 0)
+		directory[len++] = '/';
+	else
+		memcpy(directory, path, len);
+	directory[len] = '\0';
+}
+
+static int make_directory(const char *directory)
+{
+	mode_t old = umask(DIRECTORY_UMASK);
+	int rc = mkdir(directory, 0755) == 0 || errno == EEXIST ? 0 : -errno;
+
+	umask(old);
+	return rc;
+}
+
+/*
+ * Looking at a stale file, removing it and binding are three steps. Two processes that start at
+ * once would each remove what the other has just bound, so the directory is locked meanwhile.
+ */
+static int lock_directory(const char *directory)
+{
+	const struct timespec wait = {.tv_nsec = LOCK_WAIT_NS};
+	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) != 0; i++) {
+		int rc = -errno;
+
+		if ((rc != -EWOULDBLOCK && rc != -EINTR) || i == LOCK_TRIES) {
+			close(fd);
+			return rc;
+		}
+		nanosleep(&wait, NULL);
+	}
+	return fd;
+}
+
+static int new_socket(void)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 ? fd : -errno;
+}
+
+/* 0 when nobody listens there any more. */
+static int is_stale(const struct sockaddr_un *address)
+{
+	int fd = new_socket();
+	int rc;
+
+	if (fd < 0)
+		return fd;
+	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : errno;
+	close(fd);
+	if (rc == ECONNREFUSED)
+		return 0;
+	/* Answered, queue full, or a listener of another socket type: all of them are alive. */
+	if (rc == 0 || rc == EAGAIN || rc == EPROTOTYPE)
+		return -EADDRINUSE;
+	return -rc;
+}
+
+static int clear_stale(const struct sockaddr_un *address)
+{
+	struct stat file;
+	int rc;
+
+	if (lstat(address->sun_path, &file) != 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(file.st_mode))
+		return -EEXIST;
+	rc = is_stale(address);
+	if (rc != 0)
+		return rc;
+	return unlink(address->sun_path) == 0 ? 0 : -errno;
+}
+
+static int bind_listen(int fd, const struct sockaddr_un *address, struct stat *file)
+{
+	mode_t old = umask(SOCKET_UMASK);
+	int rc = bind(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ? 0 : -errno;
+
+	umask(old);
+	if (rc != 0)
+		return rc;
+	if (listen(fd, TELEMETRY_MAX_CLIENTS) == 0 && lstat(address->sun_path, file) == 0)
+		return 0;
+	rc = -errno;
+	unlink(address->sun_path);
+	return rc;
+}
+
+static int open_locked(const struct sockaddr_un *address, struct stat *file)
+{
+	int rc = clear_stale(address);
+	int fd;
+
+	if (rc != 0)
+		return rc;
+	fd = new_socket();
+	if (fd < 0)
+		return fd;
+	rc = bind_listen(fd, address, file);
+	if (rc == 0)
+		return fd;
+	close(fd);
+	return rc;
+}
+
+int telemetry_socket(const char *path, struct sockaddr_un *address, struct stat *file)
+{
+	char directory[sizeof(address->sun_path)];
+	int rc = set_address(address, path);
+	int lock;
+
+	if (rc != 0)
+		return rc;
+	parent_of(path, directory);
+	rc = make_directory(directory);
+	if (rc != 0)
+		return rc;
+	lock = lock_directory(directory);
+	if (lock < 0)
+		return lock;
+	rc = open_locked(address, file);
+	close(lock);
+	return rc;
+}
+
+void telemetry_unlink(const struct sockaddr_un *address, const struct stat *file)
+{
+	struct stat now;
+
+	if (lstat(address->sun_path, &now) != 0)
+		return;
+	if (now.st_dev == file->st_dev && now.st_ino == file->st_ino)
+		unlink(address->sun_path);
+}
