@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "box.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include <sodium.h>
+
+#include "base/name_hash.h"
+#include "classify/classify.h"
+#include "control.h"
+#include "eal.h"
+#include "log.h"
+#include "show.h"
+
+RTE_LOG_REGISTER(weir_logtype, weir, INFO);
+
+static void ports_stop(struct box *box)
+{
+	for (unsigned i = 0; i < box->config->n_ports; i++)
+		port_stop(&box->ports[i]);
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		unsigned missing = port_free(&box->ports[i]);
+
+		if (missing)
+			log_err("ports.%s: %u packet buffers did not come back",
+				box->config->ports[i].name, missing);
+		box->leaked += missing;
+	}
+}
+
+/* Queue pairs of a wire: as many as there are workers, if both its ports have them. */
+static uint16_t wire_queues(const struct box *box, const struct wire *wire)
+{
+	uint16_t ports = RTE_MIN(box->ports[wire->a].queues_max, box->ports[wire->b].queues_max);
+
+	return RTE_MIN(ports, (uint16_t)box->config->n_workers);
+}
+
+static int ports_start(struct box *box)
+{
+	const struct config *config = box->config;
+	uint16_t queues[CONFIG_PORTS_MAX];
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++) {
+		queues[i] = 1;
+		ret = port_probe(&box->ports[i], &config->ports[i], box->port_ids[i]);
+	}
+	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++)
+		queues[config->wires[i].a] = queues[config->wires[i].b] = wire_queues(
+			box, &config->wires[i]);
+	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
+		ret = port_start(&box->ports[i], queues[i]);
+	if (ret)
+		ports_stop(box);
+	return ret;
+}
+
+static int classifier_start(struct box *box)
+{
+	return classifier_create(
+		box->config->policies, box->config->n_policies, SOCKET_ID_ANY, &box->classifier);
+}
+
+static void classifier_stop(struct box *box)
+{
+	classifier_destroy(box->classifier);
+}
+
+static void splits_free(struct box *box)
+{
+	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++) {
+		free(box->splits[i].arrived);
+		free(box->splits[i].demand);
+	}
+	free(box->splits);
+	free(box->slots);
+	free(box->alive);
+}
+
+static int splits_alloc(struct box *box)
+{
+	unsigned n = box->config->n_workers;
+
+	box->splits = calloc(box->config->n_policies + 1, sizeof(*box->splits));
+	box->slots = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->slots));
+	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
+	if (!box->splits || !box->slots || !box->alive)
+		return -ENOMEM;
+	for (unsigned i = 0; i < box->config->n_policies; i++) {
+		struct split *split = &box->splits[i];
+
+		split->arrived = calloc(n, sizeof(*split->arrived));
+		split->demand = calloc(n, sizeof(*split->demand));
+		split->sample_period = 1;
+		split->measured_ns = control_now();
+		if (!split->arrived || !split->demand)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static void memory_stop(struct box *box)
+{
+	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++) {
+		worker_free(&box->workers[i]);
+		free(box->workers[i].paths);
+	}
+	free(box->workers);
+	publisher_free(&box->publisher);
+	splits_free(box);
+}
+
+/* Both directions of every wire's queue k, for the worker whose turn it is. */
+static int paths_alloc(struct box *box, struct worker *worker, unsigned n_workers)
+{
+	const struct config *config = box->config;
+
+	worker->paths = calloc((size_t)config->n_wires * n_workers * 2 + 1, sizeof(struct path));
+	if (!worker->paths)
+		return -ENOMEM;
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		const struct port *a = &box->ports[config->wires[i].a];
+		const struct port *b = &box->ports[config->wires[i].b];
+
+		for (uint16_t q = 0; q < a->queues; q++) {
+			/* Wires with fewer queues than workers begin at different workers. */
+			if ((i + q) % n_workers != worker->index)
+				continue;
+			worker->paths[worker->n_paths++] = (struct path){
+				a->id, b->id, q, (uint16_t)i, DIRECTION_A_TO_B, a->rss};
+			worker->paths[worker->n_paths++] = (struct path){
+				b->id, a->id, q, (uint16_t)i, DIRECTION_B_TO_A, b->rss};
+		}
+	}
+	return 0;
+}
+
+static int memory_start(struct box *box)
+{
+	const struct config *config = box->config;
+	unsigned n = config->n_workers;
+	int ret = publisher_init(&box->publisher, n, config->n_policies);
+
+	box->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, n * sizeof(*box->workers));
+	if (box->workers)
+		memset(box->workers, 0, n * sizeof(*box->workers));
+	else
+		ret = -ENOMEM;
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		struct worker *worker = &box->workers[i];
+
+		worker->index = i;
+		worker->lcore = i + 1;
+		worker->cpu = config->workers[i];
+		worker->idle = config->idle;
+		worker->publisher = &box->publisher;
+		worker->stop = &box->stop;
+		ret = worker_init(worker, config->n_policies);
+		if (ret == 0)
+			ret = paths_alloc(box, worker, n);
+	}
+	if (ret == 0)
+		ret = splits_alloc(box);
+	if (ret)
+		memory_stop(box);
+	return ret;
+}
+
+static void limiter_stop(struct box *box)
+{
+	limiter_destroy(box->limiter);
+	sodium_memzero(box->key, sizeof(box->key));
+}
+
+static struct limiter_policy *limiter_policies(const struct config *config)
+{
+	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
+
+	for (unsigned i = 0; policies && i < config->n_policies; i++)
+		policies[i] = (struct limiter_policy){
+			.id = name_hash(config->policies[i].name),
+			.allocator = config->policies[i].allocator,
+			.limit_bps = config->policies[i].limit_bps,
+			.burst_bytes = config->policies[i].burst_bytes,
+			.interval_ns = config->policies[i].interval_ns,
+			.keep_per_second = config->policies[i].keep_per_second,
+		};
+	return policies;
+}
+
+static int limiter_build(struct box *box, const struct limiter_policy *policies, uint32_t *ids)
+{
+	const struct config *config = box->config;
+	const struct gossip_config *gossip = &config->gossip;
+	struct limiter_params params = {
+		.gossip = {.n = gossip->n_roster,
+			.self = gossip->self,
+			.ids = ids,
+			.key = gossip->key_file[0] ? box->key : NULL,
+			.branching = gossip->branching,
+			.timeout_ns = gossip->timeout_ns,
+			.datagram_max = gossip->datagram_max},
+		.policies = policies,
+		.n_policies = config->n_policies,
+		.n_workers = config->n_workers,
+	};
+
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		ids[i] = name_hash(gossip->roster[i].name);
+	do
+		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
+	while (params.gossip.epoch == 0);
+	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
+	return limiter_create(&params, control_now(), &box->limiter);
+}
+
+static int limiter_start(struct box *box)
+{
+	struct limiter_policy *policies = limiter_policies(box->config);
+	uint32_t *ids = calloc(box->config->gossip.n_roster, sizeof(*ids));
+	int ret = policies && ids ? 0 : -ENOMEM;
+
+	if (ret == 0 && box->config->gossip.key_file[0])
+		ret = gossip_key_load(box->config->gossip.key_file, box->key);
+	if (ret == 0)
+		ret = limiter_build(box, policies, ids);
+	free(policies);
+	free(ids);
+	return ret;
+}
+
+static int gossip_start(struct box *box)
+{
+	return gossip_socket_open(&box->gossip, &box->config->gossip);
+}
+
+static void gossip_stop(struct box *box)
+{
+	gossip_socket_close(&box->gossip);
+}
+
+static int telemetry_start(struct box *box)
+{
+	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands};
+	const char *path = box->config->control_socket;
+	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
+
+	if (ret)
+		log_err("control.socket: %s: %s", path, strerror(-ret));
+	return ret;
+}
+
+static void telemetry_stop(struct box *box)
+{
+	telemetry_close(box->telemetry);
+}
+
+static int launch(struct box *box)
+{
+	int ret = control_publish_first(box);
+
+	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
+		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);
+	box->launched = ret == 0;
+	return ret;
+}
+
+static void land(struct box *box)
+{
+	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
+	rte_eal_mp_wait_lcore();
+	box->launched = false;
+}
+
+/* Brought up in this order, taken down in reverse: the socket answers when packets flow. */
+static const struct module {
+	const char *name;
+	int (*start)(struct box *box);
+	void (*stop)(struct box *box);
+} modules[] = {
+	{"ports", ports_start, ports_stop},
+	{"classifier", classifier_start, classifier_stop},
+	{"memory", memory_start, memory_stop},
+	{"limiter", limiter_start, limiter_stop},
+	{"gossip", gossip_start, gossip_stop},
+	{"workers", launch, land},
+	{"telemetry", telemetry_start, telemetry_stop},
+};
+
+int box_start(struct box *box, const struct config *config)
+{
+	*box = (struct box){.config = config, .gossip.fd = -1};
+	for (unsigned i = 0; i < config->n_ports; i++)
+		box->links[i].known = false;
+	if (eal_find_ports(config, box->port_ids))
+		return -ENODEV;
+	for (; box->started < RTE_DIM(modules); box->started++) {
+		int ret = modules[box->started].start(box);
+
+		if (ret) {
+			log_err("%s: %s", modules[box->started].name, strerror(-ret));
+			box_stop(box);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+void box_stop(struct box *box)
+{
+	while (box->started > 0)
+		modules[--box->started].stop(box);
+}
+
+struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
+{
+	struct policy_totals totals = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct policy_state *state = &box->workers[i].policies[policy];
+
+		totals.passed_packets += counter_read(&state->passed_packets);
+		totals.passed_bytes += counter_read(&state->passed_bytes);
+		totals.dropped_packets += counter_read(&state->dropped_packets);
+		totals.dropped_bytes += counter_read(&state->dropped_bytes);
+	}
+	return totals;
+}
+
+struct worker_counters box_worker_totals(const struct box *box)
+{
+	struct worker_counters totals = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct worker_counters *c = &box->workers[i].counters;
+
+		totals.rx_packets += counter_read(&c->rx_packets);
+		totals.tx_packets += counter_read(&c->tx_packets);
+		totals.unmatched_packets += counter_read(&c->unmatched_packets);
+		for (unsigned r = 0; r < DROP_REASONS; r++)
+			totals.dropped[r] += counter_read(&c->dropped[r]);
+	}
+	return totals;
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The running appliance: what start-up puts together and control and telemetry look at. Everything
+ * here belongs to the control thread; what workers touch is said in worker.h and snapshot.h.
+ */
+#ifndef WEIR_APP_BOX_H
+#define WEIR_APP_BOX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "demand/demand.h"
+#include "gossip_socket.h"
+#include "limiter/limiter.h"
+#include "policy/config.h"
+#include "port.h"
+#include "snapshot.h"
+#include "telemetry/server.h"
+#include "worker.h"
+
+/* How control splits one policy over the workers. */
+struct split {
+	uint64_t *arrived;     /* n_workers: bytes as of the last interval */
+	struct demand *demand; /* n_workers */
+	uint64_t arrived_packets;
+	uint64_t measured_ns;
+	uint16_t sample_period;
+};
+
+struct link_state {
+	bool known, up;
+	uint32_t speed_mbps;
+	uint64_t changes;
+};
+
+struct box {
+	const struct config *config;
+	unsigned started; /* modules of start-up that are up */
+	uint16_t port_ids[CONFIG_PORTS_MAX];
+	struct port ports[CONFIG_PORTS_MAX];
+	struct link_state links[CONFIG_PORTS_MAX];
+	struct classifier *classifier;
+	struct publisher publisher;
+	struct worker *workers;
+	bool stop; /* read by workers: atomics only */
+	bool launched;
+	uint8_t key[DATAGRAM_KEY];
+	struct limiter *limiter;
+	struct gossip_socket gossip;
+	struct telemetry_server *telemetry;
+	struct split *splits; /* n_policies */
+	uint64_t *slots;      /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	bool *alive;          /* n_roster: as last logged */
+	unsigned leaked;      /* mbufs that did not come back at the stop */
+};
+
+/*
+ * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals are
+ * blocked. Returns 0 or a negative errno, logged.
+ */
+int box_start(struct box *box, const struct config *config);
+
+/* Stops the workers, closes the ports, removes the sockets. */
+void box_stop(struct box *box);
+
+/* Sums over the workers. */
+struct policy_totals {
+	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
+};
+
+struct policy_totals box_policy_totals(const struct box *box, unsigned policy);
+struct worker_counters box_worker_totals(const struct box *box);
+
+#endif

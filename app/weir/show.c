@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_ethdev.h>
+
+#include "box.h"
+#include "control.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static json_t *integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* Bytes per second, as everybody says it: whole bit/s. */
+static json_t *bits(double bytes_per_second)
+{
+	return json_integer((json_int_t)(bytes_per_second * 8 + 0.5));
+}
+
+/* A page's first index: absent is 0; anything but digits is no page. */
+static bool page_start(const char *params, unsigned *start)
+{
+	unsigned long value;
+	char *end;
+
+	*start = 0;
+	if (!params || !*params)
+		return true;
+	errno = 0;
+	value = strtoul(params, &end, 10);
+	if (!isdigit((unsigned char)*params) || *end || errno || value > UINT32_MAX)
+		return false;
+	*start = (unsigned)value;
+	return true;
+}
+
+/* Where a listing is: "next" is the parameter of the next page, or null. */
+static json_t *page(const char *what, json_t *items, unsigned start, unsigned total)
+{
+	unsigned end = start + (unsigned)json_array_size(items);
+
+	return json_pack("{s:i, s:i, s:o, s:o}", "total", (int)total, "start", (int)start, "next",
+		end < total ? integer(end) : json_null(), what, items);
+}
+
+static json_t *show_policies(const char *params, void *context)
+{
+	const struct config *config = ((struct box *)context)->config;
+	json_t *names;
+	unsigned start;
+
+	if (!page_start(params, &start))
+		return NULL;
+	names = json_array();
+	for (unsigned i = start; i < config->n_policies && i - start < TELEMETRY_PAGE; i++)
+		json_array_append_new(names, json_string(config->policies[i].name));
+	return page("policies", names, start, config->n_policies);
+}
+
+static json_t *packets_bytes(uint64_t packets, uint64_t bytes)
+{
+	return json_pack("{s:o, s:o}", "packets", integer(packets), "bytes", integer(bytes));
+}
+
+static json_t *match_json(const struct config *config, const struct match *match)
+{
+	char src[64], dst[64];
+	json_t *json = json_pack("{s:s, s:s, s:s}", "src",
+		prefix_format(&match->src, src, sizeof(src)), "dst",
+		prefix_format(&match->dst, dst, sizeof(dst)), "direction",
+		direction_name(match->direction));
+
+	if (match->wire != CONFIG_ANY)
+		json_object_set_new(json, "wire", json_string(config->wires[match->wire].name));
+	if (match->vlan != CONFIG_ANY)
+		json_object_set_new(json, "vlan", json_integer(match->vlan));
+	if (match->dscp != CONFIG_ANY)
+		json_object_set_new(json, "dscp", json_integer(match->dscp));
+	return json;
+}
+
+static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
+{
+	json_object_set_new(json, "name", json_string(policy->name));
+	json_object_set_new(json, "match", match_json(config, &policy->match));
+	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
+	json_object_set_new(json, "meter", json_string("token-bucket"));
+	json_object_set_new(json, "action", json_string("drop"));
+	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
+	json_object_set_new(
+		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
+	json_object_set_new(json, "limit_bps", integer(policy->limit_bps));
+	json_object_set_new(json, "burst_bytes", integer(policy->burst_bytes));
+}
+
+static void add_view(json_t *json, const struct limiter_view *view)
+{
+	json_object_set_new(json, "effective_limit_bps", bits(view->effective_limit));
+	json_object_set_new(json, "local_limit_bps", bits(view->local_limit));
+	json_object_set_new(json, "local_burst_bytes", integer(view->local_burst));
+	json_object_set_new(json, "demand_bps", bits(view->demand));
+	json_object_set_new(json, "weight", json_real(view->weight));
+	json_object_set_new(json, "global_demand_bps", bits(view->global_demand));
+	json_object_set_new(json, "global_weight", json_real(view->global_weight));
+	json_object_set_new(json, "peers_lost", integer(view->lost));
+	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
+	json_object_set_new(json, "flows_sampled", integer(view->flows));
+	json_object_set_new(json, "flow_rate_bps", bits(view->flow_rate));
+}
+
+static json_t *show_policy(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct config *config = box->config;
+
+	for (unsigned i = 0; params && i < config->n_policies; i++) {
+		struct policy_totals totals;
+		struct limiter_view view;
+		json_t *json;
+
+		if (strcmp(config->policies[i].name, params) != 0)
+			continue;
+		totals = box_policy_totals(box, i);
+		limiter_view(box->limiter, i, &view);
+		json = json_object();
+		add_configured(json, config, &config->policies[i]);
+		add_view(json, &view);
+		json_object_set_new(
+			json, "passed", packets_bytes(totals.passed_packets, totals.passed_bytes));
+		json_object_set_new(json, "dropped",
+			packets_bytes(totals.dropped_packets, totals.dropped_bytes));
+		return json;
+	}
+	return NULL;
+}
+
+static json_t *address_json(const struct peer_config *peer)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo((const struct sockaddr *)&peer->address, peer->address_len, host,
+		    sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return json_null();
+	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static json_t *age_ms(bool known, uint64_t then, uint64_t now)
+{
+	return known ? integer((now - then) / NS_PER_MS) : json_null();
+}
+
+static json_t *peer_json(const struct box *box, unsigned i, uint64_t now)
+{
+	const struct gossip_config *config = &box->config->gossip;
+	const struct peer *peer = gossip_peer(limiter_gossip(box->limiter), i);
+	const char *state = i == config->self ? "self" : peer->alive ? "alive" : "lost";
+
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", config->roster[i].name,
+		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
+		age_ms(peer->known, peer->heard_ns, now), "confirmed_ms_ago",
+		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
+		integer(peer->restarts));
+}
+
+static json_t *show_peers(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct gossip *gossip = limiter_gossip(box->limiter);
+	unsigned total = box->config->gossip.n_roster, start;
+	uint64_t now = control_now();
+	json_t *peers, *json;
+
+	if (!page_start(params, &start))
+		return NULL;
+	peers = json_array();
+	for (unsigned i = start; i < total && i - start < TELEMETRY_PAGE; i++)
+		json_array_append_new(peers, peer_json(box, i, now));
+	json = page("peers", peers, start, total);
+	json_object_set_new(json, "alive", integer(gossip_alive(gossip)));
+	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / NS_PER_MS));
+	json_object_set_new(json, "sealed", json_boolean(box->config->gossip.key_file[0]));
+	return json;
+}
+
+static json_t *show_gossip(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(box->limiter));
+	json_t *json, *received;
+
+	if (params)
+		return NULL;
+	received = json_object();
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		json_object_set_new(received, gossip_verdict_name(v), integer(c->verdict[v]));
+	json = json_pack("{s:o, s:o, s:o, s:o, s:o}", "sent", integer(c->sent), "sent_bytes",
+		integer(c->sent_bytes), "send_errors", integer(box->gossip.send_errors),
+		"received_bytes", integer(c->received_bytes), "unknown_policy",
+		integer(c->unknown_policy));
+	json_object_set_new(json, "received", received);
+	return json;
+}
+
+/* What the devices lost before a worker saw it, or after. */
+static void add_device_drops(json_t *json, const struct box *box)
+{
+	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
+
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		struct rte_eth_stats stats;
+
+		if (rte_eth_stats_get(box->port_ids[i], &stats))
+			continue;
+		missed += stats.imissed;
+		no_buffer += stats.rx_nombuf;
+		rx_errors += stats.ierrors;
+		tx_errors += stats.oerrors;
+	}
+	json_object_set_new(json, "rx_missed", integer(missed));
+	json_object_set_new(json, "rx_no_buffer", integer(no_buffer));
+	json_object_set_new(json, "rx_errors", integer(rx_errors));
+	json_object_set_new(json, "tx_errors", integer(tx_errors));
+}
+
+static json_t *show_drops(const char *params, void *context)
+{
+	const struct box *box = context;
+	struct worker_counters totals = box_worker_totals(box);
+	json_t *json;
+
+	if (params)
+		return NULL;
+	json = json_object();
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		json_object_set_new(json, drop_reason_name(r), integer(totals.dropped[r]));
+	add_device_drops(json, box);
+	return json;
+}
+
+static json_t *worker_json(const struct worker *worker)
+{
+	const struct worker_counters *c = &worker->counters;
+	json_t *json, *dropped = json_object();
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		json_object_set_new(
+			dropped, drop_reason_name(r), integer(counter_read(&c->dropped[r])));
+	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
+		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
+		(int)worker->n_paths);
+	json_object_set_new(json, "rx_packets", integer(counter_read(&c->rx_packets)));
+	json_object_set_new(json, "tx_packets", integer(counter_read(&c->tx_packets)));
+	json_object_set_new(
+		json, "unmatched_packets", integer(counter_read(&c->unmatched_packets)));
+	json_object_set_new(json, "dropped", dropped);
+	json_object_set_new(json, "bursts", integer(counter_read(&c->bursts)));
+	json_object_set_new(json, "empty_polls", integer(counter_read(&c->empty_polls)));
+	json_object_set_new(json, "sleeps", integer(counter_read(&c->sleeps)));
+	json_object_set_new(json, "busy_cycles", integer(counter_read(&c->busy_cycles)));
+	return json;
+}
+
+static json_t *show_workers(const char *params, void *context)
+{
+	const struct box *box = context;
+	json_t *json;
+
+	if (params)
+		return NULL;
+	json = json_array();
+	for (unsigned i = 0; i < box->config->n_workers; i++)
+		json_array_append_new(json, worker_json(&box->workers[i]));
+	return json;
+}
+
+static json_t *port_json(const struct box *box, unsigned i)
+{
+	const struct link_state *link = &box->links[i];
+
+	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
+		box->config->ports[i].name, "device", box->config->ports[i].device, "port",
+		(int)box->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
+		(int)link->speed_mbps, "link_changes", integer(link->changes), "queues",
+		(int)box->ports[i].queues, "rss", box->ports[i].rss);
+}
+
+static json_t *show_ports(const char *params, void *context)
+{
+	const struct box *box = context;
+	json_t *json;
+
+	if (params)
+		return NULL;
+	json = json_array();
+	for (unsigned i = 0; i < box->config->n_ports; i++)
+		json_array_append_new(json, port_json(box, i));
+	return json;
+}
+
+const struct telemetry_command show_commands[] = {
+	{"/weir/policies", "Names of the policies. Parameter: first index of a page",
+		show_policies},
+	{"/weir/policy", "A policy's limits, demand and verdicts. Parameter: its name",
+		show_policy},
+	{"/weir/peers", "The roster: who counts. Parameter: first index of a page", show_peers},
+	{"/weir/gossip", "Datagrams sent, and received by verdict", show_gossip},
+	{"/weir/drops", "Packets that came in and did not leave, by reason", show_drops},
+	{"/weir/workers", "What each worker lcore has done", show_workers},
+	{"/weir/ports", "The configured ports and their links", show_ports},
+	{0},
+};

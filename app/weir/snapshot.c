@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "snapshot.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *zalloc_aligned(size_t size)
+{
+	void *p = aligned_alloc(RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL(size, RTE_CACHE_LINE_SIZE));
+
+	if (p)
+		memset(p, 0, size);
+	return p;
+}
+
+int publisher_init(struct publisher *publisher, unsigned n_workers, unsigned n_policies)
+{
+	size_t size = rte_rcu_qsbr_get_memsize(n_workers);
+
+	*publisher = (struct publisher){.n_workers = n_workers, .n_policies = n_policies};
+	publisher->rcu = zalloc_aligned(size);
+	if (!publisher->rcu)
+		return -ENOMEM;
+	rte_rcu_qsbr_init(publisher->rcu, n_workers);
+	return 0;
+}
+
+static void free_list(struct snapshot *list)
+{
+	while (list) {
+		struct snapshot *next = list->next;
+
+		free(list);
+		list = next;
+	}
+}
+
+void publisher_free(struct publisher *publisher)
+{
+	free(publisher->current);
+	free_list(publisher->retired);
+	free_list(publisher->spare);
+	free(publisher->rcu);
+	*publisher = (struct publisher){0};
+}
+
+struct snapshot *publisher_take(struct publisher *publisher)
+{
+	size_t n = (size_t)publisher->n_workers * publisher->n_policies;
+	struct snapshot *snapshot = publisher->spare;
+
+	if (snapshot) {
+		publisher->spare = snapshot->next;
+	} else {
+		snapshot = zalloc_aligned(sizeof(*snapshot) + n * sizeof(snapshot->profiles[0]));
+		if (!snapshot)
+			return NULL;
+	}
+	snapshot->next = NULL;
+	snapshot->n_policies = publisher->n_policies;
+	snapshot->generation = ++publisher->generation;
+	return snapshot;
+}
+
+void publisher_publish(struct publisher *publisher, struct snapshot *snapshot)
+{
+	struct snapshot *old, **tail = &publisher->retired;
+
+	old = __atomic_exchange_n(&publisher->current, snapshot, __ATOMIC_ACQ_REL);
+	if (!old)
+		return;
+	old->token = rte_rcu_qsbr_start(publisher->rcu);
+	old->next = NULL;
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = old;
+}
+
+void publisher_reclaim(struct publisher *publisher)
+{
+	while (publisher->retired) {
+		struct snapshot *oldest = publisher->retired;
+
+		if (rte_rcu_qsbr_check(publisher->rcu, oldest->token, false) != 1)
+			return;
+		publisher->retired = oldest->next;
+		oldest->next = publisher->spare;
+		publisher->spare = oldest;
+	}
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A worker lcore: receive a burst, decide, send. What it shares with control is its own counters and
+ * flow samples (one writer: the worker; relaxed loads by control) and the snapshot that it reads.
+ */
+#ifndef WEIR_APP_WORKER_H
+#define WEIR_APP_WORKER_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_common.h>
+
+#include "flow/flow_sample.h"
+#include "meter/token_bucket.h"
+#include "policy/config.h"
+#include "snapshot.h"
+
+#define BURST 32
+
+/* Why a packet that came in did not leave. */
+enum drop_reason {
+	DROP_LIMIT,   /* did not conform to its policy's local limit */
+	DROP_TX_FULL, /* the transmit queue of the other port took no more */
+	DROP_REASONS
+};
+
+/* One policy on one worker: bucket and counters are one cache line. */
+struct policy_state {
+	struct token_bucket bucket;
+	uint64_t passed_packets, passed_bytes; /* bytes as the policy charges them */
+	uint64_t dropped_packets, dropped_bytes;
+} __rte_cache_aligned;
+
+static_assert(sizeof(struct policy_state) == RTE_CACHE_LINE_SIZE, "one line written a packet");
+
+struct worker_counters {
+	uint64_t rx_packets, tx_packets;
+	uint64_t unmatched_packets; /* passed without a policy */
+	uint64_t dropped[DROP_REASONS];
+	uint64_t bursts, empty_polls, sleeps;
+	uint64_t busy_cycles; /* from a non-empty receive to the end of its transmission */
+};
+
+/* One direction of one queue of a wire. */
+struct path {
+	uint16_t rx_port, tx_port, queue;
+	uint16_t wire;
+	enum direction direction;
+	bool rx_hash; /* the device tells the flow's hash */
+};
+
+struct worker {
+	/* set up by control before the launch */
+	unsigned index, lcore, cpu;
+	enum idle idle;
+	const struct publisher *publisher;
+	const bool *stop; /* written by control: atomics only */
+	uint64_t ticks_per_us;
+	struct path *paths;
+	unsigned n_paths;
+
+	/* written by the worker, read by control */
+	struct worker_counters counters __rte_cache_aligned;
+	struct policy_state *policies;
+	struct flow_sample *samples;
+
+	/* the worker's own */
+	uint64_t idle_since; /* tick of the last packet */
+	uint32_t random;
+} __rte_cache_aligned;
+
+/* Adds to a counter of one writer that another thread reads. */
+static inline void counter_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t counter_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+/* Control: memory for n policies, on the worker's NUMA node. Returns 0 or -ENOMEM. */
+int worker_init(struct worker *worker, unsigned n_policies);
+void worker_free(struct worker *worker);
+
+/* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
+int worker_run(void *arg);
+
+const char *drop_reason_name(enum drop_reason reason);
+
+#endif

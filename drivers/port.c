@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "port.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_mbuf.h>
+
+#define DESCRIPTORS 1024
+
+/*
+ * Mbufs that a queue pair may hold beside its descriptors: an af_xdp fill ring is 2048, and a pool
+ * that cannot fill it receives nothing and says nothing.
+ */
+#define QUEUE_EXTRA 4096
+#define POOL_EXTRA  4096
+#define POOL_CACHE  256
+
+/* Ethernet header, two VLAN tags. */
+#define L2_OVERHEAD 22
+
+/* A device that still hands out packets after so many bursts is fed from outside, not draining. */
+#define DRAIN_BURSTS 4096
+
+static int complain(const struct port *port, const char *what, int err)
+{
+	fprintf(stderr, "weir: ports.%s (%s): %s: %s\n", port->config->name, port->config->device,
+		what, rte_strerror(-err));
+	return err;
+}
+
+int port_probe(struct port *port, const struct port_config *config, uint16_t id)
+{
+	int ret;
+
+	*port = (struct port){.config = config, .id = id};
+	ret = rte_eth_dev_info_get(id, &port->info);
+	if (ret)
+		return complain(port, "cannot read device information", ret);
+	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
+	return 0;
+}
+
+/* "framesz=" of an af_packet device: its driver insists that an mbuf holds a whole ring frame. */
+static unsigned ring_frame(const struct port *port)
+{
+	const char *frame = strstr(port->config->device, "framesz=");
+
+	return frame ? (unsigned)strtoul(frame + strlen("framesz="), NULL, 10) : 0;
+}
+
+/* Data room of an mbuf: the usual, unless the device cannot scatter a larger frame over several. */
+static uint16_t data_room(const struct port *port)
+{
+	unsigned frame = port->config->mtu + L2_OVERHEAD + RTE_ETHER_CRC_LEN;
+	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
+	bool af_packet = strncmp(port->config->device, "net_af_packet", 13) == 0;
+
+	if (!(port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
+		room = af_packet ? rte_align32pow2(frame + 64) : RTE_ALIGN_CEIL(frame, 64);
+	room = RTE_MAX(room, ring_frame(port));
+	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
+}
+
+static int create_pool(struct port *port)
+{
+	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA) + POOL_EXTRA;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	snprintf(name, sizeof(name), "weir-port-%u", port->id);
+	port->pool = rte_pktmbuf_pool_create(
+		name, n, POOL_CACHE, 0, data_room(port), rte_eth_dev_socket_id(port->id));
+	if (port->pool)
+		return 0;
+	return complain(port, "cannot allocate packet buffers", rte_errno ? -rte_errno : -ENOMEM);
+}
+
+static uint64_t rss_types(const struct port *port)
+{
+	return port->info.flow_type_rss_offloads &
+	       (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP);
+}
+
+static int configure(struct port *port)
+{
+	struct rte_eth_conf conf = {0};
+	uint64_t rx = port->info.rx_offload_capa;
+
+	conf.rxmode.mtu = port->config->mtu;
+	if (port->info.max_mtu)
+		conf.rxmode.mtu = RTE_MIN(conf.rxmode.mtu, port->info.max_mtu);
+	conf.rxmode.offloads = rx & RTE_ETH_RX_OFFLOAD_SCATTER;
+	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+	port->rss = rss_types(port) != 0 && port->queues > 1;
+	if (port->rss) {
+		conf.rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+		conf.rx_adv_conf.rss_conf.rss_hf = rss_types(port);
+		conf.rxmode.offloads |= rx & RTE_ETH_RX_OFFLOAD_RSS_HASH;
+	}
+	return rte_eth_dev_configure(port->id, port->queues, port->queues, &conf);
+}
+
+static int setup_queues(struct port *port)
+{
+	int socket = rte_eth_dev_socket_id(port->id), ret;
+	uint16_t rx = DESCRIPTORS, tx = DESCRIPTORS;
+
+	ret = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx, &tx);
+	for (uint16_t q = 0; ret == 0 && q < port->queues; q++) {
+		ret = rte_eth_rx_queue_setup(port->id, q, rx, socket, NULL, port->pool);
+		if (ret == 0)
+			ret = rte_eth_tx_queue_setup(port->id, q, tx, socket, NULL);
+	}
+	return ret;
+}
+
+/* Raises the MTU to what is configured; a larger one that somebody has set stays. */
+static void raise_mtu(const struct port *port)
+{
+	uint16_t mtu = 0;
+	int ret = rte_eth_dev_get_mtu(port->id, &mtu);
+
+	if (ret == 0 && mtu >= port->config->mtu)
+		return;
+	ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
+	if (ret && ret != -ENOTSUP)
+		complain(port, "warning: cannot set the MTU", ret);
+}
+
+int port_start(struct port *port, uint16_t queues)
+{
+	int ret;
+
+	port->queues = queues;
+	ret = create_pool(port);
+	if (ret)
+		return ret;
+	ret = configure(port);
+	if (ret)
+		return complain(port, "cannot configure", ret);
+	ret = setup_queues(port);
+	if (ret)
+		return complain(port, "cannot set up queues", ret);
+	raise_mtu(port);
+	ret = rte_eth_dev_start(port->id);
+	if (ret)
+		return complain(port, "cannot start", ret);
+	port->started = true;
+	ret = rte_eth_promiscuous_enable(port->id);
+	if (ret && ret != -ENOTSUP)
+		return complain(port, "cannot receive what is not addressed to it", ret);
+	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
+	return 0;
+}
+
+/* Ring-like devices keep what nobody received; its mbufs belong to some pool. */
+static void drain(const struct port *port)
+{
+	struct rte_mbuf *mbufs[32];
+
+	for (uint16_t q = 0; q < port->queues; q++)
+		for (unsigned i = 0; i < DRAIN_BURSTS; i++) {
+			uint16_t n = rte_eth_rx_burst(port->id, q, mbufs, RTE_DIM(mbufs));
+
+			if (n == 0)
+				break;
+			rte_pktmbuf_free_bulk(mbufs, n);
+		}
+}
+
+void port_stop(struct port *port)
+{
+	int ret;
+
+	if (!port->config)
+		return;
+	if (port->started) {
+		drain(port);
+		ret = rte_eth_dev_stop(port->id);
+		if (ret)
+			complain(port, "cannot stop", ret);
+	}
+	port->started = false;
+	ret = rte_eth_dev_close(port->id);
+	if (ret)
+		complain(port, "cannot close", ret);
+}
+
+unsigned port_free(struct port *port)
+{
+	unsigned missing;
+
+	if (!port->pool)
+		return 0;
+	missing = rte_mempool_in_use_count(port->pool);
+	/* Somebody still points into a pool that is not whole: the memory goes with the process. */
+	if (missing == 0)
+		rte_mempool_free(port->pool);
+	port->pool = NULL;
+	return missing;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A DPDK port of any kind, set up for a bump in the wire. Main thread; EAL is up.
+ */
+#ifndef WEIR_DRIVERS_PORT_H
+#define WEIR_DRIVERS_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ethdev.h>
+#include <rte_mempool.h>
+
+#include "policy/config.h"
+
+struct port {
+	const struct port_config *config;
+	uint16_t id;
+	uint16_t queues_max; /* receive and transmit queue pairs that the device has */
+	uint16_t queues;     /* in use */
+	bool started;
+	bool rss; /* the device spreads flows over its queues and tells their hash */
+	struct rte_mempool *pool;
+	struct rte_eth_dev_info info;
+};
+
+/* Learns what the device can do. Returns 0 or a negative errno, the cause on stderr. */
+int port_probe(struct port *port, const struct port_config *config, uint16_t id);
+
+/*
+ * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
+ * multi-segment transmission and RSS where the device has them, and starts it. Returns 0 or a
+ * negative errno, the cause on stderr.
+ */
+int port_start(struct port *port, uint16_t queues);
+
+/*
+ * Stops and closes the port and frees its pool. Workers have stopped. Call for all ports, then
+ * port_free() for all: what one port received may still lie in another's transmit ring.
+ */
+void port_stop(struct port *port);
+
+/* Frees the pool; returns the number of mbufs that had not come back to it. */
+unsigned port_free(struct port *port);
+
+#endif
