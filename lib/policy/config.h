@@ -15,14 +15,17 @@
 
 #include <netinet/in.h>
 
-#define CONFIG_NAME_MAX    64  /* bytes of a name, with the terminator */
-#define CONFIG_DEVICE_MAX  256 /* a device string, with the terminator */
-#define CONFIG_PATH_MAX    108 /* sun_path of a Unix socket */
-#define CONFIG_PORTS_MAX   32  /* RTE_MAX_ETHPORTS of Debian's DPDK */
-#define CONFIG_WIRES_MAX   16
-#define CONFIG_WORKERS_MAX 64
-#define CONFIG_ROSTER_MAX  1024
-#define CONFIG_EAL_ARGS    32
+#define CONFIG_NAME_MAX     64  /* bytes of a name, with the terminator */
+#define CONFIG_DEVICE_MAX   256 /* a device string, with the terminator */
+#define CONFIG_PATH_MAX     108 /* sun_path of a Unix socket */
+#define CONFIG_PORTS_MAX    32  /* RTE_MAX_ETHPORTS of Debian's DPDK */
+#define CONFIG_WIRES_MAX    16
+#define CONFIG_WORKERS_MAX  64
+#define CONFIG_ROSTER_MAX   1024
+#define CONFIG_POLICIES_MAX 16384
+#define CONFIG_EAL_ARGS     32
+#define CONFIG_BURST_MAX    (4ULL << 30) /* bytes */
+#define CONFIG_FILE_MAX     (16U << 20)  /* bytes of a configuration file */
 
 #define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
 
@@ -64,7 +67,7 @@ struct policy {
 	enum meter_kind meter;
 	enum action action;
 	enum accounting accounting;
-	uint64_t interval_ns; /* estimate interval */
+	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
 };
 
@@ -87,15 +90,15 @@ struct peer_config {
 
 struct gossip_config {
 	struct sockaddr_storage listen;
-	socklen_t listen_len;      /* 0: no gossip (roster of one) */
+	socklen_t listen_len;       /* 0: no gossip (roster of one) */
 	struct peer_config *roster; /* includes this limiter */
-	unsigned n_roster;         /* N; at least 1 */
-	unsigned self;             /* index into roster */
-	char key_file[4096];       /* "" when insecure */
+	unsigned n_roster;          /* N; at least 1 */
+	unsigned self;              /* index into roster */
+	char key_file[4096];        /* "" when insecure */
 	bool insecure;
 	unsigned branching;
-	uint64_t timeout_ns;    /* a peer not heard this long counts as lost */
-	unsigned datagram_max;  /* bytes of UDP payload */
+	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
+	unsigned datagram_max; /* bytes of UDP payload */
 };
 
 struct config {

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/config.h"
+
+#include <stdarg.h>
+
+#include "allocate/allocate.h"
+#include "policy/units.h"
+#include "policy/value.h"
+
+const char *direction_name(enum direction direction)
+{
+	static const char *const names[] = {
+		[DIRECTION_ANY] = "any",
+		[DIRECTION_A_TO_B] = "a-to-b",
+		[DIRECTION_B_TO_A] = "b-to-a",
+	};
+
+	return names[direction];
+}
+
+const char *accounting_name(enum accounting accounting)
+{
+	static const char *const names[] = {
+		[ACCOUNTING_L2] = "l2",
+		[ACCOUNTING_L3] = "l3",
+		[ACCOUNTING_WIRE] = "wire",
+	};
+
+	return names[accounting];
+}
+
+/* What a rate counts, for people who compare it with another meter. */
+static const char *accounting_words(enum accounting accounting)
+{
+	static const char *const words[] = {
+		[ACCOUNTING_L2] = "L2 bytes (whole frames without FCS)",
+		[ACCOUNTING_L3] = "L3 bytes (without Ethernet and VLAN headers)",
+		[ACCOUNTING_WIRE] = "wire bytes (frames and 24 bytes each: FCS, preamble, gap)",
+	};
+
+	return words[accounting];
+}
+
+static const char *plural(unsigned n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void describe_process(const struct config *config, FILE *out)
+{
+	fprintf(out, "limiter %s\n", config->limiter);
+	fprintf(out, "  %u worker%s on CPU", config->n_workers, plural(config->n_workers));
+	for (unsigned i = 0; i < config->n_workers; i++)
+		fprintf(out, " %u", config->workers[i]);
+	fprintf(out, ", %s\n", config->idle == IDLE_POLL ? "always polling" : "asleep when idle");
+	fprintf(out, "  control on CPU %u, socket %s\n", config->control_cpu,
+		config->control_socket);
+	if (config->n_eal > 0) {
+		fputs("  extra EAL arguments:", out);
+		for (unsigned i = 0; i < config->n_eal; i++)
+			fprintf(out, " %s", config->eal[i]);
+		fputc('\n', out);
+	}
+}
+
+static void describe_wires(const struct config *config, FILE *out)
+{
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		const struct port_config *port = &config->ports[i];
+
+		fprintf(out, "port %s: %s, MTU %u\n", port->name, port->device, port->mtu);
+	}
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		const struct wire *wire = &config->wires[i];
+
+		fprintf(out, "wire %s: a is %s, b is %s\n", wire->name, config->ports[wire->a].name,
+			config->ports[wire->b].name);
+	}
+}
+
+static void describe_peers(const struct gossip_config *gossip, FILE *out)
+{
+	char text[ADDRESS_TEXT_MAX];
+
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		const struct peer_config *peer = &gossip->roster[i];
+
+		fprintf(out, "  %s at %s%s\n", peer->name,
+			address_format(&peer->address, text, sizeof(text)),
+			i == gossip->self ? " (this limiter)" : "");
+	}
+}
+
+static void describe_gossip(const struct gossip_config *gossip, FILE *out)
+{
+	unsigned others = gossip->n_roster - 1;
+	unsigned told = gossip->branching < others ? gossip->branching : others;
+	char address[ADDRESS_TEXT_MAX], time[UNITS_TEXT_MAX];
+
+	if (gossip->n_roster == 1) {
+		fprintf(out, "group: N = 1, no gossip; limits are this limiter's alone\n");
+		return;
+	}
+	fprintf(out, "group: N = %u limiters\n", gossip->n_roster);
+	describe_peers(gossip, out);
+	if (gossip->key_file[0] != '\0')
+		fprintf(out, "gossip: sealed with the key in %s\n", gossip->key_file);
+	else
+		fprintf(out, "gossip: NOT SEALED (insecure): anybody's datagrams are believed\n");
+	fprintf(out, "  listens on %s\n",
+		address_format(&gossip->listen, address, sizeof(address)));
+	fprintf(out, "  tells %u peer%s an interval, in datagrams of at most %u bytes\n", told,
+		plural(told), gossip->datagram_max);
+	fprintf(out,
+		"  a peer not heard for %s a round counts as lost and takes 1/%u of each limit"
+		" with it\n",
+		units_format_time(gossip->timeout_ns, time, sizeof(time)), gossip->n_roster);
+}
+
+/* Starts with what `so_far` parts need: a space, or a comma. */
+__attribute__((format(printf, 3, 4))) static void describe_part(
+	FILE *out, unsigned *so_far, const char *format, ...)
+{
+	va_list args;
+
+	fputs((*so_far)++ > 0 ? ", " : " ", out);
+	va_start(args, format);
+	vfprintf(out, format, args);
+	va_end(args);
+}
+
+static void describe_match(const struct config *config, const struct match *match, FILE *out)
+{
+	char text[PREFIX_TEXT_MAX];
+	unsigned parts = 0;
+
+	fputs("  takes", out);
+	if (match->wire != CONFIG_ANY)
+		describe_part(out, &parts, "wire %s", config->wires[match->wire].name);
+	if (match->direction != DIRECTION_ANY)
+		describe_part(out, &parts, "%s", direction_name(match->direction));
+	if (match->src.family != 0)
+		describe_part(
+			out, &parts, "from %s", prefix_format(&match->src, text, sizeof(text)));
+	if (match->dst.family != 0)
+		describe_part(out, &parts, "to %s", prefix_format(&match->dst, text, sizeof(text)));
+	if (match->vlan != CONFIG_ANY)
+		describe_part(out, &parts, "VLAN %d", match->vlan);
+	if (match->dscp != CONFIG_ANY)
+		describe_part(out, &parts, "DSCP %d", match->dscp);
+	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
+}
+
+static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
+{
+	unsigned n = config->gossip.n_roster;
+	char rate[UNITS_TEXT_MAX], burst[UNITS_TEXT_MAX], time[UNITS_TEXT_MAX];
+
+	fprintf(out, "policy %s\n", policy->name);
+	describe_match(config, &policy->match, out);
+	fprintf(out, "  limit %s of %s", units_format_rate(policy->limit_bps, rate, sizeof(rate)),
+		accounting_words(policy->accounting));
+	if (n > 1)
+		fprintf(out, ", over all %u limiters", n);
+	fprintf(out, "\n  burst %s, what is above is dropped (token bucket)\n",
+		units_format_size(policy->burst_bytes, burst, sizeof(burst)));
+	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
+		policy->allocator->name, units_format_time(policy->interval_ns, time, sizeof(time)),
+		100 * policy->keep_per_second);
+	if (n > 1)
+		fprintf(out, "  at a full partition, and at the start: %s here (limit/%u)\n",
+			units_format_rate(policy->limit_bps / n, rate, sizeof(rate)), n);
+}
+
+void config_describe(const struct config *config, FILE *out)
+{
+	describe_process(config, out);
+	describe_wires(config, out);
+	describe_gossip(&config->gossip, out);
+	for (unsigned i = 0; i < config->n_policies; i++)
+		describe_policy(config, &config->policies[i], out);
+	if (config->n_policies == 0)
+		fputs("no policy: every packet passes\n", out);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Where in a JSON document something stands, so that every message can say it. A path lives on the
+ * stack of whoever walks the document: each step points to the one above it. Any thread.
+ */
+#ifndef WEIR_POLICY_JSON_PATH_H
+#define WEIR_POLICY_JSON_PATH_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+struct json_path {
+	const struct json_path *parent; /* NULL: a member of the root */
+	const char *key;                /* member of an object; NULL: element of an array */
+	size_t index;                   /* of the element */
+};
+
+/* `policies[3].limit`; keys that are no plain word as `ports["a b"]`. NULL, the root, is empty. */
+void json_path_print(const struct json_path *path, FILE *out);
+
+/* The value there (a borrowed reference), or NULL. A NULL path is the root itself. */
+json_t *json_path_find(json_t *root, const struct json_path *path);
+
+/* One line of printable ASCII for a message: `"10Mbit"`, `3`, `an array`; NULL is `missing`. */
+void json_print_found(const json_t *value, FILE *out);
+
+typedef void (*json_duplicate_fn)(const struct json_path *path, void *context);
+
+/*
+ * Calls found for every key that stands again in its object, in the order of the text. The text
+ * must be valid JSON (a parser took it) without NUL characters. Returns 0 or -ENOMEM.
+ */
+int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context);
+
+#endif

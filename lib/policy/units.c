@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/units.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct unit {
+	const char *name;
+	uint64_t scale; /* base units in one */
+};
+
+/* Ascending, so that the formatters find the largest that fits; ended by a NULL name. */
+static const struct unit rates[] = {
+	{"bit/s", 1},
+	{"kbit/s", 1000},
+	{"Mbit/s", 1000 * 1000},
+	{"Gbit/s", 1000 * 1000 * 1000},
+	{"Tbit/s", 1000ULL * 1000 * 1000 * 1000},
+	{NULL, 0},
+};
+
+static const struct unit sizes[] = {
+	{"B", 1},
+	{"kB", 1000},
+	{"MB", 1000 * 1000},
+	{"GB", 1000 * 1000 * 1000},
+	{NULL, 0},
+};
+
+static const struct unit binary_sizes[] = {
+	{"KiB", 1 << 10},
+	{"MiB", 1 << 20},
+	{"GiB", 1 << 30},
+	{NULL, 0},
+};
+
+static const struct unit times[] = {
+	{"ns", 1},
+	{"us", 1000},
+	{"ms", 1000 * 1000},
+	{"s", 1000 * 1000 * 1000},
+	{NULL, 0},
+};
+
+/* The parts of "12.50 MB", still text. */
+struct quantity {
+	bool negative;
+	const char *whole;
+	size_t n_whole;
+	const char *fraction;
+	size_t n_fraction;
+	const char *unit;
+};
+
+static size_t span_digits(const char *text)
+{
+	return strspn(text, "0123456789");
+}
+
+static int split(const char *text, struct quantity *out)
+{
+	*out = (struct quantity){.negative = *text == '-'};
+	out->whole = text + out->negative;
+	out->n_whole = span_digits(out->whole);
+	text = out->whole + out->n_whole;
+	if (*text == '.') {
+		out->fraction = text + 1;
+		out->n_fraction = span_digits(out->fraction);
+		if (out->n_fraction == 0)
+			return -EINVAL;
+		text = out->fraction + out->n_fraction;
+	}
+	if (*text == ' ')
+		text++;
+	out->unit = text;
+	return out->n_whole > 0 ? 0 : -EINVAL;
+}
+
+static uint64_t find_scale(const struct unit *units, const char *name)
+{
+	for (; units->name != NULL; units++) {
+		if (strcmp(units->name, name) == 0)
+			return units->scale;
+	}
+	return 0;
+}
+
+static int scale_whole(const struct quantity *quantity, uint64_t scale, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < quantity->n_whole; i++) {
+		uint64_t digit = (uint64_t)(quantity->whole[i] - '0');
+
+		if (__builtin_mul_overflow(value, 10, &value) ||
+			__builtin_add_overflow(value, digit, &value))
+			return -ERANGE;
+	}
+	return __builtin_mul_overflow(value, scale, out) ? -ERANGE : 0;
+}
+
+/*
+ * scale × 0.d1d2…dk by Horner from the last digit. The result is whole only if every division by
+ * ten on the way is, so the first remainder decides; and no step is above 10 × scale.
+ */
+static int scale_fraction(const struct quantity *quantity, uint64_t scale, uint64_t *out)
+{
+	uint64_t value = 0;
+
+	for (size_t i = quantity->n_fraction; i > 0; i--) {
+		value += scale * (uint64_t)(quantity->fraction[i - 1] - '0');
+		if (value % 10 != 0)
+			return -EDOM;
+		value /= 10;
+	}
+	*out = value;
+	return 0;
+}
+
+static int parse(const struct unit *units, const char *text, uint64_t *out)
+{
+	struct quantity quantity;
+	uint64_t scale, whole, fraction;
+	int rc = split(text, &quantity);
+
+	scale = rc == 0 ? find_scale(units, quantity.unit) : 0;
+	if (scale == 0)
+		return -EINVAL;
+	if (quantity.negative)
+		return -ERANGE;
+	rc = scale_fraction(&quantity, scale, &fraction);
+	if (rc == 0)
+		rc = scale_whole(&quantity, scale, &whole);
+	if (rc < 0)
+		return rc;
+	if (__builtin_add_overflow(whole, fraction, &whole))
+		return -ERANGE;
+	*out = whole;
+	return 0;
+}
+
+int units_parse_rate(const char *text, uint64_t *bits_per_s)
+{
+	return parse(rates, text, bits_per_s);
+}
+
+int units_parse_size(const char *text, uint64_t *bytes)
+{
+	int rc = parse(sizes, text, bytes);
+
+	return rc == -EINVAL ? parse(binary_sizes, text, bytes) : rc;
+}
+
+int units_parse_time(const char *text, uint64_t *ns)
+{
+	return parse(times, text, ns);
+}
+
+static const struct unit *largest_fitting(const struct unit *units, uint64_t value)
+{
+	while (units[1].name != NULL && units[1].scale <= value)
+		units++;
+	return units;
+}
+
+static char *format_decimal(const struct unit *units, uint64_t value, char *buf, size_t size)
+{
+	const struct unit *unit = largest_fitting(units, value);
+	uint64_t scale = unit->scale, fraction = value % scale;
+	char digits[UNITS_TEXT_MAX];
+	unsigned n = 0;
+
+	while (fraction > 0) {
+		scale /= 10; /* stays above 0: a decimal scale of n zeroes has n fraction digits */
+		digits[n++] = (char)('0' + fraction / scale);
+		fraction %= scale;
+	}
+	digits[n] = '\0';
+	snprintf(buf, size, "%" PRIu64 "%s%s%s", value / unit->scale, n > 0 ? "." : "", digits,
+		unit->name);
+	return buf;
+}
+
+char *units_format_rate(uint64_t bits_per_s, char *buf, size_t size)
+{
+	return format_decimal(rates, bits_per_s, buf, size);
+}
+
+/* Whoever wrote a multiple of 1024 that is none of 1000 was thinking in KiB. */
+char *units_format_size(uint64_t bytes, char *buf, size_t size)
+{
+	const struct unit *unit = largest_fitting(binary_sizes, bytes);
+
+	if (bytes % 1024 != 0 || bytes % 1000 == 0)
+		return format_decimal(sizes, bytes, buf, size);
+	while (bytes % unit->scale != 0)
+		unit--;
+	snprintf(buf, size, "%" PRIu64 "%s", bytes / unit->scale, unit->name);
+	return buf;
+}
+
+char *units_format_time(uint64_t ns, char *buf, size_t size)
+{
+	return format_decimal(times, ns, buf, size);
+}

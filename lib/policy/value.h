@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/policy: the texts inside the JSON strings. Parsers return 0 or -EINVAL and leave
+ * their results alone unless 0. Pure; any thread.
+ */
+#ifndef WEIR_POLICY_VALUE_H
+#define WEIR_POLICY_VALUE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <netinet/in.h>
+
+#include "policy/config.h"
+
+#define ADDRESS_TEXT_MAX 64 /* "[IPv6]:port" with the terminator */
+#define PREFIX_TEXT_MAX  64
+
+/* Names of all kinds: 1 to 63 of A-Z a-z 0-9 _ . - */
+bool name_valid(const char *name);
+
+/* A full PCI address or a vdev, with arguments after a comma; printable, shorter than the field. */
+bool device_valid(const char *device);
+
+/* Bytes of a device string that say which device it is: all before the first comma. */
+size_t device_id_length(const char *device);
+
+/* "10.0.0.1:7946" or "[2001:db8::1]:7946", numeric; what is not said of the address is zero. */
+int address_parse(const char *text, struct sockaddr_storage *address, socklen_t *len);
+char *address_format(const struct sockaddr_storage *address, char *buf, size_t size);
+bool address_is_any(const struct sockaddr_storage *address);
+bool address_is_one_host(const struct sockaddr_storage *address); /* no group, no broadcast */
+
+/* "192.0.2.0/24". Returns -EDOM when host bits are set; then out holds the prefix without them. */
+int prefix_parse(const char *text, struct prefix *out);
+
+#endif

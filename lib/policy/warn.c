@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+
+#include "policy/check.h"
+#include "policy/units.h"
+
+#define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
+#define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
+
+static void warn_wires(struct reader *reader)
+{
+	const struct config *config = reader->config;
+	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
+	bool used[CONFIG_PORTS_MAX] = {false};
+
+	if (config->n_wires == 0)
+		reader_warn(reader, &wires, "no packet is forwarded without a wire");
+	for (unsigned i = 0; i < config->n_wires; i++)
+		used[config->wires[i].a] = used[config->wires[i].b] = true;
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
+
+		if (!used[i])
+			reader_warn(reader, &at, "in no wire, so it is not used");
+	}
+}
+
+static void warn_workers(struct reader *reader)
+{
+	const struct config *config = reader->config;
+	static const struct json_path workers = {.key = "workers"};
+
+	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++) {
+		struct json_path at = {.parent = &workers, .index = i};
+
+		if (config->workers[i] == config->control_cpu)
+			reader_warn(reader, &at,
+				"control has this CPU too, and a polling worker leaves it little");
+	}
+}
+
+static uint64_t shortest_interval(const struct config *config)
+{
+	uint64_t shortest = UINT64_MAX;
+
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		if (config->policies[i].interval_ns < shortest)
+			shortest = config->policies[i].interval_ns;
+	}
+	return shortest;
+}
+
+static void warn_gossip(struct reader *reader)
+{
+	const struct config *config = reader->config;
+	static const struct json_path gossip = {.key = "gossip"};
+	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
+	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
+	uint64_t shortest = shortest_interval(config);
+	char text[UNITS_TEXT_MAX];
+
+	if (config->gossip.n_roster == 1)
+		return;
+	if (config->gossip.insecure)
+		reader_warn(reader, &insecure,
+			"gossip is not sealed: whoever can send to this limiter can move its limits");
+	if (config->n_policies > 0 && config->gossip.timeout_ns < TIMEOUT_INTERVALS * shortest)
+		reader_warn(reader, &timeout,
+			"less than %d intervals of %s: a late message makes a peer lost",
+			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
+}
+
+static uint64_t largest_frame(const struct config *config)
+{
+	uint64_t frame = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		if (config->ports[i].mtu + ETHERNET_BYTES > frame)
+			frame = config->ports[i].mtu + ETHERNET_BYTES;
+	}
+	return frame;
+}
+
+static void warn_policies(struct reader *reader)
+{
+	const struct config *config = reader->config;
+	static const struct json_path policies = {.key = "policies"};
+	uint64_t frame = largest_frame(config);
+
+	if (config->n_policies == 0)
+		reader_warn(reader, &policies, "every packet passes without a policy");
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		struct json_path element = {.parent = &policies, .index = i};
+		struct json_path at = {.parent = &element, .key = "burst"};
+
+		if (config->policies[i].burst_bytes < frame)
+			reader_warn(reader, &at,
+				"less than %" PRIu64 " bytes, so the largest frames never pass",
+				frame);
+	}
+}
+
+void config_warn(struct reader *reader)
+{
+	warn_wires(reader);
+	warn_workers(reader);
+	warn_gossip(reader);
+	warn_policies(reader);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Quantities: pairs of just read and just refused, and every formatted text reads back.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "base/name_hash.h"
+#include "policy/units.h"
+
+#define UNTOUCHED 4242 /* a refused text leaves the result alone */
+
+typedef int (*units_parser)(const char *text, uint64_t *out);
+typedef char *(*units_formatter)(uint64_t value, char *buf, size_t size);
+
+struct parse_case {
+	const char *text;
+	int rc;
+	uint64_t value;
+};
+
+static void run_cases(units_parser parse, const struct parse_case *cases)
+{
+	for (; cases->text != NULL; cases++) {
+		uint64_t value = UNTOUCHED;
+		int rc = parse(cases->text, &value);
+
+		if (rc != cases->rc || value != (rc == 0 ? cases->value : UNTOUCHED))
+			fail_msg("\"%s\": rc %d, value %" PRIu64, cases->text, rc, value);
+	}
+}
+
+static void test_rate(void **state)
+{
+	static const struct parse_case cases[] = {
+		{"1bit/s", 0, 1},
+		{"0bit/s", 0, 0},
+		{"8kbit/s", 0, 8000},
+		{"10Mbit/s", 0, 10000000},
+		{"10 Mbit/s", 0, 10000000},
+		{"010Mbit/s", 0, 10000000},
+		{"10  Mbit/s", -EINVAL, 0},
+		{" 10Mbit/s", -EINVAL, 0},
+		{"10Mbit/s ", -EINVAL, 0},
+		{"10\tMbit/s", -EINVAL, 0},
+		{"1.5Gbit/s", 0, 1500000000},
+		{"1.50Gbit/s", 0, 1500000000},
+		{"0.1Gbit/s", 0, 100000000},
+		{"2Tbit/s", 0, 2000000000000},
+		{"10Mbit", -EINVAL, 0},
+		{"10mbit/s", -EINVAL, 0},
+		{"10MBit/s", -EINVAL, 0},
+		{"10MB/s", -EINVAL, 0},
+		{"10", -EINVAL, 0},
+		{"", -EINVAL, 0},
+		{"Mbit/s", -EINVAL, 0},
+		{"-", -EINVAL, 0},
+		{".5Mbit/s", -EINVAL, 0},
+		{"5.Mbit/s", -EINVAL, 0},
+		{"1.2.3Mbit/s", -EINVAL, 0},
+		{"1,5Mbit/s", -EINVAL, 0},
+		{"1e6bit/s", -EINVAL, 0},
+		{"0x10bit/s", -EINVAL, 0},
+		{"+1bit/s", -EINVAL, 0},
+		{"infbit/s", -EINVAL, 0},
+		{"-1bit/s", -ERANGE, 0},
+		{"-1.5Mbit/s", -ERANGE, 0},
+		{"--1bit/s", -EINVAL, 0},
+		/* The last digit that is still a whole bit, and one more. */
+		{"0.001kbit/s", 0, 1},
+		{"0.0001kbit/s", -EDOM, 0},
+		{"1.000000001Gbit/s", 0, 1000000001},
+		{"1.0000000001Gbit/s", -EDOM, 0},
+		{"1.00000000000000000000000000000000Gbit/s", 0, 1000000000},
+		{"1.00000000000000000000000000000001Gbit/s", -EDOM, 0},
+		{"0.5bit/s", -EDOM, 0},
+		/* 2^64 - 1, and one more, by three ways. */
+		{"18446744073709551615bit/s", 0, UINT64_MAX},
+		{"18446744073709551616bit/s", -ERANGE, 0},
+		{"18446744.073709551615Tbit/s", 0, UINT64_MAX},
+		{"18446744.073709551616Tbit/s", -ERANGE, 0},
+		{"18446745Tbit/s", -ERANGE, 0},
+		{"99999999999999999999999999999999bit/s", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	run_cases(units_parse_rate, cases);
+}
+
+static void test_size(void **state)
+{
+	static const struct parse_case cases[] = {
+		{"1500B", 0, 1500},
+		{"75kB", 0, 75000},
+		{"1.5MB", 0, 1500000},
+		{"1GB", 0, 1000000000},
+		{"64KiB", 0, 65536},
+		{"64kiB", -EINVAL, 0},
+		{"64KB", -EINVAL, 0},
+		{"4GiB", 0, 4294967296},
+		{"1TB", -EINVAL, 0},
+		{"0.5KiB", 0, 512},
+		{"0.0009765625KiB", 0, 1},
+		{"0.00048828125KiB", -EDOM, 0},
+		{"0.000000000931322574615478515625GiB", 0, 1},
+		{"0.0000000004656612873077392578125GiB", -EDOM, 0},
+		{"0.1KiB", -EDOM, 0},
+		{"17179869183GiB", 0, 17179869183ULL << 30},
+		{"17179869184GiB", -ERANGE, 0},
+		{"-64KiB", -ERANGE, 0},
+		{"10bit", -EINVAL, 0},
+		{0},
+	};
+
+	(void)state;
+	run_cases(units_parse_size, cases);
+}
+
+static void test_time(void **state)
+{
+	static const struct parse_case cases[] = {
+		{"1ns", 0, 1},
+		{"50ms", 0, 50000000},
+		{"0.25us", 0, 250},
+		{"0.2505us", -EDOM, 0},
+		{"1.5 s", 0, 1500000000},
+		{"1m", -EINVAL, 0},
+		{"1min", -EINVAL, 0},
+		{"1S", -EINVAL, 0},
+		{"18446744073s", 0, 18446744073000000000ULL},
+		{"18446744074s", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	run_cases(units_parse_time, cases);
+}
+
+static const struct {
+	units_formatter format;
+	units_parser parse;
+	uint64_t value;
+	const char *text;
+} formats[] = {
+	{units_format_rate, units_parse_rate, 0, "0bit/s"},
+	{units_format_rate, units_parse_rate, 999, "999bit/s"},
+	{units_format_rate, units_parse_rate, 1000, "1kbit/s"},
+	{units_format_rate, units_parse_rate, 1001, "1.001kbit/s"},
+	{units_format_rate, units_parse_rate, 1500000000, "1.5Gbit/s"},
+	{units_format_rate, units_parse_rate, 1000000001, "1.000000001Gbit/s"},
+	{units_format_rate, units_parse_rate, 400000000000, "400Gbit/s"},
+	{units_format_rate, units_parse_rate, UINT64_MAX, "18446744.073709551615Tbit/s"},
+	{units_format_size, units_parse_size, 0, "0B"},
+	{units_format_size, units_parse_size, 15000, "15kB"},
+	{units_format_size, units_parse_size, 1024, "1KiB"},
+	{units_format_size, units_parse_size, 1025, "1.025kB"},
+	{units_format_size, units_parse_size, 1280, "1.28kB"},
+	{units_format_size, units_parse_size, 65536, "64KiB"},
+	{units_format_size, units_parse_size, 1536 * 1024, "1536KiB"},
+	{units_format_size, units_parse_size, 4ULL << 30, "4GiB"},
+	{units_format_size, units_parse_size, 1024000, "1.024MB"},
+	{units_format_time, units_parse_time, 50000000, "50ms"},
+	{units_format_time, units_parse_time, 1500000000, "1.5s"},
+	{units_format_time, units_parse_time, 1, "1ns"},
+};
+
+static void test_format(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		char text[UNITS_TEXT_MAX];
+		uint64_t back;
+
+		assert_string_equal(
+			formats[i].format(formats[i].value, text, sizeof(text)), formats[i].text);
+		assert_int_equal(formats[i].parse(text, &back), 0);
+		assert_int_equal(back, formats[i].value);
+	}
+}
+
+/* The published test vectors of 32-bit FNV-1a, and a pair that is known to collide. */
+static void test_name_hash(void **state)
+{
+	(void)state;
+	assert_int_equal(name_hash(""), 0x811c9dc5);
+	assert_int_equal(name_hash("a"), 0xe40c292c);
+	assert_int_equal(name_hash("foobar"), 0xbf9cf968);
+	assert_int_equal(name_hash("costarring"), name_hash("liquid"));
+	assert_int_not_equal(name_hash("costarring"), name_hash("liquic"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_rate),
+		cmocka_unit_test(test_size),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_format),
+		cmocka_unit_test(test_name_hash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
