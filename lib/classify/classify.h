@@ -20,8 +20,8 @@
 struct classifier;
 
 /* Returns 0, -ENOMEM, or the negative errno of the lookup tables. socket: NUMA node or -1. */
-int classifier_create(const struct policy *policies, unsigned n_policies, int socket,
-	struct classifier **out);
+int classifier_create(
+	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);
 void classifier_destroy(struct classifier *classifier);
 
 /*

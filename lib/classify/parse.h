@@ -14,17 +14,17 @@
 enum packet_family { PACKET_OTHER = 0, PACKET_IPV4 = 4, PACKET_IPV6 = 6 };
 
 struct packet {
-	uint8_t family;      /* enum packet_family; PACKET_OTHER matches only match-all policies */
-	uint8_t dscp;        /* 0–63; 0 for PACKET_OTHER */
-	uint8_t proto;       /* transport protocol after extension headers; 0 unknown */
-	uint8_t fragment;    /* 1 when the packet is a fragment (any of them) */
-	uint16_t l2_len;     /* bytes before the L3 header: Ethernet and VLAN tags */
-	uint16_t vlan;       /* outermost VLAN id, or PARSE_NO_VLAN */
-	uint16_t src_off;    /* offset of the source address; valid for IPv4 and IPv6 */
+	uint8_t family;   /* enum packet_family; PACKET_OTHER never matches an address or a DSCP */
+	uint8_t dscp;     /* 0–63; 0 for PACKET_OTHER */
+	uint8_t proto;    /* transport protocol after extension headers; 0 unknown */
+	uint8_t fragment; /* 1 when the packet is a fragment (any of them) */
+	uint16_t l2_len;  /* bytes before the L3 header: Ethernet and VLAN tags */
+	uint16_t vlan;    /* outermost VLAN id, or PARSE_NO_VLAN */
+	uint16_t src_off; /* offset of the source address; valid for IPv4 and IPv6 */
 	uint16_t dst_off;
-	uint16_t l4_off;     /* offset of the transport header; 0 when unknown */
+	uint16_t l4_off; /* offset of the transport header; 0 when unknown */
 	uint16_t reserved;
-	uint32_t flow_hash;  /* of the 5-tuple; of addresses and protocol for fragments; of MACs and
+	uint32_t flow_hash; /* of the 5-tuple; of addresses and protocol for fragments; of MACs and
 	                      * EtherType for PACKET_OTHER */
 };
 

@@ -1,0 +1,813 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Frames are put together from layers, parsed whole and cut at every length. Every parse works on
+ * a heap copy of exactly the bytes it may read, so that AddressSanitizer sees any it may not.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "classify/parse.h"
+
+#define LAYERS_MAX 14
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+
+enum { HOP = 0, ICMP = 1, TCP = 6, UDP = 17, DCCP = 33, ROUTING = 43, FRAGMENT = 44, GRE = 47 };
+enum { ESP = 50, AH = 51, NO_NEXT = 59, DEST = 60, MOBILITY = 135, SCTP = 132, UDP_LITE = 136 };
+enum { T_IPV4 = 0x0800, T_ARP = 0x0806, T_VLAN = 0x8100, T_IPV6 = 0x86dd, T_QINQ = 0x88a8 };
+enum { T_9100 = 0x9100, DSCP_EF = 46 };
+
+enum layer_kind {
+	END,
+	ETHER,   /* EtherType */
+	TAG,     /* TCI, next EtherType */
+	V4,      /* protocol, words of options, flags and fragment offset */
+	V6,      /* next header */
+	EXT,     /* next header, length byte, bytes */
+	V6FRAG,  /* next header, offset and flag */
+	PAYLOAD, /* bytes, counted in the IP length */
+	PADDING, /* bytes, not counted */
+	PATCH,   /* offset in the frame, byte: overwritten at the end */
+};
+
+/* The kind and what is listed beside it above; an array, as zeros may be left out of those. */
+typedef unsigned layer[4];
+
+struct frame {
+	uint8_t bytes[600];
+	unsigned len, l3, end; /* end: of the IP packet */
+	unsigned version;
+};
+
+struct parse_case {
+	const char *name;
+	layer layers[LAYERS_MAX];
+	struct packet expect; /* but for the hash */
+};
+
+static void put8(struct frame *frame, uint8_t byte)
+{
+	assert_true(frame->len < sizeof(frame->bytes));
+	frame->bytes[frame->len++] = byte;
+}
+
+static void put16(struct frame *frame, uint16_t word)
+{
+	put8(frame, word >> 8);
+	put8(frame, word & 0xff);
+}
+
+static void put_pattern(struct frame *frame, unsigned n, uint8_t start)
+{
+	for (unsigned i = 0; i < n; i++)
+		put8(frame, start + i);
+}
+
+static void put_ipv4(struct frame *frame, const unsigned *args)
+{
+	frame->l3 = frame->len;
+	frame->version = 4;
+	put8(frame, 0x45 + args[2]);
+	put8(frame, DSCP_EF << 2 | 1);
+	put16(frame, 0); /* total length, at the end */
+	put16(frame, 0x1234);
+	put16(frame, args[3]);
+	put8(frame, 64);
+	put8(frame, args[1]);
+	put16(frame, 0);
+	put_pattern(frame, 8, 10);
+	put_pattern(frame, args[2] * 4, 1);
+}
+
+static void put_ipv6(struct frame *frame, const unsigned *args)
+{
+	frame->l3 = frame->len;
+	frame->version = 6;
+	put16(frame, 6 << 12 | DSCP_EF << 6 | 1 << 4);
+	put16(frame, 0xf10);
+	put16(frame, 0); /* payload length, at the end */
+	put8(frame, args[1]);
+	put8(frame, 64);
+	put_pattern(frame, 32, 0x20);
+}
+
+static void put_layer(struct frame *frame, const unsigned *args)
+{
+	switch (args[0]) {
+	case ETHER:
+		put_pattern(frame, 12, 0xa0);
+		put16(frame, args[1]);
+		break;
+	case TAG:
+		put16(frame, args[1]);
+		put16(frame, args[2]);
+		break;
+	case V4:
+		put_ipv4(frame, args);
+		break;
+	case V6:
+		put_ipv6(frame, args);
+		break;
+	case EXT:
+		put8(frame, args[1]);
+		put8(frame, args[2]);
+		put_pattern(frame, args[3] - 2, 0);
+		break;
+	case V6FRAG:
+		put8(frame, args[1]);
+		put8(frame, 0);
+		put16(frame, args[2]);
+		put16(frame, 0xabcd);
+		put16(frame, 0xef01);
+		break;
+	case PATCH:
+		return;
+	default:
+		put_pattern(frame, args[1], 0x50);
+	}
+	if (args[0] != PADDING)
+		frame->end = frame->len;
+}
+
+static void put_lengths(struct frame *frame)
+{
+	unsigned length, at;
+
+	if (frame->version == 0)
+		return;
+	length = frame->end - frame->l3 - (frame->version == 6 ? 40 : 0);
+	at = frame->l3 + (frame->version == 6 ? 4 : 2);
+	frame->bytes[at] = length >> 8;
+	frame->bytes[at + 1] = length & 0xff;
+}
+
+static void build_frame(const layer *layers, struct frame *frame)
+{
+	*frame = (struct frame){0};
+	for (unsigned i = 0; i < LAYERS_MAX && layers[i][0] != END; i++)
+		put_layer(frame, layers[i]);
+	put_lengths(frame);
+	for (unsigned i = 0; i < LAYERS_MAX && layers[i][0] != END; i++)
+		if (layers[i][0] == PATCH)
+			frame->bytes[layers[i][1]] = layers[i][2];
+}
+
+/* Parses a copy that ends where the packet does. */
+static struct packet parse_exactly(const uint8_t *bytes, uint32_t len)
+{
+	const uint32_t readable = len < PARSE_BYTES_MAX ? len : PARSE_BYTES_MAX;
+	uint8_t *copy = malloc(readable);
+	struct packet packet;
+
+	if (readable > 0)
+		memcpy(copy, bytes, readable);
+	memset(&packet, 0xee, sizeof(packet));
+	packet_parse(copy, len, &packet);
+	free(copy);
+	return packet;
+}
+
+static struct packet parse_layers(const layer *layers)
+{
+	struct frame frame;
+
+	build_frame(layers, &frame);
+	return parse_exactly(frame.bytes, frame.len);
+}
+
+#define PACKET_V4(l2, id, p, l4)                                                          \
+	{                                                                                 \
+		.family = 4, .dscp = DSCP_EF, .proto = (p), .l2_len = (l2), .vlan = (id), \
+		.src_off = (l2) + 12, .dst_off = (l2) + 16, .l4_off = (l4)                \
+	}
+#define PACKET_V6(l2, id, p, l4)                                                          \
+	{                                                                                 \
+		.family = 6, .dscp = DSCP_EF, .proto = (p), .l2_len = (l2), .vlan = (id), \
+		.src_off = (l2) + 8, .dst_off = (l2) + 24, .l4_off = (l4)                 \
+	}
+#define FRAGMENT_V4(p)                                                                   \
+	{                                                                                \
+		.family = 4, .dscp = DSCP_EF, .proto = (p), .fragment = 1, .l2_len = 14, \
+		.vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30                      \
+	}
+#define FRAGMENT_V6(p)                                                                   \
+	{                                                                                \
+		.family = 6, .dscp = DSCP_EF, .proto = (p), .fragment = 1, .l2_len = 14, \
+		.vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38                      \
+	}
+#define OTHER(l2, id)                        \
+	{                                    \
+		.l2_len = (l2), .vlan = (id) \
+	}
+#define NO_TAG PARSE_NO_VLAN
+#define EXT8(n)                \
+	{                      \
+		EXT, (n), 0, 8 \
+	}
+
+static const struct parse_case cases[] = {
+	{"arp", {{ETHER, T_ARP}, {PAYLOAD, 46}}, OTHER(14, NO_TAG)},
+	{"802.3 length and LLC", {{ETHER, 100}, {PAYLOAD, 100}}, OTHER(14, NO_TAG)},
+	{"ethernet only", {{ETHER, T_IPV4}}, OTHER(14, NO_TAG)},
+
+	{"tcp", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}}, PACKET_V4(14, NO_TAG, TCP, 34)},
+	{"udp", {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}}, PACKET_V4(14, NO_TAG, UDP, 34)},
+	{"sctp", {{ETHER, T_IPV4}, {V4, SCTP}, {PAYLOAD, 12}}, PACKET_V4(14, NO_TAG, SCTP, 34)},
+	{"udp-lite", {{ETHER, T_IPV4}, {V4, UDP_LITE}, {PAYLOAD, 8}},
+		PACKET_V4(14, NO_TAG, UDP_LITE, 34)},
+	{"dccp", {{ETHER, T_IPV4}, {V4, DCCP}, {PAYLOAD, 12}}, PACKET_V4(14, NO_TAG, DCCP, 34)},
+	{"icmp", {{ETHER, T_IPV4}, {V4, ICMP}, {PAYLOAD, 8}}, PACKET_V4(14, NO_TAG, ICMP, 34)},
+	{"one option", {{ETHER, T_IPV4}, {V4, TCP, 1}, {PAYLOAD, 20}},
+		PACKET_V4(14, NO_TAG, TCP, 38)},
+	{"ten options", {{ETHER, T_IPV4}, {V4, UDP, 10}, {PAYLOAD, 8}},
+		PACKET_V4(14, NO_TAG, UDP, 74)},
+	{"no payload but padding", {{ETHER, T_IPV4}, {V4, UDP}, {PADDING, 26}},
+		PACKET_V4(14, NO_TAG, UDP, 0)},
+	{"three bytes of ports", {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 3}, {PADDING, 23}},
+		PACKET_V4(14, NO_TAG, UDP, 0)},
+	{"don't fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x4000}, {PAYLOAD, 20}},
+		PACKET_V4(14, NO_TAG, TCP, 34)},
+	{"first fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
+		FRAGMENT_V4(UDP)},
+	{"later fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2010}, {PAYLOAD, 64}},
+		FRAGMENT_V4(UDP)},
+	{"last fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0001}, {PAYLOAD, 64}}, FRAGMENT_V4(UDP)},
+	{"last fragment, high offset", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x1000}, {PAYLOAD, 64}},
+		FRAGMENT_V4(UDP)},
+	{"total length beyond the frame",
+		{{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 16, 0xff}},
+		PACKET_V4(14, NO_TAG, TCP, 34)},
+	{"version 5", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 14, 0x55}},
+		OTHER(14, NO_TAG)},
+	{"version 6 as IPv4", {{ETHER, T_IPV4}, {V6, TCP}, {PAYLOAD, 20}}, OTHER(14, NO_TAG)},
+	{"IHL 4", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 14, 0x44}},
+		OTHER(14, NO_TAG)},
+	{"IHL beyond the frame", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 14, 0x4f}},
+		OTHER(14, NO_TAG)},
+	{"total length below the header", {{ETHER, T_IPV4}, {V4, TCP}, {PATCH, 17, 19}},
+		OTHER(14, NO_TAG)},
+
+	{"vlan", {{ETHER, T_VLAN}, {TAG, 0x6123, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}},
+		PACKET_V4(18, 0x123, TCP, 38)},
+	{"priority tag", {{ETHER, T_VLAN}, {TAG, 0xe000, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}},
+		PACKET_V4(18, 0, TCP, 38)},
+	{"QinQ", {{ETHER, T_QINQ}, {TAG, 100, T_VLAN}, {TAG, 7, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}},
+		PACKET_V4(22, 100, TCP, 42)},
+	{"QinQ of old",
+		{{ETHER, T_9100}, {TAG, 101, T_VLAN}, {TAG, 7, T_IPV6}, {V6, UDP}, {PAYLOAD, 8}},
+		PACKET_V6(22, 101, UDP, 62)},
+	{"vlan and arp", {{ETHER, T_VLAN}, {TAG, 9, T_ARP}, {PAYLOAD, 46}}, OTHER(18, 9)},
+	{"vlan and LLC", {{ETHER, T_VLAN}, {TAG, 9, 46}, {PAYLOAD, 46}}, OTHER(18, 9)},
+	{"four tags",
+		{{ETHER, T_QINQ}, {TAG, 1, T_QINQ}, {TAG, 2, T_9100}, {TAG, 3, T_VLAN},
+			{TAG, 4, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}},
+		PACKET_V4(30, 1, UDP, 50)},
+	{"five tags",
+		{{ETHER, T_QINQ}, {TAG, 1, T_QINQ}, {TAG, 2, T_VLAN}, {TAG, 3, T_VLAN},
+			{TAG, 4, T_VLAN}, {TAG, 5, T_IPV4}, {V4, UDP}, {PAYLOAD, 8}},
+		OTHER(30, 1)},
+
+	{"v6 tcp", {{ETHER, T_IPV6}, {V6, TCP}, {PAYLOAD, 20}}, PACKET_V6(14, NO_TAG, TCP, 54)},
+	{"v6 vlan", {{ETHER, T_VLAN}, {TAG, 4094, T_IPV6}, {V6, UDP}, {PAYLOAD, 8}},
+		PACKET_V6(18, 4094, UDP, 58)},
+	{"v6 version 4", {{ETHER, T_IPV6}, {V4, TCP}, {PAYLOAD, 60}}, OTHER(14, NO_TAG)},
+	{"v6 no payload but padding", {{ETHER, T_IPV6}, {V6, UDP}, {PADDING, 20}},
+		PACKET_V6(14, NO_TAG, UDP, 0)},
+	{"v6 hop-by-hop", {{ETHER, T_IPV6}, {V6, HOP}, EXT8(UDP), {PAYLOAD, 8}},
+		PACKET_V6(14, NO_TAG, UDP, 62)},
+	{"v6 routing", {{ETHER, T_IPV6}, {V6, ROUTING}, {EXT, TCP, 2, 24}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 78)},
+	{"v6 destination options", {{ETHER, T_IPV6}, {V6, DEST}, {EXT, SCTP, 1, 16}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, SCTP, 70)},
+	{"v6 AH", {{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 4, 24}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 78)},
+	{"v6 shortest AH", {{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 1, 12}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 66)},
+	{"v6 one of each",
+		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(DEST), EXT8(ROUTING), {EXT, AH, 1, 16},
+			{EXT, DEST, 2, 16}, EXT8(UDP), {PAYLOAD, 8}},
+		PACKET_V6(14, NO_TAG, UDP, 110)},
+	{"v6 hop-by-hop cut by the payload length",
+		{{ETHER, T_IPV6}, {V6, HOP}, {EXT, UDP, 9, 8}, {PADDING, 90}},
+		PACKET_V6(14, NO_TAG, UDP, 0)},
+	{"v6 second header cut by the payload length",
+		{{ETHER, T_IPV6}, {V6, DEST}, EXT8(DEST), {PAYLOAD, 7}, {PADDING, 90}},
+		PACKET_V6(14, NO_TAG, 0, 0)},
+	{"v6 eight headers",
+		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST),
+			EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(UDP), {PAYLOAD, 8}},
+		PACKET_V6(14, NO_TAG, UDP, 118)},
+	{"v6 nine headers",
+		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST),
+			EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(DEST), EXT8(UDP), {PAYLOAD, 8}},
+		PACKET_V6(14, NO_TAG, 0, 0)},
+	{"v6 extension beyond the bytes looked at",
+		{{ETHER, T_IPV6}, {V6, DEST}, {EXT, TCP, 31, 256}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 0)},
+	{"v6 ports across the end of the bytes looked at",
+		{{ETHER, T_IPV6}, {V6, DEST}, {EXT, TCP, 24, 200}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 0)},
+	{"v6 ports just before the end of the bytes looked at",
+		{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 47, 196}, {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, TCP, 250)},
+	{"v6 ESP", {{ETHER, T_IPV6}, {V6, HOP}, EXT8(ESP), {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, ESP, 62)},
+	{"v6 no next header", {{ETHER, T_IPV6}, {V6, DEST}, EXT8(NO_NEXT), {PAYLOAD, 20}},
+		PACKET_V6(14, NO_TAG, NO_NEXT, 0)},
+	{"v6 unknown header", {{ETHER, T_IPV6}, {V6, MOBILITY}, EXT8(UDP), {PAYLOAD, 8}},
+		PACKET_V6(14, NO_TAG, MOBILITY, 54)},
+	{"v6 first fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}},
+		FRAGMENT_V6(UDP)},
+	{"v6 later fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 8}, {PAYLOAD, 64}},
+		FRAGMENT_V6(UDP)},
+	{"v6 fragment after others",
+		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, TCP, 9}, {PAYLOAD, 64}},
+		FRAGMENT_V6(TCP)},
+	{"v6 fragment before others",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 1}, EXT8(TCP), {PAYLOAD, 64}},
+		FRAGMENT_V6(0)},
+	{"v6 the one and only fragment",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 6}, EXT8(TCP), {PAYLOAD, 64}},
+		PACKET_V6(14, NO_TAG, TCP, 70)},
+	{"v6 jumbogram",
+		{{ETHER, T_IPV6}, {V6, HOP}, {PADDING, 28}, {PATCH, 54, TCP}, {PATCH, 55, 0}},
+		PACKET_V6(14, NO_TAG, TCP, 62)},
+};
+
+static void expect_fields(const char *name, const struct packet *got, const struct packet *want)
+{
+	const int rows[][2] = {
+		{got->family, want->family},
+		{got->dscp, want->dscp},
+		{got->proto, want->proto},
+		{got->fragment, want->fragment},
+		{got->l2_len, want->l2_len},
+		{got->vlan, want->vlan},
+		{got->src_off, want->src_off},
+		{got->dst_off, want->dst_off},
+		{got->l4_off, want->l4_off},
+		{got->reserved, 0},
+	};
+	static const char *const fields[] = {"family", "dscp", "proto", "fragment", "l2_len",
+		"vlan", "src_off", "dst_off", "l4_off", "reserved"};
+
+	for (unsigned i = 0; i < COUNT(rows); i++)
+		if (rows[i][0] != rows[i][1])
+			fail_msg("%s: %s is %d, not %d", name, fields[i], rows[i][0], rows[i][1]);
+}
+
+static void test_fields(void **state)
+{
+	struct packet packet;
+	struct frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		build_frame(cases[i].layers, &frame);
+		packet = parse_exactly(frame.bytes, frame.len);
+		expect_fields(cases[i].name, &packet, &cases[i].expect);
+	}
+}
+
+/* What must hold for any bytes at all. */
+static void check_sound(const struct packet *packet, uint32_t len)
+{
+	const unsigned size = packet->family == PACKET_IPV4 ? 4 : 16;
+
+	if (len > PARSE_BYTES_MAX)
+		len = PARSE_BYTES_MAX;
+	assert_true(packet->l2_len <= len);
+	assert_true(len >= 14 || packet->l2_len == len);
+	assert_true(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
+	assert_true(packet->dscp < 64);
+	assert_true(packet->l4_off == 0 || packet->l4_off + 4u <= len);
+	if (packet->family == PACKET_OTHER) {
+		assert_int_equal(packet->src_off | packet->dst_off | packet->l4_off, 0);
+		assert_int_equal(packet->dscp | packet->proto | packet->fragment, 0);
+		return;
+	}
+	assert_true(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
+	assert_true(packet->src_off > packet->l2_len);
+	assert_int_equal(packet->dst_off, packet->src_off + size);
+	assert_true(packet->dst_off + size <= len);
+	assert_false(packet->fragment && packet->l4_off != 0);
+}
+
+/* A cut frame may be known less well than the whole, but never differently. */
+static void check_cut(const struct packet *cut, const struct packet *whole)
+{
+	assert_true(cut->vlan == whole->vlan || cut->vlan == PARSE_NO_VLAN);
+	assert_true(cut->l2_len <= whole->l2_len);
+	if (cut->family == PACKET_OTHER)
+		return;
+	assert_int_equal(cut->family, whole->family);
+	assert_int_equal(cut->dscp, whole->dscp);
+	assert_int_equal(cut->l2_len, whole->l2_len);
+	assert_int_equal(cut->vlan, whole->vlan);
+	assert_int_equal(cut->src_off, whole->src_off);
+	assert_int_equal(cut->dst_off, whole->dst_off);
+	assert_true(cut->proto == whole->proto || cut->proto == 0);
+	if (cut->fragment || cut->l4_off != 0) {
+		assert_int_equal(cut->l4_off, whole->l4_off);
+		assert_int_equal(cut->flow_hash, whole->flow_hash);
+	}
+}
+
+static void test_cut_everywhere(void **state)
+{
+	struct packet cut, whole;
+	struct frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(cases); i++) {
+		build_frame(cases[i].layers, &frame);
+		whole = parse_exactly(frame.bytes, frame.len);
+		for (unsigned len = 0; len <= frame.len; len++) {
+			cut = parse_exactly(frame.bytes, len);
+			check_sound(&cut, len);
+			check_cut(&cut, &whole);
+		}
+	}
+}
+
+/* Where exactly knowledge begins, on both sides of each line. */
+static void test_cut_exactly(void **state)
+{
+	static const struct {
+		unsigned kind, len;
+		struct packet expect;
+	} rows[] = {
+		{4, 33, OTHER(18, 5)},
+		{4, 37, OTHER(18, 5)},
+		{4, 38, PACKET_V4(18, 5, TCP, 0)},
+		{4, 41, PACKET_V4(18, 5, TCP, 0)},
+		{4, 42, PACKET_V4(18, 5, TCP, 38)},
+		{4, 18, OTHER(18, 5)},
+		{4, 17, OTHER(14, NO_TAG)},
+		{4, 14, OTHER(14, NO_TAG)},
+		{4, 13, OTHER(13, NO_TAG)},
+		{4, 0, OTHER(0, NO_TAG)},
+		{44, 41, OTHER(18, 5)},
+		{44, 42, PACKET_V4(18, 5, TCP, 0)},
+		{6, 57, OTHER(18, 5)},
+		{6, 58, PACKET_V6(18, 5, 0, 0)},
+		{6, 65, PACKET_V6(18, 5, 0, 0)},
+		{6, 66, PACKET_V6(18, 5, UDP, 0)},
+		{6, 69, PACKET_V6(18, 5, UDP, 0)},
+		{6, 70, PACKET_V6(18, 5, UDP, 66)},
+	};
+	static const layer v4[LAYERS_MAX] = {
+		{ETHER, T_VLAN}, {TAG, 5, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}};
+	static const layer v4_option[LAYERS_MAX] = {
+		{ETHER, T_VLAN}, {TAG, 5, T_IPV4}, {V4, TCP, 1}, {PAYLOAD, 20}};
+	static const layer v6[LAYERS_MAX] = {
+		{ETHER, T_VLAN}, {TAG, 5, T_IPV6}, {V6, HOP}, EXT8(UDP), {PAYLOAD, 8}};
+	struct packet packet;
+	struct frame frame;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		build_frame(rows[i].kind == 4 ? v4 : rows[i].kind == 44 ? v4_option : v6, &frame);
+		packet = parse_exactly(frame.bytes, rows[i].len);
+		snprintf(name, sizeof(name), "v%u of %u bytes", rows[i].kind, rows[i].len);
+		expect_fields(name, &packet, &rows[i].expect);
+	}
+}
+
+/* A cut header leaves a hash of what is known: the same for all ports. */
+static void test_cut_hash(void **state)
+{
+	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}};
+	struct packet whole, cut, bare;
+	struct frame frame;
+
+	(void)state;
+	build_frame(layers, &frame);
+	whole = parse_exactly(frame.bytes, frame.len);
+	cut = parse_exactly(frame.bytes, 34);
+	bare = parse_exactly(frame.bytes, 37);
+	assert_int_equal(cut.flow_hash, bare.flow_hash);
+	assert_int_not_equal(cut.flow_hash, whole.flow_hash);
+}
+
+static void test_long_frame(void **state)
+{
+	const layer layers[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 500}};
+	struct packet packet, shorter;
+	struct frame frame;
+
+	(void)state;
+	build_frame(layers, &frame);
+	packet = parse_exactly(frame.bytes, 9000);
+	shorter = parse_exactly(frame.bytes, PARSE_BYTES_MAX);
+	assert_memory_equal(&packet, &shorter, sizeof(packet));
+	packet = parse_exactly(frame.bytes, UINT32_MAX);
+	assert_memory_equal(&packet, &shorter, sizeof(packet));
+}
+
+static void test_fragments_hash_alike(void **state)
+{
+	const layer v4[][LAYERS_MAX] = {
+		{{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
+		{{ETHER, T_IPV4}, {V4, UDP, 0, 0x2008}, {PADDING, 1}, {PAYLOAD, 64}},
+		{{ETHER, T_IPV4}, {V4, UDP, 2, 0x0010}, {PADDING, 2}, {PAYLOAD, 3}},
+	};
+	const layer v6[][LAYERS_MAX] = {
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}},
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 9}, {PADDING, 1}, {PAYLOAD, 64}},
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 16}, {PADDING, 2}, {PAYLOAD, 3}},
+	};
+	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
+	const layer tcp[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, TCP, 0, 1}, {PAYLOAD, 64}};
+
+	(void)state;
+	for (unsigned i = 1; i < COUNT(v4); i++) {
+		assert_int_equal(parse_layers(v4[i]).flow_hash, parse_layers(v4[0]).flow_hash);
+		assert_int_equal(parse_layers(v6[i]).flow_hash, parse_layers(v6[0]).flow_hash);
+	}
+	assert_int_not_equal(parse_layers(whole).flow_hash, parse_layers(v4[0]).flow_hash);
+	assert_int_not_equal(parse_layers(tcp).flow_hash, parse_layers(v4[0]).flow_hash);
+}
+
+/* Which bytes of a frame the hash is of: those of the 5-tuple and no other. */
+static void check_hash_bytes(const layer *layers, unsigned len, const uint8_t *tuple)
+{
+	struct frame frame;
+	uint32_t before, after;
+
+	build_frame(layers, &frame);
+	before = parse_exactly(frame.bytes, frame.len).flow_hash;
+	for (unsigned i = 0; i < len; i++) {
+		frame.bytes[i] ^= 1;
+		after = parse_exactly(frame.bytes, frame.len).flow_hash;
+		frame.bytes[i] ^= 1;
+		if ((after != before) != tuple[i])
+			fail_msg("byte %u %s the hash", i, tuple[i] ? "misses in" : "changes");
+	}
+}
+
+static void test_hash_bytes(void **state)
+{
+	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
+	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
+	const layer arp[LAYERS_MAX] = {{ETHER, T_ARP}, {PAYLOAD, 46}};
+	uint8_t tuple[100];
+
+	(void)state;
+	memset(tuple, 0, sizeof(tuple));
+	memset(tuple, 1, 14);
+	check_hash_bytes(arp, 60, tuple);
+
+	memset(tuple, 0, sizeof(tuple));
+	memset(tuple + 12, 1, 3); /* EtherType, version: no longer the same kind of packet */
+	memset(tuple + 23, 1, 1); /* protocol */
+	memset(tuple + 26, 1, 12);
+	tuple[20] = 1; /* offset: a fragment */
+	tuple[21] = 1;
+	check_hash_bytes(v4, 70, tuple);
+
+	memset(tuple, 0, sizeof(tuple));
+	memset(tuple + 12, 1, 2);
+	memset(tuple + 20, 1, 1);
+	memset(tuple + 22, 1, 36);
+	check_hash_bytes(v6, 90, tuple);
+}
+
+static void test_hash_ignores_tags(void **state)
+{
+	const layer plain[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0}, {PAYLOAD, 40}};
+	const layer tagged[LAYERS_MAX] = {
+		{ETHER, T_VLAN}, {TAG, 5, T_IPV4}, {V4, UDP, 3}, {PAYLOAD, 40}};
+
+	(void)state;
+	assert_int_equal(parse_layers(plain).flow_hash, parse_layers(tagged).flow_hash);
+}
+
+/* Whether the first four bytes of a transport header are ports depends on the protocol. */
+static void test_hash_ports(void **state)
+{
+	static const struct {
+		unsigned proto;
+		bool ports;
+	} rows[] = {{TCP, true}, {UDP, true}, {SCTP, true}, {UDP_LITE, true}, {DCCP, true},
+		{ICMP, false}, {GRE, false}, {ESP, false}};
+	uint32_t one, other;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		const layer v4[][LAYERS_MAX] = {
+			{{ETHER, T_IPV4}, {V4, rows[i].proto}, {PAYLOAD, 20}},
+			{{ETHER, T_IPV4}, {V4, rows[i].proto}, {PAYLOAD, 20}, {PATCH, 34, 1}},
+		};
+		one = parse_layers(v4[0]).flow_hash;
+		other = parse_layers(v4[1]).flow_hash;
+		if ((one != other) != rows[i].ports)
+			fail_msg("protocol %u", rows[i].proto);
+	}
+}
+
+static void test_runts(void **state)
+{
+	const uint8_t zeros[14] = {0};
+	struct packet packet;
+	uint32_t hashes[14];
+
+	(void)state;
+	for (unsigned len = 0; len < 14; len++) {
+		packet = parse_exactly(zeros, len);
+		expect_fields("runt", &packet, &(struct packet)OTHER(len, NO_TAG));
+		hashes[len] = packet.flow_hash;
+		for (unsigned i = 0; i < len; i++)
+			assert_int_not_equal(hashes[i], hashes[len]);
+	}
+}
+
+#define FLOWS         65536
+#define HASH_BITS_TOP 27
+
+/*
+ * A chi-square of 31 degrees of freedom has mean 31 and deviation 7.9, so 80 is six deviations
+ * off. A hash that merely counts would pass too, hence the collisions below.
+ */
+static void check_spread(const char *what, const uint32_t *hashes)
+{
+	const double expected = FLOWS / 32.0;
+	double chi;
+
+	for (unsigned shift = 0; shift <= HASH_BITS_TOP; shift++) {
+		unsigned buckets[32] = {0};
+
+		chi = 0;
+		for (unsigned i = 0; i < FLOWS; i++)
+			buckets[hashes[i] >> shift & 31]++;
+		for (unsigned b = 0; b < 32; b++)
+			chi += (buckets[b] - expected) * (buckets[b] - expected) / expected;
+		if (chi > 80)
+			fail_msg("%s: chi-square of bits %u to %u is %.1f", what, shift, shift + 4,
+				chi);
+	}
+}
+
+/* 65,536 values thrown into 2^27 boxes meet 16 times, give or take 4. */
+static void check_collisions(const char *what, const uint32_t *hashes)
+{
+	uint8_t *seen = calloc(1u << (HASH_BITS_TOP - 3), 1);
+	unsigned met = 0;
+
+	assert_non_null(seen);
+	for (unsigned i = 0; i < FLOWS; i++) {
+		const uint32_t top = hashes[i] >> (32 - HASH_BITS_TOP);
+
+		met += seen[top / 8] >> top % 8 & 1;
+		seen[top / 8] |= 1 << top % 8;
+	}
+	free(seen);
+	if (met > 40)
+		fail_msg("%s: %u collisions in the top 27 bits", what, met);
+}
+
+/* Counts upwards in two bytes of a frame, one after the other or apart. */
+static void check_sequence(const char *what, const layer *layers, unsigned high, unsigned low)
+{
+	static uint32_t hashes[FLOWS];
+	struct packet packet;
+	struct frame frame;
+
+	build_frame(layers, &frame);
+	for (unsigned i = 0; i < FLOWS; i++) {
+		frame.bytes[high] = i >> 8;
+		frame.bytes[low] = i & 0xff;
+		packet_parse(frame.bytes, frame.len, &packet);
+		hashes[i] = packet.flow_hash;
+	}
+	check_spread(what, hashes);
+	check_collisions(what, hashes);
+}
+
+static void test_hash_spreads(void **state)
+{
+	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
+	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
+	const layer arp[LAYERS_MAX] = {{ETHER, T_ARP}, {PAYLOAD, 46}};
+
+	(void)state;
+	check_sequence("v4 source ports", v4, 34, 35);
+	check_sequence("v4 destination ports", v4, 36, 37);
+	check_sequence("v4 both ports", v4, 35, 37);
+	check_sequence("v4 sources", v4, 28, 29);
+	check_sequence("v4 sources, high bytes", v4, 26, 27);
+	check_sequence("v4 destinations", v4, 32, 33);
+	check_sequence("v4 source and destination", v4, 29, 33);
+	check_sequence("v4 destination and port", v4, 33, 35);
+	check_sequence("v4 source and port", v4, 29, 37);
+	check_sequence("v6 source ports", v6, 54, 55);
+	check_sequence("v6 sources", v6, 36, 37);
+	check_sequence("v6 source subnets", v6, 28, 29);
+	check_sequence("v6 destinations", v6, 52, 53);
+	check_sequence("v6 destination subnets", v6, 44, 45);
+	check_sequence("v6 source and destination", v6, 37, 53);
+	check_sequence("MAC addresses", arp, 4, 5);
+	check_sequence("both MAC addresses", arp, 5, 11);
+}
+
+/* Flipping any one bit of the tuple flips each bit of the hash about every other time. */
+static void check_avalanche(const layer *layers, unsigned from, unsigned to)
+{
+	enum { ROUNDS = 4096 };
+	struct packet packet;
+	struct frame frame;
+	uint32_t before;
+
+	build_frame(layers, &frame);
+	for (unsigned bit = from * 8; bit < to * 8; bit++) {
+		unsigned flips[32] = {0};
+
+		for (unsigned round = 0; round < ROUNDS; round++) {
+			frame.bytes[to - 2] = round >> 8;
+			frame.bytes[to - 1] = round & 0xff;
+			packet_parse(frame.bytes, frame.len, &packet);
+			before = packet.flow_hash;
+			frame.bytes[bit / 8] ^= 1 << bit % 8;
+			packet_parse(frame.bytes, frame.len, &packet);
+			for (unsigned b = 0; b < 32; b++)
+				flips[b] += (before ^ packet.flow_hash) >> b & 1;
+		}
+		for (unsigned b = 0; b < 32; b++)
+			if (flips[b] < ROUNDS * 0.4 || flips[b] > ROUNDS * 0.6)
+				fail_msg("bit %u flips bit %u of the hash in %u of %u", bit, b,
+					flips[b], (unsigned)ROUNDS);
+	}
+}
+
+static void test_hash_avalanche(void **state)
+{
+	const layer v4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 40}};
+	const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 40}};
+
+	(void)state;
+	check_avalanche(v4, 26, 38);
+	check_avalanche(v6, 22, 58);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* The cases with a few bytes changed, cut anywhere. */
+static void test_mutations(void **state)
+{
+	const uint64_t seed = 0x5eed0001;
+	uint64_t random = seed;
+	struct packet packet;
+	struct frame frame;
+	unsigned len;
+
+	(void)state;
+	print_message("seed %#" PRIx64 "\n", seed);
+	for (unsigned i = 0; i < 300000; i++) {
+		build_frame(cases[i % COUNT(cases)].layers, &frame);
+		for (unsigned n = random_next(&random) % 4; n > 0; n--) {
+			const unsigned at = 12 + random_next(&random) % 60;
+
+			frame.bytes[at] = random_next(&random) >> 32;
+		}
+		len = random_next(&random) % (frame.len + 1);
+		packet = parse_exactly(frame.bytes, len);
+		check_sound(&packet, len);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fields),
+		cmocka_unit_test(test_cut_everywhere),
+		cmocka_unit_test(test_cut_exactly),
+		cmocka_unit_test(test_cut_hash),
+		cmocka_unit_test(test_long_frame),
+		cmocka_unit_test(test_fragments_hash_alike),
+		cmocka_unit_test(test_hash_bytes),
+		cmocka_unit_test(test_hash_ignores_tags),
+		cmocka_unit_test(test_hash_ports),
+		cmocka_unit_test(test_runts),
+		cmocka_unit_test(test_hash_spreads),
+		cmocka_unit_test(test_hash_avalanche),
+		cmocka_unit_test(test_mutations),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
