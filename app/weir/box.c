@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_launch.h>
@@ -264,21 +265,31 @@ static void telemetry_stop(struct box *box)
 	telemetry_close(box->telemetry);
 }
 
+/*
+ * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU come to
+ * its end: so sleep until it has.
+ */
+static void land(struct box *box)
+{
+	const struct timespec moment = {0, 1000000};
+
+	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		while (rte_eal_get_lcore_state(box->workers[i].lcore) == RUNNING)
+			nanosleep(&moment, NULL);
+		rte_eal_wait_lcore(box->workers[i].lcore);
+	}
+}
+
 static int launch(struct box *box)
 {
 	int ret = control_publish_first(box);
 
 	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
 		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);
-	box->launched = ret == 0;
+	if (ret)
+		land(box);
 	return ret;
-}
-
-static void land(struct box *box)
-{
-	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
-	rte_eal_mp_wait_lcore();
-	box->launched = false;
 }
 
 /* Brought up in this order, taken down in reverse: the socket answers when packets flow. */

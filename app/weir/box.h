@@ -44,7 +44,6 @@ struct box {
 	struct publisher publisher;
 	struct worker *workers;
 	bool stop; /* read by workers: atomics only */
-	bool launched;
 	uint8_t key[DATAGRAM_KEY];
 	struct limiter *limiter;
 	struct gossip_socket gossip;

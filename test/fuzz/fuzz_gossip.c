@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Two limiters of a group, and an input that is a list of what happens to them: ticks, datagrams of
+ * any bytes, datagrams by somebody who holds the key but talks nonsense (or nearly sense: names and
+ * epochs come from small sets, so that the inside of the parser is reached), and their own
+ * datagrams, delivered, cut or repeated.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/name_hash.h"
+#include "gossip/gossip.h"
+
+#define N          5
+#define N_POLICIES 6
+#define MS         UINT64_C(1000000)
+#define TICK       (50 * MS)
+#define LENGTH_MAX 400 /* longest datagram made of input */
+#define STEPS_MAX  400
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static const uint8_t key[DATAGRAM_KEY] = "an example key of thirty-two by";
+
+struct world {
+	const uint8_t *at, *end; /* what is left of the input */
+	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
+	uint64_t received[2];
+	uint32_t ids[N], policies[N_POLICIES];
+	bool sealed;
+	uint64_t now;
+	uint32_t ticks;
+	unsigned datagram_max;
+};
+
+static void check(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+/* The next byte of the input; zeros after its end. */
+static unsigned next(struct world *w)
+{
+	return w->at < w->end ? *w->at++ : 0;
+}
+
+static size_t next_bytes(struct world *w, uint8_t *buf, size_t most)
+{
+	size_t n = next(w) * 2, left = (size_t)(w->end - w->at);
+
+	n = n < left ? n : left;
+	n = n < most ? n : most;
+	if (n)
+		memcpy(buf, w->at, n);
+	w->at += n;
+	return n;
+}
+
+static void check_state(const struct world *w, unsigned i)
+{
+	const struct gossip_counters *c = gossip_counters(w->g[i]);
+	uint64_t verdicts = 0;
+
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		verdicts += c->verdict[v];
+	check(verdicts == w->received[i]);
+	check(gossip_alive(w->g[i]) < N);
+	for (unsigned p = 0; p < N_POLICIES; p++) {
+		struct gossip_sum sum = gossip_sum(w->g[i], p);
+
+		check(isfinite(sum.weight) && sum.weight >= 0);
+		check(isfinite(sum.demand) && sum.demand >= 0);
+		check(sum.lost < N && sum.lost >= N - 1 - gossip_alive(w->g[i]));
+	}
+}
+
+/* In memory of exactly its length, so that a byte too far is caught. */
+static enum gossip_verdict deliver(struct world *w, unsigned to, const uint8_t *buf, size_t len)
+{
+	uint8_t *copy = malloc(len ? len : 1);
+	enum gossip_verdict verdict;
+
+	check(copy != NULL);
+	memcpy(copy, buf, len);
+	verdict = gossip_receive(w->g[to], w->now, copy, len);
+	free(copy);
+	w->received[to]++;
+	check_state(w, to);
+	return verdict;
+}
+
+static void deliver_raw(struct world *w, unsigned to)
+{
+	uint8_t buf[LENGTH_MAX];
+	enum gossip_verdict verdict = deliver(w, to, buf, next_bytes(w, buf, sizeof(buf)));
+
+	if (w->sealed)
+		check(verdict != GOSSIP_ACCEPTED && verdict != GOSSIP_UNPROVEN &&
+			verdict != GOSSIP_MALFORMED && verdict != GOSSIP_MISSENT);
+}
+
+static uint32_t some_name(struct world *w)
+{
+	unsigned i = next(w) % (N + 1);
+
+	return i < N ? w->ids[i] : 0x0badbad0;
+}
+
+static uint64_t some_epoch(struct world *w)
+{
+	/* 0, those of the two, and a few that others may have had. */
+	return next(w) % 8;
+}
+
+static uint32_t some_tick(struct world *w)
+{
+	unsigned choice = next(w);
+
+	return choice < 0xf0 ? w->ticks + 4 - choice % 32 : choice << 28;
+}
+
+static float some_float(struct world *w)
+{
+	static const float odd[] = {INFINITY, -1, NAN, 3.4e38F, 1e-45F, -0.0F};
+	unsigned choice = next(w);
+
+	return choice < 6 ? odd[choice] : (float)choice * 1000;
+}
+
+static void write_some_records(struct world *w, struct cursor *cursor, unsigned n)
+{
+	while (n--) {
+		unsigned policy = next(w) % (N_POLICIES + 1);
+		struct datagram_record record = {
+			policy < N_POLICIES ? w->policies[policy] : 0x0badbad0, some_tick(w),
+			some_float(w), some_float(w)};
+
+		datagram_write_record(cursor, &record);
+	}
+}
+
+static void write_some_sections(struct world *w, struct cursor *cursor)
+{
+	for (unsigned n = next(w) % 4; n; n--) {
+		struct datagram_section section = {some_name(w), some_epoch(w), some_tick(w), 0};
+		unsigned records = next(w) % 5;
+
+		/* Mostly, as many as it says. */
+		section.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
+		datagram_write_section(cursor, &section);
+		write_some_records(w, cursor, records);
+	}
+}
+
+/* A datagram by a holder of the key: any bytes as a body, or a body that hangs together. */
+static void deliver_insider(struct world *w, unsigned to, bool structured)
+{
+	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
+	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
+	struct datagram_header header = {DATAGRAM_VERSION, w->sealed ? DATAGRAM_SEALED : 0,
+		some_name(w), some_epoch(w), next(w)};
+	size_t len;
+
+	datagram_write_header(&cursor, &header);
+	if (structured) {
+		struct datagram_body body = {.receiver = next(w) < 0xf0 ? w->ids[to] : some_name(w),
+			.echo_epoch = next(w) < 0xe0 ? to + 1 : some_epoch(w),
+			.echo_tick = some_tick(w),
+			.tick = some_tick(w)};
+		unsigned records = next(w) % 5;
+
+		body.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
+		datagram_write_body(&cursor, &body);
+		write_some_records(w, &cursor, records);
+		write_some_sections(w, &cursor);
+	}
+	cursor.at += next_bytes(w, cursor.at, LENGTH_MAX / 2);
+	check(!cursor.failed && cursor.at <= cursor.end);
+	len = (size_t)(cursor.at - buf);
+	if (w->sealed)
+		len = datagram_seal(buf, len, key);
+	deliver(w, to, buf, len);
+}
+
+static void tick(struct world *w, unsigned i)
+{
+	w->now += next(w) * 4 * MS;
+	w->ticks += i == 0;
+	gossip_tick(w->g[i], w->now);
+	check_state(w, i);
+}
+
+/* All that one has to say this tick; what is for the other arrives whole, cut, twice or not. */
+static void send_all(struct world *w, unsigned from)
+{
+	uint8_t *buf = malloc(w->datagram_max);
+	unsigned peer, sent = 0;
+	size_t len;
+
+	check(buf != NULL);
+	while ((len = gossip_send(w->g[from], buf, &peer)) > 0) {
+		unsigned fate = next(w);
+		enum gossip_verdict verdict;
+
+		check(len <= w->datagram_max && peer < N && peer != from && ++sent < N);
+		if (peer > 1 || fate >= 0xc0)
+			continue;
+		if (fate >= 0x80) {
+			deliver(w, peer, buf, fate % len);
+			continue;
+		}
+		/* Genuine: never malformed. That it is a replay or unproven is for others to say. */
+		verdict = deliver(w, peer, buf, len);
+		check(verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_UNPROVEN ||
+			verdict == GOSSIP_REPLAY);
+		if (fate >= 0x40 && verdict == GOSSIP_ACCEPTED)
+			check(deliver(w, peer, buf, len) == GOSSIP_REPLAY);
+		check(deliver(w, from, buf, len) == GOSSIP_SELF);
+	}
+	free(buf);
+}
+
+static void step(struct world *w)
+{
+	unsigned op = next(w), who = op >> 7;
+
+	switch (op % 8) {
+	case 0:
+		tick(w, who);
+		break;
+	case 1:
+		deliver_raw(w, who);
+		break;
+	case 2:
+		deliver_insider(w, who, false);
+		break;
+	case 3:
+		gossip_set(w->g[who], next(w) % N_POLICIES, next(w) * 1e5, next(w));
+		break;
+	case 4:
+		tick(w, who);
+		/* fall through */
+	case 5:
+		send_all(w, who);
+		break;
+	default:
+		deliver_insider(w, who, true);
+	}
+}
+
+static void create(struct world *w, unsigned branching)
+{
+	static const char *const names[N] = {"l1", "l2", "l3", "l4", "l5"};
+	static const char *const policies[N_POLICIES] = {"p1", "p2", "p3", "p4", "p5", "p6"};
+
+	for (unsigned i = 0; i < N; i++)
+		w->ids[i] = name_hash(names[i]);
+	for (unsigned i = 0; i < N_POLICIES; i++)
+		w->policies[i] = name_hash(policies[i]);
+	for (unsigned i = 0; i < 2; i++) {
+		struct gossip_params params = {.n = N,
+			.self = i,
+			.ids = w->ids,
+			.n_policies = N_POLICIES,
+			.policies = w->policies,
+			.key = w->sealed ? key : NULL,
+			.epoch = i + 1,
+			.seed = i,
+			.branching = branching,
+			.tick_ns = TICK,
+			.timeout_ns = 1000 * MS,
+			.datagram_max = w->datagram_max};
+
+		check(gossip_create(&params, w->now, &w->g[i]) == 0);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct world w = {.at = data, .end = data + size, .now = 5000 * MS};
+	unsigned options = next(&w);
+
+	w.sealed = options & 1;
+	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
+	create(&w, options & 4 ? N - 1 : 2);
+	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)
+		step(&w);
+	gossip_destroy(w.g[0]);
+	gossip_destroy(w.g[1]);
+	return 0;
+}

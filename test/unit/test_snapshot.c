@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Publishing limits: what a worker holds never changes under it, and nothing is kept for ever.
+ * The first tests play every thread themselves and are exact; the last one is a race for real, and
+ * is worth most under ThreadSanitizer.
+ */
+#include "check.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+
+#include "snapshot.h"
+
+#define WORKERS  3
+#define POLICIES 7
+
+/* A value that says where and when it was written. */
+static uint64_t mark(uint64_t generation, unsigned worker, unsigned policy)
+{
+	return generation * 1000003 + worker * 1009 + policy;
+}
+
+static void fill(struct snapshot *snapshot)
+{
+	for (unsigned w = 0; w < WORKERS; w++)
+		for (unsigned p = 0; p < snapshot->n_policies; p++) {
+			struct limit_profile *profile = &snapshot_profiles(snapshot, w)[p];
+			uint64_t value = mark(snapshot->generation, w, p);
+
+			*profile = (struct limit_profile){.sample_period = (uint16_t)value,
+				.bucket = {.burst = (tokens_t)value << 32,
+					.rate = value,
+					.rate_before = ~value,
+					.since = value}};
+		}
+}
+
+/* Whether a worker's row is what fill() wrote for that generation, all of it. */
+static bool intact(const struct snapshot *snapshot, uint64_t generation, unsigned worker)
+{
+	const struct limit_profile *row = snapshot_profiles_of(snapshot, worker);
+
+	if (snapshot->generation != generation || snapshot->n_policies != POLICIES)
+		return false;
+	for (unsigned p = 0; p < POLICIES; p++) {
+		uint64_t value = mark(generation, worker, p);
+
+		if (row[p].bucket.rate != value || row[p].bucket.rate_before != ~value ||
+			row[p].bucket.since != value ||
+			row[p].bucket.burst != (tokens_t)value << 32 ||
+			row[p].sample_period != (uint16_t)value)
+			return false;
+	}
+	return true;
+}
+
+static struct snapshot *publish_next(struct publisher *publisher)
+{
+	struct snapshot *snapshot;
+
+	publisher_reclaim(publisher);
+	snapshot = publisher_take(publisher);
+	if (!snapshot)
+		return NULL;
+	fill(snapshot);
+	publisher_publish(publisher, snapshot);
+	return snapshot;
+}
+
+static unsigned length(const struct snapshot *list)
+{
+	unsigned n = 0;
+
+	for (; list; list = list->next)
+		n++;
+	return n;
+}
+
+/* All snapshots that exist. */
+static unsigned existing(const struct publisher *publisher)
+{
+	return length(publisher->retired) + length(publisher->spare) + (publisher->current != NULL);
+}
+
+static void start(struct publisher *publisher, unsigned online)
+{
+	assert_int_equal(publisher_init(publisher, WORKERS, POLICIES), 0);
+	for (unsigned w = 0; w < online; w++) {
+		assert_int_equal(rte_rcu_qsbr_thread_register(publisher->rcu, w), 0);
+		rte_rcu_qsbr_thread_online(publisher->rcu, w);
+	}
+}
+
+static void stop(struct publisher *publisher, unsigned online)
+{
+	for (unsigned w = 0; w < online; w++) {
+		rte_rcu_qsbr_thread_offline(publisher->rcu, w);
+		rte_rcu_qsbr_thread_unregister(publisher->rcu, w);
+	}
+	publisher_free(publisher);
+	assert_null(publisher->current);
+}
+
+static void test_newest_is_current(void **state)
+{
+	struct publisher publisher;
+
+	(void)state;
+	start(&publisher, 0);
+	assert_null(publisher_current(&publisher));
+	for (uint64_t i = 1; i <= 5; i++) {
+		struct snapshot *published = publish_next(&publisher);
+
+		assert_ptr_equal(publisher_current(&publisher), published);
+		for (unsigned w = 0; w < WORKERS; w++)
+			assert_true(intact(published, i, w));
+	}
+	stop(&publisher, 0);
+}
+
+static void test_rows_are_cache_lines(void **state)
+{
+	struct publisher publisher;
+	struct snapshot *snapshot;
+
+	(void)state;
+	start(&publisher, 0);
+	snapshot = publish_next(&publisher);
+	for (unsigned w = 0; w < WORKERS; w++)
+		assert_int_equal(
+			(uintptr_t)snapshot_profiles(snapshot, w) % RTE_CACHE_LINE_SIZE, 0);
+	assert_ptr_equal(snapshot_profiles(snapshot, 1), snapshot->profiles + POLICIES);
+	stop(&publisher, 0);
+}
+
+/* One worker of three holds a snapshot: it stays, and so does all that was published since. */
+static void test_held_is_untouched(void **state)
+{
+	struct publisher publisher;
+	const struct snapshot *held;
+
+	(void)state;
+	start(&publisher, WORKERS);
+	publish_next(&publisher);
+	held = publisher_current(&publisher);
+	for (unsigned i = 0; i < 50; i++) {
+		assert_ptr_not_equal(publish_next(&publisher), held);
+		rte_rcu_qsbr_quiescent(publisher.rcu, 0);
+		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
+		assert_true(intact(held, 1, 1));
+	}
+	assert_int_equal(existing(&publisher), 51);
+	rte_rcu_qsbr_quiescent(publisher.rcu, 1);
+	publisher_reclaim(&publisher);
+	assert_null(publisher.retired);
+	stop(&publisher, WORKERS);
+}
+
+static void test_memory_is_bounded(void **state)
+{
+	struct publisher publisher;
+
+	(void)state;
+	start(&publisher, WORKERS);
+	for (unsigned i = 0; i < 1000; i++) {
+		publish_next(&publisher);
+		for (unsigned w = 0; w < WORKERS; w++)
+			rte_rcu_qsbr_quiescent(publisher.rcu, w);
+		assert_in_range(existing(&publisher), 1, 2);
+	}
+	stop(&publisher, WORKERS);
+}
+
+/* A worker that sleeps says so, and control does not wait for it. */
+static void test_sleeper_blocks_nobody(void **state)
+{
+	struct publisher publisher;
+
+	(void)state;
+	start(&publisher, WORKERS);
+	publish_next(&publisher);
+	rte_rcu_qsbr_thread_offline(publisher.rcu, 1);
+	for (unsigned i = 0; i < 100; i++) {
+		publish_next(&publisher);
+		rte_rcu_qsbr_quiescent(publisher.rcu, 0);
+		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
+		assert_in_range(existing(&publisher), 1, 2);
+	}
+	/* Awake again, it counts again. */
+	rte_rcu_qsbr_thread_online(publisher.rcu, 1);
+	assert_int_equal(publisher_current(&publisher)->generation, 101);
+	publish_next(&publisher);
+	publish_next(&publisher);
+	assert_non_null(publisher.retired);
+	stop(&publisher, WORKERS);
+}
+
+static void test_never_started_blocks_nobody(void **state)
+{
+	struct publisher publisher;
+
+	(void)state;
+	start(&publisher, 0);
+	for (unsigned i = 0; i < 100; i++)
+		publish_next(&publisher);
+	assert_in_range(existing(&publisher), 1, 2);
+	stop(&publisher, 0);
+}
+
+static void test_no_policies(void **state)
+{
+	struct publisher publisher;
+
+	(void)state;
+	assert_int_equal(publisher_init(&publisher, 1, 0), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		publisher_reclaim(&publisher);
+		publisher_publish(&publisher, publisher_take(&publisher));
+	}
+	assert_in_range(existing(&publisher), 1, 2);
+	publisher_free(&publisher);
+}
+
+struct race {
+	struct publisher publisher;
+	bool stop; /* written by the main thread: atomics only */
+};
+
+struct reader {
+	struct race *race;
+	pthread_t thread;
+	unsigned index;
+	uint64_t seen, changed, went_back, last;
+};
+
+/* As long as a burst or so, now and then long enough for control to publish many times. */
+static void hold(uint64_t turn)
+{
+	if (turn % 64 == 0)
+		sched_yield();
+	for (volatile unsigned i = 0; i < turn % 512; i++)
+		;
+}
+
+static void look(struct reader *reader, const struct snapshot *snapshot)
+{
+	uint64_t generation = snapshot->generation;
+
+	reader->changed += !intact(snapshot, generation, reader->index);
+	hold(reader->seen);
+	reader->changed += !intact(snapshot, generation, reader->index);
+	reader->went_back += generation < reader->last;
+	reader->last = generation;
+	reader->seen++;
+}
+
+/* The loop of a worker, with its naps. */
+static void *read_all(void *arg)
+{
+	static const struct timespec nap = {.tv_nsec = 100000};
+	struct reader *reader = arg;
+	struct publisher *publisher = &reader->race->publisher;
+
+	rte_rcu_qsbr_thread_register(publisher->rcu, reader->index);
+	rte_rcu_qsbr_thread_online(publisher->rcu, reader->index);
+	while (!__atomic_load_n(&reader->race->stop, __ATOMIC_RELAXED)) {
+		look(reader, publisher_current(publisher));
+		rte_rcu_qsbr_quiescent(publisher->rcu, reader->index);
+		if (reader->seen % 256 == reader->index) {
+			rte_rcu_qsbr_thread_offline(publisher->rcu, reader->index);
+			nanosleep(&nap, NULL);
+			rte_rcu_qsbr_thread_online(publisher->rcu, reader->index);
+		}
+	}
+	rte_rcu_qsbr_thread_offline(publisher->rcu, reader->index);
+	rte_rcu_qsbr_thread_unregister(publisher->rcu, reader->index);
+	return NULL;
+}
+
+static double seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+/* Publishes until the time is up; a pause now and then lets every reader pass through. */
+static unsigned publish_for(struct publisher *publisher, double duration)
+{
+	static const struct timespec pause = {.tv_nsec = 200000};
+	double end = seconds() + duration;
+	unsigned most = 0;
+
+	for (unsigned i = 0; seconds() < end; i++) {
+		unsigned n;
+
+		publish_next(publisher);
+		n = existing(publisher);
+		most = n > most ? n : most;
+		if (i % 16 == 0)
+			nanosleep(&pause, NULL);
+	}
+	return most;
+}
+
+static void test_race(void **state)
+{
+	static struct race race;
+	struct reader readers[WORKERS];
+	unsigned most;
+
+	(void)state;
+	start(&race.publisher, 0);
+	publish_next(&race.publisher);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		readers[i] = (struct reader){.race = &race, .index = i};
+		assert_int_equal(
+			pthread_create(&readers[i].thread, NULL, read_all, &readers[i]), 0);
+	}
+	most = publish_for(&race.publisher, 1.5);
+	__atomic_store_n(&race.stop, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		pthread_join(readers[i].thread, NULL);
+		assert_true(readers[i].seen > 0);
+		assert_int_equal(readers[i].changed, 0);
+		assert_int_equal(readers[i].went_back, 0);
+	}
+	print_message("%u generations, at most %u snapshots at once, %u looks by reader 0\n",
+		(unsigned)race.publisher.generation, most, (unsigned)readers[0].seen);
+	/* Everyone is gone: one more round takes back all but the current one. */
+	publish_next(&race.publisher);
+	publisher_reclaim(&race.publisher);
+	assert_null(race.publisher.retired);
+	stop(&race.publisher, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_newest_is_current),
+		cmocka_unit_test(test_rows_are_cache_lines),
+		cmocka_unit_test(test_held_is_untouched),
+		cmocka_unit_test(test_memory_is_bounded),
+		cmocka_unit_test(test_sleeper_blocks_nobody),
+		cmocka_unit_test(test_never_started_blocks_nobody),
+		cmocka_unit_test(test_no_policies),
+		cmocka_unit_test(test_race),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
