@@ -14,8 +14,8 @@
  * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
  *   when all flows back off together the ratio stays what it was.
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
- *   sawtooth. The meter knows better: it dropped. Drops are remembered for DROP_MEMORY_S, unless
- *   demand falls below what one halving of every window explains.
+ *   sawtooth. The meter knows better: it dropped. Drops are remembered for DROP_MEMORY_S, however
+ *   low demand falls in that time: flows that have just lost are the last to take a limit from.
  * - A bottlenecked aggregate gets its demand and some room (ROOM, or its proportional part of what
  *   nobody asks for), so that it can show that it has more to send without oscillating to ask.
  *   Without the common unit of an unbottlenecked flow, weights that are each defined by the others'
@@ -37,11 +37,8 @@
 /* How long a drop says that this limiter is the bottleneck. */
 #define DROP_MEMORY_S 2.0
 
-/* AIMD halves: demand above this share of the limit may be one that is recovering from drops. */
-#define RECOVERING 0.45
-
 /* An aggregate without a byte for so long has no demand left to weigh. */
-#define IDLE_AFTER_S 1.0
+#define IDLE_AFTER_S DROP_MEMORY_S
 
 /* A flow is taken as unbottlenecked from this share of the byte-weighted mean rate on. */
 #define UNBOTTLENECKED_FROM (2.0 / 3)
@@ -94,15 +91,15 @@ static enum allocate_regime regime_of(
 		return ALLOCATE_BOTTLENECKED;
 	if (in->demand >= state->local_limit)
 		return ALLOCATE_UNBOTTLENECKED;
-	if (state->since_drop_s < DROP_MEMORY_S && in->demand >= RECOVERING * state->local_limit)
+	if (state->since_drop_s < DROP_MEMORY_S)
 		return ALLOCATE_UNBOTTLENECKED;
 	return ALLOCATE_BOTTLENECKED;
 }
 
-/* Number of unbottlenecked flows that the demand amounts to; at least a sign of life. */
+/* Number of unbottlenecked flows that the demand amounts to: where there is demand there is one. */
 static double flow_count(const struct allocate_state *state, const struct allocate_input *in)
 {
-	return state->flow_rate > 0 ? in->demand_slow / state->flow_rate : 1;
+	return state->flow_rate > 0 ? max(in->demand_slow / state->flow_rate, 1) : 1;
 }
 
 /*
@@ -121,7 +118,7 @@ static double bottlenecked_weight(const struct allocate_state *state,
 	if (in->remote_weight <= 0)
 		return count;
 	wanted = min(wanted, CLAIM_MAX * limit);
-	return min(wanted * in->remote_weight / (limit - wanted), max(count, 1));
+	return min(wanted * in->remote_weight / (limit - wanted), count);
 }
 
 static double ideal_weight(const struct allocate_state *state, const struct allocate_input *in,

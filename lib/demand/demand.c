@@ -34,11 +34,11 @@ unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOT
 		if (slots[i] == 0)
 			continue;
 		if (flow_slot_tag(slots[i]) != flow_slot_tag(rates->seen[i]))
-			rates->rate[i] = (struct demand){0};
-		demand_add(&rates->rate[i],
+			rates->rate[i] = 0;
+		demand_follow(&rates->rate[i],
 			(double)slot_bytes(rates->seen[i], slots[i]) / interval_s, keep);
 		rates->seen[i] = slots[i];
-		out[n++] = rates->rate[i].rate;
+		out[n++] = rates->rate[i];
 	}
 	return n;
 }

@@ -31,10 +31,19 @@ struct demand {
  */
 void demand_add(struct demand *demand, double rate, double keep);
 
-/* The smoothed rates of the flows in one sample. Zeroed before use. */
+/*
+ * The same filter, started from zero: for rates that are only compared with each other. A flow that is
+ * new to a sample, or whose slot was lent to another, then counts for little until it has shown itself.
+ */
+static inline void demand_follow(double *rate, double sample, double keep)
+{
+	*rate = *rate * keep + sample * (1 - keep);
+}
+
+/* The smoothed rates of the flows in one sample, by demand_follow(). Zeroed before use. */
 struct flow_rates {
 	uint64_t seen[FLOW_SLOTS]; /* slots as last read */
-	struct demand rate[FLOW_SLOTS];
+	double rate[FLOW_SLOTS];
 };
 
 /*

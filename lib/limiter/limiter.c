@@ -37,7 +37,8 @@ struct aggregate {
 	uint64_t hold_until_ns;
 	uint64_t measured_ns, next_ns;
 	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
-	struct demand demand, demand_slow;
+	struct demand demand;
+	double demand_slow;       /* as the flows' rates */
 	struct flow_rates *flows; /* n_workers */
 	unsigned n_flows;
 	struct allocate_state state;
@@ -201,9 +202,9 @@ static void allocate(
 	struct allocate_output out;
 
 	demand_add(&a->demand, in.demand_now, keep);
-	demand_add(&a->demand_slow, in.demand_now, slow);
+	demand_follow(&a->demand_slow, in.demand_now, slow);
 	in.demand = a->demand.rate;
-	in.demand_slow = a->demand_slow.rate;
+	in.demand_slow = a->demand_slow;
 	if (a->policy.allocator->samples_flows)
 		in.n_flows = measure_flows(l, a, sample, interval_s, slow);
 	a->policy.allocator->allocate(&a->state, &in, &out);

@@ -231,12 +231,42 @@ static void test_fps_remembers_drops(void **state)
 		intervals++;
 	assert_near(intervals * DT, 2.0, 2 * DT);
 	assert_near(st.weight, 3, 0.5);
-	s.dropped = true;
-	settle(&st, "fps", &s);
-	s.dropped = false;
-	s.demand = 0.3 * st.local_limit; /* less than halving explains: held back elsewhere */
-	run(&st, "fps", &s);
-	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
+}
+
+/*
+ * Seven flows that have all just lost everything: their demand is next to nothing, and of the flows
+ * the one that tries again looks large. Their weight must not follow them down, or they never return.
+ */
+static void test_fps_losers_are_not_locked_out(void **state)
+{
+	double flow[7] = {2000, 0, 0, 0, 0, 0, 60000};
+	struct allocate_state st = {.started = true,
+		.regime = ALLOCATE_UNBOTTLENECKED,
+		.weight = 7,
+		.local_limit = 0.7 * LIMIT};
+	struct allocate_input in = {.interval_s = DT,
+		.keep = pow(0.1, DT),
+		.n = 2,
+		.limit = LIMIT,
+		.demand = 6000,
+		.demand_now = 6000,
+		.demand_slow = 6000,
+		.dropped = true,
+		.remote_weight = 3,
+		.remote_demand = LIMIT,
+		.flow = flow,
+		.n_flows = 7};
+	struct allocate_output out;
+
+	(void)state;
+	allocator_find("fps")->allocate(&st, &in, &out);
+	in.dropped = false;
+	for (int i = 0; i < 38; i++) { /* almost as long as a drop is remembered */
+		allocator_find("fps")->allocate(&st, &in, &out);
+		assert_int_equal(st.regime, ALLOCATE_UNBOTTLENECKED);
+		assert_true(out.weight >= 1);
+	}
+	assert_true(out.local_limit > 0.24 * LIMIT);
 }
 
 static void test_fps_demand_that_ends(void **state)
@@ -333,6 +363,7 @@ int main(void)
 		cmocka_unit_test(test_fps_demand_above_the_limit_at_once),
 		cmocka_unit_test(test_fps_bottlenecked),
 		cmocka_unit_test(test_fps_remembers_drops),
+		cmocka_unit_test(test_fps_losers_are_not_locked_out),
 		cmocka_unit_test(test_fps_demand_that_ends),
 		cmocka_unit_test(test_fps_fixed_point),
 		cmocka_unit_test(test_fps_noise_is_no_bias),
