@@ -22,7 +22,7 @@
  * pause waits at most half as long again, and never longer than the maximum.
  */
 #define SLEEP_MIN_NS UINT64_C(50000)
-#define SLEEP_MAX_NS UINT64_C(500000)
+#define SLEEP_MAX_NS UINT64_C(1000000)
 
 /* Headers that may have to be gathered from a chain of segments. */
 #define GATHER 128

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * weir-emu: emulated links between DPDK ports, for machines whose kernel cannot delay packets.
+ * One thread, which sleeps between packets: experiments run many of these beside the limiters on
+ * few cores, where a busy loop would take the time that the others need.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "control.h"
+#include "link.h"
+#include "options.h"
+#include "port.h"
+#include "stats.h"
+#include "wake.h"
+
+#define BURST     32
+#define NAP_NS    100000ull /* longest sleep that an arrival does not end */
+#define LISTEN_NS NS_PER_S  /* longest sleep that it does */
+#define GROUP     2         /* packets a round, from which naps cost less than wake-ups */
+#define SLACK_NS  1000ul    /* the kernel's default slack of 50 µs would be most of a nap */
+#define LANES_MAX (EMU_LINKS_MAX * DIRECTIONS)
+
+struct emu {
+	struct options options;
+	struct lane lanes[LANES_MAX]; /* link i: [2i] a-to-b, [2i + 1] b-to-a */
+	uint16_t ports[LANES_MAX];    /* link i: [2i] A, [2i + 1] B */
+	unsigned n_lanes, n_ports;    /* set up so far */
+	struct rte_mempool *pool;
+	struct control control;
+	struct pollfd fds[CONTROL_FDS + WAKE_FDS_MAX]; /* the control's, then the ports' */
+	unsigned n_wake;                               /* 0: arrivals cannot wake us */
+	bool woken;                                    /* by an arrival, it seemed */
+};
+
+static volatile sig_atomic_t stop_wanted, stats_wanted;
+
+static void on_signal(int number)
+{
+	if (number == SIGUSR1)
+		stats_wanted = 1;
+	else
+		stop_wanted = 1;
+}
+
+/* The signals stay blocked, in EAL's threads too, except while the main thread waits. */
+static void catch_signals(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+	struct sigaction action = {.sa_handler = on_signal};
+	sigset_t blocked;
+
+	sigemptyset(&blocked);
+	for (unsigned i = 0; i < RTE_DIM(numbers); i++) {
+		sigaddset(&blocked, numbers[i]);
+		sigaction(numbers[i], &action, NULL);
+	}
+	sigprocmask(SIG_BLOCK, &blocked, NULL);
+}
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+static void lane_take(struct lane *lane, struct rte_mbuf **bufs, uint16_t n, uint64_t now_ns)
+{
+	for (uint16_t i = 0; i < n; i++) {
+		if (lane_push(lane, bufs[i], bufs[i]->pkt_len, now_ns) != LANE_QUEUED)
+			rte_pktmbuf_free(bufs[i]);
+	}
+}
+
+static void lane_transmit(struct lane *lane, uint16_t port, struct rte_mbuf **bufs, uint16_t n)
+{
+	uint16_t sent = rte_eth_tx_burst(port, 0, bufs, n);
+
+	for (uint16_t i = sent; i < n; i++) {
+		lane_refuse(lane, bufs[i]->pkt_len);
+		rte_pktmbuf_free(bufs[i]);
+	}
+}
+
+/* Adds what was received to *received; true when a port may have more. */
+static bool receive_all(struct emu *emu, unsigned *received)
+{
+	struct rte_mbuf *bufs[BURST];
+	uint64_t now_ns = clock_ns();
+	bool more = false;
+
+	for (unsigned i = 0; i < emu->n_lanes; i++) {
+		uint16_t n = rte_eth_rx_burst(emu->ports[i], 0, bufs, BURST);
+
+		lane_take(&emu->lanes[i], bufs, n, now_ns);
+		*received += n;
+		more |= n == BURST;
+	}
+	return more;
+}
+
+static bool send_due(struct lane *lane, uint16_t port, uint64_t now_ns)
+{
+	struct rte_mbuf *bufs[BURST];
+	uint16_t n = 0;
+
+	while (n < BURST && (bufs[n] = lane_pop(lane, now_ns)))
+		n++;
+	if (n)
+		lane_transmit(lane, port, bufs, n);
+	return n == BURST;
+}
+
+static bool send_all(struct emu *emu)
+{
+	uint64_t now_ns = clock_ns();
+	bool more = false;
+
+	for (unsigned i = 0; i < emu->n_lanes; i++)
+		more |= send_due(&emu->lanes[i], emu->ports[i ^ 1], now_ns);
+	return more;
+}
+
+static void free_waiting(struct lane *lane)
+{
+	struct rte_mbuf *packet;
+
+	while ((packet = lane_pop(lane, LANE_NEVER)))
+		rte_pktmbuf_free(packet);
+}
+
+static char *emu_stats(const struct emu *emu)
+{
+	uint64_t no_mbuf = 0;
+
+	for (unsigned i = 0; i < emu->n_ports; i++) {
+		struct rte_eth_stats stats;
+
+		if (!rte_eth_stats_get(emu->ports[i], &stats))
+			no_mbuf += stats.rx_nombuf;
+	}
+	return stats_json(&emu->options, emu->lanes, no_mbuf);
+}
+
+static void print_stats(const struct emu *emu)
+{
+	FILE *out = emu->options.stats ? fopen(emu->options.stats, "w") : stdout;
+	char *text = emu_stats(emu);
+
+	if (!out || !text)
+		fprintf(stderr, "%s: %s\n", emu->options.stats, strerror(errno));
+	else
+		fprintf(out, "%s\n", text);
+	free(text);
+	if (out == stdout)
+		fflush(out);
+	else if (out)
+		fclose(out);
+}
+
+/* Words that end in the settings of one link: `INDEX [a-to-b|b-to-a] KEY=VALUE...`. */
+static const char *change_link(struct emu *emu, char *rest)
+{
+	char *word = strsep(&rest, " "), *end, prefixed[160];
+	unsigned long index = word ? strtoul(word, &end, 10) : 0;
+	struct lane_params next[DIRECTIONS];
+	const char *direction = NULL;
+	struct lane *pair;
+
+	if (!word || end == word || *end || index >= emu->options.n_links)
+		return "error: no such link";
+	pair = &emu->lanes[index * DIRECTIONS];
+	for (unsigned d = 0; d < DIRECTIONS; d++)
+		next[d] = pair[d].params;
+	while ((word = strsep(&rest, " "))) {
+		if (!strcmp(word, direction_name(A_TO_B)) ||
+			!strcmp(word, direction_name(B_TO_A))) {
+			direction = word;
+			continue;
+		}
+		snprintf(prefixed, sizeof(prefixed), "%s%s%s", direction ? direction : "",
+			direction ? "." : "", word);
+		if (options_set(next, prefixed))
+			return "error: expected delay=, rate=, loss= or queue=";
+	}
+	for (unsigned d = 0; d < DIRECTIONS; d++)
+		pair[d].params = next[d];
+	return "ok";
+}
+
+static char *on_command(void *context, char *command)
+{
+	struct emu *emu = context;
+	char *rest = command, *verb = strsep(&rest, " ");
+
+	if (!strcmp(verb, "stats"))
+		return emu_stats(emu);
+	if (!strcmp(verb, "link") && rest)
+		return strdup(change_link(emu, rest));
+	return strdup("error: expected stats or link INDEX [a-to-b|b-to-a] KEY=VALUE...");
+}
+
+static uint64_t next_due(const struct emu *emu)
+{
+	uint64_t next_ns = LANE_NEVER;
+
+	for (unsigned i = 0; i < emu->n_lanes; i++)
+		next_ns = RTE_MIN(next_ns, lane_next(&emu->lanes[i]));
+	return next_ns;
+}
+
+/* Sleeps until a time at the latest; true if something woke us before. */
+static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
+{
+	uint64_t now_ns = clock_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
+	struct timespec pause = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+	sigset_t none;
+	int ready;
+
+	sigemptyset(&none);
+	ready = ppoll(emu->fds, CONTROL_FDS + (listen ? emu->n_wake : 0), &pause, &none);
+	if (ready <= 0)
+		return false;
+	control_serve(&emu->control, on_command, emu);
+	wake_clear_errors(emu->fds + CONTROL_FDS, emu->n_wake);
+	return true;
+}
+
+/*
+ * A wake-up costs as much as handling several packets. So one that comes alone wakes us, but while
+ * they come in groups we nap, and take what has come meanwhile; and a socket that woke us for
+ * nothing is not heard again before a nap, lest it keep us awake.
+ */
+static void wait_for_next(struct emu *emu, unsigned received)
+{
+	bool listen = emu->n_wake && received < GROUP && !(emu->woken && !received);
+	uint64_t longest_ns = listen ? LISTEN_NS : NAP_NS;
+	uint64_t until_ns = RTE_MIN(next_due(emu), clock_ns() + longest_ns);
+
+	emu->woken = sleep_until(emu, until_ns, listen) && listen;
+}
+
+static void run(struct emu *emu)
+{
+	while (!stop_wanted) {
+		unsigned received = 0;
+		bool more = receive_all(emu, &received);
+
+		more |= send_all(emu);
+		if (more)
+			sleep_until(emu, 0, false); /* signals and commands have their turn */
+		else
+			wait_for_next(emu, received);
+		if (stats_wanted) {
+			stats_wanted = 0;
+			print_stats(emu);
+		}
+	}
+}
+
+static int create_pool(struct emu *emu)
+{
+	unsigned n = emu->options.mbufs;
+
+	if (!n) {
+		for (unsigned i = 0; i < emu->n_lanes; i++)
+			n += emu->lanes[i].mask + 1 + 2 * BURST;
+	}
+	emu->pool = rte_pktmbuf_pool_create(
+		"links", n, 0, 0, RTE_MBUF_DEFAULT_BUF_SIZE, (int)rte_socket_id());
+	if (emu->pool)
+		return 0;
+	fprintf(stderr, "%u packet buffers: %s; give EAL more with -m\n", n,
+		rte_strerror(rte_errno));
+	return -rte_errno;
+}
+
+static int create_lanes(struct emu *emu)
+{
+	for (unsigned i = 0; i < emu->options.n_links * DIRECTIONS; i++) {
+		const struct lane_params *params =
+			&emu->options.link[i / DIRECTIONS].lane[i % DIRECTIONS];
+		int rc = lane_init(&emu->lanes[i], params, lane_capacity(params),
+			emu->options.seed * LANES_MAX + i);
+
+		if (rc)
+			return rc;
+		emu->n_lanes++;
+	}
+	return 0;
+}
+
+static int open_ports(struct emu *emu)
+{
+	for (unsigned i = 0; i < emu->n_lanes; i++) {
+		int rc = port_open(emu->options.link[i / 2].port[i % 2], emu->pool, &emu->ports[i]);
+
+		if (rc)
+			return rc;
+		emu->n_ports++;
+	}
+	return 0;
+}
+
+static int set_up(struct emu *emu)
+{
+	int rc = create_lanes(emu);
+
+	if (!rc)
+		rc = create_pool(emu);
+	if (!rc)
+		rc = open_ports(emu);
+	if (rc)
+		return rc;
+	emu->n_wake = wake_find(emu->fds + CONTROL_FDS, emu->n_ports);
+	rc = control_open(&emu->control, emu->fds, emu->options.control);
+	if (rc)
+		fprintf(stderr, "%s: %s\n", emu->options.control, strerror(-rc));
+	return rc;
+}
+
+static void tear_down(struct emu *emu)
+{
+	control_close(&emu->control);
+	for (unsigned i = 0; i < emu->n_lanes; i++) {
+		free_waiting(&emu->lanes[i]);
+		lane_fini(&emu->lanes[i]);
+	}
+	for (unsigned i = 0; i < emu->n_ports; i++)
+		port_close(emu->ports[i]);
+	rte_mempool_free(emu->pool);
+}
+
+static int emulate(struct emu *emu)
+{
+	int rc = set_up(emu);
+
+	if (!rc) {
+		fprintf(stderr, "%u links up\n", emu->options.n_links);
+		run(emu);
+		print_stats(emu);
+	}
+	tear_down(emu);
+	return rc;
+}
+
+static bool help_wanted(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h"))
+			return true;
+	}
+	return argc == 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct emu emu;
+	int used, rc;
+
+	if (help_wanted(argc, argv)) {
+		options_help();
+		return EXIT_SUCCESS;
+	}
+	catch_signals();
+	control_open(&emu.control, emu.fds, NULL);
+	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
+	used = rte_eal_init(argc, argv);
+	if (used < 0) {
+		fprintf(stderr, "EAL: %s\n", rte_strerror(rte_errno));
+		return EXIT_FAILURE;
+	}
+	rc = options_parse(&emu.options, argc - used, argv + used);
+	if (!rc)
+		rc = emulate(&emu);
+	rte_eal_cleanup();
+	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
+}

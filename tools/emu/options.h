@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The words of the command line and of the control socket: `delay=20ms`, `rate=100Mbit/s`,
+ * `loss=1%`, `queue=1000` (packets) or `queue=64kB`. Both use the same table, so that whatever can
+ * be set at the start can be changed on the way.
+ */
+#ifndef WEIR_EMU_OPTIONS_H
+#define WEIR_EMU_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "link.h"
+
+#define EMU_NAME_MAX  64
+#define EMU_LINKS_MAX 16 /* two ports each, and RTE_MAX_ETHPORTS of Debian's DPDK is 32 */
+
+enum { A_TO_B, B_TO_A, DIRECTIONS };
+
+struct link_options {
+	char port[2][EMU_NAME_MAX]; /* A and B: what EAL calls the ports */
+	struct lane_params lane[DIRECTIONS];
+};
+
+struct options {
+	struct link_options link[EMU_LINKS_MAX];
+	unsigned n_links;
+	uint64_t seed;
+	unsigned mbufs;      /* 0: as many as the links need */
+	const char *control; /* NULL: no control socket */
+	const char *stats;   /* NULL: standard output */
+};
+
+/* What follows EAL's arguments; argv[0] is skipped. Says what is wrong on stderr: -EINVAL. */
+int options_parse(struct options *options, int argc, char **argv);
+
+/* `KEY=VALUE`, or `a-to-b.KEY=VALUE` for one direction. -EINVAL leaves the lanes as they were. */
+int options_set(struct lane_params lane[DIRECTIONS], const char *word);
+
+const char *direction_name(unsigned direction);
+
+void options_help(void);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "stats.h"
+
+#include <jansson.h>
+
+/* The time in µs within which `share` of the packets left, rounded up to a power of two. */
+static uint64_t late_quantile_us(const struct lane_counters *counters, double share)
+{
+	double popped = (double)(counters->sent + counters->refused);
+	uint64_t seen = 0;
+
+	for (unsigned k = 0; k < LANE_LATE_BUCKETS; k++) {
+		seen += counters->late[k];
+		if ((double)seen >= share * popped)
+			return 1ull << k;
+	}
+	return 1ull << LANE_LATE_BUCKETS;
+}
+
+static json_t *late_json(const struct lane_counters *c)
+{
+	uint64_t popped = c->sent + c->refused;
+	double mean = popped ? (double)c->late_ns / (double)popped : 0;
+
+	return json_pack("{s:f,s:I,s:I,s:f}", "mean", mean / 1e3, "p50_below",
+		(json_int_t)late_quantile_us(c, 0.5), "p99_below",
+		(json_int_t)late_quantile_us(c, 0.99), "max", (double)c->late_max_ns / 1e3);
+}
+
+static void add_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static json_t *lane_json(const struct lane *lane)
+{
+	const struct lane_counters *c = &lane->counters;
+	json_t *object = json_object();
+
+	add_count(object, "received", c->received);
+	add_count(object, "received_bytes", c->received_bytes);
+	add_count(object, "sent", c->sent);
+	add_count(object, "sent_bytes", c->sent_bytes);
+	add_count(object, "lost", c->lost);
+	add_count(object, "queue_full", c->queue_full);
+	add_count(object, "overrun", c->overrun);
+	add_count(object, "refused", c->refused);
+	add_count(object, "waiting", lane_waiting(lane));
+	add_count(object, "in_flight", lane_in_flight(lane));
+	json_object_set_new(object, "late_us", late_json(c));
+	return object;
+}
+
+static json_t *link_json(const struct link_options *link, const struct lane lane[DIRECTIONS])
+{
+	json_t *object = json_object();
+
+	json_object_set_new(object, "a", json_string(link->port[0]));
+	json_object_set_new(object, "b", json_string(link->port[1]));
+	for (unsigned d = 0; d < DIRECTIONS; d++)
+		json_object_set_new(object, direction_name(d), lane_json(&lane[d]));
+	return object;
+}
+
+char *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf)
+{
+	json_t *links = json_array();
+	json_t *root = json_object();
+	char *text;
+
+	for (unsigned i = 0; i < options->n_links; i++)
+		json_array_append_new(links, link_json(&options->link[i], &lanes[i * DIRECTIONS]));
+	json_object_set_new(root, "links", links);
+	add_count(root, "no_mbuf", no_mbuf);
+	text = json_dumps(root, JSON_COMPACT);
+	json_decref(root);
+	return text;
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The counters of every link as JSON. Every packet received is in `sent`, in one of the drop
+ * counters, or still `waiting` or `in_flight`.
+ */
+#ifndef WEIR_EMU_STATS_H
+#define WEIR_EMU_STATS_H
+
+#include "options.h"
+
+/*
+ * lanes: DIRECTIONS for each of the links of options. no_mbuf: receptions that found the packet
+ * pool empty. A string for free(), or NULL when out of memory.
+ */
+char *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf);
+
+#endif

@@ -1,0 +1,348 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The testbed: what experiments and tests of the whole system are written with.
+
+    with Testbed(flows=[3, 7]) as bed:
+        bed.start()
+        bed.cut_gossip(1, 2)
+        run = bed.run_flows(20)
+        print(run.summary()["aggregate"], bed.policy(1)["local_limit_bps"])
+
+Limiters, like the interfaces and addresses that belong to them, are counted from 1. Whatever
+happens, leaving the block leaves nothing behind. Needs root.
+"""
+
+import atexit
+import json
+import os
+import secrets
+import signal
+import time
+
+from . import journal, units
+from .emulator import Emulator, memory_megabytes
+from .flows import Flows
+from .interrupt import catch_signals, shielded
+from .measure import Run, forwarded_bytes
+from .processes import Processes, TestbedError, run, wait_until
+from .telemetry import Client
+from .topology import Topology, gossip_address, mac, neighbour
+
+REPOSITORY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+GOSSIP_PORT = 7946
+POLICY = "baseline"
+WIRES_PER_BOX = 16  # the ports of one DPDK process, in pairs
+
+
+class Testbed:
+    """Sources, emulated links, limiters, sinks. See the constructor for what can be chosen."""
+
+    __test__ = False  # of no interest to collectors of tests
+
+    def __init__(self, flows=(3, 7), *, allocator="fps", limit_bps=10e6, burst_bytes=75e3,
+                 rtt=0.040, interval=0.050, ewma=0.1, loss=0.0, gossip_loss=0.0,
+                 link_bps=100e6, seed=1, build=None, configure=None, keep=False):
+        """flows: how many TCP flows each limiter gets. Times are in seconds, losses 0 to 1.
+
+        loss is that of the flows' links, each way; gossip_loss that of a datagram between two
+        limiters. allocator "central" is one process with one bucket and a wire for each entry.
+        configure(i, config) may change the configuration of limiter i before it is written.
+        keep: the testbed outlives this process, for sweep(kept=True) to remove.
+        """
+        self.flows = list(flows)
+        self.central = allocator == "central"
+        if not 1 <= len(self.flows) <= (WIRES_PER_BOX if self.central else 250):
+            raise TestbedError(f"{len(self.flows)} limiters: too many, or none")
+        self.policy_settings = {
+            "allocator": allocator, "ewma": ewma, "limit": units.form(limit_bps, units.RATE),
+            "burst": units.form(burst_bytes, units.SIZE),
+            "interval": units.form(interval, units.TIME)}
+        self.rtt, self.link_bps, self.seed = rtt, link_bps, seed
+        self.build = build or os.environ.get("WEIR_BUILD") or os.path.join(REPOSITORY, "build")
+        self.configure = configure
+        self.keep = keep
+        self.topology = Topology(f"weir-{os.getpid()}-{secrets.token_hex(2)}", len(self.flows),
+                                 self._flow_link(loss), self._gossip_link(gossip_loss),
+                                 self.central)
+        self.cpus = sorted(os.sched_getaffinity(0))
+        self.journal = self.processes = None
+        self.emulators = {}
+        self.limiters = {}  # number: Process
+        self.clients = {}
+        self.paused = set()
+        self.outside = {}  # entry: number of its port towards the sink
+        self.iperf_port = 5200
+
+    def _flow_link(self, loss):
+        return [f"delay={self.rtt / 2 * 1e6:.0f}us", f"rate={self.link_bps:.0f}bit/s",
+                f"loss={loss}"]
+
+    def _gossip_link(self, loss):
+        """Two limiters share a link; of more, each has half the way to the hub."""
+        way = self.rtt / (2 if len(self.flows) == 2 else 4)
+        lossy = "loss" if len(self.flows) == 2 else "a-to-b.loss"
+        return [f"delay={way * 1e6:.0f}us", f"rate={self.link_bps:.0f}bit/s", f"{lossy}={loss}"]
+
+    # Life and death
+
+    def __enter__(self):
+        catch_signals()
+        atexit.register(self.close)  # for a signal that comes as the block is entered or left
+        try:
+            self._create()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind, *_):
+        if kind is None and self.keep:
+            self.journal.keep()
+            atexit.unregister(self.close)
+        else:
+            self.close()
+
+    def _create(self):
+        journal.sweep(kept=False)
+        with shielded():
+            self.journal = journal.Journal(self.topology.prefix)
+            self.processes = Processes(self.journal, outlive_us=self.keep)
+        with shielded():
+            journal.prepare_netns_mount()
+            self.journal.add_namespaces(self.topology.namespaces())
+        self.topology.create()
+        self._write_key()
+
+    def close(self):
+        """Removes everything. May be called again, and at any stage."""
+        with shielded():
+            atexit.unregister(self.close)
+            for client in self.clients.values():
+                client.close()
+            self.clients = {}
+            if self.processes:
+                self.processes.stop_all()
+            if self.journal:
+                journal.remove(self.journal.state, self.journal.directory)
+            self.journal = self.processes = None
+
+    def start(self):
+        """Starts emulators and limiters; returns when all of them answer."""
+        for k, links in self.topology.emulators().items():
+            name = f"emu{k}"
+            emulator = Emulator(self.processes, self._binary("tools/emu/weir-emu"), name,
+                                self.topology.namespace(name), self._cpu(k))
+            emulator.start(links, memory_megabytes(len(links), self.rtt, self.link_bps),
+                           self.seed * 100 + k)
+            self.emulators[k] = emulator
+        for i in self.boxes():
+            self._launch(i)
+        for emulator in self.emulators.values():
+            emulator.ready()
+        for i in self.boxes():
+            self._await(i)
+
+    def _binary(self, path):
+        full = os.path.join(self.build, path)
+        if not os.access(full, os.X_OK):
+            raise TestbedError(f"{full}: not there; build first, or set WEIR_BUILD")
+        return full
+
+    def _cpu(self, k):
+        return self.cpus[k % len(self.cpus)]
+
+    # Limiters
+
+    def boxes(self):
+        """The numbers of the limiters: one for each entry, or a single central one."""
+        return [1] if self.central else list(self.topology.entries())
+
+    def entries_of(self, i):
+        """The entries whose wire is in limiter i."""
+        return list(self.topology.entries()) if self.central else [i]
+
+    def config(self, i):
+        """The configuration of limiter i."""
+        wires, ports = [], {}
+        for k, entry in enumerate(self.entries_of(i)):
+            inside, outside = f"inside{entry}", f"outside{entry}"
+            ports[inside] = {"device": f"net_af_packet{2 * k},iface=l{entry}"}
+            ports[outside] = {"device": f"net_af_packet{2 * k + 1},iface=x{entry}"}
+            wires.append({"name": f"w{entry}", "a": inside, "b": outside})
+        cpu = self._cpu(i)
+        config = {
+            "limiter": f"l{i}",
+            "eal": ["--no-huge", "-m", "256", "--no-pci", "--file-prefix", f"l{i}"],
+            "ports": ports, "wires": wires, "workers": [cpu], "idle": "sleep",
+            "control": {"socket": self.socket(i), "cpu": cpu},
+            "policies": [{"name": POLICY, "match": {"direction": "a-to-b"},
+                          "accounting": "l3"} | self.policy_settings]}
+        if self.topology.gossiping:
+            config["gossip"] = self._gossip(i)
+        if self.configure:
+            self.configure(i, config)
+        return config
+
+    def _gossip(self, i):
+        roster = [{"name": f"l{j}", "address": f"{gossip_address(j)}:{GOSSIP_PORT}"}
+                  for j in self.topology.entries()]
+        return {"listen": f"{gossip_address(i)}:{GOSSIP_PORT}", "roster": roster,
+                "key_file": self.journal.path("key"),
+                "branching": min(3, len(roster) - 1), "timeout": "1s"}
+
+    def _write_key(self):
+        descriptor = os.open(self.journal.path("key"), os.O_CREAT | os.O_WRONLY, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as key:
+            key.write(secrets.token_hex(32) + "\n")
+
+    def socket(self, i):
+        """The telemetry socket of limiter i."""
+        return self.journal.path(f"l{i}.sock")
+
+    def _launch(self, i):
+        self.paused.discard(i)
+        config = self.journal.path(f"l{i}.json")
+        with open(config, "w", encoding="utf-8") as out:
+            json.dump(self.config(i), out, indent=2)
+        self.limiters[i] = self.processes.start(
+            f"l{i}", [self._binary("app/weir/weir"), "-c", config],
+            self.topology.limiter_namespace(i), realtime=True)
+
+    def _await(self, i):
+        def answers():
+            self.limiters[i].check()
+            return self.telemetry(i).try_get("/weir/policies") is not None
+
+        wait_until(answers, 30, f"limiter {i} to answer on its telemetry socket")
+        self._find_ports(i)
+
+    def _find_ports(self, i):
+        client = self.telemetry(i)
+        numbers = {client.get(f"/ethdev/info,{port}")["name"]: port
+                   for port in client.get("/ethdev/list")}
+        for k, entry in enumerate(self.entries_of(i)):
+            self.outside[entry] = numbers[f"net_af_packet{2 * k + 1}"]
+
+    def start_limiter(self, i):
+        """After stop_limiter() or kill_limiter(); returns when it answers."""
+        self._launch(i)
+        self._await(i)
+
+    def stop_limiter(self, i):
+        """As an operator would; returns its exit status."""
+        return self.limiters[i].stop()
+
+    def kill_limiter(self, i):
+        """As a crash would."""
+        self.limiters[i].kill()
+
+    def pause_limiter(self, i, paused=True):
+        """Stops its clocks, as a frozen machine would, or lets them go on."""
+        self.limiters[i].signal(signal.SIGSTOP if paused else signal.SIGCONT)
+        (self.paused.add if paused else self.paused.discard)(i)
+
+    def restart_limiter(self, i):
+        """Stops it and starts it again with the configuration that config() gives now."""
+        self.stop_limiter(i)
+        self.start_limiter(i)
+
+    def telemetry(self, i):
+        """The client of limiter i: telemetry(1).get("/weir/peers")."""
+        if i not in self.clients:
+            self.clients[i] = Client(self.socket(i))
+        return self.clients[i]
+
+    def policy(self, i, name=POLICY):
+        """What limiter i says about a policy, or None while it does not answer."""
+        return self._ask(i, f"/weir/policy,{name}")
+
+    # Links
+
+    def set_flow_link(self, i, settings, direction=""):
+        """Changes the link of entry i: "rate=2Mbit/s"; "a-to-b" is from the source on."""
+        emulator, index = self.topology.emulator_of("flow", i)
+        self.emulators[emulator].set_link(index, settings, direction)
+
+    def set_gossip_link(self, i, settings, direction=""):
+        """The link of limiter i to its peers; of two, 1 and "a-to-b" is from the first on."""
+        emulator, index = self.topology.emulator_of("gossip", i)
+        self.emulators[emulator].set_link(index, settings, direction)
+
+    def cut_gossip(self, source, destination):
+        """From now on nothing that source sends reaches destination (the other way it does)."""
+        if self.topology.has_hub():
+            # To an address that nobody has: neither end can tell that from a cut.
+            self._aim(source, destination, "02:00:00:00:ff:ff")
+        else:
+            self.set_gossip_link(1, "loss=100%", "a-to-b" if source == 1 else "b-to-a")
+
+    def heal_gossip(self, source, destination):
+        """Undoes cut_gossip()."""
+        if self.topology.has_hub():
+            self._aim(source, destination, mac(f"c{destination}"))
+        else:
+            self.set_gossip_link(1, "loss=0", "a-to-b" if source == 1 else "b-to-a")
+
+    def isolate(self, i, cut=True):
+        """Cuts limiter i off from all its peers both ways, or joins it again."""
+        change = self.cut_gossip if cut else self.heal_gossip
+        for j in self.topology.entries():
+            if j != i:
+                change(i, j)
+                change(j, i)
+
+    def _aim(self, source, destination, hardware):
+        run(["ip", "-n", self.topology.limiter_namespace(source), *neighbour(
+            f"c{source}", gossip_address(destination), hardware).split()])
+
+    def emulator_stats(self, kind, i):
+        """Counters of a link, kind "flow" or "gossip": {"a-to-b": ..., "b-to-a": ...}."""
+        emulator, index = self.topology.emulator_of(kind, i)
+        return self.emulators[emulator].stats()["links"][index]
+
+    # Traffic
+
+    def start_flows(self, i, n, seconds, *extra):
+        """n flows through limiter i, TCP Reno unless extra arguments of iperf3 say otherwise."""
+        self.iperf_port += 1
+        return Flows(self.processes, self.topology, i, n, seconds, self.iperf_port, extra)
+
+    def forwarded(self):
+        """L3 bytes forwarded so far towards each sink; None where the limiter does not answer."""
+        values = []
+        for entry in self.topology.entries():
+            box = 1 if self.central else entry
+            stats = self._ask(box, f"/ethdev/stats,{self.outside[entry]}")
+            values.append(stats and forwarded_bytes(stats))
+        return values
+
+    def _ask(self, i, request):
+        """None if it cannot answer, without waiting for one that is paused."""
+        return None if i in self.paused else self.telemetry(i).try_get(request)
+
+    def run_flows(self, seconds, warmup=5, observer=None, period=0.1):
+        """All flows at once for warmup + seconds; what is measured begins after the warm-up.
+
+        observer(time, run) is called after every sample, `time` seconds after the start; it may
+        do what it likes to the testbed. Returns a measure.Run.
+        """
+        result = Run(self.flows, warmup, seconds)
+        groups = [self.start_flows(i, n, result.end)
+                  for i, n in enumerate(self.flows, start=1) if n]
+        self._sample(result, groups, observer, period)
+        result.reports = [group.finish(warmup, result.end) for group in groups]
+        return result
+
+    def _sample(self, result, groups, observer, period):
+        start = time.monotonic()
+        now = 0.0
+        while now < result.end:
+            result.recorder.add(now, self.forwarded())
+            for group in groups:
+                group.check()
+            if observer:
+                observer(now, result)
+            due = (int((time.monotonic() - start) / period) + 1) * period
+            time.sleep(max(0, start + due - time.monotonic()))
+            now = time.monotonic() - start
+        result.recorder.add(now, self.forwarded())

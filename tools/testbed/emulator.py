@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Emulators: their command line, and changes on the way through their control socket."""
+
+import json
+import os
+import socket
+
+from .processes import TestbedError, wait_until
+
+MEAN_BYTES = 256  # the packet size for which weir-emu sizes its buffers
+MBUF_BYTES = 2432
+
+
+def memory_megabytes(links, delay, rate):
+    """What EAL needs for the packet buffers of so many links; untouched memory costs nothing."""
+    entries = 1024
+    while entries < 1000 + delay * rate / 8 / MEAN_BYTES:
+        entries *= 2
+    return 128 + int(links * 2 * entries * MBUF_BYTES * 1.2 / 1e6)
+
+
+class Emulator:
+    """One weir-emu and its links."""
+
+    def __init__(self, processes, binary, name, namespace, cpu):
+        self.processes = processes
+        self.binary = binary
+        self.name = name
+        self.namespace = namespace
+        self.cpu = cpu
+        self.control = processes.journal.path(name + ".sock")
+        self.stats_file = processes.journal.path(name + ".json")
+        self.process = None
+
+    def arguments(self, links, megabytes, seed):
+        """links: topology.Link in the order of their index."""
+        eal = ["-l", str(self.cpu), "--no-huge", "-m", str(megabytes), "--no-pci",
+               "--no-telemetry", "--log-level=4", "--file-prefix", self.name]
+        emu = ["--seed", str(seed), "--control", self.control, "--stats", self.stats_file]
+        for k, link in enumerate(links):
+            a, b = f"net_af_packet{2 * k}", f"net_af_packet{2 * k + 1}"
+            eal += ["--vdev", f"{a},iface={link.a}", "--vdev", f"{b},iface={link.b}"]
+            emu += ["--link", ",".join([a, b, *link.settings])]
+        return [self.binary, *eal, "--", *emu]
+
+    def start(self, links, megabytes, seed):
+        """Does not wait: see ready()."""
+        self.process = self.processes.start(self.name, self.arguments(links, megabytes, seed),
+                                            self.namespace, realtime=True)
+
+    def ready(self):
+        """Waits until its links are up."""
+        wait_until(self._answers, 30, f"{self.name} to open its ports")
+
+    def _answers(self):
+        self.process.check()
+        return os.path.exists(self.control)
+
+    def command(self, text):
+        """One command; TestbedError if it was refused."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
+            client.settimeout(2)
+            client.connect(self.control)
+            client.send(text.encode())
+            answer = client.recv(1 << 17).decode()
+        if answer.startswith("error"):
+            raise TestbedError(f"{self.name}: {text}: {answer}")
+        return answer
+
+    def set_link(self, index, settings, direction=""):
+        """settings such as "loss=100%" or "rate=2Mbit/s queue=30kB"."""
+        self.command(f"link {index} {direction} {settings}".replace("  ", " "))
+
+    def stats(self):
+        """The counters of its links."""
+        return json.loads(self.command("stats"))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Traffic: iperf3 from a source to its sink."""
+
+from .measure import FlowRates
+from .processes import TestbedError, wait_until
+from .topology import sink_address
+
+LISTEN = "0A"  # in /proc/net/tcp
+
+
+class Flows:
+    """Some parallel flows through one limiter: a server that serves once, and its client."""
+
+    def __init__(self, processes, topology, i, n, seconds, port, extra=()):
+        self.limiter = f"l{i}"
+        self.port = port
+        address = sink_address(i)
+        self.server = processes.start(
+            f"server{port}", ["iperf3", "-s", "-1", "-J", "-B", address, "-p", str(port)],
+            topology.namespace("sinks"))
+        wait_until(self._listening, 10, f"iperf3 to listen on {address}:{port}")
+        self.client = processes.start(
+            f"client{port}",
+            ["iperf3", "-c", address, "-p", str(port), "-J", "-P", str(n), "-t", f"{seconds:g}",
+             "--connect-timeout", "10000", *(extra or ("-C", "reno"))],
+            topology.namespace("sources"))
+
+    def _listening(self):
+        self.server.check()
+        with open(f"/proc/{self.server.pid}/net/tcp", encoding="ascii") as sockets:
+            rows = [line.split() for line in sockets]
+        return any(row[3] == LISTEN and row[1].endswith(f":{self.port:04X}") for row in rows)
+
+    def check(self):
+        """TestbedError if the client has given up."""
+        if self.client.popen.poll():
+            raise TestbedError(f"iperf3 through {self.limiter}: {self.client.output()[-300:]}")
+
+    def finish(self, start, end):
+        """Waits for the end; what the receiver got between two times, as measure.FlowRates."""
+        if self.client.wait(20) is None or self.server.wait(10) is None:
+            raise TestbedError(f"the flows through {self.limiter} did not end")
+        return FlowRates(self.limiter, self.server.output(), start, end)
+
+    def stop(self):
+        """Ends them now, without a report."""
+        self.client.stop()
+        self.server.stop()
