@@ -1,0 +1,61 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Is the bucket exact? UDP at three times the limit through one limiter, whole packets counted.
+
+    cbr.py [--seconds 60]
+
+What passes in a time t is at most limit · t + burst, and no less while there is a backlog. Bytes and
+times are read over telemetry, so the error of the clock readings (about a millisecond) is in it.
+"""
+
+import argparse
+import os
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+from testbed.bed import Testbed  # noqa: E402
+
+LIMIT = 10e6
+BURST = 75000
+SETTLE_S = 3
+
+
+def reading(bed):
+    """(time, bytes passed), the time in the middle of the question and its answer."""
+    before = time.monotonic()
+    policy = bed.policy(1)
+    return (before + time.monotonic()) / 2, policy["passed"]["bytes"], policy["dropped"]["packets"]
+
+
+def main():
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seconds", type=float, default=60)
+    seconds = parser.parse_args().seconds
+    with Testbed(flows=[1], allocator="central", limit_bps=LIMIT, burst_bytes=BURST) as bed:
+        bed.start()
+        idle = reading(bed)
+        flow = bed.start_flows(1, 1, seconds + 2 * SETTLE_S, "-u", "-b", f"{3 * LIMIT:.0f}", "-l",
+                               "1000")
+        while reading(bed)[2] == 0:
+            time.sleep(0.001)
+        began = reading(bed)
+        time.sleep(seconds)
+        ended = reading(bed)
+        flow.stop()
+    passed, lasted = ended[1] - began[1], ended[0] - began[0]
+    print(f"backlogged: {passed} bytes in {lasted:.3f} s, "
+          f"{passed * 8 / lasted / LIMIT - 1:+.5%} of the limit")
+    bound = LIMIT / 8 * (ended[0] - began[0]) + BURST
+    print(f"from the first packet's burst on: at most limit · t + burst = {bound:.0f}; "
+          f"passed since idle {ended[1] - idle[1]} "
+          f"(of which {began[1] - idle[1]} before the first drop was seen)")
+    return 0 if abs(passed * 8 / lasted / LIMIT - 1) < 0.001 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""How well a group imitates one bucket: repeated runs of the demo, medians beside `central`.
+
+    fairness.py [--runs 5] [--seconds 60] [--directory DIR] [--show]
+
+Runs are interleaved, so that a machine that changes its speed changes it for all. Every run's JSON
+stays in DIR; --show only evaluates what is there. Needs root; about 40 minutes as it is.
+"""
+
+import argparse
+import glob
+import json
+import os
+import statistics
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+CASES = {
+    "central37": ["--flows", "3,7", "--allocator", "central"],
+    "fps37": ["--flows", "3,7"],
+    "static37": ["--flows", "3,7", "--allocator", "static"],
+    "fps19": ["--flows", "1,9"],
+    "fps55": ["--flows", "5,5"],
+    "fps235": ["--flows", "2,3,5"],
+    "fpsloss": ["--flows", "3,7", "--gossip-loss", "10%"],
+}
+
+
+def run(case, number, options):
+    """One run of the demo; its JSON is the result."""
+    path = os.path.join(options.directory, f"{case}.{number}")
+    command = [os.path.join(ROOT, "tools", "demo"), *CASES[case], "--seconds",
+               str(options.seconds), "--json", path + ".json", "--plot", path + ".svg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False,
+                          stdin=subprocess.DEVNULL)
+    words = "done" if done.returncode == 0 else "FAILED: " + done.stderr.strip()[-200:]
+    print(f"{case} run {number}: {words}", flush=True)
+
+
+def results(case, directory):
+    """The summaries of a case's runs."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(directory, f"{case}.[0-9]*.json"))):
+        with open(path, encoding="utf-8") as text:
+            found.append(json.load(text))
+    return found
+
+
+def spread(values, form):
+    """median (least to largest)"""
+    return f"{statistics.median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
+
+
+def worst_share_error(summary):
+    """How far a limiter is from its flows' share, in points."""
+    flows = sum(limiter["flows"] for limiter in summary["limiters"])
+    return max(abs(limiter["share"] - limiter["flows"] / flows) * 100
+               for limiter in summary["limiters"])
+
+
+def line(case, runs):
+    """One row of the table."""
+    limit = runs[0]["limit_bps"]
+    shares = [statistics.median(run["limiters"][i]["share"] for run in runs)
+              for i in range(len(runs[0]["limiters"]))]
+    return " | ".join([
+        case, str(len(runs)),
+        spread([r["aggregate"]["mean_bps"] / limit for r in runs], ".3f"),
+        ":".join(f"{share * 100:.1f}" for share in shares),
+        spread([worst_share_error(r) for r in runs], ".1f"),
+        spread([r["aggregate"]["max_1s_bps"] / limit for r in runs], ".3f"),
+        spread([r["jain"] for r in runs], ".3f")])
+
+
+def main():
+    """Runs what is asked for, and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--directory", default="fairness")
+    parser.add_argument("--cases", default=",".join(CASES), help="a list of: %(default)s")
+    parser.add_argument("--show", action="store_true", help="run nothing, show what is there")
+    options = parser.parse_args()
+    cases = options.cases.split(",")
+    if not set(cases) <= set(CASES):
+        sys.exit(f"fairness: unknown case; there are {', '.join(CASES)}")
+    os.makedirs(options.directory, exist_ok=True)
+    for number in range(1, options.runs + 1):
+        for case in () if options.show else cases:
+            run(case, number, options)
+    print("case | runs | aggregate / limit | split, % | worst share error, points | "
+          "worst second / limit | Jain")
+    for case in cases:
+        runs = results(case, options.directory)
+        if runs:
+            print(line(case, runs))
+
+
+if __name__ == "__main__":
+    main()
