@@ -52,7 +52,9 @@ static bool is_vdev(const char *device)
 	return strncmp(device, "net_", 4) == 0;
 }
 
-/* af_packet's default frame of 2048 bytes cannot hold a jumbo frame, and its block must hold one. */
+/*
+ * af_packet's default frame of 2048 bytes cannot hold a jumbo frame, and its block must hold one.
+ */
 static unsigned af_packet_frame(const struct port_config *port)
 {
 	unsigned frame = 2048;
@@ -94,7 +96,9 @@ static void build_args(struct args *args, const struct config *config)
 
 	args_add(args, "weir");
 	add_lcores(args, config);
-	/* One request crashes the stock server of 22.11; lib/telemetry speaks its protocol instead. */
+	/*
+	 * One request crashes the stock server of 22.11; lib/telemetry speaks its protocol instead.
+	 */
 	args_add(args, "--no-telemetry");
 	args_add(args, "--file-prefix=weir-%s", config->limiter);
 	for (unsigned i = 0; i < config->n_ports; i++) {

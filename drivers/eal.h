@@ -19,8 +19,8 @@
 int eal_start(const struct config *config);
 
 /*
- * Finds the DPDK port of every configured port. EAL goes on without a device that failed; we do not:
- * returns -ENODEV, having named each missing port on stderr.
+ * Finds the DPDK port of every configured port. EAL goes on without a device that failed; we do
+ * not: returns -ENODEV, having named each missing port on stderr.
  */
 int eal_find_ports(const struct config *config, uint16_t ids[CONFIG_PORTS_MAX]);
 

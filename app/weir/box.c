@@ -266,8 +266,8 @@ static void telemetry_stop(struct box *box)
 }
 
 /*
- * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU come to
- * its end: so sleep until it has.
+ * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU
+ * come to its end: so sleep until it has.
  */
 static void land(struct box *box)
 {

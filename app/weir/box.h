@@ -55,8 +55,8 @@ struct box {
 };
 
 /*
- * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals are
- * blocked. Returns 0 or a negative errno, logged.
+ * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
+ * are blocked. Returns 0 or a negative errno, logged.
  */
 int box_start(struct box *box, const struct config *config);
 

@@ -93,7 +93,9 @@ static bool succeed(struct limit_profile *profile, const struct limit_profile *o
 	return true;
 }
 
-/* Fills a snapshot with the limiter's present limits; true when any differs from the current one. */
+/*
+ * Fills a snapshot with the limiter's present limits; true when any differs from the current one.
+ */
 static bool fill_snapshot(struct box *box, struct snapshot *snapshot)
 {
 	const struct snapshot *old = box->publisher.current;

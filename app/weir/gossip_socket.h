@@ -31,8 +31,8 @@ void gossip_socket_send(
 ssize_t gossip_socket_receive(struct gossip_socket *socket, uint8_t *buf, size_t size);
 
 /*
- * Reads a key: 64 hexadecimal digits, as `weir --new-key` writes them, in a file that only its owner
- * may read. Returns 0 or a negative errno, with the cause on stderr.
+ * Reads a key: 64 hexadecimal digits, as `weir --new-key` writes them, in a file that only its
+ * owner may read. Returns 0 or a negative errno, with the cause on stderr.
  */
 int gossip_key_load(const char *path, uint8_t key[DATAGRAM_KEY]);
 

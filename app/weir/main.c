@@ -91,7 +91,9 @@ static int check(const struct config *config)
 	return ret;
 }
 
-/* Blocked before EAL makes its threads, so that all inherit it and only the control loop is told. */
+/*
+ * Blocked before EAL makes its threads, so that all inherit it and only the control loop is told.
+ */
 static int open_signals(void)
 {
 	sigset_t set;

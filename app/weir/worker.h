@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A worker lcore: receive a burst, decide, send. What it shares with control is its own counters and
- * flow samples (one writer: the worker; relaxed loads by control) and the snapshot that it reads.
+ * A worker lcore: receive a burst, decide, send. What it shares with control is its own counters
+ * and flow samples (one writer: the worker; relaxed loads by control) and the snapshot that it
+ * reads.
  */
 #ifndef WEIR_APP_WORKER_H
 #define WEIR_APP_WORKER_H

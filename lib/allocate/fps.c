@@ -8,9 +8,9 @@
  * Where this departs from the pseudocode, and why:
  *
  * - The rate of an unbottlenecked flow is not the largest in the sample. The largest of seven noisy
- *   rates is further above their mean than the largest of three, so that rule takes from whoever has
- *   more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate on:
- *   neither depends on an extreme, and both leave out flows that are held back elsewhere.
+ *   rates is further above their mean than the largest of three, so that rule takes from whoever
+ *   has more flows. We take the mean of the flows from two thirds of the byte-weighted mean rate
+ *   on: neither depends on an extreme, and both leave out flows that are held back elsewhere.
  * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
  *   when all flows back off together the ratio stays what it was.
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every

@@ -26,14 +26,15 @@ struct demand {
 };
 
 /*
- * Adds an interval with the average rate `rate` (bytes per second). The filter starts from its first
- * samples alone, not from an invented zero.
+ * Adds an interval with the average rate `rate` (bytes per second). The filter starts from its
+ * first samples alone, not from an invented zero.
  */
 void demand_add(struct demand *demand, double rate, double keep);
 
 /*
- * The same filter, started from zero: for rates that are only compared with each other. A flow that is
- * new to a sample, or whose slot was lent to another, then counts for little until it has shown itself.
+ * The same filter, started from zero: for rates that are only compared with each other. A flow that
+ * is new to a sample, or whose slot was lent to another, then counts for little until it has shown
+ * itself.
  */
 static inline void demand_follow(double *rate, double sample, double keep)
 {
@@ -47,8 +48,9 @@ struct flow_rates {
 };
 
 /*
- * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are those
- * since it was claimed. Returns how many flows are sampled now and writes their smoothed rates.
+ * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are
+ * those since it was claimed. Returns how many flows are sampled now and writes their smoothed
+ * rates.
  */
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
 	double interval_s, double keep, double out[FLOW_SLOTS]);

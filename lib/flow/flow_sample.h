@@ -46,7 +46,9 @@ static inline uint64_t flow_slot_read(const struct flow_sample *sample, unsigned
 	return __atomic_load_n(&sample->slot[i], __ATOMIC_RELAXED);
 }
 
-/* The bits of a flow's hash that are not its slot number; never 0, which says that a slot is free. */
+/*
+ * The bits of a flow's hash that are not its slot number; never 0, which says that a slot is free.
+ */
 static inline uint32_t flow_tag(uint32_t hash)
 {
 	uint32_t tag = hash >> 8;

@@ -10,7 +10,10 @@
 
 #include "base/prng.h"
 
-/* Own records that a datagram carries although nothing changed: all of them come round now and then. */
+/*
+ * Own records that a datagram carries although nothing changed: all of them come round now and
+ * then.
+ */
 #define REFRESH 8
 
 /* A change of this share of a value is sent at once; a smaller one waits for its refresh. */

@@ -6,7 +6,8 @@
  * SIGCOMM 2007). Unlike there, what travels is replaceable versioned state: a datagram lost, late,
  * repeated or overtaken does no lasting harm, and a sum is over newest values, not over increments.
  *
- * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One thread.
+ * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One
+ * thread.
  */
 #ifndef WEIR_GOSSIP_GOSSIP_H
 #define WEIR_GOSSIP_GOSSIP_H
@@ -76,8 +77,8 @@ void gossip_set(struct gossip *gossip, unsigned policy, double demand, double we
 void gossip_tick(struct gossip *gossip, uint64_t now_ns);
 
 /*
- * Writes the next datagram of this tick into buf (datagram_max bytes) and its addressee's index into
- * peer. Returns its length, or 0 when there is none left.
+ * Writes the next datagram of this tick into buf (datagram_max bytes) and its addressee's index
+ * into peer. Returns its length, or 0 when there is none left.
  */
 size_t gossip_send(struct gossip *gossip, uint8_t *buf, unsigned *peer);
 

@@ -56,7 +56,9 @@ void peer_confirmed(struct peer *peer, uint64_t sent_ns)
 	peer->confirmed_ns = sent_ns;
 }
 
-/* Signed, so that a time a little ahead of now (another thread's reading) is recent, not ancient. */
+/*
+ * Signed, so that a time a little ahead of now (another thread's reading) is recent, not ancient.
+ */
 static bool within(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
 {
 	return (int64_t)(now_ns - then_ns) < (int64_t)timeout_ns;

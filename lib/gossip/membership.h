@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Who counts. A peer counts only while both hold: we hear it, and it confirms that it hears us. So a
- * path that is cut in one direction alone makes both sides give up the other's part, and the sum of
- * what they use stays within the limit.
+ * Who counts. A peer counts only while both hold: we hear it, and it confirms that it hears us. So
+ * a path that is cut in one direction alone makes both sides give up the other's part, and the sum
+ * of what they use stays within the limit.
  *
  * A peer is known by its epoch, random at each of its starts. A new epoch is believed when a
  * datagram of it echoes our own epoch and a recent tick of ours: nobody but a holder of the key who

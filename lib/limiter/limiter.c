@@ -22,7 +22,8 @@
 
 /*
  * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below ten
- * full-sized packets (TCP's initial window, RFC 6928) a bucket stops flows instead of limiting them.
+ * full-sized packets (TCP's initial window, RFC 6928) a bucket stops flows instead of limiting
+ * them.
  */
 #define BURST_FLOOR UINT64_C(15140)
 

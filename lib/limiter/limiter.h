@@ -64,8 +64,8 @@ void limiter_destroy(struct limiter *limiter);
 uint64_t limiter_next(const struct limiter *limiter);
 
 /*
- * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the peers
- * to tell. Late calls are right, with the time that has really passed; early ones do nothing.
+ * Ends the estimate interval of every policy that is due: measures, allocates, and chooses the
+ * peers to tell. Late calls are right, with the time that has really passed; early ones do nothing.
  * Returns true when a local limit changed.
  */
 bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);

@@ -93,7 +93,9 @@ static inline void token_bucket_credit(
 	int64_t elapsed = (int64_t)(until - bucket->last);
 	tokens_t tokens;
 
-	/* A clock that stands still or steps back (another core's, read earlier) credits nothing. */
+	/*
+	 * A clock that stands still or steps back (another core's, read earlier) credits nothing.
+	 */
 	if (elapsed <= 0)
 		return;
 	tokens = bucket->tokens + (tokens_t)(uint64_t)elapsed * rate;

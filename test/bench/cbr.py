@@ -5,8 +5,9 @@
 
     cbr.py [--seconds 60]
 
-What passes in a time t is at most limit · t + burst, and no less while there is a backlog. Bytes and
-times are read over telemetry, so the error of the clock readings (about a millisecond) is in it.
+What passes in a time t is at most limit · t + burst, and no less while there is a backlog. Bytes
+and times are read over telemetry, so the error of the clock readings (about a millisecond) is in
+it.
 """
 
 import argparse

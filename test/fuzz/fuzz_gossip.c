@@ -215,7 +215,9 @@ static void send_all(struct world *w, unsigned from)
 			deliver(w, peer, buf, fate % len);
 			continue;
 		}
-		/* Genuine: never malformed. That it is a replay or unproven is for others to say. */
+		/*
+		 * Genuine: never malformed. That it is a replay or unproven is for others to say.
+		 */
 		verdict = deliver(w, peer, buf, len);
 		check(verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_UNPROVEN ||
 			verdict == GOSSIP_REPLAY);

@@ -114,7 +114,9 @@ static void count(struct node *node, unsigned slot, double bytes)
 	node->arrived += (uint64_t)bytes;
 }
 
-/* What arrived since the last measurement: losses make flows ask for a little more than they get. */
+/*
+ * What arrived since the last measurement: losses make flows ask for a little more than they get.
+ */
 static void arrive(struct world *w, struct node *node)
 {
 	double dt = (double)(w->now - node->measured) / 1e9, limit = local_limit(node);

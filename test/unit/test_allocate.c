@@ -235,7 +235,8 @@ static void test_fps_remembers_drops(void **state)
 
 /*
  * Seven flows that have all just lost everything: their demand is next to nothing, and of the flows
- * the one that tries again looks large. Their weight must not follow them down, or they never return.
+ * the one that tries again looks large. Their weight must not follow them down, or they never
+ * return.
  */
 static void test_fps_losers_are_not_locked_out(void **state)
 {
@@ -286,7 +287,9 @@ static void test_fps_demand_that_ends(void **state)
 	assert_true(st.weight == 0);
 }
 
-/* The appendix of the paper: the right allocation is a fixed point, with bottlenecked flows beside. */
+/*
+ * The appendix of the paper: the right allocation is a fixed point, with bottlenecked flows beside.
+ */
 static void test_fps_fixed_point(void **state)
 {
 	double flow[8] = {0};

@@ -75,7 +75,8 @@ static void test_flow_rates(void **state)
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 2);
 	assert_near(out[0], 50000, 1e-6);
 	assert_near(out[1], 20000, 1e-6);
-	slots[3] = slot(7, 500); /* another flow: nothing of the first remains, and it starts from zero */
+	slots[3] = slot(
+		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, out), 2);
 	assert_near(out[0], 1000, 1e-6);
 	test_free(rates);

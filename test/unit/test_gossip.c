@@ -307,7 +307,9 @@ static void bad_tick(struct group *group, struct bad_network *net)
 		while ((len = gossip_send(group->g[i], buf, &to)) > 0) {
 			unsigned k = prng_below(&net->prng, 64);
 
-			/* Each datagram displaces an older one, which arrives now, perhaps twice. */
+			/*
+			 * Each datagram displaces an older one, which arrives now, perhaps twice.
+			 */
 			for (int copy = 0; copy < 2 && net->late[k].len; copy++) {
 				uint8_t again[DATAGRAM_MAX];
 

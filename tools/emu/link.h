@@ -5,7 +5,7 @@
  * A pure state machine: time comes in as an argument, packets are opaque pointers, and nothing here
  * knows a port or a clock. Single thread.
  *
- *   lane_push ─▶ [ waiting: tail drop ] ─▶ serialised at rate_bps ─▶ [ in flight: delay ] ─▶ lane_pop
+ *   lane_push ─▶ [ waiting: tail drop ] ─▶ serialised at rate ─▶ [ in flight: delay ] ─▶ lane_pop
  *
  * Times are computed, not observed: a late caller gets its packets late, but the packets behind
  * them are not pushed back by that.

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What the tests of a whole weir process share: starting one, asking it, ending it.
+
+WEIR_BUILD names the build directory (default: build/ of this tree).
+"""
+
+import contextlib
+import copy
+import ctypes
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD", "build"))
+WEIR = os.path.join(BUILD, "app", "weir", "weir")
+PATIENCE_S = 60  # for what takes a second on a machine of its own; sanitizers and neighbours do not
+SKIP = 77
+REPLY_MAX = 1 << 17
+PR_SET_PDEATHSIG = 1
+
+# Without hugepages and without files that outlive the process.
+EAL = ["--no-huge", "-m", "640", "--no-shconf"]
+
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+class Skip(Exception):
+    """This machine cannot do it; the text says why."""
+
+
+def expect(condition, what):
+    """Fails the scenario, in words, unless the condition holds."""
+    if not condition:
+        raise AssertionError(what)
+
+
+def wait_until(condition, what, timeout=PATIENCE_S):
+    """What condition() returned as soon as that is true."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        expect(time.monotonic() < deadline, f"waited {timeout:g} s in vain: {what}")
+        time.sleep(0.01)
+
+
+def die_with_parent():
+    """A test that is killed takes its processes with it."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+class Client:
+    """A connection to the telemetry socket."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(PATIENCE_S)
+        try:
+            self.socket.connect(path)
+            self.greeting = json.loads(self.socket.recv(REPLY_MAX))
+        except OSError:
+            self.socket.close()
+            raise
+
+    def get(self, request):
+        """The value of the reply."""
+        self.socket.send(request.encode())
+        return json.loads(self.socket.recv(REPLY_MAX))[request.split(",", 1)[0]]
+
+    def close(self):
+        """Hangs up."""
+        self.socket.close()
+
+
+class Box:
+    """A weir process and its directory: configuration, socket and log."""
+
+    def __init__(self, directory, config, name="box"):
+        self.directory = directory
+        self.socket = os.path.join(directory, name + ".sock")
+        self.log_path = os.path.join(directory, name + ".log")
+        self.config_path = os.path.join(directory, name + ".json")
+        self.config = {"limiter": name, "eal": EAL, "idle": "sleep"} | copy.deepcopy(config)
+        self.config.setdefault("control", {}).setdefault("socket", self.socket)
+        self.process = None
+        self.client = None
+        self.environment = dict(os.environ, RUNTIME_DIRECTORY=directory)
+        self.write()
+
+    def write(self):
+        """Writes the configuration as it now is."""
+        with open(self.config_path, "w", encoding="utf-8") as out:
+            json.dump(self.config, out, indent=1)
+
+    def run(self, *arguments, timeout=PATIENCE_S):
+        """Runs weir to its end: (status, standard output, standard error)."""
+        done = subprocess.run([WEIR, *arguments], capture_output=True, text=True, check=False,
+                              timeout=timeout, stdin=subprocess.DEVNULL, cwd=self.directory,
+                              env=self.environment)
+        return done.returncode, done.stdout, done.stderr
+
+    def spawn(self):
+        """Starts it and does not wait."""
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen([WEIR, "-c", self.config_path], stdout=log,
+                                            stderr=log, stdin=subprocess.DEVNULL,
+                                            cwd=self.directory, env=self.environment,
+                                            preexec_fn=die_with_parent)
+        return self
+
+    def start(self):
+        """Starts it and waits until it answers."""
+        self.spawn()
+        self.client = wait_until(self._connect, "weir does not answer on its socket")
+        return self
+
+    def _connect(self):
+        expect(self.process.poll() is None, f"weir ended by itself: {self.process.returncode}")
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            return Client(self.socket)
+        return None
+
+    def get(self, request):
+        """Asks the telemetry."""
+        return self.client.get(request)
+
+    def total(self, counter):
+        """Sum over the workers."""
+        return sum(worker[counter] for worker in self.get("/weir/workers"))
+
+    def log(self):
+        """Everything that it said."""
+        with contextlib.suppress(FileNotFoundError):
+            with open(self.log_path, encoding="utf-8", errors="replace") as text:
+                return text.read()
+        return ""
+
+    def wait(self, timeout=PATIENCE_S):
+        """Its exit status."""
+        return self.process.wait(timeout)
+
+    def stop(self, number=signal.SIGTERM):
+        """Asks it to end, and expects all that an orderly end means."""
+        self.hang_up()
+        self.process.send_signal(number)
+        status = self.wait()
+        expect(status == 0, f"exit status {status} after {signal.Signals(number).name}")
+        expect("every packet buffer is back" in self.log(), "packet buffers are missing")
+        expect(not os.path.lexists(self.socket), "the telemetry socket is still there")
+
+    def kill(self):
+        """Ends it as a crash would; harmless when it has ended."""
+        self.hang_up()
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+    def hang_up(self):
+        """Closes the connection of get()."""
+        if self.client is not None:
+            self.client.close()
+            self.client = None
+
+
+class Scene:
+    """One scenario: a directory of its own and the boxes in it."""
+
+    def __init__(self):
+        self.directory = tempfile.mkdtemp(prefix="weir-test-")
+        self.boxes = []
+
+    def path(self, name):
+        """A file of this scenario."""
+        return os.path.join(self.directory, name)
+
+    def box(self, config, name="box"):
+        """A weir process, not started."""
+        box = Box(self.directory, config, name)
+        self.boxes.append(box)
+        return box
+
+    def show_logs(self):
+        """For the reader of a failure."""
+        for box in self.boxes:
+            print(f"--- log of {os.path.basename(box.config_path)[:-5]}:\n{box.log()[-4000:]}---")
+
+    def close(self):
+        """Leaves nothing behind."""
+        for box in self.boxes:
+            box.kill()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def wire(a, b, mtu=1500, **more):
+    """A configuration of one wire between two devices."""
+    return {"ports": {"a": {"device": a, "mtu": mtu}, "b": {"device": b, "mtu": mtu}},
+            "wires": [{"name": "w", "a": "a", "b": "b"}]} | more
+
+
+def enter_netns():
+    """Goes on in a network namespace of its own, which vanishes with the last process in it."""
+    if os.geteuid() != 0:
+        raise Skip("needs root")
+    clone_newnet = 0x40000000
+    if LIBC.unshare(clone_newnet):
+        raise Skip(f"no network namespaces: {os.strerror(ctypes.get_errno())}")
+    ip("link set lo up")
+
+
+def ip(command):
+    """Runs one `ip` command."""
+    done = subprocess.run(["ip", *command.split()], capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"ip {command}: {done.stderr.strip()}")
+    return done.stdout
+
+
+def play(scenario):
+    """Plays one scenario: "ok", "skip" or "FAIL", and prints it."""
+    scene, began = Scene(), time.monotonic()
+    verdict, words = "ok", ""
+    try:
+        words = scenario(scene) or ""
+    except Skip as reason:
+        verdict, words = "skip", str(reason)
+    except Exception:  # whatever it is, the other scenarios are worth playing
+        verdict, words = "FAIL", traceback.format_exc()
+        scene.show_logs()
+    finally:
+        scene.close()
+    name = scenario.__name__.replace("_", " ")
+    print(f"  {name}: {verdict} ({time.monotonic() - began:.1f} s) {words}".rstrip(), flush=True)
+    return verdict
+
+
+def main(scenarios, setup=None):
+    """Plays the scenarios, or those whose names contain the arguments; exits with the outcome."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    if not os.access(WEIR, os.X_OK):
+        print(f"skipped: {WEIR} is not built")
+        sys.exit(SKIP)
+    try:
+        if setup:
+            setup()
+    except Skip as reason:
+        print(f"skipped: {reason}")
+        sys.exit(SKIP)
+    wanted = [s for s in scenarios
+              if len(sys.argv) < 2 or any(word in s.__name__ for word in sys.argv[1:])]
+    verdicts = [play(scenario) for scenario in wanted]
+    if "FAIL" in verdicts or not verdicts:
+        sys.exit(1)
+    sys.exit(0 if "ok" in verdicts else SKIP)

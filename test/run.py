@@ -1,0 +1,167 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Runs every test and counts them. Called by tools/test, as root, with build/ built."""
+
+import argparse
+import contextlib
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PYTHON = ["/usr/bin/python3", "-B"]
+SKIP = 77
+FUZZ_S = 15
+TESTED_BY_TSAN = ("snapshot", "telemetry")
+
+# Build directories: compiler and options. Warnings are errors in all of them.
+BUILDS = {
+    "build": ("gcc", []),
+    "build-clang": ("clang", []),
+    "build-asan": ("clang", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
+                             "-Dfuzz=true", "-Doptimization=1"]),
+    "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1"]),
+}
+
+
+class Result:
+    """Counts, and says each as it comes."""
+
+    def __init__(self):
+        self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+
+    def add(self, name, verdict, seconds, output=""):
+        """One test is over."""
+        self.counts[verdict] += 1
+        print(f"{verdict:4}  {name}  ({seconds:.1f} s)", flush=True)
+        if verdict == "FAIL":
+            print("\n".join("      " + line for line in output.splitlines()[-60:]), flush=True)
+
+
+def run(command, timeout=600, folder="", **environment):
+    """(exit status, output): never raises, never leaves a process behind."""
+    process = subprocess.Popen(command, cwd=os.path.join(ROOT, folder), text=True,
+                               errors="replace", stdin=subprocess.DEVNULL,
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT,
+                               env=os.environ | environment, start_new_session=True)
+    try:
+        output, _ = process.communicate(timeout=timeout)
+        return process.returncode, output
+    except subprocess.TimeoutExpired:
+        return 1, f"not done after {timeout} s"
+    finally:
+        end(process)
+
+
+def end(process):
+    """A test that is interrupted gets the time to clean up."""
+    if process.poll() is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(30)
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+def build(directory):
+    """Configures and compiles a build directory; (succeeded, output)."""
+    compiler, options = BUILDS[directory]
+    if not os.path.exists(os.path.join(ROOT, directory, "build.ninja")):
+        status, output = run(["meson", "setup", directory, "-Dwerror=true", *options],
+                             CC=compiler)
+        if status:
+            return False, output
+    status, output = run(["ninja", "-C", directory], timeout=900)
+    return status == 0, output
+
+
+def meson_tests(directory, wanted, result):
+    """Every test of a build directory, counted one by one."""
+    env = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
+    _, listing = run(["meson", "introspect", "--tests", directory])
+    for test in json.loads(listing):
+        name = test["name"]
+        if not wanted(f"{directory}/{name}") or (
+                directory == "build-tsan" and name not in TESTED_BY_TSAN):
+            continue
+        if directory != "build" and name == "schema":
+            continue
+        began = time.monotonic()
+        status, output = run(test["cmd"], timeout=300, folder=directory, **env)
+        verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
+        result.add(f"{directory}/{name}", verdict, time.monotonic() - began, output)
+
+
+def built(directory, result):
+    """Builds, which is a test of its own: without a warning."""
+    began = time.monotonic()
+    succeeded, output = build(directory)
+    result.add(f"{directory}/compiles", "ok" if succeeded else "FAIL",
+               time.monotonic() - began, output)
+    return succeeded
+
+
+def fuzz(wanted, result):
+    """Each fuzz target for a short time from its seeds."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*"))):
+        name = os.path.basename(path)
+        if not os.access(path, os.X_OK) or os.path.isdir(path) or not wanted(f"fuzz/{name}"):
+            continue
+        seeds = os.path.join(ROOT, "test/fuzz/corpus", name[len("fuzz_"):])
+        began = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as corpus:
+            status, output = run([path, corpus, *([seeds] if os.path.isdir(seeds) else []),
+                                  f"-max_total_time={FUZZ_S}", "-rss_limit_mb=4096",
+                                  f"-artifact_prefix={corpus}/"], timeout=FUZZ_S + 120)
+        result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
+
+
+def scripts(folder, names, wanted, result):
+    """Test scripts: one is one test; 77 says that this machine cannot do it."""
+    for name in names:
+        if not wanted(f"{folder}/{name}"):
+            continue
+        began = time.monotonic()
+        status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400)
+        verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
+        result.add(f"{folder}/{name}", verdict, time.monotonic() - began, output)
+        if verdict != "FAIL":
+            print("\n".join("      " + line for line in output.splitlines() if line.strip()),
+                  flush=True)
+
+
+def main():
+    """Everything, or what was asked for."""
+    parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="style and unit tests in build/ only")
+    parser.add_argument("--only", metavar="PATTERN", default="", help="tests with this in the name")
+    options = parser.parse_args()
+    result = Result()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+
+    def wanted(name):
+        return options.only in name
+
+    scripts("", ["style"], wanted, result)
+    for directory in ["build"] if options.quick else ["build", "build-clang", "build-asan",
+                                                     "build-tsan"]:
+        if built(directory, result) and directory != "build-clang":
+            meson_tests(directory, wanted, result)
+    if not options.quick:
+        fuzz(wanted, result)
+        scripts("net", ["conservation", "lifecycle", "groups"], wanted, result)
+    passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed or not passed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Style is a test: layout, licence, length, banned calls, and includes that run downwards."""
+
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+COLUMNS = 100
+TAB = 8
+LINES_OF_A_FUNCTION = 70
+NO_COMMENTS = (".json", ".pcap", "LICENSE", ".gitignore", ".editorconfig")
+LONG_LINES = (".json", ".md", "LICENSE", ".clang-format")
+
+BANNED = {
+    "strcpy": "snprintf", "strcat": "snprintf", "sprintf": "snprintf", "vsprintf": "vsnprintf",
+    "gets": "fgets", "strtok": "strcspn", "atoi": "strtol and its checks", "atol": "strtol",
+    "rand": "prng_next", "random": "prng_next", "system": "posix_spawn", "usleep": "nanosleep",
+    "alloca": "an array of known size", "localtime": "localtime_r", "ctime": "strftime",
+}
+
+# Floors of the house. A folder may include its own floor's and lower ones' headers.
+FLOORS = {
+    "base": 1, "meter": 1, "flow": 1, "demand": 2, "allocate": 2, "gossip": 2, "telemetry": 2,
+    "policy": 3, "classify": 3, "limiter": 3, "drivers": 4, "app": 5,
+}
+PURE = ("base", "meter", "flow", "demand", "allocate", "gossip", "limiter")
+IMPURE = re.compile(r"#include <(rte_|sys/socket|time\.h|pthread|unistd|stdio|netinet)")
+
+
+def tracked():
+    """The files of the repository, and those that are about to be."""
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, check=True,
+                             capture_output=True, text=True).stdout.splitlines()
+    return [name for name in listing if os.path.isfile(os.path.join(ROOT, name))]
+
+
+def width(line):
+    """Columns that a line takes."""
+    return len(line.expandtabs(TAB))
+
+
+def check_text(name, text):
+    """What holds for every file."""
+    lines = text.split("\n")
+    if not name.endswith(NO_COMMENTS) and not any("SPDX-License-Identifier: BSD-3-Clause" in line
+                                                   for line in lines[:5]):
+        yield 1, "no SPDX line"
+    for number, line in enumerate(lines, 1):
+        if line != line.rstrip():
+            yield number, "white space at the end"
+        # A message is not broken in two, so that it can be searched for.
+        literal = name.endswith((".c", ".h")) and '"' in line
+        if width(line) > COLUMNS and not literal and not name.endswith(LONG_LINES):
+            yield number, f"{width(line)} columns"
+        if re.search(r"(?<![\w.$}])/(?:work|root|home)/", line):
+            yield number, "a path of some machine"
+    if text and not text.endswith("\n"):
+        yield len(lines), "no newline at the end"
+
+
+def folder_of(name):
+    """The floor's name of a C file, or None for tests and tools."""
+    parts = name.split("/")
+    if parts[0] == "lib":
+        return parts[1]
+    return parts[0] if parts[0] in FLOORS else None
+
+
+def check_includes(name, line):
+    """Downwards only, and nothing of the world in the brain."""
+    folder = folder_of(name)
+    found = re.match(r'#include "(\w+)/', line)
+    if folder and found and found[1] in FLOORS and FLOORS[found[1]] > FLOORS[folder]:
+        yield f"{folder} includes upwards"
+    if folder in PURE and IMPURE.match(line):
+        yield "the brain is pure"
+
+
+def check_c(name, text):
+    """What holds for C."""
+    start = None
+    test = name.startswith("test/")  # tables are long, and a test may do what it tests
+    code = re.sub(r'"(\\.|[^"\\\n])*"', '""', text)
+    for number, line in enumerate(code.split("\n"), 1):
+        for call in re.findall(r"(?<![\w>.])(\w+)\(", line.split("/*")[0]):
+            if call in BANNED and not test:
+                yield number, f"{call}(): use {BANNED[call]}"
+    for number, line in enumerate(text.split("\n"), 1):
+        for complaint in check_includes(name, line):
+            yield number, complaint
+        if line == "{":
+            start = number
+        elif line == "}" and start is not None:
+            if number - start - 1 > LINES_OF_A_FUNCTION and not test:
+                yield start, f"a function of {number - start - 1} lines"
+            start = None
+
+
+def check_format(names):
+    """clang-format has nothing to change."""
+    done = subprocess.run(["clang-format", "--dry-run", "--Werror", *names], cwd=ROOT, check=False,
+                          capture_output=True, text=True)
+    return [line for line in done.stderr.splitlines() if "error:" in line]
+
+
+def self_test():
+    """Each rule finds what it is for."""
+    spdx = "/* SPDX-License-Identifier: BSD-3-Clause */\n"
+    planted = [
+        ("x.c", "int x;\n", "SPDX"), ("x.c", spdx + "int x; \n", "white space"),
+        ("x.c", spdx + "\t" * 12 + "int xx;;\n", "columns"), ("x.c", spdx + "int x;", "newline"),
+        ("x.c", spdx + "/* see " + "/ho" + "me/somebody */\n", "path"),
+        ("lib/meter/x.c", spdx + '#include "limiter/limiter.h"\n', "upwards"),
+        ("lib/gossip/x.c", spdx + "#include <rte_mbuf.h>\n", "pure"),
+        ("x.c", spdx + "void f(void)\n{\n\tx = atoi(y);\n}\n", "strtol"),
+        ("x.c", spdx + "void f(void)\n{\n" + "\tx++;\n" * 71 + "}\n", "a function of 71"),
+    ]
+    for name, text, want in planted:
+        found = [words for _, words in [*check_text(name, text), *check_c(name, text)]]
+        if not any(want in words for words in found):
+            yield f"style.py does not find {want!r} any more: {found}"
+    good = spdx + '#include "base/prng.h"\nvoid f(void)\n{\n' + "\tx++;\n" * 70 + "}\n"
+    for _, words in [*check_text("lib/gossip/x.c", good), *check_c("lib/gossip/x.c", good)]:
+        yield f"style.py finds what is not there: {words}"
+
+
+def main():
+    """Every complaint is a line; exits with whether there were any."""
+    complaints = list(self_test())
+    names = tracked()
+    sources = [name for name in names if name.endswith((".c", ".h"))]
+    for name in names:
+        with open(os.path.join(ROOT, name), encoding="utf-8") as content:
+            text = content.read()
+        found = list(check_text(name, text))
+        if name in sources:
+            found += check_c(name, text)
+        complaints += [f"{name}:{number}: {words}" for number, words in found]
+    complaints += check_format(sources)
+    print("\n".join(complaints) if complaints else f"{len(names)} files, nothing to complain about")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()
