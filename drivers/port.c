@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <net/if.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
 #include <rte_mbuf.h>
 
 #define DESCRIPTORS 1024
@@ -22,6 +27,12 @@
 
 /* Ethernet header, two VLAN tags. */
 #define L2_OVERHEAD 22
+
+/*
+ * An af_xdp fill ring of 22.11, and what its driver has taken out to refill it: neither comes back
+ * when the port is closed. The kernel has let go of them; the driver forgets them.
+ */
+#define AF_XDP_KEEPS (2048 + 64)
 
 /* A device that still hands out packets after so many bursts is fed from outside, not draining. */
 #define DRAIN_BURSTS 4096
@@ -85,14 +96,30 @@ static uint64_t rss_types(const struct port *port)
 	       (RTE_ETH_RSS_IP | RTE_ETH_RSS_TCP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_SCTP);
 }
 
+/*
+ * The MTU to ask the driver for: no more than it says it can. Software devices say less than they
+ * do (af_packet: 1518 bytes a frame, whatever its ring holds), and refuse to be asked for more.
+ */
+static uint32_t driver_mtu(const struct port *port)
+{
+	const struct rte_eth_dev_info *info = &port->info;
+	uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN, mtu = port->config->mtu;
+
+	if (info->max_mtu != UINT16_MAX && info->max_rx_pktlen > info->max_mtu)
+		overhead = info->max_rx_pktlen - info->max_mtu;
+	if (info->max_mtu)
+		mtu = RTE_MIN(mtu, info->max_mtu);
+	if (info->max_rx_pktlen > overhead)
+		mtu = RTE_MIN(mtu, info->max_rx_pktlen - overhead);
+	return mtu;
+}
+
 static int configure(struct port *port)
 {
 	struct rte_eth_conf conf = {0};
 	uint64_t rx = port->info.rx_offload_capa;
 
-	conf.rxmode.mtu = port->config->mtu;
-	if (port->info.max_mtu)
-		conf.rxmode.mtu = RTE_MIN(conf.rxmode.mtu, port->info.max_mtu);
+	conf.rxmode.mtu = driver_mtu(port);
 	conf.rxmode.offloads = rx & RTE_ETH_RX_OFFLOAD_SCATTER;
 	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port->rss = rss_types(port) != 0 && port->queues > 1;
@@ -157,6 +184,47 @@ int port_start(struct port *port, uint16_t queues)
 	return 0;
 }
 
+/* Name of the kernel interface that an af_packet or af_xdp device stands on; false for others. */
+static bool kernel_interface(const struct port *port, char name[IFNAMSIZ])
+{
+	const char *iface = strstr(port->config->device, "iface=");
+
+	if (strncmp(port->config->device, "net_af_", 7) != 0 || !iface)
+		return false;
+	iface += strlen("iface=");
+	snprintf(name, IFNAMSIZ, "%.*s", (int)strcspn(iface, ","), iface);
+	return true;
+}
+
+/* Their drivers say "up" for ever; the kernel knows. */
+static int kernel_link(const char *name, bool *up)
+{
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), ret = 0;
+	struct ifreq request = {0};
+
+	if (fd < 0)
+		return -errno;
+	snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", name);
+	if (ioctl(fd, SIOCGIFFLAGS, &request) < 0)
+		ret = errno == ENODEV ? 0 : -errno; /* gone is as good as unplugged */
+	*up = request.ifr_flags & IFF_UP && request.ifr_flags & IFF_RUNNING;
+	close(fd);
+	return ret;
+}
+
+int port_link(const struct port *port, bool *up, uint32_t *mbps)
+{
+	struct rte_eth_link link = {0};
+	char name[IFNAMSIZ];
+	int ret = rte_eth_link_get_nowait(port->id, &link);
+
+	if (ret)
+		return ret;
+	*mbps = link.link_speed;
+	*up = link.link_status == RTE_ETH_LINK_UP;
+	return kernel_interface(port, name) ? kernel_link(name, up) : 0;
+}
+
 /* Ring-like devices keep what nobody received; its mbufs belong to some pool. */
 static void drain(const struct port *port)
 {
@@ -192,14 +260,16 @@ void port_stop(struct port *port)
 
 unsigned port_free(struct port *port)
 {
-	unsigned missing;
+	unsigned missing, kept = 0;
 
 	if (!port->pool)
 		return 0;
 	missing = rte_mempool_in_use_count(port->pool);
+	if (strncmp(port->config->device, "net_af_xdp", 10) == 0)
+		kept = RTE_MIN(missing, port->queues * (unsigned)AF_XDP_KEEPS);
 	/* Somebody still points into a pool that is not whole: the memory goes with the process. */
 	if (missing == 0)
 		rte_mempool_free(port->pool);
 	port->pool = NULL;
-	return missing;
+	return missing - kept;
 }

@@ -35,13 +35,19 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
  */
 int port_start(struct port *port, uint16_t queues);
 
+/* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
+int port_link(const struct port *port, bool *up, uint32_t *mbps);
+
 /*
  * Stops and closes the port and frees its pool. Workers have stopped. Call for all ports, then
  * port_free() for all: what one port received may still lie in another's transmit ring.
  */
 void port_stop(struct port *port);
 
-/* Frees the pool; returns the number of mbufs that had not come back to it. */
+/*
+ * Frees the pool; returns the number of mbufs that had not come back to it, less those that the
+ * af_xdp driver never returns.
+ */
 unsigned port_free(struct port *port);
 
 #endif

@@ -13,7 +13,6 @@
 #include <sys/signalfd.h>
 
 #include <rte_cycles.h>
-#include <rte_ethdev.h>
 
 #include "box.h"
 #include "log.h"
@@ -239,17 +238,16 @@ static void watch_links(struct box *box)
 {
 	for (unsigned i = 0; i < box->config->n_ports; i++) {
 		struct link_state *state = &box->links[i];
-		struct rte_eth_link link = {0};
+		bool up;
 
-		if (rte_eth_link_get_nowait(box->port_ids[i], &link))
+		if (port_link(&box->ports[i], &up, &state->speed_mbps))
 			continue;
-		state->speed_mbps = link.link_speed;
-		if (state->known && state->up == (link.link_status != 0))
+		if (state->known && state->up == up)
 			continue;
 		state->changes += state->known;
 		state->known = true;
-		state->up = link.link_status != 0;
-		log_info("port %s: link %s", box->config->ports[i].name, state->up ? "up" : "down");
+		state->up = up;
+		log_info("port %s: link %s", box->config->ports[i].name, up ? "up" : "down");
 	}
 }
 

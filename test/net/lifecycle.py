@@ -1,0 +1,305 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Start, stop, refuse, restart: a weir process as its operator meets it.
+
+Runs in a network namespace of its own; veth pairs there are the cables:
+
+    test ta ──veth── a │weir│ b ──veth── tb test
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import box
+from box import Skip, expect, ip, wait_until
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RINGS = box.wire("net_ring0", "net_ring1")
+NULLS = box.wire("net_null0,size=64", "net_null1,size=64")
+POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit": "10Mbit/s",
+                        "burst": "75kB"}]}
+KEY = "5a" * 32 + "\n"
+
+
+def group(scene, **more):
+    """A roster of two on loopback, of which only this one is there."""
+    roster = [{"name": "box", "address": "127.0.0.1:17946"},
+              {"name": "other", "address": "127.0.0.1:17947"}]
+    return RINGS | POLICY | {"gossip": {"listen": "127.0.0.1:17946", "roster": roster} | more}
+
+
+def write_key(scene, text=KEY, mode=0o600):
+    """A key file; its path."""
+    path = scene.path("key")
+    with open(path, "w", encoding="ascii") as out:
+        out.write(text)
+    os.chmod(path, mode)
+    return path
+
+
+def usage(scene):
+    """What is asked for is answered, and what makes no sense is exit status 2."""
+    weir = scene.box(RINGS | POLICY)
+    status, out, _ = weir.run("--help")
+    expect(status == 0 and "--check" in out, f"--help: {status} {out}")
+    status, out, _ = weir.run("--version")
+    expect(status == 0 and out.startswith("weir "), f"--version: {status} {out}")
+    status, out, _ = weir.run("--check", weir.config_path)
+    expect(status == 0 and "policy all" in out and "EAL:" in out, f"--check: {status} {out}")
+    for words in ((), ("-x",), ("-c",), ("--version", "--help"), ("--help", "x")):
+        status, _, err = weir.run(*words)
+        expect(status == 2 and "Usage" in err, f"{words}: {status} {err}")
+    status, out, _ = weir.run("--new-key")
+    expect(status == 0 and len(out) == 65 and int(out, 16) >= 0, f"--new-key: {status} {out}")
+
+
+def refused_configuration(scene):
+    """All errors, each with its place; nothing is started."""
+    weir = scene.box(RINGS | {"policies": [{"name": "a", "limit": "10Mbit"},
+                                           {"name": "b", "limit": "1Mbit/s", "brust": "1kB"}]})
+    for words in (("--check",), ("-c",)):
+        status, _, err = weir.run(*words, weir.config_path)
+        expect(status == 1, f"{words}: {status}")
+        expect('policies[0].limit: "10Mbit": expected' in err, err)
+        expect('policies[1].brust: unknown key: did you mean "burst"?' in err, err)
+        expect("EAL" not in err, err)
+
+
+def missing_device(scene):
+    """EAL goes on without a device; weir does not, and says which."""
+    for device in ("net_af_packet0,iface=nosuch", "0000:ff:1f.7"):
+        weir = scene.box(box.wire("net_ring0", device) | POLICY)
+        status, _, err = weir.run("-c", weir.config_path)
+        expect(status == 1, f"exit status {status}")
+        expect(f"ports.b: device {device} did not come up" in err, err)
+        expect(not os.path.exists(weir.socket), "a socket is there")
+
+
+def signals_at_any_moment(scene):
+    """An orderly end, also while it is still starting."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        for delay in (0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.2):
+            weir = scene.box(RINGS | POLICY, f"box{number}-{delay}")
+            weir.spawn()
+            wait_until(lambda w=weir: "EAL: Detected" in w.log(), "EAL to start")
+            time.sleep(delay)
+            weir.stop(number)
+    weir = scene.box(RINGS | POLICY, "hangup").start()
+    weir.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: "SIGHUP" in weir.log(), "the hang-up to be said")
+    expect(weir.get("/weir/policies")["total"] == 1, "it does not answer after a hang-up")
+    weir.stop()
+
+
+def crash_and_restart(scene):
+    """A socket that the dead left behind is replaced; one of the living is not."""
+    weir = scene.box(RINGS | POLICY).start()
+    second = scene.box(RINGS | POLICY, "second")
+    second.config["control"]["socket"] = weir.socket
+    second.write()
+    status, _, err = second.run("-c", second.config_path)
+    expect(status == 1 and "control.socket" in err, f"second instance: {status} {err}")
+    expect(weir.get("/weir/policies")["total"] == 1, "the first does not answer any more")
+    weir.kill()
+    expect(os.path.exists(weir.socket), "a killed process removed its socket?")
+    weir.start()
+    expect(oct(os.stat(weir.socket).st_mode)[-3:] == "660", "mode of the socket")
+    weir.stop()
+
+
+def key_files(scene):
+    """A group of two wants a key that only its owner can read, unless told otherwise."""
+    cases = [({}, "gossip.key_file"), ({"key_file": scene.path("nowhere")}, "No such file"),
+             ({"key_file": write_key(scene, mode=0o640)}, "others may read it"),
+             ({"key_file": write_key(scene, "5a" * 31 + "\n")}, "64 hexadecimal"),
+             ({"key_file": write_key(scene, "zz" * 32)}, "64 hexadecimal")]
+    for more, want in cases:
+        if "key_file" in more and "nowhere" not in more["key_file"]:
+            text, mode = {"others": (KEY, 0o640)}.get(want.split()[0], ("zz" * 32, 0o600))
+            write_key(scene, text, mode)
+        weir = scene.box(group(scene, **more))
+        status, _, err = weir.run("--check", weir.config_path)
+        expect(status == 1 and want in err, f"{more}: {status} {err}")
+    write_key(scene)
+    for more in ({"key_file": scene.path("key")}, {"insecure": True}):
+        weir = scene.box(group(scene, **more)).start()
+        peers = weir.get("/weir/peers")
+        expect(peers["sealed"] == ("key_file" in more) and peers["alive"] == 0, str(peers))
+        policy = weir.get("/weir/policy,all")
+        expect(policy["local_limit_bps"] == 5000000, f"alone in a group of two: {policy}")
+        weir.stop()
+
+
+def stock_client(scene):
+    """DPDK's own client works unchanged."""
+    if not os.path.exists("/usr/bin/dpdk-telemetry.py"):
+        raise Skip("no dpdk-telemetry.py")
+    weir = scene.box(RINGS | POLICY).start()
+    done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(HERE, "stock_client.py"),
+                           weir.socket], capture_output=True, text=True, check=False, timeout=60)
+    expect(done.returncode == 0, done.stdout + done.stderr)
+    weir.stop()
+
+
+def many_clients(scene):
+    """Twenty at once, good and bad questions, while packets flow: each gets its own answers."""
+    weir = scene.box(NULLS | POLICY).start()
+    questions = ["/weir/policy,all", "/weir/nothing", "/ethdev/stats,0", "/weir/drops",
+                 "/ethdev/stats,99", "/weir/policies,x", "/eal/heap_info,-1", "/weir/workers"]
+    wrong = []
+
+    def ask(k):
+        client = box.Client(weir.socket)
+        for n in range(50):
+            question = questions[(k + n) % len(questions)]
+            answer = client.get(question)
+            bad = any(word in question for word in ("nothing", ",99", ",x", "eal"))
+            if (answer is None) != bad:
+                wrong.append((question, answer))
+        client.close()
+
+    threads = [threading.Thread(target=ask, args=(k,)) for k in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect(not wrong, str(wrong[:3]))
+    expect(weir.total("rx_packets") > 0, "no packets flowed")
+    weir.stop()
+    return "1000 answers"
+
+
+def raw(interface):
+    """A packet socket, without what the kernel itself sends there."""
+    s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+    s.bind((interface, 0))
+    s.settimeout(5)
+    return s
+
+
+def cable(inside, outside, mtu=1500):
+    """A veth pair that is up and says nothing by itself."""
+    ip(f"link add dev {inside} type veth peer name {outside}")
+    for name in (inside, outside):
+        with open(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6", "w", encoding="ascii") as out:
+            out.write("1")
+        ip(f"link set dev {name} mtu {mtu} up")
+
+
+def crossing(frame, source, target):
+    """What arrives on the other side of the box when a frame is sent."""
+    source.send(frame)
+    while True:
+        got = target.recv(65536)
+        if got[:12] == frame[:12]:
+            return got
+
+
+@contextlib.contextmanager
+def box_between_cables(scene, driver, mtu):
+    """Frames of several kinds cross a box on real interfaces, both ways."""
+    try:
+        cable("ta", "a", mtu)
+        cable("tb", "b", mtu)
+        weir = scene.box(box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", mtu)).start()
+        ta, tb = raw("ta"), raw("tb")
+        for size in (60, 1514, mtu + 14):
+            for kind in (b"\x08\x00", b"\x88\xcc", b"\x08\x06"):
+                frame = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02" + kind + bytes(size - 14)
+                expect(crossing(frame, ta, tb) == frame, f"{size} bytes of {kind.hex()}, a to b")
+                expect(crossing(frame, tb, ta) == frame, f"{size} bytes of {kind.hex()}, b to a")
+        for s in (ta, tb):
+            s.close()
+        yield weir
+        weir.stop()
+    finally:
+        for box_ in scene.boxes:
+            box_.kill()
+        for name in ("ta", "tb"):
+            subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+def af_packet_jumbo(scene):
+    """Jumbo frames over af_packet, whose ring must be told."""
+    with box_between_cables(scene, "net_af_packet", 9000):
+        pass
+
+
+def af_xdp(scene):
+    """The same over AF_XDP sockets."""
+    if os.path.exists("/proc/config.gz") and b"CONFIG_XDP_SOCKETS=y" not in subprocess.run(
+            ["zcat", "/proc/config.gz"], capture_output=True, check=False).stdout:
+        raise Skip("this kernel has no AF_XDP")
+    with box_between_cables(scene, "net_af_xdp", 1500):
+        pass
+
+
+def link_state(scene):
+    """A cable pulled and plugged is logged and shown."""
+    def link(weir, name):
+        return next(p["link"] for p in weir.get("/weir/ports") if p["name"] == name)
+
+    with box_between_cables(scene, "net_af_packet", 1500) as weir:
+        wait_until(lambda: link(weir, "a") == "UP", "the link to be up")
+        ip("link set dev a down")
+        wait_until(lambda: link(weir, "a") == "DOWN", "the pulled cable to be noticed")
+        expect("port a: link down" in weir.log(), "not logged")
+        expect(link(weir, "b") == "UP", "the other port went down too")
+        ip("link set dev a up")
+        wait_until(lambda: link(weir, "a") == "UP", "the cable to be plugged in again")
+        ta, tb = raw("ta"), raw("tb")
+        frame = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00" + bytes(50)
+        expect(crossing(frame, ta, tb) == frame, "nothing passes after the link came back")
+
+
+def cpu_seconds(pid):
+    """User and system time of a process so far."""
+    with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def idle_costs_little(scene):
+    """`sleep` without traffic: a target of 3 % of a core; asserted at 10 %, for noise."""
+    write_key(scene)
+    weir = scene.box(group(scene, key_file=scene.path("key"))).start()
+    time.sleep(1)
+    before, began = cpu_seconds(weir.process.pid), time.monotonic()
+    time.sleep(5)
+    share = (cpu_seconds(weir.process.pid) - before) / (time.monotonic() - began)
+    weir.stop()
+    expect(share < 0.10, f"{share:.1%} of a core")
+    return f"{share:.1%} of a core"
+
+
+def other_devices(scene):
+    """tap and memif come up and go down like the others."""
+    words = []
+    memif = f"socket={scene.path('wire.sock')},socket-abstract=no"
+    for name, a, b in (("tap", "net_tap0,iface=wt0", "net_tap1,iface=wt1"),
+                       ("memif", f"net_memif0,role=server,{memif}",
+                        f"net_memif1,role=client,{memif}")):
+        if name == "tap" and not os.path.exists("/dev/net/tun"):
+            words.append("tap skipped")
+            continue
+        weir = scene.box(box.wire(a, b) | POLICY, name).start()
+        expect(len(weir.get("/ethdev/list")) == 2, f"{name}: ports")
+        weir.stop()
+        words.append(name)
+    return ", ".join(words)
+
+
+SCENARIOS = [usage, refused_configuration, missing_device, signals_at_any_moment,
+             crash_and_restart, key_files, stock_client, many_clients, af_packet_jumbo, af_xdp,
+             link_state, idle_costs_little, other_devices]
+
+if __name__ == "__main__":
+    sys.path.insert(0, HERE)
+    box.main(SCENARIOS, setup=box.enter_netns)
