@@ -15,6 +15,7 @@
 struct allocate_input {
 	double interval_s;    /* length of the interval that just ended */
 	double keep;          /* share of an old value kept over this interval: p^(T/1 s) */
+	double keep_slow;     /* likewise, of what the flows' rates are smoothed by */
 	unsigned n;           /* N: limiters in the roster, at least 1 */
 	unsigned lost;        /* peers that do not count now, 0 to N - 1 */
 	double limit;         /* configured global limit */

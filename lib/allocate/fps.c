@@ -146,6 +146,23 @@ static double share(const struct allocate_input *in, double weight, double limit
 	return reserve + (limit - present * reserve) * weight / sum;
 }
 
+/*
+ * The smoothing is for the oscillation of the regimes, not for arrivals and departures. While this
+ * limiter holds flows back, a weight falls more slowly than it rises: where windows are of a few
+ * packets one flow can have most of the rate for a second, and a limit that followed it down would
+ * keep the others from ever coming back.
+ */
+static double smoothed(const struct allocate_state *state, const struct allocate_input *in,
+	double weight, bool first)
+{
+	bool slowly = state->regime == ALLOCATE_UNBOTTLENECKED && weight < state->weight;
+	double keep = slowly ? in->keep_slow : in->keep;
+
+	if (first || state->regime == ALLOCATE_IDLE)
+		return weight;
+	return state->weight * keep + weight * (1 - keep);
+}
+
 static void fps_allocate(
 	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
 {
@@ -160,11 +177,7 @@ static void fps_allocate(
 	first = state->regime != ALLOCATE_IDLE && (before == ALLOCATE_IDLE || !state->started);
 
 	weight = ideal_weight(state, in, limit, first);
-	/* The smoothing is for the oscillation of the regimes, not for arrivals and departures. */
-	if (first || state->regime == ALLOCATE_IDLE)
-		state->weight = weight;
-	else
-		state->weight = state->weight * in->keep + weight * (1 - in->keep);
+	state->weight = smoothed(state, in, weight, first);
 	state->started = true;
 	state->local_limit = share(in, state->weight, limit);
 	*out = (struct allocate_output){state->local_limit, state->weight};

@@ -191,6 +191,7 @@ static void allocate(
 	struct allocate_input in = {
 		.interval_s = interval_s,
 		.keep = keep,
+		.keep_slow = slow,
 		.n = l->n,
 		.lost = sum.lost,
 		.limit = bytes_per_second(&a->policy),

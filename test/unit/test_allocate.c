@@ -26,6 +26,7 @@ static struct allocate_output run(
 	struct allocate_input in = {
 		.interval_s = DT,
 		.keep = pow(0.1, DT),
+		.keep_slow = pow(0.1, DT / 4),
 		.n = s->n,
 		.lost = s->lost,
 		.limit = LIMIT,
@@ -247,6 +248,7 @@ static void test_fps_losers_are_not_locked_out(void **state)
 		.local_limit = 0.7 * LIMIT};
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
+		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand = 6000,
@@ -268,6 +270,31 @@ static void test_fps_losers_are_not_locked_out(void **state)
 		assert_true(out.weight >= 1);
 	}
 	assert_true(out.local_limit > 0.24 * LIMIT);
+}
+
+/* One flow has it all for a second: the weight gives little; when the flows are even again, all. */
+static void test_fps_weight_falls_slowly(void **state)
+{
+	struct situation seven = {.n = 2,
+		.flows = 7,
+		.demand = LIMIT,
+		.remote_weight = 3,
+		.remote_demand = LIMIT,
+		.dropped = true};
+	struct situation one = seven;
+	struct allocate_state st = {0};
+
+	(void)state;
+	one.flows = 1;
+	settle(&st, "fps", &seven);
+	for (int i = 0; i < 20; i++)
+		run(&st, "fps", &one);
+	assert_near(st.weight, 1 + 6 * pow(0.1, 0.25), 1e-3); /* the paper's filter: 1.6 */
+	for (int i = 0; i < 20; i++)
+		run(&st, "fps", &seven);
+	assert_true(st.weight > 6.5);
+	settle(&st, "fps", &one);
+	assert_near(st.weight, 1, 1e-3);
 }
 
 static void test_fps_demand_that_ends(void **state)
@@ -296,6 +323,7 @@ static void test_fps_fixed_point(void **state)
 	double local = 0.55 * LIMIT, small = 0.05 * LIMIT, large = (local - 4 * small) / 3;
 	struct allocate_input in = {.interval_s = DT,
 		.keep = pow(0.1, DT),
+		.keep_slow = pow(0.1, DT / 4),
 		.n = 2,
 		.limit = LIMIT,
 		.demand = local,
@@ -367,6 +395,7 @@ int main(void)
 		cmocka_unit_test(test_fps_bottlenecked),
 		cmocka_unit_test(test_fps_remembers_drops),
 		cmocka_unit_test(test_fps_losers_are_not_locked_out),
+		cmocka_unit_test(test_fps_weight_falls_slowly),
 		cmocka_unit_test(test_fps_demand_that_ends),
 		cmocka_unit_test(test_fps_fixed_point),
 		cmocka_unit_test(test_fps_noise_is_no_bias),
