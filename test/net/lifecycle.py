@@ -203,12 +203,12 @@ def crossing(frame, source, target):
 
 
 @contextlib.contextmanager
-def box_between_cables(scene, driver, mtu):
+def box_between_cables(scene, driver, mtu, **more):
     """Frames of several kinds cross a box on real interfaces, both ways."""
     try:
         cable("ta", "a", mtu)
         cable("tb", "b", mtu)
-        weir = scene.box(box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", mtu)).start()
+        weir = scene.box(box.wire(f"{driver}0,iface=a", f"{driver}1,iface=b", mtu, **more)).start()
         ta, tb = raw("ta"), raw("tb")
         for size in (60, 1514, mtu + 14):
             for kind in (b"\x08\x00", b"\x88\xcc", b"\x08\x06"):
