@@ -61,15 +61,16 @@ void gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *
 
 ssize_t gossip_socket_receive(struct gossip_socket *gs, uint8_t *buf, size_t size)
 {
-	for (;;) {
+	/* Others' ICMP errors end one call, not the reading; an error that stays ends it. */
+	for (int tries = 0; tries < 16; tries++) {
 		ssize_t n = recv(gs->fd, buf, size, MSG_DONTWAIT);
 
 		if (n >= 0)
 			return n;
-		/* Others' ICMP errors end one call, not the reading. */
-		if (errno == EAGAIN || errno == EWOULDBLOCK || errno == EBADF)
-			return -EAGAIN;
+		if (errno == EAGAIN || errno == EWOULDBLOCK)
+			break;
 	}
+	return -EAGAIN;
 }
 
 static int key_complain(const char *path, const char *what, int err)
