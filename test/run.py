@@ -132,7 +132,7 @@ def scripts(folder, names, wanted, result):
         began = time.monotonic()
         status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400)
         verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
-        result.add(f"{folder}/{name}", verdict, time.monotonic() - began, output)
+        result.add(os.path.join(folder, name), verdict, time.monotonic() - began, output)
         if verdict != "FAIL":
             print("\n".join("      " + line for line in output.splitlines() if line.strip()),
                   flush=True)

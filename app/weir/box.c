@@ -283,7 +283,10 @@ static void land(struct box *box)
 
 static int launch(struct box *box)
 {
-	int ret = control_publish_first(box);
+	int ret;
+
+	tsc_clock_start(&box->clock);
+	ret = control_publish_first(box);
 
 	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
 		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "clock.h"
 #include "demand/demand.h"
 #include "gossip_socket.h"
 #include "limiter/limiter.h"
@@ -37,6 +38,7 @@ struct link_state {
 struct box {
 	const struct config *config;
 	unsigned started; /* modules of start-up that are up */
+	struct tsc_clock clock;
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
 	struct link_state links[CONFIG_PORTS_MAX];

@@ -76,7 +76,7 @@ static int fill_profile(const struct box *box, unsigned policy, unsigned worker,
 		.extra = config->accounting == ACCOUNTING_WIRE ? 24 : 0,
 		.without_l2 = config->accounting == ACCOUNTING_L3,
 	};
-	return token_bucket_profile_init(&profile->bucket, &params, rte_get_tsc_hz());
+	return token_bucket_profile_init(&profile->bucket, &params, box->clock.hz);
 }
 
 /* A profile that would say the same stays as it is, so that a bucket sees no change. */
@@ -213,6 +213,8 @@ static void tick(struct box *box)
 	unsigned peer;
 	size_t len;
 
+	if (tsc_clock_refine(&box->clock, control_now()))
+		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 	limiter_tick(box->limiter, control_now(), measure, box);
 	if (publish(box))
 		log_err("out of memory: limits stay as they are");

@@ -42,6 +42,8 @@ def main():
         idle = reading(bed)
         flow = bed.start_flows(1, 1, seconds + 2 * SETTLE_S, "-u", "-b", f"{3 * LIMIT:.0f}", "-l",
                                "1000")
+        while (now := reading(bed))[1] == idle[1]:
+            idle = now  # the last moment at which nothing had come
         while reading(bed)[2] == 0:
             time.sleep(0.001)
         began = reading(bed)
@@ -51,10 +53,9 @@ def main():
     passed, lasted = ended[1] - began[1], ended[0] - began[0]
     print(f"backlogged: {passed} bytes in {lasted:.3f} s, "
           f"{passed * 8 / lasted / LIMIT - 1:+.5%} of the limit")
-    bound = LIMIT / 8 * (ended[0] - began[0]) + BURST
-    print(f"from the first packet's burst on: at most limit · t + burst = {bound:.0f}; "
-          f"passed since idle {ended[1] - idle[1]} "
-          f"(of which {began[1] - idle[1]} before the first drop was seen)")
+    bound = LIMIT / 8 * (ended[0] - idle[0]) + BURST
+    total = ended[1] - idle[1]
+    print(f"since the first packet: {total} bytes, {total / bound - 1:+.5%} of limit · t + burst")
     return 0 if abs(passed * 8 / lasted / LIMIT - 1) < 0.001 else 1
 
 
