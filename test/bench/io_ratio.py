@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "net"))
 
 import box  # noqa: E402
 
-EAL = ["--no-huge", "-m", "512", "--no-pci", "--no-telemetry", "--log-level=4"]
+EAL = ["--no-huge", "-m", "1024", "--no-pci", "--no-telemetry", "--log-level=4"]
 DEVICES = ["net_null0,size=64", "net_null1,size=64"]
 VARIANTS = {"passes": "400Gbit/s", "drops": "8kbit/s"}
 
@@ -57,7 +57,7 @@ def weir(seconds, worker, limit):
     scene = box.Scene()
     try:
         config = box.wire(*DEVICES) | {
-            "eal": EAL, "workers": [worker], "idle": "poll",
+            "eal": EAL[:3], "workers": [worker], "idle": "poll",
             "policies": [{"name": "all", "limit": limit, "burst": "15kB"}]}
         config["control"] = {"cpu": 0 if worker else 1}
         weir_box = scene.box(config).start()
