@@ -18,11 +18,14 @@
 #include "classify/parse.h"
 
 /*
- * "sleep": never longer than half of what the wire has been quiet for, so that a packet after a
- * pause waits at most half as long again, and never longer than the maximum.
+ * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
+ * half as long again, up to a millisecond; a wire that is quiet for seconds may cost its next
+ * packet four, because the wake-ups are what an idle box costs.
  */
-#define SLEEP_MIN_NS UINT64_C(50000)
-#define SLEEP_MAX_NS UINT64_C(1000000)
+#define SLEEP_MIN_NS  UINT64_C(50000)
+#define SLEEP_MAX_NS  UINT64_C(1000000)
+#define SLEEP_DEEP_NS UINT64_C(4000000)
+#define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
 
 /* Headers that may have to be gathered from a chain of segments. */
 #define GATHER 128
@@ -179,6 +182,14 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	return true;
 }
 
+static uint64_t sleep_after(uint64_t quiet_ns)
+{
+	uint64_t ns = RTE_MIN(quiet_ns / 2, SLEEP_MAX_NS);
+	uint64_t deep = RTE_MIN(quiet_ns / DEEP_SHARE, SLEEP_DEEP_NS);
+
+	return RTE_MAX(RTE_MAX(ns, deep), SLEEP_MIN_NS);
+}
+
 static void rest(struct worker *w)
 {
 	struct timespec ts = {0};
@@ -189,7 +200,7 @@ static void rest(struct worker *w)
 		return;
 	}
 	quiet_ns = (rte_rdtsc() - w->idle_since) / w->ticks_per_us * 1000;
-	ts.tv_nsec = (long)RTE_MAX(RTE_MIN(quiet_ns / 2, SLEEP_MAX_NS), SLEEP_MIN_NS);
+	ts.tv_nsec = (long)sleep_after(quiet_ns);
 	/* Offline while asleep, so that control never waits for a sleeper. */
 	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
 	nanosleep(&ts, NULL);

@@ -85,7 +85,7 @@ class Client:
 class Box:
     """A weir process and its directory: configuration, socket and log."""
 
-    def __init__(self, directory, config, name="box"):
+    def __init__(self, directory, config, name):
         self.directory = directory
         self.socket = os.path.join(directory, name + ".sock")
         self.log_path = os.path.join(directory, name + ".log")
@@ -183,9 +183,9 @@ class Scene:
         """A file of this scenario."""
         return os.path.join(self.directory, name)
 
-    def box(self, config, name="box"):
+    def box(self, config, name=None):
         """A weir process, not started."""
-        box = Box(self.directory, config, name)
+        box = Box(self.directory, config, name or f"box{len(self.boxes) + 1}")
         self.boxes.append(box)
         return box
 
