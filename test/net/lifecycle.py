@@ -124,12 +124,12 @@ def key_files(scene):
         if "key_file" in more and "nowhere" not in more["key_file"]:
             text, mode = {"others": (KEY, 0o640)}.get(want.split()[0], ("zz" * 32, 0o600))
             write_key(scene, text, mode)
-        weir = scene.box(group(scene, **more))
+        weir = scene.box(group(scene, **more), "box")
         status, _, err = weir.run("--check", weir.config_path)
         expect(status == 1 and want in err, f"{more}: {status} {err}")
     write_key(scene)
     for more in ({"key_file": scene.path("key")}, {"insecure": True}):
-        weir = scene.box(group(scene, **more)).start()
+        weir = scene.box(group(scene, **more), "box").start()
         peers = weir.get("/weir/peers")
         expect(peers["sealed"] == ("key_file" in more) and peers["alive"] == 0, str(peers))
         policy = weir.get("/weir/policy,all")
@@ -269,7 +269,7 @@ def cpu_seconds(pid):
 def idle_costs_little(scene):
     """`sleep` without traffic: a target of 3 % of a core; asserted at 10 %, for noise."""
     write_key(scene)
-    weir = scene.box(group(scene, key_file=scene.path("key"))).start()
+    weir = scene.box(group(scene, key_file=scene.path("key")), "box").start()
     time.sleep(1)
     before, began = cpu_seconds(weir.process.pid), time.monotonic()
     time.sleep(5)
