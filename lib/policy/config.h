@@ -15,6 +15,8 @@
 
 #include <netinet/in.h>
 
+#include "meter/meter.h"
+
 #define CONFIG_NAME_MAX     64  /* bytes of a name, with the terminator */
 #define CONFIG_DEVICE_MAX   256 /* a device string, with the terminator */
 #define CONFIG_PATH_MAX     108 /* sun_path of a Unix socket */
@@ -40,9 +42,28 @@ enum accounting {
 	ACCOUNTING_WIRE, /* L2 and 24 bytes: FCS 4, preamble 8, inter-frame gap 12 */
 };
 
-enum meter_kind { METER_TOKEN_BUCKET };
+/* What happens to a packet that does not conform. */
+enum action {
+	ACTION_DROP,
+	ACTION_MARK,  /* passes, marked; what cannot be marked is dropped */
+	ACTION_COUNT, /* passes untouched: only counted (shadow mode) */
+};
 
-enum action { ACTION_DROP };
+/* What a limit counts. */
+enum counting {
+	COUNT_BYTES,   /* as "accounting" says */
+	COUNT_PACKETS,
+	COUNT_FLOWS, /* TCP SYN, first packet of a UDP flow; other packets cost nothing */
+};
+
+/* How limiters learn the sums over all of them. */
+enum estimator {
+	ESTIMATOR_STATE,    /* each keeps everybody's newest record: groups up to about 100 */
+	ESTIMATOR_TREE,     /* sums along a tree over the roster: large groups */
+	ESTIMATOR_PUSH_SUM, /* the paper's: shares of a mass, handed to random peers */
+};
+
+#define MARK_ECN (-1) /* policy.mark: congestion experienced */
 
 struct prefix {
 	uint8_t family;   /* 0: any; 4; 6 */
@@ -61,11 +82,17 @@ struct match {
 struct policy {
 	char name[CONFIG_NAME_MAX];
 	struct match match;
-	uint64_t limit_bps;   /* bit/s, over all limiters */
-	uint64_t burst_bytes; /* bytes, over all limiters */
+	uint64_t limit_bps;   /* bit/s, over all limiters; of packets or flows 8 times their number */
+	uint64_t burst_bytes; /* bytes (or packets, or flows), over all limiters */
+	enum counting count;
 	const struct allocator *allocator;
 	enum meter_kind meter;
+	uint64_t window_ns;      /* fixed-window, hybrid: quota = limit × window */
+	uint8_t per_v4, per_v6;  /* bits of the source address that make a source; both 0: one meter */
+	unsigned sources;        /* sources that the table has room for, a worker */
+	bool weigh_tcp_only;     /* "weigh": FPS samples TCP flows alone */
 	enum action action;
+	int mark; /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
@@ -99,6 +126,8 @@ struct gossip_config {
 	unsigned branching;
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
+	enum estimator estimator;
+	bool compensate; /* push-sum: scale what arrives by the number of datagrams lost before it */
 };
 
 struct config {
