@@ -17,6 +17,12 @@
  */
 #define REFRESH 8
 
+/*
+ * Others of whom a datagram carries nothing but their tick. That is how a limiter hears of one whose
+ * own datagrams do not reach it, for which a few seconds are soon enough.
+ */
+#define TICKS_ALONE 2
+
 /* A change of this share of a value is sent at once; a smaller one waits for its refresh. */
 #define CHANGED_ENOUGH (1.0f / 64)
 
@@ -166,27 +172,45 @@ static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned 
 	return n;
 }
 
+/* One section; false when there is nothing in it but a tick, and that is not wanted. */
+static bool write_section(struct gossip *g, struct cursor *cursor, unsigned origin, bool alone)
+{
+	const struct state *s = g->own;
+	const struct peer *peer = &s->mesh.peers[origin];
+	struct datagram_section section = {peer->id, peer->epoch, peer->tick, 0};
+	struct cursor begin = *cursor;
+
+	datagram_write_section(cursor, &section);
+	section.n_records = write_relayed(g, cursor, origin);
+	if (section.n_records == 0 && !alone) {
+		*cursor = begin;
+		return false;
+	}
+	datagram_write_section(&begin, &section);
+	return true;
+}
+
 /* What we have heard of others, as far as the room goes; each gets its turn. */
 static void write_sections(struct gossip *g, struct cursor *cursor, unsigned to)
 {
 	struct state *s = g->own;
+	unsigned n = g->roster->n, alone = TICKS_ALONE, origin = s->relay_at;
 
-	for (unsigned i = 0; i < g->roster->n; i++) {
-		unsigned origin = s->relay_at;
-		struct peer *peer = &s->mesh.peers[origin];
-		struct datagram_section section = {peer->id, peer->epoch, peer->tick, 0};
+	for (unsigned i = 0; i < n; i++, origin = (origin + 1) % n) {
 		uint8_t *at = cursor->at;
 
 		if (cursor_left(cursor) < DATAGRAM_SECTION + DATAGRAM_RECORD)
-			return;
-		s->relay_at = (s->relay_at + 1) % g->roster->n;
-		if (origin == g->self || origin == to || !peer->alive)
+			break;
+		if (origin == g->self || origin == to || !s->mesh.peers[origin].alive ||
+			!write_section(g, cursor, origin, alone > 0))
 			continue;
-		datagram_write_section(cursor, &section);
-		section.n_records = write_relayed(g, cursor, origin);
-		datagram_write_section(
-			&(struct cursor){.at = at, .end = at + DATAGRAM_SECTION}, &section);
+		if (alone > 0 && cursor->at == at + DATAGRAM_SECTION) {
+			alone--;
+			s->relay_at = (origin + 1) % n;
+		}
 	}
+	if (cursor_left(cursor) < DATAGRAM_SECTION + DATAGRAM_RECORD)
+		s->relay_at = origin;
 }
 
 static void state_forget(struct gossip *g, unsigned origin)
