@@ -269,6 +269,13 @@ static void build_simple(struct capture *c)
 	simple(c, 10, 1514);
 }
 
+static void build_simple_whole(struct capture *c)
+{
+	section(c);
+	interface(c, 1, 0, 0, 0);
+	simple(c, 100, 100);
+}
+
 static void build_interfaces(struct capture *c)
 {
 	section(c);
@@ -323,6 +330,8 @@ static const struct sample samples[] = {
 		{{0, true, .link = 1, .captured = 9, .bytes = 9},
 			{0, true, .link = 1, .captured = 10, .bytes = 10},
 			{0, true, .link = 1, .captured = 10, .bytes = 1514}}},
+	{"simple packets without a snaplen", build_simple_whole,
+		{{0, true, .link = 1, .captured = 100, .bytes = 100}}},
 	{"interfaces", build_interfaces,
 		{{1500000000, .interface = 2, .link = 113, .captured = 1, .bytes = 1},
 			{1500, .interface = 0, .link = 1, .captured = 2, .bytes = 2},
@@ -575,8 +584,8 @@ static const struct damage damages[] = {
 		"byte 0: the \"modified\" variant of pcap is not supported: convert it with editcap"},
 	{"block shorter than a block", build_enhanced, 28 + 4, 8, 0,
 		"byte 28: a block of 8 bytes: from 12 to 16777216 in steps of 4 are possible"},
-	{"block of odd length", build_enhanced, 28 + 4, 21, 0,
-		"byte 28: a block of 21 bytes: from 12 to 16777216 in steps of 4 are possible"},
+	{"block of odd length", build_enhanced, 28 + 4, 22, 0,
+		"byte 28: a block of 22 bytes: from 12 to 16777216 in steps of 4 are possible"},
 	{"block of absurd length", build_enhanced, 28 + 4, PCAP_BLOCK_MAX + 4, 0,
 		"byte 28: a block of 16777220 bytes: from 12 to 16777216 in steps of 4 are possible"},
 	{"ends that differ", build_enhanced, 28 + 16, 24, 0,
@@ -622,7 +631,8 @@ static void test_not_a_capture(void **state)
 	static const struct {
 		const char *bytes, *says;
 	} cases[] = {
-		{"\x1f\x8b\x08\x00", "byte 0: compressed: "},
+		{"", "byte 0: the file is empty"},
+		{"\x1f\x8b\x08\x08", "byte 0: compressed: "},
 		{"\x28\xb5\x2f\xfd", "byte 0: compressed: "},
 		{"\xfd"
 		 "7zX",
@@ -634,8 +644,8 @@ static void test_not_a_capture(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
-		open_bytes(&o, (const uint8_t *)cases[i].bytes, 4);
-		assert_int_equal(pcap_next(&o.pcap, &got), -EBADMSG);
+		open_bytes(&o, (const uint8_t *)cases[i].bytes, strlen(cases[i].bytes));
+		assert_int_equal(pcap_next(&o.pcap, &got), *cases[i].bytes ? -EBADMSG : -ENODATA);
 		assert_int_equal(
 			strncmp(pcap_error(&o.pcap), cases[i].says, strlen(cases[i].says)), 0);
 		close_bytes(&o);
