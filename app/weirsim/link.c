@@ -10,7 +10,7 @@
 
 enum link_kind { LINK_REFUSED, LINK_ETHERNET, LINK_RAW };
 
-/* Numbers are those of tcpdump.org/linktypes.html; 12 and 14 are raw IP as some systems write it. */
+/* See tcpdump.org/linktypes.html; 12 and 14 are raw IP as some systems write it. */
 static const struct link {
 	uint16_t number;
 	enum link_kind kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Reads captures: classic pcap and pcapng, in either byte order, front to back, so also from a pipe.
+ * Reads captures: classic pcap and pcapng, in either byte order, front to back: also from a pipe.
  * Ours and not libpcap, which refuses a pcapng file whose interfaces differ in their link type, and
  * cannot say at which byte a file is damaged.
  *

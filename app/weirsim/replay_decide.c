@@ -27,6 +27,7 @@ struct decider {
 	struct classifier *classifier;
 	struct replay_limits limits;
 	struct policed *policies;
+	uint64_t now_ns; /* the latest time seen, as no worker's clock steps back */
 
 	/* the burst in hand */
 	struct packet packets[DECIDE_BURST];
@@ -165,7 +166,7 @@ static void decide_one(struct decider *d, const struct frame *frame, const struc
 	decision->cost = charge(
 		d->params.config->policies[decision->policy].accounting, frame, packet);
 	conforms = token_bucket_conforms(
-		&policed->bucket, &policed->profile, frame->time_ns, decision->cost);
+		&policed->bucket, &policed->profile, d->now_ns, decision->cost);
 	policed->arrived_bytes += decision->cost;
 	policed->dropped_packets += !conforms;
 	decision->verdict = conforms ? VERDICT_PASS : VERDICT_DROP;
@@ -186,7 +187,9 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 			.verdict = VERDICT_PASS,
 			.reason = REASON_UNMATCHED,
 		};
-		limits_advance(&d->limits, frames[i].time_ns, measure, d);
+		if (frames[i].time_ns > d->now_ns)
+			d->now_ns = frames[i].time_ns;
+		limits_advance(&d->limits, d->now_ns, measure, d);
 		if (d->classes[i] != CLASSIFY_NONE)
 			decide_one(d, &frames[i], &d->packets[i], &decisions[i]);
 		if (truncated(&frames[i], &d->packets[i]))

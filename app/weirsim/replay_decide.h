@@ -48,15 +48,15 @@ struct decide_params {
 struct decider;
 
 /*
- * EAL must be up. Returns 0, -ENOTSUP after naming on standard error what a policy has that a replay
- * does not know, -ENOMEM, or the negative errno of the classifier's tables.
+ * EAL must be up. Returns 0, -ENOMEM, -ERANGE or -EINVAL for a limit that no meter can hold, or the
+ * negative errno of the classifier's tables.
  */
 int decider_create(const struct decide_params *params, struct decider **out);
 void decider_destroy(struct decider *decider);
 
 /*
- * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. Time may
- * step back, which credits nothing.
+ * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. When time
+ * steps back the meters' clock stands still, and credits nothing until it is reached again.
  */
 void decide(struct decider *decider, struct frame *frames, unsigned n, struct decision *decisions);
 

@@ -92,7 +92,6 @@ bool limits_advance(
 		limiter_tick(limits->limiter, quiet ? now_ns : due, measure, context);
 		ended = true;
 	}
-	if (now_ns > limits->busy_ns)
-		limits->busy_ns = now_ns;
+	limits->busy_ns = now_ns;
 	return ended;
 }

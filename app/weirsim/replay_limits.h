@@ -28,8 +28,7 @@ void limits_destroy(struct replay_limits *limits);
 
 /*
  * Ends every estimate interval up to now_ns, before the packets of that time are counted. Returns
- * whether any ended, so that views may differ from before. A time before an earlier call's does
- * nothing.
+ * whether any ended, so that views may differ from before. Time must not step back.
  */
 bool limits_advance(
 	struct replay_limits *limits, uint64_t now_ns, limiter_measure measure, void *context);

@@ -106,8 +106,8 @@ def templates(length):
 
 def traffic(rng, n, gap_ns):
     """n random frames at random times, the first at START_NS."""
-    kinds = [[Frame(bytes(packet), l2_len, policies) for packet, l2_len, policies in templates(size)]
-             for size in (0, 18, 300, 1000, 1400)]
+    kinds = [[Frame(bytes(packet), l2_len, policies)
+              for packet, l2_len, policies in templates(size)] for size in (0, 18, 300, 1000, 1400)]
     now, frames = START_NS, []
     for _ in range(n):
         kind = rng.choice(rng.choice(kinds))
@@ -124,10 +124,9 @@ class Bucket:
         self.burst, self.tokens, self.last = Fraction(burst), Fraction(burst), now
 
     def conforms(self, now, cost):
-        """Whether so many bytes may pass now; a clock that steps back credits nothing."""
-        if now > self.last:
-            self.tokens = min(self.burst, self.tokens + self.rate * (now - self.last))
-            self.last = now
+        """Whether so many bytes may pass now."""
+        self.tokens = min(self.burst, self.tokens + self.rate * (now - self.last))
+        self.last = now
         if self.tokens < cost:
             return False
         self.tokens -= cost
@@ -135,19 +134,21 @@ class Bucket:
 
 
 def model(frames, side=0, limiters=1, policy_of=None):
-    """The rows that must come out."""
+    """The rows that must come out. One clock for all buckets, which never steps back."""
     configured = {policy["name"]: policy for policy in POLICIES}
     buckets = {}
     for name, policy in configured.items():
         burst = int(policy["burst"][:-1])
         share = max(burst // limiters, min(burst, BURST_FLOOR)) if limiters > 1 else burst
         buckets[name] = Bucket(RATES[name] // limiters, share, frames[0].time_ns)
+    now = 0
     for index, frame in enumerate(frames, 1):
+        now = max(now, frame.time_ns)
         policy = policy_of(frame) if policy_of else frame.policies[side]
         verdict, reason = "pass", "unmatched"
         if policy:
             cost = frame.cost(configured[policy].get("accounting", "l3"))
-            passes = buckets[policy].conforms(frame.time_ns, cost)
+            passes = buckets[policy].conforms(now, cost)
             verdict, reason = ("pass", "conforms") if passes else ("drop", "limit")
         yield dict(zip(COLUMNS, [str(index), str(frame.time_ns), str(len(frame.text)), policy, "",
                                  verdict, reason]))
@@ -171,10 +172,10 @@ def block(order, kind, body):
         struct.pack(order + "I", len(body) + 12)
 
 
-def pcapng(frames, order=">", link=1, resolution=9):
+def pcapng(frames, order=">", link=1):
     """A capture in the newer format: two interfaces in turn, of which one counts microseconds."""
     parts = [block(order, 0x0a0d0d0a, struct.pack(order + "IHHq", 0x1a2b3c4d, 1, 0, -1)),
-             block(order, 1, struct.pack(order + "HHIHHBxxxHH", link, 0, 0, 9, 1, resolution, 0, 0)),
+             block(order, 1, struct.pack(order + "HHIHHBxxxI", link, 0, 0, 9, 1, 9, 0)),
              block(order, 1, struct.pack(order + "HHI", link, 0, 0)),
              block(order, 0xbad, b"something else")]
     for i, frame in enumerate(frames):
@@ -488,7 +489,8 @@ def wrong_usage(scene):
     """Errors name what was expected."""
     capture = classic([])
     for options, status, words in (
-            (("--wire", "third"), FAILED, '--wire "third": the configuration has "first", "second"'),
+            (("--wire", "third"), FAILED,
+             '--wire "third": the configuration has "first", "second"'),
             (("--direction", "up"), FAILED, '--direction "up": expected "a-to-b" or "b-to-a"'),
             (("--limiters", "0"), FAILED, '--limiters "0": expected 1 to 1024'),
             (("--limiters", "2x"), FAILED, '--limiters "2x": expected 1 to 1024'),
