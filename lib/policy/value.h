@@ -17,6 +17,8 @@
 #define ADDRESS_TEXT_MAX 64 /* "[IPv6]:port" with the terminator */
 #define PREFIX_TEXT_MAX  64
 
+#define EXPECTED_NAME "a name of 1 to 63 characters A-Z a-z 0-9 _ . -"
+
 /* Names of all kinds: 1 to 63 of A-Z a-z 0-9 _ . - */
 bool name_valid(const char *name);
 

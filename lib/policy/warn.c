@@ -11,9 +11,8 @@
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
 #define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
 
-static void warn_wires(struct reader *reader)
+static void warn_wires(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
 	bool used[CONFIG_PORTS_MAX] = {false};
 
@@ -29,9 +28,8 @@ static void warn_wires(struct reader *reader)
 	}
 }
 
-static void warn_workers(struct reader *reader)
+static void warn_workers(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path workers = {.key = "workers"};
 
 	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++) {
@@ -54,9 +52,8 @@ static uint64_t shortest_interval(const struct config *config)
 	return shortest;
 }
 
-static void warn_gossip(struct reader *reader)
+static void warn_gossip(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path gossip = {.key = "gossip"};
 	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
 	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
@@ -85,9 +82,8 @@ static uint64_t largest_frame(const struct config *config)
 	return frame;
 }
 
-static void warn_policies(struct reader *reader)
+static void warn_policies(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path policies = {.key = "policies"};
 	uint64_t frame = largest_frame(config);
 
@@ -104,10 +100,10 @@ static void warn_policies(struct reader *reader)
 	}
 }
 
-void config_warn(struct reader *reader)
+void config_warn(struct reader *reader, const struct config *config)
 {
-	warn_wires(reader);
-	warn_workers(reader);
-	warn_gossip(reader);
-	warn_policies(reader);
+	warn_wires(reader, config);
+	warn_workers(reader, config);
+	warn_gossip(reader, config);
+	warn_policies(reader, config);
 }

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <arpa/inet.h>
 #include <sys/stat.h>
@@ -23,6 +24,7 @@
 
 #include "allocate/allocate.h"
 #include "policy/config.h"
+#include "policy/read.h"
 
 #define PORTS  "'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
 #define WIRES  "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan'}]"
@@ -275,6 +277,10 @@ static void test_wires(void **state)
 		{P4("{'name': 'x', 'a': 'p0'}"),
 			"w.json: wires[0].b: missing: expected the name of a port in 'ports'\n"},
 		{P4("3"), "w.json: wires[0]: 3: expected an object\n"},
+		/* The order of the keys does not matter. */
+		{NET("'wires': [{'b': 'wan', 'a': 'lan', 'name': 'w'}], 'ports': {'lan': "
+		     "{'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}"),
+			""},
 		{NET("'wires': {}"),
 			"w.json: wires: an empty object: expected an array of wires\n"},
 		{0},
@@ -868,6 +874,55 @@ static void test_many_policies(void **state)
 	free(messages);
 }
 
+/* A wire to the last of too many ports: the list is refused, and no place is made for the end. */
+static void test_many_ports(void **state)
+{
+	char *text = NULL, *messages;
+	struct config *config;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	fputs("{\"limiter\":\"me\",\"ports\":{", out);
+	for (unsigned i = 0; i <= CONFIG_PORTS_MAX; i++)
+		fprintf(out, "%s\"p%u\":{\"device\":\"net_null%u\"}", i > 0 ? "," : "", i, i);
+	fprintf(out, "},\"wires\":[{\"name\":\"w\",\"a\":\"p0\",\"b\":\"p%u\"}]}",
+		CONFIG_PORTS_MAX);
+	fclose(out);
+	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_string_equal(messages, "w.json: ports: 33 in all: expected at most 32\n");
+	free(text);
+	free(messages);
+}
+
+/* Ten thousand limiters, and that no two of them clash, in far less than a second. */
+static void test_many_limiters(void **state)
+{
+	char *text = NULL, *messages;
+	struct config *config;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+	clock_t began;
+
+	(void)state;
+	assert_non_null(out);
+	fputs("{\"limiter\":\"l9999\",\"gossip\":{\"key_file\":\"k\",\"roster\":[", out);
+	for (unsigned i = 0; i < 10000; i++)
+		fprintf(out, "%s{\"name\":\"l%u\",\"address\":\"10.0.%u.%u:7946\"}",
+			i > 0 ? "," : "", i, i / 256, i % 256);
+	fputs("]}}", out);
+	fclose(out);
+	began = clock();
+	assert_int_equal(parse(text, size, &messages, &config), 0);
+	assert_in_range(clock() - began, 0, CLOCKS_PER_SEC);
+	assert_int_equal(config->gossip.n_roster, 10000);
+	assert_int_equal(config->gossip.self, 9999);
+	config_free(config);
+	free(text);
+	free(messages);
+}
+
 static void test_defaults(void **state)
 {
 	struct config *config = must_parse(DOC(""));
@@ -1038,7 +1093,7 @@ static void test_files(void **state)
 		"/nonexistent/w.json", -ENOENT, "/nonexistent/w.json: No such file or directory\n");
 	snprintf(message, sizeof(message), "%s: empty: expected a JSON object\n", path);
 	refuse_file(path, -EINVAL, message);
-	assert_int_equal(ftruncate(fd, CONFIG_FILE_MAX + 1), 0);
+	assert_int_equal(ftruncate(fd, READER_FILE_MAX + 1), 0);
 	snprintf(message, sizeof(message), "%s: File too large\n", path);
 	refuse_file(path, -EFBIG, message);
 	close(fd);
@@ -1160,6 +1215,8 @@ int main(void)
 		cmocka_unit_test(test_deep_nesting),
 		cmocka_unit_test(test_deep_duplicate),
 		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_many_ports),
+		cmocka_unit_test(test_many_limiters),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_group_defaults),
 		cmocka_unit_test(test_group_of_one),
