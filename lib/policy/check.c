@@ -10,6 +10,8 @@
 #include "policy/unique.h"
 #include "policy/value.h"
 
+#define STATE_LIMITERS 64 /* most that each keep everybody's record, unless told to */
+
 static const struct json_path path_gossip = {.key = "gossip"};
 static const struct json_path path_roster = {.parent = &path_gossip, .key = "roster"};
 static const struct json_path path_ports = {.key = "ports"};
@@ -48,6 +50,13 @@ static void complete_self(struct gossip_config *gossip, const char *limiter)
 	}
 }
 
+void gossip_complete(const struct reader *reader, struct gossip_config *gossip)
+{
+	if (!reader_has(reader, &path_gossip, "estimator"))
+		gossip->estimator = gossip->n_roster <= STATE_LIMITERS ? ESTIMATOR_STATE
+								       : ESTIMATOR_TREE;
+}
+
 void config_complete(struct reader *reader, struct config *config)
 {
 	if (config->control_socket[0] == '\0')
@@ -55,7 +64,8 @@ void config_complete(struct reader *reader, struct config *config)
 			"/run/weir/%s.sock", config->limiter);
 	complete_roster(reader, config);
 	complete_self(&config->gossip, config->limiter);
-	policies_complete(config->policies, config->n_policies, config->gossip.n_roster);
+	gossip_complete(reader, &config->gossip);
+	policies_complete(reader, config->policies, config->n_policies, config->gossip.n_roster);
 }
 
 static bool device_known(const void *element)
@@ -175,6 +185,15 @@ static void check_key(struct reader *reader, const struct gossip_config *gossip)
 			gossip->n_roster);
 }
 
+void gossip_check(struct reader *reader, const struct gossip_config *gossip)
+{
+	struct json_path compensate = {.parent = &path_gossip, .key = "compensate"};
+
+	if (reader_has(reader, &path_gossip, "compensate") &&
+		gossip->estimator != ESTIMATOR_PUSH_SUM && gossip->estimator != CHOICE_REFUSED)
+		reader_expected(reader, &compensate, "none unless \"estimator\" is \"push-sum\"");
+}
+
 void config_check(struct reader *reader, const struct config *config)
 {
 	const struct gossip_config *gossip = &config->gossip;
@@ -187,6 +206,7 @@ void config_check(struct reader *reader, const struct config *config)
 	check_self(reader, config);
 	check_families(reader, gossip);
 	check_key(reader, gossip);
+	gossip_check(reader, gossip);
 	policies_check_matches(reader, config->policies, config->n_policies);
 	policies_check(reader, config->policies, config->n_policies, gossip->n_roster);
 }

@@ -26,7 +26,8 @@
 #define CONFIG_ROSTER_MAX   16384
 #define CONFIG_POLICIES_MAX 16384
 #define CONFIG_EAL_ARGS     32
-#define CONFIG_BURST_MAX    (4ULL << 30) /* bytes */
+#define CONFIG_BURST_MAX    (4ULL << 30)  /* bytes */
+#define CONFIG_COUNT_MAX    1000000000ULL /* packets or flows: of a burst, and a second */
 
 #define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
 

@@ -48,7 +48,9 @@ void group_check(struct reader *reader, struct group *group, unsigned n_limiters
 	group->gossip.n_roster = n_limiters;
 	if (n_limiters == 0)
 		return;
-	policies_complete(group->policies, group->n_policies, n_limiters);
+	gossip_complete(reader, &group->gossip);
+	gossip_check(reader, &group->gossip);
+	policies_complete(reader, group->policies, group->n_policies, n_limiters);
 	policies_check(reader, group->policies, group->n_policies, n_limiters);
 }
 

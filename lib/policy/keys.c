@@ -15,9 +15,14 @@
 #include "policy/value.h"
 
 #define CPU_MAX       1023 /* CPU_SETSIZE of glibc less one */
-#define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
-#define EXPECTED_TIME "a time such as \"50ms\""
 #define EXPECTED_HOST "an address and port such as \"10.0.0.1:7946\" or \"[2001:db8::1]:7946\""
+
+void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	key_store(key, base, CHOICE_REFUSED);
+	read_choice(reader, path, value, key, base);
+}
 
 static void read_eal(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -219,6 +224,13 @@ static const struct list roster_list = {
 	.max = CONFIG_ROSTER_MAX,
 };
 
+static const struct choice estimators[] = {
+	{"state", ESTIMATOR_STATE},
+	{"tree", ESTIMATOR_TREE},
+	{"push-sum", ESTIMATOR_PUSH_SUM},
+	{0},
+};
+
 const struct key gossip_keys[] = {
 	{"listen", read_address, KEY_FIELD(struct gossip_config, listen),
 		.detail = &(const size_t){offsetof(struct gossip_config, listen_len)}},
@@ -238,6 +250,9 @@ const struct key gossip_keys[] = {
 		.expected = EXPECTED_SIZE,
 		.detail = &(const struct quantity_range){units_parse_size, 256, 8972,
 			"256B to 8972B", "B"}},
+	{"estimator", read_marked_choice, KEY_FIELD(struct gossip_config, estimator),
+		.detail = estimators},
+	{"compensate", read_bool, KEY_FIELD(struct gossip_config, compensate)},
 	{0},
 };
 

@@ -78,6 +78,11 @@ static bool knows(const struct key *keys, const char *name)
 	return keys->name != NULL;
 }
 
+bool reader_has(const struct reader *reader, const struct json_path *object, const char *key)
+{
+	return json_object_get(json_path_find(reader->root, object), key) != NULL;
+}
+
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base)
 {
@@ -110,9 +115,11 @@ void *key_field(const struct key *key, void *base)
 
 void key_store(const struct key *key, void *base, uint64_t value)
 {
+	uint8_t value8 = (uint8_t)value;
 	uint16_t value16 = (uint16_t)value;
 	uint32_t value32 = (uint32_t)value;
-	const void *from = key->size == 2   ? (const void *)&value16
+	const void *from = key->size == 1   ? (const void *)&value8
+			   : key->size == 2 ? (const void *)&value16
 			   : key->size == 4 ? (const void *)&value32
 					    : (const void *)&value;
 

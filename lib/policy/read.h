@@ -78,13 +78,16 @@ void reader_error(struct reader *reader, const struct json_path *path, const cha
 void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Whether the object there has the key, whatever its value. */
+bool reader_has(const struct reader *reader, const struct json_path *object, const char *key);
+
 /* Reads every key of the table into base, and reports the keys that it does not have. */
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base);
 
 /* The field of a key. */
 void *key_field(const struct key *key, void *base);
-void key_store(const struct key *key, void *base, uint64_t value); /* 16, 32 or 64 bits */
+void key_store(const struct key *key, void *base, uint64_t value); /* 8 to 64 bits */
 
 /* detail: the table of an object that is part of the same struct (field: any struct in it). */
 void read_object(struct reader *reader, const struct json_path *path, json_t *value,
