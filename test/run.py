@@ -178,6 +178,7 @@ def main():
             meson_tests(directory, wanted, result)
     if not options.quick:
         fuzz(wanted, result)
+        scripts("sim", ["replay"], wanted, result)
         scripts("net", ["conservation", "lifecycle", "groups"], wanted, result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
