@@ -296,30 +296,43 @@ static void check(struct reader *reader, struct scenario *s)
 	free(index.sorted);
 }
 
-int scenario_load(const char *path, FILE *err, struct scenario **out)
+/* Ends the reader. */
+static int read_scenario(struct reader *reader, struct scenario **out)
 {
 	struct scenario *s = calloc(1, sizeof(*s));
-	struct reader reader;
 	int ret;
 
-	*out = NULL;
-	if (!s)
-		return -ENOMEM;
-	ret = reader_load(&reader, path, err);
-	if (ret) {
-		free(s);
-		return ret;
+	reader->no_memory |= s == NULL;
+	if (s) {
+		scenario_init(s);
+		read_keys(reader, NULL, reader->root, scenario_keys, s);
 	}
-	scenario_init(s);
-	read_keys(&reader, NULL, reader.root, scenario_keys, s);
-	if (json_is_object(reader.root))
-		check(&reader, s);
-	ret = reader_finish(&reader);
+	if (s && json_is_object(reader->root))
+		check(reader, s);
+	ret = reader_finish(reader);
 	if (ret)
 		scenario_free(s);
 	else
 		*out = s;
 	return ret;
+}
+
+int scenario_load(const char *path, FILE *err, struct scenario **out)
+{
+	struct reader reader;
+	int ret = reader_load(&reader, path, err);
+
+	*out = NULL;
+	return ret ? ret : read_scenario(&reader, out);
+}
+
+int scenario_parse(const char *text, size_t len, const char *name, FILE *err, struct scenario **out)
+{
+	struct reader reader;
+	int ret = reader_parse(&reader, text, len, name, err);
+
+	*out = NULL;
+	return ret ? ret : read_scenario(&reader, out);
 }
 
 void scenario_free(struct scenario *s)

@@ -124,6 +124,8 @@ struct scenario {
 
 /* As config_load(): every error to err with its place; 0, -EINVAL, -ENOMEM or that of the file. */
 int scenario_load(const char *path, FILE *err, struct scenario **out);
+int scenario_parse(
+	const char *text, size_t len, const char *name, FILE *err, struct scenario **out);
 void scenario_free(struct scenario *scenario);
 
 #endif
