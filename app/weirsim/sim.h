@@ -16,7 +16,7 @@
 #include "scenario.h"
 
 /* Streams of random numbers, so that a change in one part leaves the others as they were. */
-enum stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES, STREAMS };
+enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES, STREAMS };
 
 struct node;
 struct roster;
