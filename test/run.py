@@ -124,9 +124,10 @@ def built(directory, result):
 
 def seeds(name):
     """Files that a fuzz target starts from."""
-    if name == "fuzz_config":
-        return glob.glob(os.path.join(ROOT, "config/*.json"))
-    return glob.glob(os.path.join(ROOT, "test/fuzz/corpus", name[len("fuzz_"):], "*"))
+    examples = {"fuzz_config": "config/*.json", "fuzz_scenario": "config/scenarios/*.json"}
+    pattern = examples.get(name, f"test/fuzz/corpus/{name[len('fuzz_'):]}/*")
+    return [path for path in glob.glob(os.path.join(ROOT, pattern))
+            if not path.endswith(".schema.json")]
 
 
 def fuzz(wanted, result):
