@@ -31,12 +31,13 @@ static double exponential(struct sim *sim, double mean)
 }
 
 /* Inverse of the bounded Pareto distribution (Arlitt and Williamson's shape of Web objects). */
-static uint64_t request_size(struct sim *sim, const struct traffic *t)
+static uint64_t request_size(struct sim *sim, const struct sizes *sizes)
 {
 	double u = prng_unit(&sim->prng[STREAM_TRAFFIC]);
-	double least = (double)t->least, ratio = pow(least / (double)t->most, t->alpha);
+	double least = (double)sizes->least;
+	double ratio = pow(least / (double)sizes->most, sizes->alpha);
 
-	return (uint64_t)(least / pow(1 - u * (1 - ratio), 1 / t->alpha));
+	return (uint64_t)(least / pow(1 - u * (1 - ratio), 1 / sizes->alpha));
 }
 
 static uint64_t end_of(const struct sim *sim, const struct traffic *t, uint64_t start_ns)
@@ -271,7 +272,7 @@ static void request(struct sim *sim, void *object, uint64_t argument)
 		return;
 	flow->record = record;
 	flow->stop_ns = UINT64_MAX; /* a request is answered, however late */
-	start_stream(sim, flow, request_size(sim, t));
+	start_stream(sim, flow, request_size(sim, &t->sizes));
 	sim_after(sim, gap, request, object, argument);
 }
 

@@ -98,7 +98,7 @@ static void check_web(struct reader *reader, const struct json_path *path, const
 
 	if (t->requests <= 0)
 		reader_expected(reader, &requests, "a rate of requests a second: kind is \"web\"");
-	if (t->least >= t->most)
+	if (t->sizes.least >= t->sizes.most)
 		reader_error(reader, &sizes, "expected least below most");
 }
 

@@ -76,6 +76,12 @@ struct bottleneck {
 	uint64_t from_ns; /* since when there is one */
 };
 
+/* Bounded Pareto distribution of the answers' sizes, bytes. */
+struct sizes {
+	double alpha; /* shape */
+	uint64_t least, most;
+};
+
 struct traffic {
 	char name[CONFIG_NAME_MAX];
 	enum traffic_kind kind;
@@ -95,8 +101,7 @@ struct traffic {
 	uint32_t packet_bytes;  /* IP packet of cbr and on-off; full packet of the others */
 	uint64_t on_ns, off_ns; /* on-off: means of exponential times */
 	double requests;        /* web: a second, Poisson */
-	double alpha;           /* web: shape of the sizes' bounded Pareto distribution */
-	uint64_t least, most;   /* web: its bounds, bytes */
+	struct sizes sizes;     /* web */
 	struct bottleneck bottleneck;
 };
 

@@ -189,18 +189,18 @@ static const struct choice congestions[] = {
 };
 
 static const struct key bottleneck_keys[] = {
-	RATE_KEY("rate", struct traffic, bottleneck.rate_bps),
-	SIZE_KEY("queue", struct traffic, bottleneck.queue_bytes),
-	{"shared", read_bool, KEY_FIELD(struct traffic, bottleneck.shared)},
-	TIME_KEY("from", struct traffic, bottleneck.from_ns),
+	RATE_KEY("rate", struct bottleneck, rate_bps),
+	SIZE_KEY("queue", struct bottleneck, queue_bytes),
+	{"shared", read_bool, KEY_FIELD(struct bottleneck, shared)},
+	TIME_KEY("from", struct bottleneck, from_ns),
 	{0},
 };
 
 static const struct key sizes_keys[] = {
-	{"alpha", read_real, KEY_FIELD(struct traffic, alpha),
+	{"alpha", read_real, KEY_FIELD(struct sizes, alpha),
 		.detail = &(const struct real_range){0.1, 10, false}},
-	SIZE_KEY("least", struct traffic, least),
-	SIZE_KEY("most", struct traffic, most),
+	SIZE_KEY("least", struct sizes, least),
+	SIZE_KEY("most", struct sizes, most),
 	{0},
 };
 
@@ -230,7 +230,7 @@ static const struct key traffic_keys[] = {
 		.detail = &some_time},
 	{"requests", read_real, KEY_FIELD(struct traffic, requests),
 		.detail = &(const struct real_range){0.001, 1000000, false}},
-	{"sizes", read_object, KEY_FIELD(struct traffic, alpha), .detail = sizes_keys},
+	{"sizes", read_object, KEY_FIELD(struct traffic, sizes), .detail = sizes_keys},
 	{"bottleneck", read_object, KEY_FIELD(struct traffic, bottleneck),
 		.detail = bottleneck_keys},
 	{0},
@@ -246,9 +246,7 @@ static void traffic_init(void *element)
 		.on_ns = SECOND,
 		.off_ns = SECOND,
 		/* Web objects: many small ones, few large, mean about 15 kB. */
-		.alpha = 1.2,
-		.least = 3000,
-		.most = 10000000,
+		.sizes = {.alpha = 1.2, .least = 3000, .most = 10000000},
 		.bottleneck = {.queue_bytes = 64000},
 	};
 }

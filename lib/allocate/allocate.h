@@ -43,7 +43,8 @@ enum allocate_regime {
 
 /* Per aggregate; zeroed before its first use. */
 struct allocate_state {
-	double weight;       /* smoothed */
+	double weight;       /* last answer */
+	double count;        /* FPS: unbottlenecked flows that the demand amounts to, smoothed */
 	double local_limit;  /* last answer */
 	double drain;        /* GTB: tokens that others take beyond the limit, bytes per second */
 	double drop;         /* part of the arrivals to drop, for a meter that drops at random */
