@@ -55,8 +55,8 @@ int decider_create(const struct decide_params *params, struct decider **out);
 void decider_destroy(struct decider *decider);
 
 /*
- * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. When time
- * steps back the meters' clock stands still, and credits nothing until it is reached again.
+ * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. When
+ * time steps back the meters' clock stands still, and credits nothing until it is reached again.
  */
 void decide(struct decider *decider, struct frame *frames, unsigned n, struct decision *decisions);
 
