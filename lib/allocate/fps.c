@@ -25,9 +25,6 @@
  */
 #include "allocate/allocate.h"
 
-/* A reserve for limiters without weight, so that a first packet finds a bucket that fills. */
-#define FLOOR_SHARE 0.01
-
 /* Room to grow for a bottlenecked aggregate, as a share of its demand. */
 #define ROOM 0.10
 
@@ -73,12 +70,6 @@ static double unbottlenecked_rate(const double *flow, unsigned n)
 		count++;
 	}
 	return count ? total / count : 0;
-}
-
-/* The reserve of each limiter. */
-static double floor_limit(const struct allocate_input *in, double limit)
-{
-	return FLOOR_SHARE * limit / in->n;
 }
 
 static enum allocate_regime regime_of(
@@ -135,17 +126,6 @@ static double ideal_weight(const struct allocate_state *state, const struct allo
 	return 0;
 }
 
-/* Line 10 of figure 2 over what the reserves leave; all idle: equal parts, ready for anybody. */
-static double share(const struct allocate_input *in, double weight, double limit)
-{
-	double sum = weight + in->remote_weight, reserve = floor_limit(in, limit);
-	unsigned present = in->n - in->lost;
-
-	if (sum <= 0)
-		return limit / present;
-	return reserve + (limit - present * reserve) * weight / sum;
-}
-
 /*
  * The smoothing is for the oscillation of the regimes, not for arrivals and departures. While this
  * limiter holds flows back, a weight falls more slowly than it rises: where windows are of a few
@@ -179,7 +159,8 @@ static void fps_allocate(
 	weight = ideal_weight(state, in, limit, first);
 	state->weight = smoothed(state, in, weight, first);
 	state->started = true;
-	state->local_limit = share(in, state->weight, limit);
+	state->local_limit = allocate_share(in, state->weight, in->remote_weight, limit);
+	state->drop = allocate_drop(state->local_limit, in->demand);
 	*out = (struct allocate_output){state->local_limit, state->weight};
 }
 

@@ -281,11 +281,13 @@ static uint64_t local_burst(const struct aggregate *a)
 {
 	double share = a->state.local_limit / bytes_per_second(&a->policy);
 	uint64_t burst = (uint64_t)((double)a->policy.burst_bytes * share);
-	uint64_t least = a->policy.burst_bytes < BURST_FLOOR ? a->policy.burst_bytes : BURST_FLOOR;
+	uint64_t least = a->policy.burst_floor ? a->policy.burst_floor : BURST_FLOOR;
 
-	if (burst > a->policy.burst_bytes)
+	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
-	return burst > least ? burst : least;
+	if (burst < least)
+		burst = least;
+	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
 }
 
 void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view *view)
@@ -296,6 +298,8 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.limit = bytes_per_second(&a->policy),
 		.effective_limit = a->effective_limit,
 		.local_limit = a->state.local_limit,
+		.drain = a->state.drain,
+		.drop = a->state.drop,
 		.local_burst = local_burst(a),
 		.demand = a->demand.rate,
 		.weight = a->state.weight,
