@@ -11,13 +11,12 @@
 
 #include "classify/classify.h"
 #include "link.h"
+#include "police/police.h"
 #include "policy/config.h"
 
 #define DECIDE_BURST 32 /* as a worker takes them */
 
-enum verdict { VERDICT_PASS, VERDICT_DROP, VERDICT_MARK, VERDICT_COUNT };
-
-#define DECIDE_VERDICTS 4
+#define DECIDE_VERDICTS 4 /* of enum verdict */
 
 /* Why a verdict is as it is. */
 enum reason {
