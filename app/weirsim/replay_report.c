@@ -105,7 +105,7 @@ void report_add(struct report *report, const struct frame *frame, const struct d
 	else
 		tally_add(&report->policies[decision->policy][decision->verdict], decision->cost);
 	report->reasons[decision->reason]++;
-	report->cut += frame->captured < frame->bytes && frame->captured < sizeof(frame->data);
+	report->cut += frame->cut;
 	note_time(report, frame->time_ns);
 	if (report->rows)
 		write_row(report, frame, decision);
