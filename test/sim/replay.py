@@ -501,8 +501,9 @@ def each_source(scene):
             else 32
         name = str(ipaddress.ip_network(f"{source}/{bits}", strict=False)) if source else ""
         bucket = buckets.setdefault((vlan, name), Bucket(15_625_000, 3000, START_NS))
-        verdict = ("pass", "conforms") if bucket.conforms(now, len(text) - 18) else ("drop", "limit")
-        want.append((("host", "net")[vlan - 1], name, *verdict))
+        passes = bucket.conforms(now, len(text) - 18)
+        want.append((("host", "net")[vlan - 1], name,
+                     *(("pass", "conforms") if passes else ("drop", "limit"))))
     rows, summary, _ = scene.run(classic(frames))
     for index, (got, must) in enumerate(zip(tell(rows), want, strict=True), 1):
         expect(got == must, f"row {index}: {got}, not {must}")
