@@ -13,10 +13,10 @@
  * uncounted. The hash is the caller's: if strangers can compute it they can choose flows of one set
  * or one identity, so it wants a secret key.
  *
- * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With room
- * for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any flow is
- * forgotten early. With less, flows that are silent go before those that speak, and one that speaks
- * again after it was displaced counts as new, and is refused when the limit is spent.
+ * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With
+ * room for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any
+ * flow is forgotten early. With less, flows that are silent go before those that speak; one that
+ * speaks again after it was displaced counts as new, and is refused when the limit is spent.
  *
  * One writer, which is also the reader.
  */

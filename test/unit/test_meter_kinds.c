@@ -134,6 +134,7 @@ static void test_equal(void **state)
 				kind != METER_TOKEN_BUCKET && kind != METER_GCRA},
 			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5},
 				kind != METER_FIXED_WINDOW && kind != METER_HYBRID},
+			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5}, kind == METER_RANDOM_DROP},
 			{{kind, 8 * GHZ, 0, 1000, MS, 0.25}, kind != METER_RANDOM_DROP},
 		};
 		struct meter_params params = base;
@@ -476,6 +477,7 @@ static void test_quota_changes(void **state)
 		assert_true(meter_conforms(kind, &m, &s, 0, 49));
 		assert_true(meter_conforms(kind, &m, &l, 1, 50)); /* 99 of 100 */
 		assert_false(meter_conforms(kind, &m, &s, 2, 1)); /* 99 of 50 */
+		assert_true(meter_conforms(kind, &m, &s, 2, 0));
 		/* Smooth since then: less 49, plus 1, less 98 × 1/2, of which it has 50 back. */
 		assert_false(meter_conforms(kind, &m, &s, 99, 1));
 		if (kind == METER_FIXED_WINDOW) {
@@ -484,6 +486,46 @@ static void test_quota_changes(void **state)
 		}
 		assert_false(meter_conforms(kind, &m, &s, 103, 1));
 		assert_true(meter_conforms(kind, &m, &s, 104, 1));
+	}
+}
+
+/* A clock that is back makes no meter idle that was not. */
+static void test_idle_when_the_clock_is_back(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
+		union meter_profile p = limit_of(kind, 30);
+		union meter m = {0};
+
+		meter_init(kind, &m, &p, GHZ, 0);
+		assert_true(meter_idle(kind, &m, &p, GHZ));
+		assert_true(meter_conforms(kind, &m, &p, GHZ, 1));
+		assert_true(meter_conforms(kind, &m, &p, GHZ, 2));
+		assert_false(meter_idle(kind, &m, &p, GHZ - MS));
+		assert_false(meter_idle(kind, &m, &p, GHZ));
+		assert_true(meter_idle(kind, &m, &p, 2 * GHZ));
+	}
+}
+
+/* Never is never, also for the smallest random number, and always is always. */
+static void test_random_drop_at_its_ends(void **state)
+{
+	const uint64_t zero = -UINT64_C(0x9e3779b97f4a7c15); /* the first of splitmix64 is 0 */
+	struct random_drop_profile never, always, hardly;
+	struct random_drop drop;
+
+	(void)state;
+	assert_int_equal(random_drop_profile_init(&never, 0), 0);
+	assert_int_equal(random_drop_profile_init(&always, 1), 0);
+	assert_int_equal(random_drop_profile_init(&hardly, 0x1p-32), 0);
+	random_drop_init(&drop, zero);
+	assert_true(random_drop_conforms(&drop, &never, 1));
+	random_drop_init(&drop, zero);
+	assert_false(random_drop_conforms(&drop, &hardly, 1));
+	for (uint64_t seed = 0; seed < 100000; seed++) {
+		random_drop_init(&drop, seed);
+		assert_false(random_drop_conforms(&drop, &always, 1));
+		assert_true(random_drop_conforms(&drop, &always, 0));
 	}
 }
 
@@ -536,6 +578,8 @@ int main(void)
 		cmocka_unit_test(test_gcra_wraps),
 		cmocka_unit_test(test_gcra_of_another_clock),
 		cmocka_unit_test(test_quota_changes),
+		cmocka_unit_test(test_idle_when_the_clock_is_back),
+		cmocka_unit_test(test_random_drop_at_its_ends),
 		cmocka_unit_test(test_random_drop),
 	};
 
