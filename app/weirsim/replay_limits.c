@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/name_hash.h"
+#include "police/profile.h"
 
 static struct limiter_policy *make_policies(const struct config *config, unsigned n)
 {
@@ -20,6 +21,7 @@ static struct limiter_policy *make_policies(const struct config *config, unsigne
 			.burst_bytes = config->policies[i].burst_bytes,
 			.interval_ns = config->policies[i].interval_ns,
 			.keep_per_second = config->policies[i].keep_per_second,
+			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
 		};
 	return policies;
 }
