@@ -179,6 +179,7 @@ static int memory_start(struct box *box)
 static void limiter_stop(struct box *box)
 {
 	limiter_destroy(box->limiter);
+	roster_destroy(box->roster);
 	sodium_memzero(box->key, sizeof(box->key));
 }
 
@@ -199,25 +200,29 @@ static struct limiter_policy *limiter_policies(const struct config *config)
 	return policies;
 }
 
-static int limiter_build(struct box *box, const struct limiter_policy *policies, uint32_t *ids)
+static int limiter_build(struct box *box, const struct limiter_policy *policies)
 {
+	static const enum gossip_estimator estimators[] = {
+		[ESTIMATOR_STATE] = GOSSIP_STATE,
+		[ESTIMATOR_TREE] = GOSSIP_TREE,
+		[ESTIMATOR_PUSH_SUM] = GOSSIP_PUSH_SUM,
+	};
 	const struct config *config = box->config;
 	const struct gossip_config *gossip = &config->gossip;
 	struct limiter_params params = {
-		.gossip = {.n = gossip->n_roster,
+		.gossip = {.roster = box->roster,
 			.self = gossip->self,
-			.ids = ids,
 			.key = gossip->key_file[0] ? box->key : NULL,
 			.branching = gossip->branching,
 			.timeout_ns = gossip->timeout_ns,
-			.datagram_max = gossip->datagram_max},
+			.datagram_max = gossip->datagram_max,
+			.estimator = estimators[gossip->estimator],
+			.compensate = gossip->compensate},
 		.policies = policies,
 		.n_policies = config->n_policies,
 		.n_workers = config->n_workers,
 	};
 
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		ids[i] = name_hash(gossip->roster[i].name);
 	do
 		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
 	while (params.gossip.epoch == 0);
@@ -225,18 +230,33 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies,
 	return limiter_create(&params, control_now(), &box->limiter);
 }
 
+static int roster_build(struct box *box)
+{
+	const struct gossip_config *gossip = &box->config->gossip;
+	uint32_t *ids = calloc(gossip->n_roster, sizeof(*ids));
+	int ret;
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		ids[i] = name_hash(gossip->roster[i].name);
+	ret = roster_create(ids, gossip->n_roster, &box->roster);
+	free(ids);
+	return ret;
+}
+
 static int limiter_start(struct box *box)
 {
 	struct limiter_policy *policies = limiter_policies(box->config);
-	uint32_t *ids = calloc(box->config->gossip.n_roster, sizeof(*ids));
-	int ret = policies && ids ? 0 : -ENOMEM;
+	int ret = policies ? roster_build(box) : -ENOMEM;
 
 	if (ret == 0 && box->config->gossip.key_file[0])
 		ret = gossip_key_load(box->config->gossip.key_file, box->key);
 	if (ret == 0)
-		ret = limiter_build(box, policies, ids);
+		ret = limiter_build(box, policies);
+	if (ret)
+		roster_destroy(box->roster);
 	free(policies);
-	free(ids);
 	return ret;
 }
 

@@ -48,6 +48,7 @@ struct box {
 	struct worker *workers;
 	bool stop; /* read by workers: atomics only */
 	uint8_t key[DATAGRAM_KEY];
+	struct roster *roster; /* of the limiters of the group, which the limiter borrows */
 	struct limiter *limiter;
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;

@@ -175,11 +175,14 @@ static void log_peers(struct box *box)
 	const struct gossip_config *config = &box->config->gossip;
 
 	for (unsigned i = 0; i < config->n_roster; i++) {
-		bool alive = gossip_peer(gossip, i)->alive;
+		const struct peer *peer = gossip_peer(gossip, i);
+		bool alive = peer && peer->alive;
 
 		if (i == config->self || alive == box->alive[i])
 			continue;
 		box->alive[i] = alive;
+		if (!peer) /* it has another neighbour now, and is not ours to watch */
+			continue;
 		if (alive)
 			log_info("peer %s: heard", config->roster[i].name);
 		else

@@ -254,7 +254,14 @@ static json_t *peer_json(const struct box *box, unsigned i, uint64_t now)
 {
 	const struct gossip_config *config = &box->config->gossip;
 	const struct peer *peer = gossip_peer(limiter_gossip(box->limiter), i);
-	const char *state = i == config->self ? "self" : peer->alive ? "alive" : "lost";
+	static const struct peer unwatched = {0};
+	const char *state = i == config->self ? "self"
+			    : !peer           ? "unwatched"
+			    : peer->alive     ? "alive"
+					      : "lost";
+
+	if (!peer)
+		peer = &unwatched;
 
 	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", config->roster[i].name,
 		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",

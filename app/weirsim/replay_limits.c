@@ -26,25 +26,27 @@ static struct limiter_policy *make_policies(const struct config *config, unsigne
 	return policies;
 }
 
-/* A roster of strangers: nobody ever hears from them, and limit/N does not depend on it. */
-static uint32_t *make_roster(unsigned n)
+/* Who they are makes no difference to limit/N. */
+static int make_roster(unsigned n, struct roster **out)
 {
 	uint32_t *ids = calloc(n, sizeof(*ids));
+	int ret;
 
-	for (unsigned i = 0; ids && i < n; i++)
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
 		ids[i] = i + 1;
-	return ids;
+	ret = roster_create(ids, n, out);
+	free(ids);
+	return ret;
 }
 
 int limits_create(
 	struct replay_limits *limits, const struct config *config, unsigned n, uint64_t now_ns)
 {
 	struct limiter_policy *policies = make_policies(config, n);
-	uint32_t *ids = make_roster(n);
 	struct limiter_params params = {
-		.gossip = {.n = n,
-			.ids = ids,
-			.epoch = 1,
+		.gossip = {.epoch = 1,
 			.branching = 1,
 			.timeout_ns = config->gossip.timeout_ns,
 			.datagram_max = config->gossip.datagram_max},
@@ -62,17 +64,20 @@ int limits_create(
 		if (policy->interval_ns > limits->longest_ns)
 			limits->longest_ns = policy->interval_ns;
 	}
-	if (policies && ids)
+	if (policies)
+		ret = make_roster(n, &limits->roster);
+	params.gossip.roster = limits->roster;
+	if (ret == 0)
 		ret = limiter_create(&params, now_ns, &limits->limiter);
 	free(policies);
-	free(ids);
 	return ret;
 }
 
 void limits_destroy(struct replay_limits *limits)
 {
 	limiter_destroy(limits->limiter);
-	limits->limiter = NULL;
+	roster_destroy(limits->roster);
+	*limits = (struct replay_limits){0};
 }
 
 /*

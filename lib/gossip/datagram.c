@@ -124,6 +124,60 @@ void datagram_read_record(struct cursor *cursor, struct datagram_record *record)
 	record->weight = get_float(cursor);
 }
 
+void datagram_write_link(struct cursor *cursor, enum datagram_link link)
+{
+	put(cursor, link, 1);
+}
+
+unsigned datagram_read_link(struct cursor *cursor)
+{
+	return (unsigned)get(cursor, 1);
+}
+
+void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)
+{
+	put(cursor, sum->policy, 4);
+	put(cursor, sum->count, 4);
+	put_float(cursor, sum->demand);
+	put_float(cursor, sum->weight);
+}
+
+void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum)
+{
+	sum->policy = (uint32_t)get(cursor, 4);
+	sum->count = (uint32_t)get(cursor, 4);
+	sum->demand = get_float(cursor);
+	sum->weight = get_float(cursor);
+}
+
+void datagram_write_round(struct cursor *cursor, const struct datagram_round *round)
+{
+	put(cursor, round->generation, 4);
+	put(cursor, round->sequence, 4);
+}
+
+void datagram_read_round(struct cursor *cursor, struct datagram_round *round)
+{
+	round->generation = (uint32_t)get(cursor, 4);
+	round->sequence = (uint32_t)get(cursor, 4);
+}
+
+void datagram_write_share(struct cursor *cursor, const struct datagram_share *share)
+{
+	put(cursor, share->policy, 4);
+	put_float(cursor, share->push);
+	put_float(cursor, share->demand);
+	put_float(cursor, share->weight);
+}
+
+void datagram_read_share(struct cursor *cursor, struct datagram_share *share)
+{
+	share->policy = (uint32_t)get(cursor, 4);
+	share->push = get_float(cursor);
+	share->demand = get_float(cursor);
+	share->weight = get_float(cursor);
+}
+
 static void nonce_of(
 	const uint8_t *buf, uint8_t nonce[crypto_aead_xchacha20poly1305_ietf_NPUBBYTES])
 {

@@ -5,7 +5,8 @@
  *
  *   offset  bytes
  *        0      1  version, 1
- *        1      1  flags: bit 0, the body is sealed; the others are 0
+ *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator: 0 state, 1 tree,
+ *                  2 push-sum; the others are 0
  *        2      2  0
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
@@ -19,18 +20,38 @@
  *       12      4  echo tick: the newest tick of the receiver that has reached the sender, by
  *                  whatever way
  *       16      4  tick: estimate intervals of the sender since its start
- *       20      2  number of the sender's own records that follow, each
+ *       20      2  number of the sender's own records that follow
+ *
+ *   then, of state, so many records, each
  *                    0  4  policy: FNV-1a of its name
  *                    4  4  version: tick at which the record took this value
  *                    8  4  demand, bytes per second (float)
  *                   12  4  weight, the allocator's unit (float)
- *          then, until the body ends, what the sender has heard of others:
+ *          and, until the body ends, what the sender has heard of others:
  *                    0  4  origin: FNV-1a of its name
  *                    4  8  epoch of the origin
  *                   12  4  tick of the origin
  *                   16  2  number of records, which follow as above
  *
- * Ticks and versions are compared as serial numbers (the sign of the 32-bit difference).
+ *   or, of a tree,
+ *        0      1  what the receiver is to the sender (enum datagram_link)
+ *          and the records, each the newest as of the sender's tick
+ *                    0  4  policy: FNV-1a of its name
+ *                    4  4  limiters that have it, among those on the sender's side of the edge
+ *                    8  4  their demand, bytes per second (float)
+ *                   12  4  their weight (float)
+ *
+ *   or, of push-sum,
+ *        0      4  generation of the masses, from 0
+ *        4      4  datagrams with shares that the sender has sent to this receiver in this
+ *                  generation, with this one; 0: it carries none
+ *          and the shares, each
+ *                    0  4  policy: FNV-1a of its name
+ *                    4  4  push weight (float)
+ *                    8  4  demand (float), any sign
+ *                   12  4  weight (float), any sign
+ *
+ * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit difference).
  */
 #ifndef WEIR_GOSSIP_DATAGRAM_H
 #define WEIR_GOSSIP_DATAGRAM_H
@@ -39,8 +60,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define DATAGRAM_VERSION    1
-#define DATAGRAM_SEALED     0x01
+#define DATAGRAM_VERSION         1
+#define DATAGRAM_SEALED          0x01
+#define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
+
 #define DATAGRAM_HEADER     24
 #define DATAGRAM_TAG        16
 #define DATAGRAM_KEY        32
@@ -80,6 +103,33 @@ struct datagram_section {
 	uint16_t n_records;
 };
 
+/* Of a tree: what the sender takes its edge to the receiver for. */
+enum datagram_link {
+	DATAGRAM_APART, /* none: a probe, an answer to one, or the end of a link. No records */
+	DATAGRAM_UP,    /* the receiver is its parent */
+	DATAGRAM_DOWN,  /* the receiver is its child */
+	DATAGRAM_LINKS
+};
+
+struct datagram_sum {
+	uint32_t policy;
+	uint32_t count;
+	float demand;
+	float weight;
+};
+
+struct datagram_round {
+	uint32_t generation;
+	uint32_t sequence;
+};
+
+struct datagram_share {
+	uint32_t policy;
+	float push;
+	float demand;
+	float weight;
+};
+
 /* A place in a buffer. Reads and writes past `end` do nothing but set `failed`. */
 struct cursor {
 	uint8_t *at;
@@ -96,11 +146,21 @@ void datagram_write_header(struct cursor *cursor, const struct datagram_header *
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
+void datagram_write_link(struct cursor *cursor, enum datagram_link link);
+void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum);
+void datagram_write_round(struct cursor *cursor, const struct datagram_round *round);
+void datagram_write_share(struct cursor *cursor, const struct datagram_share *share);
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body);
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section);
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
+void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);
+void datagram_read_round(struct cursor *cursor, struct datagram_round *round);
+void datagram_read_share(struct cursor *cursor, struct datagram_share *share);
+
+/* Whatever byte there is: the caller checks that it is below DATAGRAM_LINKS. */
+unsigned datagram_read_link(struct cursor *cursor);
 
 /*
  * Seals buf in place: a header and a body of together len bytes become len + DATAGRAM_TAG. The

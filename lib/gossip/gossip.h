@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the limiters know of each other: for every policy and every limiter of the roster the newest
- * demand and weight, spread by gossip to a few peers each tick (section 3.1 of Raghavan et al.,
- * SIGCOMM 2007). Unlike there, what travels is replaceable versioned state: a datagram lost, late,
- * repeated or overtaken does no lasting harm, and a sum is over newest values, not over increments.
+ * How the limiters learn, for every policy, the sums of demand and weight over all of them, telling
+ * a few others each tick (section 3.1 of Raghavan et al., SIGCOMM 2007). Three estimators stand
+ * behind one interface; all limiters of a group use the same.
+ *
+ *   state     each keeps the newest record of everybody. Exact and quick; memory and datagrams grow
+ *             with the group: up to about a hundred limiters.
+ *   tree      sums along a tree over the roster: each edge carries the sum over what is behind it.
+ *             Exact; memory and bytes do not depend on the size of the group.
+ *   push-sum  the paper's: shares of a mass, handed to random peers. Noisy, and lost datagrams are
+ *             lost for good unless compensated for, which is right on average only.
+ *
+ * With state and tree, what travels is replaceable versioned state: a datagram lost, late, repeated
+ * or overtaken does no lasting harm, and a sum is over newest values, not over increments.
  *
  * Pure: time, datagrams and randomness come in as arguments, datagrams to send come out. One
  * thread.
@@ -18,20 +27,25 @@
 
 #include "gossip/datagram.h"
 #include "gossip/membership.h"
+#include "gossip/roster.h"
+
+/* The order is that of the format, see datagram.h. */
+enum gossip_estimator { GOSSIP_STATE, GOSSIP_TREE, GOSSIP_PUSH_SUM, GOSSIP_ESTIMATORS };
 
 struct gossip_params {
-	unsigned n; /* N: limiters in the roster, this one included */
-	unsigned self;
-	const uint32_t *ids; /* n: FNV-1a of each name; distinct */
+	const struct roster *roster; /* FNV-1a of N names, ours included; outlives the gossip */
+	unsigned self;               /* our index in it */
 	unsigned n_policies;
 	const uint32_t *policies; /* n_policies: FNV-1a of each name; distinct */
 	const uint8_t *key;       /* DATAGRAM_KEY bytes, or NULL: plain */
 	uint64_t epoch;           /* random, not 0, new at every start */
 	uint64_t seed;            /* for the choice of peers */
-	unsigned branching;       /* peers contacted a tick */
+	unsigned branching;       /* peers contacted a tick; of a tree, children of a limiter */
 	uint64_t tick_ns;         /* length of a tick */
 	uint64_t timeout_ns;      /* see gossip_timeout() */
 	unsigned datagram_max;    /* bytes of UDP payload, DATAGRAM_MIN + 64 to DATAGRAM_MAX */
+	enum gossip_estimator estimator;
+	bool compensate; /* push-sum: scale what arrives by the number lost before it */
 };
 
 /* Every datagram that came in is counted under exactly one of these. */
@@ -43,10 +57,12 @@ enum gossip_verdict {
 	GOSSIP_SELF,      /* our own, come back */
 	GOSSIP_STRANGER,  /* a sender that is not in the roster */
 	GOSSIP_UNSEALED,  /* plain where a key is set, or sealed where none is */
+	GOSSIP_ESTIMATOR, /* of a limiter with another estimator */
 	GOSSIP_FORGED,    /* wrong key, or altered on the way */
 	GOSSIP_MISSENT,   /* meant for another limiter */
 	GOSSIP_REPLAY,    /* seen before, or too old to tell */
 	GOSSIP_MALFORMED, /* opens, but what is inside makes no sense */
+	GOSSIP_CROWDED,   /* of a limiter that we have no room to watch (tree) */
 	GOSSIP_VERDICTS
 };
 
@@ -57,7 +73,10 @@ struct gossip_counters {
 	uint64_t unknown_policy; /* records of policies that we do not have */
 };
 
-/* What is known of one policy over all limiters that count. */
+/*
+ * What is known of one policy over all limiters that count. Push-sum does not know which limiters
+ * have the policy: there `lost` is of silent and deaf ones alone.
+ */
 struct gossip_sum {
 	double weight; /* of the peers that count, without our own */
 	double demand; /* likewise, bytes per second */
@@ -90,15 +109,23 @@ enum gossip_verdict gossip_receive(
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
 
 /*
- * How long a peer may be silent, or not confirm us, before it counts as lost, nanoseconds: the
- * configured timeout times the ticks that a round of all peers takes, ceil((N - 1) / branching).
+ * How long a limiter may be silent, or not confirm us, before all others count it as lost,
+ * nanoseconds, less the delays of the network:
+ *
+ *   state, push-sum  the configured timeout times the ticks that a round of all peers takes,
+ *                    ceil((N - 1) / branching).
+ *   tree             the configured timeout, after which its neighbours have noticed, and a tick for
+ *                    each of the at most 2 × depth edges that the news crosses; depth is
+ *                    log(N) / log(branching). A datagram lost on the way costs a heartbeat more.
  */
 uint64_t gossip_timeout(const struct gossip *gossip);
 
-/* Peers that count, without ourselves. */
+/* Peers that count, without ourselves; of a tree, neighbours that count. */
 unsigned gossip_alive(const struct gossip *gossip);
 
+/* What is known of limiter i of the roster, or NULL when this one does not watch it (tree). */
 const struct peer *gossip_peer(const struct gossip *gossip, unsigned i);
+
 const struct gossip_counters *gossip_counters(const struct gossip *gossip);
 const char *gossip_verdict_name(enum gossip_verdict verdict);
 

@@ -110,12 +110,12 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	struct limiter *l;
 	int ret = -ENOMEM;
 
-	if (params->n_workers == 0)
+	if (params->n_workers == 0 || !params->gossip.roster)
 		return -EINVAL;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		return -ENOMEM;
-	l->n = params->gossip.n;
+	l->n = params->gossip.roster->n;
 	l->n_policies = params->n_policies;
 	l->n_workers = params->n_workers;
 	l->started_ns = now_ns;

@@ -50,6 +50,7 @@ struct world {
 	uint64_t seed, now;
 	struct prng prng;
 	unsigned n;
+	struct roster *roster;
 	struct node nodes[N_MAX];
 	struct flight *flying;
 	unsigned n_flying;
@@ -77,15 +78,13 @@ static double local_limit(const struct node *node)
 
 static void start(struct world *w, unsigned i)
 {
-	static uint32_t ids[N_MAX];
 	static const uint8_t key[DATAGRAM_KEY] = "the group's key in virtual time";
 	struct node *node = &w->nodes[i];
 	struct limiter_policy policy = {
 		7, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000, INTERVAL, 0.1, 0};
 	struct limiter_params params = {
-		.gossip = {.n = w->n,
+		.gossip = {.roster = w->roster,
 			.self = i,
-			.ids = ids,
 			.key = key,
 			.epoch = 1 + i + N_MAX * (1 + (uint64_t)node->starts),
 			.seed = w->seed * 31 + i,
@@ -97,8 +96,6 @@ static void start(struct world *w, unsigned i)
 		.n_workers = 1,
 	};
 
-	for (unsigned k = 0; k < N_MAX; k++)
-		ids[k] = 1000 + k;
 	node->starts++;
 	node->arrived = node->dropped = 0;
 	node->measured = w->now;
@@ -288,7 +285,13 @@ static void populate(struct world *w)
 {
 	unsigned flows = 0;
 
+	uint32_t ids[N_MAX];
+
 	w->n = 2 + prng_below(&w->prng, N_MAX - 1);
+	for (unsigned k = 0; k < N_MAX; k++)
+		ids[k] = 1000 + k;
+	if (roster_create(ids, w->n, &w->roster))
+		abort();
 	w->loss = prng_unit(&w->prng) * 0.2;
 	w->repeat = prng_unit(&w->prng) * 0.2;
 	w->delay = 1 * MS + prng_below(&w->prng, 100) * MS;
@@ -331,6 +334,7 @@ static bool scenario(uint64_t seed)
 	}
 	for (unsigned i = 0; i < w->n; i++)
 		limiter_destroy(w->nodes[i].limiter);
+	roster_destroy(w->roster);
 	free(w->flying);
 	return !w->failed;
 }

@@ -159,7 +159,8 @@ def check(root):
     validator_class.check_schema(schema)
     validator = validator_class(schema)
 
-    examples = sorted(set((root / "config").glob("*.json")) - {schema_file})
+    examples = sorted(path for path in (root / "config").glob("*.json")
+                      if not path.name.endswith(".schema.json"))
     if not examples:
         yield f"no example in {root / 'config'}"
     for example in examples:

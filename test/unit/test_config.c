@@ -735,21 +735,6 @@ static void test_examples(void **state)
 	}
 }
 
-static void test_names(void **state)
-{
-	struct prefix any = {0};
-	char text[64];
-
-	(void)state;
-	assert_string_equal(prefix_format(&any, text, sizeof(text)), "any");
-	assert_string_equal(direction_name(DIRECTION_ANY), "any");
-	assert_string_equal(direction_name(DIRECTION_A_TO_B), "a-to-b");
-	assert_string_equal(direction_name(DIRECTION_B_TO_A), "b-to-a");
-	assert_string_equal(accounting_name(ACCOUNTING_L2), "l2");
-	assert_string_equal(accounting_name(ACCOUNTING_L3), "l3");
-	assert_string_equal(accounting_name(ACCOUNTING_WIRE), "wire");
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -771,7 +756,6 @@ int main(void)
 		cmocka_unit_test(test_everything),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_examples),
-		cmocka_unit_test(test_names),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

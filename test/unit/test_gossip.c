@@ -25,6 +25,7 @@ static const uint8_t other_key[DATAGRAM_KEY] = "another key that is of no use he
 struct group {
 	struct gossip *g[N_MAX];
 	uint32_t ids[N_MAX];
+	struct roster *roster;
 	uint32_t policies[64];
 	unsigned n, n_policies, branching;
 	uint64_t now;
@@ -34,9 +35,8 @@ static struct gossip *make(
 	const struct group *group, unsigned self, uint64_t epoch, const uint8_t *with_key)
 {
 	struct gossip_params params = {
-		.n = group->n,
+		.roster = group->roster,
 		.self = self,
-		.ids = group->ids,
 		.n_policies = group->n_policies,
 		.policies = group->policies,
 		.key = with_key,
@@ -62,6 +62,7 @@ static void group_start(struct group *group, unsigned n, unsigned n_policies)
 		snprintf(name, sizeof(name), "l%u", i + 1);
 		group->ids[i] = name_hash(name);
 	}
+	assert_int_equal(roster_create(group->ids, n, &group->roster), 0);
 	for (unsigned i = 0; i < n_policies; i++) {
 		snprintf(name, sizeof(name), "policy%u", i);
 		group->policies[i] = name_hash(name);
@@ -74,6 +75,7 @@ static void group_stop(struct group *group)
 {
 	for (unsigned i = 0; i < group->n; i++)
 		gossip_destroy(group->g[i]);
+	roster_destroy(group->roster);
 }
 
 /* Whether a datagram from one to the other arrives. */
@@ -531,6 +533,9 @@ static void test_each_verdict(void **state)
 	assert_int_equal(SEND(len - 1), GOSSIP_FORGED);
 	assert_int_equal(SEND_WITH(0, 2), GOSSIP_VERSION);
 	assert_int_equal(SEND_WITH(1, 0x81), GOSSIP_VERSION);
+	assert_int_equal(SEND_WITH(1, 0x07), GOSSIP_VERSION);
+	assert_int_equal(SEND_WITH(1, 0x03), GOSSIP_ESTIMATOR);
+	assert_int_equal(SEND_WITH(1, 0x05), GOSSIP_ESTIMATOR);
 	assert_int_equal(SEND_WITH(1, 0), GOSSIP_UNSEALED);
 	assert_int_equal(SEND_WITH(2, 1), GOSSIP_FORGED);
 	assert_int_equal(SEND_WITH(5, good[5] ^ 1), GOSSIP_STRANGER);
@@ -545,8 +550,9 @@ static void test_each_verdict(void **state)
 	for (int v = 0; v < GOSSIP_VERDICTS; v++)
 		assert_string_not_equal(gossip_verdict_name(v), "");
 	assert_int_equal(verdicts(g, GOSSIP_TRUNCATED), 3);
-	assert_int_equal(verdicts(g, GOSSIP_VERSION), 2);
+	assert_int_equal(verdicts(g, GOSSIP_VERSION), 3);
 	assert_int_equal(verdicts(g, GOSSIP_UNSEALED), 1);
+	assert_int_equal(verdicts(g, GOSSIP_ESTIMATOR), 2);
 	assert_int_equal(verdicts(g, GOSSIP_STRANGER), 1);
 	assert_int_equal(verdicts(g, GOSSIP_REPLAY), 1);
 	assert_int_equal(verdicts(g, GOSSIP_FORGED), 4);
@@ -745,30 +751,36 @@ static void test_unknown_policies_are_counted(void **state)
 
 static void test_refused_parameters(void **state)
 {
-	uint32_t ids[2] = {1, 2};
-	struct gossip_params good = {.n = 2,
-		.ids = ids,
-		.epoch = 1,
+	uint32_t ids[3] = {1, 2, 1};
+	struct roster *roster, *same;
+	struct gossip_params good = {.epoch = 1,
 		.branching = 1,
 		.tick_ns = TICK,
 		.timeout_ns = TIMEOUT,
 		.datagram_max = 1200};
-	struct gossip_params bad[6];
+	struct gossip_params bad[8];
 	struct gossip *g;
 
 	(void)state;
-	for (int i = 0; i < 6; i++)
+	assert_int_equal(roster_create(ids, 3, &same), -EINVAL);
+	assert_int_equal(roster_create(ids, 2, &roster), 0);
+	good.roster = roster;
+	for (int i = 0; i < 8; i++)
 		bad[i] = good;
-	bad[0].n = 0;
+	bad[0].roster = NULL;
 	bad[1].self = 2;
 	bad[2].epoch = 0;
 	bad[3].branching = 0;
 	bad[4].datagram_max = 50;
 	bad[5].datagram_max = DATAGRAM_MAX + 1;
-	for (int i = 0; i < 6; i++)
+	bad[6].estimator = GOSSIP_ESTIMATORS;
+	bad[7].policies = ids; /* two of one id */
+	bad[7].n_policies = 3;
+	for (int i = 0; i < 8; i++)
 		assert_int_equal(gossip_create(&bad[i], 0, &g), -EINVAL);
 	assert_int_equal(gossip_create(&good, 0, &g), 0);
 	gossip_destroy(g);
+	roster_destroy(roster);
 }
 
 int main(void)

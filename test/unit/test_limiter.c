@@ -32,6 +32,16 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	*sample = (struct limiter_sample){source->arrived, source->dropped, source->slots};
 }
 
+/* The first n of them; made when first asked for, and kept. */
+static const struct roster *roster_of(unsigned n)
+{
+	static struct roster *rosters[4];
+
+	if (!rosters[n])
+		assert_int_equal(roster_create(ids, n, &rosters[n]), 0);
+	return rosters[n];
+}
+
 static struct limiter *make(unsigned self, unsigned n, const char *allocator, uint64_t now)
 {
 	struct limiter_policy policies[2] = {
@@ -39,9 +49,8 @@ static struct limiter *make(unsigned self, unsigned n, const char *allocator, ui
 		{6, allocator_find(allocator), 10000000, BURST, 100 * MS, 0.1, 0},
 	};
 	struct limiter_params params = {
-		.gossip = {.n = n,
+		.gossip = {.roster = roster_of(n),
 			.self = self,
-			.ids = ids,
 			.epoch = 100 + now + self,
 			.seed = 1,
 			.branching = 3,

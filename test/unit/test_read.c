@@ -155,6 +155,13 @@ static void test_group(void **state)
 		{"{'limiters': 2, " P
 		 ", 'gossip': {'branching': 5, 'timeout': '2s', 'datagram': '512B'}}",
 			""},
+		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'tree', 'compensate': true}}",
+			"s.json: gossip.compensate: true: expected none unless 'estimator' is "
+			"'push-sum'\n"},
+		/* Of how many was refused: nothing can be said of them together. */
+		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
+		 "'allocator': 'fps'}], 'gossip': {'compensate': true}}",
+			"s.json: limiters: 0: expected a whole number from 1 to 100000\n"},
 		{"{'limiters': 2, " P
 		 ", 'gossip': {'branching': 65, 'listen': '10.0.0.1:1', 'roster': "
 		 "[], 'key_file': 'k', 'insecure': true}}",
@@ -191,6 +198,11 @@ static void test_group_values(void **state)
 	assert_int_equal(play.group.gossip.branching, 5);
 	assert_int_equal(play.group.gossip.timeout_ns, 1000000000);
 	assert_int_equal(play.group.gossip.datagram_max, 1200);
+	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_STATE);
+	group_free(&play.group);
+	free(messages);
+	assert_int_equal(parse("{" P ", 'limiters': 65}", &messages, &play), 0);
+	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_TREE);
 	group_free(&play.group);
 	free(messages);
 }

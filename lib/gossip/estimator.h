@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the files of this library share and nobody else sees: one limiter's gossip, and the table of
+ * functions by which an estimator (a way to learn the global sums) takes part in it. gossip.c does
+ * what is the same for all: headers, seals, epochs, verdicts, counters.
+ */
+#ifndef WEIR_GOSSIP_ESTIMATOR_H
+#define WEIR_GOSSIP_ESTIMATOR_H
+
+#include "base/prng.h"
+#include "gossip/gossip.h"
+
+struct gossip {
+	const struct estimator *estimator;
+	void *own;                   /* the estimator's */
+	const struct roster *roster; /* borrowed */
+	struct roster *policies;
+	unsigned self, branching, datagram_max;
+	uint64_t tick_ns, timeout_ns, epoch, counter;
+	uint32_t tick;
+	uint8_t flags; /* of every datagram, see datagram.h */
+	bool compensate;
+	bool echo_claim; /* alternates between a peer's believed and claimed epoch */
+	uint8_t key[DATAGRAM_KEY];
+	struct prng prng;
+	struct gossip_counters counters;
+};
+
+/* Limiters are named by their index in the roster; roster->n stands for none. */
+struct estimator {
+	/* Sets g->own. Returns 0 or -ENOMEM; destroy is called in either case. */
+	int (*create)(struct gossip *g, uint64_t now_ns);
+	void (*destroy)(struct gossip *g);
+
+	void (*set)(struct gossip *g, unsigned policy, float demand, float weight);
+
+	/* Decides who counts and whom to tell; g->tick is the new one. */
+	void (*tick)(struct gossip *g, uint64_t now_ns);
+
+	/* The next to tell in this tick, or none. */
+	unsigned (*next)(struct gossip *g);
+
+	/* Writes what follows the fixed part of a body; returns the number of own records. */
+	uint16_t (*write)(struct gossip *g, struct cursor *cursor, unsigned to);
+
+	/* What is known of a limiter, or NULL. */
+	struct peer *(*find)(const struct gossip *g, unsigned index);
+
+	/* The same, but NULL for one that it would not matter to lose: see gossip_peer(). */
+	struct peer *(*watched)(const struct gossip *g, unsigned index);
+
+	/* The same for one that has sent an authentic datagram: NULL when there is no room. */
+	struct peer *(*admit)(struct gossip *g, unsigned index, uint64_t now_ns);
+
+	/* It has restarted, or is believed for the first time: what it said before is void. */
+	void (*forget)(struct gossip *g, unsigned index);
+
+	/* Whether what follows the fixed part of a body makes sense. Changes nothing. */
+	bool (*check)(
+		const struct gossip *g, struct cursor cursor, const struct datagram_body *body);
+
+	/* Takes in what has passed check, from a peer whose epoch is believed. */
+	void (*take)(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
+		unsigned from, uint64_t now_ns);
+
+	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
+	unsigned (*alive)(const struct gossip *g);
+
+	/* How long a peer that is watched may be silent, or not confirm us; nanoseconds. */
+	uint64_t (*silence)(const struct gossip *g);
+
+	/* Nanoseconds, without delays of the network, until all know what one has noticed. */
+	uint64_t (*spread)(const struct gossip *g);
+};
+
+extern const struct estimator estimator_state, estimator_tree, estimator_push_sum;
+
+/* Begins to believe an epoch of a peer. */
+void estimator_believe(
+	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns);
+
+/* Finite and not negative, as every rate and weight is. */
+bool estimator_rate_valid(float value);
+
+#endif

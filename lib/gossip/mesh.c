@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "gossip/mesh.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns)
+{
+	unsigned n = g->roster->n, k = 0;
+
+	mesh->peers = calloc(n, sizeof(*mesh->peers));
+	mesh->order = calloc(n, sizeof(*mesh->order));
+	if (!mesh->peers || !mesh->order)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		mesh->peers[i].id = g->roster->ids[i];
+		mesh->peers[i].heard_ns = now_ns;
+		if (i != g->self)
+			mesh->order[k++] = i;
+	}
+	mesh->at = n - 1; /* the first tick shuffles */
+	return 0;
+}
+
+void mesh_destroy(struct mesh *mesh)
+{
+	free(mesh->peers);
+	free(mesh->order);
+}
+
+static void shuffle(struct mesh *mesh, struct gossip *g)
+{
+	for (unsigned i = g->roster->n - 1; i > 1; i--) {
+		unsigned j = prng_below(&g->prng, i), t = mesh->order[j];
+
+		mesh->order[j] = mesh->order[i - 1];
+		mesh->order[i - 1] = t;
+	}
+	mesh->at = 0;
+}
+
+void mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
+{
+	uint64_t silence = mesh_silence(g);
+	unsigned peers = g->roster->n - 1, left;
+
+	for (unsigned i = 0; i <= peers; i++)
+		if (i != g->self)
+			peer_expire(&mesh->peers[i], now_ns, silence);
+	if (mesh->at >= peers)
+		shuffle(mesh, g);
+	left = peers - mesh->at;
+	mesh->to_send = left < g->branching ? left : g->branching;
+}
+
+unsigned mesh_next(struct mesh *mesh, const struct gossip *g)
+{
+	if (mesh->to_send == 0)
+		return g->roster->n;
+	mesh->to_send--;
+	return mesh->order[mesh->at++];
+}
+
+unsigned mesh_alive(const struct mesh *mesh, const struct gossip *g)
+{
+	unsigned alive = 0;
+
+	for (unsigned i = 0; i < g->roster->n; i++)
+		alive += i != g->self && mesh->peers[i].alive;
+	return alive;
+}
+
+uint64_t mesh_silence(const struct gossip *g)
+{
+	unsigned peers = g->roster->n - 1;
+
+	return g->timeout_ns * (peers == 0 ? 1 : (peers + g->branching - 1) / g->branching);
+}

@@ -1,0 +1,556 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The estimator of large groups: sums along a tree over the roster. What a limiter says over an edge
+ * is the sum of its own record and of what it has newest from its other neighbours, as replaceable
+ * state. Upwards that is the sum of its children's, downwards that of its parent's and of its other
+ * children's; as parents have lower positions than children, no value can come back to where it has
+ * come from.
+ *
+ * An edge counts only while it is confirmed in both directions (membership.h), and both ends take it
+ * for a link. A limiter is in search of the best candidate (tree_shape.h) that is alive:
+ *
+ *   - it probes the candidates better than its parent, one at a time; who is probed answers;
+ *   - to one that is alive it says UP, and takes it for its parent when that says DOWN;
+ *   - only then it says APART to the old parent, which drops its sums at once. For that short time
+ *     the subtree counts twice: its weights make limits smaller, but its count may hide a loss. The
+ *     other order would take a part of the limit from everybody at each move.
+ *
+ * Who is told DOWN by a limiter that is not its parent answers APART, so a lost leave heals too.
+ * Those for whom there is no room are not answered: they find the next candidate.
+ */
+#include <errno.h>
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gossip/estimator.h"
+#include "gossip/tree_shape.h"
+#include "gossip/tree_table.h"
+
+/* A change of this share of the total is said in the next tick; a smaller one by the heartbeat. */
+#define CHANGED_ENOUGH (1.0 / 200)
+
+/* Datagrams that carry a changed record, if they need not carry all records anyway. */
+#define FRESH 3
+
+/* Records that a datagram carries although nothing changed: all of them come round. */
+#define REFRESH 8
+
+/* Heartbeats in a timeout, so that a few may be lost; and most ticks between two. */
+#define HEARTBEATS    10
+#define HEARTBEAT_MAX 4
+
+/* Heartbeats between probes of better candidates, while there is a parent. */
+#define PATIENCE 4
+
+struct sum {
+	double demand, weight;
+	unsigned count;
+};
+
+struct tree {
+	struct tree_table table;
+	struct part *own; /* n_policies; a count of 1 when we have the policy */
+	unsigned position, b, depth;
+	unsigned n_candidates;
+	unsigned candidates[TREE_CANDIDATES];
+	unsigned parent, target; /* positions, or n; the target is to become the parent */
+	unsigned probe;          /* position to probe in this tick, or n */
+	unsigned probe_at;       /* candidate whose turn it is */
+	uint32_t probe_tick;     /* of the last probe */
+	unsigned send_at;        /* neighbour with which gossip_send() goes on */
+};
+
+static unsigned none(const struct gossip *g)
+{
+	return g->roster->n;
+}
+
+static int tree_create(struct gossip *g, uint64_t now_ns)
+{
+	struct tree *t = calloc(1, sizeof(*t));
+
+	(void)now_ns;
+	g->own = t;
+	if (!t)
+		return -ENOMEM;
+	t->b = g->branching < 2 ? 2 : g->branching;
+	t->depth = tree_depth(g->roster->n, t->b);
+	t->position = roster_position(g->roster, g->roster->ids[g->self]);
+	t->n_candidates = tree_candidates(t->position, t->b, t->candidates);
+	t->parent = t->target = t->probe = none(g);
+	t->own = calloc((size_t)g->policies->n + 1, sizeof(*t->own));
+	return t->own ? table_create(&t->table, 1 + t->b + TREE_EXTRA) : -ENOMEM;
+}
+
+static void tree_destroy(struct gossip *g)
+{
+	struct tree *t = g->own;
+
+	if (!t)
+		return;
+	table_destroy(&t->table);
+	free(t->own);
+	free(t);
+}
+
+static void tree_set(struct gossip *g, unsigned policy, float demand, float weight)
+{
+	struct tree *t = g->own;
+
+	t->own[policy] = (struct part){.demand = demand, .weight = weight, .count = 1};
+}
+
+static bool is_child(const struct tree *t, const struct neighbour *e)
+{
+	return e->position > t->position;
+}
+
+/* What it says is part of our sums. */
+static bool counts(const struct tree *t, const struct neighbour *e)
+{
+	return e->peer.alive && e->heard && (is_child(t, e) || e->position == t->parent);
+}
+
+static void sum_add(struct sum *sum, const struct part *part)
+{
+	sum->demand += part->demand;
+	sum->weight += part->weight;
+	sum->count += part->count;
+}
+
+/* Our own, and what is behind our links: all but `except`, and but the parent's for upwards. */
+static struct sum sum_of(
+	const struct tree *t, unsigned policy, const struct neighbour *except, bool upwards)
+{
+	struct sum sum = {0};
+
+	sum_add(&sum, &t->own[policy]);
+	for (unsigned i = 0; i < t->table.n; i++) {
+		const struct neighbour *e = t->table.at[i];
+
+		if (e != except && counts(t, e) && (is_child(t, e) || !upwards))
+			sum_add(&sum, &e->heard[policy]);
+	}
+	return sum;
+}
+
+/* What is to be said to a neighbour; never more than there can be. */
+static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
+{
+	const struct tree *t = g->own;
+	struct sum sum = sum_of(t, policy, e, !is_child(t, e));
+
+	return (struct part){
+		.demand = (float)fmin(sum.demand, FLT_MAX),
+		.weight = (float)fmin(sum.weight, FLT_MAX),
+		.count = sum.count < g->roster->n ? sum.count : g->roster->n - 1,
+	};
+}
+
+static bool changed_enough(const struct part *from, const struct part *to, const struct sum *total)
+{
+	return from->count != to->count ||
+	       fabs((double)to->demand - from->demand) > CHANGED_ENOUGH * total->demand ||
+	       fabs((double)to->weight - from->weight) > CHANGED_ENOUGH * total->weight;
+}
+
+/* Marks what a neighbour should hear of at once; whether there is anything. */
+static bool mark_changes(struct gossip *g, struct neighbour *e)
+{
+	const struct tree *t = g->own;
+	bool changed = false;
+
+	for (unsigned i = 0; i < g->policies->n; i++) {
+		struct part part = part_for(g, i, e);
+		struct sum total = sum_of(t, i, NULL, false);
+
+		if (!changed_enough(&e->said[i], &part, &total))
+			continue;
+		e->said[i].fresh = FRESH;
+		changed = true;
+	}
+	return changed;
+}
+
+static uint64_t tree_silence(const struct gossip *g)
+{
+	return g->timeout_ns;
+}
+
+static uint64_t tree_spread(const struct gossip *g)
+{
+	const struct tree *t = g->own;
+
+	return 2 * t->depth * g->tick_ns;
+}
+
+/* Ticks between two heartbeats. */
+static uint32_t heartbeat(const struct gossip *g)
+{
+	uint64_t ticks = g->timeout_ns / (HEARTBEATS * g->tick_ns);
+
+	return ticks < 1 ? 1 : ticks > HEARTBEAT_MAX ? HEARTBEAT_MAX : (uint32_t)ticks;
+}
+
+/* Links of neighbours that do not count any more are void; who is long silent is forgotten. */
+static void expire(struct gossip *g, uint64_t now_ns)
+{
+	struct tree *t = g->own;
+	uint64_t silence = tree_silence(g);
+
+	for (unsigned i = t->table.n; i-- > 0;) {
+		struct neighbour *e = t->table.at[i];
+
+		peer_expire(&e->peer, now_ns, silence);
+		if (!e->peer.alive) {
+			neighbour_forget(e);
+			neighbour_unlink(e);
+		}
+		/* Not earlier, or an echo in a recorded datagram might still be recent. */
+		if ((int64_t)(now_ns - e->spoke_ns) > 2 * (int64_t)silence)
+			table_drop(&t->table, i);
+	}
+}
+
+static bool is_alive(const struct tree *t, unsigned position)
+{
+	const struct neighbour *e = table_find(&t->table, position);
+
+	return e && e->peer.alive;
+}
+
+/* Candidates that are better than the parent: the first so many. */
+static unsigned better(const struct tree *t)
+{
+	unsigned n = 0;
+
+	while (n < t->n_candidates && t->candidates[n] != t->parent)
+		n++;
+	return n;
+}
+
+/* The target said DOWN: from now on it counts, and the old parent hears that we leave. */
+static void adopt(struct gossip *g)
+{
+	struct tree *t = g->own;
+	struct neighbour *old = table_find(&t->table, t->parent);
+
+	if (old) {
+		neighbour_forget(old);
+		old->watched = false;
+		old->answer = true;
+	}
+	t->parent = t->target;
+	t->target = none(g);
+}
+
+static void choose_parent(struct gossip *g)
+{
+	struct tree *t = g->own;
+	unsigned n;
+
+	if (t->parent != none(g) && !is_alive(t, t->parent)) {
+		t->parent = none(g);
+		t->probe_at = 0;
+		t->probe_tick = g->tick - heartbeat(g);
+	}
+	n = better(t);
+	t->target = none(g);
+	for (unsigned i = 0; i < n && t->target == none(g); i++)
+		if (is_alive(t, t->candidates[i]))
+			t->target = t->candidates[i];
+	if (t->target != none(g) && table_find(&t->table, t->target)->link == DATAGRAM_DOWN)
+		adopt(g);
+}
+
+static void choose_probe(struct gossip *g)
+{
+	struct tree *t = g->own;
+	uint32_t pause = heartbeat(g) * (t->parent == none(g) ? 1 : PATIENCE);
+	unsigned n = better(t);
+	struct neighbour *e;
+
+	t->probe = none(g);
+	if (n == 0 || g->tick - t->probe_tick < pause)
+		return;
+	t->probe_tick = g->tick;
+	t->probe = t->candidates[t->probe_at++ % n];
+	e = table_find(&t->table, t->probe);
+	if (!e)
+		return;
+	e->answer = true;
+	t->probe = none(g);
+}
+
+/* Whether the edge is a link to us. */
+static bool links(const struct tree *t, const struct neighbour *e)
+{
+	if (is_child(t, e))
+		return e->peer.alive && e->link == DATAGRAM_UP;
+	return e->position == t->parent || e->position == t->target;
+}
+
+static void choose_due(struct gossip *g, struct neighbour *e)
+{
+	if (!links(g->own, e))
+		neighbour_unlink(e);
+	else if (!e->said)
+		e->said = calloc((size_t)g->policies->n + 1, sizeof(*e->said));
+	e->due = e->answer;
+	e->answer = false;
+	if (!e->said)
+		return;
+	e->watched = true;
+	e->due |= mark_changes(g, e) || g->tick - e->sent_tick >= heartbeat(g);
+}
+
+static void tree_tick(struct gossip *g, uint64_t now_ns)
+{
+	struct tree *t = g->own;
+
+	expire(g, now_ns);
+	choose_parent(g);
+	choose_probe(g);
+	for (unsigned i = 0; i < t->table.n; i++)
+		choose_due(g, t->table.at[i]);
+	t->send_at = 0;
+}
+
+static unsigned index_at(const struct gossip *g, unsigned position)
+{
+	return g->roster->sorted[position].index;
+}
+
+static unsigned tree_next(struct gossip *g)
+{
+	struct tree *t = g->own;
+
+	if (t->probe != none(g)) {
+		unsigned probe = t->probe;
+
+		t->probe = none(g);
+		return index_at(g, probe);
+	}
+	for (; t->send_at < t->table.n; t->send_at++)
+		if (t->table.at[t->send_at]->due) {
+			t->table.at[t->send_at]->due = false;
+			return index_at(g, t->table.at[t->send_at]->position);
+		}
+	return none(g);
+}
+
+static struct neighbour *neighbour_of(const struct gossip *g, unsigned index)
+{
+	const struct tree *t = g->own;
+
+	return table_find(&t->table, roster_position(g->roster, g->roster->ids[index]));
+}
+
+/* Those that changed, and a few that did not; goes on next time where the room ended. */
+static uint16_t write_sums(struct gossip *g, struct cursor *cursor, struct neighbour *e)
+{
+	unsigned refresh = REFRESH, i = 0, m = g->policies->n;
+	uint16_t n = 0;
+
+	for (; i < m && cursor_left(cursor) >= DATAGRAM_RECORD; i++) {
+		unsigned policy = (e->at + i) % m;
+		uint8_t fresh = e->said[policy].fresh;
+		struct part part;
+
+		if (fresh == 0 && refresh == 0)
+			continue;
+		part = part_for(g, policy, e);
+		part.fresh = fresh ? fresh - 1 : 0;
+		refresh -= fresh == 0;
+		e->said[policy] = part;
+		datagram_write_sum(cursor, &(struct datagram_sum){g->policies->ids[policy],
+						   part.count, part.demand, part.weight});
+		n++;
+	}
+	if (m)
+		e->at = (e->at + (i < m ? i : REFRESH)) % m;
+	return n;
+}
+
+static uint16_t tree_write(struct gossip *g, struct cursor *cursor, unsigned to)
+{
+	struct neighbour *e = neighbour_of(g, to);
+
+	if (e)
+		e->sent_tick = g->tick;
+	if (!e || !e->said) {
+		datagram_write_link(cursor, DATAGRAM_APART);
+		return 0;
+	}
+	datagram_write_link(cursor, is_child(g->own, e) ? DATAGRAM_DOWN : DATAGRAM_UP);
+	return write_sums(g, cursor, e);
+}
+
+static struct peer *tree_find(const struct gossip *g, unsigned index)
+{
+	struct neighbour *e = neighbour_of(g, index);
+
+	return e ? &e->peer : NULL;
+}
+
+static struct peer *tree_watched(const struct gossip *g, unsigned index)
+{
+	struct neighbour *e = neighbour_of(g, index);
+
+	return e && e->watched ? &e->peer : NULL;
+}
+
+static bool is_candidate(const struct tree *t, unsigned position)
+{
+	for (unsigned i = 0; i < t->n_candidates; i++)
+		if (t->candidates[i] == position)
+			return true;
+	return false;
+}
+
+static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns)
+{
+	struct tree *t = g->own;
+	struct neighbour *e = neighbour_of(g, index);
+
+	if (!e) {
+		uint32_t id = g->roster->ids[index];
+		unsigned position = roster_position(g->roster, id);
+
+		if (position > t->position || is_candidate(t, position))
+			e = table_add(&t->table, position, id);
+		if (!e)
+			return NULL;
+		e->sent_tick = g->tick - HEARTBEAT_MAX;
+	}
+	e->spoke_ns = now_ns;
+	/* Who probes us is answered, and who does not know us yet hears of us without delay. */
+	if ((is_child(t, e) && !e->said) || !e->peer.known)
+		e->answer = true;
+	return &e->peer;
+}
+
+static void tree_forget(struct gossip *g, unsigned index)
+{
+	neighbour_forget(neighbour_of(g, index));
+}
+
+static bool tree_check(
+	const struct gossip *g, struct cursor cursor, const struct datagram_body *body)
+{
+	unsigned link = datagram_read_link(&cursor);
+
+	for (unsigned i = 0; i < body->n_records; i++) {
+		struct datagram_sum sum;
+
+		datagram_read_sum(&cursor, &sum);
+		if (cursor.failed || sum.count >= g->roster->n ||
+			!estimator_rate_valid(sum.demand) || !estimator_rate_valid(sum.weight))
+			return false;
+	}
+	return !cursor.failed && cursor_left(&cursor) == 0 && link < DATAGRAM_LINKS &&
+	       (link != DATAGRAM_APART || body->n_records == 0);
+}
+
+static void take_sums(struct gossip *g, struct cursor cursor, unsigned n, struct neighbour *e)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct datagram_sum sum;
+		unsigned policy;
+
+		datagram_read_sum(&cursor, &sum);
+		policy = roster_find(g->policies, sum.policy);
+		if (policy == g->policies->n)
+			g->counters.unknown_policy++;
+		else
+			e->heard[policy] = (struct part){
+				.demand = sum.demand, .weight = sum.weight, .count = sum.count};
+	}
+}
+
+/* What a neighbour takes the edge for, if we may take it for that too. */
+static enum datagram_link link_agreed(
+	const struct tree *t, const struct neighbour *e, enum datagram_link said)
+{
+	if (is_child(t, e))
+		return said == DATAGRAM_UP ? DATAGRAM_UP : DATAGRAM_APART;
+	if (e->position != t->parent && e->position != t->target)
+		return DATAGRAM_APART;
+	return said == DATAGRAM_DOWN ? DATAGRAM_DOWN : DATAGRAM_APART;
+}
+
+static void tree_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
+	unsigned from, uint64_t now_ns)
+{
+	struct neighbour *e = neighbour_of(g, from);
+	enum datagram_link said = (enum datagram_link)datagram_read_link(&cursor), link;
+
+	(void)now_ns;
+	/* One datagram a tick: another has overtaken this one. */
+	if (body->tick != e->peer.tick)
+		return;
+	link = link_agreed(g->own, e, said);
+	if (link == DATAGRAM_APART) {
+		/* It believes in a link that is none, or has given one up, or knows of none. */
+		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
+		e->watched = false;
+		neighbour_forget(e);
+		neighbour_unlink(e);
+		return;
+	}
+	if (!e->heard)
+		e->heard = calloc((size_t)g->policies->n + 1, sizeof(*e->heard));
+	if (!e->heard)
+		return;
+	e->answer |= e->link != link;
+	e->link = link;
+	take_sums(g, cursor, body->n_records, e);
+}
+
+static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)
+{
+	const struct tree *t = g->own;
+	unsigned peers = g->roster->n - 1;
+	struct sum sum = {0};
+
+	for (unsigned i = 0; i < t->table.n; i++)
+		if (counts(t, t->table.at[i]))
+			sum_add(&sum, &t->table.at[i]->heard[policy]);
+	return (struct gossip_sum){
+		.weight = sum.weight,
+		.demand = sum.demand,
+		.lost = sum.count < peers ? peers - sum.count : 0,
+	};
+}
+
+static unsigned tree_alive(const struct gossip *g)
+{
+	const struct tree *t = g->own;
+	unsigned alive = 0;
+
+	for (unsigned i = 0; i < t->table.n; i++)
+		alive += counts(t, t->table.at[i]);
+	return alive;
+}
+
+const struct estimator estimator_tree = {
+	.create = tree_create,
+	.destroy = tree_destroy,
+	.set = tree_set,
+	.tick = tree_tick,
+	.next = tree_next,
+	.write = tree_write,
+	.find = tree_find,
+	.watched = tree_watched,
+	.admit = tree_admit,
+	.forget = tree_forget,
+	.check = tree_check,
+	.take = tree_take,
+	.sum = tree_sum,
+	.alive = tree_alive,
+	.silence = tree_silence,
+	.spread = tree_spread,
+};

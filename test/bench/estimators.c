@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What an estimator costs and how well it knows, in virtual time: weights change at twenty limiters
+ * a second by starting and ending flows, then one weight grows by a tenth of the total.
+ *
+ *   estimators ESTIMATOR N [LOSS [SECONDS [SEED [BRANCHING]]]]
+ *
+ * ESTIMATOR is state, tree, push-sum or compensated (push-sum). Ticks of 50 ms, 20 ms one way,
+ * one policy, sealed datagrams; kbit/s count IPv4 and UDP headers.
+ */
+#include <malloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "gossip_world.h"
+
+#define CHANGES 20 /* a second */
+
+struct error {
+	double sum, max;
+	uint64_t n;
+};
+
+static const char *const names[] = {"state", "tree", "push-sum", "compensated"};
+
+static int parse(struct world_params *p, int argc, char **argv)
+{
+	for (unsigned i = 0; argc >= 3 && i < 4; i++)
+		if (strcmp(argv[1], names[i]) == 0) {
+			p->estimator = (enum gossip_estimator)(i < 3 ? i : 2);
+			p->compensate = i == 3;
+			p->n = (unsigned)strtoul(argv[2], NULL, 10);
+		}
+	if (argc > 3)
+		p->loss = strtod(argv[3], NULL);
+	if (argc > 5)
+		p->seed = strtoull(argv[5], NULL, 10);
+	if (argc > 6)
+		p->branching = (unsigned)strtoul(argv[6], NULL, 10);
+	return p->n ? 0 : -1;
+}
+
+static double total_of(const struct world *w)
+{
+	double total = 0;
+
+	for (unsigned i = 0; i < w->params.n; i++)
+		total += w->weights[i];
+	return total;
+}
+
+/* The largest error of any limiter's idea of the total, as a part of it; each goes into *all. */
+static double measure(const struct world *w, struct error *all)
+{
+	double total = total_of(w), worst = 0;
+
+	for (unsigned i = 0; i < w->params.n; i++) {
+		double known = gossip_sum(w->nodes[i].gossip, 0).weight + w->weights[i];
+		double off = fabs(known - total) / total;
+
+		worst = fmax(worst, off);
+		all->sum += off;
+		all->n++;
+	}
+	all->max = fmax(all->max, worst);
+	return worst;
+}
+
+static void churn(struct world *w, uint64_t ns, struct error *error)
+{
+	for (uint64_t t = 0; t < ns; t += 1000 * MS / CHANGES) {
+		unsigned i = prng_below(&w->prng, w->params.n);
+
+		world_set(w, i, 0, prng_below(&w->prng, 6));
+		world_run(w, 1000 * MS / CHANGES);
+		measure(w, error);
+	}
+}
+
+static unsigned most_lost(const struct world *w)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < w->params.n; i++) {
+		unsigned lost = gossip_sum(w->nodes[i].gossip, 0).lost;
+
+		most = lost > most ? lost : most;
+	}
+	return most;
+}
+
+/* Seconds until every limiter counts every other, or 60. */
+static double assemble(struct world *w)
+{
+	uint64_t began = w->now_ns;
+
+	for (unsigned i = 0; i < w->params.n; i++)
+		world_set(w, i, 0, prng_below(&w->prng, 6));
+	while (most_lost(w) > 0 && w->now_ns - began < 60000 * MS)
+		world_run(w, 10 * MS);
+	return (double)(w->now_ns - began) / 1e9;
+}
+
+/* Seconds until all are within one percent after a tenth of the total has come in one place. */
+static double settle(struct world *w)
+{
+	uint64_t began = w->now_ns;
+	struct error error = {0};
+
+	world_set(w, prng_below(&w->prng, w->params.n), 0, 0.1 * total_of(w));
+	while (w->now_ns - began < 60000 * MS) {
+		world_run(w, 10 * MS);
+		if (measure(w, &error) < 0.01)
+			break;
+	}
+	return (double)(w->now_ns - began) / 1e9;
+}
+
+static double cpu_s(void)
+{
+	return (double)clock() / CLOCKS_PER_SEC;
+}
+
+static void report(struct world *w, double seconds, double memory)
+{
+	struct error error = {0};
+	double assembled = assemble(w), cpu, settled;
+	uint64_t sent, bytes;
+	unsigned n = w->params.n;
+
+	churn(w, 3000 * MS, &error);
+	error = (struct error){0};
+	sent = w->sent;
+	bytes = w->sent_bytes;
+	cpu = cpu_s();
+	churn(w, (uint64_t)(seconds * 1e9), &error);
+	cpu = cpu_s() - cpu;
+	sent = w->sent - sent;
+	bytes = w->sent_bytes - bytes;
+	settled = settle(w);
+	printf("%-12s N %5u  loss %2.0f %%  %6.2f kbit/s  %5.1f datagrams/s of %4.0f B  error mean "
+	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all there after %.2f s  %.1f kB  "
+	       "%.2f CPU s a simulated second\n",
+		names[w->params.estimator + w->params.compensate], n, 100 * w->params.loss,
+		8e-3 * (double)bytes / seconds / n, (double)sent / seconds / n,
+		(double)bytes / (double)sent, 100 * error.sum / (double)error.n, 100 * error.max,
+		settled, assembled, memory / n / 1000, cpu / seconds);
+}
+
+int main(int argc, char **argv)
+{
+	struct world_params params = {.seed = 1,
+		.n_policies = 1,
+		.branching = 3,
+		.sealed = true,
+		.tick_ns = 50 * MS,
+		.timeout_ns = 1000 * MS,
+		.delay_ns = 20 * MS};
+	struct world world;
+	double before, memory;
+
+	if (parse(&params, argc, argv) || sodium_init() < 0) {
+		fprintf(stderr,
+			"usage: %s state|tree|push-sum|compensated N [LOSS [SECONDS [SEED "
+			"[BRANCHING]]]]\n",
+			argv[0]);
+		return 2;
+	}
+	before = (double)mallinfo2().uordblks;
+	world_create(&world, &params);
+	/* The neighbours of a tree are known, and in memory, when all have found each other. */
+	world_run(&world, 2000 * MS);
+	memory = (double)mallinfo2().uordblks - before;
+	report(&world, argc > 4 ? strtod(argv[4], NULL) : 20, memory);
+	world_destroy(&world);
+	return 0;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "gossip_world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/name_hash.h"
+
+#define IP_UDP 28 /* bytes of IPv4 and UDP headers */
+
+static const uint8_t key[DATAGRAM_KEY] = "the key of a group under test";
+
+static void *or_abort(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
+static void name_all(struct world *w, unsigned n, unsigned n_policies)
+{
+	uint32_t *ids = or_abort(calloc(n, sizeof(*ids)));
+	char name[32];
+
+	for (unsigned i = 0; i < n; i++) {
+		snprintf(name, sizeof(name), "limiter-%u", i);
+		ids[i] = name_hash(name);
+	}
+	if (roster_create(ids, n, &w->roster))
+		abort();
+	free(ids);
+	w->policies = or_abort(calloc(n_policies + 1, sizeof(*w->policies)));
+	for (unsigned i = 0; i < n_policies; i++) {
+		snprintf(name, sizeof(name), "policy-%u", i);
+		w->policies[i] = name_hash(name);
+	}
+}
+
+void world_create(struct world *w, const struct world_params *params)
+{
+	*w = (struct world){.params = *params, .now_ns = 5000 * MS};
+	prng_seed(&w->prng, params->seed);
+	name_all(w, params->n, params->n_policies);
+	w->nodes = or_abort(calloc(params->n, sizeof(*w->nodes)));
+	w->weights = or_abort(
+		calloc((size_t)params->n * params->n_policies + 1, sizeof(*w->weights)));
+	for (unsigned i = 0; i < params->n; i++)
+		world_start(w, i);
+}
+
+void world_destroy(struct world *w)
+{
+	for (unsigned i = 0; i < w->params.n; i++)
+		gossip_destroy(w->nodes[i].gossip);
+	for (unsigned i = 0; i < WORLD_FAR; i++)
+		while (w->wheel[i]) {
+			struct flight *next = w->wheel[i]->next;
+
+			free(w->wheel[i]);
+			w->wheel[i] = next;
+		}
+	roster_destroy(w->roster);
+	free(w->policies);
+	free(w->nodes);
+	free(w->weights);
+}
+
+void world_start(struct world *w, unsigned i)
+{
+	const struct world_params *p = &w->params;
+	struct world_node *node = &w->nodes[i];
+	struct gossip_params params = {
+		.roster = w->roster,
+		.self = i,
+		.n_policies = p->n_policies,
+		.policies = w->policies,
+		.key = p->sealed ? key : NULL,
+		.epoch = 1 + i + (uint64_t)p->n * node->starts++,
+		.seed = prng_next(&w->prng),
+		.branching = p->branching,
+		.tick_ns = p->tick_ns,
+		.timeout_ns = p->timeout_ns,
+		.datagram_max = 1200,
+		.estimator = p->estimator,
+		.compensate = p->compensate,
+	};
+
+	if (gossip_create(&params, w->now_ns, &node->gossip))
+		abort();
+	node->next_ns = w->now_ns + WORLD_STEP +
+			prng_below(&w->prng, (uint32_t)(p->tick_ns / WORLD_STEP)) * WORLD_STEP;
+}
+
+void world_crash(struct world *w, unsigned i)
+{
+	gossip_destroy(w->nodes[i].gossip);
+	w->nodes[i].gossip = NULL;
+}
+
+void world_set(struct world *w, unsigned i, unsigned policy, double weight)
+{
+	w->weights[(size_t)i * w->params.n_policies + policy] = weight;
+	gossip_set(w->nodes[i].gossip, policy, 1000 * weight, weight);
+}
+
+static bool arrives(struct world *w, unsigned from, unsigned to)
+{
+	if (w->nodes[from].side != w->nodes[to].side || (w->cut && w->cut(w, from, to)))
+		return false;
+	return prng_unit(&w->prng) >= w->params.loss;
+}
+
+static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
+{
+	unsigned copies = 1 + (prng_unit(&w->prng) < w->params.repeat);
+
+	w->sent++;
+	w->sent_bytes += len + IP_UDP;
+	if (!arrives(w, from, to))
+		return;
+	while (copies-- > 0) {
+		double late = prng_unit(&w->prng) * (double)w->params.jitter_ns;
+		uint64_t steps = (w->params.delay_ns + (uint64_t)late) / WORLD_STEP + 1;
+		struct flight **slot = &w->wheel[(w->now_ns / WORLD_STEP + steps) % WORLD_FAR];
+		struct flight *flight = or_abort(malloc(sizeof(*flight) + len));
+
+		if (steps >= WORLD_FAR)
+			abort();
+		*flight = (struct flight){*slot, from, to, len};
+		memcpy(flight->buf, buf, len);
+		*slot = flight;
+	}
+}
+
+static void land(struct world *w)
+{
+	struct flight **slot = &w->wheel[w->now_ns / WORLD_STEP % WORLD_FAR];
+
+	while (*slot) {
+		struct flight *flight = *slot;
+
+		*slot = flight->next;
+		if (w->nodes[flight->to].gossip &&
+			w->nodes[flight->from].side == w->nodes[flight->to].side)
+			gossip_receive(
+				w->nodes[flight->to].gossip, w->now_ns, flight->buf, flight->len);
+		free(flight);
+	}
+}
+
+void world_run(struct world *w, uint64_t ns)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	for (uint64_t end = w->now_ns + ns; w->now_ns < end;) {
+		w->now_ns += WORLD_STEP;
+		land(w);
+		for (unsigned i = 0; i < w->params.n; i++) {
+			struct world_node *node = &w->nodes[i];
+
+			if (!node->gossip || w->now_ns < node->next_ns)
+				continue;
+			node->next_ns += w->params.tick_ns;
+			gossip_tick(node->gossip, w->now_ns);
+			while ((len = gossip_send(node->gossip, buf, &to)) > 0)
+				fly(w, i, to, buf, len);
+		}
+	}
+}
+
+unsigned world_at(const struct world *w, unsigned position)
+{
+	return w->roster->sorted[position].index;
+}
+
+double world_truth(const struct world *w, unsigned i, unsigned policy, unsigned *peers)
+{
+	double sum = 0;
+
+	*peers = 0;
+	for (unsigned k = 0; k < w->params.n; k++) {
+		if (k == i || !w->nodes[k].gossip || w->nodes[k].side != w->nodes[i].side)
+			continue;
+		sum += w->weights[(size_t)k * w->params.n_policies + policy];
+		(*peers)++;
+	}
+	return sum;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The gossip of a group in virtual time, over a network that delays, loses, repeats and reorders
+ * datagrams, and can be cut; limiters crash and restart. Steps are of a millisecond. One seed is
+ * one run. Shared by unit tests and benchmarks; runs out of memory by abort().
+ */
+#ifndef WEIR_TEST_GOSSIP_WORLD_H
+#define WEIR_TEST_GOSSIP_WORLD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/prng.h"
+#include "gossip/gossip.h"
+
+#define MS         UINT64_C(1000000)
+#define WORLD_STEP MS
+#define WORLD_FAR  512 /* steps: delay and jitter are less */
+
+struct world_params {
+	uint64_t seed;
+	unsigned n, n_policies, branching;
+	enum gossip_estimator estimator;
+	bool compensate, sealed;
+	uint64_t tick_ns, timeout_ns;
+	uint64_t delay_ns, jitter_ns; /* one way */
+	double loss, repeat;          /* of datagrams */
+};
+
+struct world_node {
+	struct gossip *gossip; /* NULL while crashed */
+	uint64_t next_ns;      /* its next tick */
+	unsigned starts;
+	unsigned side; /* of a partition */
+};
+
+struct flight {
+	struct flight *next;
+	unsigned from, to;
+	size_t len;
+	uint8_t buf[];
+};
+
+struct world {
+	struct world_params params;
+	uint64_t now_ns;
+	struct prng prng;
+	struct roster *roster;
+	uint32_t *policies;
+	struct world_node *nodes;
+	double *weights; /* n rows of n_policies: as set; a demand is a thousand times its weight */
+	bool (*cut)(
+		const struct world *world, unsigned from, unsigned to); /* NULL: by sides alone */
+	unsigned cut_from, cut_to;                                      /* for it */
+	uint64_t sent, sent_bytes; /* datagrams, and their bytes with IPv4 and UDP headers */
+	struct flight *wheel[WORLD_FAR];
+};
+
+/* All limiters are started, and say nothing yet. */
+void world_create(struct world *world, const struct world_params *params);
+void world_destroy(struct world *world);
+
+void world_start(struct world *world, unsigned i);
+void world_crash(struct world *world, unsigned i);
+
+/* Sets the weight of limiter i, which runs. */
+void world_set(struct world *world, unsigned i, unsigned policy, double weight);
+
+/* Lets so much time pass. */
+void world_run(struct world *world, uint64_t ns);
+
+/* Index of the limiter at a position of the tree. */
+unsigned world_at(const struct world *world, unsigned position);
+
+/* Sum of the weights of the running limiters of limiter i's side, without its own; their number. */
+double world_truth(const struct world *world, unsigned i, unsigned policy, unsigned *peers);
+
+#endif
