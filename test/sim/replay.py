@@ -376,7 +376,7 @@ def raw_ip(scene):
               if frame.l2_len == 14 and frame.text[12:14] in (b"\x08\x00", b"\x86\xdd")]
     whole = classic(frames)
     rows, _, _ = scene.run(whole)
-    for kind in (101, 12, 14):
+    for kind in (101, 12, 14, 228, 229):
         stripped = [Frame(frame.text[14:], 0, None, frame.time_ns) for frame in frames]
         again, _, _ = scene.run(classic(stripped, link=kind))
         compare(again, rows)
