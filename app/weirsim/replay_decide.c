@@ -4,22 +4,28 @@
 #include "replay_decide.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_hash.h"
 #include "classify/parse.h"
-#include "meter/token_bucket.h"
+#include "police/extra.h"
+#include "police/mark.h"
+#include "police/profile.h"
 #include "replay_limits.h"
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
 #define ETHER_LEN   14
 
+/* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
+#define SECRET 0
+
 /* One policy as a worker has it. */
 struct policed {
-	struct token_bucket_profile profile;
-	struct token_bucket bucket;
-	uint64_t arrived_bytes, dropped_packets;
+	struct limit_profile profile;
+	struct policy_state state;
+	struct policy_extra extra;
+	void *memory; /* of extra */
 };
 
 struct decider {
@@ -35,41 +41,41 @@ struct decider {
 	uint32_t classes[DECIDE_BURST];
 };
 
-static int refuse(const struct policy *policy, const char *what)
-{
-	fprintf(stderr, "weirsim: policy %s: a replay does not know its %s yet\n", policy->name,
-		what);
-	return -ENOTSUP;
-}
-
-static int check(const struct policy *policy)
-{
-	if (policy->meter != METER_TOKEN_BUCKET)
-		return refuse(policy, "meter");
-	if (policy->action != ACTION_DROP)
-		return refuse(policy, "action");
-	if (policy->count != COUNT_BYTES)
-		return refuse(policy, "count");
-	if (policy->per_v4 || policy->per_v6)
-		return refuse(policy, "sources");
-	return 0;
-}
-
-static int start_policy(struct decider *d, unsigned i)
+static int make_profile(const struct decider *d, unsigned i, struct limit_profile *profile)
 {
 	struct limiter_view view;
-	struct token_bucket_params params;
-	int ret = check(&d->params.config->policies[i]);
 
 	limiter_view(d->limits.limiter, i, &view);
-	params.rate_bps = (uint64_t)(view.local_limit * 8);
-	params.burst_bytes = view.local_burst;
-	if (ret == 0)
-		ret = token_bucket_profile_init(&d->policies[i].profile, &params, TICKS_PER_S);
-	if (ret == 0)
-		token_bucket_init(
-			&d->policies[i].bucket, &d->policies[i].profile, d->params.start_ns);
-	return ret;
+	return limit_profile_init(profile, &d->params.config->policies[i], &view, 1, TICKS_PER_S);
+}
+
+static void *lines_alloc(size_t size)
+{
+	size_t whole = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	void *memory = aligned_alloc(CACHE_LINE, whole);
+
+	return memory ? memset(memory, 0, whole) : NULL;
+}
+
+/* The lots of a meter that drops at random are drawn alike in every run. */
+static int start_policy(struct decider *d, unsigned i)
+{
+	const struct policy *policy = &d->params.config->policies[i];
+	size_t bytes = police_extra_bytes(policy);
+	struct policed *policed = &d->policies[i];
+	int ret = make_profile(d, i, &policed->profile);
+
+	if (ret)
+		return ret;
+	policy_state_init(
+		&policed->state, &policed->profile, d->params.start_ns, name_hash(policy->name));
+	if (bytes == 0)
+		return 0;
+	policed->memory = lines_alloc(bytes);
+	if (!policed->memory)
+		return -ENOMEM;
+	police_extra_init(&policed->extra, policed->memory, policy, SECRET, TICKS_PER_S);
+	return 0;
 }
 
 int decider_create(const struct decide_params *params, struct decider **out)
@@ -81,7 +87,8 @@ int decider_create(const struct decide_params *params, struct decider **out)
 	if (!d)
 		return -ENOMEM;
 	d->params = *params;
-	d->policies = calloc(config->n_policies + 1, sizeof(*d->policies));
+	d->now_ns = params->start_ns;
+	d->policies = lines_alloc((config->n_policies + 1) * sizeof(*d->policies));
 	ret = d->policies ? 0 : -ENOMEM;
 	if (ret == 0)
 		ret = limits_create(&d->limits, config, params->limiters, params->start_ns);
@@ -101,6 +108,8 @@ void decider_destroy(struct decider *d)
 {
 	if (!d)
 		return;
+	for (unsigned i = 0; d->policies && i < d->params.config->n_policies; i++)
+		free(d->policies[i].memory);
 	classifier_destroy(d->classifier);
 	limits_destroy(&d->limits);
 	free(d->policies);
@@ -134,43 +143,77 @@ static uint32_t header_bytes(const struct frame *frame, const struct packet *pac
 /* Whether a frame is taken for another than it is because the capture has not all its headers. */
 static bool truncated(const struct frame *frame, const struct packet *packet)
 {
-	if (packet->family != PACKET_OTHER || frame->captured >= frame->bytes ||
-		frame->captured == sizeof(frame->data))
+	if (packet->family != PACKET_OTHER || !frame->cut)
 		return false;
 	return frame->captured < ETHER_LEN ||
 	       frame->captured < packet->l2_len + header_bytes(frame, packet);
 }
 
+/* What is marked or only counted is too much all the same. */
 static void measure(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	const struct decider *d = context;
+	const struct policed *policed = &((const struct decider *)context)->policies[policy];
 
-	sample->arrived_bytes = d->policies[policy].arrived_bytes;
-	sample->dropped_packets = d->policies[policy].dropped_packets;
+	sample->arrived_bytes = policed->state.passed_bytes + policed->state.dropped_bytes;
+	sample->dropped_packets = policed->state.dropped_packets + policed->extra.over_packets;
 }
 
-static uint32_t charge(
-	enum accounting accounting, const struct frame *frame, const struct packet *packet)
+/* A limit that no meter can express leaves the old one in force, as in the appliance. */
+static void renew_profiles(struct decider *d)
 {
-	if (accounting == ACCOUNTING_L3)
-		return frame->bytes - packet->l2_len;
-	return frame->bytes + (accounting == ACCOUNTING_WIRE ? 24 : 0);
+	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
+		struct policed *policed = &d->policies[i];
+		struct limit_profile profile;
+
+		if (make_profile(d, i, &profile))
+			continue;
+		limit_profile_succeed(&profile, &policed->profile, d->now_ns);
+		policed->profile = profile;
+	}
 }
 
-static void decide_one(struct decider *d, const struct frame *frame, const struct packet *packet,
+static void set_time(struct decider *d, uint64_t now_ns)
+{
+	if (now_ns <= d->now_ns)
+		return;
+	d->now_ns = now_ns;
+	if (limits_advance(&d->limits, now_ns, measure, d))
+		renew_profiles(d);
+}
+
+static void note_source(const struct limit_profile *profile, const struct frame *frame,
+	const struct packet *packet, struct prefix *source)
+{
+	const uint8_t *addr = frame->data + packet->src_off;
+
+	if (!police_has_source(profile, packet))
+		return;
+	source->family = packet->family;
+	source->length = packet->family == PACKET_IPV4 ? profile->per_v4 : profile->per_v6;
+	for (unsigned bit = 0; bit < source->length; bit++)
+		source->addr[bit / 8] |= addr[bit / 8] & (0x80 >> bit % 8);
+}
+
+static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
-	struct policed *policed = &d->policies[decision->policy];
-	bool conforms;
+	struct policed *p = &d->policies[decision->policy];
+	const struct limit_profile *profile = &p->profile;
+	bool marked;
 
-	decision->cost = charge(
-		d->params.config->policies[decision->policy].accounting, frame, packet);
-	conforms = token_bucket_conforms(
-		&policed->bucket, &policed->profile, d->now_ns, decision->cost);
-	policed->arrived_bytes += decision->cost;
-	policed->dropped_packets += !conforms;
-	decision->verdict = conforms ? VERDICT_PASS : VERDICT_DROP;
-	decision->reason = conforms ? REASON_CONFORMS : REASON_LIMIT;
+	note_source(profile, frame, packet, &decision->source);
+	decision->cost = police_cost(profile, &p->extra, packet, frame->bytes, d->now_ns);
+	decision->verdict = police_charge(
+		&p->state, &p->extra, profile, packet, frame->data, decision->cost, d->now_ns);
+	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
+	if (decision->verdict != VERDICT_MARK)
+		return;
+	marked = mark_frame(frame->data, frame->captured, packet, profile->mark);
+	police_marked(&p->state, &p->extra, profile, packet, decision->cost, d->now_ns, marked);
+	if (!marked) {
+		decision->verdict = VERDICT_DROP;
+		decision->reason = REASON_UNMARKABLE;
+	}
 }
 
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)
@@ -187,9 +230,7 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 			.verdict = VERDICT_PASS,
 			.reason = REASON_UNMATCHED,
 		};
-		if (frames[i].time_ns > d->now_ns)
-			d->now_ns = frames[i].time_ns;
-		limits_advance(&d->limits, d->now_ns, measure, d);
+		set_time(d, frames[i].time_ns);
 		if (d->classes[i] != CLASSIFY_NONE)
 			decide_one(d, &frames[i], &d->packets[i], &decisions[i]);
 		if (truncated(&frames[i], &d->packets[i]))

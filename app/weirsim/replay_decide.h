@@ -11,13 +11,12 @@
 
 #include "classify/classify.h"
 #include "link.h"
+#include "police/police.h"
 #include "policy/config.h"
 
 #define DECIDE_BURST 32 /* as a worker takes them */
 
-enum verdict { VERDICT_PASS, VERDICT_DROP, VERDICT_MARK, VERDICT_COUNT };
-
-#define DECIDE_VERDICTS 4
+#define DECIDE_VERDICTS 4 /* of enum verdict */
 
 /* Why a verdict is as it is. */
 enum reason {
@@ -55,8 +54,8 @@ int decider_create(const struct decide_params *params, struct decider **out);
 void decider_destroy(struct decider *decider);
 
 /*
- * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. When time
- * steps back the meters' clock stands still, and credits nothing until it is reached again.
+ * Decides n (at most DECIDE_BURST) frames, in their order. Marks are written to the frames. When
+ * time steps back the meters' clock stands still, and credits nothing until it is reached again.
  */
 void decide(struct decider *decider, struct frame *frames, unsigned n, struct decision *decisions);
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/name_hash.h"
+#include "police/profile.h"
 
 static struct limiter_policy *make_policies(const struct config *config, unsigned n)
 {
@@ -20,29 +21,32 @@ static struct limiter_policy *make_policies(const struct config *config, unsigne
 			.burst_bytes = config->policies[i].burst_bytes,
 			.interval_ns = config->policies[i].interval_ns,
 			.keep_per_second = config->policies[i].keep_per_second,
+			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
 		};
 	return policies;
 }
 
-/* A roster of strangers: nobody ever hears from them, and limit/N does not depend on it. */
-static uint32_t *make_roster(unsigned n)
+/* Who they are makes no difference to limit/N. */
+static int make_roster(unsigned n, struct roster **out)
 {
 	uint32_t *ids = calloc(n, sizeof(*ids));
+	int ret;
 
-	for (unsigned i = 0; ids && i < n; i++)
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
 		ids[i] = i + 1;
-	return ids;
+	ret = roster_create(ids, n, out);
+	free(ids);
+	return ret;
 }
 
 int limits_create(
 	struct replay_limits *limits, const struct config *config, unsigned n, uint64_t now_ns)
 {
 	struct limiter_policy *policies = make_policies(config, n);
-	uint32_t *ids = make_roster(n);
 	struct limiter_params params = {
-		.gossip = {.n = n,
-			.ids = ids,
-			.epoch = 1,
+		.gossip = {.epoch = 1,
 			.branching = 1,
 			.timeout_ns = config->gossip.timeout_ns,
 			.datagram_max = config->gossip.datagram_max},
@@ -60,17 +64,20 @@ int limits_create(
 		if (policy->interval_ns > limits->longest_ns)
 			limits->longest_ns = policy->interval_ns;
 	}
-	if (policies && ids)
+	if (policies)
+		ret = make_roster(n, &limits->roster);
+	params.gossip.roster = limits->roster;
+	if (ret == 0)
 		ret = limiter_create(&params, now_ns, &limits->limiter);
 	free(policies);
-	free(ids);
 	return ret;
 }
 
 void limits_destroy(struct replay_limits *limits)
 {
 	limiter_destroy(limits->limiter);
-	limits->limiter = NULL;
+	roster_destroy(limits->roster);
+	*limits = (struct replay_limits){0};
 }
 
 /*

@@ -11,10 +11,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gossip/roster.h"
 #include "limiter/limiter.h"
 #include "policy/config.h"
 
 struct replay_limits {
+	struct roster *roster; /* of strangers, that nobody ever hears from */
 	struct limiter *limiter;
 	uint64_t longest_ns; /* of the estimate intervals */
 	uint64_t busy_ns;    /* of the last packet */

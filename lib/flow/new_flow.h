@@ -8,15 +8,15 @@
  * cache line, and a flow that comes into a full set takes the place of the one longest unseen. Only
  * flows whose first packet was let through are remembered, so a refused flow stays new.
  *
- * Collisions: the identity of a flow is its 32-bit hash. Among n remembered flows a new one is taken
- * for known with probability n / 2^32: 1 in 65,536 at 65,536 flows; it then passes uncounted. The
- * hash is the caller's: if strangers can compute it they can choose flows of one set or one
- * identity, so it wants a secret key.
+ * Collisions: the identity of a flow is its 32-bit hash. Among n remembered flows a new one is
+ * taken for known with probability n / 2^32: 1 in 65,536 at 65,536 flows. It then passes
+ * uncounted. The hash is the caller's: if strangers can compute it they can choose flows of one set
+ * or one identity, so it wants a secret key.
  *
- * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With room
- * for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any flow is
- * forgotten early. With less, flows that are silent go before those that speak, and one that speaks
- * again after it was displaced counts as new, and is refused when the limit is spent.
+ * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With
+ * room for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any
+ * flow is forgotten early. With less, flows that are silent go before those that speak; one that
+ * speaks again after it was displaced counts as new, and is refused when the limit is spent.
  *
  * One writer, which is also the reader.
  */

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The generic cell rate algorithm, or leaky bucket as a meter (ITU-T I.371): the verdicts of a token
- * bucket (r, b) from 8 bytes of state, for tables of millions.
+ * The generic cell rate algorithm, or leaky bucket as a meter (ITU-T I.371): the verdicts of a
+ * token bucket (r, b) from 8 bytes of state, for tables of millions.
  *
  * Its clock is not the caller's but a virtual one, which the profile derives: the units that the
- * limit has granted since it began, to 2^-8 of a unit. So a state is a point of that time, a packet
- * moves it by its cost, which is exact, and a new rate changes the pace of the clock and not what a
- * state is worth: tokens are kept over any number of changes, each stretch of time earns at the rate
- * that held in it, and none of them rounds.
+ * limit has granted since it began, to 2^-8 of a unit. So a state is a point of that time, and a
+ * packet moves it by its cost, which is exact. A new rate changes the pace of the clock and not
+ * what a state is worth: tokens are kept over any number of changes, each stretch of time earns at
+ * the rate that held in it, and nothing is rounded on the way.
  *
  * Beside a token bucket of the same rate the tokens differ by less than 2^-8 of a unit, always: the
  * virtual clock is cut to that, states are not. So over any window of t at most r·t + b + 2^-8
- * units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units.
+ * units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units. Where the
+ * bucket stands still while a clock is back, virtual time is back with it.
  *
  * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state that
  * nobody has looked at for so long may be taken for a less than full one, once: it never passes

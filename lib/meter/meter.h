@@ -92,7 +92,7 @@ static inline const char *meter_name(enum meter_kind kind)
 
 /*
  * The profile of params->kind on a counter of hz ticks a second. Returns 0, -EINVAL for what
- * contradicts itself, or -ERANGE for what the kind cannot hold; see each kind's own. Control thread.
+ * contradicts itself, or -ERANGE for what the kind cannot hold; see each kind's. Control thread.
  */
 static inline int meter_profile_init(
 	union meter_profile *profile, const struct meter_params *params, uint64_t hz)

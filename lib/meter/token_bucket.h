@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * An exact token bucket (r, b). Over any window of t it passes at most r·t + b bytes, and a
- * backlogged one passes no less than that minus one packet. A rate may be negative: then others
- * drain the bucket faster than the limit fills it (allocator gtb), and it loses tokens down to none.
+ * backlogged one passes no less than that minus one packet. A rate may be negative: others then
+ * drain the bucket faster than the limit fills it (allocator gtb), and it loses tokens down to 0.
  *
  * Three structs: params (human units) → profile (precomputed, shared, read-only) → state (one
  * writer). A pure function of them, the time and the packet's bytes; time is in ticks of any

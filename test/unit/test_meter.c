@@ -235,7 +235,7 @@ static void test_gcra_is_linear_over_changes(void **state)
 /* Packet by packet, tokens of both differ by less than virtual time resolves. */
 static void test_gcra_is_a_token_bucket(void **state)
 {
-	const int64_t resolution = INT64_C(1) << (TOKEN_SHIFT - GCRA_SHIFT);
+	const int64_t resolution = (INT64_C(1) << TOKEN_SHIFT) / 256;
 
 	(void)state;
 	FOR_EACH_SEED(seed)
@@ -336,6 +336,11 @@ struct windowed {
 
 static struct quota random_quota(struct prng *prng)
 {
+	if (one_in(prng, 8)) /* balances of more than 64 bits */
+		return (struct quota){
+			.units = UINT64_C(1) << 30 | prng_below(prng, 1 << 30),
+			.window = QUOTA_MAX / 32 + magnitude(prng, QUOTA_MAX / 32),
+		};
 	return (struct quota){
 		.units = magnitude(prng, 1 << prng_below(prng, 16)) - one_in(prng, 20),
 		.window = magnitude(prng, 100000),
@@ -367,7 +372,7 @@ static uint64_t window_used(const struct windowed *model, uint64_t now, uint64_t
 
 static uint32_t window_cost(struct prng *prng, uint64_t left)
 {
-	if (one_in(prng, 3) && left < 1 << 30)
+	if (one_in(prng, 3) && left < UINT32_MAX)
 		return (uint32_t)left + prng_below(prng, 2);
 	return (uint32_t)magnitude(prng, 1 << prng_below(prng, 16));
 }
@@ -468,7 +473,8 @@ static void test_hybrid_is_finchs(void **state)
 
 		prng_seed(&prng, seed);
 		quota = random_quota(&prng);
-		quota.units = quota.units ? 1 + quota.units % 40 : 1;
+		quota.units = 1 + quota.units % 40;
+		quota.window = 1 + quota.window % 100000;
 		hybrid_init(&hybrid, now);
 		for (unsigned i = 0; i < 40 * EVENTS; i++) {
 			uint64_t gap = random_gap(&prng, quota.window);
