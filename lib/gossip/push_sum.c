@@ -112,12 +112,16 @@ static void push_sum_set(struct gossip *g, unsigned policy, float demand, float 
 	own->weight = weight;
 }
 
-/* A holder of a mass is gone: all begin again, unless this has been done since it was there. */
+/*
+ * A holder of a mass is gone: all begin again, unless that has been done since it was there, and
+ * nothing of the new mass has been sent to it in vain.
+ */
 static void replace_mass_of(struct gossip *g, unsigned index)
 {
 	struct push_sum *s = g->own;
 
-	if ((int64_t)(s->began_ns - s->mesh.peers[index].heard_ns) <= 0)
+	if ((int64_t)(s->began_ns - s->mesh.peers[index].heard_ns) <= 0 ||
+		s->sequences[index].sent > 0)
 		begin(g, s->generation + 1);
 }
 

@@ -12,6 +12,8 @@
  *
  *   - it probes the candidates better than its parent, one at a time; who is probed answers;
  *   - to one that is alive it says UP, and takes it for its parent when that says DOWN;
+ *   - and when that counts no fewer limiters than the old parent does, but at the latest after a
+ *     timeout: who has just restarted may have to find its own parent yet;
  *   - only then it says APART to the old parent, which drops its sums at once. For that short time
  *     the subtree counts twice: its weights make limits smaller, but its count may hide a loss. The
  *     other order would take a part of the limit from everybody at each move.
@@ -45,6 +47,9 @@
 /* Heartbeats between probes of better candidates, while there is a parent. */
 #define PATIENCE 4
 
+/* Who has no link and is silent for this part of the timeout makes room, if room is short. */
+#define IDLE_SHARE 4
+
 struct sum {
 	double demand, weight;
 	unsigned count;
@@ -57,6 +62,7 @@ struct tree {
 	unsigned n_candidates;
 	unsigned candidates[TREE_CANDIDATES];
 	unsigned parent, target; /* positions, or n; the target is to become the parent */
+	uint32_t target_tick;    /* since when it is the target */
 	unsigned probe;          /* position to probe in this tick, or n */
 	unsigned probe_at;       /* candidate whose turn it is */
 	uint32_t probe_tick;     /* of the last probe */
@@ -232,7 +238,7 @@ static unsigned better(const struct tree *t)
 	return n;
 }
 
-/* The target said DOWN: from now on it counts, and the old parent hears that we leave. */
+/* From now on it counts, and the old parent hears that we leave. */
 static void adopt(struct gossip *g)
 {
 	struct tree *t = g->own;
@@ -247,22 +253,47 @@ static void adopt(struct gossip *g)
 	t->target = none(g);
 }
 
+/* Whether the target has all that the parent has to say, or has had the time for it. */
+static bool is_ready(const struct gossip *g, const struct neighbour *target)
+{
+	const struct tree *t = g->own;
+	const struct neighbour *parent = table_find(&t->table, t->parent);
+
+	if (target->link != DATAGRAM_DOWN)
+		return false;
+	if (!parent || !parent->heard || (g->tick - t->target_tick) * g->tick_ns >= tree_silence(g))
+		return true;
+	for (unsigned i = 0; i < g->policies->n; i++)
+		if (target->heard[i].count < parent->heard[i].count)
+			return false;
+	return true;
+}
+
+/* The best that is alive is the target, unless the parent is better. */
+static void choose_target(struct gossip *g)
+{
+	struct tree *t = g->own;
+	unsigned n = better(t), target = none(g);
+
+	for (unsigned i = 0; i < n && target == none(g); i++)
+		if (is_alive(t, t->candidates[i]))
+			target = t->candidates[i];
+	if (t->target != target)
+		t->target_tick = g->tick;
+	t->target = target;
+}
+
 static void choose_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
-	unsigned n;
 
 	if (t->parent != none(g) && !is_alive(t, t->parent)) {
 		t->parent = none(g);
 		t->probe_at = 0;
 		t->probe_tick = g->tick - heartbeat(g);
 	}
-	n = better(t);
-	t->target = none(g);
-	for (unsigned i = 0; i < n && t->target == none(g); i++)
-		if (is_alive(t, t->candidates[i]))
-			t->target = t->candidates[i];
-	if (t->target != none(g) && table_find(&t->table, t->target)->link == DATAGRAM_DOWN)
+	choose_target(g);
+	if (t->target != none(g) && is_ready(g, table_find(&t->table, t->target)))
 		adopt(g);
 }
 
@@ -421,7 +452,8 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 		unsigned position = roster_position(g->roster, id);
 
 		if (position > t->position || is_candidate(t, position))
-			e = table_add(&t->table, position, id);
+			e = table_add(
+				&t->table, position, id, now_ns - tree_silence(g) / IDLE_SHARE);
 		if (!e)
 			return NULL;
 		e->sent_tick = g->tick - HEARTBEAT_MAX;

@@ -38,17 +38,34 @@ static unsigned highest(const struct tree_table *table)
 	return k;
 }
 
-struct neighbour *table_add(struct tree_table *table, unsigned position, uint32_t id)
+static bool idle(const struct neighbour *neighbour, uint64_t stale_ns)
+{
+	return !neighbour->said && !neighbour->heard &&
+	       (int64_t)(neighbour->spoke_ns - stale_ns) < 0;
+}
+
+/* Makes room for one more; false when there is none for this position. */
+static bool displace(struct tree_table *table, unsigned position, uint64_t stale_ns)
+{
+	unsigned k = 0;
+
+	while (k < table->n && !idle(table->at[k], stale_ns))
+		k++;
+	if (k == table->n)
+		k = highest(table);
+	if (!idle(table->at[k], stale_ns) && table->at[k]->position < position)
+		return false;
+	table_drop(table, k);
+	return true;
+}
+
+struct neighbour *table_add(
+	struct tree_table *table, unsigned position, uint32_t id, uint64_t stale_ns)
 {
 	struct neighbour *neighbour;
 
-	if (table->n == table->max) {
-		unsigned k = highest(table);
-
-		if (table->at[k]->position < position)
-			return NULL;
-		table_drop(table, k);
-	}
+	if (table->n == table->max && !displace(table, position, stale_ns))
+		return NULL;
 	neighbour = calloc(1, sizeof(*neighbour));
 	if (!neighbour)
 		return NULL;

@@ -11,7 +11,7 @@
 #include "gossip/membership.h"
 
 /* Room for a parent and B children, and for so many more that look for a parent, or are ours. */
-#define TREE_EXTRA 32
+#define TREE_EXTRA 64
 
 /* What is said over one edge of one policy: the sum over one side of it. */
 struct part {
@@ -46,10 +46,12 @@ void table_destroy(struct tree_table *table);
 struct neighbour *table_find(const struct tree_table *table, unsigned position);
 
 /*
- * Adds one. In a full table it displaces the highest position, if that is above its own: those
- * further down have more candidates to turn to. NULL when there is no room.
+ * Adds one. In a full table it displaces one without a link that has been silent since before
+ * stale_ns, or else the highest position, if that is above its own: those further down have more
+ * candidates to turn to. NULL when there is no room.
  */
-struct neighbour *table_add(struct tree_table *table, unsigned position, uint32_t id);
+struct neighbour *table_add(
+	struct tree_table *table, unsigned position, uint32_t id, uint64_t stale_ns);
 
 /* Drops the k-th; the last takes its place. */
 void table_drop(struct tree_table *table, unsigned k);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Two limiters of a group, and an input that is a list of what happens to them: ticks, datagrams of
- * any bytes, datagrams by somebody who holds the key but talks nonsense (or nearly sense: names and
- * epochs come from small sets, so that the inside of the parser is reached), and their own
- * datagrams, delivered, cut or repeated.
+ * Two limiters of a group, whose estimator the input chooses, and an input that is a list of what
+ * happens to them: ticks, datagrams of any bytes, datagrams by somebody who holds the key but talks
+ * nonsense (or nearly sense: names and epochs come from small sets, so that the inside of the parser
+ * is reached), and their own datagrams, delivered, cut or repeated.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -32,7 +32,9 @@ struct world {
 	struct gossip *g[2];     /* limiters 0 and 1 of the roster */
 	uint64_t received[2];
 	uint32_t ids[N], policies[N_POLICIES];
-	bool sealed;
+	struct roster *roster;
+	enum gossip_estimator estimator;
+	bool sealed, compensate;
 	uint64_t now;
 	uint32_t ticks;
 	unsigned datagram_max;
@@ -76,7 +78,9 @@ static void check_state(const struct world *w, unsigned i)
 
 		check(isfinite(sum.weight) && sum.weight >= 0);
 		check(isfinite(sum.demand) && sum.demand >= 0);
-		check(sum.lost < N && sum.lost >= N - 1 - gossip_alive(w->g[i]));
+		check(sum.lost < N);
+		if (w->estimator != GOSSIP_TREE) /* whose neighbours speak for others */
+			check(sum.lost >= N - 1 - gossip_alive(w->g[i]));
 	}
 }
 
@@ -158,28 +162,68 @@ static void write_some_sections(struct world *w, struct cursor *cursor)
 	}
 }
 
+static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
+{
+	datagram_write_link(cursor, (enum datagram_link)(next(w) % 4));
+	while (n--) {
+		unsigned policy = next(w) % (N_POLICIES + 1);
+		struct datagram_sum sum = {policy < N_POLICIES ? w->policies[policy] : 0x0badbad0,
+			next(w) % (N + 1), some_float(w), some_float(w)};
+
+		datagram_write_sum(cursor, &sum);
+	}
+}
+
+static void write_some_shares(struct world *w, struct cursor *cursor, unsigned n)
+{
+	struct datagram_round round = {next(w) % 4, some_tick(w)};
+
+	datagram_write_round(cursor, &round);
+	while (n--) {
+		unsigned policy = next(w) % (N_POLICIES + 1);
+		struct datagram_share share = {
+			policy < N_POLICIES ? w->policies[policy] : 0x0badbad0, some_float(w),
+			some_float(w) - 5e4F, some_float(w)};
+
+		datagram_write_share(cursor, &share);
+	}
+}
+
+static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
+{
+	struct datagram_body body = {.receiver = next(w) < 0xf0 ? w->ids[to] : some_name(w),
+		.echo_epoch = next(w) < 0xe0 ? to + 1 : some_epoch(w),
+		.echo_tick = some_tick(w),
+		.tick = some_tick(w)};
+	unsigned records = next(w) % 5;
+
+	/* Mostly, as many as it says. */
+	body.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
+	datagram_write_body(cursor, &body);
+	if (w->estimator == GOSSIP_TREE) {
+		write_some_sums(w, cursor, records);
+	} else if (w->estimator == GOSSIP_PUSH_SUM) {
+		write_some_shares(w, cursor, records);
+	} else {
+		write_some_records(w, cursor, records);
+		write_some_sections(w, cursor);
+	}
+}
+
 /* A datagram by a holder of the key: any bytes as a body, or a body that hangs together. */
 static void deliver_insider(struct world *w, unsigned to, bool structured)
 {
 	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
 	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
-	struct datagram_header header = {DATAGRAM_VERSION, w->sealed ? DATAGRAM_SEALED : 0,
+	struct datagram_header header = {DATAGRAM_VERSION,
+		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | w->estimator
+								      << DATAGRAM_ESTIMATOR_SHIFT),
 		some_name(w), some_epoch(w), next(w)};
 	size_t len;
 
 	datagram_write_header(&cursor, &header);
-	if (structured) {
-		struct datagram_body body = {.receiver = next(w) < 0xf0 ? w->ids[to] : some_name(w),
-			.echo_epoch = next(w) < 0xe0 ? to + 1 : some_epoch(w),
-			.echo_tick = some_tick(w),
-			.tick = some_tick(w)};
-		unsigned records = next(w) % 5;
-
-		body.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
-		datagram_write_body(&cursor, &body);
-		write_some_records(w, &cursor, records);
-		write_some_sections(w, &cursor);
-	}
+	if (structured)
+		write_some_body(w, &cursor, to);
 	cursor.at += next_bytes(w, cursor.at, LENGTH_MAX / 2);
 	check(!cursor.failed && cursor.at <= cursor.end);
 	len = (size_t)(cursor.at - buf);
@@ -263,12 +307,12 @@ static void create(struct world *w, unsigned branching)
 
 	for (unsigned i = 0; i < N; i++)
 		w->ids[i] = name_hash(names[i]);
+	check(roster_create(w->ids, N, &w->roster) == 0);
 	for (unsigned i = 0; i < N_POLICIES; i++)
 		w->policies[i] = name_hash(policies[i]);
 	for (unsigned i = 0; i < 2; i++) {
-		struct gossip_params params = {.n = N,
+		struct gossip_params params = {.roster = w->roster,
 			.self = i,
-			.ids = w->ids,
 			.n_policies = N_POLICIES,
 			.policies = w->policies,
 			.key = w->sealed ? key : NULL,
@@ -277,7 +321,9 @@ static void create(struct world *w, unsigned branching)
 			.branching = branching,
 			.tick_ns = TICK,
 			.timeout_ns = 1000 * MS,
-			.datagram_max = w->datagram_max};
+			.datagram_max = w->datagram_max,
+			.estimator = w->estimator,
+			.compensate = w->compensate};
 
 		check(gossip_create(&params, w->now, &w->g[i]) == 0);
 	}
@@ -290,10 +336,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	w.sealed = options & 1;
 	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
+	w.estimator = (enum gossip_estimator)(options >> 3 & 3) % GOSSIP_ESTIMATORS;
+	w.compensate = options & 0x20;
 	create(&w, options & 4 ? N - 1 : 2);
 	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)
 		step(&w);
 	gossip_destroy(w.g[0]);
 	gossip_destroy(w.g[1]);
+	roster_destroy(w.roster);
 	return 0;
 }

@@ -1,0 +1,668 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Sums along a tree: exact when the network lets them be, and safe while it does not. Weights are
+ * powers of two apart, or whole numbers, so that floats add them up exactly.
+ */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "gossip/tree_shape.h"
+#include "gossip/tree_table.h"
+#include "gossip_world.h"
+
+#define TICK      (50 * MS)
+#define TIMEOUT   (1000 * MS)
+#define DELAY     (20 * MS)
+#define HEARTBEAT (2 * TICK) /* of this timeout and tick */
+
+static const struct world_params usual = {
+	.seed = 1,
+	.n = 40,
+	.n_policies = 1,
+	.branching = 3,
+	.estimator = GOSSIP_TREE,
+	.tick_ns = TICK,
+	.timeout_ns = TIMEOUT,
+	.delay_ns = DELAY,
+};
+
+/* News crosses so many edges, each a tick and a delay long. */
+static uint64_t crossing(const struct world *w)
+{
+	uint64_t edges = 2 * tree_depth(w->params.n, w->params.branching);
+
+	return edges * (TICK + w->params.delay_ns + w->params.jitter_ns);
+}
+
+/*
+ * Time in which all is right again after somebody has gone: the timeout, in turn those candidates
+ * that are gone too, three ways to shake hands, and the news.
+ */
+static uint64_t repair(const struct world *w, unsigned gone)
+{
+	return TIMEOUT + (gone + 2) * HEARTBEAT + 3 * (TICK + DELAY) + crossing(w) + 2 * HEARTBEAT;
+}
+
+/* Whether a limiter knows the sums of policy 0 over its side; says why not. */
+static bool knows(const struct world *w, unsigned i, unsigned policy, char *why, size_t size)
+{
+	struct gossip_sum sum = gossip_sum(w->nodes[i].gossip, policy);
+	unsigned peers, lost;
+	double truth = world_truth(w, i, policy, &peers);
+
+	lost = w->params.n - 1 - peers;
+	snprintf(why, size, "seed %llu at %.2f s: limiter %u: weight %.6g of %.6g, lost %u of %u",
+		(unsigned long long)w->params.seed, (double)w->now_ns / 1e9, i, sum.weight, truth,
+		sum.lost, lost);
+	return sum.lost == lost && fabs(sum.weight - truth) <= 1e-6 * truth &&
+	       fabs(sum.demand - 1000 * truth) <= 1e-3 * truth;
+}
+
+static void expect_right(const struct world *w)
+{
+	char why[200];
+
+	for (unsigned i = 0; i < w->params.n; i++)
+		for (unsigned p = 0; p < w->params.n_policies; p++)
+			if (w->nodes[i].gossip && !knows(w, i, p, why, sizeof(why)))
+				fail_msg("policy %u: %s", p, why);
+}
+
+static bool all_right(const struct world *w)
+{
+	char why[200];
+
+	for (unsigned i = 0; i < w->params.n; i++)
+		if (w->nodes[i].gossip && !knows(w, i, 0, why, sizeof(why)))
+			return false;
+	return true;
+}
+
+/* Some sum is larger than all weights there have ever been: a subtree counts twice. */
+static bool counted_twice(const struct world *w)
+{
+	double all = 0;
+
+	for (unsigned i = 0; i < w->params.n; i++)
+		all += w->weights[i];
+	for (unsigned i = 0; i < w->params.n; i++)
+		if (w->nodes[i].gossip &&
+			gossip_sum(w->nodes[i].gossip, 0).weight > all - w->weights[i] + 0.5)
+			return true;
+	return false;
+}
+
+/* The most limiters that one which has not just started misses. */
+static unsigned most_lost(const struct world *w)
+{
+	unsigned most = 0;
+
+	for (unsigned i = 0; i < w->params.n; i++) {
+		unsigned lost = 0;
+
+		if (!w->nodes[i].gossip || w->nodes[i].starts > 1)
+			continue;
+		lost = gossip_sum(w->nodes[i].gossip, 0).lost;
+		most = lost > most ? lost : most;
+	}
+	return most;
+}
+
+/* For how long without a break something has held, at the most. */
+struct spell {
+	uint64_t since, longest;
+};
+
+static void spell_note(struct spell *spell, bool holds, uint64_t now_ns)
+{
+	if (!holds)
+		spell->since = 0;
+	else if (!spell->since)
+		spell->since = now_ns;
+	if (spell->since && now_ns - spell->since > spell->longest)
+		spell->longest = now_ns - spell->since;
+}
+
+struct watch {
+	unsigned dead;               /* so many may be missed */
+	struct spell twice, missing; /* a subtree counts twice; more than the dead are missed */
+};
+
+static void run_watching(struct world *w, uint64_t ns, struct watch *watch)
+{
+	for (uint64_t end = w->now_ns + ns; w->now_ns < end;) {
+		world_run(w, 5 * MS);
+		spell_note(&watch->twice, counted_twice(w), w->now_ns);
+		spell_note(&watch->missing, most_lost(w) > watch->dead, w->now_ns);
+	}
+}
+
+static void begin(struct world *w, const struct world_params *params)
+{
+	world_create(w, params);
+	for (unsigned i = 0; i < params->n; i++)
+		for (unsigned p = 0; p < params->n_policies; p++)
+			world_set(w, i, p, 1 + prng_below(&w->prng, 9));
+	world_run(w, 3000 * MS + 10 * crossing(w));
+}
+
+static void test_shape(void **state)
+{
+	static const struct {
+		unsigned position, b, n, first[6];
+	} cases[] = {
+		{0, 2, 0, {0}},
+		{1, 2, 1, {0}},
+		{2, 2, 2, {0, 1}},
+		{3, 2, 3, {1, 0, 2}},
+		{6, 2, 6, {2, 0, 1, 3, 4, 5}},
+		{4, 3, 4, {1, 0, 2, 3}},
+		{40, 3, 17, {13, 4, 1, 0, 2, 3}},
+		{4000000000, 2, 44, {1999999999, 999999999, 499999999, 249999999, 124999999}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		unsigned candidates[TREE_CANDIDATES];
+		unsigned n = tree_candidates(cases[i].position, cases[i].b, candidates);
+
+		assert_int_equal(n, cases[i].n);
+		for (unsigned k = 0; k < 5 && k < n; k++)
+			assert_int_equal(candidates[k], cases[i].first[k]);
+		for (unsigned k = 0; k < n; k++) {
+			assert_true(candidates[k] < cases[i].position);
+			for (unsigned j = 0; j < k; j++)
+				assert_true(candidates[j] != candidates[k]);
+		}
+	}
+	assert_int_equal(tree_depth(1, 2), 0);
+	assert_int_equal(tree_depth(3, 2), 1);
+	assert_int_equal(tree_depth(4, 2), 2);
+	assert_int_equal(tree_depth(490, 3), 6);
+}
+
+static void test_sums_agree(void **state)
+{
+	static const unsigned sizes[] = {1, 2, 3, 4, 5, 10, 40, 300};
+
+	(void)state;
+	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++)
+		for (unsigned b = 1; b <= 7; b += 3) {
+			struct world_params params = usual;
+			struct world w;
+
+			params.n = sizes[s];
+			params.branching = b;
+			params.n_policies = 3;
+			params.sealed = s % 2;
+			begin(&w, &params);
+			expect_right(&w);
+			world_destroy(&w);
+		}
+}
+
+/*
+ * Loss, repeats and reordering: exact once the last change has had its time. With twenty policies
+ * a record that came to nothing waits for its turn, a few heartbeats, and may be lost again.
+ */
+static void test_sums_heal(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct world_params params = usual;
+		struct world w;
+
+		params.seed = seed;
+		params.n = 5 + 5 * (unsigned)seed;
+		params.n_policies = 20;
+		params.loss = 0.025 * (double)seed;
+		params.repeat = 0.1;
+		params.jitter_ns = 10 * seed * MS;
+		begin(&w, &params);
+		for (int t = 0; t < 200; t++) {
+			world_set(&w, prng_below(&w.prng, params.n), prng_below(&w.prng, 20),
+				prng_below(&w.prng, 9));
+			world_run(&w, 10 * MS);
+		}
+		world_run(&w, crossing(&w) + 60 * HEARTBEAT);
+		expect_right(&w);
+		world_destroy(&w);
+	}
+}
+
+/* A change that matters is known everywhere in a tick and a delay an edge. */
+static void test_news_is_quick(void **state)
+{
+	struct world_params params = usual;
+	struct world w;
+
+	(void)state;
+	params.n = 200;
+	begin(&w, &params);
+	for (int i = 0; i < 20; i++) {
+		world_set(&w, prng_below(&w.prng, params.n), 0, 1000 * (i + 1));
+		world_run(&w, crossing(&w) + TICK);
+		expect_right(&w);
+	}
+	world_destroy(&w);
+}
+
+/* A change of 0.6 % of the total each tick is said each tick; one of 0.4 % rides on heartbeats. */
+static void test_small_changes_wait(void **state)
+{
+	static const struct {
+		double change;
+		unsigned sent;
+	} cases[] = {{4, 10 + 10}, {6, 10 + 40}};
+
+	(void)state;
+	for (size_t c = 0; c < 2; c++) {
+		struct world_params params = usual;
+		struct world w;
+		uint64_t sent;
+
+		params.n = 2;
+		params.timeout_ns = 4 * TIMEOUT; /* a heartbeat is four ticks */
+		begin(&w, &params);
+		world_set(&w, 0, 0, 1000);
+		world_set(&w, 1, 0, 0);
+		world_run(&w, 1000 * MS);
+		sent = w.sent;
+		for (int t = 0; t < 40; t++) {
+			world_set(&w, 0, 0, 1000 - cases[c].change * (t % 2));
+			world_run(&w, TICK);
+		}
+		assert_in_range(w.sent - sent, cases[c].sent - 2, cases[c].sent + 2);
+		world_run(&w, 4 * TICK + DELAY);
+		expect_right(&w);
+		world_destroy(&w);
+	}
+}
+
+/* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
+static void test_silence(void **state)
+{
+	struct world w;
+	unsigned leaf, parent;
+
+	(void)state;
+	begin(&w, &usual);
+	leaf = world_at(&w, 39);
+	parent = world_at(&w, 12);
+	world_crash(&w, leaf);
+	world_run(&w, TIMEOUT - HEARTBEAT - TICK); /* it may have spoken last a heartbeat ago */
+	assert_int_equal(gossip_sum(w.nodes[parent].gossip, 0).lost, 0);
+	assert_int_equal(gossip_sum(w.nodes[0].gossip, 0).lost, 0);
+	world_run(&w, gossip_timeout(w.nodes[parent].gossip) - TIMEOUT + HEARTBEAT + 2 * TICK +
+			      6 * DELAY);
+	expect_right(&w);
+	assert_int_equal(gossip_sum(w.nodes[parent].gossip, 0).lost, 1);
+	world_start(&w, leaf);
+	world_set(&w, leaf, 0, 5);
+	world_run(&w, 1000 * MS + crossing(&w));
+	expect_right(&w);
+	world_destroy(&w);
+}
+
+/* Who has restarted and says nothing of a policy yet does not count for it. */
+static void test_restart_without_a_policy(void **state)
+{
+	static const unsigned positions[] = {0, 1, 5, 39};
+	struct world w;
+
+	(void)state;
+	begin(&w, &usual);
+	for (size_t k = 0; k < sizeof(positions) / sizeof(positions[0]); k++) {
+		unsigned i = world_at(&w, positions[k]);
+
+		world_crash(&w, i);
+		world_start(&w, i);
+		w.weights[i] = 0;
+		world_run(&w, repair(&w, 1));
+		for (unsigned j = 0; j < w.params.n; j++) {
+			unsigned peers;
+			struct gossip_sum sum = gossip_sum(w.nodes[j].gossip, 0);
+
+			assert_int_equal(sum.lost, j != i);
+			assert_near(sum.weight, world_truth(&w, j, 0, &peers), 1e-6);
+		}
+		world_set(&w, i, 0, 7);
+		world_run(&w, crossing(&w) + 2 * HEARTBEAT);
+		expect_right(&w);
+	}
+	world_destroy(&w);
+}
+
+/* Some die at once; the others know each other's sums again in the stated time; all come back. */
+static void test_crashes(void **state)
+{
+	static const struct {
+		unsigned n, dead[6];
+	} cases[] = {
+		{1, {0}},                 /* the root */
+		{2, {0, 1}},              /* and its first child */
+		{4, {0, 1, 2, 3}},        /* and all its children */
+		{1, {4}},                 /* somebody in between */
+		{3, {12, 3, 0}},          /* a whole path */
+		{6, {0, 2, 5, 7, 13, 1}}, /* a bad day */
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		struct watch watch = {.dead = cases[c].n};
+		struct world w;
+
+		begin(&w, &usual);
+		for (unsigned k = 0; k < cases[c].n; k++)
+			world_crash(&w, world_at(&w, cases[c].dead[k]));
+		world_run(&w, repair(&w, cases[c].n));
+		expect_right(&w);
+		for (unsigned k = 0; k < cases[c].n; k++) {
+			unsigned i = world_at(&w, cases[c].dead[k]);
+
+			world_start(&w, i);
+			world_set(&w, i, 0, w.weights[i]);
+		}
+		/*
+		 * All go back to better parents, which takes probes. Each move counts a subtree
+		 * twice for a moment, and may hide it where the old parent drops it before news of
+		 * the new one is there; many moves overlap, but none of this lasts.
+		 */
+		run_watching(&w, 20 * HEARTBEAT * 4, &watch);
+		expect_right(&w);
+		if (watch.missing.longest > crossing(&w))
+			fail_msg("case %zu: missing on the way back for %.2f s", c,
+				(double)watch.missing.longest / 1e9);
+		if (watch.twice.longest > crossing(&w) + 8 * HEARTBEAT)
+			fail_msg("case %zu: counted twice for %.2f s", c,
+				(double)watch.twice.longest / 1e9);
+		for (unsigned i = 1; i < w.params.n; i++) {
+			unsigned parent = world_at(&w, (i - 1) / 3), self = world_at(&w, i);
+			const struct peer *peer = gossip_peer(w.nodes[self].gossip, parent);
+
+			if (!peer || !peer->alive)
+				fail_msg("case %zu: %u is not back at its parent", c, i);
+		}
+		world_destroy(&w);
+	}
+}
+
+/* The same, at random and with loss: right in the end, and never for long too much. */
+static void test_random_crashes(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct world_params params = usual;
+		struct world w;
+		struct watch watch = {0};
+
+		params.seed = seed;
+		params.n = 20 + 10 * (unsigned)seed;
+		params.loss = 0.02 * (double)(seed % 6);
+		params.repeat = 0.05;
+		params.jitter_ns = 30 * MS;
+		params.branching = 2 + seed % 3;
+		begin(&w, &params);
+		for (int k = 0; k < 6; k++) {
+			unsigned i = world_at(&w,
+				prng_below(&w.prng, k % 2 ? params.n : 8)); /* hubs more often */
+
+			if (w.nodes[i].gossip)
+				world_crash(&w, i);
+			run_watching(&w, prng_below(&w.prng, 3000) * MS, &watch);
+			if (prng_below(&w.prng, 2) && !w.nodes[i].gossip) {
+				world_start(&w, i);
+				world_set(&w, i, 0, w.weights[i]);
+			}
+		}
+		run_watching(&w, repair(&w, 6) + 30 * HEARTBEAT, &watch);
+		expect_right(&w);
+		/* A lost leave is said again when the old parent speaks. */
+		if (watch.twice.longest > crossing(&w) + 8 * HEARTBEAT)
+			fail_msg("seed %llu: counted twice for %.2f s", (unsigned long long)seed,
+				(double)watch.twice.longest / 1e9);
+		world_destroy(&w);
+	}
+}
+
+/* Whether each limiter of a side but the lowest has a candidate in it: then the side is one tree. */
+static bool holds_together(const struct world *w, unsigned side)
+{
+	bool first = true;
+
+	for (unsigned position = 0; position < w->params.n; position++) {
+		unsigned candidates[TREE_CANDIDATES], n, k = 0;
+
+		if (w->nodes[world_at(w, position)].side != side)
+			continue;
+		n = tree_candidates(position, w->params.branching, candidates);
+		while (k < n && w->nodes[world_at(w, candidates[k])].side != side)
+			k++;
+		if (k == n && !first)
+			return false;
+		first = false;
+	}
+	return true;
+}
+
+/* Two halves: each knows its own sums, and that the other half is lost. */
+static void test_partitions(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 10; seed++) {
+		struct world_params params = usual;
+		struct world w;
+
+		params.seed = seed;
+		params.n = 20 * (unsigned)seed;
+		begin(&w, &params);
+		do
+			for (unsigned i = 0; i < params.n; i++)
+				w.nodes[i].side = prng_below(&w.prng, 2);
+		while (!holds_together(&w, 0) || !holds_together(&w, 1));
+		world_run(&w, repair(&w, TREE_HUBS));
+		expect_right(&w);
+		for (unsigned i = 0; i < params.n; i++)
+			w.nodes[i].side = 0;
+		world_run(&w, repair(&w, TREE_HUBS));
+		expect_right(&w);
+		world_destroy(&w);
+	}
+}
+
+/* Everybody alone: nobody counts, and all come back. */
+static void test_isolation(void **state)
+{
+	struct world w;
+
+	(void)state;
+	begin(&w, &usual);
+	for (unsigned i = 0; i < w.params.n; i++)
+		w.nodes[i].side = i;
+	world_run(&w, TIMEOUT + 2 * TICK + DELAY);
+	expect_right(&w);
+	for (unsigned i = 0; i < w.params.n; i++) {
+		assert_int_equal(gossip_sum(w.nodes[i].gossip, 0).lost, w.params.n - 1);
+		w.nodes[i].side = 0;
+	}
+	world_run(&w, repair(&w, TREE_HUBS));
+	expect_right(&w);
+	world_destroy(&w);
+}
+
+static bool cut_one_way(const struct world *w, unsigned from, unsigned to)
+{
+	return from == w->cut_from && to == w->cut_to;
+}
+
+/* A path cut in one direction is no link; the child finds another parent, where there is one. */
+static void test_one_way_cuts(void **state)
+{
+	static const struct {
+		unsigned parent, child;
+		bool heals;
+	} cases[] = {
+		{4, 13, true}, {0, 2, true}, /* by way of 1 */
+		{0, 1, false},               /* nobody else is above 1 */
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++)
+		for (int down = 0; down < 2; down++) {
+			unsigned parent, child, sums = 0;
+			struct world w;
+
+			begin(&w, &usual);
+			parent = world_at(&w, cases[c].parent);
+			child = world_at(&w, cases[c].child);
+			w.cut_from = down ? parent : child;
+			w.cut_to = down ? child : parent;
+			w.cut = cut_one_way;
+			world_run(&w, repair(&w, 1));
+			assert_int_equal(all_right(&w), cases[c].heals);
+			if (!cases[c].heals) {
+				/* Both sides give up the other's part. */
+				sums += w.params.n - gossip_sum(w.nodes[parent].gossip, 0).lost;
+				sums += w.params.n - gossip_sum(w.nodes[child].gossip, 0).lost;
+				assert_int_equal(sums, w.params.n);
+			}
+			w.cut = NULL;
+			world_run(&w, repair(&w, 1));
+			expect_right(&w);
+			world_destroy(&w);
+		}
+}
+
+/*
+ * More orphans than one limiter has room for: it watches so many and no more, the others are
+ * crowded out, and nobody counts what it should not.
+ */
+static void test_crowd(void **state)
+{
+	struct world_params params = usual;
+	struct world w;
+	struct gossip *hub;
+	struct watch watch = {0};
+	unsigned n_watched = 0;
+
+	(void)state;
+	params.n = 400;
+	params.branching = 7;
+	begin(&w, &params);
+	for (unsigned position = 0; position < 16; position++)
+		world_crash(&w, world_at(&w, position));
+	hub = w.nodes[world_at(&w, 16)].gossip;
+	run_watching(&w, 10000 * MS, &watch);
+	assert_int_equal(watch.twice.longest, 0);
+	for (unsigned i = 0; i < params.n; i++)
+		n_watched += gossip_peer(hub, i) != NULL;
+	assert_in_range(n_watched, 1 + params.branching, 1 + params.branching + TREE_EXTRA);
+	assert_true(gossip_counters(hub)->verdict[GOSSIP_CROWDED] > 0);
+	for (unsigned i = 0; i < params.n; i++)
+		if (w.nodes[i].gossip)
+			assert_true(gossip_sum(w.nodes[i].gossip, 0).lost >= 16);
+	for (unsigned position = 0; position < 16; position++) {
+		unsigned i = world_at(&w, position);
+
+		world_start(&w, i);
+		world_set(&w, i, 0, w.weights[i]);
+	}
+	world_run(&w, 15000 * MS);
+	expect_right(&w);
+	world_destroy(&w);
+}
+
+/* A limiter of another estimator is refused, by name. */
+static void test_other_estimator(void **state)
+{
+	struct world_params params = usual;
+	struct world trees, states;
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	(void)state;
+	params.n = 2;
+	world_create(&trees, &params);
+	params.estimator = GOSSIP_STATE;
+	world_create(&states, &params);
+	gossip_tick(states.nodes[0].gossip, states.now_ns);
+	len = gossip_send(states.nodes[0].gossip, buf, &to);
+	assert_int_equal(
+		gossip_receive(trees.nodes[1].gossip, trees.now_ns, buf, len), GOSSIP_ESTIMATOR);
+	world_destroy(&trees);
+	world_destroy(&states);
+}
+
+static void test_malformed(void **state)
+{
+	static const struct {
+		unsigned link, records, written, count, more;
+		float demand, weight;
+		enum gossip_verdict want;
+	} cases[] = {
+		{DATAGRAM_UP, 1, 1, 1, 0, 1, 1, GOSSIP_UNPROVEN},
+		{DATAGRAM_APART, 0, 0, 0, 0, 1, 1, GOSSIP_UNPROVEN},
+		{DATAGRAM_APART, 1, 1, 1, 0, 1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_LINKS, 0, 0, 0, 0, 1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 2, 1, 1, 0, 1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 1, 1, 1, 1, 1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 1, 1, 2, 0, 1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 1, 1, 1, 0, -1, 1, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 1, 1, 1, 0, 1, NAN, GOSSIP_MALFORMED},
+		{DATAGRAM_UP, 1, 1, 1, 0, INFINITY, 1, GOSSIP_MALFORMED},
+	};
+	struct world_params params = usual;
+	struct world w;
+
+	(void)state;
+	params.n = 2;
+	world_create(&w, &params);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint8_t buf[200] = {0};
+		struct cursor cursor = {buf, buf + sizeof(buf), false};
+		struct datagram_header header = {
+			1, GOSSIP_TREE << DATAGRAM_ESTIMATOR_SHIFT, w.roster->ids[0], 77, 1};
+		struct datagram_body body = {w.roster->ids[1], 0, 0, 1, (uint16_t)cases[i].records};
+		struct datagram_sum sum = {
+			w.policies[0], cases[i].count, cases[i].demand, cases[i].weight};
+
+		datagram_write_header(&cursor, &header);
+		datagram_write_body(&cursor, &body);
+		datagram_write_link(&cursor, (enum datagram_link)cases[i].link);
+		for (unsigned k = 0; k < cases[i].written; k++)
+			datagram_write_sum(&cursor, &sum);
+		assert_int_equal(gossip_receive(w.nodes[1].gossip, w.now_ns, buf,
+					 (size_t)(cursor.at - buf) + cases[i].more),
+			cases[i].want);
+	}
+	world_destroy(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_sums_agree),
+		cmocka_unit_test(test_sums_heal),
+		cmocka_unit_test(test_news_is_quick),
+		cmocka_unit_test(test_small_changes_wait),
+		cmocka_unit_test(test_silence),
+		cmocka_unit_test(test_restart_without_a_policy),
+		cmocka_unit_test(test_crashes),
+		cmocka_unit_test(test_random_crashes),
+		cmocka_unit_test(test_partitions),
+		cmocka_unit_test(test_isolation),
+		cmocka_unit_test(test_one_way_cuts),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_other_estimator),
+		cmocka_unit_test(test_malformed),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
