@@ -80,4 +80,5 @@ void link_frame(const struct pcap_packet *packet, struct frame *frame)
 	frame->time_ns = packet->time_ns;
 	frame->bytes = packet->bytes + (raw ? ETHER_LEN : 0);
 	frame->captured = header + n;
+	frame->cut = packet->captured < packet->bytes;
 }

@@ -18,6 +18,7 @@ struct frame {
 	uint64_t index;    /* of the packet in the capture, from 1 */
 	uint32_t bytes;    /* of the whole frame on the wire, without its FCS */
 	uint32_t captured; /* of these, bytes that are in data */
+	bool cut;          /* the capture has not all of them */
 	uint8_t data[PARSE_BYTES_MAX];
 };
 

@@ -55,7 +55,7 @@ struct replay {
 	FILE *file;
 	struct pcap pcap;
 	struct decider *decider; /* from the first packet on */
-	struct report report;
+	struct replay_report report;
 	uint64_t index, now_ns; /* of the last packet read */
 	struct frame frames[DECIDE_BURST];
 };
@@ -180,7 +180,7 @@ static int open_files(struct replay *r)
 		return ret;
 	setvbuf(r->file, NULL, _IOFBF, READ_BUFFER);
 	pcap_init(&r->pcap, r->file);
-	ret = report_init(&r->report, r->config, rows);
+	ret = replay_report_init(&r->report, r->config, rows);
 	return ret ? complain("report", ret) : 0;
 }
 
@@ -256,7 +256,7 @@ static int decide_burst(struct replay *r, unsigned n)
 	}
 	decide(r->decider, r->frames, n, decisions);
 	for (unsigned i = 0; i < n; i++)
-		report_add(&r->report, &r->frames[i], &decisions[i]);
+		replay_report_add(&r->report, &r->frames[i], &decisions[i]);
 	return 0;
 }
 
@@ -266,7 +266,7 @@ static int run(struct replay *r)
 	unsigned n;
 	int read = 1, ret = 0;
 
-	while (read == 1 && ret == 0 && !report_failed(&r->report)) {
+	while (read == 1 && ret == 0 && !replay_report_failed(&r->report)) {
 		read = read_burst(r, &n);
 		ret = decide_burst(r, n);
 	}
@@ -289,7 +289,7 @@ static int write_summary(const struct replay *r)
 		ret = open_file(r->options->json, "we", &out);
 	if (ret)
 		return ret;
-	ret = report_summary(&r->report, out);
+	ret = replay_report_summary(&r->report, out);
 	if (fclose(out) != 0 && ret == 0)
 		ret = -errno;
 	return ret ? complain(name, ret) : 0;
@@ -305,7 +305,7 @@ static int replay(struct replay *r)
 			"weirsim: %s: warning: time steps back %" PRIu64 " times, by up to %" PRIu64
 			" ns\n",
 			r->options->pcap, r->report.steps_back, r->report.longest_step_ns);
-	rows = report_finish(&r->report);
+	rows = replay_report_finish(&r->report);
 	if (rows)
 		complain(r->options->verdicts, rows);
 	summary = write_summary(r);
@@ -325,7 +325,7 @@ static int with_files(struct replay *r)
 		decider_destroy(r->decider);
 		rte_eal_cleanup();
 	}
-	report_free(&r->report);
+	replay_report_free(&r->report);
 	pcap_free(&r->pcap);
 	if (r->file && r->file != stdin)
 		fclose(r->file);

@@ -143,8 +143,7 @@ static uint32_t header_bytes(const struct frame *frame, const struct packet *pac
 /* Whether a frame is taken for another than it is because the capture has not all its headers. */
 static bool truncated(const struct frame *frame, const struct packet *packet)
 {
-	if (packet->family != PACKET_OTHER || frame->captured >= frame->bytes ||
-		frame->captured == sizeof(frame->data))
+	if (packet->family != PACKET_OTHER || !frame->cut)
 		return false;
 	return frame->captured < ETHER_LEN ||
 	       frame->captured < packet->l2_len + header_bytes(frame, packet);

@@ -16,9 +16,9 @@
 
 static const char header[] = "index,time_ns,bytes,policy,source,verdict,reason\n";
 
-int report_init(struct report *report, const struct config *config, FILE *rows)
+int replay_report_init(struct replay_report *report, const struct config *config, FILE *rows)
 {
-	*report = (struct report){.config = config, .rows = rows, .earliest_ns = UINT64_MAX};
+	*report = (struct replay_report){.config = config, .rows = rows, .earliest_ns = UINT64_MAX};
 	report->policies = calloc(config->n_policies + 1, sizeof(*report->policies));
 	if (!report->policies)
 		return -ENOMEM;
@@ -57,8 +57,8 @@ static char *put_text(char *at, const char *text, char end)
 }
 
 /* No name needs quotes: see name_valid() in lib/policy. */
-static void write_row(
-	const struct report *report, const struct frame *frame, const struct decision *decision)
+static void write_row(const struct replay_report *report, const struct frame *frame,
+	const struct decision *decision)
 {
 	char row[ROW_MAX], source[64] = "", *at = row;
 	bool matched = decision->policy != CLASSIFY_NONE;
@@ -81,7 +81,7 @@ static void tally_add(struct tally *tally, uint64_t amount)
 	tally->amount += amount;
 }
 
-static void note_time(struct report *report, uint64_t now_ns)
+static void note_time(struct replay_report *report, uint64_t now_ns)
 {
 	uint64_t step = report->last_ns - now_ns;
 
@@ -97,7 +97,8 @@ static void note_time(struct report *report, uint64_t now_ns)
 		report->latest_ns = now_ns;
 }
 
-void report_add(struct report *report, const struct frame *frame, const struct decision *decision)
+void replay_report_add(
+	struct replay_report *report, const struct frame *frame, const struct decision *decision)
 {
 	tally_add(&report->total, frame->bytes);
 	if (decision->policy == CLASSIFY_NONE)
@@ -105,21 +106,21 @@ void report_add(struct report *report, const struct frame *frame, const struct d
 	else
 		tally_add(&report->policies[decision->policy][decision->verdict], decision->cost);
 	report->reasons[decision->reason]++;
-	report->cut += frame->captured < frame->bytes && frame->captured < sizeof(frame->data);
+	report->cut += frame->cut;
 	note_time(report, frame->time_ns);
 	if (report->rows)
 		write_row(report, frame, decision);
 }
 
-bool report_failed(const struct report *report)
+bool replay_report_failed(const struct replay_report *report)
 {
 	return report->rows && ferror_unlocked(report->rows);
 }
 
-int report_finish(struct report *report)
+int replay_report_finish(struct replay_report *report)
 {
 	FILE *rows = report->rows;
-	bool failed = report_failed(report);
+	bool failed = replay_report_failed(report);
 
 	report->rows = NULL;
 	if (!rows)
@@ -141,7 +142,7 @@ static json_t *tally_json(const struct tally *tally, const char *amount)
 		"{s:o, s:o}", "packets", integer(tally->packets), amount, integer(tally->amount));
 }
 
-static json_t *reasons_json(const struct report *report)
+static json_t *reasons_json(const struct replay_report *report)
 {
 	json_t *json = json_object();
 
@@ -150,7 +151,7 @@ static json_t *reasons_json(const struct report *report)
 	return json;
 }
 
-static json_t *policies_json(const struct report *report)
+static json_t *policies_json(const struct replay_report *report)
 {
 	json_t *json = json_array();
 
@@ -169,12 +170,12 @@ static json_t *policies_json(const struct report *report)
 }
 
 /* Null without a packet, which is no time. */
-static json_t *time_json(const struct report *report, uint64_t time_ns)
+static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 {
 	return report->total.packets > 0 ? integer(time_ns) : json_null();
 }
 
-static json_t *summary_json(const struct report *report)
+static json_t *summary_json(const struct replay_report *report)
 {
 	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o}",
 		"complete", report->complete, "packets", integer(report->total.packets), "bytes",
@@ -187,7 +188,7 @@ static json_t *summary_json(const struct report *report)
 		"reasons", reasons_json(report), "policies", policies_json(report));
 }
 
-int report_summary(const struct report *report, FILE *out)
+int replay_report_summary(const struct replay_report *report, FILE *out)
 {
 	json_t *json = summary_json(report);
 	int ret = 0;
@@ -202,11 +203,11 @@ int report_summary(const struct report *report, FILE *out)
 	return ret;
 }
 
-void report_free(struct report *report)
+void replay_report_free(struct replay_report *report)
 {
 	if (report->rows)
 		fclose(report->rows);
 	free(report->row_buffer);
 	free(report->policies);
-	*report = (struct report){0};
+	*report = (struct replay_report){0};
 }

@@ -19,7 +19,7 @@ struct tally {
 	uint64_t packets, amount; /* bytes, or what the policy charges */
 };
 
-struct report {
+struct replay_report {
 	const struct config *config;
 	FILE *rows;                                /* NULL: no rows */
 	char *row_buffer;                          /* of rows */
@@ -40,20 +40,21 @@ struct report {
 /*
  * rows is NULL or a file just opened for writing; the report closes it. Returns 0 or -ENOMEM.
  */
-int report_init(struct report *report, const struct config *config, FILE *rows);
+int replay_report_init(struct replay_report *report, const struct config *config, FILE *rows);
 
-/* Counts and writes a decided packet. A row that cannot be written shows in report_finish(). */
-void report_add(struct report *report, const struct frame *frame, const struct decision *decision);
+/* Counts and writes a decided packet. A row that cannot be written shows at the finish. */
+void replay_report_add(
+	struct replay_report *report, const struct frame *frame, const struct decision *decision);
 
 /* Whether a row could not be written, so that going on is of no use. */
-bool report_failed(const struct report *report);
+bool replay_report_failed(const struct replay_report *report);
 
 /* Closes the rows. Returns 0, or a negative errno when not all of them were written. */
-int report_finish(struct report *report);
+int replay_report_finish(struct replay_report *report);
 
 /* Writes the summary. Returns 0 or a negative errno. */
-int report_summary(const struct report *report, FILE *out);
+int replay_report_summary(const struct replay_report *report, FILE *out);
 
-void report_free(struct report *report);
+void replay_report_free(struct replay_report *report);
 
 #endif
