@@ -32,15 +32,14 @@ size_t police_extra_bytes(const struct policy *policy)
 void police_extra_init(struct policy_extra *extra, void *memory, const struct policy *policy,
 	uint64_t secret, uint64_t hz)
 {
-	uint8_t *at = memory;
+	size_t sources = sources_bytes(policy);
 
 	*extra = (struct policy_extra){0};
-	if (sources_bytes(policy))
+	if (sources)
 		extra->sources = source_table_init(
-			at, limit_profile_kind(policy), policy->sources, secret);
-	at += sources_bytes(policy);
+			memory, limit_profile_kind(policy), policy->sources, secret);
 	if (flows_bytes(policy)) {
-		extra->flows = (struct new_flows *)at;
+		extra->flows = (struct new_flows *)((uint8_t *)memory + sources);
 		new_flows_init(extra->flows, POLICE_FLOWS, hz);
 	}
 }
