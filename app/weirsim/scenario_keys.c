@@ -208,7 +208,7 @@ static const struct key traffic_keys[] = {
 	{"name", read_name, KEY_FIELD(struct traffic, name)},
 	{"kind", read_choice, KEY_FIELD(struct traffic, kind), .detail = kinds, .required = true},
 	{"count", read_integer, KEY_FIELD(struct traffic, count),
-		.detail = &(const struct range){1, 1000000}},
+		.detail = &(const struct integer_range){1, 1000000}},
 	{"limiter", read_name, KEY_FIELD(struct traffic, limiter_name)},
 	{"policy", read_name, KEY_FIELD(struct traffic, policy_name)},
 	{"congestion", read_choice, KEY_FIELD(struct traffic, transport), .detail = congestions},
@@ -306,7 +306,7 @@ static void read_expect(struct reader *reader, const struct json_path *path, jso
 const struct key scenario_keys[] = {
 	{"name", read_text, KEY_FIELD(struct scenario, name), .expected = "a title"},
 	{"seed", read_integer, KEY_FIELD(struct scenario, seed),
-		.detail = &(const struct range){0, INT64_MAX}},
+		.detail = &(const struct integer_range){0, INT64_MAX}},
 	{"duration", read_quantity, KEY_FIELD(struct scenario, duration_ns),
 		.expected = EXPECTED_TIME, .detail = &some_time, .required = true},
 	TIME_KEY("warmup", struct scenario, warmup_ns),

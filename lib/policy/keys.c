@@ -102,7 +102,7 @@ static const struct key port_keys[] = {
 			    "\"net_af_packet0,iface=eth1\"",
 		.required = true},
 	{"mtu", read_integer, KEY_FIELD(struct port_config, mtu),
-		.detail = &(const struct range){64, 16000}},
+		.detail = &(const struct integer_range){64, 16000}},
 	{0},
 };
 
@@ -175,7 +175,7 @@ static const struct choice idles[] = {
 static const struct key control_keys[] = {
 	{"socket", read_text, KEY_FIELD(struct config, control_socket), .expected = "a path"},
 	{"cpu", read_integer, KEY_FIELD(struct config, control_cpu),
-		.detail = &(const struct range){0, CPU_MAX}},
+		.detail = &(const struct integer_range){0, CPU_MAX}},
 	{0},
 };
 
@@ -241,7 +241,7 @@ const struct key gossip_keys[] = {
 	{"insecure", read_bool, KEY_FIELD(struct gossip_config, insecure)},
 	/* From here on what a simulated group has too: see gossip_tuning_keys. */
 	{"branching", read_integer, KEY_FIELD(struct gossip_config, branching),
-		.detail = &(const struct range){1, 64}},
+		.detail = &(const struct integer_range){1, 64}},
 	{"timeout", read_quantity, KEY_FIELD(struct gossip_config, timeout_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000, 3600000000000,

@@ -61,9 +61,9 @@ static const struct key match_keys[] = {
 	{"src", read_prefix, KEY_FIELD(struct match, src)},
 	{"dst", read_prefix, KEY_FIELD(struct match, dst)},
 	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
-		.detail = &(const struct range){0, 4094}},
+		.detail = &(const struct integer_range){0, 4094}},
 	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
-		.detail = &(const struct range){0, DSCP_MAX}},
+		.detail = &(const struct integer_range){0, DSCP_MAX}},
 	{0},
 };
 
@@ -270,7 +270,7 @@ const struct key policy_keys[] = {
 	{"burst", read_burst, KEY_FIELD(struct policy, burst_bytes)},
 	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
 	{"sources", read_integer, KEY_FIELD(struct policy, sources),
-		.detail = &(const struct range){1024, 16777216}},
+		.detail = &(const struct integer_range){1024, 16777216}},
 	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
 	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
 	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},

@@ -180,7 +180,7 @@ void read_list(struct reader *reader, const struct json_path *path, json_t *valu
 void read_integer(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
-	const struct range *range = key->detail;
+	const struct integer_range *range = key->detail;
 	json_int_t number = json_integer_value(value);
 
 	if (!json_is_integer(value) || number < range->min || number > range->max)

@@ -109,11 +109,11 @@ void read_list(struct reader *reader, const struct json_path *path, json_t *valu
 void *list_allocate(struct reader *reader, const struct json_path *path, const struct key *key,
 	void *base, size_t n);
 
-struct range {
+struct integer_range {
 	int64_t min, max;
 };
 
-/* detail: struct range. */
+/* detail: struct integer_range. */
 void read_integer(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
