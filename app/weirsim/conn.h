@@ -38,21 +38,23 @@ struct segment {
 	uint32_t len;    /* payload bytes */
 	bool syn, fin, is_ack;
 	uint8_t n_sacks;
-	uint64_t ack; /* next byte expected; QUIC: one past the largest packet number */
-	uint64_t sent_ns,
-		echo_ns; /* as in TCP's timestamps: when sent; sent_ns of what is answered */
+	uint64_t ack;     /* next byte expected; QUIC: one past the largest packet number */
+	uint64_t sent_ns; /* when; as in TCP's timestamps */
+	uint64_t echo_ns; /* sent_ns of what is answered; QUIC: plus how long the answer waited */
 	struct range sack[CONN_SACKS];
 };
 
 struct conn_stats {
-	uint64_t segments, bytes; /* sent by the sender, with what was sent again */
-	uint64_t resent, timeouts, recoveries;
+	uint64_t segments, bytes; /* data sent, payload bytes, with what was sent again */
+	uint64_t resent;          /* segments of these */
+	uint64_t timeouts, recoveries;
 	uint64_t delivered; /* bytes that the receiver's application has, in order */
 };
 
 struct conn;
 
-/* Starts at now_ns: the first segments are there to send. Returns 0 or -EINVAL. */
+/* Starts at now_ns: the first segments are there to send. Returns 0, or -EINVAL for an unknown
+ * transport, no mss, a window below it, or 2^32 segments. conn_state.h says what a conn is. */
 int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_ns);
 
 /* The next segment that this end sends at now_ns; false when it has none. Ask until it has none,
@@ -69,7 +71,7 @@ void conn_expire(struct conn *conn, uint64_t now_ns);
 /* Nothing new is sent any more; what is under way is. */
 void conn_stop(struct conn *conn, uint64_t now_ns);
 
-/* All bytes (or all until the stop) are acknowledged. */
+/* All bytes (or all until the stop) are acknowledged. A deadline of the receiver may remain. */
 bool conn_done(const struct conn *conn);
 
 const struct conn_stats *conn_stats(const struct conn *conn);

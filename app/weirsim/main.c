@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "replay.h"
+#include "run.h"
 
 #define EXIT_USAGE 2
 
@@ -16,6 +17,7 @@ static const struct command {
 	const char *name, *help;
 	int (*run)(int argc, char **argv);
 } commands[] = {
+	{"run", "run a scenario: a group of limiters in virtual time", run_main},
 	{"replay", "run a capture through a limiter's policies", replay_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "classify/parse.h"
-#include "conn.h"
+#include "conn_state.h"
 #include "sim.h"
 
 #define ETHERNET_HEADER 14
