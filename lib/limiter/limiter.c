@@ -21,11 +21,12 @@
 #define FLOW_MEMORY 4.0
 
 /*
- * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below ten
- * full-sized packets (TCP's initial window, RFC 6928) a bucket stops flows instead of limiting
- * them.
+ * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
+ * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
+ * still hears of it from those behind. More would be felt where many limiters idle: their buckets
+ * are full, and a demand that moves to them finds them all.
  */
-#define BURST_FLOOR UINT64_C(15140)
+#define BURST_FLOOR UINT64_C(9084)
 
 /*
  * When a peer begins to count again, a share may grow only after the others have had this part of

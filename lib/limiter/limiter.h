@@ -22,7 +22,7 @@ struct limiter_policy {
 	uint64_t burst_bytes;   /* over all limiters */
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* see demand_keep() */
-	uint64_t burst_floor;   /* a bucket below it stops flows; 0: ten full-sized packets */
+	uint64_t burst_floor;   /* a bucket below it stops flows; 0: six full-sized packets */
 };
 
 struct limiter_params {

@@ -13,13 +13,16 @@
 #define WORKER_PACKETS UINT64_C(2)
 #define WORKER_FLOWS   UINT64_C(1)
 
-/* TCP's initial window (RFC 6928), which the brain allows by itself where bytes are counted. */
-#define LOCAL_PACKETS UINT64_C(10)
+/* As the brain allows by itself where bytes are counted. */
+#define LOCAL_PACKETS UINT64_C(6)
 
 /* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
 #define SAMPLES_PER_S 2000
 
 #define SAMPLE_PERIOD_MAX (1u << 15)
+
+/* bit/s: as much as a meter can do; an estimate of what others drain may be of any size. */
+#define DRAIN_MAX 400e9
 
 #define WIRE_EXTRA 24 /* bytes of FCS, preamble and inter-frame gap */
 
@@ -71,11 +74,11 @@ static bool is_plain(const struct limit_profile *profile)
 int limit_profile_init(struct limit_profile *profile, const struct policy *policy,
 	const struct limiter_view *view, double share, uint64_t hz)
 {
-	double part = per_source(policy) ? 1 : share;
+	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
 	struct meter_params params = {
 		.kind = limit_profile_kind(policy),
 		.rate_bps = (uint64_t)(view->local_limit * 8 * part),
-		.drain_bps = (uint64_t)(view->drain * 8 * part),
+		.drain_bps = (uint64_t)(drain < DRAIN_MAX ? drain : DRAIN_MAX),
 		.burst = worker_burst(policy->count, view->local_burst, part),
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,

@@ -42,7 +42,7 @@ START_NS = 1_700_000_000 * NS
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
 COLUMNS = ["index", "time_ns", "bytes", "policy", "source", "verdict", "reason"]
 PADDING, WIRE_BYTES = b"weir" * 400, 24
-BURST_FLOOR = 15140  # bytes: what a share of a burst does not go below
+BURST_FLOOR = 9084  # bytes: what a share of a burst does not go below
 RATE_UNIT = 2**58    # a bucket's rate is rounded down to a part of a byte a nanosecond
 
 MACS = {"src": "02:00:00:00:00:0a", "dst": "02:00:00:00:00:0b"}

@@ -65,21 +65,65 @@ static void test_flow_rates(void **state)
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 
 	(void)state;
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 0);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 0);
 	slots[3] = slot(9, 5000);
 	slots[8] = slot(4, FLOW_COUNT_MASK - 99);
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
 	assert_near(out[0], 100000, 1e-6);
 	slots[3] = slot(9, 7500);
 	slots[8] = slot(4, 900); /* wrapped: 1000 bytes on */
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
 	assert_near(out[0], 50000, 1e-6);
 	assert_near(out[1], 20000, 1e-6);
 	slots[3] = slot(
 		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
-	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, out), 2);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, 0.9, out), 2);
 	assert_near(out[0], 1000, 1e-6);
 	test_free(rates);
+}
+
+/* A flow that says nothing is no evidence, though it has its slot; with its next byte it is. */
+static void test_silent_flows(void **state)
+{
+	uint64_t slots[FLOW_SLOTS] = {slot(1, 1000), slot(2, 1000)};
+	double out[FLOW_SLOTS];
+	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+
+	(void)state;
+	for (unsigned k = 0; k < 20; k++) {
+		assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+		slots[1] += 100;
+	}
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 1);
+	assert_true(out[0] > 1900);
+	slots[0]++;
+	slots[1] += 100;
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+	test_free(rates);
+}
+
+/* A sawtooth is remembered as its mean; half or twice the rate is followed as the quick filter does. */
+static void test_steady_rate(void **state)
+{
+	double keep = demand_keep(0.1, 0.05), slow = demand_keep(0.1, 0.05 / 4);
+	struct steady_rate rate = {0};
+	double least = INFINITY, most = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < 400; k++) {
+		double value = demand_steady(&rate, 700 + 600.0 * (k % 10) / 9, keep, slow);
+
+		least = k < 200 ? least : fmin(least, value);
+		most = k < 200 ? most : fmax(most, value);
+	}
+	assert_near(least, 1000, 50);
+	assert_near(most, 1000, 50);
+	for (unsigned k = 0; k < 6; k++)
+		demand_steady(&rate, 20000, keep, slow);
+	assert_true(rate.slow > 8000); /* the slow filter alone: 4000 */
+	for (unsigned k = 0; k < 20; k++)
+		demand_steady(&rate, 0, keep, slow);
+	assert_true(rate.slow < 800); /* alone: above 1100 */
 }
 
 int main(void)
@@ -89,6 +133,8 @@ int main(void)
 		cmocka_unit_test(test_step_response),
 		cmocka_unit_test(test_starts_from_its_samples),
 		cmocka_unit_test(test_flow_rates),
+		cmocka_unit_test(test_silent_flows),
+		cmocka_unit_test(test_steady_rate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

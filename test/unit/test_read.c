@@ -35,7 +35,7 @@ struct play {
 static const struct key play_keys[] = {
 	{"name", read_name, KEY_FIELD(struct play, name)},
 	{"limiters", read_integer, KEY_FIELD(struct play, limiters),
-		.detail = &(const struct range){1, 100000}, .required = true},
+		.detail = &(const struct integer_range){1, 100000}, .required = true},
 	{"loss", read_real, KEY_FIELD(struct play, loss),
 		.detail = &(const struct real_range){.max = 1}},
 	{"delay", read_quantity, KEY_FIELD(struct play, delay_ns),

@@ -70,7 +70,10 @@ def run_one(scenario, seed, series):
         command = [weirsim(), "run", path, "--seed", str(seed), "--quiet", "--json", "-"]
         if series:
             command += ["--series", os.path.join(folder, "series.csv")]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise EvaluationError(f"{weirsim()}: {error.strerror}: is it built?") from None
         if done.returncode:
             raise EvaluationError(f"{scenario['name']}, seed {seed}: {done.stderr.strip()}")
         return Run(json.loads(done.stdout),
