@@ -28,6 +28,7 @@ struct net_params {
 	uint64_t police_bps, police_burst; /* 0: no policer */
 	double loss, ack_loss, repeat;     /* probabilities */
 	uint64_t jitter_ns;                /* so much later at most, each segment by itself */
+	bool one_host;                     /* all timers share a grid */
 	double jittered;                   /* probability of that */
 	uint64_t cut_ns;                   /* from then on all data is lost; 0: never */
 	const uint32_t *drop;              /* ascending numbers of data segments that are lost */
@@ -98,9 +99,12 @@ static inline struct net *net_create(
 	net->begun = net_array(n, sizeof(*net->begun));
 	net->heap = net_array(NET_HEAP, sizeof(*net->heap));
 	net->log = net_array(NET_LOG, sizeof(*net->log));
-	for (unsigned i = 0; i < n; i++)
-		net->params[i] = *params;
 	prng_seed(&net->prng, p->seed);
+	for (unsigned i = 0; i < n; i++) {
+		net->params[i] = *params;
+		if (!p->one_host)
+			net->params[i].clock_ns = prng_next(&net->prng) % (100 * SECOND);
+	}
 	assert_int_equal(token_bucket_profile_init(&net->profile, &police, SECOND), 0);
 	token_bucket_init(&net->bucket, &net->profile, 0);
 	return net;
