@@ -34,13 +34,13 @@ int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_
 	if (err)
 		return err;
 	conn->transport = params->transport;
-	handshake_init(&conn->handshake, params->handshake);
+	handshake_init(&conn->handshake, params->handshake, params->clock_ns);
 	if (is_quic(conn)) {
 		quic_sender_init(&conn->quic.sender, params->mss);
 		quic_receiver_init(&conn->quic.receiver);
 	} else {
-		tcp_sender_init(&conn->tcp.sender, params->transport);
-		tcp_receiver_init(&conn->tcp.receiver);
+		tcp_sender_init(&conn->tcp.sender, params->transport, params->clock_ns);
+		tcp_receiver_init(&conn->tcp.receiver, params->clock_ns);
 	}
 	return 0;
 }

@@ -25,6 +25,9 @@ struct conn_params {
 	uint64_t bytes;  /* to transfer; 0: until conn_stop() */
 	uint32_t window; /* receive window, bytes */
 	bool handshake;  /* SYN and SYN-ACK (or their like) before data */
+	/* What its host's clock shows at time 0. Linux's timers run out on a grid of that clock, so
+	 * connections with the same value wait together, and those of many hosts should not. */
+	uint64_t clock_ns;
 };
 
 struct range {

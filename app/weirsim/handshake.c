@@ -8,12 +8,13 @@
 #define SECOND        UINT64_C(1000000000)
 #define DOUBLINGS_MAX 6
 
-void handshake_init(struct handshake *h, bool wanted)
+void handshake_init(struct handshake *h, bool wanted, uint64_t clock_ns)
 {
 	struct handshake_end end = {.open = !wanted, .timer_ns = CONN_NEVER};
 
 	h->end[CONN_SENDER] = h->end[CONN_RECEIVER] = end;
 	h->end[CONN_SENDER].due = wanted;
+	h->clock_ns = clock_ns;
 }
 
 bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, struct segment *out)
@@ -33,7 +34,7 @@ bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, str
 	if (e->open)
 		return true;
 	e->tries += e->tries < UINT8_MAX;
-	e->timer_ns = ticks_deadline(now_ns, SECOND << doublings);
+	e->timer_ns = ticks_deadline(now_ns, SECOND << doublings, h->clock_ns);
 	return true;
 }
 

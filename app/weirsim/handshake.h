@@ -21,10 +21,11 @@ struct handshake_end {
 
 struct handshake {
 	struct handshake_end end[2]; /* by enum conn_end */
+	uint64_t clock_ns;           /* see conn_params */
 };
 
 /* wanted: false opens both ends at once. */
-void handshake_init(struct handshake *h, bool wanted);
+void handshake_init(struct handshake *h, bool wanted, uint64_t clock_ns);
 
 bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, struct segment *out);
 

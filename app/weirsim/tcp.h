@@ -73,10 +73,11 @@ struct tcp_sender {
 	uint32_t prr_delivered, prr_out; /* since then */
 	uint32_t rto_us;                 /* with its back-off */
 	uint64_t timer_ns;
-	uint64_t sent_ns; /* the latest sending */
+	uint64_t sent_ns;  /* the latest sending */
+	uint64_t clock_ns; /* see conn_params */
 };
 
-void tcp_sender_init(struct tcp_sender *t, enum transport transport);
+void tcp_sender_init(struct tcp_sender *t, enum transport transport, uint64_t clock_ns);
 
 /* What the handshake told: SYNs sent, and a round trip time. */
 void tcp_sender_open(struct tcp_sender *t, unsigned tries, uint32_t rtt_us);
@@ -98,12 +99,13 @@ struct tcp_receiver {
 	uint64_t data_ns;             /* when data came last */
 	uint64_t patience_ns;         /* how long to delay; 0: no data has come */
 	uint64_t rtt_ns, rto_ns;      /* of the handshake; 0: not known */
+	uint64_t clock_ns;            /* see conn_params */
 	uint8_t n_touched;
 	uint8_t quick; /* so many acknowledgements are not delayed */
 	bool ack_now;
 };
 
-void tcp_receiver_init(struct tcp_receiver *r);
+void tcp_receiver_init(struct tcp_receiver *r, uint64_t clock_ns);
 void tcp_receiver_open(struct tcp_receiver *r, uint64_t rtt_ns);
 bool tcp_receiver_send(struct tcp_receiver *r, uint64_t now_ns, struct segment *out);
 void tcp_receiver_receive(

@@ -14,9 +14,13 @@
 #define QUICK_MAX  16
 #define BLOCKS_MAX 3 /* SACK blocks that fit beside timestamps */
 
-void tcp_receiver_init(struct tcp_receiver *r)
+void tcp_receiver_init(struct tcp_receiver *r, uint64_t clock_ns)
 {
-	*r = (struct tcp_receiver){.ack_ns = CONN_NEVER, .rto_ns = RTO_NS};
+	*r = (struct tcp_receiver){
+		.ack_ns = CONN_NEVER,
+		.rto_ns = RTO_NS,
+		.clock_ns = clock_ns,
+	};
 }
 
 void tcp_receiver_open(struct tcp_receiver *r, uint64_t rtt_ns)
@@ -64,7 +68,7 @@ static void delay(struct tcp_receiver *r, uint64_t now_ns)
 {
 	uint64_t most = r->rtt_ns > DELAY_NS ? r->rtt_ns : DELAY_NS;
 	uint64_t wait = r->patience_ns < most ? r->patience_ns : most;
-	uint64_t at = ticks_deadline(now_ns, wait);
+	uint64_t at = ticks_deadline(now_ns, wait, r->clock_ns);
 
 	if (r->ack_ns != CONN_NEVER && r->ack_ns <= now_ns + wait / 4) {
 		r->ack_now = true; /* it would be due soon anyway */

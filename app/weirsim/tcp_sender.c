@@ -3,12 +3,13 @@
  */
 #include "tcp_parts.h"
 
-void tcp_sender_init(struct tcp_sender *t, enum transport transport)
+void tcp_sender_init(struct tcp_sender *t, enum transport transport, uint64_t clock_ns)
 {
 	*t = (struct tcp_sender){
 		.rack = {.reordering = 3, .steps = 1},
 		.rto_us = RTO_INIT_US,
 		.timer_ns = CONN_NEVER,
+		.clock_ns = clock_ns,
 		.serial = 1, /* RACK's 0 is before all of them */
 	};
 	window_init(&t->window, transport == TRANSPORT_CUBIC ? &cubic : &newreno);

@@ -14,7 +14,7 @@ void tcp_timer_stop(struct tcp_sender *t)
 void tcp_timer_start(struct tcp_sender *t, enum tcp_timer timer, uint64_t now_ns, uint32_t us)
 {
 	t->timer = (uint8_t)timer;
-	t->timer_ns = ticks_deadline(now_ns, UINT64_C(1000) * us);
+	t->timer_ns = ticks_deadline(now_ns, UINT64_C(1000) * us, t->clock_ns);
 }
 
 /* µs until the first segment has been out for the timeout; 0 when it has. */

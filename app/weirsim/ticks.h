@@ -3,7 +3,7 @@
  *
  * When a timer of Linux fires: its wheel turns 250 times a second, never fires early, and is
  * coarser the further ahead it is set: 4 ms below a quarter of a second, 32 ms below two seconds,
- * 256 ms below sixteen. All the machine's timers share the grid, so flows that wait, wait together.
+ * 256 ms below sixteen. All timers of a machine share the grid, so its flows wait together.
  */
 #ifndef WEIR_SIM_TICKS_H
 #define WEIR_SIM_TICKS_H
@@ -13,15 +13,16 @@
 #define TICK_NS   UINT64_C(4000000) /* CONFIG_HZ=250 */
 #define TICK_SLOT 63                /* ticks ahead that the finest level of the wheel holds */
 
-static inline uint64_t ticks_deadline(uint64_t now_ns, uint64_t wait_ns)
+/* clock_ns: what the machine's clock shows at time 0. */
+static inline uint64_t ticks_deadline(uint64_t now_ns, uint64_t wait_ns, uint64_t clock_ns)
 {
 	uint64_t wait = (wait_ns + TICK_NS - 1) / TICK_NS;
-	uint64_t at = now_ns / TICK_NS + wait;
+	uint64_t at = (now_ns + clock_ns) / TICK_NS + wait;
 	unsigned coarse = 0;
 
 	while (wait >> coarse >= TICK_SLOT)
 		coarse += 3; /* each level is eight times coarser */
-	return (((at >> coarse) + 1) << coarse) * TICK_NS;
+	return (((at >> coarse) + 1) << coarse) * TICK_NS - clock_ns;
 }
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A network of the smallest kind, for tests of connections: all of them send through one bottleneck
- * (a policer, or a queue that drains at a rate), then a line that delays. Acknowledgements come back
- * over a line only. Segments of each direction can be lost, by number or by chance, repeated, and
- * held back. The same parameters and seed give the same run.
+ * A network of the smallest kind, for tests of connections: all send through one bottleneck (a policer,
+ * or a queue that drains at a rate), then a line that delays. Acknowledgements come back over a line
+ * only. Segments of each direction can be lost, by number or by chance, repeated, and held back. The same parameters and seed give the same run.
  */
 #ifndef WEIR_TEST_CONN_NET_H
 #define WEIR_TEST_CONN_NET_H
@@ -28,6 +27,7 @@ struct net_params {
 	uint64_t police_bps, police_burst; /* 0: no policer */
 	double loss, ack_loss, repeat;     /* probabilities */
 	uint64_t jitter_ns;                /* so much later at most, each segment by itself */
+	bool one_host;                     /* all timers share a grid */
 	double jittered;                   /* probability of that */
 	uint64_t cut_ns;                   /* from then on all data is lost; 0: never */
 	const uint32_t *drop;              /* ascending numbers of data segments that are lost */
@@ -98,9 +98,12 @@ static inline struct net *net_create(
 	net->begun = net_array(n, sizeof(*net->begun));
 	net->heap = net_array(NET_HEAP, sizeof(*net->heap));
 	net->log = net_array(NET_LOG, sizeof(*net->log));
-	for (unsigned i = 0; i < n; i++)
-		net->params[i] = *params;
 	prng_seed(&net->prng, p->seed);
+	for (unsigned i = 0; i < n; i++) {
+		net->params[i] = *params;
+		if (!p->one_host)
+			net->params[i].clock_ns = prng_next(&net->prng) % (100 * SECOND);
+	}
 	assert_int_equal(token_bucket_profile_init(&net->profile, &police, SECOND), 0);
 	token_bucket_init(&net->bucket, &net->profile, 0);
 	return net;

@@ -19,7 +19,7 @@ static const enum transport all[] = {TRANSPORT_NEWRENO, TRANSPORT_CUBIC, TRANSPO
 
 static struct conn_params params_of(enum transport transport, uint64_t bytes)
 {
-	return (struct conn_params){transport, MSS, bytes, WIDE, true};
+	return (struct conn_params){transport, MSS, bytes, WIDE, true, 0};
 }
 
 static struct net *net_of(const struct net_params *p, enum transport transport, uint64_t bytes)
@@ -60,13 +60,13 @@ static void test_params(void **state)
 		struct conn_params params;
 		int want;
 	} cases[] = {
-		{{TRANSPORT_NEWRENO, MSS, 1, MSS, true}, 0},
-		{{TRANSPORT_NEWRENO, MSS, 1, MSS - 1, true}, -EINVAL},
-		{{TRANSPORT_NEWRENO, 0, 1, MSS, true}, -EINVAL},
-		{{TRANSPORT_QUIC, 1, UINT32_MAX - 1, WIDE, true}, 0},
-		{{TRANSPORT_QUIC, 1, UINT32_MAX, WIDE, true}, -EINVAL},
-		{{TRANSPORT_QUIC, MSS, UINT64_MAX, WIDE, true}, -EINVAL},
-		{{(enum transport)3, MSS, 1, WIDE, true}, -EINVAL},
+		{{TRANSPORT_NEWRENO, MSS, 1, MSS, true, 0}, 0},
+		{{TRANSPORT_NEWRENO, MSS, 1, MSS - 1, true, 0}, -EINVAL},
+		{{TRANSPORT_NEWRENO, 0, 1, MSS, true, 0}, -EINVAL},
+		{{TRANSPORT_QUIC, 1, UINT32_MAX - 1, WIDE, true, 0}, 0},
+		{{TRANSPORT_QUIC, 1, UINT32_MAX, WIDE, true, 0}, -EINVAL},
+		{{TRANSPORT_QUIC, MSS, UINT64_MAX, WIDE, true, 0}, -EINVAL},
+		{{(enum transport)3, MSS, 1, WIDE, true, 0}, -EINVAL},
 	};
 	struct conn conn;
 
@@ -119,7 +119,7 @@ static void test_handshake_with_loss(void **state)
 		unsigned syns, synacks;
 		uint64_t open_s; /* after the sum of the time-outs */
 		unsigned window;
-	} cases[] = {{1, 0, 1, 10}, {2, 0, 3, 1}, {3, 0, 7, 1}, {0, 1, 1, 10}, {0, 3, 3, 1}};
+	} cases[] = {{1, 0, 1, 10}, {2, 0, 3, 1}, {3, 0, 7, 1}, {0, 1, 1, 10}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -296,7 +296,7 @@ static void test_window_after_a_loss(void **state)
 /* The retransmission is lost as well: seen by time, without a timeout. */
 static void test_lost_retransmission(void **state)
 {
-	/* 10 + 20 + 40 segments, then number 75 in a window of 80; what is sent after it falls out. */
+	/* After 10, 20 and 40 segments number 75 is in a window of 80. */
 	uint32_t drop[2] = {75, 0};
 
 	(void)state;
@@ -354,7 +354,7 @@ static void test_tail_loss(void **state)
 			while (net->log[i].at_ns <= sent_ns + RTT || net->log[i].segment.len == 0)
 				i++;
 			wait_ns = n == 1 ? RTT + 200 * MS : 2 * RTT;
-			slack_ns = (n % 2 ? ACK_LATER : 0) + 6 * TICK;
+			slack_ns = n % 2 ? ACK_LATER + RTT : 4 * TICK;
 			assert_in_range(
 				net->log[i].at_ns - sent_ns - RTT, wait_ns, wait_ns + slack_ns);
 			assert_int_equal(net->log[i].segment.seq, 29 * MSS);
@@ -510,8 +510,9 @@ static void test_lost_acknowledgements(void **state)
 		struct net *net = net_of(&p, all[t], 2000 * MSS);
 
 		assert_true(net_finish(net, 10 * SECOND));
-		assert_int_equal(stats_of(net)->timeouts, 0);
-		assert_true(stats_of(net)->resent <= 3);
+		/* QUIC may have to ask for the last acknowledgement. */
+		assert_true(stats_of(net)->timeouts <= (all[t] == TRANSPORT_QUIC));
+		assert_true(stats_of(net)->resent <= (all[t] == TRANSPORT_QUIC));
 		net_destroy(net);
 	}
 }
@@ -525,23 +526,20 @@ static void test_receive_window(void **state)
 	for (size_t t = 0; t < 3; t++) {
 		struct conn_params params = params_of(all[t], 500 * MSS);
 		struct net *net;
-		uint64_t acked = 0, most = 0;
+		uint32_t most = 0;
 
 		params.window = 15 * MSS + 100;
 		net = net_create(&p, &params, 1);
-		assert_true(net_finish(net, 10 * SECOND));
-		for (unsigned i = 0; i < net->n_log; i++) {
-			const struct segment *s = &net->log[i].segment;
-			uint64_t place = all[t] == TRANSPORT_QUIC ? s->offset : s->seq;
+		for (uint64_t at = 0; at < 10 * SECOND; at += MS / 2) {
+			uint32_t out;
 
-			/* What the receiver has is acknowledged a round trip later at the earliest. */
-			if (net->log[i].end == CONN_RECEIVER && all[t] != TRANSPORT_QUIC)
-				acked = s->ack;
-			else if (s->len && place + s->len - acked > most)
-				most = place + s->len - acked;
+			net_run(net, at);
+			out = board_out(all[t] == TRANSPORT_QUIC ? &net->conns[0].quic.sender.board
+								 : &net->conns[0].tcp.sender.board);
+			most = out > most ? out : most;
 		}
-		if (all[t] != TRANSPORT_QUIC)
-			assert_int_equal(most, 15 * MSS);
+		assert_true(conn_done(&net->conns[0]));
+		assert_int_equal(most, 15);
 		/* The window does not grow where it is not what limits. */
 		if (all[t] == TRANSPORT_QUIC)
 			assert_true(net->conns[0].quic.sender.cwnd < 40 * MSS);
