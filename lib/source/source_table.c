@@ -5,12 +5,6 @@
  */
 #include "source/source_table.h"
 
-/*
- * Moves that one newcomer may cause, each of another source to its other line. Two find room up to
- * 89 % of all ways, one up to 64 %; three would look at hundreds of lines before they gave up.
- */
-#define MOVES 2
-
 /* Where and when: what all of the below is about. */
 struct visit {
 	struct source_table *table;
@@ -24,43 +18,43 @@ static void counter_set(uint64_t *counter, uint64_t value)
 	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
 }
 
-static unsigned ways_of(enum meter_kind kind)
+/*
+ * What follows from the size of a kind's state. Moves are those that one newcomer may cause, each
+ * of another source to its other line: so many that a search in vain looks at a hundred lines or
+ * so; the fewer ways, the more it takes to fill them. Capacity is the part of all ways that is
+ * promised to busy sources, with some to spare: with 5 million of them the first newcomer without a
+ * place came at no less than 88, 82 and 73 % of all ways.
+ */
+static const struct geometry {
+	uint8_t ways;
+	uint8_t state_size;
+	uint8_t moves;
+	struct {
+		uint8_t ways, of;
+	} capacity;
+} geometries[METER_KINDS] = {
+	[METER_GCRA] = {SOURCE_WAYS(struct gcra), sizeof(struct gcra), 2, {4, 5}},
+	[METER_FIXED_WINDOW] = {SOURCE_WAYS(struct fixed_window), sizeof(struct fixed_window), 3,
+		{2, 3}},
+	[METER_HYBRID] = {SOURCE_WAYS(struct hybrid), sizeof(struct hybrid), 4, {2, 3}},
+};
+
+static_assert(SOURCE_WAYS(struct gcra) == 5 && SOURCE_WAYS(struct fixed_window) == 3 &&
+		      SOURCE_WAYS(struct hybrid) == 2,
+	"what has been measured");
+
+static uint32_t lines_of(const struct geometry *geometry, unsigned sources)
 {
-	switch (kind) {
-	case METER_GCRA:
-		return SOURCE_WAYS(struct gcra);
-	case METER_FIXED_WINDOW:
-		return SOURCE_WAYS(struct fixed_window);
-	case METER_HYBRID:
-		return SOURCE_WAYS(struct hybrid);
-	default:
+	uint64_t per_line = (uint64_t)geometry->ways * geometry->capacity.ways;
+
+	if (per_line == 0)
 		return 0;
-	}
-}
-
-static size_t state_size_of(enum meter_kind kind)
-{
-	switch (kind) {
-	case METER_GCRA:
-		return sizeof(struct gcra);
-	case METER_FIXED_WINDOW:
-		return sizeof(struct fixed_window);
-	default:
-		return sizeof(struct hybrid);
-	}
-}
-
-/* One way in each line is slack, so that a table is not full before it holds what was asked for. */
-static uint32_t lines_of(enum meter_kind kind, unsigned sources)
-{
-	unsigned ways = ways_of(kind);
-
-	return ways == 0 || sources == 0 ? 0 : (sources - 1) / (ways - 1) + 1;
+	return (uint32_t)(((uint64_t)sources * geometry->capacity.of + per_line - 1) / per_line);
 }
 
 size_t source_table_bytes(enum meter_kind kind, unsigned sources)
 {
-	size_t lines = lines_of(kind, sources);
+	size_t lines = lines_of(&geometries[kind], sources);
 
 	if (lines == 0)
 		return 0;
@@ -70,7 +64,8 @@ size_t source_table_bytes(enum meter_kind kind, unsigned sources)
 struct source_table *source_table_init(
 	void *memory, enum meter_kind kind, unsigned sources, uint64_t secret)
 {
-	uint32_t n_lines = lines_of(kind, sources);
+	const struct geometry *geometry = &geometries[kind];
+	uint32_t n_lines = lines_of(geometry, sources);
 	size_t gap = -(uintptr_t)memory % SOURCE_LINE;
 	struct source_table *table;
 
@@ -82,10 +77,10 @@ struct source_table *source_table_init(
 	table->lines = (union source_line *)(table + 1);
 	table->n_lines = n_lines;
 	table->kind = (uint8_t)kind;
-	table->ways = (uint8_t)ways_of(kind);
-	table->all_ways = (uint8_t)((1u << table->ways) - 1);
-	table->state_size = (uint8_t)state_size_of(kind);
-	table->stats.capacity = (uint64_t)n_lines * (table->ways - 1u);
+	table->ways = geometry->ways;
+	table->all_ways = (uint8_t)((1u << geometry->ways) - 1);
+	table->stats.capacity = (uint64_t)n_lines * geometry->ways * geometry->capacity.ways /
+				geometry->capacity.of;
 	return table;
 }
 
@@ -116,24 +111,16 @@ static void start(const struct visit *visit, void *state)
 }
 
 /*
- * The other line that a source with this tag may live in. Its own inverse, since both lines' numbers
- * add up to one that the tag says; now and then it is the same line.
+ * One more or less of a home's own lives away. A count that has reached its top no longer says how
+ * many, and stays: that costs a second look. A prefetch of both lines costs every packet another
+ * line, and spares those of guests the wait for one: both are even with a guest in four lines.
  */
-static union source_line *other_line(
-	const struct source_table *table, const union source_line *line, uint32_t tag)
-{
-	uint32_t n = (uint32_t)(line - table->lines);
-	uint32_t sum = (uint32_t)(source_scale(table, (uint32_t)(tag * 0x9e3779b1u)) -
-				  table->lines);
-
-	return &table->lines[sum >= n ? sum - n : sum + table->n_lines - n];
-}
-
-/* A count that has reached its top no longer says how many, and stays: that costs a second look. */
-static void count_away(union source_line *home, int change)
+static void count_away(struct source_table *table, union source_line *home, int change)
 {
 	if (home->head.away != UINT16_MAX)
 		home->head.away = (uint16_t)(home->head.away + change);
+	table->guests += (uint64_t)(int64_t)change;
+	table->crowded = table->guests > table->n_lines / 4;
 }
 
 static void take(
@@ -142,7 +129,7 @@ static void take(
 	line->tag[way] = tag;
 	if (guest) {
 		line->head.guests |= (uint8_t)(1u << way);
-		count_away(other_line(table, line, tag), 1);
+		count_away(table, source_other(table, line, tag), 1);
 	}
 }
 
@@ -152,7 +139,7 @@ static void leave(struct source_table *table, union source_line *line, unsigned 
 
 	if (line->head.guests & bit) {
 		line->head.guests &= (uint8_t)~bit;
-		count_away(other_line(table, line, line->tag[way]), -1);
+		count_away(table, source_other(table, line, line->tag[way]), -1);
 	}
 	line->tag[way] = 0;
 }
@@ -165,35 +152,48 @@ static void move(struct source_table *table, union source_line *from, unsigned f
 	uint32_t tag = from->tag[from_way];
 
 	memcpy(source_state(table->kind, to, to_way), source_state(table->kind, from, from_way),
-		table->state_size);
+		geometries[table->kind].state_size);
 	leave(table, from, from_way);
 	take(table, to, to_way, tag, at_home);
 }
 
+/* The first of the ways in a mask of them, or -1. */
+static int first_way(unsigned ways)
+{
+	return ways ? __builtin_ctz(ways) : -1;
+}
+
+static int free_way(const struct source_table *table, const union source_line *line)
+{
+	return first_way(source_find(table, line, 0));
+}
+
 /*
- * A free way of the line for a source with this tag, or one made so by forgetting an idle source; -1
- * if all are busy. The free come first, since the idle may return, and of the idle any, so that some
- * that do return in turn do not each displace the next.
+ * A free way of the line for a source with this tag, or one made so by forgetting an idle source;
+ * -1 if all are busy. The free come first, since the idle may return, and of the idle any, so that
+ * some that do return in turn do not each displace the next.
  */
 static int vacancy(const struct visit *visit, union source_line *line, uint32_t tag)
 {
 	struct source_table *table = visit->table;
 	unsigned way = (unsigned)((uint64_t)tag * table->ways >> 32);
+	int found = free_way(table, line);
 
-	for (unsigned i = 0; i < table->ways; i++)
-		if (line->tag[i] == 0)
-			return (int)i;
-	for (unsigned i = 0; i < table->ways; i++) {
+	for (unsigned i = 0; i < table->ways && found < 0; i++) {
 		if (idle(visit, source_state(table->kind, line, way))) {
 			leave(table, line, way);
-			return (int)way;
+			found = (int)way;
 		}
 		way = way + 1 < table->ways ? way + 1 : 0;
 	}
-	return -1;
+	return found;
 }
 
-/* Moves one of a line of busy sources to its other line. Returns the way that is free then, or -1. */
+/*
+ * Moves one of a line of busy sources to its other line, for which one there may have to move
+ * first, and so on. Returns the way that is free then, or -1. The nearest room is looked for first;
+ * so who comes by a line again finds nothing there, and none is moved twice.
+ */
 static int make_room(const struct visit *visit, union source_line *line, unsigned moves)
 {
 	struct source_table *table = visit->table;
@@ -201,38 +201,36 @@ static int make_room(const struct visit *visit, union source_line *line, unsigne
 	for (unsigned depth = 1; depth <= moves; depth++) {
 		for (unsigned way = 0; way < table->ways; way++) {
 			uint32_t tag = line->tag[way];
-			union source_line *other = other_line(table, line, tag);
-			int free_way;
+			union source_line *other = source_other(table, line, tag);
+			int there;
 
 			if (other == line)
 				continue;
-			free_way = depth == 1 ? vacancy(visit, other, tag)
-					      : make_room(visit, other, depth - 1);
-			if (free_way < 0)
+			there = depth == 1 ? vacancy(visit, other, tag)
+					   : make_room(visit, other, depth - 1);
+			if (there < 0)
 				continue;
-			move(table, line, way, other, (unsigned)free_way);
+			move(table, line, way, other, (unsigned)there);
 			return (int)way;
 		}
 	}
 	return -1;
 }
 
-/*
- * A failed search has looked at up to 60 lines. One a tick, which is one a burst, is what a flood of
- * newcomers in a full table may cost.
- */
+/* One search in vain a tick, which is one a burst, is what newcomers in a full table may cost. */
 static int search_room(const struct visit *visit, union source_line *home, union source_line *other,
 	union source_line **line)
 {
+	unsigned moves = geometries[visit->table->kind].moves;
 	int way;
 
 	if (visit->table->full_at == visit->now)
 		return -1;
 	*line = home;
-	way = make_room(visit, home, MOVES);
+	way = make_room(visit, home, moves);
 	if (way < 0) {
 		*line = other;
-		way = make_room(visit, other, MOVES);
+		way = make_room(visit, other, moves);
 	}
 	if (way < 0)
 		visit->table->full_at = visit->now;
@@ -278,22 +276,22 @@ static void *admit(
 	return state;
 }
 
-/* The meter of a source in its other line, brought home if there is room again; NULL if it is not
- * there. */
+/*
+ * The meter of a source in its other line, NULL if it is not there. It is brought home if a way is
+ * free there; that none is idle either would take too long to find out for every packet of a crowd.
+ */
 static void *find_guest(
-	const struct visit *visit, union source_line *home, union source_line *other, uint32_t tag)
+	struct source_table *table, union source_line *home, union source_line *other, uint32_t tag)
 {
-	struct source_table *table = visit->table;
-	unsigned found = source_find(table, other, tag) & other->head.guests;
-	unsigned way = found ? (unsigned)__builtin_ctz(found) : 0;
+	int way = first_way(source_find(table, other, tag) & other->head.guests);
 	int home_way;
 
-	if (found == 0)
+	if (way < 0)
 		return NULL;
-	home_way = vacancy(visit, home, tag);
+	home_way = free_way(table, home);
 	if (home_way < 0)
-		return source_state(table->kind, other, way);
-	move(table, other, way, home, (unsigned)home_way);
+		return source_state(table->kind, other, (unsigned)way);
+	move(table, other, (unsigned)way, home, (unsigned)home_way);
 	return source_state(table->kind, home, (unsigned)home_way);
 }
 
@@ -303,8 +301,8 @@ bool source_table_conforms_away(struct source_table *table, const union meter_pr
 	const struct visit visit = {table, profile, now};
 	union source_line *home = source_home(table, hash);
 	uint32_t tag = source_tag(hash);
-	union source_line *other = other_line(table, home, tag);
-	void *state = home->head.away ? find_guest(&visit, home, other, tag) : NULL;
+	union source_line *other = source_other(table, home, tag);
+	void *state = home->head.away ? find_guest(table, home, other, tag) : NULL;
 
 	if (state == NULL)
 		state = admit(&visit, home, other, tag);

@@ -5,27 +5,31 @@
  *
  * A meter that is idle (bucket full, window expired) holds no information: a fresh one decides the
  * same. So an idle entry may give way to a newcomer and nobody can tell; a busy one never does. A
- * flood of new sources changes no verdict of the others, and nothing has to be timed out.
+ * flood of new sources changes no verdict of the busy, nor of anybody while there is room, and
+ * nothing has to be timed out.
  *
- * How large: with GCRA a source is busy for as long as what it sent takes at its rate. So no more
- * than line rate / source rate are busy at once, bursts spent, however many exist: 100,000 at
- * 100 Gbit/s and 1 Mbit/s each. With windows it is the number of sources seen in one.
+ * How large: with GCRA a source is busy for as long as what it sent takes at its rate. So on
+ * average no more than line rate / source rate are busy, however many exist: 100,000 at 100 Gbit/s
+ * and 1 Mbit/s each. With windows it is the number of sources seen in one.
  *
  * Layout. A source lives in one of two cache lines: its home, which its hash says, or another that
  * follows from home and tag; so either leads to the other, and nothing is divided or chained. It
- * goes to its home if anything there is free or idle. A line knows how many of its own are away,
- * so that a packet reads a second line only if there are any. When both are full of busy sources one
- * of them makes room in its own other line. Filling a table with busy sources only, the first
- * newcomer without a place comes at 85 to 90 % of all ways (5 a line; one line without choice: 6 %,
- * two lines without making room: 20 %); the table offers (ways - 1) / ways of them as capacity.
+ * goes to its home if anything there is free or idle. A line knows how many of its own are away, so
+ * that a packet reads a second line only if there are any. When both are full of busy sources one
+ * of them makes room in its own other line. A table of five ways a line, filled with busy sources
+ * only, so has a place for each until 88 % of all ways are taken (with one line for each until 6 %,
+ * with two and nobody moving until 15 %); 80 % are what it offers as capacity.
  *
- * The identity of a source is line and 32-bit tag, not 64 bits, which leaves a line room for five
- * GCRA meters, so that a source costs 16 bytes with all slack. A newcomer is taken for another one
- * with a chance of 1e-9; then both share one limit until idle.
+ * The identity of a source is its line and a tag of 32 bits, not 64. That leaves a line room for
+ * five GCRA meters, so that a source costs 16 bytes with all slack. A newcomer is taken for another
+ * source with a chance of 1e-9; then both share one limit until idle.
  *
- * When there is no place, newcomers share overflow meters: each of them passes no more than one
- * source may, so that all sources together pass no more than capacity + SOURCE_OVERFLOWS would.
- * Several, so that a flood in a full table does not starve every newcomer with it.
+ * When there is no place, newcomers share overflow meters until there is one: each of these passes
+ * no more than one source may, so that all pass no more than SOURCE_OVERFLOWS sources beyond those
+ * with a place would. Several, so that a flood in a full table does not starve all newcomers.
+ *
+ * All this holds while the profile does. When a burst or a quota is raised, the forgotten have it
+ * at once, and those who are remembered when they have earned it.
  *
  * One writer, the worker; statistics are read by any thread. No clock, lock or allocation: memory
  * is the caller's.
@@ -104,10 +108,11 @@ struct source_table {
 	uint8_t kind; /* enum meter_kind */
 	uint8_t ways;
 	uint8_t all_ways; /* a bit each */
-	uint8_t state_size;
+	bool crowded;     /* so many live away that both lines are worth a prefetch */
 
 	/* Written for newcomers and by the sweep. */
 	struct source_table_stats stats __attribute__((aligned(SOURCE_LINE)));
+	uint64_t guests;        /* sources that live in their other line */
 	uint64_t full_at;       /* tick of the last search for room that found none */
 	uint64_t swept_busy;    /* seen by the sweep so far */
 	uint32_t swept;         /* line that the sweep looks at next */
@@ -116,9 +121,10 @@ struct source_table {
 };
 
 /*
- * Bytes of a table in which so many sources can be busy at once: 16 each with GCRA. 0 if there is
- * none: no sources, or a kind that is not kept per source (a token bucket is kept as a GCRA, its
- * equivalent in 8 bytes; random drop has nothing to keep). Any thread.
+ * Bytes of a table in which so many sources can be busy at once: 16 each with GCRA, 32 with a fixed
+ * window, 48 with a hybrid. 0 if there is none: no sources, or a kind that is not kept per source
+ * (a token bucket is kept as a GCRA, its equivalent in 8 bytes; random drop has nothing to keep).
+ * Any thread.
  */
 size_t source_table_bytes(enum meter_kind kind, unsigned sources);
 
@@ -131,10 +137,10 @@ struct source_table *source_table_init(
 	void *memory, enum meter_kind kind, unsigned sources, uint64_t secret);
 
 /*
- * Sweeps the next so many lines: counts the busy and forgets the idle. An entry is to be seen once
- * in half the range of its meter's clock, see gcra.h, or a state of long ago would look like one of
- * the future; beyond that only the statistics ask for it. Returns whether that completed a sweep.
- * The table's worker.
+ * Sweeps the next so many lines: counts the busy and forgets the idle; guests go home to the room
+ * that makes. Verdicts do not need it, but for the range of a GCRA's clock: all lines should be
+ * seen before that wraps, which gcra.h says is days at least. Returns whether a sweep was
+ * completed. The table's worker.
  */
 bool source_table_age(struct source_table *table, const union meter_profile *profile, uint64_t now,
 	unsigned lines);
@@ -211,16 +217,39 @@ static inline bool source_state_conforms(enum meter_kind kind, void *state,
 	return hybrid_conforms(state, &profile->quota, now, cost);
 }
 
-/* To be called for a whole burst before source_table_conforms() is for its first packet. */
-static inline void source_table_prefetch(const struct source_table *table, uint64_t hash)
+/*
+ * The other line that a source with this tag may live in. Its own inverse, since both lines'
+ * numbers add up to one that the tag says; now and then it is the same line.
+ */
+static inline union source_line *source_other(
+	const struct source_table *table, const union source_line *line, uint32_t tag)
 {
-	__builtin_prefetch(source_home(table, hash), 1);
+	uint32_t n = (uint32_t)(line - table->lines);
+	uint32_t sum = (uint32_t)(source_scale(table, (uint32_t)(tag * 0x9e3779b1u)) -
+				  table->lines);
+
+	return &table->lines[sum >= n ? sum - n : sum + table->n_lines - n];
+}
+
+/*
+ * To be called for a whole burst before source_table_conforms() is for its first packet. Inline
+ * whatever the compiler thinks of it: gcc takes a function that does nothing but prefetch for one
+ * without effect, and leaves out the calls.
+ */
+static inline __attribute__((always_inline)) void source_table_prefetch(
+	const struct source_table *table, uint64_t hash)
+{
+	const union source_line *home = source_home(table, hash);
+
+	__builtin_prefetch(home, 1);
+	if (__builtin_expect(table->crowded, 0))
+		__builtin_prefetch(source_other(table, home, source_tag(hash)), 1);
 }
 
 /*
  * Whether a packet that costs so many units conforms to its source's own limit; takes them if so.
- * The hash is source_hash()'s. The profile is of the table's kind; now, in its ticks, is not earlier
- * than at the last call. The table's worker.
+ * The hash is source_hash()'s. The profile is of the table's kind; now, in its ticks, is not
+ * earlier than at the last call. The table's worker.
  */
 static inline bool source_table_conforms(struct source_table *table,
 	const union meter_profile *profile, uint64_t hash, uint64_t now, uint32_t cost)

@@ -8,7 +8,7 @@
  *
  * Random IPv4 sources, all equally likely, each limited to MBIT Mbit/s (default 1). Packets of 1000
  * bytes come at 10 Mpps: so of 5 million sources 80,000 are busy at a time, and with 0.001 Mbit/s
- * all are. Rounds of each contestant are interleaved, since a machine's mood lasts longer than a
+ * most are. Rounds of each contestant are interleaved, since a machine's mood lasts longer than a
  * round. The line of a packet is prefetched some packets ahead, as in a worker's burst; the bare
  * access is measured as a plain loop too.
  */
