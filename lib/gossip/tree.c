@@ -467,7 +467,11 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 
 static void tree_forget(struct gossip *g, unsigned index)
 {
-	neighbour_forget(neighbour_of(g, index));
+	struct neighbour *e = neighbour_of(g, index);
+
+	/* Nor does it know what we have said. */
+	neighbour_forget(e);
+	neighbour_unlink(e);
 }
 
 static bool tree_check(
