@@ -459,7 +459,7 @@ static void test_table(void **state)
 	assert_null(table_add(&table, 31, 31, 5000));
 	assert_non_null(table_add(&table, 29, 29, 5000));
 	assert_null(table_find(&table, 30));
-	/* The lowest has none, and has been silent since 1000: just not before that, then before. */
+	/* The lowest has none, and has been silent since 1000: not before that, then before. */
 	neighbour_unlink(table_find(&table, 10));
 	table_find(&table, 29)->said = calloc(1, sizeof(struct part));
 	assert_null(table_add(&table, 50, 50, 1000));
@@ -616,7 +616,7 @@ static void test_random_crashes(void **state)
 	}
 }
 
-/* Whether each limiter of a side but the lowest has a candidate in it: then the side is one tree. */
+/* Whether each limiter of a side but the lowest has a candidate in it: then it is one tree. */
 static bool holds_together(const struct world *w, unsigned side)
 {
 	bool first = true;
