@@ -8,6 +8,7 @@ import contextlib
 import glob
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,9 @@ PYTHON = ["/usr/bin/python3", "-B"]
 SKIP = 77
 FUZZ_S = 15
 TESTED_BY_TSAN = ("snapshot", "telemetry")
+# Undefined behaviour is a failure, not a line of text.
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1",
+              "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
 # Build directories: compiler and options. Warnings are errors in all of them.
 BUILDS = {
@@ -55,9 +59,19 @@ def run(command, timeout=600, folder="", **environment):
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output
     except subprocess.TimeoutExpired:
-        return 1, f"not done after {timeout} s"
+        end(process)
+        # What it had said, also while it was asked to end.
+        return 1, f"{rest(process)}\nnot done after {timeout} s"
     finally:
         end(process)
+
+
+def rest(process):
+    """All that a process that has ended has written; not more if others still hold its output."""
+    try:
+        return process.communicate(timeout=5)[0]
+    except subprocess.TimeoutExpired as still:
+        return (still.output or b"").decode(errors="replace")
 
 
 def end(process):
@@ -85,7 +99,6 @@ def build(directory):
 
 def meson_tests(directory, wanted, result):
     """Every test of a build directory, counted one by one."""
-    env = {"ASAN_OPTIONS": "detect_leaks=1", "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
     _, listing = run(["meson", "introspect", "--tests", directory])
     for test in json.loads(listing):
         name = test["name"]
@@ -95,7 +108,7 @@ def meson_tests(directory, wanted, result):
         if directory != "build" and name == "schema":
             continue
         began = time.monotonic()
-        status, output = run(test["cmd"], timeout=300, folder=directory, **env)
+        status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
         verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
         result.add(f"{directory}/{name}", verdict, time.monotonic() - began, output)
 
@@ -109,18 +122,27 @@ def built(directory, result):
     return succeeded
 
 
+def seeds(name):
+    """Files that a fuzz target starts from."""
+    examples = {"fuzz_config": "config/*.json", "fuzz_scenario": "config/scenarios/*.json"}
+    pattern = examples.get(name, f"test/fuzz/corpus/{name[len('fuzz_'):]}/*")
+    return [path for path in glob.glob(os.path.join(ROOT, pattern))
+            if not path.endswith(".schema.json")]
+
+
 def fuzz(wanted, result):
     """Each fuzz target for a short time from its seeds."""
     for path in sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*"))):
         name = os.path.basename(path)
         if not os.access(path, os.X_OK) or os.path.isdir(path) or not wanted(f"fuzz/{name}"):
             continue
-        seeds = os.path.join(ROOT, "test/fuzz/corpus", name[len("fuzz_"):])
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as corpus:
-            status, output = run([path, corpus, *([seeds] if os.path.isdir(seeds) else []),
-                                  f"-max_total_time={FUZZ_S}", "-rss_limit_mb=4096",
-                                  f"-artifact_prefix={corpus}/"], timeout=FUZZ_S + 120)
+            for seed in seeds(name):
+                shutil.copy(seed, corpus)
+            status, output = run([path, corpus, f"-max_total_time={FUZZ_S}",
+                                  "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
+                                 timeout=FUZZ_S + 120, **SANITIZERS)
         result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 
@@ -157,7 +179,8 @@ def main():
             meson_tests(directory, wanted, result)
     if not options.quick:
         fuzz(wanted, result)
-        scripts("net", ["conservation", "lifecycle", "groups"], wanted, result)
+        scripts("sim", ["replay"], wanted, result)
+        scripts("net", ["conservation", "actions", "lifecycle", "groups"], wanted, result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or not passed else 0)

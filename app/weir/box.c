@@ -101,7 +101,7 @@ static int splits_alloc(struct box *box)
 
 		split->arrived = calloc(n, sizeof(*split->arrived));
 		split->demand = calloc(n, sizeof(*split->demand));
-		split->sample_period = 1;
+		sampling_init(&split->sampling);
 		split->measured_ns = control_now();
 		if (!split->arrived || !split->demand)
 			return -ENOMEM;
@@ -165,7 +165,7 @@ static int memory_start(struct box *box)
 		worker->idle = config->idle;
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, config->n_policies);
+		ret = worker_init(worker, config->policies, config->n_policies);
 		if (ret == 0)
 			ret = paths_alloc(box, worker, n);
 	}
@@ -195,6 +195,7 @@ static struct limiter_policy *limiter_policies(const struct config *config)
 			.burst_bytes = config->policies[i].burst_bytes,
 			.interval_ns = config->policies[i].interval_ns,
 			.keep_per_second = config->policies[i].keep_per_second,
+			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
 		};
 	return policies;
 }
@@ -361,11 +362,33 @@ struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[policy];
+		const struct policy_extra *extra = &box->workers[i].extras[policy];
 
 		totals.passed_packets += counter_read(&state->passed_packets);
 		totals.passed_bytes += counter_read(&state->passed_bytes);
 		totals.dropped_packets += counter_read(&state->dropped_packets);
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
+		totals.over_packets += counter_read(&extra->over_packets);
+		totals.over_bytes += counter_read(&extra->over_bytes);
+	}
+	return totals;
+}
+
+struct source_table_stats box_source_totals(const struct box *box, unsigned policy)
+{
+	struct source_table_stats totals = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct source_table *table = box->workers[i].extras[policy].sources;
+		struct source_table_stats stats;
+
+		if (!table)
+			continue;
+		source_table_read_stats(table, &stats);
+		totals.sources += stats.sources;
+		totals.capacity += stats.capacity;
+		totals.overflows += stats.overflows;
+		totals.new_sources += stats.new_sources;
 	}
 	return totals;
 }

@@ -14,9 +14,11 @@
 #include "demand/demand.h"
 #include "gossip_socket.h"
 #include "limiter/limiter.h"
+#include "police/profile.h"
 #include "policy/config.h"
 #include "port.h"
 #include "snapshot.h"
+#include "source/source_table.h"
 #include "telemetry/server.h"
 #include "worker.h"
 
@@ -24,9 +26,8 @@
 struct split {
 	uint64_t *arrived;     /* n_workers: bytes as of the last interval */
 	struct demand *demand; /* n_workers */
-	uint64_t arrived_packets;
 	uint64_t measured_ns;
-	uint16_t sample_period;
+	struct sampling sampling;
 };
 
 struct link_state {
@@ -66,10 +67,14 @@ int box_start(struct box *box, const struct config *config);
 /* Stops the workers, closes the ports, removes the sockets. */
 void box_stop(struct box *box);
 
-/* Sums over the workers. */
+/* Sums over the workers; "bytes" are what the policy counts. */
 struct policy_totals {
 	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
+	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
 };
+
+/* A policy's tables of sources, all zero if it has none. */
+struct source_table_stats box_source_totals(const struct box *box, unsigned policy);
 
 struct policy_totals box_policy_totals(const struct box *box, unsigned policy);
 struct worker_counters box_worker_totals(const struct box *box);

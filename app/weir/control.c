@@ -14,25 +14,22 @@
 
 #include <rte_cycles.h>
 
+#include <sodium.h>
+
 #include "box.h"
 #include "log.h"
+#include "police/profile.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
 
-/* Samples of a policy a second and worker: enough for flow rates, and bounded whatever its load. */
-#define SAMPLES_PER_S 2000
-
 /* A worker without traffic keeps this part of an even share, for its first packets. */
 #define SPLIT_FLOOR 0.05
 
 /* As the demand of a whole box is smoothed by default. */
 #define SPLIT_KEEP_PER_SECOND 0.1
-
-/* A bucket below two full frames stops a flow. */
-#define SPLIT_BURST_FLOOR 3028
 
 #define LINK_PERIOD_NS (SECOND_NS / 4)
 
@@ -58,38 +55,26 @@ static double worker_share(const struct box *box, unsigned policy, unsigned work
 	return SPLIT_FLOOR / n + (1 - SPLIT_FLOOR) * split->demand[worker].rate / sum;
 }
 
-static int fill_profile(const struct box *box, unsigned policy, unsigned worker,
-	const struct limiter_view *view, struct limit_profile *profile)
+/*
+ * The profile of a policy on a worker, given the one before it, if any. A limit that no meter can
+ * express leaves the old one in force.
+ */
+static bool fill_profile(const struct box *box, unsigned policy, unsigned worker,
+	const struct limiter_view *view, const struct limit_profile *old, uint64_t tsc,
+	struct limit_profile *profile)
 {
 	const struct policy *config = &box->config->policies[policy];
 	double share = box->config->n_workers > 1 ? worker_share(box, policy, worker) : 1;
-	uint64_t burst = (uint64_t)((double)view->local_burst * share);
-	struct token_bucket_params params = {
-		.rate_bps = (uint64_t)(view->local_limit * 8 * share),
-		.burst_bytes = RTE_MAX(burst, RTE_MIN(view->local_burst, SPLIT_BURST_FLOOR)),
-	};
+	int ret = limit_profile_init(profile, config, view, share, box->clock.hz);
 
-	*profile = (struct limit_profile){
-		.sample_period = config->allocator->samples_flows
-					 ? box->splits[policy].sample_period
-					 : 0,
-		.extra = config->accounting == ACCOUNTING_WIRE ? 24 : 0,
-		.without_l2 = config->accounting == ACCOUNTING_L3,
-	};
-	return token_bucket_profile_init(&profile->bucket, &params, box->clock.hz);
-}
-
-/* A profile that would say the same stays as it is, so that a bucket sees no change. */
-static bool succeed(struct limit_profile *profile, const struct limit_profile *old, uint64_t tsc)
-{
-	if (profile->bucket.rate == old->bucket.rate &&
-		profile->bucket.burst == old->bucket.burst &&
-		profile->sample_period == old->sample_period) {
-		*profile = *old;
+	if (ret) {
+		log_err("policy %s: %s", config->name, strerror(-ret));
+		if (old)
+			*profile = *old;
 		return false;
 	}
-	token_bucket_profile_succeed(&profile->bucket, &old->bucket, tsc);
-	return true;
+	limit_profile_sample(profile, &box->splits[policy].sampling);
+	return !old || limit_profile_succeed(profile, old, tsc);
 }
 
 /*
@@ -107,13 +92,9 @@ static bool fill_snapshot(struct box *box, struct snapshot *snapshot)
 
 		limiter_view(box->limiter, p, &view);
 		for (unsigned w = 0; w < box->config->n_workers; w++) {
-			struct limit_profile *profile = &snapshot_profiles(snapshot, w)[p];
-
-			if (fill_profile(box, p, w, &view, profile))
-				log_err("policy %s: rate out of range",
-					box->config->policies[p].name);
-			if (old)
-				changed |= succeed(profile, &snapshot_profiles_of(old, w)[p], tsc);
+			changed |= fill_profile(box, p, w, &view,
+				old ? &snapshot_profiles_of(old, w)[p] : NULL, tsc,
+				&snapshot_profiles(snapshot, w)[p]);
 		}
 	}
 	return changed;
@@ -138,22 +119,21 @@ static int publish(struct box *box)
 
 int control_publish_first(struct box *box)
 {
-	return publish(box);
-}
+	int ret = publish(box);
 
-/*
- * One packet in so many is sampled, a power of two so that a load that wavers does not change it
- * all the time: doubled when samples come too often, halved when they come less than a third as
- * often as they may.
- */
-static void adapt_sampling(struct split *split, uint64_t packets, double interval_s)
-{
-	double samples = (double)packets / interval_s / split->sample_period;
+	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++) {
+		const struct limit_profile *profiles = snapshot_profiles_of(
+			box->publisher.current, w);
 
-	if (samples > SAMPLES_PER_S && split->sample_period < (1u << 15))
-		split->sample_period *= 2;
-	else if (samples < SAMPLES_PER_S / 3.0 && split->sample_period > 1)
-		split->sample_period /= 2;
+		for (unsigned p = 0; p < box->config->n_policies; p++) {
+			uint64_t seed;
+
+			randombytes_buf(&seed, sizeof(seed));
+			policy_state_init(
+				&box->workers[w].policies[p], &profiles[p], rte_rdtsc(), seed);
+		}
+	}
+	return ret;
 }
 
 /* The brain's measurement of a policy; on the way, how its demand lies over the workers. */
@@ -169,6 +149,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
 		const struct worker *worker = &box->workers[w];
 		const struct policy_state *state = &worker->policies[policy];
+		const struct policy_extra *extra = &worker->extras[policy];
 		uint64_t arrived = counter_read(&state->passed_bytes) +
 				   counter_read(&state->dropped_bytes);
 		uint64_t dropped = counter_read(&state->dropped_packets);
@@ -177,14 +158,14 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 			keep);
 		split->arrived[w] = arrived;
 		sample->arrived_bytes += arrived;
-		sample->dropped_packets += dropped;
+		/* What is marked or only counted is too much all the same. */
+		sample->dropped_packets += dropped + counter_read(&extra->over_packets);
 		packets += counter_read(&state->passed_packets) + dropped;
 		for (unsigned i = 0; i < FLOW_SLOTS; i++)
 			box->slots[w * FLOW_SLOTS + i] = flow_slot_read(
 				&worker->samples[policy], i);
 	}
-	adapt_sampling(split, packets - split->arrived_packets, interval_s);
-	split->arrived_packets = packets;
+	sampling_adapt(&split->sampling, packets, interval_s);
 	split->measured_ns = now;
 }
 

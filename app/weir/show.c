@@ -67,9 +67,58 @@ static json_t *show_policies(const char *params, void *context)
 	return page("policies", names, start, config->n_policies);
 }
 
-static json_t *packets_bytes(uint64_t packets, uint64_t bytes)
+static const char *action_name(enum action action)
 {
-	return json_pack("{s:o, s:o}", "packets", integer(packets), "bytes", integer(bytes));
+	static const char *const names[] = {
+		[ACTION_DROP] = "drop",
+		[ACTION_MARK] = "mark",
+		[ACTION_COUNT] = "count",
+	};
+
+	return names[action];
+}
+
+static const char *counting_name(enum counting count)
+{
+	static const char *const names[] = {
+		[COUNT_BYTES] = "bytes",
+		[COUNT_PACKETS] = "packets",
+		[COUNT_FLOWS] = "flows",
+	};
+
+	return names[count];
+}
+
+/* Packets, and what the policy counts if that is something else. */
+static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
+{
+	json_t *json = json_pack("{s:o}", "packets", integer(packets));
+
+	if (policy->count != COUNT_PACKETS)
+		json_object_set_new(json, counting_name(policy->count), integer(units));
+	return json;
+}
+
+/* A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second. */
+static void add_rate(json_t *json, const struct policy *policy, const char *name, double rate)
+{
+	char key[32];
+
+	if (policy->count == COUNT_BYTES) {
+		snprintf(key, sizeof(key), "%s_bps", name);
+		json_object_set_new(json, key, bits(rate));
+	} else {
+		snprintf(key, sizeof(key), "%s_per_s", name);
+		json_object_set_new(json, key, json_real(rate));
+	}
+}
+
+static void add_burst(json_t *json, const struct policy *policy, const char *name, uint64_t burst)
+{
+	char key[32];
+
+	snprintf(key, sizeof(key), "%s%s", name, policy->count == COUNT_BYTES ? "_bytes" : "");
+	json_object_set_new(json, key, integer(burst));
 }
 
 static json_t *match_json(const struct config *config, const struct match *match)
@@ -89,33 +138,78 @@ static json_t *match_json(const struct config *config, const struct match *match
 	return json;
 }
 
+/* What makes a source, as configured; null when the policy has one meter for all. */
+static json_t *per_json(const struct policy *policy)
+{
+	if (!policy->per_v4 && !policy->per_v6)
+		return json_null();
+	if (policy->per_v4 == 32 && policy->per_v6 == 128)
+		return json_string("src");
+	return json_sprintf("src/%d", policy->per_v4 < 32 ? policy->per_v4 : policy->per_v6);
+}
+
+static json_t *mark_json(const struct policy *policy)
+{
+	if (policy->action != ACTION_MARK)
+		return json_null();
+	return policy->mark == MARK_ECN ? json_string("ecn") : json_integer(policy->mark);
+}
+
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
 	json_object_set_new(json, "match", match_json(config, &policy->match));
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
-	json_object_set_new(json, "meter", json_string("token-bucket"));
-	json_object_set_new(json, "action", json_string("drop"));
+	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
+	json_object_set_new(json, "count", json_string(counting_name(policy->count)));
+	json_object_set_new(json, "per", per_json(policy));
+	json_object_set_new(json, "action", json_string(action_name(policy->action)));
+	json_object_set_new(json, "mark", mark_json(policy));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(
 		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
-	json_object_set_new(json, "limit_bps", integer(policy->limit_bps));
-	json_object_set_new(json, "burst_bytes", integer(policy->burst_bytes));
+	add_rate(json, policy, "limit", (double)policy->limit_bps / 8);
+	add_burst(json, policy, "burst", policy->burst_bytes);
 }
 
-static void add_view(json_t *json, const struct limiter_view *view)
+static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
 {
-	json_object_set_new(json, "effective_limit_bps", bits(view->effective_limit));
-	json_object_set_new(json, "local_limit_bps", bits(view->local_limit));
-	json_object_set_new(json, "local_burst_bytes", integer(view->local_burst));
-	json_object_set_new(json, "demand_bps", bits(view->demand));
+	add_rate(json, policy, "effective_limit", view->effective_limit);
+	add_rate(json, policy, "local_limit", view->local_limit);
+	add_burst(json, policy, "local_burst", view->local_burst);
+	add_rate(json, policy, "demand", view->demand);
 	json_object_set_new(json, "weight", json_real(view->weight));
-	json_object_set_new(json, "global_demand_bps", bits(view->global_demand));
+	add_rate(json, policy, "global_demand", view->global_demand);
 	json_object_set_new(json, "global_weight", json_real(view->global_weight));
 	json_object_set_new(json, "peers_lost", integer(view->lost));
 	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
 	json_object_set_new(json, "flows_sampled", integer(view->flows));
-	json_object_set_new(json, "flow_rate_bps", bits(view->flow_rate));
+	add_rate(json, policy, "flow_rate", view->flow_rate);
+}
+
+static void add_verdicts(json_t *json, const struct box *box, unsigned i)
+{
+	const struct policy *policy = &box->config->policies[i];
+	struct policy_totals totals = box_policy_totals(box, i);
+
+	json_object_set_new(
+		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
+	json_object_set_new(json, "dropped",
+		packets_units(policy, totals.dropped_packets, totals.dropped_bytes));
+	json_object_set_new(
+		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
+}
+
+/* Null when the policy has one meter for all. */
+static json_t *sources_json(const struct box *box, unsigned policy)
+{
+	struct source_table_stats stats = box_source_totals(box, policy);
+
+	if (stats.capacity == 0)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "busy", integer(stats.sources), "capacity",
+		integer(stats.capacity), "new", integer(stats.new_sources), "overflows",
+		integer(stats.overflows));
 }
 
 static json_t *show_policy(const char *params, void *context)
@@ -124,21 +218,18 @@ static json_t *show_policy(const char *params, void *context)
 	const struct config *config = box->config;
 
 	for (unsigned i = 0; params && i < config->n_policies; i++) {
-		struct policy_totals totals;
+		const struct policy *policy = &config->policies[i];
 		struct limiter_view view;
 		json_t *json;
 
-		if (strcmp(config->policies[i].name, params) != 0)
+		if (strcmp(policy->name, params) != 0)
 			continue;
-		totals = box_policy_totals(box, i);
 		limiter_view(box->limiter, i, &view);
 		json = json_object();
-		add_configured(json, config, &config->policies[i]);
-		add_view(json, &view);
-		json_object_set_new(
-			json, "passed", packets_bytes(totals.passed_packets, totals.passed_bytes));
-		json_object_set_new(json, "dropped",
-			packets_bytes(totals.dropped_packets, totals.dropped_bytes));
+		add_configured(json, config, policy);
+		add_view(json, policy, &view);
+		add_verdicts(json, box, i);
+		json_object_set_new(json, "sources", sources_json(box, i));
 		return json;
 	}
 	return NULL;

@@ -8,26 +8,16 @@
 #ifndef WEIR_APP_SNAPSHOT_H
 #define WEIR_APP_SNAPSHOT_H
 
-#include <assert.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <rte_common.h>
 #include <rte_rcu_qsbr.h>
 
-#include "meter/token_bucket.h"
+#include "police/police.h"
 
 struct classifier;
-
-/* One policy on one worker. */
-struct limit_profile {
-	struct token_bucket_profile bucket;
-	uint16_t sample_period; /* one packet in so many is sampled; 0 none */
-	int16_t extra;          /* bytes charged beside the frame's own */
-	bool without_l2;        /* Ethernet and VLAN headers are not charged */
-} __rte_cache_aligned;
-
-static_assert(sizeof(struct limit_profile) == RTE_CACHE_LINE_SIZE, "one line read a packet");
 
 struct snapshot {
 	struct snapshot *next; /* control: on a list of the publisher */

@@ -3,19 +3,19 @@
  */
 #include "worker.h"
 
-#include <errno.h>
 #include <time.h>
 
 #include <rte_cycles.h>
 #include <rte_ethdev.h>
 #include <rte_lcore.h>
-#include <rte_malloc.h>
 #include <rte_mbuf.h>
 #include <rte_pause.h>
 #include <rte_prefetch.h>
 
 #include "classify/classify.h"
 #include "classify/parse.h"
+#include "police/extra.h"
+#include "police/mark.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -27,6 +27,13 @@
 #define SLEEP_DEEP_NS UINT64_C(4000000)
 #define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
 
+/*
+ * A table of sources is swept so many lines every so many turns of the loop, and every turn that
+ * ends asleep: a microsecond or two each time, and minutes for the largest table there is.
+ */
+#define AGE_TURNS 64
+#define AGE_LINES 16
+
 /* Headers that may have to be gathered from a chain of segments. */
 #define GATHER 128
 
@@ -36,6 +43,7 @@ struct burst {
 	struct packet packets[BURST];
 	const uint8_t *data[BURST];
 	uint32_t policies[BURST];
+	uint16_t unmarkable; /* of those that do not pass */
 	uint8_t gathered[BURST][GATHER];
 };
 
@@ -58,57 +66,69 @@ static void parse_burst(struct burst *burst, const struct path *path, uint16_t n
 	}
 }
 
-/* xorshift32: enough for the gap to the next sample, which only must not beat with the traffic. */
-static uint32_t next_gap(struct worker *w, uint16_t period)
+/*
+ * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
+ * what others share would take a buffer that may not be there.
+ */
+static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 {
-	uint32_t x = w->random;
-
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
-	w->random = x;
-	return 1 + (uint32_t)(((uint64_t)x * (2u * period - 1)) >> 32);
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
 }
 
-static inline void sample(struct worker *w, uint32_t policy, const struct limit_profile *profile,
-	uint32_t hash, uint32_t bytes)
+/* judge() for policies that are not plain; out of line, as the others need the registers. */
+static __rte_noinline bool judge_other(struct worker *w, const struct limit_profile *profile,
+	struct burst *burst, uint16_t i, uint64_t now)
 {
-	uint32_t *countdown = &w->policies[policy].bucket.owner;
-
-	if (likely(profile->sample_period == 0))
-		return;
-	if (*countdown > 1) {
-		--*countdown;
-		return;
-	}
-	*countdown = next_gap(w, profile->sample_period);
-	flow_sample_add(&w->samples[policy], hash, (uint64_t)bytes * profile->sample_period);
-}
-
-static inline uint32_t charge(
-	const struct limit_profile *profile, const struct rte_mbuf *m, const struct packet *packet)
-{
-	uint32_t bytes = m->pkt_len - (profile->without_l2 ? packet->l2_len : 0);
-
-	return bytes + (uint32_t)profile->extra;
-}
-
-/* Whether the packet may pass. */
-static inline bool police(struct worker *w, const struct limit_profile *profiles, uint32_t policy,
-	const struct rte_mbuf *m, const struct packet *packet, uint64_t now)
-{
-	const struct limit_profile *profile = &profiles[policy];
+	uint32_t policy = burst->policies[i], cost;
 	struct policy_state *state = &w->policies[policy];
-	uint32_t bytes = charge(profile, m, packet);
-	bool passes;
+	struct policy_extra *extra = &w->extras[policy];
+	const struct packet *packet = &burst->packets[i];
+	enum verdict verdict;
+	bool marked;
 
-	sample(w, policy, profile, packet->flow_hash, bytes);
-	passes = token_bucket_conforms(&state->bucket, &profile->bucket, now, bytes);
-	counter_add(&state->passed_packets, passes);
-	counter_add(&state->passed_bytes, passes ? bytes : 0);
-	counter_add(&state->dropped_packets, !passes);
-	counter_add(&state->dropped_bytes, passes ? 0 : bytes);
-	return passes;
+	cost = police_cost(profile, extra, packet, burst->mbufs[i]->pkt_len, now);
+	police_sample(
+		&w->samples[policy], &state->meter.bucket.owner, &w->random, profile, packet, cost);
+	verdict = police_charge(state, extra, profile, packet, burst->data[i], cost, now);
+	if (verdict != VERDICT_MARK)
+		return verdict != VERDICT_DROP;
+	marked = mark(burst->mbufs[i], packet, profile->mark);
+	police_marked(state, extra, profile, packet, cost, now, marked);
+	burst->unmarkable += !marked;
+	return marked;
+}
+
+/* Samples, meters and counts a packet, and marks it if that is its fate; whether it may pass. */
+static inline bool judge(struct worker *w, const struct limit_profile *profile, struct burst *burst,
+	uint16_t i, uint64_t now)
+{
+	struct policy_state *state = &w->policies[burst->policies[i]];
+	const struct packet *packet = &burst->packets[i];
+	uint32_t bytes;
+
+	if (unlikely(!profile->plain))
+		return judge_other(w, profile, burst, i, now);
+	bytes = police_bytes(profile, packet, burst->mbufs[i]->pkt_len);
+	police_sample(&w->samples[burst->policies[i]], &state->meter.bucket.owner, &w->random,
+		profile, packet, bytes);
+	return police_charge_plain(state, profile, bytes, now) == VERDICT_PASS;
+}
+
+static void prefetch_burst(struct worker *w, const struct limit_profile *profiles,
+	const struct burst *burst, uint16_t n)
+{
+	for (uint16_t i = 0; i < n; i++)
+		if (burst->policies[i] != CLASSIFY_NONE) {
+			rte_prefetch0(&w->policies[burst->policies[i]]);
+			rte_prefetch0(&profiles[burst->policies[i]]);
+		}
+	if (likely(w->n_sourced == 0))
+		return;
+	for (uint16_t i = 0; i < n; i++)
+		if (burst->policies[i] != CLASSIFY_NONE)
+			police_prefetch_source(&w->extras[burst->policies[i]],
+				&profiles[burst->policies[i]], &burst->packets[i], burst->data[i]);
 }
 
 /* Leaves the packets that pass at the front of mbufs, in order; the others go to dropped. */
@@ -118,11 +138,8 @@ static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct
 	const struct limit_profile *profiles = snapshot_profiles_of(snapshot, w->index);
 	uint16_t n_pass = 0, n_drop = 0, unmatched = 0;
 
-	for (uint16_t i = 0; i < n; i++)
-		if (burst->policies[i] != CLASSIFY_NONE) {
-			rte_prefetch0(&w->policies[burst->policies[i]]);
-			rte_prefetch0(&profiles[burst->policies[i]]);
-		}
+	burst->unmarkable = 0;
+	prefetch_burst(w, profiles, burst, n);
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
 		uint32_t policy = burst->policies[i];
@@ -131,7 +148,7 @@ static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct
 		if (policy == CLASSIFY_NONE)
 			unmatched++;
 		else
-			passes = police(w, profiles, policy, m, &burst->packets[i], now);
+			passes = judge(w, &profiles[policy], burst, i, now);
 		/* Both stores, one of which counts: no branch on the verdict. */
 		burst->mbufs[n_pass] = m;
 		dropped[n_drop] = m;
@@ -139,7 +156,8 @@ static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct
 		n_drop += !passes;
 	}
 	counter_add(&w->counters.unmatched_packets, unmatched);
-	counter_add(&w->counters.dropped[DROP_LIMIT], n_drop);
+	counter_add(&w->counters.dropped[DROP_LIMIT], n_drop - burst->unmarkable);
+	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;
 }
 
@@ -208,6 +226,15 @@ static void rest(struct worker *w)
 	counter_add(&w->counters.sleeps, 1);
 }
 
+/* The next policy of those that have a table of sources, a little. */
+static void age(struct worker *w, const struct snapshot *snapshot)
+{
+	uint32_t policy = w->sourced[w->aged++ % w->n_sourced];
+
+	police_age(&w->extras[policy], &snapshot_profiles_of(snapshot, w->index)[policy],
+		rte_rdtsc(), AGE_LINES);
+}
+
 int worker_run(void *arg)
 {
 	struct worker *w = arg;
@@ -223,6 +250,9 @@ int worker_run(void *arg)
 
 		for (unsigned i = 0; i < w->n_paths; i++)
 			busy |= forward(w, snapshot, &w->paths[i], &burst);
+		if (w->n_sourced &&
+			(++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
+			age(w, snapshot);
 		rte_rcu_qsbr_quiescent(rcu, w->index);
 		if (!busy) {
 			counter_add(&w->counters.empty_polls, 1);
@@ -234,34 +264,11 @@ int worker_run(void *arg)
 	return 0;
 }
 
-static void *alloc_lines(size_t n, size_t size, int socket)
-{
-	return rte_zmalloc_socket("worker", (n ? n : 1) * size, RTE_CACHE_LINE_SIZE, socket);
-}
-
-int worker_init(struct worker *w, unsigned n_policies)
-{
-	int socket = (int)rte_lcore_to_socket_id(w->lcore);
-
-	w->policies = alloc_lines(n_policies, sizeof(*w->policies), socket);
-	w->samples = alloc_lines(n_policies, sizeof(*w->samples), socket);
-	w->random = 0x9e3779b9u * (w->index + 1);
-	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
-	return w->policies && w->samples ? 0 : -ENOMEM;
-}
-
-void worker_free(struct worker *w)
-{
-	rte_free(w->policies);
-	rte_free(w->samples);
-	w->policies = NULL;
-	w->samples = NULL;
-}
-
 const char *drop_reason_name(enum drop_reason reason)
 {
 	static const char *const names[DROP_REASONS] = {
 		[DROP_LIMIT] = "limit",
+		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_TX_FULL] = "tx_full",
 	};
 

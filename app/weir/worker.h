@@ -8,14 +8,13 @@
 #ifndef WEIR_APP_WORKER_H
 #define WEIR_APP_WORKER_H
 
-#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <rte_common.h>
 
 #include "flow/flow_sample.h"
-#include "meter/token_bucket.h"
+#include "police/police.h"
 #include "policy/config.h"
 #include "snapshot.h"
 
@@ -23,19 +22,11 @@
 
 /* Why a packet that came in did not leave. */
 enum drop_reason {
-	DROP_LIMIT,   /* did not conform to its policy's local limit */
-	DROP_TX_FULL, /* the transmit queue of the other port took no more */
+	DROP_LIMIT,      /* did not conform to its policy's local limit */
+	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
+	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
 	DROP_REASONS
 };
-
-/* One policy on one worker: bucket and counters are one cache line. */
-struct policy_state {
-	struct token_bucket bucket;
-	uint64_t passed_packets, passed_bytes; /* bytes as the policy charges them */
-	uint64_t dropped_packets, dropped_bytes;
-} __rte_cache_aligned;
-
-static_assert(sizeof(struct policy_state) == RTE_CACHE_LINE_SIZE, "one line written a packet");
 
 struct worker_counters {
 	uint64_t rx_packets, tx_packets;
@@ -62,30 +53,29 @@ struct worker {
 	uint64_t ticks_per_us;
 	struct path *paths;
 	unsigned n_paths;
+	unsigned *sourced; /* the policies that have a meter for each source */
+	unsigned n_sourced;
+	void **memory; /* n_policies: of the extras */
+	unsigned n_policies;
 
 	/* written by the worker, read by control */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
+	struct policy_extra *extras;
 	struct flow_sample *samples;
 
 	/* the worker's own */
 	uint64_t idle_since; /* tick of the last packet */
 	uint32_t random;
+	uint32_t turns; /* of the loop, if there are tables of sources to look after */
+	uint32_t aged;  /* turns in which one was */
 } __rte_cache_aligned;
 
-/* Adds to a counter of one writer that another thread reads. */
-static inline void counter_add(uint64_t *counter, uint64_t n)
-{
-	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t counter_read(const uint64_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
-}
-
-/* Control: memory for n policies, on the worker's NUMA node. Returns 0 or -ENOMEM. */
-int worker_init(struct worker *worker, unsigned n_policies);
+/*
+ * Control: memory for the policies, on the worker's NUMA node (worker_memory.c). Returns 0 or
+ * -ENOMEM, logged; worker_free() is due in either case.
+ */
+int worker_init(struct worker *worker, const struct policy *policies, unsigned n_policies);
 void worker_free(struct worker *worker);
 
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */

@@ -21,10 +21,10 @@ enum conn_end { CONN_SENDER, CONN_RECEIVER };
 
 struct conn_params {
 	enum transport transport;
-	uint32_t mss;     /* payload bytes of a full segment */
-	uint64_t bytes;   /* to transfer; 0: until conn_stop() */
-	uint32_t window;  /* receive window, bytes */
-	bool handshake;   /* SYN and SYN-ACK (or their like) before data */
+	uint32_t mss;    /* payload bytes of a full segment */
+	uint64_t bytes;  /* to transfer; 0: until conn_stop() */
+	uint32_t window; /* receive window, bytes */
+	bool handshake;  /* SYN and SYN-ACK (or their like) before data */
 };
 
 struct range {
@@ -33,25 +33,28 @@ struct range {
 
 /* What travels, in either direction. */
 struct segment {
-	uint64_t seq;     /* of its first byte; QUIC: number of the packet */
-	uint64_t offset;  /* QUIC: of its first byte in the stream */
-	uint32_t len;     /* payload bytes */
+	uint64_t seq;    /* of its first byte; QUIC: number of the packet */
+	uint64_t offset; /* QUIC: of its first byte in the stream */
+	uint32_t len;    /* payload bytes */
 	bool syn, fin, is_ack;
 	uint8_t n_sacks;
 	uint64_t ack;     /* next byte expected; QUIC: one past the largest packet number */
-	uint64_t sent_ns, echo_ns; /* as in TCP's timestamps: when sent; sent_ns of what is answered */
+	uint64_t sent_ns; /* when; as in TCP's timestamps */
+	uint64_t echo_ns; /* sent_ns of what is answered; QUIC: plus how long the answer waited */
 	struct range sack[CONN_SACKS];
 };
 
 struct conn_stats {
-	uint64_t segments, bytes;         /* sent by the sender, with what was sent again */
-	uint64_t resent, timeouts, recoveries;
-	uint64_t delivered;               /* bytes that the receiver's application has, in order */
+	uint64_t segments, bytes; /* data sent, payload bytes, with what was sent again */
+	uint64_t resent;          /* segments of these */
+	uint64_t timeouts, recoveries;
+	uint64_t delivered; /* bytes that the receiver's application has, in order */
 };
 
 struct conn;
 
-/* Starts at now_ns: the first segments are there to send. Returns 0 or -EINVAL. */
+/* Starts at now_ns: the first segments are there to send. Returns 0, or -EINVAL for an unknown
+ * transport, no mss, a window below it, or 2^32 segments. conn_state.h says what a conn is. */
 int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_ns);
 
 /* The next segment that this end sends at now_ns; false when it has none. Ask until it has none,
@@ -59,8 +62,7 @@ int conn_init(struct conn *conn, const struct conn_params *params, uint64_t now_
 bool conn_send(struct conn *conn, enum conn_end end, uint64_t now_ns, struct segment *out);
 
 /* A segment arrives at this end. Any segment is survived; those of no use change nothing. */
-void conn_receive(
-	struct conn *conn, enum conn_end end, uint64_t now_ns, const struct segment *in);
+void conn_receive(struct conn *conn, enum conn_end end, uint64_t now_ns, const struct segment *in);
 
 /* When conn_expire() wants to be called, or CONN_NEVER. */
 uint64_t conn_deadline(const struct conn *conn);
@@ -69,7 +71,7 @@ void conn_expire(struct conn *conn, uint64_t now_ns);
 /* Nothing new is sent any more; what is under way is. */
 void conn_stop(struct conn *conn, uint64_t now_ns);
 
-/* All bytes (or all until the stop) are acknowledged. */
+/* All bytes (or all until the stop) are acknowledged. A deadline of the receiver may remain. */
 bool conn_done(const struct conn *conn);
 
 const struct conn_stats *conn_stats(const struct conn *conn);

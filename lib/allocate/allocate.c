@@ -10,6 +10,8 @@ static const struct allocator *const allocators[] = {
 	&allocator_central,
 	&allocator_static,
 	&allocator_fps,
+	&allocator_gtb,
+	&allocator_grd,
 };
 
 #define N_ALLOCATORS (sizeof(allocators) / sizeof(allocators[0]))
@@ -24,7 +26,7 @@ const struct allocator *allocator_find(const char *name)
 
 const char *allocator_names(void)
 {
-	return "central, static, fps";
+	return "central, static, fps, gtb, grd";
 }
 
 const char *allocate_regime_name(enum allocate_regime regime)

@@ -43,8 +43,11 @@ enum allocate_regime {
 
 /* Per aggregate; zeroed before its first use. */
 struct allocate_state {
-	double weight;       /* smoothed */
+	double weight;       /* last answer */
+	double count;        /* FPS: unbottlenecked flows that the demand amounts to, smoothed */
 	double local_limit;  /* last answer */
+	double drain;        /* GTB: tokens that others take beyond the limit, bytes per second */
+	double drop;         /* part of the arrivals to drop, for a meter that drops at random */
 	double flow_rate;    /* FPS: rate taken for an unbottlenecked flow, bytes per second */
 	double since_drop_s; /* FPS: time since the meter last dropped */
 	double since_byte_s; /* FPS: time since a byte last arrived */
@@ -57,6 +60,7 @@ struct allocator {
 	bool alone;         /* one limiter enforces it all: not for a roster of several */
 	bool gossips;       /* needs the peers' records */
 	bool samples_flows; /* needs flow rates */
+	bool whole_burst;   /* each limiter's bucket stands for the global one */
 	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
 		struct allocate_output *output);
 };
@@ -79,7 +83,32 @@ static inline double allocate_effective_limit(const struct allocate_input *input
 	return input->limit * (double)(input->n - input->lost) / (double)input->n;
 }
 
+/* Of the limit, kept for limiters that show no demand, so that a first packet gets through. */
+#define ALLOCATE_FLOOR 0.01
+
+/*
+ * The limit in proportion to weights (line 10 of figure 2) over what the reserves of all leave.
+ * All zero: equal parts, ready for anybody.
+ */
+static inline double allocate_share(
+	const struct allocate_input *input, double weight, double remote, double limit)
+{
+	double sum = weight + remote, reserve = ALLOCATE_FLOOR * limit / input->n;
+	unsigned present = input->n - input->lost;
+
+	if (sum <= 0)
+		return limit / present;
+	return reserve + (limit - present * reserve) * weight / sum;
+}
+
+/* What a meter that drops at random has to drop of a demand, so that a limit remains. */
+static inline double allocate_drop(double limit, double demand)
+{
+	return demand > limit ? 1 - limit / demand : 0;
+}
+
 /* The rows of the table. */
-extern const struct allocator allocator_central, allocator_static, allocator_fps;
+extern const struct allocator allocator_central, allocator_static, allocator_fps, allocator_gtb,
+	allocator_grd;
 
 #endif

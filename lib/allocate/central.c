@@ -10,6 +10,7 @@ static void central_allocate(struct allocate_state *state, const struct allocate
 {
 	state->started = true;
 	state->local_limit = input->limit;
+	state->drop = allocate_drop(state->local_limit, input->demand);
 	state->regime = input->dropped      ? ALLOCATE_UNBOTTLENECKED
 			: input->demand > 0 ? ALLOCATE_BOTTLENECKED
 					    : ALLOCATE_IDLE;

@@ -14,31 +14,31 @@
  * - The weight is demand / flow rate, both through the same filter, rather than limit / flow rate:
  *   when all flows back off together the ratio stays what it was.
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
- *   sawtooth. The meter knows better: it dropped. Drops are remembered for DROP_MEMORY_S, however
- *   low demand falls in that time: flows that have just lost are the last to take a limit from.
- * - A bottlenecked aggregate gets its demand and some room (ROOM, or its proportional part of what
- *   nobody asks for), so that it can show that it has more to send without oscillating to ask.
- *   Without the common unit of an unbottlenecked flow, weights that are each defined by the others'
- *   drift together; a limiter's own flow count bounds them.
+ *   sawtooth. The meter knows better: it dropped, and for DROP_MEMORY_S that is remembered.
+ * - The flow count alone does not make a weight: a limit is never more than what has lately been
+ *   asked for and room to grow. Where the meter drops the room is GROWTH, so that flows that are
+ *   held back here can show it within a few round trips, and those that are held back elsewhere
+ *   get nothing for being many. Where it does not, ROOM, or the proportional part of what nobody
+ *   asks for. So there is no oscillation between two regimes to ask for more.
+ * - Without the common unit of an unbottlenecked flow, weights that are each defined by the
+ *   others' drift together; a limiter's own flow count bounds them.
  * - No remote weight, demand above the limit, nobody with demand: defined below, each under its own
  *   name.
  */
 #include "allocate/allocate.h"
 
-/* A reserve for limiters without weight, so that a first packet finds a bucket that fills. */
-#define FLOOR_SHARE 0.01
-
-/* Room to grow for a bottlenecked aggregate, as a share of its demand. */
-#define ROOM 0.10
+/* Room to grow, as a share of the demand: without and with drops. */
+#define ROOM   0.10
+#define GROWTH 0.50
 
 /* The largest part of the limit that demand alone, without evidence of competition, may claim. */
 #define CLAIM_MAX 0.90
 
 /* How long a drop says that this limiter is the bottleneck. */
-#define DROP_MEMORY_S 2.0
+#define DROP_MEMORY_S 0.5
 
 /* An aggregate without a byte for so long has no demand left to weigh. */
-#define IDLE_AFTER_S DROP_MEMORY_S
+#define IDLE_AFTER_S 2.0
 
 /* A flow is taken as unbottlenecked from this share of the byte-weighted mean rate on. */
 #define UNBOTTLENECKED_FROM (2.0 / 3)
@@ -75,25 +75,11 @@ static double unbottlenecked_rate(const double *flow, unsigned n)
 	return count ? total / count : 0;
 }
 
-/* The reserve of each limiter. */
-static double floor_limit(const struct allocate_input *in, double limit)
+/* Drops are remembered the shorter, the less of the limit is asked for. */
+static bool held_back_here(const struct allocate_state *state, const struct allocate_input *in)
 {
-	return FLOOR_SHARE * limit / in->n;
-}
-
-static enum allocate_regime regime_of(
-	const struct allocate_state *state, const struct allocate_input *in)
-{
-	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0)
-		return ALLOCATE_IDLE;
-	/* A demand's first interval counts as bottlenecked: it has shown a rate, not a limit. */
-	if (state->regime == ALLOCATE_IDLE || !state->started)
-		return ALLOCATE_BOTTLENECKED;
-	if (in->demand >= state->local_limit)
-		return ALLOCATE_UNBOTTLENECKED;
-	if (state->since_drop_s < DROP_MEMORY_S)
-		return ALLOCATE_UNBOTTLENECKED;
-	return ALLOCATE_BOTTLENECKED;
+	return in->demand >= state->local_limit ||
+	       state->since_drop_s * state->local_limit < DROP_MEMORY_S * in->demand;
 }
 
 /* Number of unbottlenecked flows that the demand amounts to: where there is demand there is one. */
@@ -103,83 +89,83 @@ static double flow_count(const struct allocate_state *state, const struct alloca
 }
 
 /*
- * The weight that makes the local limit what a bottlenecked aggregate can use (line 9 of figure 2,
- * with room). Demand at or above the limit, where line 9 divides by zero or less, claims no more
- * than CLAIM_MAX. With no remote weight line 9 says 0, and then nobody has any: the flow count
- * stands in, which is the unit that the others will be compared in.
+ * What this limiter may want: while it holds flows back, GROWTH more than they ask for and no less
+ * than it has, for flows that have just lost are the last to take a limit from; else ROOM more, or
+ * the proportional part of what nobody asks for.
  */
-static double bottlenecked_weight(const struct allocate_state *state,
-	const struct allocate_input *in, double limit, double demand)
+static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
+	double limit, double demand, bool held)
 {
 	double all = demand + in->remote_demand;
-	double wanted = demand * max(1 + ROOM, all > 0 ? limit / all : 1);
-	double count = flow_count(state, in);
+	double spare = demand * (all > 0 ? limit / all : 1);
+	double wanted = demand * (1 + (held ? GROWTH : ROOM));
 
-	if (in->remote_weight <= 0)
-		return count;
-	wanted = min(wanted, CLAIM_MAX * limit);
-	return min(wanted * in->remote_weight / (limit - wanted), count);
-}
-
-static double ideal_weight(const struct allocate_state *state, const struct allocate_input *in,
-	double limit, bool first)
-{
-	switch (state->regime) {
-	case ALLOCATE_UNBOTTLENECKED:
-		return flow_count(state, in);
-	case ALLOCATE_BOTTLENECKED:
-		return bottlenecked_weight(state, in, limit, first ? in->demand_now : in->demand);
-	case ALLOCATE_IDLE:
-		break;
-	}
-	return 0;
-}
-
-/* Line 10 of figure 2 over what the reserves leave; all idle: equal parts, ready for anybody. */
-static double share(const struct allocate_input *in, double weight, double limit)
-{
-	double sum = weight + in->remote_weight, reserve = floor_limit(in, limit);
-	unsigned present = in->n - in->lost;
-
-	if (sum <= 0)
-		return limit / present;
-	return reserve + (limit - present * reserve) * weight / sum;
+	return max(max(wanted, spare), held ? state->local_limit : 0);
 }
 
 /*
- * The smoothing is for the oscillation of the regimes, not for arrivals and departures. While this
- * limiter holds flows back, a weight falls more slowly than it rises: where windows are of a few
- * packets one flow can have most of the rate for a second, and a limit that followed it down would
- * keep the others from ever coming back.
+ * The weight that makes the local limit so much (line 9 of figure 2). At or above the limit, where
+ * line 9 divides by zero or less, it claims no more than CLAIM_MAX. With no remote weight line 9
+ * says 0, and then nobody has any: the flow count stands in, which is the unit that the others will
+ * be compared in.
  */
-static double smoothed(const struct allocate_state *state, const struct allocate_input *in,
-	double weight, bool first)
+static double claimed_weight(
+	const struct allocate_input *in, double limit, double wanted, double count)
 {
-	bool slowly = state->regime == ALLOCATE_UNBOTTLENECKED && weight < state->weight;
-	double keep = slowly ? in->keep_slow : in->keep;
+	if (in->remote_weight <= 0)
+		return count;
+	wanted = min(wanted, CLAIM_MAX * limit);
+	return wanted * in->remote_weight / (limit - wanted);
+}
 
-	if (first || state->regime == ALLOCATE_IDLE)
-		return weight;
-	return state->weight * keep + weight * (1 - keep);
+/*
+ * The count is smoothed, and while it decides it falls more slowly than it rises: where windows are
+ * of a few packets one flow can have most of the rate for a second, and a limit that followed it
+ * down would keep the others from ever coming back.
+ */
+static double smoothed(
+	const struct allocate_state *state, const struct allocate_input *in, double count)
+{
+	bool slowly = state->regime == ALLOCATE_UNBOTTLENECKED && count < state->count;
+	double keep = slowly ? in->keep_slow * in->keep_slow : in->keep;
+
+	return state->count > 0 ? state->count * keep + count * (1 - keep) : count;
+}
+
+static double weigh(
+	struct allocate_state *state, const struct allocate_input *in, double limit, bool first)
+{
+	bool held = !first && held_back_here(state, in);
+	double wanted, claim;
+
+	/* A demand's first interval has shown a rate, not a limit. */
+	wanted = wanted_limit(state, in, limit, first ? in->demand_now : in->demand, held);
+	state->count = smoothed(state, in, flow_count(state, in));
+	claim = claimed_weight(in, limit, wanted, state->count);
+	/* Who holds back a flow has one at least; without that unit claims would drift with theirs. */
+	claim = held ? max(claim, 1) : claim;
+	state->regime = held && state->count <= claim ? ALLOCATE_UNBOTTLENECKED
+						      : ALLOCATE_BOTTLENECKED;
+	return min(state->count, claim);
 }
 
 static void fps_allocate(
 	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
 {
-	double limit = allocate_effective_limit(in), weight;
-	enum allocate_regime before = state->regime;
-	bool first;
+	double limit = allocate_effective_limit(in);
+	bool first = state->regime == ALLOCATE_IDLE;
 
 	state->since_drop_s = in->dropped ? 0 : state->since_drop_s + in->interval_s;
 	state->since_byte_s = in->demand_now > 0 ? 0 : state->since_byte_s + in->interval_s;
 	state->flow_rate = unbottlenecked_rate(in->flow, in->n_flows);
-	state->regime = regime_of(state, in);
-	first = state->regime != ALLOCATE_IDLE && (before == ALLOCATE_IDLE || !state->started);
-
-	weight = ideal_weight(state, in, limit, first);
-	state->weight = smoothed(state, in, weight, first);
-	state->started = true;
-	state->local_limit = share(in, state->weight, limit);
+	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0) {
+		state->regime = ALLOCATE_IDLE;
+		state->weight = state->count = 0;
+	} else {
+		state->weight = weigh(state, in, limit, first);
+	}
+	state->local_limit = allocate_share(in, state->weight, in->remote_weight, limit);
+	state->drop = allocate_drop(state->local_limit, in->demand);
 	*out = (struct allocate_output){state->local_limit, state->weight};
 }
 

@@ -17,6 +17,7 @@
 #define EXTENSION   8      /* bytes of the shortest IPv6 extension header, and its fixed part */
 #define EXTENSIONS  8      /* longest chain followed */
 #define TRANSPORT   4      /* the shortest transport header; also where the ports of all are */
+#define TCP_FLAGS   13     /* where they are in the TCP header */
 #define V4_FRAGMENT 0x3fff /* more-fragments flag and offset */
 #define V6_FRAGMENT 0xfff9 /* offset and more-fragments flag, without the reserved bits */
 
@@ -148,6 +149,8 @@ static uint32_t parse_transport(const uint8_t *data, uint32_t end, uint32_t off,
 	if (out->fragment || out->proto == PROTO_NO_NEXT || off + TRANSPORT > end)
 		return 0;
 	out->l4_off = off;
+	if (out->proto == PROTO_TCP && off + TCP_FLAGS < end)
+		out->tcp_flags = data[off + TCP_FLAGS];
 	return has_ports(out->proto) ? raw32(data + off) : 0;
 }
 
@@ -166,6 +169,7 @@ static bool parse_ipv4(const uint8_t *data, uint32_t len, struct packet *out)
 		return false;
 	out->family = PACKET_IPV4;
 	out->dscp = ip[1] >> 2;
+	out->ecn = ip[1] & 0x3;
 	out->proto = ip[9];
 	out->fragment = (be16(ip + 6) & V4_FRAGMENT) != 0;
 	out->src_off = l3 + ADDR_OFF_V4;
@@ -247,6 +251,7 @@ static bool parse_ipv6(const uint8_t *data, uint32_t len, struct packet *out)
 		return false;
 	out->family = PACKET_IPV6;
 	out->dscp = be16(ip) >> 6 & 0x3f;
+	out->ecn = be16(ip) >> 4 & 0x3;
 	out->src_off = l3 + ADDR_OFF_V6;
 	out->dst_off = out->src_off + 16;
 	end = ipv6_end(ip, l3, len);

@@ -25,20 +25,32 @@ static uint64_t slot_bytes(uint64_t before, uint64_t now)
 	return (now - before) & FLOW_COUNT_MASK;
 }
 
+static void begin_flow(struct flow_rates *rates, unsigned i)
+{
+	rates->rate[i] = (struct steady_rate){0};
+	rates->silent_s[i] = 0;
+}
+
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
-	double interval_s, double keep, double out[FLOW_SLOTS])
+	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS])
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
+		uint64_t bytes;
+		double rate;
+
 		if (slots[i] == 0)
 			continue;
 		if (flow_slot_tag(slots[i]) != flow_slot_tag(rates->seen[i]))
-			rates->rate[i] = 0;
-		demand_follow(&rates->rate[i],
-			(double)slot_bytes(rates->seen[i], slots[i]) / interval_s, keep);
+			begin_flow(rates, i);
+		bytes = slot_bytes(rates->seen[i], slots[i]);
 		rates->seen[i] = slots[i];
-		out[n++] = rates->rate[i];
+		rates->silent_s[i] = bytes ? 0 : rates->silent_s[i] + interval_s;
+		rate = demand_steady(
+			&rates->rate[i], (double)bytes / interval_s, keep, keep_slow);
+		if (rates->silent_s[i] < FLOW_SILENT_S)
+			out[n++] = rate;
 	}
 	return n;
 }

@@ -41,18 +41,44 @@ static inline void demand_follow(double *rate, double sample, double keep)
 	*rate = *rate * keep + sample * (1 - keep);
 }
 
-/* The smoothed rates of the flows in one sample, by demand_follow(). Zeroed before use. */
+/*
+ * A rate that is remembered for long, and yet follows a change at once: through two such filters,
+ * where the slow one takes the quick one's value when they differ by more than RATE_CHANGED. That
+ * is more than TCP's sawtooth makes, and less than a flow does that starts, ends or finds another
+ * bottleneck. Zeroed before use.
+ */
+struct steady_rate {
+	double quick, slow;
+};
+
+#define RATE_CHANGED 2.0
+
+static inline double demand_steady(
+	struct steady_rate *rate, double sample, double keep, double keep_slow)
+{
+	demand_follow(&rate->quick, sample, keep);
+	demand_follow(&rate->slow, sample, keep_slow);
+	if (rate->quick > RATE_CHANGED * rate->slow || rate->slow > RATE_CHANGED * rate->quick)
+		rate->slow = rate->quick;
+	return rate->slow;
+}
+
+/* The smoothed rates of the flows in one sample, by demand_steady(). Zeroed before use. */
 struct flow_rates {
 	uint64_t seen[FLOW_SLOTS]; /* slots as last read */
-	double rate[FLOW_SLOTS];
+	struct steady_rate rate[FLOW_SLOTS];
+	double silent_s[FLOW_SLOTS]; /* time since its last byte */
 };
+
+/* A flow that is silent for so long is no evidence of anything, though it still has its slot. */
+#define FLOW_SILENT_S 1.0
 
 /*
  * Reads the sample at the end of an interval. A slot that changed hands starts anew; bytes are
- * those since it was claimed. Returns how many flows are sampled now and writes their smoothed
- * rates.
+ * those since it was claimed. Returns how many flows are sampled now, without the silent ones, and
+ * writes their smoothed rates.
  */
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
-	double interval_s, double keep, double out[FLOW_SLOTS]);
+	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS]);
 
 #endif

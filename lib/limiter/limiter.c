@@ -39,8 +39,8 @@ struct aggregate {
 	uint64_t measured_ns, next_ns;
 	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
 	struct demand demand;
-	double demand_slow;       /* as the flows' rates */
-	struct flow_rates *flows; /* n_workers */
+	struct steady_rate demand_slow; /* as the flows' rates */
+	struct flow_rates *flows;       /* n_workers */
 	unsigned n_flows;
 	struct allocate_state state;
 	double effective_limit;
@@ -159,13 +159,13 @@ static uint64_t next_beat(uint64_t due, uint64_t period, uint64_t now)
 }
 
 static unsigned measure_flows(struct limiter *l, struct aggregate *a,
-	const struct limiter_sample *sample, double interval_s, double keep)
+	const struct limiter_sample *sample, const struct allocate_input *in)
 {
 	unsigned n = 0;
 
 	for (unsigned w = 0; w < l->n_workers; w++)
 		n += flow_rates_add(&a->flows[w], sample->slots + (size_t)w * FLOW_SLOTS,
-			interval_s, keep, l->flow_scratch + n);
+			in->interval_s, in->keep, in->keep_slow, l->flow_scratch + n);
 	return n;
 }
 
@@ -204,11 +204,10 @@ static void allocate(
 	struct allocate_output out;
 
 	demand_add(&a->demand, in.demand_now, keep);
-	demand_follow(&a->demand_slow, in.demand_now, slow);
 	in.demand = a->demand.rate;
-	in.demand_slow = a->demand_slow;
+	in.demand_slow = demand_steady(&a->demand_slow, in.demand_now, keep, slow);
 	if (a->policy.allocator->samples_flows)
-		in.n_flows = measure_flows(l, a, sample, interval_s, slow);
+		in.n_flows = measure_flows(l, a, sample, &in);
 	a->policy.allocator->allocate(&a->state, &in, &out);
 	a->n_flows = in.n_flows;
 	if (a->policy.allocator->gossips)
@@ -281,11 +280,13 @@ static uint64_t local_burst(const struct aggregate *a)
 {
 	double share = a->state.local_limit / bytes_per_second(&a->policy);
 	uint64_t burst = (uint64_t)((double)a->policy.burst_bytes * share);
-	uint64_t least = a->policy.burst_bytes < BURST_FLOOR ? a->policy.burst_bytes : BURST_FLOOR;
+	uint64_t least = a->policy.burst_floor ? a->policy.burst_floor : BURST_FLOOR;
 
-	if (burst > a->policy.burst_bytes)
+	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
-	return burst > least ? burst : least;
+	if (burst < least)
+		burst = least;
+	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
 }
 
 void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view *view)
@@ -296,6 +297,8 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.limit = bytes_per_second(&a->policy),
 		.effective_limit = a->effective_limit,
 		.local_limit = a->state.local_limit,
+		.drain = a->state.drain,
+		.drop = a->state.drop,
 		.local_burst = local_burst(a),
 		.demand = a->demand.rate,
 		.weight = a->state.weight,

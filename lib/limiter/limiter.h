@@ -22,6 +22,7 @@ struct limiter_policy {
 	uint64_t burst_bytes;   /* over all limiters */
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* see demand_keep() */
+	uint64_t burst_floor;   /* a bucket below it stops flows; 0: ten full-sized packets */
 };
 
 struct limiter_params {
@@ -45,6 +46,8 @@ typedef void (*limiter_measure)(void *context, unsigned policy, struct limiter_s
 struct limiter_view {
 	double limit, effective_limit; /* configured; less 1/N for each lost peer */
 	double local_limit;
+	double drain; /* GTB: what others take from our bucket beyond the limit */
+	double drop;  /* part of the arrivals that a meter that drops at random is to drop */
 	uint64_t local_burst; /* bytes */
 	double demand, weight;
 	double global_demand, global_weight; /* with our own */

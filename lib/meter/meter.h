@@ -5,14 +5,26 @@
  * packet does not care which it is; a burst of one kind costs one well-predicted branch a packet.
  *
  * A unit is what the policy counts: a byte, a packet, or a new flow. Time is in ticks of any
- * monotonic counter. State has one writer.
+ * monotonic counter. State has one writer. A cost of 0 conforms with every kind and takes nothing.
+ *
+ * Profiles change while packets flow. Whatever the kind, what passes at once is then never more
+ * than the larger of the two bursts or quotas, and no state waits for ever under a rate that lets
+ * anything pass; what each keeps over a change stands in its header.
  */
 #ifndef WEIR_METER_METER_H
 #define WEIR_METER_METER_H
 
+#include <assert.h>
+#include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "meter/fixed_window.h"
+#include "meter/gcra.h"
+#include "meter/hybrid.h"
+#include "meter/quota.h"
+#include "meter/random_drop.h"
 #include "meter/token_bucket.h"
 
 enum meter_kind {
@@ -33,5 +45,187 @@ struct meter_params {
 	uint64_t window_ns;      /* fixed window, hybrid: quota = rate × window */
 	double drop_probability; /* random drop: 0 to 1 */
 };
+
+/* One limit, precomputed; written by control, then only read. */
+union meter_profile {
+	struct token_bucket_profile bucket;
+	struct gcra_profile gcra;
+	struct quota quota; /* fixed window, hybrid */
+	struct random_drop_profile drop;
+};
+
+/* One state. No kind touches bucket.owner, which belongs to the meter's owner. */
+union meter {
+	struct token_bucket bucket;
+	struct gcra gcra;
+	struct fixed_window window;
+	struct hybrid hybrid;
+	struct random_drop drop;
+};
+
+static_assert(sizeof(union meter_profile) == 48, "leaves a quarter line for the policy's");
+static_assert(sizeof(union meter) == 32, "half a cache line of state");
+static_assert(sizeof(struct gcra) <= offsetof(struct token_bucket, owner), "owner stays free");
+static_assert(sizeof(struct fixed_window) <= offsetof(struct token_bucket, owner), "likewise");
+static_assert(sizeof(struct hybrid) <= offsetof(struct token_bucket, owner), "likewise");
+static_assert(sizeof(struct random_drop) <= offsetof(struct token_bucket, owner), "likewise");
+
+/* As configurations say it; NULL for what is no kind. Any thread. */
+static inline const char *meter_name(enum meter_kind kind)
+{
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		return "token-bucket";
+	case METER_GCRA:
+		return "gcra";
+	case METER_FIXED_WINDOW:
+		return "fixed-window";
+	case METER_HYBRID:
+		return "hybrid";
+	case METER_RANDOM_DROP:
+		return "random-drop";
+	case METER_KINDS:
+		break;
+	}
+	return NULL;
+}
+
+/*
+ * The profile of params->kind on a counter of hz ticks a second. Returns 0, -EINVAL for what
+ * contradicts itself, or -ERANGE for what the kind cannot hold; see each kind's. Control thread.
+ */
+static inline int meter_profile_init(
+	union meter_profile *profile, const struct meter_params *params, uint64_t hz)
+{
+	struct token_bucket_params bucket = {
+		.rate_bps = params->rate_bps,
+		.burst_bytes = params->burst,
+		.drain_bps = params->drain_bps,
+	};
+
+	*profile = (union meter_profile){0};
+	switch (params->kind) {
+	case METER_TOKEN_BUCKET:
+		return token_bucket_profile_init(&profile->bucket, &bucket, hz);
+	case METER_GCRA:
+		return gcra_profile_init(&profile->gcra, &bucket, hz);
+	case METER_FIXED_WINDOW:
+	case METER_HYBRID:
+		return quota_init(&profile->quota, params->rate_bps, params->window_ns, hz);
+	case METER_RANDOM_DROP:
+		return random_drop_profile_init(&profile->drop, params->drop_probability);
+	case METER_KINDS:
+		break;
+	}
+	return -EINVAL;
+}
+
+/*
+ * Makes `profile` the successor of `old`, of the same kind, from tick `now` on. States that have
+ * been metered by `old` need it before `profile`. Control thread, before the profile is published.
+ */
+static inline void meter_profile_succeed(enum meter_kind kind, union meter_profile *profile,
+	const union meter_profile *old, uint64_t now)
+{
+	if (kind == METER_TOKEN_BUCKET)
+		token_bucket_profile_succeed(&profile->bucket, &old->bucket, now);
+	else if (kind == METER_GCRA)
+		gcra_profile_succeed(&profile->gcra, &old->gcra, now);
+}
+
+/* Whether both say the same limit, since whenever they do. Any thread. */
+static inline bool meter_profile_equal(
+	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
+{
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		return a->bucket.rate == b->bucket.rate && a->bucket.burst == b->bucket.burst;
+	case METER_GCRA:
+		return a->gcra.rate == b->gcra.rate && a->gcra.burst == b->gcra.burst;
+	case METER_FIXED_WINDOW:
+	case METER_HYBRID:
+		return a->quota.units == b->quota.units && a->quota.window == b->quota.window;
+	case METER_RANDOM_DROP:
+		return a->drop.threshold == b->drop.threshold;
+	case METER_KINDS:
+		break;
+	}
+	return false;
+}
+
+/* A fresh state: all that the limit allows at once. Only random drop reads the seed. */
+static inline void meter_init(enum meter_kind kind, union meter *meter,
+	const union meter_profile *profile, uint64_t now, uint64_t seed)
+{
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		token_bucket_init(&meter->bucket, &profile->bucket, now);
+		break;
+	case METER_GCRA:
+		gcra_init(&meter->gcra, &profile->gcra, now);
+		break;
+	case METER_FIXED_WINDOW:
+		fixed_window_init(&meter->window, now);
+		break;
+	case METER_HYBRID:
+		hybrid_init(&meter->hybrid, now);
+		break;
+	case METER_RANDOM_DROP:
+		random_drop_init(&meter->drop, seed);
+		break;
+	case METER_KINDS:
+		break;
+	}
+}
+
+/* meter_conforms() for the kinds that are not the usual one. */
+static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *meter,
+	const union meter_profile *profile, uint64_t now, uint32_t cost)
+{
+	switch (kind) {
+	case METER_GCRA:
+		return gcra_conforms(&meter->gcra, &profile->gcra, now, cost);
+	case METER_FIXED_WINDOW:
+		return fixed_window_conforms(&meter->window, &profile->quota, now, cost);
+	case METER_HYBRID:
+		return hybrid_conforms(&meter->hybrid, &profile->quota, now, cost);
+	default:
+		return random_drop_conforms(&meter->drop, &profile->drop, cost);
+	}
+}
+
+/* Whether a packet of so many units conforms; takes them if so. The state's one writer. */
+static inline bool meter_conforms(enum meter_kind kind, union meter *meter,
+	const union meter_profile *profile, uint64_t now, uint32_t cost)
+{
+	if (__builtin_expect(kind == METER_TOKEN_BUCKET, 1))
+		return token_bucket_conforms(&meter->bucket, &profile->bucket, now, cost);
+	return meter_conforms_unusual(kind, meter, profile, now, cost);
+}
+
+/*
+ * Whether the state is worth just what a fresh one is, so that forgetting it changes no verdict.
+ * Always so for random drop. Any thread that may read the state.
+ */
+static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
+	const union meter_profile *profile, uint64_t now)
+{
+	struct token_bucket bucket;
+
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		bucket = meter->bucket;
+		token_bucket_refill(&bucket, &profile->bucket, now);
+		return bucket.tokens >= profile->bucket.burst;
+	case METER_GCRA:
+		return gcra_idle(&meter->gcra, &profile->gcra, now);
+	case METER_FIXED_WINDOW:
+		return fixed_window_idle(&meter->window, &profile->quota, now);
+	case METER_HYBRID:
+		return hybrid_idle(&meter->hybrid, &profile->quota, now);
+	default:
+		return true;
+	}
+}
 
 #endif

@@ -2,13 +2,14 @@
  * Copyright (c) 2026 The Weir authors
  *
  * An exact token bucket (r, b). Over any window of t it passes at most r·t + b bytes, and a
- * backlogged one passes no less than that minus one packet.
+ * backlogged one passes no less than that minus one packet. A rate may be negative: others then
+ * drain the bucket faster than the limit fills it (allocator gtb), and it loses tokens down to 0.
  *
  * Three structs: params (human units) → profile (precomputed, shared, read-only) → state (one
  * writer). A pure function of them, the time and the packet's bytes; time is in ticks of any
  * monotonic counter, which the caller reads once a burst.
  *
- * Tokens are counted in 2^-58 bytes in 128 bits, and the rate in the same unit per tick. So a
+ * Tokens are counted in 2^-57 bytes in 128 bits, and the rate in the same unit per tick. So a
  * refill is one 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and
  * no overflow whatever the gap between packets. The only rounding is that of the rate itself, down,
  * by less than one unit per tick: 1e-10 of 8 kbit/s at 5 GHz, and less of anything faster.
@@ -21,7 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TOKEN_SHIFT 58 /* 64 bytes a tick fit above it: 400 Gbit/s at 0.8 GHz and faster */
+/* Less than 64 bytes a tick, 400 Gbit/s at 0.8 GHz and faster, fit above it beside the sign. */
+#define TOKEN_SHIFT 57
 
 #define TOKEN_BUCKET_MAX_BURST (UINT64_C(1) << 40) /* bytes */
 
@@ -30,13 +32,14 @@ typedef unsigned __int128 tokens_t;
 struct token_bucket_params {
 	uint64_t rate_bps;    /* bit/s */
 	uint64_t burst_bytes; /* depth of the bucket */
+	uint64_t drain_bps;   /* with rate 0: bit/s that others take away */
 };
 
 struct token_bucket_profile {
-	tokens_t burst;       /* tokens */
-	uint64_t rate;        /* tokens a tick */
-	uint64_t rate_before; /* lower of this rate and the one that it replaced */
-	uint64_t since;       /* tick at which this profile replaced another */
+	tokens_t burst;      /* tokens */
+	int64_t rate;        /* tokens a tick; negative: a drain */
+	int64_t rate_before; /* what a bucket earns until `since` */
+	uint64_t since;      /* tick at which this profile replaced another */
 };
 
 struct token_bucket {
@@ -45,37 +48,57 @@ struct token_bucket {
 	uint32_t owner; /* not the meter's: room for its owner in what alignment would waste */
 };
 
+/* Tokens a tick, rounded down. Returns 0, or -ERANGE for 64 bytes a tick and more, or no ticks. */
+static inline int token_rate(uint64_t bps, uint64_t hz, int64_t *rate)
+{
+	tokens_t tokens;
+
+	if (hz == 0 || bps >> 60)
+		return -ERANGE;
+	tokens = ((tokens_t)bps << (TOKEN_SHIFT - 3)) / hz; /* 2^3 bits a byte */
+	if (tokens >> 63)
+		return -ERANGE;
+	*rate = (int64_t)tokens;
+	return 0;
+}
+
 /*
- * The profile of a bucket on a counter of hz ticks a second. Returns 0, or -ERANGE for a rate above
- * 64 bytes a tick, a burst above TOKEN_BUCKET_MAX_BURST, or no ticks. Control thread.
+ * The profile of a bucket on a counter of hz ticks a second. Returns 0, -ERANGE for a rate or drain
+ * of 64 bytes a tick and more, a burst above TOKEN_BUCKET_MAX_BURST, or no ticks, and -EINVAL for
+ * rate and drain together. Control thread.
  */
 static inline int token_bucket_profile_init(
 	struct token_bucket_profile *profile, const struct token_bucket_params *params, uint64_t hz)
 {
-	tokens_t rate;
+	uint64_t bps = params->drain_bps ? params->drain_bps : params->rate_bps;
+	int err;
 
-	if (hz == 0 || params->burst_bytes > TOKEN_BUCKET_MAX_BURST || params->rate_bps >> 60)
-		return -ERANGE;
-	rate = ((tokens_t)params->rate_bps << (TOKEN_SHIFT - 3)) / hz; /* 2^3 bits a byte */
-	if (rate >> 64)
-		return -ERANGE;
 	*profile = (struct token_bucket_profile){
 		.burst = (tokens_t)params->burst_bytes << TOKEN_SHIFT,
-		.rate = (uint64_t)rate,
-		.rate_before = (uint64_t)rate,
 	};
-	return 0;
+	if (params->drain_bps && params->rate_bps)
+		return -EINVAL;
+	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST)
+		return -ERANGE;
+	err = token_rate(bps, hz, &profile->rate);
+	if (params->drain_bps)
+		profile->rate = -profile->rate;
+	profile->rate_before = profile->rate;
+	return err;
 }
 
 /*
  * Makes `profile` the successor of `old` from tick `now` on: what a bucket earned before is then
  * credited at the lower of the two rates, so that a quiet bucket gains nothing from a raise that
- * came later. Control thread, before the profile is published.
+ * came later. Nor does it lose by a drain that came later: until `now` that counts as a rate of 0.
+ * Control thread, before the profile is published.
  */
 static inline void token_bucket_profile_succeed(
 	struct token_bucket_profile *profile, const struct token_bucket_profile *old, uint64_t now)
 {
-	profile->rate_before = old->rate < profile->rate ? old->rate : profile->rate;
+	int64_t rate = profile->rate > 0 ? profile->rate : 0;
+
+	profile->rate_before = old->rate < rate ? old->rate : rate;
 	profile->since = now;
 }
 
@@ -88,17 +111,20 @@ static inline void token_bucket_init(
 }
 
 static inline void token_bucket_credit(
-	struct token_bucket *bucket, uint64_t rate, tokens_t burst, uint64_t until)
+	struct token_bucket *bucket, int64_t rate, tokens_t burst, uint64_t until)
 {
 	int64_t elapsed = (int64_t)(until - bucket->last);
-	tokens_t tokens;
+	tokens_t tokens, change;
 
 	/*
 	 * A clock that stands still or steps back (another core's, read earlier) credits nothing.
 	 */
 	if (elapsed <= 0)
 		return;
-	tokens = bucket->tokens + (tokens_t)(uint64_t)elapsed * rate;
+	change = (tokens_t)((__int128)elapsed * rate);
+	tokens = bucket->tokens + change;
+	if (__builtin_expect(rate < 0 && -change > bucket->tokens, 0))
+		tokens = 0;
 	bucket->tokens = tokens < burst ? tokens : burst;
 	bucket->last = until;
 }
@@ -135,5 +161,6 @@ static inline bool token_bucket_conforms(struct token_bucket *bucket,
 }
 
 static_assert(sizeof(struct token_bucket) == 32, "half a cache line of state");
+static_assert(sizeof(struct token_bucket_profile) == 48, "leaves a quarter line for the policy's");
 
 #endif

@@ -9,18 +9,36 @@
 
 #include <limits.h>
 
+#include "policy/config.h"
 #include "policy/read.h"
 
-#define WIRE_REFUSED (-2)     /* match.wire of a match with an error anywhere in it */
-#define PORT_REFUSED UINT_MAX /* wire.a and wire.b */
+#define WIRE_REFUSED   (-2)     /* match.wire of a match with an error anywhere in it */
+#define PORT_REFUSED   UINT_MAX /* wire.a and wire.b */
+#define CHOICE_REFUSED 255      /* policy.count, meter and action; gossip.estimator */
+
+#define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
 
 /* Fills in the defaults that depend on other keys. */
-void config_complete(struct reader *reader);
+void config_complete(struct reader *reader, struct config *config);
 
 /* Reports what does not fit together. */
-void config_check(struct reader *reader);
+void config_check(struct reader *reader, const struct config *config);
 
 /* Warns of what fits but is hardly meant. Only for a configuration without errors. */
-void config_warn(struct reader *reader);
+void config_warn(struct reader *reader, const struct config *config);
+
+/* The same of gossip, and of policies, that a group of n_limiters shares. */
+void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
+void gossip_check(struct reader *reader, const struct gossip_config *gossip);
+void policies_complete(
+	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
+void policies_check(
+	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
+
+/* That no packet could belong to two policies. */
+void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
+
+/* bytes, packets or flows that pass in a window. */
+uint64_t policy_quota(const struct policy *policy);
 
 #endif

@@ -23,11 +23,11 @@
 #define CONFIG_PORTS_MAX    32  /* RTE_MAX_ETHPORTS of Debian's DPDK */
 #define CONFIG_WIRES_MAX    16
 #define CONFIG_WORKERS_MAX  64
-#define CONFIG_ROSTER_MAX   1024
+#define CONFIG_ROSTER_MAX   16384
 #define CONFIG_POLICIES_MAX 16384
 #define CONFIG_EAL_ARGS     32
-#define CONFIG_BURST_MAX    (4ULL << 30) /* bytes */
-#define CONFIG_FILE_MAX     (16U << 20)  /* bytes of a configuration file */
+#define CONFIG_BURST_MAX    (4ULL << 30)  /* bytes */
+#define CONFIG_COUNT_MAX    1000000000ULL /* packets or flows: of a burst, and a second */
 
 #define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
 
@@ -52,8 +52,8 @@ enum action {
 /* What a limit counts. */
 enum counting {
 	COUNT_BYTES,   /* as "accounting" says */
-	COUNT_PACKETS,
-	COUNT_FLOWS, /* TCP SYN, first packet of a UDP flow; other packets cost nothing */
+	COUNT_PACKETS, /* each packet is one */
+	COUNT_FLOWS,   /* TCP SYN, first packet of a UDP flow; other packets cost nothing */
 };
 
 /* How limiters learn the sums over all of them. */
@@ -82,15 +82,15 @@ struct match {
 struct policy {
 	char name[CONFIG_NAME_MAX];
 	struct match match;
-	uint64_t limit_bps;   /* bit/s, over all limiters; of packets or flows 8 times their number */
+	uint64_t limit_bps; /* bit/s, over all limiters; of packets or flows 8 times their number */
 	uint64_t burst_bytes; /* bytes (or packets, or flows), over all limiters */
 	enum counting count;
 	const struct allocator *allocator;
 	enum meter_kind meter;
-	uint64_t window_ns;      /* fixed-window, hybrid: quota = limit × window */
-	uint8_t per_v4, per_v6;  /* bits of the source address that make a source; both 0: one meter */
-	unsigned sources;        /* sources that the table has room for, a worker */
-	bool weigh_tcp_only;     /* "weigh": FPS samples TCP flows alone */
+	uint64_t window_ns;     /* fixed-window, hybrid: quota = limit × window */
+	uint8_t per_v4, per_v6; /* bits of an address that make a source; both 0: one meter */
+	unsigned sources;       /* that a worker's table has room for */
+	bool weigh_tcp_only;    /* "weigh": FPS samples TCP flows alone */
 	enum action action;
 	int mark; /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
 	enum accounting accounting;
@@ -127,7 +127,7 @@ struct gossip_config {
 	uint64_t timeout_ns;   /* a peer not heard this long counts as lost */
 	unsigned datagram_max; /* bytes of UDP payload */
 	enum estimator estimator;
-	bool compensate; /* push-sum: scale what arrives by the number of datagrams lost before it */
+	bool compensate; /* push-sum: scale what arrives by the datagrams lost before it */
 };
 
 struct config {

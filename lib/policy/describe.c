@@ -6,6 +6,7 @@
 #include <stdarg.h>
 
 #include "allocate/allocate.h"
+#include "policy/check.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
@@ -29,18 +30,6 @@ const char *accounting_name(enum accounting accounting)
 	};
 
 	return names[accounting];
-}
-
-/* What a rate counts, for people who compare it with another meter. */
-static const char *accounting_words(enum accounting accounting)
-{
-	static const char *const words[] = {
-		[ACCOUNTING_L2] = "L2 bytes (whole frames without FCS)",
-		[ACCOUNTING_L3] = "L3 bytes (without Ethernet and VLAN headers)",
-		[ACCOUNTING_WIRE] = "wire bytes (frames and 24 bytes each: FCS, preamble, gap)",
-	};
-
-	return words[accounting];
 }
 
 static const char *plural(unsigned n)
@@ -93,6 +82,18 @@ static void describe_peers(const struct gossip_config *gossip, FILE *out)
 	}
 }
 
+static const char *estimator_words(const struct gossip_config *gossip)
+{
+	static const char *const words[] = {
+		[ESTIMATOR_STATE] = "everybody keeps everybody's newest record",
+		[ESTIMATOR_TREE] = "summed along a tree over the roster",
+		[ESTIMATOR_PUSH_SUM] = "summed by push-sum",
+	};
+
+	return gossip->compensate ? "summed by push-sum, scaled for what is lost"
+				  : words[gossip->estimator];
+}
+
 static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 {
 	unsigned others = gossip->n_roster - 1;
@@ -113,6 +114,7 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 		address_format(&gossip->listen, address, sizeof(address)));
 	fprintf(out, "  tells %u peer%s an interval, in datagrams of at most %u bytes\n", told,
 		plural(told), gossip->datagram_max);
+	fprintf(out, "  demand of the group: %s\n", estimator_words(gossip));
 	fprintf(out,
 		"  a peer not heard for %s a round counts as lost and takes 1/%u of each limit"
 		" with it\n",
@@ -153,25 +155,108 @@ static void describe_match(const struct config *config, const struct match *matc
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 
+/* What a rate counts, for people who compare it with another meter. */
+static const char *counting_words(const struct policy *policy)
+{
+	static const char *const accountings[] = {
+		[ACCOUNTING_L2] = "L2 bytes (whole frames without FCS)",
+		[ACCOUNTING_L3] = "L3 bytes (without Ethernet and VLAN headers)",
+		[ACCOUNTING_WIRE] = "wire bytes (frames and 24 bytes each: FCS, preamble, gap)",
+	};
+
+	if (policy->count == COUNT_PACKETS)
+		return "packets";
+	if (policy->count == COUNT_FLOWS)
+		return "new flows (TCP SYN, first packet of a UDP flow)";
+	return accountings[policy->accounting];
+}
+
+static char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size)
+{
+	return policy->count == COUNT_BYTES ? units_format_rate(limit, buf, size)
+					    : units_format_count_rate(limit, buf, size);
+}
+
+static char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size)
+{
+	return policy->count == COUNT_BYTES ? units_format_size(units, buf, size)
+					    : units_format_count(units, buf, size);
+}
+
+static void describe_sources(const struct policy *policy, FILE *out)
+{
+	if (policy->per_v4 == 0)
+		return;
+	fprintf(out, "  each source for itself: IPv4 by /%u, IPv6 by /%u; %u of them a worker\n",
+		policy->per_v4, policy->per_v6, policy->sources);
+}
+
+static void describe_action(const struct policy *policy, FILE *out)
+{
+	if (policy->action == ACTION_DROP)
+		fputs("is dropped", out);
+	else if (policy->action == ACTION_COUNT)
+		fputs("is counted, and passes", out);
+	else if (policy->mark == MARK_ECN)
+		fputs("is marked (ECN: congestion experienced), or dropped if it cannot be", out);
+	else
+		fprintf(out, "is marked (DSCP %d), or dropped if it cannot be", policy->mark);
+}
+
+static void describe_meter(const struct policy *policy, FILE *out)
+{
+	static const char *const names[METER_KINDS] = {
+		[METER_TOKEN_BUCKET] = "token bucket",
+		[METER_GCRA] = "GCRA",
+		[METER_FIXED_WINDOW] = "fixed window",
+		[METER_HYBRID] = "hybrid of quota and even rate",
+		[METER_RANDOM_DROP] = "random drop",
+	};
+	char units[UNITS_TEXT_MAX], window[UNITS_TEXT_MAX];
+
+	if (policy->meter == METER_RANDOM_DROP)
+		fputs("  what is above, chosen at random, ", out);
+	else if (policy->window_ns > 0)
+		fprintf(out, "  %s in each %s, what is above ",
+			format_units(policy, policy_quota(policy), units, sizeof(units)),
+			units_format_time(policy->window_ns, window, sizeof(window)));
+	else
+		fprintf(out, "  burst %s, what is above ",
+			format_units(policy, policy->burst_bytes, units, sizeof(units)));
+	describe_action(policy, out);
+	fprintf(out, " (%s)\n", names[policy->meter]);
+}
+
+static void describe_allocator(const struct policy *policy, unsigned n, FILE *out)
+{
+	char text[UNITS_TEXT_MAX];
+
+	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
+		policy->allocator->name, units_format_time(policy->interval_ns, text, sizeof(text)),
+		100 * policy->keep_per_second);
+	if (policy->weigh_tcp_only)
+		fputs("  flows other than TCP are no evidence of a fair share\n", out);
+	if (n > 1)
+		fprintf(out, "  at a full partition, and at the start: %s here (limit/%u)\n",
+			format_limit(policy, policy->limit_bps / n, text, sizeof(text)), n);
+}
+
 static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
 {
 	unsigned n = config->gossip.n_roster;
-	char rate[UNITS_TEXT_MAX], burst[UNITS_TEXT_MAX], time[UNITS_TEXT_MAX];
+	char rate[UNITS_TEXT_MAX];
 
 	fprintf(out, "policy %s\n", policy->name);
 	describe_match(config, &policy->match, out);
-	fprintf(out, "  limit %s of %s", units_format_rate(policy->limit_bps, rate, sizeof(rate)),
-		accounting_words(policy->accounting));
+	fprintf(out, "  limit %s of %s",
+		format_limit(policy, policy->limit_bps, rate, sizeof(rate)),
+		counting_words(policy));
 	if (n > 1)
 		fprintf(out, ", over all %u limiters", n);
-	fprintf(out, "\n  burst %s, what is above is dropped (token bucket)\n",
-		units_format_size(policy->burst_bytes, burst, sizeof(burst)));
-	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
-		policy->allocator->name, units_format_time(policy->interval_ns, time, sizeof(time)),
-		100 * policy->keep_per_second);
-	if (n > 1)
-		fprintf(out, "  at a full partition, and at the start: %s here (limit/%u)\n",
-			units_format_rate(policy->limit_bps / n, rate, sizeof(rate)), n);
+	fputc('\n', out);
+	describe_sources(policy, out);
+	describe_meter(policy, out);
+	describe_allocator(policy, n, out);
 }
 
 void config_describe(const struct config *config, FILE *out)

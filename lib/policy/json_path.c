@@ -4,6 +4,7 @@
 #include "policy/json_path.h"
 
 #include <errno.h>
+#include <float.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -27,7 +28,8 @@ static void print_escaped(const char *text, size_t len, FILE *out)
 /* Escaped to ASCII, so that no control sequence of a hostile file reaches a terminal or a log. */
 static void print_scalar(const json_t *value, FILE *out)
 {
-	char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	char *text = json_dumps(
+		value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DBL_DIG));
 	size_t len = text != NULL ? strlen(text) : 0;
 
 	if (text == NULL)

@@ -1,14 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: the key table of the whole document.
+ * Private to lib/policy: the key tables, and the defaults of what they fill.
  */
 #ifndef WEIR_POLICY_KEYS_H
 #define WEIR_POLICY_KEYS_H
 
+#include "policy/config.h"
 #include "policy/read.h"
+
+#define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
+#define EXPECTED_TIME "a time such as \"50ms\""
 
 /* Of a struct config. */
 extern const struct key config_keys[];
+
+/* Of a struct gossip_config: all keys, and those that do not need a network to mean something. */
+extern const struct key gossip_keys[];
+extern const struct key *const gossip_tuning_keys;
+void gossip_config_init(struct gossip_config *gossip);
+
+/* Of a struct policy. */
+extern const struct key policy_keys[];
+void policy_init(void *policy);
+
+/*
+ * Like read_choice(), for a field of 32 bits that other keys depend on: CHOICE_REFUSED when it is
+ * refused, so that they do not complain of its default.
+ */
+void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
 
 #endif

@@ -5,68 +5,13 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "policy/value.h"
+
 #define SUGGEST_MAX      32 /* characters of a key that is compared with those we know */
 #define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
-
-static void print_place(struct reader *reader, const char *kind, const struct json_path *path)
-{
-	fprintf(reader->err, "%s: %s", reader->file, kind);
-	json_path_print(path, reader->err);
-	if (path != NULL)
-		fputs(": ", reader->err);
-}
-
-static void print_found(struct reader *reader, const struct json_path *path)
-{
-	json_print_found(json_path_find(reader->root, path), reader->err);
-	fputs(": ", reader->err);
-}
-
-static void print_rest(struct reader *reader, const char *format, va_list args)
-{
-	vfprintf(reader->err, format, args);
-	fputc('\n', reader->err);
-}
-
-void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	va_list args;
-
-	reader->errors++;
-	print_place(reader, "", path);
-	print_found(reader, path);
-	fputs("expected ", reader->err);
-	va_start(args, format);
-	print_rest(reader, format, args);
-	va_end(args);
-}
-
-void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	va_list args;
-
-	reader->errors++;
-	print_place(reader, "", path);
-	va_start(args, format);
-	print_rest(reader, format, args);
-	va_end(args);
-}
-
-void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
-{
-	va_list args;
-
-	print_place(reader, "warning: ", path);
-	if (!json_is_object(json_path_find(reader->root, path)))
-		print_found(reader, path);
-	va_start(args, format);
-	print_rest(reader, format, args);
-	va_end(args);
-}
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)
 {
@@ -133,6 +78,11 @@ static bool knows(const struct key *keys, const char *name)
 	return keys->name != NULL;
 }
 
+bool reader_has(const struct reader *reader, const struct json_path *object, const char *key)
+{
+	return json_object_get(json_path_find(reader->root, object), key) != NULL;
+}
+
 void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *keys, void *base)
 {
@@ -165,9 +115,11 @@ void *key_field(const struct key *key, void *base)
 
 void key_store(const struct key *key, void *base, uint64_t value)
 {
+	uint8_t value8 = (uint8_t)value;
 	uint16_t value16 = (uint16_t)value;
 	uint32_t value32 = (uint32_t)value;
-	const void *from = key->size == 2   ? (const void *)&value16
+	const void *from = key->size == 1   ? (const void *)&value8
+			   : key->size == 2 ? (const void *)&value16
 			   : key->size == 4 ? (const void *)&value32
 					    : (const void *)&value;
 
@@ -228,7 +180,7 @@ void read_list(struct reader *reader, const struct json_path *path, json_t *valu
 void read_integer(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
-	const struct range *range = key->detail;
+	const struct integer_range *range = key->detail;
 	json_int_t number = json_integer_value(value);
 
 	if (!json_is_integer(value) || number < range->min || number > range->max)
@@ -281,6 +233,20 @@ void read_choice(struct reader *reader, const struct json_path *path, json_t *va
 	expected_choice(reader, path, key->detail);
 }
 
+void read_real(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct real_range *range = key->detail;
+	double number = json_number_value(value);
+
+	if (!json_is_number(value) || number < range->min || number > range->max ||
+		(range->below && number >= range->max))
+		reader_expected(reader, path, "a number from %g to %s%g", range->min,
+			range->below ? "less than " : "", range->max);
+	else
+		memcpy(key_field(key, base), &number, sizeof(number));
+}
+
 bool text_printable(const char *text)
 {
 	for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
@@ -303,6 +269,17 @@ void read_text(struct reader *reader, const struct json_path *path, json_t *valu
 			key->size - 1);
 	else
 		memcpy(key_field(key, base), text, len + 1);
+}
+
+void read_name(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || !name_valid(text))
+		reader_expected(reader, path, EXPECTED_NAME);
+	else
+		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
 
 void read_bool(struct reader *reader, const struct json_path *path, json_t *value,

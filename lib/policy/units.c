@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#define SECOND 1000000000ULL /* ns; also the giga of whatever else is counted */
+
 struct unit {
 	const char *name;
 	uint64_t scale; /* base units in one */
@@ -43,7 +45,65 @@ static const struct unit times[] = {
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000 * 1000},
-	{"s", 1000 * 1000 * 1000},
+	{"s", SECOND},
+	{NULL, 0},
+};
+
+static const struct unit long_times[] = {
+	{"min", 60 * SECOND},
+	{"h", 3600 * SECOND},
+	{NULL, 0},
+};
+
+static const struct unit counts[] = {
+	{"", 1},
+	{"k", 1000},
+	{"M", 1000 * 1000},
+	{"G", SECOND},
+	{NULL, 0},
+};
+
+/* Numbers per time, in eighths: what bits are to bytes. */
+static const struct unit per_second[] = {
+	{"/s", 8},
+	{"k/s", 8 * 1000},
+	{"M/s", 8 * 1000 * 1000},
+	{"G/s", 8 * SECOND},
+	{NULL, 0},
+};
+
+static const struct unit per_minute[] = {
+	{"/min", 8},
+	{"k/min", 8 * 1000},
+	{"M/min", 8 * 1000 * 1000},
+	{NULL, 0},
+};
+
+static const struct unit per_hour[] = {
+	{"/h", 8},
+	{"k/h", 8 * 1000},
+	{"M/h", 8 * 1000 * 1000},
+	{NULL, 0},
+};
+
+static const struct period {
+	const struct unit *units;
+	uint64_t seconds;
+	const char *step; /* an eighth a second, in this period */
+} periods[] = {
+	{per_second, 1, "0.125/s"},
+	{per_minute, 60, "7.5/min"},
+	{per_hour, 3600, "450/h"},
+};
+
+#define N_PERIODS (sizeof(periods) / sizeof(periods[0]))
+
+/* In thousandths, in which an eighth is a whole number and decimals can be written. */
+static const struct unit thousandths[] = {
+	{"/s", 1000},
+	{"k/s", 1000 * 1000},
+	{"M/s", SECOND},
+	{"G/s", 1000 * SECOND},
 	{NULL, 0},
 };
 
@@ -75,7 +135,7 @@ static int split(const char *text, struct quantity *out)
 			return -EINVAL;
 		text = out->fraction + out->n_fraction;
 	}
-	if (*text == ' ')
+	if (text[0] == ' ' && text[1] != '\0')
 		text++;
 	out->unit = text;
 	return out->n_whole > 0 ? 0 : -EINVAL;
@@ -133,9 +193,9 @@ static int parse(const struct unit *units, const char *text, uint64_t *out)
 		return -EINVAL;
 	if (quantity.negative)
 		return -ERANGE;
-	rc = scale_fraction(&quantity, scale, &fraction);
+	rc = scale_whole(&quantity, scale, &whole);
 	if (rc == 0)
-		rc = scale_whole(&quantity, scale, &whole);
+		rc = scale_fraction(&quantity, scale, &fraction);
 	if (rc < 0)
 		return rc;
 	if (__builtin_add_overflow(whole, fraction, &whole))
@@ -158,7 +218,29 @@ int units_parse_size(const char *text, uint64_t *bytes)
 
 int units_parse_time(const char *text, uint64_t *ns)
 {
-	return parse(times, text, ns);
+	int rc = parse(times, text, ns);
+
+	return rc == -EINVAL ? parse(long_times, text, ns) : rc;
+}
+
+int units_parse_count(const char *text, uint64_t *count)
+{
+	return parse(counts, text, count);
+}
+
+int units_parse_count_rate(const char *text, uint64_t *eighths)
+{
+	uint64_t value;
+	int rc = -EINVAL;
+
+	for (size_t i = 0; i < N_PERIODS && rc == -EINVAL; i++) {
+		rc = parse(periods[i].units, text, &value);
+		if (rc == 0 && value % periods[i].seconds != 0)
+			rc = -EDOM;
+		else if (rc == 0)
+			*eighths = value / periods[i].seconds;
+	}
+	return rc;
 }
 
 static const struct unit *largest_fitting(const struct unit *units, uint64_t value)
@@ -204,7 +286,69 @@ char *units_format_size(uint64_t bytes, char *buf, size_t size)
 	return buf;
 }
 
+/* Not in decimals of hours: nobody reads those. */
 char *units_format_time(uint64_t ns, char *buf, size_t size)
 {
-	return format_decimal(times, ns, buf, size);
+	const struct unit *unit = largest_fitting(long_times, ns);
+
+	while (unit > long_times && ns % unit->scale != 0)
+		unit--;
+	if (ns == 0 || ns % unit->scale != 0)
+		return format_decimal(times, ns, buf, size);
+	snprintf(buf, size, "%" PRIu64 "%s", ns / unit->scale, unit->name);
+	return buf;
+}
+
+char *units_format_count(uint64_t count, char *buf, size_t size)
+{
+	return format_decimal(counts, count, buf, size);
+}
+
+char *units_format_count_rate(uint64_t eighths, char *buf, size_t size)
+{
+	return format_decimal(thousandths, eighths * 125, buf, size);
+}
+
+/* Times scale, about: six digits of the fraction; UINT64_MAX is too much to say. */
+static uint64_t roughly(const struct quantity *quantity, uint64_t scale)
+{
+	uint64_t whole, fraction = 0, parts = 1;
+
+	for (size_t i = 0; i < quantity->n_fraction && i < 6; i++, parts *= 10)
+		fraction = 10 * fraction + (uint64_t)(quantity->fraction[i] - '0');
+	if (scale_whole(quantity, scale, &whole) < 0 ||
+		__builtin_add_overflow(whole, fraction * scale / parts, &whole))
+		return UINT64_MAX;
+	return whole;
+}
+
+/* The eighths a second nearest to so many thousandths of an eighth a period, up to 1G/s. */
+static uint64_t nearest_eighths(const struct period *period, uint64_t thousandth_eighths)
+{
+	uint64_t eighth = 1000 * period->seconds, most = 8 * SECOND * eighth;
+	uint64_t n = thousandth_eighths < most ? thousandth_eighths : most;
+	/* A minute's rates are whole numbers at every other eighth. */
+	uint64_t step = period->seconds == 60 && n >= 2 * eighth ? 2 : 1;
+	uint64_t steps = (n + step * eighth / 2) / (step * eighth);
+
+	return step * (steps > 0 ? steps : 1);
+}
+
+const char *units_nearest_count_rate(const char *text, char *buf, size_t size)
+{
+	struct quantity quantity;
+
+	for (size_t i = 0; i < N_PERIODS && split(text, &quantity) == 0; i++) {
+		const struct period *period = &periods[i];
+		const struct unit unit[] = {{period->units->name, 1000}, {NULL, 0}};
+		uint64_t scale = find_scale(period->units, quantity.unit), nearest;
+
+		if (scale == 0)
+			continue;
+		nearest = nearest_eighths(period, roughly(&quantity, 1000 * scale));
+		format_decimal(unit, nearest * period->seconds * 125, buf, size);
+		return period->step;
+	}
+	snprintf(buf, size, "1/s");
+	return periods->step;
 }

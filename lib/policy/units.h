@@ -15,7 +15,7 @@
 
 /*
  * bit/s kbit/s Mbit/s Gbit/s Tbit/s (steps of 1000) → bit/s.
- * All three return 0, -EINVAL (not a number and a known unit), -EDOM (not a whole number of base
+ * All parsers return 0, -EINVAL (not a number and a known unit), -EDOM (not a whole number of base
  * units) or -ERANGE (negative, or above 64 bits), and leave the result alone unless 0.
  */
 int units_parse_rate(const char *text, uint64_t *bits_per_s);
@@ -23,12 +23,29 @@ int units_parse_rate(const char *text, uint64_t *bits_per_s);
 /* B kB MB GB (steps of 1000), KiB MiB GiB (steps of 1024) → bytes. */
 int units_parse_size(const char *text, uint64_t *bytes);
 
-/* ns us ms s → ns. */
+/* ns us ms s min h → ns. */
 int units_parse_time(const char *text, uint64_t *ns);
+
+/* A number alone, or k M G (steps of 1000). */
+int units_parse_count(const char *text, uint64_t *count);
+
+/*
+ * Numbers per time: /s k/s M/s G/s, and /min k/min M/min, /h k/h M/h → eighths a second, as a bit/s
+ * is an eighth of a byte a second. -EDOM when it is no whole number of those: 100/min.
+ */
+int units_parse_count_rate(const char *text, uint64_t *eighths);
 
 /* The exact text of a quantity, in the form that the parsers read, into buf; return buf. */
 char *units_format_rate(uint64_t bits_per_s, char *buf, size_t size);
 char *units_format_size(uint64_t bytes, char *buf, size_t size);
 char *units_format_time(uint64_t ns, char *buf, size_t size);
+char *units_format_count(uint64_t count, char *buf, size_t size);
+char *units_format_count_rate(uint64_t eighths, char *buf, size_t size); /* less than 2^57 */
+
+/*
+ * For a text that units_parse_count_rate() refused with -EDOM: the exact rate nearest to it, in its
+ * own period, into buf ("105/min"); returns what such rates are multiples of ("7.5/min").
+ */
+const char *units_nearest_count_rate(const char *text, char *buf, size_t size);
 
 #endif

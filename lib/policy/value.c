@@ -231,3 +231,22 @@ char *prefix_format(const struct prefix *prefix, char *buf, size_t size)
 			prefix->length);
 	return buf;
 }
+
+int source_parse(const char *text, unsigned *bits)
+{
+	static const char src[] = "src";
+	const char *number = text + strlen(src) + 1;
+	uint8_t length;
+
+	if (strncmp(text, src, strlen(src)) != 0)
+		return -EINVAL;
+	if (text[strlen(src)] == '\0') {
+		*bits = 0;
+		return 0;
+	}
+	if (number[-1] != '/' || *number == '0' ||
+		prefix_length_parse(number, SOURCE_V6_BITS, &length) < 0)
+		return -EINVAL;
+	*bits = length;
+	return 0;
+}

@@ -17,6 +17,8 @@
 #define ADDRESS_TEXT_MAX 64 /* "[IPv6]:port" with the terminator */
 #define PREFIX_TEXT_MAX  64
 
+#define EXPECTED_NAME "a name of 1 to 63 characters A-Z a-z 0-9 _ . -"
+
 /* Names of all kinds: 1 to 63 of A-Z a-z 0-9 _ . - */
 bool name_valid(const char *name);
 
@@ -34,5 +36,12 @@ bool address_is_one_host(const struct sockaddr_storage *address); /* no group, n
 
 /* "192.0.2.0/24". Returns -EDOM when host bits are set; then out holds the prefix without them. */
 int prefix_parse(const char *text, struct prefix *out);
+
+#define SOURCE_V4_BITS   32
+#define SOURCE_V6_BITS   128
+#define SOURCE_V6_SUBNET 64 /* of an IPv6 host one subnet: it has 2^64 addresses to choose from */
+
+/* "src": 0 bits, or "src/N": N bits of 1 to SOURCE_V6_BITS. */
+int source_parse(const char *text, unsigned *bits);
 
 #endif

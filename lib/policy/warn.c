@@ -11,9 +11,8 @@
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
 #define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
 
-static void warn_wires(struct reader *reader)
+static void warn_wires(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
 	bool used[CONFIG_PORTS_MAX] = {false};
 
@@ -29,9 +28,8 @@ static void warn_wires(struct reader *reader)
 	}
 }
 
-static void warn_workers(struct reader *reader)
+static void warn_workers(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path workers = {.key = "workers"};
 
 	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++) {
@@ -54,9 +52,8 @@ static uint64_t shortest_interval(const struct config *config)
 	return shortest;
 }
 
-static void warn_gossip(struct reader *reader)
+static void warn_gossip(struct reader *reader, const struct config *config)
 {
-	const struct config *config = reader->config;
 	static const struct json_path gossip = {.key = "gossip"};
 	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
 	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
@@ -85,29 +82,51 @@ static uint64_t largest_frame(const struct config *config)
 	return frame;
 }
 
-static void warn_policies(struct reader *reader)
+static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum meter_kind b)
 {
-	const struct config *config = reader->config;
+	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
+}
+
+static void warn_policy(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, uint64_t frame, unsigned n_workers)
+{
+	struct json_path burst = {.parent = path, .key = "burst"};
+	struct json_path window = {.parent = path, .key = "window"};
+	struct json_path per = {.parent = path, .key = "per"};
+
+	if (counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) && policy->burst_bytes < frame)
+		reader_warn(reader, &burst,
+			"less than %" PRIu64 " bytes, so the largest frames never pass", frame);
+	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&
+		policy_quota(policy) < frame)
+		reader_warn(reader, &window,
+			"the limit is %" PRIu64 " bytes in it, less than %" PRIu64
+			", so the largest frames never pass",
+			policy_quota(policy), frame);
+	if (policy->per_v4 != 0 && n_workers > 1)
+		reader_warn(reader, &per,
+			"a source whose flows are spread over %u workers may get up to %u times its limit",
+			n_workers, n_workers);
+}
+
+static void warn_policies(struct reader *reader, const struct config *config)
+{
 	static const struct json_path policies = {.key = "policies"};
 	uint64_t frame = largest_frame(config);
 
 	if (config->n_policies == 0)
 		reader_warn(reader, &policies, "every packet passes without a policy");
 	for (unsigned i = 0; i < config->n_policies; i++) {
-		struct json_path element = {.parent = &policies, .index = i};
-		struct json_path at = {.parent = &element, .key = "burst"};
+		struct json_path at = {.parent = &policies, .index = i};
 
-		if (config->policies[i].burst_bytes < frame)
-			reader_warn(reader, &at,
-				"less than %" PRIu64 " bytes, so the largest frames never pass",
-				frame);
+		warn_policy(reader, &at, &config->policies[i], frame, config->n_workers);
 	}
 }
 
-void config_warn(struct reader *reader)
+void config_warn(struct reader *reader, const struct config *config)
 {
-	warn_wires(reader);
-	warn_workers(reader);
-	warn_gossip(reader);
-	warn_policies(reader);
+	warn_wires(reader, config);
+	warn_workers(reader, config);
+	warn_gossip(reader, config);
+	warn_policies(reader, config);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "policy/config.h"
+#include "policy/group.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -40,36 +41,90 @@ static void check_description(const struct config *config)
 	free(text);
 }
 
+static void check_policy(const struct policy *policy)
+{
+	bool windowed = policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID;
+
+	if (policy->limit_bps == 0 || policy->burst_bytes == 0 || policy->allocator == NULL)
+		abort();
+	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
+		policy->action > ACTION_COUNT || windowed != (policy->window_ns > 0))
+		abort();
+	if (policy->mark < MARK_ECN || policy->mark > 63 || policy->per_v4 > 32 ||
+		policy->per_v6 > 128 || (policy->per_v4 > 0) != (policy->sources > 0))
+		abort();
+}
+
 static void check_config(const struct config *config)
 {
 	check_description(config);
-	if (config->gossip.self >= config->gossip.n_roster)
+	if (config->gossip.self >= config->gossip.n_roster ||
+		config->gossip.estimator > ESTIMATOR_PUSH_SUM)
 		abort();
 	for (unsigned i = 0; i < config->n_policies; i++) {
-		if (config->policies[i].limit_bps == 0 || config->policies[i].burst_bytes == 0 ||
-			config->policies[i].match.wire >= (int)config->n_wires)
+		check_policy(&config->policies[i]);
+		if (config->policies[i].match.wire >= (int)config->n_wires)
 			abort();
 	}
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static int parse_config(const char *text, size_t size, FILE *err)
+{
+	struct config *config;
+	int rc = config_parse(text, size, "fuzz", err, &config);
+
+	if (rc == 0)
+		check_config(config);
+	config_free(config);
+	return rc;
+}
+
+static const struct key group_keys[] = {
+	{"policies", read_group_policies, .required = true},
+	{"gossip", read_group_gossip, .required = true},
+	{0},
+};
+
+/* The same bytes as a document with a group in it. */
+static int parse_group(const char *text, size_t size, FILE *err)
+{
+	struct reader reader;
+	struct group group;
+	int rc = reader_parse(&reader, text, size, "fuzz", err);
+
+	if (rc < 0)
+		return rc;
+	group_init(&group);
+	read_keys(&reader, NULL, reader.root, group_keys, &group);
+	group_check(&reader, &group, 1 + size % 3);
+	rc = reader_finish(&reader);
+	for (unsigned i = 0; rc == 0 && i < group.n_policies; i++)
+		check_policy(&group.policies[i]);
+	group_free(&group);
+	return rc;
+}
+
+static void check_parse(
+	int (*parse)(const char *text, size_t size, FILE *err), const char *text, size_t size)
 {
 	char *messages = NULL;
 	size_t n_messages = 0;
 	FILE *err = open_memstream(&messages, &n_messages);
-	struct config *config;
 	int rc;
 
 	if (err == NULL)
-		return 0;
-	rc = config_parse((const char *)data, size, "fuzz", err, &config);
+		return;
+	rc = parse(text, size, err);
 	fclose(err);
 	check_messages(messages, n_messages);
-	if (rc == 0)
-		check_config(config);
-	else if (n_messages == 0)
+	if (rc < 0 && n_messages == 0)
 		abort();
-	config_free(config);
 	free(messages);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	check_parse(parse_config, (const char *)data, size);
+	check_parse(parse_group, (const char *)data, size);
 	return 0;
 }

@@ -34,7 +34,7 @@ static void check_packet(const struct packet *packet, uint32_t len)
 {
 	check(packet->l2_len <= len && packet->l2_len <= 30);
 	check(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
-	check(packet->dscp < 64 && packet->fragment <= 1 && packet->reserved == 0);
+	check(packet->dscp < 64 && packet->fragment <= 1 && packet->ecn < 4);
 	check(packet->l4_off == 0 || packet->l4_off + 4u <= len);
 	if (packet->family != PACKET_OTHER) {
 		check_addresses(packet, len);
@@ -42,6 +42,7 @@ static void check_packet(const struct packet *packet, uint32_t len)
 	}
 	check(packet->src_off == 0 && packet->dst_off == 0 && packet->l4_off == 0);
 	check(packet->dscp == 0 && packet->proto == 0 && packet->fragment == 0);
+	check(packet->ecn == 0 && packet->tcp_flags == 0);
 }
 
 /* What a cut frame says must not contradict the whole. */

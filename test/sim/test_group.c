@@ -83,7 +83,7 @@ static void start(struct world *w, unsigned i)
 	static const uint8_t key[DATAGRAM_KEY] = "the group's key in virtual time";
 	struct node *node = &w->nodes[i];
 	struct limiter_policy policy = {
-		7, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000, INTERVAL, 0.1};
+		7, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000, INTERVAL, 0.1, 0};
 	struct limiter_params params = {
 		.gossip = {.roster = w->roster,
 			.self = i,

@@ -40,6 +40,26 @@ GOOD = [
     policy(limit="1.5 Gbit/s"),
     policy(burst="64KiB"),
     policy(ewma=0),
+    policy(count="bytes", burst="64KiB"),
+    policy(count="packets", limit="500/s", burst=100),
+    policy(count="packets", limit="1.5 M/s", burst="10k"),
+    policy(count="flows", limit="600/min"),
+    policy(count="flows", limit="900/h"),
+    policy(meter="gcra", burst="64KiB"),
+    policy(meter="fixed-window", window="1min"),
+    policy(meter="hybrid", window="24h"),
+    policy(meter="random-drop"),
+    policy(per="src"),
+    policy(per="src/128", sources=16777216, allocator="static"),
+    policy(allocator="gtb", meter="token-bucket"),
+    policy(allocator="grd"),
+    policy(allocator="grd", meter="token-bucket", burst="64KiB"),
+    policy(weigh="tcp"),
+    policy(weigh="tcp", allocator="fps"),
+    policy(action="count"),
+    policy(action="mark"),
+    policy(action="mark", mark="ecn"),
+    policy(action="mark", mark=63),
     match(vlan=4094),
     match(dst="2001:db8::/32"),
     port("0000:03:00.0"),
@@ -49,6 +69,8 @@ GOOD = [
     gossip(2, key_file="/k", insecure=False),
     gossip(2, insecure=True),
     gossip(2, insecure=True, listen="0.0.0.0:7946"),
+    gossip(2, insecure=True, estimator="tree"),
+    gossip(2, insecure=True, estimator="push-sum", compensate=True),
 ]
 BAD = [
     [],
@@ -66,6 +88,32 @@ BAD = [
     policy(limit="-1Mbit/s"),
     policy(burst="64KB"),
     policy(ewma=1),
+    policy(count="packets"),
+    policy(count="bytes", limit="500/s"),
+    policy(limit="500/s"),
+    policy(count="packets", limit="500/s", burst="64KiB"),
+    policy(count="packets", limit="500/s", burst=0),
+    policy(count="packets", limit="500/s", accounting="l3"),
+    policy(count="packets", limit="500/m"),
+    policy(burst=100),
+    policy(meter="fixed-window"),
+    policy(meter="gcra", window="1s"),
+    policy(window="1s"),
+    policy(meter="hybrid", window="1s", burst="64KiB"),
+    policy(per="src/0"),
+    policy(per="src/129"),
+    policy(per="dst"),
+    policy(per="src", allocator="fps"),
+    policy(per="src", meter="random-drop"),
+    policy(sources=65536),
+    policy(per="src", sources=1023),
+    policy(allocator="gtb", meter="gcra"),
+    policy(allocator="grd", meter="gcra"),
+    policy(weigh="tcp", allocator="static"),
+    policy(weigh="udp"),
+    policy(mark="ecn"),
+    policy(action="drop", mark="ecn"),
+    policy(action="mark", mark=64),
     policy(interval="1m"),
     policy(allocator="magic"),
     policy(limt="1Mbit/s"),
@@ -82,6 +130,9 @@ BAD = [
     gossip(2, insecure=True, key_file="/k"),
     gossip(2, insecure=True, listen="localhost:7946"),
     gossip(2, insecure=True, branching=0),
+    gossip(2, insecure=True, estimator="pushsum"),
+    gossip(2, insecure=True, compensate=True),
+    gossip(2, insecure=True, estimator="tree", compensate=True),
 ]
 
 
@@ -96,7 +147,7 @@ def schema_keys(schema):
 
 
 def table_keys(source):
-    """Every key of the tables in lib/policy/keys.c: rows of a name, then its reader."""
+    """Every key of the tables in lib/policy/*keys.c: rows of a name, then its reader."""
     return set(re.findall(r'\{"(\w+)",\s*read_', source))
 
 
@@ -108,7 +159,8 @@ def check(root):
     validator_class.check_schema(schema)
     validator = validator_class(schema)
 
-    examples = sorted(set((root / "config").glob("*.json")) - {schema_file})
+    examples = sorted(path for path in (root / "config").glob("*.json")
+                      if not path.name.endswith(".schema.json"))
     if not examples:
         yield f"no example in {root / 'config'}"
     for example in examples:
@@ -121,9 +173,10 @@ def check(root):
         if validator.is_valid(document):
             yield f"not refused: {json.dumps(document)}"
 
-    known = table_keys((root / "lib" / "policy" / "keys.c").read_text())
+    tables = sorted((root / "lib" / "policy").glob("*keys.c"))
+    known = table_keys("".join(table.read_text() for table in tables))
     for key in sorted(known ^ schema_keys(schema)):
-        yield f"only one of the schema and lib/policy/keys.c knows {key}"
+        yield f"only one of the schema and lib/policy knows {key}"
     reference = (root / "doc" / "configuration.md").read_text()
     for key in sorted(known):
         if f"`{key}`" not in reference:

@@ -83,6 +83,84 @@ static void test_reference_allocators(void **state)
 	assert_near(run(&st, "central", &s).local_limit, LIMIT, 1e-6);
 }
 
+/* Drop probability by the formula, and the same limit as a share of the demand. */
+static void test_reference_drop(void **state)
+{
+	struct situation s = {.n = 4, .demand = 2 * LIMIT, .dropped = true};
+	struct allocate_state st = {0};
+
+	(void)state;
+	run(&st, "central", &s);
+	assert_near(st.drop, 0.5, 1e-12);
+	run(&st, "static", &s);
+	assert_near(st.drop, 1 - 0.25 / 2, 1e-12);
+	s.demand = LIMIT / 4;
+	run(&st, "static", &s);
+	assert_near(st.drop, 0, 0);
+}
+
+static void test_gtb(void **state)
+{
+	static const struct {
+		unsigned n, lost;
+		double remote, limit, drain; /* of LIMIT */
+	} rows[] = {
+		{2, 0, 0, 1, 0},
+		{2, 0, 0.3, 0.7, 0},
+		{2, 0, 1, 0, 0},
+		{2, 0, 1.5, 0, 0.5},
+		{2, 1, 0, 0.5, 0}, /* a lost peer takes its part along */
+		{4, 1, 0.5, 0.25, 0},
+		{4, 2, 0.75, 0, 0.25},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct allocate_state st = {0};
+		struct situation s = {.n = rows[i].n,
+			.lost = rows[i].lost,
+			.demand = LIMIT / 2,
+			.remote_demand = rows[i].remote * LIMIT};
+
+		assert_near(run(&st, "gtb", &s).local_limit, rows[i].limit * LIMIT, 1e-6);
+		assert_near(st.drain, rows[i].drain * LIMIT, 1e-6);
+		assert_near(st.weight, LIMIT / 2, 1e-6);
+	}
+	assert_true(allocator_find("gtb")->whole_burst);
+}
+
+static void test_grd(void **state)
+{
+	static const struct {
+		unsigned n, lost;
+		double demand, remote, share, drop; /* of LIMIT */
+	} rows[] = {
+		{2, 0, 0.25, 0.25, 0.5, 0}, /* below the limit: nothing is dropped */
+		{2, 0, 0.5, 0.5, 0.5, 0},
+		{2, 0, 1, 1, 0.5, 0.5},
+		{2, 0, 3, 1, 0.75, 0.75},
+		{2, 0, 0, 4, 0, 0.75}, /* who just comes finds the same probability as all */
+		{2, 1, 1, 0, 1, 0.5},
+		{4, 2, 1, 1, 0.5, 0.75},
+		{3, 0, 0, 0, 1.0 / 3, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		unsigned present = rows[i].n - rows[i].lost;
+		struct allocate_state st = {0};
+		struct situation s = {.n = rows[i].n,
+			.lost = rows[i].lost,
+			.demand = rows[i].demand * LIMIT,
+			.remote_demand = rows[i].remote * LIMIT};
+		double limit = LIMIT * present / rows[i].n;
+		double got = run(&st, "grd", &s).local_limit;
+
+		assert_near(got / limit, rows[i].share, 0.01);
+		assert_near(st.drop, rows[i].drop, 1e-12);
+	}
+}
+
 static void test_fps_all_idle(void **state)
 {
 	struct situation s = {.n = 4};
@@ -385,6 +463,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_reference_allocators),
+		cmocka_unit_test(test_reference_drop),
+		cmocka_unit_test(test_gtb),
+		cmocka_unit_test(test_grd),
 		cmocka_unit_test(test_fps_all_idle),
 		cmocka_unit_test(test_fps_lone_limiter),
 		cmocka_unit_test(test_fps_first_limiter),

@@ -24,7 +24,7 @@
 enum { HOP = 0, ICMP = 1, TCP = 6, UDP = 17, DCCP = 33, ROUTING = 43, FRAGMENT = 44, GRE = 47 };
 enum { ESP = 50, AH = 51, NO_NEXT = 59, DEST = 60, MOBILITY = 135, SCTP = 132, UDP_LITE = 136 };
 enum { T_IPV4 = 0x0800, T_ARP = 0x0806, T_VLAN = 0x8100, T_IPV6 = 0x86dd, T_QINQ = 0x88a8 };
-enum { T_9100 = 0x9100, DSCP_EF = 46 };
+enum { T_9100 = 0x9100, DSCP_EF = 46, ECT1 = 1, PATTERN = 0x50, TCP_FLAGS = 13 };
 
 enum layer_kind {
 	END,
@@ -51,7 +51,7 @@ struct frame {
 struct parse_case {
 	const char *name;
 	layer layers[LAYERS_MAX];
-	struct packet expect; /* but for the hash */
+	struct packet expect; /* but for the hash and what TCP says */
 };
 
 static void put8(struct frame *frame, uint8_t byte)
@@ -77,7 +77,7 @@ static void put_ipv4(struct frame *frame, const unsigned *args)
 	frame->l3 = frame->len;
 	frame->version = 4;
 	put8(frame, 0x45 + args[2]);
-	put8(frame, DSCP_EF << 2 | 1);
+	put8(frame, DSCP_EF << 2 | ECT1);
 	put16(frame, 0); /* total length, at the end */
 	put16(frame, 0x1234);
 	put16(frame, args[3]);
@@ -92,7 +92,7 @@ static void put_ipv6(struct frame *frame, const unsigned *args)
 {
 	frame->l3 = frame->len;
 	frame->version = 6;
-	put16(frame, 6 << 12 | DSCP_EF << 6 | 1 << 4);
+	put16(frame, 6 << 12 | DSCP_EF << 6 | ECT1 << 4);
 	put16(frame, 0xf10);
 	put16(frame, 0); /* payload length, at the end */
 	put8(frame, args[1]);
@@ -132,7 +132,7 @@ static void put_layer(struct frame *frame, const unsigned *args)
 	case PATCH:
 		return;
 	default:
-		put_pattern(frame, args[1], 0x50);
+		put_pattern(frame, args[1], PATTERN);
 	}
 	if (args[0] != PADDING)
 		frame->end = frame->len;
@@ -184,25 +184,25 @@ static struct packet parse_layers(const layer *layers)
 	return parse_exactly(frame.bytes, frame.len);
 }
 
-#define PACKET_V4(l2, id, p, l4)                                                          \
-	{                                                                                 \
-		.family = 4, .dscp = DSCP_EF, .proto = (p), .l2_len = (l2), .vlan = (id), \
-		.src_off = (l2) + 12, .dst_off = (l2) + 16, .l4_off = (l4)                \
-	}
-#define PACKET_V6(l2, id, p, l4)                                                          \
-	{                                                                                 \
-		.family = 6, .dscp = DSCP_EF, .proto = (p), .l2_len = (l2), .vlan = (id), \
-		.src_off = (l2) + 8, .dst_off = (l2) + 24, .l4_off = (l4)                 \
-	}
-#define FRAGMENT_V4(p)                                                                   \
+#define PACKET_V4(l2, id, p, l4)                                                         \
 	{                                                                                \
-		.family = 4, .dscp = DSCP_EF, .proto = (p), .fragment = 1, .l2_len = 14, \
-		.vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30                      \
+		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .l2_len = (l2), \
+		.vlan = (id), .src_off = (l2) + 12, .dst_off = (l2) + 16, .l4_off = (l4) \
 	}
-#define FRAGMENT_V6(p)                                                                   \
+#define PACKET_V6(l2, id, p, l4)                                                         \
 	{                                                                                \
-		.family = 6, .dscp = DSCP_EF, .proto = (p), .fragment = 1, .l2_len = 14, \
-		.vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38                      \
+		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .l2_len = (l2), \
+		.vlan = (id), .src_off = (l2) + 8, .dst_off = (l2) + 24, .l4_off = (l4)  \
+	}
+#define FRAGMENT_V4(p)                                                                  \
+	{                                                                               \
+		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
+		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30       \
+	}
+#define FRAGMENT_V6(p)                                                                  \
+	{                                                                               \
+		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
+		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38       \
 	}
 #define OTHER(l2, id)                        \
 	{                                    \
@@ -355,10 +355,10 @@ static void expect_fields(const char *name, const struct packet *got, const stru
 		{got->src_off, want->src_off},
 		{got->dst_off, want->dst_off},
 		{got->l4_off, want->l4_off},
-		{got->reserved, 0},
+		{got->ecn, want->ecn},
 	};
 	static const char *const fields[] = {"family", "dscp", "proto", "fragment", "l2_len",
-		"vlan", "src_off", "dst_off", "l4_off", "reserved"};
+		"vlan", "src_off", "dst_off", "l4_off", "ecn"};
 
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		if (rows[i][0] != rows[i][1])
@@ -389,10 +389,12 @@ static void check_sound(const struct packet *packet, uint32_t len)
 	assert_true(len >= 14 || packet->l2_len == len);
 	assert_true(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
 	assert_true(packet->dscp < 64);
+	assert_true(packet->ecn < 4);
 	assert_true(packet->l4_off == 0 || packet->l4_off + 4u <= len);
 	if (packet->family == PACKET_OTHER) {
 		assert_int_equal(packet->src_off | packet->dst_off | packet->l4_off, 0);
 		assert_int_equal(packet->dscp | packet->proto | packet->fragment, 0);
+		assert_int_equal(packet->tcp_flags | packet->ecn, 0);
 		return;
 	}
 	assert_true(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
@@ -400,6 +402,10 @@ static void check_sound(const struct packet *packet, uint32_t len)
 	assert_int_equal(packet->dst_off, packet->src_off + size);
 	assert_true(packet->dst_off + size <= len);
 	assert_false(packet->fragment && packet->l4_off != 0);
+	if (packet->tcp_flags != 0) {
+		assert_int_equal(packet->proto, TCP);
+		assert_true(packet->l4_off != 0 && packet->l4_off + (uint32_t)TCP_FLAGS < len);
+	}
 }
 
 /* A cut frame may be known less well than the whole, but never differently. */
@@ -411,6 +417,8 @@ static void check_cut(const struct packet *cut, const struct packet *whole)
 		return;
 	assert_int_equal(cut->family, whole->family);
 	assert_int_equal(cut->dscp, whole->dscp);
+	assert_int_equal(cut->ecn, whole->ecn);
+	assert_true(cut->tcp_flags == whole->tcp_flags || cut->tcp_flags == 0);
 	assert_int_equal(cut->l2_len, whole->l2_len);
 	assert_int_equal(cut->vlan, whole->vlan);
 	assert_int_equal(cut->src_off, whole->src_off);
@@ -481,6 +489,63 @@ static void test_cut_exactly(void **state)
 		packet = parse_exactly(frame.bytes, rows[i].len);
 		snprintf(name, sizeof(name), "v%u of %u bytes", rows[i].kind, rows[i].len);
 		expect_fields(name, &packet, &rows[i].expect);
+	}
+}
+
+/* The flags are there when their byte is: in the frame, in the packet, in what is looked at. */
+static void test_tcp_flags(void **state)
+{
+	enum { FLAGS = PATTERN + TCP_FLAGS };
+	static const struct {
+		const char *name;
+		layer layers[LAYERS_MAX];
+		unsigned cut; /* bytes missing at the end */
+		uint8_t expect;
+	} rows[] = {
+		{"v4", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}}, 0, FLAGS},
+		{"v4 options", {{ETHER, T_IPV4}, {V4, TCP, 10}, {PAYLOAD, 20}}, 0, FLAGS},
+		{"v4 just there", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}}, 6, FLAGS},
+		{"v4 just cut", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}}, 7, 0},
+		{"v4 just in the packet",
+			{{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 14}, {PADDING, 12}}, 0, FLAGS},
+		{"v4 padding", {{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 13}, {PADDING, 13}}, 0, 0},
+		{"v4 udp", {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}}, 0, 0},
+		{"v4 fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x2000}, {PAYLOAD, 24}}, 0, 0},
+		{"v6", {{ETHER, T_IPV6}, {V6, TCP}, {PAYLOAD, 20}}, 0, FLAGS},
+		{"v6 after a header", {{ETHER, T_IPV6}, {V6, HOP}, EXT8(TCP), {PAYLOAD, 20}}, 0,
+			FLAGS},
+		{"v6 just looked at",
+			{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 45, 188}, {PAYLOAD, 20}}, 0, FLAGS},
+		{"v6 just not looked at",
+			{{ETHER, T_IPV6}, {V6, AH}, {EXT, TCP, 46, 192}, {PAYLOAD, 20}}, 0, 0},
+		{"v6 sctp", {{ETHER, T_IPV6}, {V6, SCTP}, {PAYLOAD, 20}}, 0, 0},
+	};
+	struct packet packet;
+	struct frame frame;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		build_frame(rows[i].layers, &frame);
+		packet = parse_exactly(frame.bytes, frame.len - rows[i].cut);
+		if (packet.tcp_flags != rows[i].expect)
+			fail_msg("%s: flags %#x, not %#x", rows[i].name, packet.tcp_flags,
+				rows[i].expect);
+	}
+}
+
+static void test_ecn(void **state)
+{
+	(void)state;
+	for (unsigned ecn = 0; ecn < 4; ecn++) {
+		const layer v4[LAYERS_MAX] = {
+			{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 20}, {PATCH, 15, DSCP_EF << 2 | ecn}};
+		const layer v6[LAYERS_MAX] = {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 20},
+			{PATCH, 15, (DSCP_EF & 3) << 6 | ecn << 4 | 0xf}};
+
+		assert_int_equal(parse_layers(v4).ecn, ecn);
+		assert_int_equal(parse_layers(v6).ecn, ecn);
+		assert_int_equal(parse_layers(v4).dscp, DSCP_EF);
+		assert_int_equal(parse_layers(v6).dscp, DSCP_EF);
 	}
 }
 
@@ -797,6 +862,8 @@ int main(void)
 		cmocka_unit_test(test_fields),
 		cmocka_unit_test(test_cut_everywhere),
 		cmocka_unit_test(test_cut_exactly),
+		cmocka_unit_test(test_tcp_flags),
+		cmocka_unit_test(test_ecn),
 		cmocka_unit_test(test_cut_hash),
 		cmocka_unit_test(test_long_frame),
 		cmocka_unit_test(test_fragments_hash_alike),

@@ -32,9 +32,9 @@ static void fill(struct snapshot *snapshot)
 			uint64_t value = mark(snapshot->generation, w, p);
 
 			*profile = (struct limit_profile){.sample_period = (uint16_t)value,
-				.bucket = {.burst = (tokens_t)value << 32,
-					.rate = value,
-					.rate_before = ~value,
+				.meter.bucket = {.burst = (tokens_t)value << 32,
+					.rate = (int64_t)value,
+					.rate_before = (int64_t)~value,
 					.since = value}};
 		}
 }
@@ -49,9 +49,10 @@ static bool intact(const struct snapshot *snapshot, uint64_t generation, unsigne
 	for (unsigned p = 0; p < POLICIES; p++) {
 		uint64_t value = mark(generation, worker, p);
 
-		if (row[p].bucket.rate != value || row[p].bucket.rate_before != ~value ||
-			row[p].bucket.since != value ||
-			row[p].bucket.burst != (tokens_t)value << 32 ||
+		const struct token_bucket_profile *bucket = &row[p].meter.bucket;
+
+		if (bucket->rate != (int64_t)value || bucket->rate_before != (int64_t)~value ||
+			bucket->since != value || bucket->burst != (tokens_t)value << 32 ||
 			row[p].sample_period != (uint16_t)value)
 			return false;
 	}

@@ -10,7 +10,7 @@
 
 static struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst, uint64_t hz)
 {
-	struct token_bucket_params params = {bps, burst};
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
 	struct token_bucket_profile profile;
 
 	assert_int_equal(token_bucket_profile_init(&profile, &params, hz), 0);
@@ -36,7 +36,10 @@ static void test_params_at_their_limits(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct token_bucket_params params = {cases[i].bps, cases[i].burst};
+		struct token_bucket_params params = {
+			.rate_bps = cases[i].bps,
+			.burst_bytes = cases[i].burst,
+		};
 		struct token_bucket_profile profile;
 
 		assert_int_equal(
@@ -220,6 +223,75 @@ static void test_smaller_burst(void **state)
 	assert_true(token_bucket_conforms(&b, &small, 0, 1000));
 }
 
+static struct token_bucket_profile drain_of(uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_params params = {.burst_bytes = burst, .drain_bps = bps};
+	struct token_bucket_profile profile;
+
+	assert_int_equal(token_bucket_profile_init(&profile, &params, GHZ), 0);
+	return profile;
+}
+
+/* Others take a byte a tick. */
+static void test_drain(void **state)
+{
+	struct token_bucket_params both = {8000, 1500, 8000};
+	struct token_bucket_profile p = drain_of(8 * GHZ, 1500);
+	struct token_bucket b;
+
+	(void)state;
+	token_bucket_init(&b, &p, 0);
+	assert_false(token_bucket_conforms(&b, &p, 500, 1001));
+	assert_true(token_bucket_conforms(&b, &p, 500, 600));
+	assert_false(token_bucket_conforms(&b, &p, 400, 401)); /* nothing comes back */
+	assert_true(token_bucket_conforms(&b, &p, 899, 1));
+	assert_false(token_bucket_conforms(&b, &p, 900, 1));
+	assert_true(token_bucket_conforms(&b, &p, 900, 0));
+	/* Down to none, and not below, over any gap. */
+	assert_false(token_bucket_conforms(&b, &p, UINT64_C(1) << 62, 1));
+	assert_true(b.tokens == 0);
+	assert_int_equal(token_bucket_profile_init(&p, &both, GHZ), -EINVAL);
+	both = (struct token_bucket_params){0, 1500, 400 * GHZ};
+	assert_int_equal(token_bucket_profile_init(&p, &both, 781250000), -ERANGE);
+}
+
+/* What a bucket of 5000 bytes has at tick 2000, quiet since 0, when a rate changed at 1000. */
+static void test_drain_succession(void **state)
+{
+	static const struct {
+		int before, after; /* bytes in 10 ticks */
+		uint32_t tokens;
+	} cases[] = {
+		{10, 20, 5000 + 1000 + 2000},
+		{20, 10, 5000 + 1000 + 1000},
+		{20, -10, 5000 - 1000},        /* a drain begins now */
+		{-10, 20, 5000 - 1000 + 2000}, /* a raise helps from now on */
+		{-10, -20, 5000 - 1000 - 2000},
+		{-20, -10, 5000 - 2000 - 1000},
+		{-10, 0, 5000 - 1000},
+		{0, -10, 5000 - 1000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct token_bucket_profile p[2];
+		struct token_bucket b;
+
+		for (int k = 0; k < 2; k++) {
+			int64_t bps = (k ? cases[i].after : cases[i].before) * INT64_C(800000000);
+
+			p[k] = bps < 0 ? drain_of((uint64_t)-bps, 10000)
+				       : profile_of((uint64_t)bps, 10000, GHZ);
+		}
+		token_bucket_profile_succeed(&p[1], &p[0], 1000);
+		token_bucket_init(&b, &p[0], 0);
+		assert_true(token_bucket_conforms(&b, &p[0], 0, 5000));
+		token_bucket_refill(&b, &p[1], 2000);
+		/* A rate is rounded down: so is what it earns, and so is what it drains. */
+		assert_near((double)b.tokens / 0x1p57, cases[i].tokens, 1e-9);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +304,8 @@ int main(void)
 		cmocka_unit_test(test_every_window),
 		cmocka_unit_test(test_succession),
 		cmocka_unit_test(test_smaller_burst),
+		cmocka_unit_test(test_drain),
+		cmocka_unit_test(test_drain_succession),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

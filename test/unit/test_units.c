@@ -134,7 +134,14 @@ static void test_time(void **state)
 		{"0.2505us", -EDOM, 0},
 		{"1.5 s", 0, 1500000000},
 		{"1m", -EINVAL, 0},
-		{"1min", -EINVAL, 0},
+		{"1min", 0, 60000000000},
+		{"1.5 min", 0, 90000000000},
+		{"24h", 0, 86400000000000},
+		{"0.00000000000027777777777h", -EDOM, 0},
+		{"5124095h", 0, 18446742000000000000ULL},
+		{"5124096h", -ERANGE, 0},
+		{"1hour", -EINVAL, 0},
+		{"1 ", -EINVAL, 0},
 		{"1S", -EINVAL, 0},
 		{"18446744073s", 0, 18446744073000000000ULL},
 		{"18446744074s", -ERANGE, 0},
@@ -143,6 +150,120 @@ static void test_time(void **state)
 
 	(void)state;
 	run_cases(units_parse_time, cases);
+}
+
+static void test_count(void **state)
+{
+	static const struct parse_case cases[] = {
+		{"100", 0, 100},
+		{"0", 0, 0},
+		{"10k", 0, 10000},
+		{"1.5 M", 0, 1500000},
+		{"1G", 0, 1000000000},
+		{"0.001k", 0, 1},
+		{"0.0001k", -EDOM, 0},
+		{"1.5", -EDOM, 0},
+		{"100 ", -EINVAL, 0},
+		{" 100", -EINVAL, 0},
+		{"10K", -EINVAL, 0},
+		{"10kB", -EINVAL, 0},
+		{"", -EINVAL, 0},
+		{"-1", -ERANGE, 0},
+		{"18446744073709551615", 0, UINT64_MAX},
+		{"18446744073709551616", -ERANGE, 0},
+		{0},
+	};
+
+	(void)state;
+	run_cases(units_parse_count, cases);
+}
+
+/* In eighths a second. */
+static void test_count_rate(void **state)
+{
+	static const struct parse_case cases[] = {
+		{"1/s", 0, 8},
+		{"500/s", 0, 4000},
+		{"500 /s", 0, 4000},
+		{"10k/s", 0, 80000},
+		{"1.5M/s", 0, 12000000},
+		{"1G/s", 0, 8000000000},
+		{"0.125/s", 0, 1},
+		{"0.0625/s", -EDOM, 0},
+		{"0.1/s", -EDOM, 0},
+		{"0.000125k/s", 0, 1},
+		{"60/min", 0, 8},
+		{"600/min", 0, 80},
+		{"7.5/min", 0, 1},
+		{"7/min", -EDOM, 0},
+		{"100/min", -EDOM, 0},
+		{"105/min", 0, 14},
+		{"1.2k/min", 0, 160},
+		{"6M/min", 0, 800000},
+		{"450/h", 0, 1},
+		{"449/h", -EDOM, 0},
+		{"1000/h", -EDOM, 0},
+		{"3.6k/h", 0, 8},
+		{"3.6M/h", 0, 8000},
+		{"0/h", 0, 0},
+		{"-1/s", -ERANGE, 0},
+		{"2305843009213693951/s", 0, UINT64_MAX - 7},
+		{"2305843009213693952/s", -ERANGE, 0},
+		{"2305843009213693952/min", -ERANGE, 0},
+		{"99999999999999999999.1/min", -ERANGE, 0},
+		{"500", -EINVAL, 0},
+		{"500/", -EINVAL, 0},
+		{"500/sec", -EINVAL, 0},
+		{"500/m", -EINVAL, 0},
+		{"500K/s", -EINVAL, 0},
+		{"500bit/s", -EINVAL, 0},
+		{"500/day", -EINVAL, 0},
+		{"/s", -EINVAL, 0},
+		{0},
+	};
+
+	(void)state;
+	run_cases(units_parse_count_rate, cases);
+}
+
+/* What is named instead of a rate that is not exact is exact, and no further off than half a step.
+ */
+static void test_nearest(void **state)
+{
+	static const struct {
+		const char *text, *step, *nearest;
+	} cases[] = {
+		{"0.1/s", "0.125/s", "0.125/s"},
+		{"0.01/s", "0.125/s", "0.125/s"},
+		{"0.3/s", "0.125/s", "0.25/s"},
+		{"0.33333/s", "0.125/s", "0.375/s"},
+		{"1.0001k/s", "0.125/s", "1000.125/s"},
+		{"1/min", "7.5/min", "7.5/min"},
+		{"14/min", "7.5/min", "15/min"},
+		{"20/min", "7.5/min", "15/min"},
+		{"100/min", "7.5/min", "105/min"},
+		{"1k/min", "7.5/min", "1005/min"},
+		{"1/h", "450/h", "450/h"},
+		{"1000/h", "450/h", "900/h"},
+		{"5k/h", "450/h", "4950/h"},
+		{"2305843009213693951/h", "450/h", "3600000000000/h"},
+		{"9007199254740993.1/s", "0.125/s", "1000000000/s"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char nearest[UNITS_TEXT_MAX];
+		uint64_t eighths;
+
+		assert_int_equal(units_parse_count_rate(cases[i].text, &eighths), -EDOM);
+		assert_string_equal(
+			units_nearest_count_rate(cases[i].text, nearest, sizeof(nearest)),
+			cases[i].step);
+		assert_string_equal(nearest, cases[i].nearest);
+		assert_int_equal(units_parse_count_rate(nearest, &eighths), 0);
+		assert_int_equal(units_parse_count_rate(cases[i].step, &eighths), 0);
+		assert_int_equal(eighths, 1);
+	}
 }
 
 static const struct {
@@ -171,6 +292,23 @@ static const struct {
 	{units_format_time, units_parse_time, 50000000, "50ms"},
 	{units_format_time, units_parse_time, 1500000000, "1.5s"},
 	{units_format_time, units_parse_time, 1, "1ns"},
+	{units_format_time, units_parse_time, 0, "0ns"},
+	{units_format_time, units_parse_time, 59000000000, "59s"},
+	{units_format_time, units_parse_time, 60000000000, "1min"},
+	{units_format_time, units_parse_time, 61000000000, "61s"},
+	{units_format_time, units_parse_time, 5400000000000, "90min"},
+	{units_format_time, units_parse_time, 86400000000000, "24h"},
+	{units_format_time, units_parse_time, 86400500000000, "86400.5s"},
+	{units_format_count, units_parse_count, 0, "0"},
+	{units_format_count, units_parse_count, 999, "999"},
+	{units_format_count, units_parse_count, 1500, "1.5k"},
+	{units_format_count, units_parse_count, 2000000, "2M"},
+	{units_format_count_rate, units_parse_count_rate, 0, "0/s"},
+	{units_format_count_rate, units_parse_count_rate, 1, "0.125/s"},
+	{units_format_count_rate, units_parse_count_rate, 4000, "500/s"},
+	{units_format_count_rate, units_parse_count_rate, 8000, "1k/s"},
+	{units_format_count_rate, units_parse_count_rate, 8001, "1.000125k/s"},
+	{units_format_count_rate, units_parse_count_rate, 8000000000, "1G/s"},
 };
 
 static void test_format(void **state)
@@ -204,6 +342,9 @@ int main(void)
 		cmocka_unit_test(test_rate),
 		cmocka_unit_test(test_size),
 		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_count_rate),
+		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_name_hash),
 	};

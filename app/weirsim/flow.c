@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "flow.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include <netinet/in.h>
+
+#include "path.h"
+#include "record.h"
+
+#define RECEIVE_WINDOW (4u << 20)
+#define UDP_HEADERS    28 /* IPv4 and UDP */
+
+/* Finalizer of MurmurHash3: a flow's hash, as spread as a network card's. */
+static uint32_t mix(uint32_t x)
+{
+	x ^= x >> 16;
+	x *= 0x85ebca6b;
+	x ^= x >> 13;
+	x *= 0xc2b2ae35;
+	return x ^ x >> 16;
+}
+
+static double exponential(struct sim *sim, double mean)
+{
+	return -mean * log(1 - prng_unit(&sim->prng[STREAM_TRAFFIC]));
+}
+
+/* Inverse of the bounded Pareto distribution (Arlitt and Williamson's shape of Web objects). */
+static uint64_t request_size(struct sim *sim, const struct sizes *sizes)
+{
+	double u = prng_unit(&sim->prng[STREAM_TRAFFIC]);
+	double least = (double)sizes->least;
+	double ratio = pow(least / (double)sizes->most, sizes->alpha);
+
+	return (uint64_t)(least / pow(1 - u * (1 - ratio), 1 / sizes->alpha));
+}
+
+static uint64_t end_of(const struct sim *sim, const struct traffic *t, uint64_t start_ns)
+{
+	uint64_t end = t->stop_ns ? t->stop_ns : sim->scenario->duration_ns;
+
+	return t->last_ns && start_ns + t->last_ns < end ? start_ns + t->last_ns : end;
+}
+
+static void end_flow(struct sim *sim, struct flow *flow)
+{
+	struct flow_record *record = &sim->record->flows[flow->record];
+
+	if (flow->over)
+		return;
+	flow->over = true;
+	if (!record->web)
+		record->end_ns = sim->now_ns;
+}
+
+static void request_answered(struct sim *sim, const struct flow *flow)
+{
+	if (flow->traffic->kind == TRAFFIC_WEB)
+		record_request(sim,
+			&(struct request_record){(unsigned)(flow->traffic - sim->scenario->traffic),
+				flow->params.bytes, flow->start_ns, sim->now_ns});
+}
+
+static void timer(struct sim *sim, void *object, uint64_t argument);
+
+static void schedule_timer(struct sim *sim, struct flow *flow)
+{
+	uint64_t deadline = conn_deadline(&flow->conn);
+
+	/* An earlier event will look again. */
+	if (deadline == CONN_NEVER || (flow->timer_ns && flow->timer_ns <= deadline))
+		return;
+	flow->timer_ns = deadline > sim->now_ns ? deadline : sim->now_ns + 1;
+	flow->references++;
+	sim_at(sim, flow->timer_ns, timer, flow, flow->timer_ns);
+}
+
+/* Everything that the two ends want to say now. */
+static void pump(struct sim *sim, struct flow *flow)
+{
+	struct segment segment;
+
+	while (conn_send(&flow->conn, CONN_SENDER, sim->now_ns, &segment))
+		path_send(sim, flow, &segment, segment_bytes(&flow->params, &segment));
+	while (conn_send(&flow->conn, CONN_RECEIVER, sim->now_ns, &segment))
+		path_answer(sim, flow, &segment);
+	if (conn_done(&flow->conn) && !flow->over) {
+		request_answered(sim, flow);
+		end_flow(sim, flow);
+	}
+	if (!flow->over)
+		schedule_timer(sim, flow);
+}
+
+static void timer(struct sim *sim, void *object, uint64_t argument)
+{
+	struct flow *flow = object;
+
+	if (flow->timer_ns == argument && !flow->over) {
+		flow->timer_ns = 0;
+		if (conn_deadline(&flow->conn) <= sim->now_ns)
+			conn_expire(&flow->conn, sim->now_ns);
+		pump(sim, flow);
+	}
+	flow_release(sim, flow);
+}
+
+static bool is_stream(const struct flow *flow)
+{
+	return flow->traffic->kind != TRAFFIC_CBR && flow->traffic->kind != TRAFFIC_ON_OFF;
+}
+
+void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment)
+{
+	uint64_t before;
+
+	if (!is_stream(flow)) {
+		record_delivered(sim, flow->record, segment->len);
+		return;
+	}
+	before = conn_stats(&flow->conn)->delivered;
+	conn_receive(&flow->conn, CONN_RECEIVER, sim->now_ns, segment);
+	record_delivered(sim, flow->record, conn_stats(&flow->conn)->delivered - before);
+	pump(sim, flow);
+}
+
+void flow_answered(struct sim *sim, struct flow *flow, const struct segment *segment)
+{
+	conn_receive(&flow->conn, CONN_SENDER, sim->now_ns, segment);
+	pump(sim, flow);
+}
+
+static void stop(struct sim *sim, void *object, uint64_t argument)
+{
+	struct flow *flow = object;
+
+	(void)argument;
+	if (!flow->over) {
+		conn_stop(&flow->conn, sim->now_ns);
+		pump(sim, flow);
+	}
+	flow_release(sim, flow);
+}
+
+static uint64_t spacing(const struct traffic *t)
+{
+	return (uint64_t)t->packet_bytes * 8000000000 / t->rate_bps;
+}
+
+/* One packet of a flow that listens to nobody. */
+static void beat(struct sim *sim, void *object, uint64_t argument)
+{
+	struct flow *flow = object;
+	const struct traffic *t = flow->traffic;
+	struct segment segment = {.len = t->packet_bytes - UDP_HEADERS};
+	uint64_t next = spacing(t);
+
+	(void)argument;
+	if (sim->now_ns >= flow->stop_ns) {
+		end_flow(sim, flow);
+		flow_release(sim, flow);
+		return;
+	}
+	path_send(sim, flow, &segment, t->packet_bytes);
+	if (t->kind == TRAFFIC_ON_OFF && sim->now_ns + next > flow->on_until_ns) {
+		next += (uint64_t)exponential(sim, (double)t->off_ns);
+		flow->on_until_ns = sim->now_ns + next +
+				    (uint64_t)exponential(sim, (double)t->on_ns);
+	}
+	sim_after(sim, next, beat, flow, 0);
+}
+
+static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
+{
+	const struct traffic *t = flow->traffic;
+
+	flow->params = (struct conn_params){.transport = t->transport,
+		.window = RECEIVE_WINDOW,
+		.bytes = bytes,
+		.handshake = true};
+	flow->params.mss = t->packet_bytes - segment_bytes(&flow->params, &(struct segment){0});
+	if (conn_init(&flow->conn, &flow->params, sim->now_ns)) {
+		sim->error = -EINVAL;
+		return;
+	}
+	pump(sim, flow);
+	if (flow->stop_ns < sim->scenario->duration_ns) {
+		flow->references++;
+		sim_at(sim, flow->stop_ns, stop, flow, 0);
+	}
+}
+
+static struct flow *flow_create(struct sim *sim, const struct traffic *t, unsigned limiter)
+{
+	unsigned index = (unsigned)(t - sim->scenario->traffic);
+	struct flow *flow = flow_take(sim);
+	uint32_t id = sim->flows->next_id++;
+
+	if (!flow)
+		return NULL;
+	flow->traffic = t;
+	flow->limiter = limiter;
+	flow->policy = t->policy;
+	flow->start_ns = sim->now_ns;
+	flow->stop_ns = end_of(sim, t, sim->now_ns);
+	flow->rtt_ns = t->rtt_ns +
+		       (uint64_t)((double)t->rtt_spread_ns * prng_unit(&sim->prng[STREAM_TRAFFIC]));
+	flow->link = t->bottleneck.shared ? &sim->flows->shared[index] : &flow->own;
+	flow->packet = (struct packet){.family = PACKET_IPV4,
+		.proto = t->kind == TRAFFIC_TCP || t->kind == TRAFFIC_WEB ? IPPROTO_TCP
+									  : IPPROTO_UDP,
+		.l2_len = ETHERNET_HEADER,
+		.vlan = PARSE_NO_VLAN,
+		.flow_hash = mix(id + 1)};
+	/* 10.0.0.0/8: every flow has a sender of its own. */
+	flow->source[0] = 10;
+	for (unsigned i = 1; i < SOURCE_BYTES; i++)
+		flow->source[i] = (uint8_t)(id >> (8 * (SOURCE_BYTES - 1 - i)));
+	flow->record = UINT32_MAX;
+	return flow;
+}
+
+static unsigned limiter_of(struct sim *sim, const struct traffic *t, uint64_t k)
+{
+	unsigned n = sim->scenario->n_limiters;
+
+	if (t->limiter == LIMITER_RANDOM)
+		return prng_below(&sim->prng[STREAM_TRAFFIC], n);
+	return t->limiter == LIMITER_EACH ? (unsigned)(k % n) : (unsigned)t->limiter;
+}
+
+/* Flow k of an entry. */
+static void start(struct sim *sim, void *object, uint64_t k)
+{
+	const struct traffic *t = object;
+	struct flow *flow = flow_create(sim, t, limiter_of(sim, t, k));
+
+	if (!flow)
+		return;
+	flow->record = record_flow(
+		sim, &(struct flow_record){.traffic = (unsigned)(t - sim->scenario->traffic),
+			     .limiter = flow->limiter,
+			     .policy = t->policy,
+			     .start_ns = sim->now_ns});
+	if (flow->record == UINT32_MAX)
+		return;
+	if (is_stream(flow)) {
+		start_stream(sim, flow, t->size_bytes);
+		return;
+	}
+	flow->references++;
+	flow->on_until_ns = sim->now_ns + (uint64_t)exponential(sim, (double)t->on_ns);
+	beat(sim, flow, 0);
+}
+
+static void request(struct sim *sim, void *object, uint64_t argument)
+{
+	const struct traffic *t = object;
+	unsigned record = (unsigned)argument;
+	uint64_t gap = (uint64_t)exponential(sim, 1e9 / t->requests);
+	struct flow *flow;
+
+	if (sim->now_ns >= end_of(sim, t, t->start_ns))
+		return;
+	flow = flow_create(sim, t, sim->record->flows[record].limiter);
+	if (!flow)
+		return;
+	flow->record = record;
+	flow->stop_ns = UINT64_MAX; /* a request is answered, however late */
+	start_stream(sim, flow, request_size(sim, &t->sizes));
+	sim_after(sim, gap, request, object, argument);
+}
+
+/* The requests of one entry at one limiter are one line of the results. */
+static void start_web(struct sim *sim, void *object, uint64_t k)
+{
+	const struct traffic *t = object;
+	unsigned record = record_flow(
+		sim, &(struct flow_record){.traffic = (unsigned)(t - sim->scenario->traffic),
+			     .limiter = limiter_of(sim, t, k),
+			     .policy = t->policy,
+			     .start_ns = sim->now_ns,
+			     .web = true});
+
+	if (record != UINT32_MAX)
+		sim_after(sim, (uint64_t)exponential(sim, 1e9 / t->requests), request, object,
+			record);
+}
+
+static void plan(struct sim *sim, const struct traffic *t)
+{
+	uint64_t n = t->count;
+
+	if (t->limiter == LIMITER_EACH)
+		n *= sim->scenario->n_limiters;
+	for (uint64_t k = 0; k < n; k++) {
+		uint64_t at = t->start_ns + k * t->every_ns;
+
+		at += (uint64_t)((double)t->start_spread_ns *
+				 prng_unit(&sim->prng[STREAM_TRAFFIC]));
+		/* Events take a pointer that may be written to; the scenario is not. */
+		sim_at(sim, at, t->kind == TRAFFIC_WEB ? start_web : start, (void *)(uintptr_t)t,
+			k);
+	}
+}
+
+int flows_create(struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	struct flows *flows = calloc(1, sizeof(*flows));
+
+	sim->flows = flows;
+	if (!flows)
+		return -ENOMEM;
+	flows->shared = calloc(s->n_traffic + 1, sizeof(*flows->shared));
+	if (!flows->shared)
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->n_traffic; i++)
+		plan(sim, &s->traffic[i]);
+	return 0;
+}
+
+void flows_free(struct sim *sim)
+{
+	struct flows *flows = sim->flows;
+
+	if (!flows)
+		return;
+	for (unsigned i = 0; i < flows->n_slabs; i++)
+		free(flows->slabs[i]);
+	free(flows->slabs);
+	free(flows->shared);
+	free(flows);
+}

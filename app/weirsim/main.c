@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay.h"
+#include "run.h"
+
+#define EXIT_USAGE 2
+
+static int help_main(int argc, char **argv);
+static int version_main(int argc, char **argv);
+
+static const struct command {
+	const char *name, *help;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"run", "run a scenario: a group of limiters in virtual time", run_main},
+	{"replay", "run a capture through a limiter's policies", replay_main},
+	{"--help", "write this", help_main},
+	{"--version", "write the version", version_main},
+};
+
+static void write_usage(FILE *out)
+{
+	fputs("Usage: weirsim COMMAND [OPTION...]\n\n"
+	      "Weir without a network: the appliance's own code in another time than now.\n\n",
+		out);
+	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].help);
+	fputs("\n\"weirsim COMMAND --help\" says more.\n", out);
+}
+
+static int help_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	write_usage(stdout);
+	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int version_main(int argc, char **argv)
+{
+	(void)argc;
+	(void)argv;
+	printf("weirsim %s\n", WEIR_VERSION);
+	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
+		if (strcmp(argv[1], commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	write_usage(stderr);
+	return EXIT_USAGE;
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "node.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/name_hash.h"
+#include "net.h"
+#include "record.h"
+
+#define NODE_HZ     UINT64_C(1000000000)    /* a node's clock ticks in nanoseconds */
+#define HELD_MAX    256                     /* datagrams: what a socket's buffer holds */
+#define AGED_LINES  64                      /* of a table of sources, each interval */
+#define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
+
+/* A limit may be above its policy's by rounding alone. */
+#define ABOVE 1.000001
+
+uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns)
+{
+	const struct limiter_config *config = &sim->scenario->limiters[node->index];
+	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
+
+	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
+}
+
+/* When the node's clock will show a time: a little late rather than early. */
+static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_t clock_ns)
+{
+	const struct limiter_config *config = &sim->scenario->limiters[node->index];
+	int64_t since = (int64_t)(clock_ns - CLOCK_START) - (int64_t)config->offset_ns;
+
+	return since <= 0 ? 0 : (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
+}
+
+static int extra_create(struct sim *sim, struct node *node, unsigned p)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	size_t bytes = police_extra_bytes(policy);
+
+	if (bytes == 0)
+		return 0;
+	node->policies[p].memory = aligned_alloc(
+		CACHE_LINE, (bytes + CACHE_LINE - 1) & -CACHE_LINE);
+	if (!node->policies[p].memory)
+		return -ENOMEM;
+	police_extra_init(&node->policies[p].extra, node->policies[p].memory, policy,
+		prng_next(&sim->prng[STREAM_NODES]), NODE_HZ);
+	return 0;
+}
+
+static void policies_free(struct sim *sim, struct node *node)
+{
+	for (unsigned p = 0; node->policies && p < sim->scenario->group.n_policies; p++)
+		free(node->policies[p].memory);
+	free(node->policies);
+	node->policies = NULL;
+}
+
+static int profile_make(struct sim *sim, struct node *node, unsigned p, struct limit_profile *out)
+{
+	struct limiter_view view;
+	int ret;
+
+	limiter_view(node->limiter, p, &view);
+	ret = limit_profile_init(out, &sim->scenario->group.policies[p], &view, 1, NODE_HZ);
+	limit_profile_sample(out, &node->policies[p].sampling);
+	return ret;
+}
+
+static int policies_create(struct sim *sim, struct node *node)
+{
+	uint64_t now = node_clock(sim, node, sim->now_ns);
+	unsigned n = sim->scenario->group.n_policies;
+	int ret = 0;
+
+	node->policies = aligned_alloc(CACHE_LINE, (n + 1) * sizeof(*node->policies));
+	if (!node->policies)
+		return -ENOMEM;
+	memset(node->policies, 0, (n + 1) * sizeof(*node->policies));
+	for (unsigned p = 0; ret == 0 && p < n; p++) {
+		struct node_policy *policy = &node->policies[p];
+
+		sampling_init(&policy->sampling);
+		ret = profile_make(sim, node, p, &policy->profile);
+		policy_state_init(
+			&policy->state, &policy->profile, now, prng_next(&sim->prng[STREAM_NODES]));
+		if (ret == 0)
+			ret = extra_create(sim, node, p);
+	}
+	return ret;
+}
+
+static struct limiter_policy limiter_policy_of(const struct policy *policy)
+{
+	return (struct limiter_policy){
+		.id = name_hash(policy->name),
+		.allocator = policy->allocator,
+		.limit_bps = policy->limit_bps,
+		.burst_bytes = policy->burst_bytes,
+		.interval_ns = policy->interval_ns,
+		.keep_per_second = policy->keep_per_second,
+		.burst_floor = limit_profile_burst_floor(policy),
+	};
+}
+
+static int limiter_build(struct sim *sim, struct node *node)
+{
+	const struct scenario *s = sim->scenario;
+	struct limiter_policy *policies = calloc(s->group.n_policies + 1, sizeof(*policies));
+	struct limiter_params params = {
+		.gossip = {.self = node->index,
+			.roster = sim->roster,
+			.epoch = 1 + prng_next(&sim->prng[STREAM_NODES]) / 2,
+			.seed = prng_next(&sim->prng[STREAM_NODES]),
+			.branching = s->group.gossip.branching,
+			.timeout_ns = s->group.gossip.timeout_ns,
+			.datagram_max = s->group.gossip.datagram_max,
+			.estimator = (enum gossip_estimator)s->group.gossip.estimator,
+			.compensate = s->group.gossip.compensate},
+		.policies = policies,
+		.n_policies = s->group.n_policies,
+		.n_workers = 1,
+	};
+	int ret = -ENOMEM;
+
+	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
+		policies[i] = limiter_policy_of(&s->group.policies[i]);
+	if (policies)
+		ret = limiter_create(&params, node_clock(sim, node, sim->now_ns), &node->limiter);
+	free(policies);
+	return ret;
+}
+
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct node *node = context;
+	struct node_policy *p = &node->policies[policy];
+
+	*sample = (struct limiter_sample){
+		.arrived_bytes = p->state.passed_bytes + p->state.dropped_bytes,
+		.dropped_packets = p->state.dropped_packets + p->extra.over_packets,
+		.slots = p->sample.slot,
+	};
+}
+
+static void check_view(struct sim *sim, const struct node *node, unsigned p)
+{
+	struct limiter_view v;
+
+	limiter_view(node->limiter, p, &v);
+	if (!isfinite(v.local_limit) || !isfinite(v.demand) || !isfinite(v.weight) ||
+		!isfinite(v.global_demand) || !isfinite(v.global_weight) || !isfinite(v.drain))
+		sim_problem(sim, "limiter %u: not a number", node->index);
+	else if (v.local_limit < 0 || v.local_limit > v.limit * ABOVE || v.demand < 0 ||
+		 v.weight < 0 || v.global_demand < 0 || v.drain < 0 || v.drop < 0 || v.drop > 1)
+		sim_problem(sim, "limiter %u: out of bounds (limit %g, demand %g, weight %g)",
+			node->index, v.local_limit, v.demand, v.weight);
+}
+
+/* After an interval of so many seconds. */
+static void publish(struct sim *sim, struct node *node, double interval_s)
+{
+	uint64_t now = node_clock(sim, node, sim->now_ns);
+
+	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
+		struct node_policy *policy = &node->policies[p];
+		const struct policy_state *state = &policy->state;
+		struct limit_profile profile;
+
+		sampling_adapt(&policy->sampling, state->passed_packets + state->dropped_packets,
+			interval_s);
+		if (profile_make(sim, node, p, &profile))
+			sim_problem(sim, "limiter %u: rate out of range", node->index);
+		limit_profile_succeed(&profile, &policy->profile, now);
+		policy->profile = profile;
+		police_age(&policy->extra, &policy->profile, now, AGED_LINES);
+		check_view(sim, node, p);
+	}
+}
+
+static void schedule_tick(struct sim *sim, struct node *node);
+
+static void tick(struct sim *sim, void *object, uint64_t argument)
+{
+	struct node *node = object;
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	/* An event of before a crash or a pause. */
+	if (!node->limiter || node->paused || argument != node->next_tick_ns)
+		return;
+	limiter_tick(node->limiter, node_clock(sim, node, sim->now_ns), measure, node);
+	publish(sim, node, (double)(sim->now_ns - node->ticked_ns) / 1e9);
+	node->ticked_ns = sim->now_ns;
+	while ((len = limiter_send(node->limiter, buf, &to)) > 0)
+		net_send(sim, node->index, to, buf, len);
+	schedule_tick(sim, node);
+}
+
+static void schedule_tick(struct sim *sim, struct node *node)
+{
+	uint64_t at = sim_time(sim, node, limiter_next(node->limiter));
+
+	node->next_tick_ns = at > sim->now_ns ? at : sim->now_ns + 1;
+	sim_at(sim, node->next_tick_ns, tick, node, node->next_tick_ns);
+}
+
+int node_start(struct sim *sim, struct node *node)
+{
+	int ret = limiter_build(sim, node);
+
+	node->ticked_ns = sim->now_ns;
+	if (ret == 0)
+		ret = policies_create(sim, node);
+	if (ret == 0)
+		schedule_tick(sim, node);
+	node->starts++;
+	return ret;
+}
+
+static void held_free(struct node *node)
+{
+	for (unsigned i = 0; i < node->n_held; i++)
+		free(node->held[i].buf);
+	free(node->held);
+	node->held = NULL;
+	node->n_held = 0;
+}
+
+void node_crash(struct sim *sim, struct node *node)
+{
+	limiter_destroy(node->limiter);
+	node->limiter = NULL;
+	node->paused = false;
+	held_free(node);
+	policies_free(sim, node);
+}
+
+static void resume(struct sim *sim, void *object, uint64_t argument)
+{
+	struct node *node = object;
+
+	if (!node->paused || argument != node->starts)
+		return;
+	node->paused = false;
+	for (unsigned i = 0; i < node->n_held; i++)
+		node_receive(sim, node, node->held[i].buf, node->held[i].len);
+	held_free(node);
+	schedule_tick(sim, node);
+}
+
+void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
+{
+	if (!node->limiter || node->paused)
+		return;
+	node->paused = true;
+	sim_after(sim, for_ns, resume, node, node->starts);
+}
+
+static bool hold(struct node *node, const uint8_t *buf, size_t len)
+{
+	struct held *held = reallocarray(node->held, node->n_held + 1, sizeof(*held));
+
+	if (!held)
+		return false;
+	node->held = held;
+	held += node->n_held;
+	held->buf = malloc(len);
+	if (!held->buf)
+		return false;
+	memcpy(held->buf, buf, len);
+	held->len = len;
+	node->n_held++;
+	return true;
+}
+
+bool node_receive(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
+{
+	if (!node->limiter)
+		return false;
+	if (node->paused)
+		return node->n_held < HELD_MAX && hold(node, buf, len);
+	limiter_receive(node->limiter, node_clock(sim, node, sim->now_ns), buf, len);
+	return true;
+}
+
+enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
+{
+	uint64_t now = node_clock(sim, node, sim->now_ns);
+	struct node_policy *p;
+	enum verdict verdict;
+	uint32_t cost;
+	bool markable;
+
+	if (!node->limiter)
+		return VERDICT_DROP;
+	p = &node->policies[policy];
+	cost = police_cost(&p->profile, &p->extra, packet, frame_len, now);
+	police_sample(
+		&p->sample, &p->state.meter.bucket.owner, &node->random, &p->profile, packet, cost);
+	verdict = police_charge(&p->state, &p->extra, &p->profile, packet, data, cost, now);
+	if (verdict != VERDICT_MARK)
+		return verdict;
+	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
+	markable = p->profile.mark != MARK_ECN;
+	police_marked(&p->state, &p->extra, &p->profile, packet, cost, now, markable);
+	return markable ? VERDICT_MARK : VERDICT_DROP;
+}
+
+void node_view(const struct node *node, unsigned policy, struct limiter_view *view)
+{
+	if (node->limiter)
+		limiter_view(node->limiter, policy, view);
+	else
+		*view = (struct limiter_view){0};
+}
+
+static void first_start(struct sim *sim, void *object, uint64_t argument)
+{
+	struct node *node = object;
+
+	(void)argument;
+	if (!node->limiter && node->starts == 0)
+		sim->error = node_start(sim, node);
+}
+
+static uint64_t shortest_interval(const struct scenario *s)
+{
+	uint64_t shortest = s->group.policies[0].interval_ns;
+
+	for (unsigned i = 1; i < s->group.n_policies; i++)
+		if (s->group.policies[i].interval_ns < shortest)
+			shortest = s->group.policies[i].interval_ns;
+	return shortest;
+}
+
+/* Boxes start when they start: their intervals do not end at one time. */
+int nodes_create(struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	uint32_t *ids = calloc(s->n_limiters, sizeof(*ids));
+	int ret = -ENOMEM;
+
+	sim->nodes = calloc(s->n_limiters, sizeof(*sim->nodes));
+	for (unsigned i = 0; ids && i < s->n_limiters; i++)
+		ids[i] = name_hash(s->limiters[i].name);
+	if (sim->nodes && ids)
+		ret = roster_create(ids, s->n_limiters, &sim->roster);
+	free(ids);
+	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++) {
+		struct node *node = &sim->nodes[i];
+
+		node->index = i;
+		node->random = (uint32_t)prng_next(&sim->prng[STREAM_NODES]) | 1;
+		sim_at(sim, prng_next(&sim->prng[STREAM_NODES]) % shortest_interval(s), first_start,
+			node, 0);
+	}
+	return ret;
+}
+
+void nodes_free(struct sim *sim)
+{
+	for (unsigned i = 0; sim->nodes && i < sim->scenario->n_limiters; i++)
+		node_crash(sim, &sim->nodes[i]);
+	free(sim->nodes);
+	roster_destroy(sim->roster);
+}

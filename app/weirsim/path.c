@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "path.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "node.h"
+#include "record.h"
+
+#define TCP_SYN 0x02
+#define TCP_ACK 0x10
+
+#define SLAB 256 /* objects that are allocated together */
+
+/* Objects come in slabs that are freed at the end: a run takes and returns millions. */
+static void *slab(struct sim *sim, size_t size)
+{
+	struct flows *f = sim->flows;
+	void **slabs = reallocarray(f->slabs, f->n_slabs + 1, sizeof(*slabs));
+	void *memory = slabs ? calloc(SLAB, size) : NULL;
+
+	if (slabs)
+		f->slabs = slabs;
+	if (memory)
+		f->slabs[f->n_slabs++] = memory;
+	else
+		sim->error = -ENOMEM;
+	return memory;
+}
+
+static struct carried *carried_take(struct sim *sim)
+{
+	struct flows *f = sim->flows;
+	struct carried *taken = f->free_carried;
+
+	if (!taken) {
+		struct carried *more = slab(sim, sizeof(*more));
+
+		for (unsigned i = 0; more && i < SLAB; i++) {
+			more[i].next_free = f->free_carried;
+			f->free_carried = &more[i];
+		}
+		taken = f->free_carried;
+	}
+	if (taken)
+		f->free_carried = taken->next_free;
+	return taken;
+}
+
+static void carried_free(struct sim *sim, struct carried *carried)
+{
+	struct flow *flow = carried->flow;
+
+	carried->next_free = sim->flows->free_carried;
+	sim->flows->free_carried = carried;
+	flow_release(sim, flow);
+}
+
+struct flow *flow_take(struct sim *sim)
+{
+	struct flows *f = sim->flows;
+	struct flow *taken = f->free_flows;
+
+	if (!taken) {
+		struct flow *more = slab(sim, sizeof(*more));
+
+		for (unsigned i = 0; more && i < SLAB; i++) {
+			more[i].next_free = f->free_flows;
+			f->free_flows = &more[i];
+		}
+		taken = f->free_flows;
+	}
+	if (!taken)
+		return NULL;
+	f->free_flows = taken->next_free;
+	f->live++;
+	memset(taken, 0, sizeof(*taken));
+	return taken;
+}
+
+void flow_release(struct sim *sim, struct flow *flow)
+{
+	flow->references--;
+	if (flow->references > 0 || !flow->over)
+		return;
+	flow->next_free = sim->flows->free_flows;
+	sim->flows->free_flows = flow;
+	sim->flows->live--;
+}
+
+static void at_receiver(struct sim *sim, void *object, uint64_t argument)
+{
+	struct carried *carried = object;
+
+	(void)argument;
+	record_fate(sim, carried->flow->record, FATE_DELIVERED);
+	flow_arrived(sim, carried->flow, &carried->segment);
+	carried_free(sim, carried);
+}
+
+/* What the parser says of this packet in particular. */
+static struct packet describe(const struct flow *flow, const struct segment *segment)
+{
+	struct packet packet = flow->packet;
+
+	if (packet.proto == IPPROTO_TCP)
+		packet.tcp_flags = segment->syn ? TCP_SYN : TCP_ACK;
+	return packet;
+}
+
+static void at_limiter(struct sim *sim, void *object, uint64_t argument)
+{
+	struct carried *carried = object;
+	struct flow *flow = carried->flow;
+	struct node *node = &sim->nodes[flow->limiter];
+	struct packet packet = describe(flow, &carried->segment);
+	enum verdict verdict = node_police(
+		sim, node, flow->policy, &packet, flow->source, carried->bytes + ETHERNET_HEADER);
+
+	(void)argument;
+	if (verdict == VERDICT_DROP) {
+		record_fate(sim, flow->record, node->limiter ? FATE_LIMIT : FATE_DOWN);
+		carried_free(sim, carried);
+		return;
+	}
+	record_forwarded(sim, flow->policy, flow->limiter, carried->bytes);
+	sim_after(sim, flow->rtt_ns / 4, at_receiver, carried, 0);
+}
+
+/* When a packet has passed the upstream bottleneck, or UINT64_MAX when its queue was full. */
+static uint64_t pass_bottleneck(const struct flow *flow, uint64_t at, uint32_t bytes)
+{
+	const struct bottleneck *b = &flow->traffic->bottleneck;
+	struct link_queue *link = flow->link;
+	double waiting;
+
+	if (b->rate_bps == 0 || at < b->from_ns)
+		return at;
+	if (link->busy_until_ns < at)
+		link->busy_until_ns = at;
+	waiting = (double)(link->busy_until_ns - at) / 8e9 * (double)b->rate_bps;
+	if (waiting + bytes > (double)b->queue_bytes)
+		return UINT64_MAX;
+	link->busy_until_ns += (uint64_t)bytes * 8000000000 / b->rate_bps;
+	return link->busy_until_ns;
+}
+
+static uint64_t jitter(struct sim *sim, const struct flow *flow)
+{
+	double most = (double)flow->traffic->jitter_ns;
+
+	return most > 0 ? (uint64_t)(most * prng_unit(&sim->prng[STREAM_JITTER])) : 0;
+}
+
+static struct carried *carry(
+	struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
+{
+	struct carried *carried = carried_take(sim);
+
+	if (!carried)
+		return NULL;
+	carried->flow = flow;
+	carried->segment = *segment;
+	carried->bytes = bytes;
+	flow->references++;
+	return carried;
+}
+
+void path_send(struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
+{
+	uint64_t at = sim->now_ns + jitter(sim, flow);
+	struct carried *carried;
+
+	record_sent(sim, flow->record);
+	if (at < flow->sent_until_ns)
+		at = flow->sent_until_ns;
+	flow->sent_until_ns = at;
+	at = pass_bottleneck(flow, at, bytes);
+	if (at == UINT64_MAX) {
+		record_fate(sim, flow->record, FATE_UPSTREAM);
+		return;
+	}
+	carried = carry(sim, flow, segment, bytes);
+	if (carried)
+		sim_at(sim, at + flow->rtt_ns / 4, at_limiter, carried, 0);
+}
+
+static void at_sender(struct sim *sim, void *object, uint64_t argument)
+{
+	struct carried *carried = object;
+
+	(void)argument;
+	flow_answered(sim, carried->flow, &carried->segment);
+	carried_free(sim, carried);
+}
+
+void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment)
+{
+	uint64_t at = sim->now_ns + jitter(sim, flow) + flow->rtt_ns / 2;
+	struct carried *carried = carry(sim, flow, segment, 0);
+
+	if (at < flow->back_until_ns)
+		at = flow->back_until_ns;
+	flow->back_until_ns = at;
+	if (carried)
+		sim_at(sim, at, at_sender, carried, 0);
+}

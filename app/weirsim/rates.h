@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Sums and means over a record's intervals.
+ */
+#ifndef WEIR_SIM_RATES_H
+#define WEIR_SIM_RATES_H
+
+#include <stdbool.h>
+
+#include "record.h"
+
+/* Intervals [from, to). */
+struct window {
+	unsigned from, to;
+};
+
+/* From the warm-up to the end. */
+struct window rates_measured(const struct sim *sim);
+
+/* bit/s that a limiter forwarded, on average over a window. */
+double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, struct window w);
+
+/* bit/s of all of them. */
+double rates_aggregate(const struct sim *sim, unsigned policy, struct window w);
+
+/* bit/s that a flow delivered while it lived within a window; seconds of that into lived. */
+double rates_flow(
+	const struct sim *sim, const struct flow_record *flow, struct window w, double *lived);
+
+/* A flow that adapts to what it gets, and has a line of its own. */
+bool rates_elastic(const struct sim *sim, const struct flow_record *flow);
+
+/* Jain's index of a policy's elastic flows that lived so many seconds of the window; 0: none. */
+double rates_jain(const struct sim *sim, unsigned policy, struct window w, double lived);
+
+/* The mean of that, second by second. */
+double rates_jain_1s(const struct sim *sim, unsigned policy, struct window w);
+
+/* Intervals of a second. */
+unsigned rates_bins_1s(const struct sim *sim);
+
+#endif

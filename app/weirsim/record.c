@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "node.h"
+
+int record_create(struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	struct record *r = calloc(1, sizeof(*r));
+	size_t cells;
+
+	sim->record = r;
+	if (!r)
+		return -ENOMEM;
+	r->bin_ns = s->interval_ns;
+	r->n_bins = (unsigned)(s->duration_ns / s->interval_ns);
+	cells = (size_t)s->group.n_policies * s->n_limiters * r->n_bins;
+	r->forwarded = calloc(cells, sizeof(*r->forwarded));
+	r->local_limit = calloc(cells, sizeof(*r->local_limit));
+	r->sum_of_limits = calloc(
+		(size_t)s->group.n_policies * r->n_bins, sizeof(*r->sum_of_limits));
+	return r->forwarded && r->local_limit && r->sum_of_limits ? 0 : -ENOMEM;
+}
+
+void record_free(struct sim *sim)
+{
+	struct record *r = sim->record;
+
+	if (!r)
+		return;
+	for (unsigned i = 0; i < r->n_flows; i++)
+		free(r->flows[i].delivered);
+	free(r->flows);
+	free(r->requests);
+	free(r->forwarded);
+	free(r->local_limit);
+	free(r->sum_of_limits);
+	free(r);
+}
+
+unsigned record_flow(struct sim *sim, const struct flow_record *flow)
+{
+	struct record *r = sim->record;
+
+	if (r->n_flows == r->flows_room) {
+		unsigned room = r->flows_room ? 2 * r->flows_room : 64;
+		struct flow_record *flows = reallocarray(r->flows, room, sizeof(*flows));
+
+		if (!flows) {
+			sim->error = -ENOMEM;
+			return UINT32_MAX;
+		}
+		r->flows = flows;
+		r->flows_room = room;
+	}
+	r->flows[r->n_flows] = *flow;
+	r->flows[r->n_flows].delivered = calloc(r->n_bins + 1, sizeof(uint32_t));
+	if (!r->flows[r->n_flows].delivered) {
+		sim->error = -ENOMEM;
+		return UINT32_MAX;
+	}
+	return r->n_flows++;
+}
+
+void record_request(struct sim *sim, const struct request_record *request)
+{
+	struct record *r = sim->record;
+
+	if (r->n_requests == r->requests_room) {
+		size_t room = r->requests_room ? 2 * r->requests_room : 256;
+		struct request_record *requests = reallocarray(
+			r->requests, room, sizeof(*requests));
+
+		if (!requests) {
+			sim->error = -ENOMEM;
+			return;
+		}
+		r->requests = requests;
+		r->requests_room = room;
+	}
+	r->requests[r->n_requests++] = *request;
+}
+
+void record_sent(struct sim *sim, unsigned flow)
+{
+	sim->record->flows[flow].sent++;
+	sim->record->under_way++;
+}
+
+void record_fate(struct sim *sim, unsigned flow, enum fate fate)
+{
+	sim->record->flows[flow].fate[fate]++;
+	sim->record->under_way--;
+}
+
+size_t record_row(const struct sim *sim, unsigned policy, unsigned limiter)
+{
+	return ((size_t)policy * sim->scenario->n_limiters + limiter) * sim->record->n_bins;
+}
+
+void record_forwarded(struct sim *sim, unsigned policy, unsigned limiter, uint32_t bytes)
+{
+	struct record *r = sim->record;
+
+	if (r->bin < r->n_bins)
+		r->forwarded[record_row(sim, policy, limiter) + r->bin] += bytes;
+}
+
+void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes)
+{
+	struct record *r = sim->record;
+
+	if (r->bin < r->n_bins)
+		r->flows[flow].delivered[r->bin] += (uint32_t)bytes;
+}
+
+void record_end_bin(struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	struct record *r = sim->record;
+
+	if (r->bin >= r->n_bins)
+		return;
+	for (unsigned p = 0; p < s->group.n_policies; p++) {
+		double sum = 0;
+
+		for (unsigned i = 0; i < s->n_limiters; i++) {
+			struct limiter_view view;
+
+			node_view(&sim->nodes[i], p, &view);
+			r->local_limit[record_row(sim, p, i) + r->bin] = (float)view.local_limit;
+			sum += view.local_limit;
+		}
+		r->sum_of_limits[(size_t)p * r->n_bins + r->bin] = sum;
+	}
+	r->bin++;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "replay.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+
+#include "link.h"
+#include "pcap.h"
+#include "policy/config.h"
+#include "replay_decide.h"
+#include "replay_report.h"
+
+#define EXIT_USAGE 2
+#define EXIT_CUT   3
+
+#define READ_BUFFER (1U << 20)
+
+static const char usage[] =
+	"Usage: weirsim replay --config CONFIG --pcap FILE [OPTION...]\n"
+	"\n"
+	"What a limiter with this configuration would do with the packets of a capture.\n"
+	"\n"
+	"  --config CONFIG    a limiter's configuration\n"
+	"  --pcap FILE        pcap or pcapng; - is standard input\n"
+	"  --wire NAME        where the capture was taken (default: the first wire)\n"
+	"  --direction D      a-to-b or b-to-a (default: a-to-b)\n"
+	"  --limiters N       enforce limit/N, as one of N boxes that do not talk (default: 1)\n"
+	"  --verdicts FILE    write a row of CSV for each packet\n"
+	"  --json FILE        write the summary here instead of to standard output\n"
+	"  --help             write this\n"
+	"\n"
+	"Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
+	"2 wrong usage; 3 the capture ends in the middle of a packet, and what was said\n"
+	"is of the packets before it.\n";
+
+struct options {
+	const char *config, *pcap, *wire, *direction, *limiters, *verdicts, *json;
+	bool help;
+};
+
+struct replay {
+	const struct options *options;
+	struct config *config;
+	struct decide_params params;
+	FILE *file;
+	struct pcap pcap;
+	struct decider *decider; /* from the first packet on */
+	struct replay_report report;
+	uint64_t index, now_ns; /* of the last packet read */
+	struct frame frames[DECIDE_BURST];
+};
+
+static int parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option longs[] = {
+		{"config", required_argument, NULL, 'c'},
+		{"pcap", required_argument, NULL, 'p'},
+		{"wire", required_argument, NULL, 'w'},
+		{"direction", required_argument, NULL, 'd'},
+		{"limiters", required_argument, NULL, 'n'},
+		{"verdicts", required_argument, NULL, 'v'},
+		{"json", required_argument, NULL, 'j'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	static const char letters[] = "cpwdnvj";
+	const char **values[] = {&options->config, &options->pcap, &options->wire,
+		&options->direction, &options->limiters, &options->verdicts, &options->json};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "h", longs, NULL)) != -1) {
+		const char *at = strchr(letters, opt);
+
+		if (opt == 'h')
+			options->help = true;
+		else if (at && !*values[at - letters])
+			*values[at - letters] = optarg;
+		else
+			return -EINVAL;
+	}
+	if (options->help)
+		return 0;
+	return options->config && options->pcap && optind == argc ? 0 : -EINVAL;
+}
+
+static int find_wire(const struct config *config, const char *name, unsigned *wire)
+{
+	*wire = 0;
+	if (!name)
+		return 0;
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		if (strcmp(config->wires[i].name, name) == 0) {
+			*wire = i;
+			return 0;
+		}
+	}
+	fprintf(stderr, "weirsim: --wire \"%s\": the configuration has", name);
+	for (unsigned i = 0; i < config->n_wires; i++)
+		fprintf(stderr, "%s \"%s\"", i > 0 ? "," : "", config->wires[i].name);
+	fputs(config->n_wires > 0 ? "\n" : " no wire\n", stderr);
+	return -EINVAL;
+}
+
+static int find_direction(const char *name, enum direction *direction)
+{
+	*direction = DIRECTION_A_TO_B;
+	if (!name || strcmp(name, direction_name(DIRECTION_A_TO_B)) == 0)
+		return 0;
+	*direction = DIRECTION_B_TO_A;
+	if (strcmp(name, direction_name(DIRECTION_B_TO_A)) == 0)
+		return 0;
+	fprintf(stderr, "weirsim: --direction \"%s\": expected \"%s\" or \"%s\"\n", name,
+		direction_name(DIRECTION_A_TO_B), direction_name(DIRECTION_B_TO_A));
+	return -EINVAL;
+}
+
+static int find_limiters(const char *text, unsigned *limiters)
+{
+	unsigned long n;
+	char *end;
+
+	*limiters = 1;
+	if (!text)
+		return 0;
+	n = strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || *end || n < 1 || n > CONFIG_ROSTER_MAX) {
+		fprintf(stderr, "weirsim: --limiters \"%s\": expected 1 to %d\n", text,
+			CONFIG_ROSTER_MAX);
+		return -EINVAL;
+	}
+	*limiters = (unsigned)n;
+	return 0;
+}
+
+static int find_params(struct replay *r)
+{
+	int ret = find_wire(r->config, r->options->wire, &r->params.wire);
+
+	r->params.config = r->config;
+	if (ret == 0)
+		ret = find_direction(r->options->direction, &r->params.direction);
+	if (ret == 0)
+		ret = find_limiters(r->options->limiters, &r->params.limiters);
+	return ret;
+}
+
+static int complain(const char *what, int ret)
+{
+	fprintf(stderr, "weirsim: %s: %s\n", what, strerror(-ret));
+	return ret;
+}
+
+static int open_file(const char *name, const char *mode, FILE **out)
+{
+	*out = fopen(name, mode);
+	return *out ? 0 : complain(name, -errno);
+}
+
+static int open_files(struct replay *r)
+{
+	FILE *rows = NULL;
+	int ret = 0;
+
+	r->file = stdin;
+	if (strcmp(r->options->pcap, "-") != 0)
+		ret = open_file(r->options->pcap, "re", &r->file);
+	if (ret == 0 && r->options->verdicts)
+		ret = open_file(r->options->verdicts, "we", &rows);
+	if (ret)
+		return ret;
+	setvbuf(r->file, NULL, _IOFBF, READ_BUFFER);
+	pcap_init(&r->pcap, r->file);
+	ret = replay_report_init(&r->report, r->config, rows);
+	return ret ? complain("report", ret) : 0;
+}
+
+/*
+ * The classifier's tables come from EAL's memory. It takes the CPU that we are on for its main
+ * lcore; we give back what it bound us to, as nothing here polls.
+ */
+static int start_eal(void)
+{
+	char lcore[32];
+	char *args[] = {(char[]){"weirsim"}, (char[]){"--no-huge"}, (char[]){"--no-shconf"},
+		(char[]){"--no-pci"}, (char[]){"--no-telemetry"}, (char[]){"--log-level=1"},
+		(char[]){"-m"}, (char[]){"1024"}, lcore};
+	cpu_set_t cpus;
+	int ret;
+
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	snprintf(lcore, sizeof(lcore), "--lcores=0@%d", sched_getcpu());
+	ret = rte_eal_init(sizeof(args) / sizeof(args[0]), args);
+	if (ret < 0) {
+		fprintf(stderr, "weirsim: EAL did not start: %s\n", rte_strerror(rte_errno));
+		return rte_errno ? -rte_errno : -EINVAL;
+	}
+	sched_setaffinity(0, sizeof(cpus), &cpus);
+	return 0;
+}
+
+/* The first of its kind is named; the summary has their number. */
+static void leave_out(struct replay *r, const struct pcap_packet *packet)
+{
+	if (r->report.unsupported++ == 0)
+		fprintf(stderr,
+			"weirsim: %s: byte %" PRIu64
+			": link type %u (%s) is not supported: capture on an Ethernet device\n",
+			r->options->pcap, packet->offset, packet->link, link_name(packet->link));
+}
+
+/* Reads up to a burst. Returns what pcap_next() said last. */
+static int read_burst(struct replay *r, unsigned *n)
+{
+	struct pcap_packet packet;
+	int ret = 1;
+
+	*n = 0;
+	while (*n < DECIDE_BURST && (ret = pcap_next(&r->pcap, &packet)) == 1) {
+		r->index++;
+		if (!link_supported(packet.link)) {
+			leave_out(r, &packet);
+			continue;
+		}
+		/* A packet without a time comes with the one before it. */
+		r->report.untimed += !packet.timed;
+		r->now_ns = packet.timed ? packet.time_ns : r->now_ns;
+		packet.time_ns = r->now_ns;
+		link_frame(&packet, &r->frames[*n]);
+		r->frames[(*n)++].index = r->index;
+	}
+	return ret;
+}
+
+static int decide_burst(struct replay *r, unsigned n)
+{
+	struct decision decisions[DECIDE_BURST];
+	int ret = 0;
+
+	if (n == 0)
+		return 0;
+	if (!r->decider) {
+		r->params.start_ns = r->frames[0].time_ns;
+		ret = decider_create(&r->params, &r->decider);
+		if (ret)
+			return complain("limits", ret);
+	}
+	decide(r->decider, r->frames, n, decisions);
+	for (unsigned i = 0; i < n; i++)
+		replay_report_add(&r->report, &r->frames[i], &decisions[i]);
+	return 0;
+}
+
+/* Returns 0, -ENODATA for a capture cut short, or another failure; all but ENODATA are named. */
+static int run(struct replay *r)
+{
+	unsigned n;
+	int read = 1, ret = 0;
+
+	while (read == 1 && ret == 0 && !replay_report_failed(&r->report)) {
+		read = read_burst(r, &n);
+		ret = decide_burst(r, n);
+	}
+	r->report.complete = read == 0;
+	if (read < 0)
+		fprintf(stderr, "weirsim: %s: %s%s\n", r->options->pcap,
+			read == -ENODATA ? "warning: " : "", pcap_error(&r->pcap));
+	if (ret == 0 && read == 0 && r->report.total.packets == 0 && r->report.unsupported > 0)
+		ret = -EPROTONOSUPPORT;
+	return ret ? ret : read < 0 ? read : 0;
+}
+
+static int write_summary(const struct replay *r)
+{
+	const char *name = r->options->json ? r->options->json : "standard output";
+	FILE *out = stdout;
+	int ret = 0;
+
+	if (r->options->json)
+		ret = open_file(r->options->json, "we", &out);
+	if (ret)
+		return ret;
+	ret = replay_report_summary(&r->report, out);
+	if (fclose(out) != 0 && ret == 0)
+		ret = -errno;
+	return ret ? complain(name, ret) : 0;
+}
+
+/* What was found stands even where the capture ends too early. */
+static int replay(struct replay *r)
+{
+	int ret = run(r), rows, summary;
+
+	if (r->report.steps_back > 0)
+		fprintf(stderr,
+			"weirsim: %s: warning: time steps back %" PRIu64 " times, by up to %" PRIu64
+			" ns\n",
+			r->options->pcap, r->report.steps_back, r->report.longest_step_ns);
+	rows = replay_report_finish(&r->report);
+	if (rows)
+		complain(r->options->verdicts, rows);
+	summary = write_summary(r);
+	return rows ? rows : summary ? summary : ret;
+}
+
+static int with_files(struct replay *r)
+{
+	int ret = find_params(r);
+
+	if (ret == 0)
+		ret = open_files(r);
+	if (ret == 0)
+		ret = start_eal();
+	if (ret == 0) {
+		ret = replay(r);
+		decider_destroy(r->decider);
+		rte_eal_cleanup();
+	}
+	replay_report_free(&r->report);
+	pcap_free(&r->pcap);
+	if (r->file && r->file != stdin)
+		fclose(r->file);
+	return ret;
+}
+
+int replay_main(int argc, char **argv)
+{
+	struct options options = {0};
+	static struct replay r;
+	int ret;
+
+	if (parse_options(argc, argv, &options)) {
+		fputs(usage, stderr);
+		return EXIT_USAGE;
+	}
+	if (options.help)
+		return fputs(usage, stdout) == EOF || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report */
+	r.options = &options;
+	ret = config_load(options.config, stderr, &r.config);
+	if (ret == 0)
+		ret = with_files(&r);
+	config_free(r.config);
+	return ret == 0 ? EXIT_SUCCESS : ret == -ENODATA ? EXIT_CUT : EXIT_FAILURE;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "replay_limits.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/name_hash.h"
+#include "police/profile.h"
+
+static struct limiter_policy *make_policies(const struct config *config, unsigned n)
+{
+	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
+
+	for (unsigned i = 0; policies && i < config->n_policies; i++)
+		policies[i] = (struct limiter_policy){
+			.id = name_hash(config->policies[i].name),
+			.allocator = n > 1 ? &allocator_static : &allocator_central,
+			.limit_bps = config->policies[i].limit_bps,
+			.burst_bytes = config->policies[i].burst_bytes,
+			.interval_ns = config->policies[i].interval_ns,
+			.keep_per_second = config->policies[i].keep_per_second,
+			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
+		};
+	return policies;
+}
+
+/* Who they are makes no difference to limit/N. */
+static int make_roster(unsigned n, struct roster **out)
+{
+	uint32_t *ids = calloc(n, sizeof(*ids));
+	int ret;
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		ids[i] = i + 1;
+	ret = roster_create(ids, n, out);
+	free(ids);
+	return ret;
+}
+
+int limits_create(
+	struct replay_limits *limits, const struct config *config, unsigned n, uint64_t now_ns)
+{
+	struct limiter_policy *policies = make_policies(config, n);
+	struct limiter_params params = {
+		.gossip = {.epoch = 1,
+			.branching = 1,
+			.timeout_ns = config->gossip.timeout_ns,
+			.datagram_max = config->gossip.datagram_max},
+		.policies = policies,
+		.n_policies = config->n_policies,
+		.n_workers = 1,
+	};
+	int ret = -ENOMEM;
+
+	*limits = (struct replay_limits){.busy_ns = now_ns};
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		const struct policy *policy = &config->policies[i];
+
+		limits->needs_demand |= policy->meter == METER_RANDOM_DROP;
+		if (policy->interval_ns > limits->longest_ns)
+			limits->longest_ns = policy->interval_ns;
+	}
+	if (policies)
+		ret = make_roster(n, &limits->roster);
+	params.gossip.roster = limits->roster;
+	if (ret == 0)
+		ret = limiter_create(&params, now_ns, &limits->limiter);
+	free(policies);
+	return ret;
+}
+
+void limits_destroy(struct replay_limits *limits)
+{
+	limiter_destroy(limits->limiter);
+	roster_destroy(limits->roster);
+	*limits = (struct replay_limits){0};
+}
+
+/*
+ * Intervals end one by one while they may have something to measure, which is for the longest of
+ * them, and a tick more, after the last packet. What is quiet from then on is one interval, however
+ * long: a filter that is fed nothing twice is where it would be if fed nothing once for both times.
+ */
+bool limits_advance(
+	struct replay_limits *limits, uint64_t now_ns, limiter_measure measure, void *context)
+{
+	bool ended = false;
+	uint64_t due;
+
+	if (!limits->needs_demand)
+		return false;
+	while ((due = limiter_next(limits->limiter)) <= now_ns) {
+		bool quiet = due - limits->busy_ns > 2 * limits->longest_ns;
+
+		limiter_tick(limits->limiter, quiet ? now_ns : due, measure, context);
+		ended = true;
+	}
+	limits->busy_ns = now_ns;
+	return ended;
+}

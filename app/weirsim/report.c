@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "net.h"
+#include "node.h"
+#include "rates.h"
+#include "scenario_keys.h"
+
+/* Numbers at the root of the summary that a scenario may expect something of. */
+static const char *const expectable[] = {"aggregate_ratio", "aggregate_ratio_max_1s",
+	"aggregate_ratio_p95_1s", "jain", "jain_1s_mean", "control_bps", "sum_of_limits_max_ratio"};
+
+#define N_EXPECTABLE (sizeof(expectable) / sizeof(expectable[0]))
+
+/* Classes of answers by size, bytes, as in table 1 of the paper. */
+static const uint64_t web_classes[] = {0, 5000, 50000, 500000, UINT64_MAX};
+
+#define N_WEB_CLASSES (sizeof(web_classes) / sizeof(web_classes[0]) - 1)
+
+bool summary_has(const char *name)
+{
+	for (size_t i = 0; i < N_EXPECTABLE; i++)
+		if (strcmp(name, expectable[i]) == 0)
+			return true;
+	return false;
+}
+
+const char *summary_names(void)
+{
+	return "aggregate_ratio, aggregate_ratio_max_1s, aggregate_ratio_p95_1s, jain, "
+	       "jain_1s_mean, control_bps, sum_of_limits_max_ratio";
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, json_real(value));
+}
+
+static void put_text(json_t *object, const char *key, const char *value)
+{
+	json_object_set_new(object, key, json_string(value));
+}
+
+static void put_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static int compare_reals(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* Rates of all limiters together: mean, and of the whole seconds the 95th percentile and most. */
+static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
+{
+	double limit = (double)sim->scenario->group.policies[policy].limit_bps;
+	struct window w = rates_measured(sim);
+	unsigned bins = rates_bins_1s(sim), n = 0;
+	double *seconds = calloc((w.to - w.from) / bins + 1, sizeof(*seconds));
+	double mean = rates_aggregate(sim, policy, w), p95 = 0, most = 0;
+	json_t *aggregate = json_object();
+
+	if (!seconds)
+		return;
+	for (unsigned from = w.from; from + bins <= w.to; from += bins)
+		seconds[n++] = rates_aggregate(sim, policy, (struct window){from, from + bins});
+	qsort(seconds, n, sizeof(*seconds), compare_reals);
+	if (n) {
+		p95 = seconds[(unsigned)ceil(0.95 * n) - 1];
+		most = seconds[n - 1];
+	}
+	free(seconds);
+	put(aggregate, "mean_bps", mean);
+	put(aggregate, "p95_1s_bps", p95);
+	put(aggregate, "max_1s_bps", most);
+	json_object_set_new(out, "aggregate", aggregate);
+	put(out, "aggregate_ratio", mean / limit);
+	put(out, "aggregate_ratio_p95_1s", p95 / limit);
+	put(out, "aggregate_ratio_max_1s", most / limit);
+}
+
+static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
+{
+	unsigned *flows = calloc(sim->scenario->n_limiters, sizeof(*flows));
+	double whole = rates_aggregate(sim, policy, rates_measured(sim));
+	json_t *list = json_array();
+
+	for (unsigned i = 0; flows && i < sim->record->n_flows; i++)
+		flows[sim->record->flows[i].limiter] += sim->record->flows[i].policy == policy;
+	for (unsigned i = 0; flows && i < sim->scenario->n_limiters; i++) {
+		double rate = rates_limiter(sim, policy, i, rates_measured(sim));
+		json_t *limiter = json_object();
+
+		put_text(limiter, "name", sim->scenario->limiters[i].name);
+		put_count(limiter, "flows", flows[i]);
+		put(limiter, "mean_bps", rate);
+		put(limiter, "share", whole > 0 ? rate / whole : 0);
+		json_array_append_new(list, limiter);
+	}
+	free(flows);
+	json_object_set_new(out, "limiters", list);
+}
+
+static void put_flows(const struct sim *sim, unsigned policy, json_t *out)
+{
+	json_t *list = json_array();
+
+	for (unsigned i = 0; i < sim->record->n_flows; i++) {
+		const struct flow_record *record = &sim->record->flows[i];
+		double lived, rate = rates_flow(sim, record, rates_measured(sim), &lived);
+		json_t *flow = json_object();
+
+		if (record->policy != policy) {
+			json_decref(flow);
+			continue;
+		}
+		put_text(flow, "limiter", sim->scenario->limiters[record->limiter].name);
+		put_text(flow, "traffic", sim->scenario->traffic[record->traffic].name);
+		put(flow, "mean_bps", rate);
+		put(flow, "seconds", lived);
+		json_array_append_new(list, flow);
+	}
+	json_object_set_new(out, "flows", list);
+}
+
+/* Largest sum of the local limits at the end of an interval, by the limit. */
+static double limits_ratio(const struct sim *sim, unsigned policy)
+{
+	const struct record *r = sim->record;
+	struct window w = rates_measured(sim);
+	double most = 0;
+
+	for (unsigned i = w.from; i < w.to; i++)
+		most = fmax(most, r->sum_of_limits[(size_t)policy * r->n_bins + i]);
+	return most * 8 / (double)sim->scenario->group.policies[policy].limit_bps;
+}
+
+static void put_policy(const struct sim *sim, unsigned p, json_t *out)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+
+	put_text(out, "policy", policy->name);
+	put_text(out, "allocator", policy->allocator->name);
+	put_text(out, "meter", meter_name(policy->meter));
+	put(out, "limit_bps", (double)policy->limit_bps);
+	put_count(out, "burst_bytes", policy->burst_bytes);
+	put(out, "interval_ms", (double)policy->interval_ns / 1e6);
+	put_aggregate(sim, p, out);
+	put_limiters(sim, p, out);
+	put_flows(sim, p, out);
+	put(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
+	put(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
+	put(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
+}
+
+static void put_gossip(const struct sim *sim, json_t *out)
+{
+	struct net_totals totals = net_totals(sim);
+	json_t *gossip = json_object();
+
+	put_count(gossip, "datagrams", totals.datagrams);
+	put_count(gossip, "bytes", totals.bytes);
+	put_count(gossip, "lost", totals.lost);
+	json_object_set_new(out, "gossip", gossip);
+	put(out, "control_bps",
+		(double)totals.bytes * 8e9 / (double)sim->scenario->duration_ns /
+			sim->scenario->n_limiters);
+}
+
+static void put_packets(const struct sim *sim, json_t *out)
+{
+	static const char *const names[FATES] = {"delivered", "limit", "upstream", "down"};
+	uint64_t sent = 0, fate[FATES] = {0};
+	json_t *packets = json_object();
+
+	for (unsigned i = 0; i < sim->record->n_flows; i++) {
+		sent += sim->record->flows[i].sent;
+		for (unsigned f = 0; f < FATES; f++)
+			fate[f] += sim->record->flows[i].fate[f];
+	}
+	put_count(packets, "sent", sent);
+	for (unsigned f = 0; f < FATES; f++)
+		put_count(packets, names[f], fate[f]);
+	put_count(packets, "under_way", sim->record->under_way);
+	json_object_set_new(out, "packets", packets);
+}
+
+/* Requests that were sent and answered in the time measured, by size. */
+static void put_web(const struct sim *sim, json_t *out)
+{
+	json_t *list = json_array();
+
+	for (size_t c = 0; c < N_WEB_CLASSES; c++) {
+		double slowness = 0;
+		uint64_t n = 0;
+		json_t *class = json_object();
+
+		for (size_t i = 0; i < sim->record->n_requests; i++) {
+			const struct request_record *r = &sim->record->requests[i];
+
+			if (r->start_ns < sim->scenario->warmup_ns || r->bytes < web_classes[c] ||
+				r->bytes >= web_classes[c + 1])
+				continue;
+			slowness += (double)(r->end_ns - r->start_ns) / 8e9 / (double)r->bytes;
+			n++;
+		}
+		put_count(class, "from_bytes", web_classes[c]);
+		put_count(class, "requests", n);
+		put(class, "harmonic_mean_bps", n ? (double)n / slowness : 0);
+		json_array_append_new(list, class);
+	}
+	json_object_set_new(out, "web", list);
+}
+
+json_t *report_summary(const struct sim *sim)
+{
+	const struct scenario *s = sim->scenario;
+	json_t *out = json_object(), *others = json_array();
+
+	put_text(out, "scenario", s->name);
+	put_count(out, "seed", sim->seed);
+	put(out, "seconds", (double)(s->duration_ns - s->warmup_ns) / 1e9);
+	put(out, "warmup_seconds", (double)s->warmup_ns / 1e9);
+	put(out, "gossip_loss", s->network.loss);
+	put_policy(sim, 0, out);
+	for (unsigned p = 1; p < s->group.n_policies; p++) {
+		json_t *other = json_object();
+
+		put_policy(sim, p, other);
+		json_array_append_new(others, other);
+	}
+	json_object_set_new(out, "other_policies", others);
+	put_gossip(sim, out);
+	put_packets(sim, out);
+	put_web(sim, out);
+	put_count(out, "events", sim->events_done);
+	return out;
+}
+
+static bool conserved(const struct sim *sim)
+{
+	uint64_t sent = 0, counted = sim->record->under_way;
+
+	for (unsigned i = 0; i < sim->record->n_flows; i++) {
+		sent += sim->record->flows[i].sent;
+		for (unsigned f = 0; f < FATES; f++)
+			counted += sim->record->flows[i].fate[f];
+	}
+	return sent == counted;
+}
+
+bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
+{
+	bool passed = true;
+
+	if (sim->problem[0]) {
+		fprintf(err, "%s\n", sim->problem);
+		passed = false;
+	}
+	if (!conserved(sim)) {
+		fputs("packets are missing: sent is not what is counted and under way\n", err);
+		passed = false;
+	}
+	for (unsigned i = 0; i < sim->scenario->n_expect; i++) {
+		const struct expectation *e = &sim->scenario->expect[i];
+		double value = json_number_value(json_object_get(summary, e->key));
+
+		if (value >= e->least && value <= e->most)
+			continue;
+		fprintf(err, "%s is %g, expected %g to %g\n", e->key, value, e->least, e->most);
+		passed = false;
+	}
+	return passed;
+}
+
+static double number(const json_t *summary, const char *key)
+{
+	return json_number_value(json_object_get(summary, key));
+}
+
+#define LINES_FOR_PEOPLE 12
+
+void report_text(const struct sim *sim, const json_t *summary, FILE *out)
+{
+	const json_t *limiters = json_object_get(summary, "limiters");
+	size_t n = json_array_size(limiters);
+
+	fprintf(out, "%s, seed %llu: %u limiters (%s, %s), %u flows, %g s\n", sim->scenario->name,
+		(unsigned long long)sim->seed, sim->scenario->n_limiters,
+		sim->scenario->group.policies[0].allocator->name,
+		meter_name(sim->scenario->group.policies[0].meter), sim->record->n_flows,
+		number(summary, "seconds"));
+	fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
+		number(summary, "aggregate_ratio"), number(summary, "aggregate_ratio_max_1s"));
+	fprintf(out, "  Jain's index       %.3f  (second by second %.3f)\n",
+		number(summary, "jain"), number(summary, "jain_1s_mean"));
+	fprintf(out, "  gossip             %.1f kbit/s a limiter\n",
+		number(summary, "control_bps") / 1e3);
+	for (size_t i = 0; i < n && i < LINES_FOR_PEOPLE; i++) {
+		const json_t *limiter = json_array_get(limiters, i);
+
+		fprintf(out, "  %-18s %.3f Mbit/s, %.1f %%, %lld flows\n",
+			json_string_value(json_object_get(limiter, "name")),
+			number(limiter, "mean_bps") / 1e6, number(limiter, "share") * 100,
+			(long long)json_integer_value(json_object_get(limiter, "flows")));
+	}
+	if (n > LINES_FOR_PEOPLE)
+		fprintf(out, "  ... and %zu more\n", n - LINES_FOR_PEOPLE);
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * When a timer of Linux fires: its wheel turns 250 times a second, never fires early, and is
+ * coarser the further ahead it is set: 4 ms below a quarter of a second, 32 ms below two seconds,
+ * 256 ms below sixteen. All the machine's timers share the grid, so flows that wait, wait together.
+ */
+#ifndef WEIR_SIM_TICKS_H
+#define WEIR_SIM_TICKS_H
+
+#include <stdint.h>
+
+#define TICK_NS   UINT64_C(4000000) /* CONFIG_HZ=250 */
+#define TICK_SLOT 63                /* ticks ahead that the finest level of the wheel holds */
+
+static inline uint64_t ticks_deadline(uint64_t now_ns, uint64_t wait_ns)
+{
+	uint64_t wait = (wait_ns + TICK_NS - 1) / TICK_NS;
+	uint64_t at = now_ns / TICK_NS + wait;
+	unsigned coarse = 0;
+
+	while (wait >> coarse >= TICK_SLOT)
+		coarse += 3; /* each level is eight times coarser */
+	return (((at >> coarse) + 1) << coarse) * TICK_NS;
+}
+
+#endif

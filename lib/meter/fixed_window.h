@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A quota that is reset: a window begins with the first packet that passes after the one before has
+ * expired, and no more than the quota passes in it. So a steady sender never gets more than the
+ * quota in its window, where a token bucket would grant up to twice as much in the first; but two
+ * quotas may pass back to back around the end of a window, and senders learn to burst at its start.
+ *
+ * A new quota holds at once, for the window under way too: what has passed in it counts against the
+ * new one. A new length moves the end of the window under way, not its start.
+ */
+#ifndef WEIR_METER_FIXED_WINDOW_H
+#define WEIR_METER_FIXED_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meter/quota.h"
+
+struct fixed_window {
+	uint64_t start; /* tick */
+	uint64_t used;  /* units passed since; 0: no window has begun */
+};
+
+static inline void fixed_window_init(struct fixed_window *window, uint64_t now)
+{
+	*window = (struct fixed_window){.start = now};
+}
+
+/* Whether the next packet that passes begins a window. A clock that steps back ends none. */
+static inline bool fixed_window_idle(
+	const struct fixed_window *window, const struct quota *quota, uint64_t now)
+{
+	return window->used == 0 || (int64_t)(now - window->start) >= (int64_t)quota->window;
+}
+
+/*
+ * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
+ * state's one writer.
+ */
+static inline bool fixed_window_conforms(
+	struct fixed_window *window, const struct quota *quota, uint64_t now, uint32_t cost)
+{
+	bool begins = fixed_window_idle(window, quota, now);
+	uint64_t used = (begins ? 0 : window->used) + cost;
+
+	/* A quota may have become smaller than what has passed. */
+	if (cost == 0 || used > quota->units)
+		return cost == 0;
+	window->start = begins ? now : window->start;
+	window->used = used;
+	return true;
+}
+
+#endif

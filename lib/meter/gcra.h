@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The generic cell rate algorithm, or leaky bucket as a meter (ITU-T I.371): the verdicts of a
+ * token bucket (r, b) from 8 bytes of state, for tables of millions.
+ *
+ * Its clock is not the caller's but a virtual one, which the profile derives: the units that the
+ * limit has granted since it began, to 2^-8 of a unit. So a state is a point of that time, and a
+ * packet moves it by its cost, which is exact. A new rate changes the pace of the clock and not
+ * what a state is worth: tokens are kept over any number of changes, each stretch of time earns at
+ * the rate that held in it, and nothing is rounded on the way.
+ *
+ * Beside a token bucket of the same rate the tokens differ by less than 2^-8 of a unit, always: the
+ * virtual clock is cut to that, states are not. So over any window of t at most r·t + b + 2^-8
+ * units pass, and a backlog gets no less than r·t + b less one packet and 2^-8 units. Where the
+ * bucket stands still while a clock is back, virtual time is back with it.
+ *
+ * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state that
+ * nobody has looked at for so long may be taken for a less than full one, once: it never passes
+ * more than its burst, and never waits longer than it takes to fill, or for a second.
+ * gcra_age() in between avoids even that.
+ */
+#ifndef WEIR_METER_GCRA_H
+#define WEIR_METER_GCRA_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meter/token_bucket.h"
+
+#define GCRA_SHIFT 8 /* bits of a unit in virtual time; with TOKEN_BUCKET_MAX_BURST: 48 of 64 */
+
+struct gcra_profile {
+	tokens_t start;  /* virtual time at `since`, in tokens, modulo 2^128 */
+	uint64_t since;  /* tick at which this profile replaced another */
+	uint64_t rate;   /* tokens a tick */
+	uint64_t burst;  /* virtual time */
+	uint64_t second; /* virtual time: what a second grants, but at most GCRA_MAX_SECOND */
+};
+
+#define GCRA_MAX_SECOND (UINT64_C(1) << 62)
+
+struct gcra {
+	uint64_t allow_at; /* virtual time at which the bucket is empty: TAT less the tolerance */
+};
+
+/* As token_bucket_profile_init(); the drain is ignored: virtual time does not run backwards. */
+static inline int gcra_profile_init(
+	struct gcra_profile *profile, const struct token_bucket_params *params, uint64_t hz)
+{
+	tokens_t second;
+	int64_t rate;
+	int err;
+
+	*profile = (struct gcra_profile){.burst = params->burst_bytes << GCRA_SHIFT};
+	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST)
+		return -ERANGE;
+	err = token_rate(params->rate_bps, hz, &rate);
+	if (err)
+		return err;
+	second = (tokens_t)rate * hz >> (TOKEN_SHIFT - GCRA_SHIFT);
+	profile->rate = (uint64_t)rate;
+	profile->second = second < GCRA_MAX_SECOND ? (uint64_t)second : GCRA_MAX_SECOND;
+	return 0;
+}
+
+static inline tokens_t gcra_granted(const struct gcra_profile *profile, uint64_t now)
+{
+	int64_t elapsed = (int64_t)(now - profile->since);
+
+	/* A packet of before the change, seen with the new profile, is charged as of the change. */
+	return profile->start + (elapsed > 0 ? (tokens_t)(uint64_t)elapsed * profile->rate : 0);
+}
+
+/*
+ * Makes `profile` the successor of `old` from tick `now` on; without this states of `old` are worth
+ * anything up to the burst. What had been granted stays granted, at the rates of its time; a
+ * smaller burst takes what is above it at the next look. Control thread, before the profile is
+ * published.
+ */
+static inline void gcra_profile_succeed(
+	struct gcra_profile *profile, const struct gcra_profile *old, uint64_t now)
+{
+	profile->start = gcra_granted(old, now);
+	profile->since = now;
+}
+
+static inline uint64_t gcra_time(const struct gcra_profile *profile, uint64_t now)
+{
+	return (uint64_t)(gcra_granted(profile, now) >> (TOKEN_SHIFT - GCRA_SHIFT));
+}
+
+/* The state as of virtual time `at`: a bucket holds no more than the burst. */
+static inline uint64_t gcra_allow_at(
+	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t at)
+{
+	uint64_t tokens = at - gcra->allow_at;
+
+	/*
+	 * Only a clock that steps back (another core's, read earlier) takes virtual time behind a
+	 * state: it stays, so that nothing is granted twice. More than a second of that is another
+	 * clock, or a state so old that virtual time has wrapped: it is full.
+	 */
+	if (tokens <= profile->burst || -tokens <= profile->second)
+		return gcra->allow_at;
+	return at - profile->burst;
+}
+
+/* A meter that starts with its whole burst. */
+static inline void gcra_init(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
+{
+	gcra->allow_at = gcra_time(profile, now) - profile->burst;
+}
+
+/*
+ * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
+ * state's one writer.
+ */
+static inline bool gcra_conforms(
+	struct gcra *gcra, const struct gcra_profile *profile, uint64_t now, uint32_t cost)
+{
+	uint64_t at = gcra_time(profile, now), need = (uint64_t)cost << GCRA_SHIFT;
+	uint64_t allow_at = gcra_allow_at(gcra, profile, at);
+	int64_t tokens = (int64_t)(at - allow_at);
+	bool conforms = (uint64_t)(tokens > 0 ? tokens : 0) >= need;
+
+	/* A mask, not a branch: verdicts near the limit are a coin toss to the predictor. */
+	gcra->allow_at = allow_at + (need & -(uint64_t)conforms);
+	return conforms;
+}
+
+/* Whether the meter has its whole burst, as a fresh one has. Any thread that may read the state. */
+static inline bool gcra_idle(
+	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
+{
+	uint64_t at = gcra_time(profile, now);
+
+	return at - gcra_allow_at(gcra, profile, at) == profile->burst;
+}
+
+/* Brings a state up to `now`, so that virtual time does not wrap past it. Its one writer. */
+static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
+{
+	gcra->allow_at = gcra_allow_at(gcra, profile, gcra_time(profile, now));
+}
+
+static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");
+static_assert(sizeof(struct gcra_profile) == 48, "as a token bucket's");
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Tony Finch's hybrid of quota and linear limit: a sender that stays below its quota may burst, as
+ * with a fixed window; one that spends it all is held to an even rate until its balance has grown
+ * back to a full quota. No more than the quota passes in the window that is spent: its last unit
+ * costs a penalty, so that the balance is one unit when the window ends and not before.
+ *
+ * His requests cost 1; ours cost n. A balance need not come out at nothing then, so the packet that
+ * no longer fits is refused and counts as the end of the quota, and what is left stays in the
+ * balance. A packet larger than the quota never conforms and changes nothing. With cost 1 every
+ * verdict is that of his text, and as there a first packet that takes the whole quota is no reason
+ * for an even rate.
+ *
+ * Balances are in units times the ticks of a window, in which both a unit and what a tick earns are
+ * whole numbers: exact without a division. A clock that steps back stands still.
+ *
+ * A new quota holds at once. In a window under way what has passed counts against it, and a balance
+ * keeps its units, up to the new quota and down to less one: after a change, too, no more than the
+ * larger quota passes at once, and a sender that waits two windows passes again.
+ */
+#ifndef WEIR_METER_HYBRID_H
+#define WEIR_METER_HYBRID_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meter/quota.h"
+
+typedef __int128 hybrid_balance_t; /* units × ticks of the window */
+
+struct hybrid {
+	uint64_t
+		time; /* bursty: tick at which the window began; smooth: credited up to this tick */
+	uint64_t
+		low; /* bursty: units passed in the window, 0: none begun; smooth: of the balance */
+	int64_t high : 63; /* smooth: of the balance */
+	uint64_t smooth : 1;
+};
+
+static inline void hybrid_init(struct hybrid *hybrid, uint64_t now)
+{
+	*hybrid = (struct hybrid){.time = now};
+}
+
+static inline hybrid_balance_t hybrid_full(const struct quota *quota)
+{
+	return (hybrid_balance_t)quota->units * quota->window;
+}
+
+/* Smooth: the balance at `now`, not before the state's time. */
+static inline hybrid_balance_t hybrid_balance(
+	const struct hybrid *hybrid, const struct quota *quota, uint64_t now)
+{
+	hybrid_balance_t balance = (hybrid_balance_t)((unsigned __int128)hybrid->high << 64);
+	hybrid_balance_t least = -hybrid_full(quota);
+
+	balance += hybrid->low;
+	/* Only the balance of a larger quota or a longer window is lower. */
+	if (balance < least)
+		balance = least;
+	return balance + (hybrid_balance_t)(now - hybrid->time) * quota->units;
+}
+
+static inline void hybrid_set_smooth(struct hybrid *hybrid, hybrid_balance_t balance, uint64_t now)
+{
+	hybrid->time = now;
+	hybrid->low = (uint64_t)balance;
+	hybrid->high = (int64_t)(balance >> 64);
+	hybrid->smooth = 1;
+}
+
+/* Bursty: a packet of no more than the quota that takes the last of it, or does not fit it. */
+static inline bool hybrid_end_burst(
+	struct hybrid *hybrid, const struct quota *quota, uint64_t now, int64_t left, uint32_t cost)
+{
+	uint64_t remaining = hybrid->time + quota->window - now;
+	bool conforms = left == cost;
+
+	left -= conforms ? cost : 0;
+	hybrid_set_smooth(hybrid,
+		(hybrid_balance_t)(left + 1) * (int64_t)quota->window -
+			(hybrid_balance_t)remaining * quota->units,
+		now);
+	return conforms;
+}
+
+static inline bool hybrid_conforms_bursty(
+	struct hybrid *hybrid, const struct quota *quota, uint64_t now, uint32_t cost)
+{
+	int64_t left = (int64_t)quota->units - (int64_t)hybrid->low;
+
+	if (left > cost) {
+		hybrid->low += cost;
+		return true;
+	}
+	/* A quota spent by the window's first packet: wait for the next window. */
+	if (left == 0 || cost > quota->units)
+		return false;
+	return hybrid_end_burst(hybrid, quota, now, left, cost);
+}
+
+static inline bool hybrid_conforms_smooth(struct hybrid *hybrid, hybrid_balance_t balance,
+	uint64_t window, uint64_t now, uint32_t cost)
+{
+	hybrid_balance_t need = (hybrid_balance_t)cost * window;
+	bool conforms = balance >= need;
+
+	hybrid_set_smooth(hybrid, balance - (conforms ? need : 0), now);
+	return conforms;
+}
+
+/* Whether the next packet that passes begins a window, as a fresh meter's first. */
+static inline bool hybrid_idle(const struct hybrid *hybrid, const struct quota *quota, uint64_t now)
+{
+	int64_t elapsed = (int64_t)(now - hybrid->time);
+
+	if (hybrid->smooth)
+		return hybrid_balance(hybrid, quota, elapsed > 0 ? now : hybrid->time) >=
+		       hybrid_full(quota);
+	return hybrid->low == 0 || elapsed >= (int64_t)quota->window;
+}
+
+/*
+ * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
+ * state's one writer.
+ */
+static inline bool hybrid_conforms(
+	struct hybrid *hybrid, const struct quota *quota, uint64_t now, uint32_t cost)
+{
+	if (cost == 0)
+		return true;
+	if ((int64_t)(now - hybrid->time) < 0)
+		now = hybrid->time;
+	if (hybrid_idle(hybrid, quota, now)) {
+		if (cost > quota->units)
+			return false;
+		*hybrid = (struct hybrid){.time = now, .low = cost};
+		return true;
+	}
+	if (hybrid->smooth)
+		return hybrid_conforms_smooth(
+			hybrid, hybrid_balance(hybrid, quota, now), quota->window, now, cost);
+	return hybrid_conforms_bursty(hybrid, quota, now, cost);
+}
+
+static_assert(sizeof(struct hybrid) == 24, "leaves the meter's owner its room");
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Drops each packet with the same probability, whatever its size and time: the limiter of GRD in
+ * Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007), section 3.2.1.
+ * The probability is right to 2^-33. Random numbers are splitmix64's (Steele, Lea and Flood 2014):
+ * any seed will do, the same seed drops the same packets. A new profile holds from the next packet.
+ */
+#ifndef WEIR_METER_RANDOM_DROP_H
+#define WEIR_METER_RANDOM_DROP_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct random_drop_profile {
+	uint64_t threshold; /* of 2^32: random numbers below it drop; all of them when it is that */
+};
+
+struct random_drop {
+	uint64_t state;
+};
+
+/* Returns 0, or -EINVAL for what is not a probability. Control thread. */
+static inline int random_drop_profile_init(struct random_drop_profile *profile, double probability)
+{
+	if (!(probability >= 0 && probability <= 1)) /* nor is NaN */
+		return -EINVAL;
+	profile->threshold = (uint64_t)(probability * 0x1p32 + 0.5);
+	return 0;
+}
+
+static inline void random_drop_init(struct random_drop *drop, uint64_t seed)
+{
+	drop->state = seed;
+}
+
+/* Whether a packet is let pass. One of cost 0 always is. The state's one writer. */
+static inline bool random_drop_conforms(
+	struct random_drop *drop, const struct random_drop_profile *profile, uint32_t cost)
+{
+	uint64_t z = drop->state += 0x9e3779b97f4a7c15;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+	return (z >> 32) >= profile->threshold || cost == 0;
+}
+
+#endif

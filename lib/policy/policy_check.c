@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "policy/check.h"
+#include "policy/units.h"
+#include "policy/unique.h"
+
+#define BURST_DEFAULT_PACKETS 10   /* at least so many, or flows, */
+#define BURST_DEFAULT_PACKET  1500 /* bytes: or so many of the usual MTU */
+#define BURST_DEFAULT_SHARE   10   /* a tenth of a second of the limit */
+#define SOURCES_DEFAULT       65536
+#define EIGHTH_NS             8000000000ULL /* limit_bps × window_ns of one unit */
+#define WINDOW_MIN_NS         10000000ULL
+
+static const struct json_path path_policies = {.key = "policies"};
+
+static uint64_t default_burst(const struct policy *policy)
+{
+	bool bytes = policy->count == COUNT_BYTES;
+	uint64_t least = BURST_DEFAULT_PACKETS * (bytes ? BURST_DEFAULT_PACKET : 1ULL);
+	uint64_t most = bytes ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
+	uint64_t burst = policy->limit_bps / 8 / BURST_DEFAULT_SHARE;
+
+	if (burst < least)
+		return least;
+	return burst < most ? burst : most;
+}
+
+static void complete_policy(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, bool alone)
+{
+	if (!reader_has(reader, path, "allocator"))
+		policy->allocator = alone ? &allocator_central : &allocator_fps;
+	if (policy->meter == METER_DEFAULT)
+		policy->meter = policy->allocator == &allocator_grd ? METER_RANDOM_DROP
+								    : METER_TOKEN_BUCKET;
+	if (policy->burst_bytes == 0)
+		policy->burst_bytes = default_burst(policy);
+	if (policy->per_v4 != 0 && policy->sources == 0)
+		policy->sources = SOURCES_DEFAULT;
+}
+
+void policies_complete(
+	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct json_path path = {.parent = &path_policies, .index = i};
+
+		complete_policy(reader, &path, &policies[i], n_limiters <= 1);
+	}
+}
+
+static bool match_known(const void *element)
+{
+	return ((const struct policy *)element)->match.wire != WIRE_REFUSED;
+}
+
+static int prefix_compare(const struct prefix *a, const struct prefix *b)
+{
+	if (a->family != b->family)
+		return a->family - b->family;
+	if (a->length != b->length)
+		return a->length - b->length;
+	return memcmp(a->addr, b->addr, sizeof(a->addr));
+}
+
+static int match_compare(const void *a, const void *b)
+{
+	const struct match *left = &((const struct policy *)a)->match;
+	const struct match *right = &((const struct policy *)b)->match;
+	const int orders[] = {
+		left->wire - right->wire,
+		(int)left->direction - (int)right->direction,
+		left->vlan - right->vlan,
+		left->dscp - right->dscp,
+		prefix_compare(&left->src, &right->src),
+		prefix_compare(&left->dst, &right->dst),
+	};
+
+	for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+		if (orders[i] != 0)
+			return orders[i];
+	}
+	return 0;
+}
+
+static const struct unique names[] = {
+	{&path_policies, "name", "a name", sizeof(struct policy), false, name_known, name_compare},
+	{&path_policies, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct policy), false,
+		name_known, hash_compare},
+};
+
+static const struct unique matches = {&path_policies, "match", "a match", sizeof(struct policy),
+	false, match_known, match_compare};
+
+void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n)
+{
+	check_unique(reader, &matches, policies, n);
+}
+
+/* Whether a key means something in a policy, also when what it depends on was refused. */
+static bool has_window(const struct policy *policy)
+{
+	return policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID ||
+	       policy->meter == CHOICE_REFUSED;
+}
+
+static bool has_burst(const struct policy *policy)
+{
+	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
+	       policy->meter == CHOICE_REFUSED;
+}
+
+static bool has_sources(const struct policy *policy)
+{
+	return policy->per_v4 != 0;
+}
+
+static bool has_weights(const struct policy *policy)
+{
+	return policy->allocator == NULL || policy->allocator->samples_flows;
+}
+
+static bool has_mark(const struct policy *policy)
+{
+	return policy->action == ACTION_MARK || policy->action == CHOICE_REFUSED;
+}
+
+static bool has_bytes(const struct policy *policy)
+{
+	return policy->count == COUNT_BYTES || policy->count == CHOICE_REFUSED;
+}
+
+static const struct {
+	const char *key;
+	bool (*applies)(const struct policy *policy);
+	const char *words;
+} dependents[] = {
+	{"window", has_window, "unless \"meter\" is \"fixed-window\" or \"hybrid\""},
+	{"burst", has_burst, "unless \"meter\" is \"token-bucket\" or \"gcra\""},
+	{"sources", has_sources, "without \"per\""},
+	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
+	{"mark", has_mark, "unless \"action\" is \"mark\""},
+	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
+};
+
+static void check_dependents(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	for (size_t i = 0; i < sizeof(dependents) / sizeof(dependents[0]); i++) {
+		struct json_path at = {.parent = path, .key = dependents[i].key};
+
+		if (!dependents[i].applies(policy) && reader_has(reader, path, at.key))
+			reader_expected(reader, &at, "none %s", dependents[i].words);
+	}
+}
+
+static void check_allocator(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters)
+{
+	const struct allocator *allocator = policy->allocator;
+	struct json_path at = {.parent = path, .key = "allocator"};
+
+	if (allocator == NULL)
+		return;
+	if (allocator->alone && n_limiters > 1)
+		reader_expected(reader, &at,
+			"an allocator that can share the limit between %u limiters", n_limiters);
+	else if (policy->per_v4 != 0 && allocator->gossips)
+		reader_expected(reader, &at, "%s\"static\" beside \"per\"",
+			n_limiters > 1 ? "" : "\"central\" or ");
+}
+
+/* GTB drains a bucket, GRD drops at random or fills one, and a source has no demand of its own. */
+static void check_meter(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "meter"};
+	enum meter_kind meter = policy->meter;
+
+	if (meter == CHOICE_REFUSED || meter == METER_TOKEN_BUCKET)
+		return;
+	if (policy->allocator == &allocator_gtb)
+		reader_expected(reader, &at, "\"token-bucket\" with the allocator \"gtb\"");
+	else if (policy->allocator == &allocator_grd && meter != METER_RANDOM_DROP)
+		reader_expected(reader, &at,
+			"\"random-drop\" or \"token-bucket\" with the allocator \"grd\"");
+	else if (policy->per_v4 != 0 && meter == METER_RANDOM_DROP)
+		reader_expected(reader, &at, "another beside \"per\"");
+}
+
+uint64_t policy_quota(const struct policy *policy)
+{
+	return (uint64_t)((unsigned __int128)policy->limit_bps * policy->window_ns / EIGHTH_NS);
+}
+
+static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
+{
+	while (b != 0) {
+		uint64_t rest = a % b;
+
+		a = b;
+		b = rest;
+	}
+	return a;
+}
+
+/* The window nearest to the one that was asked for in which whole packets or flows pass. */
+static uint64_t whole_window(const struct policy *policy)
+{
+	uint64_t step = EIGHTH_NS / greatest_common_divisor(EIGHTH_NS, policy->limit_bps);
+	uint64_t least = (WINDOW_MIN_NS + step - 1) / step;
+	uint64_t steps = (policy->window_ns + step / 2) / step;
+
+	return step * (steps > least ? steps : least);
+}
+
+/* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
+static void check_quota(
+	struct reader *reader, const struct json_path *at, const struct policy *policy)
+{
+	unsigned __int128 eighths = (unsigned __int128)policy->limit_bps * policy->window_ns;
+	char window[UNITS_TEXT_MAX];
+
+	if (!has_bytes(policy) && eighths % EIGHTH_NS != 0)
+		reader_expected(reader, at,
+			"a time in which the limit is a whole number, such as \"%s\"",
+			units_format_time(whole_window(policy), window, sizeof(window)));
+}
+
+static void check_window(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path at = {.parent = path, .key = "window"};
+
+	if (!has_window(policy) || policy->meter == CHOICE_REFUSED)
+		return;
+	if (!reader_has(reader, path, "window"))
+		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
+	else if (policy->window_ns > 0 && policy->limit_bps > 0)
+		check_quota(reader, &at, policy);
+}
+
+void policies_check(
+	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters)
+{
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		check_unique(reader, &names[i], policies, n);
+	for (unsigned i = 0; i < n; i++) {
+		struct json_path path = {.parent = &path_policies, .index = i};
+
+		if (!json_is_object(json_path_find(reader->root, &path)))
+			continue;
+		check_dependents(reader, &path, &policies[i]);
+		check_allocator(reader, &path, &policies[i], n_limiters);
+		check_meter(reader, &path, &policies[i]);
+		check_window(reader, &path, &policies[i]);
+	}
+}

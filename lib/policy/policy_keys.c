@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The keys of a policy and its match. doc/configuration.md and config/weir.schema.json say the same
+ * for people and for editors.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "policy/check.h"
+#include "policy/keys.h"
+#include "policy/units.h"
+#include "policy/value.h"
+
+#define DSCP_MAX        63
+#define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
+
+static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	json_t *wires = json_object_get(reader->root, "wires"), *wire;
+	const char *text = json_string_value(value), *name;
+	size_t i;
+
+	json_array_foreach (wires, i, wire) {
+		name = json_string_value(json_object_get(wire, "name"));
+		if (text != NULL && name != NULL && strcmp(text, name) == 0) {
+			key_store(key, base, i);
+			return;
+		}
+	}
+	reader_expected(reader, path, "the name of a wire in \"wires\"");
+}
+
+static const struct choice directions[] = {
+	{"a-to-b", DIRECTION_A_TO_B},
+	{"b-to-a", DIRECTION_B_TO_A},
+	{0},
+};
+
+static void read_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct prefix prefix = {0};
+	int rc = json_is_string(value) ? prefix_parse(json_string_value(value), &prefix) : -EINVAL;
+	char text[PREFIX_TEXT_MAX];
+
+	if (rc == -EDOM)
+		reader_expected(reader, path, "no host bits, as in \"%s\"",
+			prefix_format(&prefix, text, sizeof(text)));
+	else if (rc < 0)
+		reader_expected(reader, path, EXPECTED_PREFIX);
+	else
+		memcpy(key_field(key, base), &prefix, sizeof(prefix));
+}
+
+static const struct key match_keys[] = {
+	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
+	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
+	{"src", read_prefix, KEY_FIELD(struct match, src)},
+	{"dst", read_prefix, KEY_FIELD(struct match, dst)},
+	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
+		.detail = &(const struct integer_range){0, 4094}},
+	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
+		.detail = &(const struct integer_range){0, DSCP_MAX}},
+	{0},
+};
+
+/* Is called without a match too, so that what no policy was read into stays WIRE_REFUSED. */
+static void read_match(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct match *match = key_field(key, base);
+	unsigned errors = reader->errors;
+
+	match->wire = CONFIG_ANY;
+	if (value == NULL)
+		return;
+	read_keys(reader, path, value, match_keys, match);
+	if (match->src.family != 0 && match->dst.family != 0 &&
+		match->src.family != match->dst.family) {
+		struct json_path dst = {.parent = path, .key = "dst"};
+
+		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
+	}
+	if (reader->errors != errors)
+		match->wire = WIRE_REFUSED;
+}
+
+static void read_allocator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	const struct allocator *allocator = text != NULL ? allocator_find(text) : NULL;
+
+	if (allocator == NULL)
+		reader_expected(reader, path, "one of %s", allocator_names());
+	else
+		memcpy(key_field(key, base), &allocator, sizeof(allocator));
+}
+
+static const struct choice counts[] = {
+	{"bytes", COUNT_BYTES},
+	{"packets", COUNT_PACKETS},
+	{"flows", COUNT_FLOWS},
+	{0},
+};
+
+static const struct key byte_limit = {
+	.expected = "bit/s such as \"10Mbit/s\"",
+	.detail = &(const struct quantity_range){units_parse_rate, 8000, 400000000000,
+		"8kbit/s to 400Gbit/s", "bit/s"},
+	KEY_FIELD(struct policy, limit_bps),
+};
+
+static const struct key count_limit = {
+	.expected = "a number per time such as \"500/s\" or \"600/min\"",
+	.detail = &(const struct quantity_range){units_parse_count_rate, 1, 8 * CONFIG_COUNT_MAX,
+		"0.125/s to 1G/s", "eighths a second"},
+	KEY_FIELD(struct policy, limit_bps),
+};
+
+static const struct key byte_burst = {
+	.expected = EXPECTED_SIZE,
+	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
+		"1B to 4GiB", "B"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+static const struct key count_burst = {
+	.expected = "a number such as 100 or \"10k\"",
+	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
+		"packets or flows"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+static void read_count_rate(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value), *step;
+	char nearest[UNITS_TEXT_MAX];
+	uint64_t eighths;
+
+	if (text == NULL || units_parse_count_rate(text, &eighths) != -EDOM) {
+		read_quantity(reader, path, value, key, base);
+		return;
+	}
+	step = units_nearest_count_rate(text, nearest, sizeof(nearest));
+	reader_expected(reader, path, "a multiple of %s, such as \"%s\"", step, nearest);
+}
+
+/* A number, or its text. */
+static void read_count(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct quantity_range *range = key->detail;
+	json_int_t number = json_integer_value(value);
+
+	if (!json_is_integer(value))
+		read_quantity(reader, path, value, key, base);
+	else if (number < (json_int_t)range->min || number > (json_int_t)range->max)
+		reader_expected(reader, path, "%s", range->words);
+	else
+		key_store(key, base, (uint64_t)number);
+}
+
+/* What the limit and the burst are is for "count" to say, which the table has before them. */
+static void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_limit, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count_rate(reader, path, value, &count_limit, base);
+}
+
+static void read_burst(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_burst, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count(reader, path, value, &count_burst, base);
+}
+
+static const struct choice meters[] = {
+	{"token-bucket", METER_TOKEN_BUCKET},
+	{"gcra", METER_GCRA},
+	{"fixed-window", METER_FIXED_WINDOW},
+	{"hybrid", METER_HYBRID},
+	{"random-drop", METER_RANDOM_DROP},
+	{0},
+};
+
+/* "src", "src/24": bits of an IPv4 address, and of IPv6 one subnet; "src/56": of an IPv6 address. */
+static void read_per(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	struct policy *policy = base;
+	unsigned bits;
+	int rc = text != NULL ? source_parse(text, &bits) : -EINVAL;
+
+	(void)key;
+	policy->per_v4 = SOURCE_V4_BITS;
+	policy->per_v6 = SOURCE_V6_BITS;
+	if (rc < 0)
+		reader_expected(reader, path, "\"src\", or \"src/N\" with N from 1 to %u bits",
+			SOURCE_V6_BITS);
+	else if (bits > SOURCE_V4_BITS)
+		policy->per_v6 = (uint8_t)bits;
+	else if (bits > 0) {
+		policy->per_v4 = (uint8_t)bits;
+		policy->per_v6 = SOURCE_V6_SUBNET;
+	}
+}
+
+static const struct choice weighs[] = {
+	{"all", false},
+	{"tcp", true},
+	{0},
+};
+
+static const struct choice actions[] = {
+	{"drop", ACTION_DROP},
+	{"mark", ACTION_MARK},
+	{"count", ACTION_COUNT},
+	{0},
+};
+
+static void read_mark(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t dscp = json_integer_value(value);
+	struct policy *policy = base;
+
+	(void)key;
+	if (text != NULL && strcmp(text, "ecn") == 0)
+		policy->mark = MARK_ECN;
+	else if (json_is_integer(value) && dscp >= 0 && dscp <= DSCP_MAX)
+		policy->mark = (int)dscp;
+	else
+		reader_expected(reader, path, "\"ecn\" or a DSCP from 0 to %d", DSCP_MAX);
+}
+
+static const struct choice accountings[] = {
+	{"l3", ACCOUNTING_L3},
+	{"l2", ACCOUNTING_L2},
+	{"wire", ACCOUNTING_WIRE},
+	{0},
+};
+
+const struct key policy_keys[] = {
+	{"name", read_name, KEY_FIELD(struct policy, name), .required = true},
+	{"match", read_match, KEY_FIELD(struct policy, match), .required = true},
+	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
+	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
+	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 10000000,
+			24 * 3600 * UINT64_C(1000000000), "10ms to 24h", "ns"}},
+	{"burst", read_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
+	{"sources", read_integer, KEY_FIELD(struct policy, sources),
+		.detail = &(const struct integer_range){1024, 16777216}},
+	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
+	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
+	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},
+	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
+	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
+	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 10000000, 1000000000,
+			"10ms to 1s", "ns"}},
+	/* A share that is still kept: 1 would never learn anything. */
+	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
+		.detail = &(const struct real_range){0, 1, .below = true}},
+	{0},
+};
+
+void policy_init(void *element)
+{
+	*(struct policy *)element = (struct policy){
+		.match = {.wire = WIRE_REFUSED, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY},
+		.meter = METER_DEFAULT,
+		.mark = MARK_ECN,
+		.accounting = ACCOUNTING_L3,
+		.interval_ns = 50 * 1000 * 1000,
+		.keep_per_second = 0.1,
+	};
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The 64-bit keyed hash of a source: an address or its prefix. Two rounds of a 64×64→128
+ * multiplication folded in half, over (address, family), so that 10.0.0.1 and ::ffff:10.0.0.1 are
+ * two inputs. Who does not know the key cannot choose sources that share anything of it.
+ *
+ * It is no cipher, and needs none: nobody sees its value, and so nobody can work out the key from
+ * it. A cryptographic hash would cost more than all the rest of what a source costs a packet.
+ */
+#ifndef WEIR_SOURCE_SOURCE_HASH_H
+#define WEIR_SOURCE_SOURCE_HASH_H
+
+#include <assert.h>
+#include <stdint.h>
+#include <string.h>
+
+struct source_key {
+	uint64_t word[4];
+};
+
+/* Any secret does, zero too; equal secrets make equal keys. Set-up. */
+static inline void source_key_init(struct source_key *key, uint64_t secret)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		uint64_t word = secret += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64 */
+
+		word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+		word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
+		key->word[i] = word ^ word >> 31;
+	}
+}
+
+static inline uint64_t source_fold(uint64_t a, uint64_t b)
+{
+	unsigned __int128 product = (unsigned __int128)a * b;
+
+	return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+/* The first n of 64 bits. */
+static inline uint64_t source_mask(unsigned n)
+{
+	return n == 0 ? 0 : UINT64_MAX << (64 - n);
+}
+
+static inline uint64_t source_load(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return __builtin_bswap64(word);
+}
+
+/*
+ * The hash of the first prefix_bits (to 32, to 128) of an address in network order, of family 4
+ * (4 bytes) or 6 (16 bytes). Worker, per packet; any thread.
+ */
+static inline uint64_t source_key_hash(
+	const struct source_key *key, const uint8_t *addr, unsigned family, unsigned prefix_bits)
+{
+	uint64_t high, low = 0;
+
+	if (family == 4) {
+		uint32_t word;
+
+		memcpy(&word, addr, sizeof(word));
+		high = (uint64_t)__builtin_bswap32(word) << 32 & source_mask(prefix_bits);
+	} else {
+		high = source_load(addr) & source_mask(prefix_bits < 64 ? prefix_bits : 64);
+		low = source_load(addr + 8) & source_mask(prefix_bits < 64 ? 0 : prefix_bits - 64);
+	}
+	high = source_fold(high ^ key->word[0], low ^ key->word[1]);
+	return source_fold(high ^ key->word[2], family ^ key->word[3]);
+}
+
+static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "addresses are swapped to be masked");
+
+#endif

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A meter a source, in a table of fixed size: what a policy "per" source consists of on one worker.
+ *
+ * A meter that is idle (bucket full, window expired) holds no information: a fresh one decides the
+ * same. So an idle entry may give way to a newcomer and nobody can tell; a busy one never does. A
+ * flood of new sources changes no verdict of the others, and nothing has to be timed out.
+ *
+ * How large: with GCRA a source is busy for as long as what it sent takes at its rate. So no more
+ * than line rate / source rate are busy at once, bursts spent, however many exist: 100,000 at
+ * 100 Gbit/s and 1 Mbit/s each. With windows it is the number of sources seen in one.
+ *
+ * Layout. A source lives in one of two cache lines: its home, which its hash says, or another that
+ * follows from home and tag; so either leads to the other, and nothing is divided or chained. It
+ * goes to its home if anything there is free or idle. A line knows how many of its own are away,
+ * so that a packet reads a second line only if there are any. When both are full of busy sources one
+ * of them makes room in its own other line. Filling a table with busy sources only, the first
+ * newcomer without a place comes at 85 to 90 % of all ways (5 a line; one line without choice: 6 %,
+ * two lines without making room: 20 %); the table offers (ways - 1) / ways of them as capacity.
+ *
+ * The identity of a source is line and 32-bit tag, not 64 bits, which leaves a line room for five
+ * GCRA meters, so that a source costs 16 bytes with all slack. A newcomer is taken for another one
+ * with a chance of 1e-9; then both share one limit until idle.
+ *
+ * When there is no place, newcomers share overflow meters: each of them passes no more than one
+ * source may, so that all sources together pass no more than capacity + SOURCE_OVERFLOWS would.
+ * Several, so that a flood in a full table does not starve every newcomer with it.
+ *
+ * One writer, the worker; statistics are read by any thread. No clock, lock or allocation: memory
+ * is the caller's.
+ */
+#ifndef WEIR_SOURCE_SOURCE_TABLE_H
+#define WEIR_SOURCE_SOURCE_TABLE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+#include "meter/meter.h"
+#include "source/source_hash.h"
+
+#define SOURCE_LINE      64 /* bytes of a cache line */
+#define SOURCE_OVERFLOWS 64 /* meters for newcomers without a place; bits of a word */
+
+/* What each line begins with, whatever its meters are. */
+struct source_head {
+	uint16_t away;  /* sources at home here that live in their other line; 65535: or more */
+	uint8_t guests; /* bit a way: lives here, is at home in its other line */
+	uint8_t unused;
+};
+
+#define SOURCE_WAYS(state) \
+	((SOURCE_LINE - sizeof(struct source_head)) / (sizeof(uint32_t) + sizeof(state)))
+
+#define SOURCE_WAYS_MAX SOURCE_WAYS(struct gcra)
+
+union source_line {
+	struct {
+		struct source_head head;
+		uint32_t tag[SOURCE_WAYS_MAX]; /* 0 is free; as many as the kind has ways */
+	};
+	struct {
+		struct source_head head;
+		uint32_t tag[SOURCE_WAYS(struct gcra)];
+		struct gcra state[SOURCE_WAYS(struct gcra)];
+	} gcra;
+	struct {
+		struct source_head head;
+		uint32_t tag[SOURCE_WAYS(struct fixed_window)];
+		struct fixed_window state[SOURCE_WAYS(struct fixed_window)];
+	} window;
+	struct {
+		struct source_head head;
+		uint32_t tag[SOURCE_WAYS(struct hybrid)];
+		struct hybrid state[SOURCE_WAYS(struct hybrid)];
+	} hybrid;
+} __attribute__((aligned(SOURCE_LINE)));
+
+static_assert(sizeof(union source_line) == SOURCE_LINE, "one line touched a packet");
+
+union source_state {
+	struct gcra gcra;
+	struct fixed_window window;
+	struct hybrid hybrid;
+};
+
+struct source_table_stats {
+	uint64_t sources;     /* busy, as of the last full sweep */
+	uint64_t capacity;    /* that can be busy at once */
+	uint64_t overflows;   /* packets metered by an overflow meter */
+	uint64_t new_sources; /* given a place, those that had been forgotten included */
+};
+
+struct source_table {
+	/* Read a packet. */
+	struct source_key key;
+	union source_line *lines;
+	uint32_t n_lines;
+	uint8_t kind; /* enum meter_kind */
+	uint8_t ways;
+	uint8_t all_ways; /* a bit each */
+	uint8_t state_size;
+
+	/* Written for newcomers and by the sweep. */
+	struct source_table_stats stats __attribute__((aligned(SOURCE_LINE)));
+	uint64_t full_at;       /* tick of the last search for room that found none */
+	uint64_t swept_busy;    /* seen by the sweep so far */
+	uint32_t swept;         /* line that the sweep looks at next */
+	uint64_t overflow_live; /* overflow meters in use, a bit each */
+	union source_state overflow[SOURCE_OVERFLOWS];
+};
+
+/*
+ * Bytes of a table in which so many sources can be busy at once: 16 each with GCRA. 0 if there is
+ * none: no sources, or a kind that is not kept per source (a token bucket is kept as a GCRA, its
+ * equivalent in 8 bytes; random drop has nothing to keep). Any thread.
+ */
+size_t source_table_bytes(enum meter_kind kind, unsigned sources);
+
+/*
+ * Makes an empty table in source_table_bytes() of memory, of any alignment, that stay the caller's.
+ * NULL if source_table_bytes() is 0. Tables with different secrets place sources differently. A
+ * worker's profiles may change at will, their kind must not. Set-up.
+ */
+struct source_table *source_table_init(
+	void *memory, enum meter_kind kind, unsigned sources, uint64_t secret);
+
+/*
+ * Sweeps the next so many lines: counts the busy and forgets the idle. An entry is to be seen once
+ * in half the range of its meter's clock, see gcra.h, or a state of long ago would look like one of
+ * the future; beyond that only the statistics ask for it. Returns whether that completed a sweep.
+ * The table's worker.
+ */
+bool source_table_age(struct source_table *table, const union meter_profile *profile, uint64_t now,
+	unsigned lines);
+
+/* Any thread. */
+void source_table_read_stats(const struct source_table *table, struct source_table_stats *stats);
+
+/* source_table_conforms() for a source that is not at home. Not for others. */
+bool source_table_conforms_away(struct source_table *table, const union meter_profile *profile,
+	uint64_t hash, uint64_t now, uint32_t cost);
+
+/* See source_key_hash(). */
+static inline uint64_t source_hash(const struct source_table *table, const uint8_t *addr,
+	unsigned family, unsigned prefix_bits)
+{
+	return source_key_hash(&table->key, addr, family, prefix_bits);
+}
+
+/* A word of 32 bits scaled to a line's number: no division, and any number of lines. */
+static inline union source_line *source_scale(const struct source_table *table, uint64_t word)
+{
+	return &table->lines[word * table->n_lines >> 32];
+}
+
+static inline union source_line *source_home(const struct source_table *table, uint64_t hash)
+{
+	return source_scale(table, hash >> 32);
+}
+
+/* Never 0, which says that a way is free. */
+static inline uint32_t source_tag(uint64_t hash)
+{
+	return (uint32_t)hash + ((uint32_t)hash == 0);
+}
+
+/*
+ * The ways of a line that have this tag, a bit each. No branches: any way is equally likely. Looks
+ * at five words whatever the kind; what is no tag is masked out.
+ */
+static inline unsigned source_find(
+	const struct source_table *table, const union source_line *line, uint32_t tag)
+{
+	unsigned found = (unsigned)(line->tag[4] == tag) << 4;
+#ifdef __SSE2__
+	__m128i four = _mm_loadu_si128((const __m128i *)line->tag);
+
+	four = _mm_cmpeq_epi32(four, _mm_set1_epi32((int)tag));
+	found |= (unsigned)_mm_movemask_ps(_mm_castsi128_ps(four));
+#else
+	for (unsigned way = 0; way < 4; way++)
+		found |= (unsigned)(line->tag[way] == tag) << way;
+#endif
+	return found & table->all_ways;
+}
+
+static_assert(SOURCE_WAYS_MAX == 5, "as source_find() has it");
+
+static inline void *source_state(enum meter_kind kind, union source_line *line, unsigned way)
+{
+	if (__builtin_expect(kind == METER_GCRA, 1))
+		return &line->gcra.state[way];
+	if (kind == METER_FIXED_WINDOW)
+		return &line->window.state[way];
+	return &line->hybrid.state[way];
+}
+
+static inline bool source_state_conforms(enum meter_kind kind, void *state,
+	const union meter_profile *profile, uint64_t now, uint32_t cost)
+{
+	if (__builtin_expect(kind == METER_GCRA, 1))
+		return gcra_conforms(state, &profile->gcra, now, cost);
+	if (kind == METER_FIXED_WINDOW)
+		return fixed_window_conforms(state, &profile->quota, now, cost);
+	return hybrid_conforms(state, &profile->quota, now, cost);
+}
+
+/* To be called for a whole burst before source_table_conforms() is for its first packet. */
+static inline void source_table_prefetch(const struct source_table *table, uint64_t hash)
+{
+	__builtin_prefetch(source_home(table, hash), 1);
+}
+
+/*
+ * Whether a packet that costs so many units conforms to its source's own limit; takes them if so.
+ * The hash is source_hash()'s. The profile is of the table's kind; now, in its ticks, is not earlier
+ * than at the last call. The table's worker.
+ */
+static inline bool source_table_conforms(struct source_table *table,
+	const union meter_profile *profile, uint64_t hash, uint64_t now, uint32_t cost)
+{
+	union source_line *line = source_home(table, hash);
+	unsigned found = source_find(table, line, source_tag(hash));
+	enum meter_kind kind = table->kind;
+
+	if (__builtin_expect(found == 0, 0))
+		return source_table_conforms_away(table, profile, hash, now, cost);
+	return source_state_conforms(
+		kind, source_state(kind, line, (unsigned)__builtin_ctz(found)), profile, now, cost);
+}
+
+#endif

@@ -1,0 +1,78 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The simulator is honest: the baseline experiment on live limiters with kernel TCP, and the same
+in weirsim, agree. Both are printed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+import box  # noqa: E402
+from box import expect  # noqa: E402
+from testbed.bed import Testbed  # noqa: E402
+
+SECONDS, WARMUP = 25, 5
+SEEDS = 5
+AGGREGATE, SHARE, JAIN = 0.03, 0.04, 0.05  # how far the two may be apart
+
+
+def live(allocator):
+    """(aggregate / limit, first share, Jain) of live limiters."""
+    with Testbed(flows=[3, 7], allocator=allocator) as bed:
+        bed.start()
+        summary = bed.run_flows(SECONDS, warmup=WARMUP).summary()
+    return figures(summary, 10e6)
+
+
+def figures(summary, limit):
+    """The three numbers that are compared."""
+    return (summary["aggregate"]["mean_bps"] / limit, summary["limiters"][0]["share"],
+            summary["jain"])
+
+
+def simulated(allocator):
+    """The same of weirsim: means over a few seeds."""
+    with open(os.path.join(ROOT, "config", "scenarios", "baseline.json"), encoding="utf-8") as file:
+        scenario = json.load(file)
+    scenario.update(duration=f"{SECONDS + WARMUP}s", warmup=f"{WARMUP}s")
+    scenario["policies"][0]["allocator"] = allocator
+    build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = subprocess.run([os.path.join(build, "app", "weirsim", "weirsim"), "run", file.name,
+                               "--seeds", str(SEEDS), "--quiet", "--json", "-"],
+                              check=True, capture_output=True, text=True)
+    runs = [figures(summary, 10e6) for summary in json.loads(done.stdout)]
+    return [sum(values) / len(values) for values in zip(*runs)]
+
+
+def agree(allocator):
+    """The two side by side."""
+    real, virtual = live(allocator), simulated(allocator)
+    words = "; ".join(f"{name} {a:.3f} live, {b:.3f} simulated" for name, a, b in
+                      zip(("aggregate / limit", "share of 3 flows", "Jain"), real, virtual))
+    for a, b, bound in zip(real, virtual, (AGGREGATE, SHARE, JAIN)):
+        expect(abs(a - b) <= bound, words)
+    return words
+
+
+def fps_agrees(_):
+    """Two limiters that share the limit by flow proportional share."""
+    return agree("fps")
+
+
+def static_agrees(_):
+    """Half of the limit each."""
+    return agree("static")
+
+
+if __name__ == "__main__":
+    box.main([fps_agrees, static_agrees])

@@ -1,0 +1,260 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weirsim as its users meet it, and what must hold in any group under any traffic and faults.
+
+    weirsim.py [--long] [--first SEED]
+
+A scenario that fails is left in a file, and the command that replays it is printed.
+"""
+
+import argparse
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+OTHER = os.path.join(ROOT, "build-clang", "app", "weirsim", "weirsim")
+SCENARIOS = os.path.join(ROOT, "config", "scenarios")
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def run(*arguments, program=WEIRSIM, **options):
+    """Runs weirsim; the completed process."""
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
+                          timeout=300, **options)
+
+
+def outputs(program, path, folder):
+    """Everything that a run writes."""
+    names = [os.path.join(folder, name) for name in ("json", "csv", "svg")]
+    done = run("run", path, "--quiet", "--json", names[0], "--series", names[1], "--svg", names[2],
+               program=program)
+    expect(done.returncode == 0, done.stderr)
+    return [open(name, "rb").read() for name in names]  # pylint: disable=consider-using-with
+
+
+def same_seed_same_bytes(_):
+    """Twice by one build, and once by that of the other compiler."""
+    programs = [WEIRSIM, WEIRSIM] + [OTHER] * os.path.exists(OTHER)
+    for name in ("baseline.json", "faults.json"):
+        with tempfile.TemporaryDirectory() as folder:
+            results = [outputs(program, os.path.join(SCENARIOS, name), folder)
+                       for program in programs]
+        expect(all(result == results[0] for result in results), f"{name} differs")
+        expect(all(len(text) > 1000 for text in results[0]), "hardly any output")
+    return f"{len(programs)} runs each"
+
+
+def other_seed_other_bytes(_):
+    """The seed is used."""
+    texts = [run("run", os.path.join(SCENARIOS, "baseline.json"), "--seed", seed, "--quiet",
+                 "--json", "-").stdout for seed in ("1", "2")]
+    expect(texts[0] != texts[1], "the seed changes nothing")
+
+
+def bad_input_is_refused(_):
+    """Exit status 2, and words that name the place."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        file.write('{"duration": "10 s", "limiters": 1, "traffic": [], "policies": '
+                   '[{"name": "p", "limit": "10Mbit"}]}')
+        file.flush()
+        done = run("run", file.name)
+        expect(done.returncode == 2 and 'policies[0].limit: "10Mbit"' in done.stderr, done.stderr)
+    expect(run("run", "/nonexistent").returncode == 2, "a file that is not there")
+    expect(run("run").returncode == 2, "no file")
+    done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", "--json", "/dev/full")
+    expect(done.returncode == 2 and "/dev/full" in done.stderr, "a full disk: " + done.stderr)
+
+
+def failed_expectation_replays(_):
+    """Exit status 1, the seed, and the command."""
+    with open(os.path.join(SCENARIOS, "baseline.json"), encoding="utf-8") as file:
+        scenario = json.load(file)
+    scenario["expect"] = {"jain": [0, 0.1]}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = run("run", file.name, "--seed", "7", "--quiet")
+    expect(done.returncode == 1, "passed")
+    expect(f"replay: weirsim run {file.name} --seed 7" in done.stderr, done.stderr)
+
+
+def interrupt_ends_it(_):
+    """Ctrl-C in a long run."""
+    with open(os.path.join(SCENARIOS, "baseline.json"), encoding="utf-8") as file:
+        scenario = json.load(file)
+    scenario["duration"] = "36000s"
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        process = subprocess.Popen([WEIRSIM, "run", file.name], stderr=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        expect(process.wait(10) == -signal.SIGINT, f"exit status {process.returncode}")
+
+
+def memory_is_constant(_):
+    """Four times the time takes no more memory than its record does."""
+    peaks = []
+    for seconds in (20, 80):
+        scenario = random_scenario(1)
+        scenario.update(duration=f"{seconds}s", warmup="5s", interval="1s", events=[])
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(scenario, file)
+            file.flush()
+            process = subprocess.Popen([WEIRSIM, "run", file.name, "--quiet"])
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status
+        expect(status == 0, f"exit status {status}")
+        peaks.append(usage.ru_maxrss)
+    expect(peaks[1] < 1.1 * peaks[0] + 512, f"{peaks[0]} KiB, then {peaks[1]} KiB")
+    return f"{peaks[0]} KiB in 20 s, {peaks[1]} KiB in 80 s"
+
+
+def random_policy(dice, n):
+    """Any allocator, meter, action and unit that fit together."""
+    allocator = dice.choice(["fps", "grd", "gtb", "static"] if n > 1 else ["central", "static"])
+    made = {"name": "p", "allocator": allocator,
+            "interval": dice.choice(["20ms", "50ms", "100ms", "500ms"]),
+            "ewma": dice.choice([0, 0.1, 0.5]),
+            "action": dice.choice(["drop", "drop", "drop", "count", "mark"])}
+    if made["action"] == "mark":
+        made["mark"] = dice.choice(["ecn", 10])
+    if allocator != "gtb":
+        made["meter"] = dice.choice(["token-bucket", "gcra", "fixed-window", "hybrid",
+                                     "random-drop"])
+        if allocator == "grd":
+            made["meter"] = dice.choice(["random-drop", "token-bucket"])
+    if made.get("meter") in ("fixed-window", "hybrid"):
+        made["window"] = dice.choice(["100ms", "1s"])
+    made["limit"] = dice.choice(["1Mbit/s", "10Mbit/s", "40Mbit/s"])
+    if allocator in ("static", "central") and made["meter"] != "random-drop":
+        if dice.random() < 0.5:
+            made.update(per=dice.choice(["src", "src/24"]), sources=1024)
+        if dice.random() < 0.3:
+            made.update(count="packets", limit=dice.choice(["100/s", "1k/s"]))
+    return made
+
+
+def random_traffic(dice, names):
+    """Some of every kind."""
+    where = lambda: dice.choice([*names, "each", "random"])  # noqa: E731
+    yield {"kind": "tcp", "count": dice.randint(1, 6), "limiter": where(),
+           "congestion": dice.choice(["newreno", "cubic"]), "rtt": f"{dice.randint(2, 200)}ms",
+           "rtt_spread": "20ms", "start_spread": "1s"}
+    yield {"kind": "quic", "count": dice.randint(1, 3), "limiter": where()}
+    yield {"kind": "web", "limiter": where(), "requests": dice.randint(1, 20)}
+    yield {"kind": "cbr", "limiter": where(), "rate": "2Mbit/s",
+           "packet": dice.choice(["200B", "1500B"])}
+    yield {"kind": "on-off", "limiter": where(), "rate": "5Mbit/s", "on": "300ms", "off": "700ms"}
+    yield {"kind": "tcp", "limiter": where(), "size": "200kB", "every": "500ms", "count": 5}
+    yield {"kind": "tcp", "limiter": where(), "count": 2, "last": "3s",
+           "bottleneck": {"rate": "500kbit/s", "shared": dice.random() < 0.5, "from": "2s"}}
+
+
+def random_faults(dice, names, seconds):
+    """Up to five, in order of time."""
+    for at in sorted(dice.uniform(0, seconds) for _ in range(dice.randint(0, 5))):
+        name = dice.choice(names)
+        yield {"at": f"{at:.3f}s",
+               **dice.choice([{"heal": True}, {"crash": name}, {"restart": name},
+                              {"pause": name, "for": "1500ms"},
+                              {"network": {"loss": dice.random()}},
+                              *([{"partition": 2}] if len(names) > 1 else [])])}
+
+
+def random_scenario(seed):
+    """Everything drawn by lot."""
+    dice = random.Random(seed)
+    n, seconds = dice.randint(1, 10), 12
+    names = [f"l{k + 1}" for k in range(n)]
+    traffic = list(random_traffic(dice, names))
+    return {"name": f"random {seed}", "seed": seed, "duration": f"{seconds}s", "warmup": "2s",
+            "limiters": [{"name": name, "offset": f"{dice.randint(0, 100)}s",
+                          "drift_ppm": dice.uniform(-200, 200)} for name in names],
+            "policies": [random_policy(dice, n)],
+            "gossip": {"branching": dice.randint(1, 5),
+                       "estimator": dice.choice(["state", "tree", "push-sum"])},
+            "network": {"distribution": dice.choice(["constant", "uniform", "normal",
+                                                     "exponential", "pareto"]),
+                        "loss": dice.choice([0, 0.05, 0.3]), "duplicate": dice.choice([0, 0.2]),
+                        "reorder": dice.choice([0, 0.2]), "delay": f"{dice.randint(0, 150)}ms"},
+            "events": list(random_faults(dice, names, seconds)),
+            "traffic": dice.sample(traffic, dice.randint(1, len(traffic)))}
+
+
+def anything_goes(options):
+    """Whatever is drawn by lot: every packet accounted for, every figure sound."""
+    first, count = options.first, 2000 if options.long else 60
+    for seed in range(first, first + count):
+        path = os.path.join(tempfile.gettempdir(), f"weirsim-random-{seed}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(random_scenario(seed), file, indent=1)
+        done = run("run", path, "--quiet")
+        expect(done.returncode == 0, f"seed {seed}: {done.stderr}replay: {WEIRSIM} run {path}")
+        os.unlink(path)
+    return f"{count} scenarios"
+
+
+def ten_thousand_limiters(options):
+    """Memory grows linearly with the group."""
+    sizes, peaks = (1000, 2000) if not options.long else (1000, 10000), []
+    for n in sizes:
+        scenario = {"duration": "10s", "limiters": n, "interval": "1s",
+                    "policies": [{"name": "p", "limit": "100Mbit/s", "allocator": "fps"}],
+                    "gossip": {"estimator": "tree"},
+                    "traffic": [{"kind": "tcp", "count": 200, "limiter": "random"}]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(scenario, file)
+            file.flush()
+            process = subprocess.Popen([WEIRSIM, "run", file.name, "--quiet"])
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = status
+        expect(status == 0, f"exit status {status}")
+        peaks.append(usage.ru_maxrss / 1024)
+    growth = (peaks[1] - peaks[0]) / (sizes[1] - sizes[0]) * 1024
+    expect(peaks[1] < peaks[0] * sizes[1] / sizes[0] * 1.1, f"{peaks} MiB")
+    return f"{peaks[0]:.0f} MiB for {sizes[0]}, {peaks[1]:.0f} MiB for {sizes[1]}: " \
+           f"{growth:.1f} KiB a limiter"
+
+
+TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
+         failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
+         ten_thousand_limiters]
+
+
+def main():
+    """Runs all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--long", action="store_true", help="many more seeds")
+    parser.add_argument("--first", type=int, default=1, metavar="SEED")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    failed = 0
+    for test in TESTS:
+        try:
+            words = test(options)
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * For tests of the configuration: tables of a document and every message that it gets, to the
+ * letter. In them ' stands for ", and @ for the allocators' names.
+ */
+#ifndef WEIR_TEST_CONFIG_CASES_H
+#define WEIR_TEST_CONFIG_CASES_H
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "allocate/allocate.h"
+#include "policy/config.h"
+
+#define PORTS  "'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "
+#define WIRES  "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan'}]"
+#define GROUP2 "{'name': 'me', 'address': '10.0.0.1:1'}, {'name': 'you', 'address': '10.0.0.2:1'}"
+
+/* Documents that are complete but for the part under test. */
+#define DOC(members)                                                     \
+	"{'limiter': 'me', " PORTS WIRES ", 'policies': [{'name': 'p', " \
+	"'limit': '10Mbit/s'}]" members "}"
+#define POLICY(members)  POLICIES("{'name': 'p'" members "}")
+#define LIMITED(members) POLICY(", 'limit': '10Mbit/s'" members)
+#define MATCH(members)   LIMITED(", 'match': {" members "}")
+#define POLICIES(list)   "{'limiter': 'me', " PORTS WIRES ", 'policies': [" list "]}"
+#define GOSSIP(members)  DOC(", 'gossip': {" members "}")
+#define NET(members)                                                 \
+	"{'limiter': 'me', " members ", 'policies': [{'name': 'p', " \
+	"'limit': '10Mbit/s'}]}"
+
+#define NAME63    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"
+#define TEN(text) text text text text text text text text text text
+
+#define EXPECTED_RATE   "expected bit/s such as '10Mbit/s'\n"
+#define RATE_RANGE      "expected 8kbit/s to 400Gbit/s\n"
+#define EXPECTED_PREFIX "expected a prefix such as '192.0.2.0/24' or '2001:db8::/32'\n"
+
+struct config_case {
+	const char *document;
+	const char *messages; /* all of them; without one that is no warning it is accepted */
+};
+
+static inline char *with_quotes(const char *text)
+{
+	char *copy = NULL;
+	size_t size;
+	FILE *out = open_memstream(&copy, &size);
+
+	assert_non_null(out);
+	for (; *text != '\0'; text++) {
+		if (*text == '@')
+			fputs(allocator_names(), out);
+		else
+			fputc(*text == '\'' ? '"' : *text, out);
+	}
+	fclose(out);
+	return copy;
+}
+
+/* Parses as file "w.json"; the messages are the caller's to free. */
+static inline int parse(const char *text, size_t len, char **messages, struct config **out)
+{
+	size_t size;
+	FILE *err = open_memstream(messages, &size);
+	int rc;
+
+	assert_non_null(err);
+	rc = config_parse(text, len, "w.json", err, out);
+	fclose(err);
+	assert_true((rc == 0) == (*out != NULL));
+	return rc;
+}
+
+static inline bool has_error(const char *messages)
+{
+	for (const char *line = messages; *line != '\0'; line = strchr(line, '\n') + 1) {
+		if (strncmp(line, "w.json: warning: ", strlen("w.json: warning: ")) != 0)
+			return true;
+	}
+	return false;
+}
+
+static inline void run_cases(const struct config_case *cases)
+{
+	for (; cases->document != NULL; cases++) {
+		char *document = with_quotes(cases->document),
+		     *expected = with_quotes(cases->messages);
+		char *messages;
+		struct config *config;
+		int rc = parse(document, strlen(document), &messages, &config);
+
+		if (strcmp(messages, expected) != 0)
+			fail_msg("%s\ngot:\n%sexpected:\n%s", document, messages, expected);
+		if (rc != (has_error(expected) ? -EINVAL : 0))
+			fail_msg("%s\nrc %d", document, rc);
+		config_free(config);
+		free(messages);
+		free(document);
+		free(expected);
+	}
+}
+
+static inline struct config *must_parse(const char *document)
+{
+	char *text = with_quotes(document), *messages;
+	struct config *config;
+
+	parse(text, strlen(text), &messages, &config);
+	if (config == NULL || *messages != '\0')
+		fail_msg("%s\n%s", text, messages);
+	free(text);
+	free(messages);
+	return config;
+}
+
+#endif

@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Every meter against a model of its definition in exact arithmetic, which remembers all packets
+ * and no state: random rates, bursts, costs and gaps. `test_meter [SEED [COUNT]]` runs COUNT seeds
+ * from SEED on; a failure says its seed.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "meter/meter.h"
+
+#define GHZ    UINT64_C(1000000000)
+#define EVENTS 120 /* packets of one seed */
+
+static uint64_t first_seed = 1, n_seeds = 400;
+
+#define FOR_EACH_SEED(seed) for (uint64_t seed = first_seed; seed - first_seed < n_seeds; seed++)
+
+#define assert_seed(seed, condition)                                                    \
+	do {                                                                            \
+		if (!(condition))                                                       \
+			fail_msg("seed %" PRIu64 ": %s", (uint64_t)(seed), #condition); \
+	} while (0)
+
+static uint64_t below(struct prng *prng, uint64_t bound)
+{
+	return (uint64_t)(((unsigned __int128)prng_next(prng) * bound) >> 64);
+}
+
+/* Any magnitude from 1 to bound is as likely as any other. */
+static uint64_t magnitude(struct prng *prng, uint64_t bound)
+{
+	unsigned bits = 64 - (unsigned)__builtin_clzll(bound);
+	uint64_t value = prng_next(prng) >> (63 - prng_below(prng, bits));
+
+	return value == 0 ? 1 : value < bound ? value : bound;
+}
+
+static bool one_in(struct prng *prng, uint32_t n)
+{
+	return prng_below(prng, n) == 0;
+}
+
+/*
+ * What "at most r·t + b over any window" says, literally: after event j no more than the burst
+ * that held at j, and what has been granted since, has passed. Amounts are in 1/(8·hz) of a unit,
+ * of which a tick grants rate_bps.
+ */
+struct linear {
+	uint64_t hz;
+	unsigned n;
+	struct {
+		__int128 granted;
+		uint64_t at, burst, passed;
+	} event[EVENTS + 1];
+};
+
+/* Bounds of what may pass at once; what a meter's rounding of the rate can take lies between. */
+struct room {
+	__int128 least, most;
+};
+
+static __int128 unit_of(const struct linear *model)
+{
+	return (__int128)model->hz * 8;
+}
+
+static struct room linear_room(struct linear *model, uint64_t at, uint64_t burst, __int128 granted)
+{
+	struct room room = {burst * unit_of(model), burst * unit_of(model)};
+	uint64_t passed = 0;
+
+	for (unsigned j = model->n; j-- > 0;) {
+		uint64_t ticks = at > model->event[j].at ? at - model->event[j].at
+							 : model->event[j].at - at;
+		__int128 slack = ((__int128)ticks * unit_of(model) >> TOKEN_SHIFT) + 1;
+		__int128 tokens;
+
+		passed += model->event[j].passed;
+		tokens = ((__int128)model->event[j].burst - (__int128)passed) * unit_of(model) +
+			 granted - model->event[j].granted;
+		room.most = tokens + slack < room.most ? tokens + slack : room.most;
+		room.least = tokens - slack < room.least ? tokens - slack : room.least;
+	}
+	return room;
+}
+
+static void linear_add(
+	struct linear *model, uint64_t at, uint64_t burst, __int128 granted, uint64_t passed)
+{
+	model->event[model->n].at = at;
+	model->event[model->n].burst = burst;
+	model->event[model->n].granted = granted;
+	model->event[model->n++].passed = passed;
+}
+
+/* Often as much as just fits, or one more. */
+static uint32_t linear_cost(struct prng *prng, const struct linear *model, __int128 room)
+{
+	__int128 fits = room > 0 ? room / unit_of(model) : 0;
+
+	if (fits < UINT32_MAX && !one_in(prng, 3))
+		return (uint32_t)fits + prng_below(prng, 2);
+	return (uint32_t)magnitude(prng, UINT32_C(1) << prng_below(prng, 31));
+}
+
+/* Gaps of every size, many of none, and none that lets 2^55 units pass. */
+static uint64_t linear_gap(struct prng *prng, uint64_t bps, uint64_t hz)
+{
+	unsigned __int128 most = ((unsigned __int128)8 * hz << 55) / (bps + 1);
+
+	if (one_in(prng, 4))
+		return 0;
+	return magnitude(prng, most < UINT64_C(1) << 54 ? (uint64_t)most : UINT64_C(1) << 54);
+}
+
+static uint64_t random_hz(struct prng *prng)
+{
+	static const uint64_t hz[] = {GHZ, 1 << 30, 2500000000, 3693249999, 5 * GHZ};
+
+	return hz[prng_below(prng, 5)];
+}
+
+static uint64_t random_rate(struct prng *prng, uint64_t hz)
+{
+	uint64_t most = hz / 10 * 8 * 64 / 7 * 10; /* above 64 a tick */
+	uint64_t bps = one_in(prng, 20) ? 0 : magnitude(prng, most);
+
+	return bps < hz * 8 * 64 ? bps : 400 * GHZ;
+}
+
+static union meter_profile random_linear(
+	struct prng *prng, enum meter_kind kind, uint64_t hz, struct meter_params *params)
+{
+	union meter_profile profile;
+
+	*params = (struct meter_params){
+		.kind = kind,
+		.rate_bps = random_rate(prng, hz),
+		.burst = magnitude(prng, one_in(prng, 4) ? TOKEN_BUCKET_MAX_BURST : 100000) - 1,
+	};
+	assert_int_equal(meter_profile_init(&profile, params, hz), 0);
+	return profile;
+}
+
+struct clock {
+	uint64_t now, latest; /* that the meter has seen */
+};
+
+/* Time goes on; now and then it steps back, by less than a second, and comes again. */
+static void clock_step(struct clock *clock, struct prng *prng, uint64_t gap, uint64_t hz)
+{
+	clock->now = clock->latest + gap;
+	if (one_in(prng, 8))
+		clock->now = clock->latest - magnitude(prng, hz) / 2;
+	clock->latest = clock->now > clock->latest ? clock->now : clock->latest;
+}
+
+/*
+ * A bucket credits nothing while the clock is back; GCRA's virtual time goes back with it, but not
+ * behind the profile's beginning.
+ */
+static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
+{
+	struct linear model = {.n = 0};
+	struct meter_params params, next;
+	union meter_profile profile, old;
+	struct clock clock = {GHZ * 100, GHZ * 100};
+	uint64_t since = 0;
+	__int128 before = 0;
+	union meter meter;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	model.hz = random_hz(&prng);
+	profile = random_linear(&prng, kind, model.hz, &params);
+	meter_init(kind, &meter, &profile, clock.now, 0);
+	linear_add(&model, clock.now, params.burst, (__int128)clock.now * params.rate_bps, 0);
+	while (model.n <= EVENTS) {
+		uint64_t at, resolution = kind == METER_GCRA ? model.hz * 8 >> GCRA_SHIFT : 0;
+		struct room room;
+		__int128 granted;
+		uint32_t cost;
+		bool conforms;
+
+		clock_step(&clock, &prng, linear_gap(&prng, params.rate_bps, model.hz), model.hz);
+		if (changes && one_in(&prng, 5)) {
+			old = profile;
+			before += (__int128)(clock.latest - since) * params.rate_bps;
+			since = clock.latest;
+			profile = random_linear(&prng, kind, model.hz, &next);
+			params = next;
+			meter_profile_succeed(kind, &profile, &old, since);
+		}
+		at = kind == METER_GCRA ? clock.now : clock.latest;
+		at = at > since ? at : since;
+		granted = before + (__int128)(at - since) * params.rate_bps;
+		room = linear_room(&model, at, params.burst, granted);
+		cost = linear_cost(&prng, &model, room.most);
+		conforms = meter_conforms(kind, &meter, &profile, clock.now, cost);
+		if (conforms)
+			assert_seed(seed,
+				!cost || cost * unit_of(&model) <= room.most + resolution + 1);
+		else
+			assert_seed(seed, cost * unit_of(&model) > room.least - resolution - 1);
+		linear_add(&model, at, params.burst, granted, conforms ? cost : 0);
+	}
+}
+
+static void test_token_bucket_is_linear(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	check_linear(seed, METER_TOKEN_BUCKET, false);
+}
+
+static void test_gcra_is_linear(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	check_linear(seed, METER_GCRA, false);
+}
+
+static void test_gcra_is_linear_over_changes(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	check_linear(seed, METER_GCRA, true);
+}
+
+/* Packet by packet, tokens of both differ by less than virtual time resolves. */
+static void test_gcra_is_a_token_bucket(void **state)
+{
+	const int64_t resolution = (INT64_C(1) << TOKEN_SHIFT) / 256;
+
+	(void)state;
+	FOR_EACH_SEED(seed)
+	{
+		struct meter_params params;
+		union meter_profile p, q;
+		struct token_bucket bucket;
+		uint64_t hz, now = 12345;
+		struct prng prng;
+		struct gcra gcra;
+
+		prng_seed(&prng, seed);
+		hz = random_hz(&prng);
+		p = random_linear(&prng, METER_TOKEN_BUCKET, hz, &params);
+		params.kind = METER_GCRA;
+		assert_int_equal(meter_profile_init(&q, &params, hz), 0);
+		token_bucket_init(&bucket, &p.bucket, now);
+		gcra_init(&gcra, &q.gcra, now);
+		for (unsigned i = 0; i < 10 * EVENTS; i++) {
+			uint32_t cost;
+			tokens_t tokens;
+			__int128 difference;
+			bool conforms;
+
+			now += linear_gap(&prng, params.rate_bps, hz) >> 8;
+			token_bucket_refill(&bucket, &p.bucket, now);
+			tokens = bucket.tokens;
+			cost = (uint32_t)(tokens >> TOKEN_SHIFT);
+			cost = one_in(&prng, 2) ? cost + prng_below(&prng, 2)
+						: 1 + prng_below(&prng, 9000);
+			conforms = token_bucket_conforms(&bucket, &p.bucket, now, cost);
+			if (gcra_conforms(&gcra, &q.gcra, now, cost) != conforms) {
+				difference = (__int128)tokens - ((__int128)cost << TOKEN_SHIFT);
+				assert_seed(
+					seed, difference > -resolution && difference < resolution);
+				gcra.allow_at += (uint64_t)cost << GCRA_SHIFT;
+				gcra.allow_at -= conforms ? 0 : (uint64_t)cost << (GCRA_SHIFT + 1);
+			}
+			difference = (int64_t)(gcra_time(&q.gcra, now) - gcra.allow_at);
+			difference = (difference << (TOKEN_SHIFT - GCRA_SHIFT)) -
+				     (__int128)bucket.tokens;
+			assert_seed(seed, difference > -resolution && difference < resolution);
+		}
+	}
+}
+
+/* A bucket that fills and drains in turn, against one that is filled tick by tick. */
+static void test_drain_tick_by_tick(void **state)
+{
+	const uint64_t hz = 1 << 20; /* so that rates are exact */
+
+	(void)state;
+	FOR_EACH_SEED(seed)
+	{
+		struct token_bucket_params params = {.burst_bytes = 3000};
+		struct token_bucket_profile profile, old;
+		__int128 level = (__int128)3000 * 8 * hz, most = level, net = 0;
+		struct token_bucket bucket;
+		struct prng prng;
+		uint64_t now = 5;
+
+		prng_seed(&prng, seed);
+		assert_int_equal(token_bucket_profile_init(&profile, &params, hz), 0);
+		token_bucket_init(&bucket, &profile, now);
+		for (unsigned i = 0; i < EVENTS; i++) {
+			uint32_t cost;
+			bool fits;
+
+			if (one_in(&prng, 4)) {
+				params.rate_bps = magnitude(&prng, 100 * hz);
+				params.drain_bps = one_in(&prng, 2) ? params.rate_bps : 0;
+				params.rate_bps -= params.drain_bps;
+				net = (__int128)params.rate_bps - (__int128)params.drain_bps;
+				old = profile;
+				token_bucket_profile_init(&profile, &params, hz);
+				token_bucket_profile_succeed(&profile, &old, now);
+			}
+			for (uint32_t gap = prng_below(&prng, 300); gap > 0; gap--, now++) {
+				level += net;
+				level = level < 0 ? 0 : level < most ? level : most;
+			}
+			cost = (uint32_t)(level / (8 * hz)) / (1 + prng_below(&prng, 2)) +
+			       prng_below(&prng, 2);
+			fits = (__int128)cost * 8 * hz <= level;
+			assert_seed(
+				seed, token_bucket_conforms(&bucket, &profile, now, cost) == fits);
+			level -= fits ? (__int128)cost * 8 * hz : 0;
+		}
+	}
+}
+
+/* A meter by windows, and the packets that it let pass. */
+struct windowed {
+	struct quota quota;
+	unsigned n;
+	uint64_t at[EVENTS], cost[EVENTS];
+};
+
+static struct quota random_quota(struct prng *prng)
+{
+	if (one_in(prng, 8)) /* balances of more than 64 bits */
+		return (struct quota){
+			.units = UINT64_C(1) << 30 | prng_below(prng, 1 << 30),
+			.window = QUOTA_MAX / 32 + magnitude(prng, QUOTA_MAX / 32),
+		};
+	return (struct quota){
+		.units = magnitude(prng, 1 << prng_below(prng, 16)) - one_in(prng, 20),
+		.window = magnitude(prng, 100000),
+	};
+}
+
+static uint64_t random_gap(struct prng *prng, uint64_t window)
+{
+	if (one_in(prng, 30))
+		return magnitude(prng, UINT64_C(1) << 55);
+	return below(prng, one_in(prng, 2) ? 2 + window / 16 : 2 + 2 * window);
+}
+
+/* The window that holds `now` is found from all that has passed, from the first on. */
+static uint64_t window_used(const struct windowed *model, uint64_t now, uint64_t *start)
+{
+	uint64_t used = 0;
+
+	*start = now;
+	for (unsigned i = 0; i < model->n; i++) {
+		if (used == 0 || model->at[i] >= *start + model->quota.window) {
+			*start = model->at[i];
+			used = 0;
+		}
+		used += model->cost[i];
+	}
+	return used == 0 || now >= *start + model->quota.window ? 0 : used;
+}
+
+static uint32_t window_cost(struct prng *prng, uint64_t left)
+{
+	if (one_in(prng, 3) && left < UINT32_MAX)
+		return (uint32_t)left + prng_below(prng, 2);
+	return (uint32_t)magnitude(prng, 1 << prng_below(prng, 16));
+}
+
+static void test_fixed_window(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	{
+		struct windowed model = {.n = 0};
+		struct clock clock = {GHZ, GHZ};
+		struct fixed_window window;
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		model.quota = random_quota(&prng);
+		fixed_window_init(&window, clock.now);
+		for (unsigned i = 0; i < EVENTS; i++) {
+			uint64_t start, used, left;
+			uint32_t cost;
+			bool fits;
+
+			clock_step(&clock, &prng, random_gap(&prng, model.quota.window), 1000);
+			/* A window is kept when its quota changes. */
+			if (one_in(&prng, 10))
+				model.quota.units = random_quota(&prng).units;
+			used = window_used(&model, clock.now, &start);
+			left = model.quota.units > used ? model.quota.units - used : 0;
+			cost = window_cost(&prng, left);
+			fits = cost <= left;
+			assert_seed(seed, fixed_window_conforms(
+						  &window, &model.quota, clock.now, cost) == fits);
+			if (fits && cost) {
+				model.at[model.n] = clock.now;
+				model.cost[model.n++] = cost;
+			}
+		}
+	}
+}
+
+/*
+ * Finch's text, a line of it a line here. Buckets are counted in 1/window of a request, so that
+ * quota / window, the rate, is a whole number.
+ */
+struct finch {
+	__int128 bucket;
+	uint64_t time;
+	enum { NEW, BURSTY, SMOOTH } mode;
+};
+
+static bool finch_reset(struct finch *c, const struct quota *q, uint64_t now)
+{
+	c->bucket = (__int128)(q->units - 1) * q->window;
+	c->time = now;
+	c->mode = BURSTY;
+	return true;
+}
+
+static bool finch_allows(struct finch *c, const struct quota *q, uint64_t now)
+{
+	const __int128 one = q->window, rate = q->units, quota = one * rate;
+
+	if (c->mode == NEW)
+		return finch_reset(c, q, now);
+	if (c->mode == BURSTY && c->time + q->window <= now)
+		return finch_reset(c, q, now);
+	if (c->mode == BURSTY && c->bucket == one) {
+		uint64_t remaining = c->time + q->window - now;
+
+		c->bucket = -(__int128)remaining * rate + one;
+		c->time = now;
+		c->mode = SMOOTH;
+		return true;
+	}
+	if (c->mode == SMOOTH) {
+		c->bucket += (now - c->time) * rate;
+		c->time = now;
+	}
+	if (c->mode == SMOOTH && c->bucket >= quota)
+		return finch_reset(c, q, now);
+	if (c->bucket >= one) {
+		c->bucket -= one;
+		return true;
+	}
+	return false;
+}
+
+static void test_hybrid_is_finchs(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	{
+		struct finch client = {.mode = NEW};
+		struct hybrid hybrid;
+		struct quota quota;
+		struct prng prng;
+		uint64_t now = 99;
+
+		prng_seed(&prng, seed);
+		quota = random_quota(&prng);
+		quota.units = 1 + quota.units % 40;
+		quota.window = 1 + quota.window % 100000;
+		hybrid_init(&hybrid, now);
+		for (unsigned i = 0; i < 40 * EVENTS; i++) {
+			uint64_t gap = random_gap(&prng, quota.window);
+
+			/* At times just as fast as, or somewhat slower or faster than, the rate. */
+			if (i / 200 % 2)
+				gap = (quota.window + prng_below(&prng, 3)) / quota.units;
+			now += one_in(&prng, 3) ? gap : gap / (1 + quota.units);
+			assert_seed(seed, hybrid_conforms(&hybrid, &quota, now, 1) ==
+						  finch_allows(&client, &quota, now));
+		}
+	}
+}
+
+/*
+ * The same for packets of any cost, as a history: bursty since the packet that began the window,
+ * smooth since the one that ended it, and a balance that is what was left then, plus one, less what
+ * the rest of the window would have earned, and from then on what it earns less what passes.
+ */
+struct history {
+	struct quota quota;
+	bool smooth, begun;
+	uint64_t start, passed; /* of the window, or of smooth mode */
+	uint64_t latest;        /* bursty: the start; smooth: the latest that was seen */
+	__int128 first;         /* smooth: balance at the start, units × window */
+};
+
+static __int128 history_balance(const struct history *h, uint64_t now)
+{
+	return h->first + (__int128)(now - h->start) * h->quota.units -
+	       (__int128)h->passed * h->quota.window;
+}
+
+static bool history_fresh(const struct history *h, uint64_t now)
+{
+	if (!h->begun)
+		return true;
+	if (h->smooth)
+		return history_balance(h, now) >= (__int128)h->quota.units * h->quota.window;
+	return now >= h->start + h->quota.window;
+}
+
+static bool history_conforms(struct history *h, uint64_t now, uint32_t cost)
+{
+	uint64_t left = h->quota.units - h->passed;
+	bool fits = cost <= left;
+
+	if (cost == 0)
+		return true;
+	if (now < h->latest)
+		now = h->latest;
+	if (cost > h->quota.units && (!h->smooth || history_fresh(h, now)))
+		return false;
+	if (history_fresh(h, now)) {
+		*h = (struct history){h->quota, false, true, now, cost, now, 0};
+		return true;
+	}
+	if (h->smooth) {
+		fits = history_balance(h, now) >= (__int128)cost * h->quota.window;
+		h->passed += fits ? cost : 0;
+		h->latest = now;
+	} else if (cost < left) {
+		h->passed += cost;
+	} else if (left > 0) {
+		left -= fits ? cost : 0;
+		h->first = (__int128)(left + 1) * h->quota.window -
+			   (__int128)(h->start + h->quota.window - now) * h->quota.units;
+		h->smooth = true;
+		h->start = h->latest = now;
+		h->passed = 0;
+	}
+	return fits;
+}
+
+static void check_hybrid(uint64_t seed)
+{
+	struct history model = {.latest = GHZ};
+	struct clock clock = {GHZ, GHZ};
+	uint64_t began = 0, passed = 0;
+	struct hybrid hybrid;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	model.quota = random_quota(&prng);
+	hybrid_init(&hybrid, clock.now);
+	for (unsigned i = 0; i < 20 * EVENTS; i++) {
+		uint64_t gap = random_gap(&prng, model.quota.window) >> prng_below(&prng, 12);
+		uint32_t cost;
+		bool fits;
+
+		clock_step(&clock, &prng, clock.now >> 62 ? 0 : gap, 1000);
+		cost = window_cost(&prng,
+			model.smooth ? model.quota.units / 8 : model.quota.units - model.passed);
+		fits = history_conforms(&model, clock.now, cost);
+		assert_seed(seed, hybrid_conforms(&hybrid, &model.quota, clock.now, cost) == fits);
+		/* No more than the quota passes in the window that is spent. */
+		if (fits && cost && !model.smooth && model.passed == cost) {
+			began = model.start;
+			passed = 0;
+		}
+		if ((int64_t)(clock.now - began) < (int64_t)model.quota.window &&
+			model.latest - began < model.quota.window)
+			passed += fits ? cost : 0;
+		assert_seed(seed, passed <= model.quota.units);
+	}
+}
+
+static void test_hybrid_of_any_cost(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	check_hybrid(seed);
+}
+
+static union meter_profile random_profile(
+	struct prng *prng, enum meter_kind kind, uint64_t hz, struct meter_params *params)
+{
+	union meter_profile profile;
+
+	*params = (struct meter_params){
+		.kind = kind,
+		.rate_bps = 8000 + magnitude(prng, 8 * hz),
+		.burst = magnitude(prng, 1000),
+		.window_ns = 10000000,
+		.drop_probability = prng_unit(prng) / 2,
+	};
+	if (kind == METER_FIXED_WINDOW || kind == METER_HYBRID) {
+		params->window_ns = 1000 + magnitude(prng, 1000000000);
+		params->rate_bps = (uint64_t)((double)magnitude(prng, 1000) * 8e9 /
+					      (double)params->window_ns) +
+				   1;
+	}
+	assert_int_equal(meter_profile_init(&profile, params, hz), 0);
+	return profile;
+}
+
+/* Units that may pass at once, and ticks after which anything that may pass at all does. */
+static uint64_t bound_of(enum meter_kind kind, const union meter_profile *profile)
+{
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		return (uint64_t)(profile->bucket.burst >> TOKEN_SHIFT);
+	case METER_GCRA:
+		return profile->gcra.burst >> GCRA_SHIFT;
+	default:
+		return profile->quota.units;
+	}
+}
+
+static uint64_t patience_of(
+	enum meter_kind kind, const struct meter_params *params, const union meter_profile *profile)
+{
+	if (kind == METER_FIXED_WINDOW || kind == METER_HYBRID)
+		return 2 * profile->quota.window + 1;
+	return (params->burst + 1) * 8 * GHZ / params->rate_bps + 2;
+}
+
+static uint64_t drink(
+	enum meter_kind kind, union meter meter, const union meter_profile *profile, uint64_t now)
+{
+	uint64_t passed = 0;
+
+	while (meter_conforms(kind, &meter, profile, now, 1))
+		passed++;
+	return passed;
+}
+
+static void check_changes(uint64_t seed, enum meter_kind kind)
+{
+	union meter_profile profile, next;
+	struct meter_params params;
+	uint64_t now = 1000, bound;
+	union meter meter;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	profile = random_profile(&prng, kind, GHZ, &params);
+	meter_init(kind, &meter, &profile, now, 0);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		now += magnitude(&prng, patience_of(kind, &params, &profile));
+		for (unsigned k = prng_below(&prng, 30); k > 0; k--)
+			meter_conforms(kind, &meter, &profile, now, 1 + prng_below(&prng, 100));
+		bound = bound_of(kind, &profile);
+		next = random_profile(&prng, kind, GHZ, &params);
+		meter_profile_succeed(kind, &next, &profile, now);
+		profile = next;
+		if (bound < bound_of(kind, &profile))
+			bound = bound_of(kind, &profile);
+		assert_seed(seed, drink(kind, meter, &profile, now) <= bound);
+		assert_seed(seed, drink(kind, meter, &profile,
+					  now + patience_of(kind, &params, &profile)) > 0);
+	}
+}
+
+static void test_changes_neither_burst_nor_block(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++)
+		check_changes(seed, kind);
+}
+
+/* What is idle can be forgotten: a fresh meter says the same from then on. */
+static unsigned check_idle(uint64_t seed, enum meter_kind kind)
+{
+	union meter_profile profile;
+	struct meter_params params;
+	unsigned idle = 0;
+	uint64_t now = 5;
+	struct prng prng;
+	union meter meter;
+
+	prng_seed(&prng, seed);
+	profile = random_profile(&prng, kind, GHZ, &params);
+	meter_init(kind, &meter, &profile, now, seed);
+	for (unsigned i = 0; i < EVENTS; i++) {
+		union meter fresh, kept = meter;
+		uint64_t then = now;
+
+		meter_init(kind, &fresh, &profile, now, seed);
+		if (meter_idle(kind, &meter, &profile, now)) {
+			idle++;
+			for (unsigned k = 0; k < 40; k++, then += prng_below(&prng, 1000000)) {
+				uint32_t cost = 1 + prng_below(&prng, 300);
+
+				assert_seed(seed,
+					meter_conforms(kind, &kept, &profile, then, cost) ==
+						meter_conforms(kind, &fresh, &profile, then, cost));
+			}
+		} else {
+			/* And what is not idle is worth less: it shows within its burst. */
+			assert_seed(seed, drink(kind, meter, &profile, now) <
+						  drink(kind, fresh, &profile, now));
+		}
+		meter_conforms(kind, &meter, &profile, now, 1 + prng_below(&prng, 200));
+		now += one_in(&prng, 2) ? prng_below(&prng, 1000)
+					: magnitude(&prng, patience_of(kind, &params, &profile));
+	}
+	return idle;
+}
+
+static void test_idle_is_as_good_as_fresh(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
+		unsigned idle = 0;
+
+		FOR_EACH_SEED(seed)
+		idle += check_idle(seed, kind);
+		assert_true(idle > n_seeds);
+		assert_true(idle < n_seeds * EVENTS);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_token_bucket_is_linear),
+		cmocka_unit_test(test_gcra_is_linear),
+		cmocka_unit_test(test_gcra_is_linear_over_changes),
+		cmocka_unit_test(test_gcra_is_a_token_bucket),
+		cmocka_unit_test(test_drain_tick_by_tick),
+		cmocka_unit_test(test_fixed_window),
+		cmocka_unit_test(test_hybrid_is_finchs),
+		cmocka_unit_test(test_hybrid_of_any_cost),
+		cmocka_unit_test(test_changes_neither_burst_nor_block),
+		cmocka_unit_test(test_idle_is_as_good_as_fresh),
+	};
+
+	if (argc > 1)
+		first_seed = strtoull(argv[1], NULL, 0);
+	if (argc > 2)
+		n_seeds = strtoull(argv[2], NULL, 0);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Meters by example: parameters at their limits, packets that just conform and just do not, and
+ * what each kind is known for.
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "meter/meter.h"
+
+#define GHZ UINT64_C(1000000000)
+#define MS  UINT64_C(1000000) /* in ns, and in ticks of 1 GHz */
+
+#define ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+static union meter_profile profile_of(const struct meter_params *params, uint64_t hz)
+{
+	union meter_profile profile;
+
+	assert_int_equal(meter_profile_init(&profile, params, hz), 0);
+	return profile;
+}
+
+/* So many units a second, on a clock of 1 GHz; the burst or quota is what 100 ms grant. */
+static union meter_profile limit_of(enum meter_kind kind, uint64_t units)
+{
+	struct meter_params params = {
+		.kind = kind,
+		.rate_bps = 8 * units,
+		.burst = units / 10,
+		.window_ns = 100 * MS,
+		.drop_probability = 0.5,
+	};
+
+	return profile_of(&params, GHZ);
+}
+
+static void test_names(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++)
+		for (enum meter_kind other = 0; other < kind; other++)
+			assert_string_not_equal(meter_name(kind), meter_name(other));
+	assert_string_equal(meter_name(METER_TOKEN_BUCKET), "token-bucket");
+	assert_string_equal(meter_name(METER_GCRA), "gcra");
+	assert_string_equal(meter_name(METER_FIXED_WINDOW), "fixed-window");
+	assert_string_equal(meter_name(METER_HYBRID), "hybrid");
+	assert_string_equal(meter_name(METER_RANDOM_DROP), "random-drop");
+	assert_null(meter_name(METER_KINDS));
+}
+
+static void test_params_at_their_limits(void **state)
+{
+	static const struct {
+		struct meter_params params;
+		uint64_t hz;
+		int want;
+	} cases[] = {
+		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0}, 781250001, 0},
+		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0}, 781250000, -ERANGE},
+		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST, 0, 0}, GHZ, 0},
+		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST + 1, 0, 0}, GHZ, -ERANGE},
+		{{METER_GCRA, 0, 8000, 1500, 0, 0}, GHZ, 0}, /* a drain is the bucket's alone */
+		{{METER_GCRA, 8000, 0, 1500, 0, 0}, 0, -ERANGE},
+		{{METER_TOKEN_BUCKET, 0, 8000, 1500, 0, 0}, GHZ, 0},
+		{{METER_TOKEN_BUCKET, 8000, 8000, 1500, 0, 0}, GHZ, -EINVAL},
+		{{METER_FIXED_WINDOW, 8000, 0, 0, 0, 0}, GHZ, -EINVAL},
+		{{METER_HYBRID, 8000, 0, 0, 0, 0}, GHZ, -EINVAL},
+		{{METER_HYBRID, 8000, 0, 0, MS, 0}, 0, -ERANGE},
+		{{METER_HYBRID, 400 * GHZ, 0, 0, 86400 * GHZ, 0}, 5 * GHZ, 0},
+		{{METER_HYBRID, UINT64_C(1) << 60, 0, 0, MS, 0}, GHZ, -ERANGE},
+		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ, 0}, GHZ, 0},
+		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ + 1, 0}, GHZ, -ERANGE},
+		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX, 0}, GHZ, 0},
+		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX + 1, 0}, GHZ, -ERANGE},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 0}, GHZ, 0},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1}, GHZ, 0},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1.0001}, GHZ, -EINVAL},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, -0.0001}, GHZ, -EINVAL},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, (double)NAN}, GHZ, -EINVAL},
+		{{METER_KINDS, 8000, 0, 1500, MS, 0}, GHZ, -EINVAL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(cases); i++) {
+		union meter_profile profile;
+		int got = meter_profile_init(&profile, &cases[i].params, cases[i].hz);
+
+		if (got != cases[i].want)
+			fail_msg("row %zu: %d, expected %d", i, got, cases[i].want);
+	}
+}
+
+static void test_quotas(void **state)
+{
+	static const struct {
+		uint64_t bps, window_ns, hz, units, ticks;
+	} cases[] = {
+		{0, MS, GHZ, 0, MS}, {8, MS, GHZ, 1, MS}, /* any rate lets something pass */
+		{8000, 999 * MS, GHZ, 999, 999 * MS}, {8008, 999 * MS, GHZ, 999, 999 * MS},
+		{8008, 1000 * MS, GHZ, 1001, 1000 * MS},
+		{400 * GHZ, 10 * MS, 5 * GHZ, 500 * MS, 50 * MS},
+		{8000, 1, 2500000000, 1, 3}, /* a window is not shorter than it says */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(cases); i++) {
+		struct quota quota;
+
+		assert_int_equal(
+			quota_init(&quota, cases[i].bps, cases[i].window_ns, cases[i].hz), 0);
+		assert_int_equal(quota.units, cases[i].units);
+		assert_int_equal(quota.window, cases[i].ticks);
+	}
+}
+
+/* A change of any one parameter that the kind reads is seen, and a succession is none. */
+static void test_equal(void **state)
+{
+	const struct meter_params base = {METER_TOKEN_BUCKET, 8 * GHZ, 0, 1000, MS, 0.5};
+
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
+		const struct {
+			struct meter_params params;
+			bool same;
+		} cases[] = {
+			{{kind, 8 * GHZ, 0, 1000, MS, 0.5}, true},
+			{{kind, 7 * GHZ, 0, 1000, MS, 0.5}, kind == METER_RANDOM_DROP},
+			{{kind, 8 * GHZ, 0, 1001, MS, 0.5},
+				kind != METER_TOKEN_BUCKET && kind != METER_GCRA},
+			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5},
+				kind != METER_FIXED_WINDOW && kind != METER_HYBRID},
+			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5}, kind == METER_RANDOM_DROP},
+			{{kind, 8 * GHZ, 0, 1000, MS, 0.25}, kind != METER_RANDOM_DROP},
+		};
+		struct meter_params params = base;
+		union meter_profile first, next;
+
+		params.kind = kind;
+		first = profile_of(&params, GHZ);
+		for (size_t i = 0; i < ROWS(cases); i++) {
+			next = profile_of(&cases[i].params, GHZ);
+			meter_profile_succeed(kind, &next, &first, 77);
+			assert_int_equal(meter_profile_equal(kind, &first, &next), cases[i].same);
+		}
+	}
+}
+
+/* Whatever the kind does, the owner's word stays; a cost of 0 conforms and takes nothing. */
+static void test_owner_and_no_cost(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
+		union meter_profile profile = limit_of(kind, 30);
+		union meter meter = {0};
+		unsigned refused = 0;
+
+		meter.bucket.owner = 0xdeadbeef;
+		meter_init(kind, &meter, &profile, MS, 1);
+		for (uint64_t now = MS; now < 1000 * MS; now += 10 * MS) {
+			assert_true(meter_conforms(kind, &meter, &profile, now, 0));
+			refused += !meter_conforms(kind, &meter, &profile, now, 1);
+			assert_true(meter_conforms(kind, &meter, &profile, now, 0));
+			assert_int_equal(meter.bucket.owner, 0xdeadbeef);
+		}
+		assert_in_range(refused, 30, 80);
+	}
+}
+
+/* A packet, and whether it conforms: at a byte a tick, in windows or bursts of 100. */
+struct step {
+	uint64_t at;
+	uint32_t cost;
+	bool conforms;
+};
+
+static void check_steps(enum meter_kind kind, const struct step *steps, size_t n)
+{
+	const struct meter_params params = {kind, 8 * GHZ, 0, 100, 100, 0};
+	union meter_profile profile = profile_of(&params, GHZ);
+	union meter meter = {0};
+
+	meter_init(kind, &meter, &profile, 1000, 0);
+	for (size_t i = 0; i < n; i++)
+		if (meter_conforms(kind, &meter, &profile, steps[i].at, steps[i].cost) !=
+			steps[i].conforms)
+			fail_msg("%s, row %zu", meter_name(kind), i);
+}
+
+static void test_gcra_pairs(void **state)
+{
+	static const struct step steps[] = {
+		{1000, 101, false},
+		{1000, 100, true},
+		{1000, 1, false},
+		{1030, 31, false},
+		{1030, 30, true},
+		/* The clock is back, and nothing is granted twice. */
+		{1020, 1, false},
+		{1030, 1, false},
+		{1031, 1, true},
+		{1031, 1, false},
+		/* A refused packet takes nothing; no more than the burst. */
+		{1081, 51, false},
+		{1081, 50, true},
+		{UINT64_C(1) << 50, 101, false},
+		{UINT64_C(1) << 50, 100, true},
+		{UINT64_C(1) << 50, 1, false},
+	};
+
+	(void)state;
+	check_steps(METER_GCRA, steps, ROWS(steps));
+	check_steps(METER_TOKEN_BUCKET, steps, ROWS(steps));
+}
+
+static void test_fixed_window_pairs(void **state)
+{
+	static const struct step steps[] = {
+		{1050, 101, false}, /* no packet that is refused begins a window */
+		{1060, 60, true},
+		{1060, 41, false},
+		{1100, 40, true},
+		{1101, 1, false},
+		{1159, 1, false},
+		{1160, 100, true},
+		{1161, 1, false},
+		{900, 1, false},
+		{1259, 1, false},
+		{1260, 1, true}, /* the clock was back */
+		{UINT64_C(1) << 62, 101, false},
+		{UINT64_C(1) << 62, 100, true},
+	};
+
+	(void)state;
+	check_steps(METER_FIXED_WINDOW, steps, ROWS(steps));
+}
+
+static void test_hybrid_pairs(void **state)
+{
+	static const struct step steps[] = {
+		{1000, 60, true},
+		{1020, 40, true}, /* the last: smooth, 80 to go */
+		{1099, 1, false},
+		{1100, 1, true},
+		{1100, 1, false},
+		{1110, 11, false},
+		{1110, 10, true},  /* at an even rate */
+		{1209, 99, true},  /* but not yet a full quota */
+		{1309, 100, true}, /* a full one: bursty */
+		{1309, 1, false},
+		{1408, 1, false}, /* which was spent at once: as a fixed window */
+		{1409, 70, true},
+		{1419, 31, false}, /* one that does not fit ends the quota too */
+		{1419, 1, false},  /* 30 left, and 1, less 90 */
+		{1478, 1, false},
+		{1479, 1, true},
+		{1508, 29, true},
+		{1508, 1, false},
+		{1509, 1, true},
+		{1509, 101, false},
+		{UINT64_C(1) << 62, 101, false},
+		{UINT64_C(1) << 62, 60, true},
+	};
+
+	(void)state;
+	check_steps(METER_HYBRID, steps, ROWS(steps));
+}
+
+/*
+ * Finch: a client at `a` times the rate gets n = q·a/(a-1) requests from a linear limit before it
+ * is refused. His n is of a fluid; a whole request is refused when less than one is left, not none,
+ * and the first comes at time 0: so it is the first after (q - 1)·a/(a-1) more.
+ */
+static uint64_t until_refused(
+	enum meter_kind kind, uint64_t q, uint64_t tenths, uint64_t *in_window)
+{
+	/* Ticks that earn a request; whole ones are between requests for each `a`. */
+	const uint64_t apart = 360360;
+	/* Rounded up: requests are earned no later than the client needs them. */
+	const uint64_t rate = ((UINT64_C(1) << TOKEN_SHIFT) + apart - 1) / apart;
+	const struct meter_params params = {kind, 8, 0, q, apart, 0};
+	union meter_profile profile = profile_of(&params, GHZ);
+	uint64_t passed = 0, first = UINT64_MAX;
+	union meter meter = {0};
+
+	if (kind == METER_TOKEN_BUCKET)
+		profile.bucket.rate = (int64_t)rate;
+	else if (kind == METER_GCRA)
+		profile.gcra.rate = rate;
+	else
+		profile.quota = (struct quota){.units = q, .window = q * apart};
+	meter_init(kind, &meter, &profile, 0, 0);
+	*in_window = 0;
+	for (uint64_t k = 0; first == UINT64_MAX || k * apart * 10 / tenths < q * apart; k++) {
+		uint64_t now = k * apart * 10 / tenths;
+		bool conforms = meter_conforms(kind, &meter, &profile, now, 1);
+
+		if (!conforms && first == UINT64_MAX)
+			first = passed;
+		passed += conforms;
+		*in_window += conforms && now < q * apart;
+	}
+	return first;
+}
+
+static void test_finchs_formula(void **state)
+{
+	static const uint64_t tenths[] = {11, 12, 13, 14, 15, 18, 20, 30, 40, 50, 60, 70, 100};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(tenths); i++) {
+		for (uint64_t q = 1; q < 300; q += 7) {
+			uint64_t a = tenths[i], in_window;
+			uint64_t want = (q - 1) * a / (a - 10) + 1;
+			double fluid = (double)(q * a) / (double)(a - 10);
+
+			assert_int_equal(until_refused(METER_TOKEN_BUCKET, q, a, &in_window), want);
+			assert_int_equal(until_refused(METER_GCRA, q, a, &in_window), want);
+			/* One request more in the bucket would be so many more let through. */
+			assert_true((double)want <= fluid + 1e-9);
+			assert_true((double)want >= fluid - (double)a / (double)(a - 10));
+			assert_int_equal(until_refused(METER_FIXED_WINDOW, q, a, &in_window), q);
+			assert_int_equal(in_window, q);
+			assert_int_equal(until_refused(METER_HYBRID, q, a, &in_window), q);
+			assert_int_equal(in_window, q);
+		}
+	}
+}
+
+/* Bytes that a backlog gets through a GCRA whose profile is replaced every 50 ms, against 1 ppm. */
+static void test_gcra_long_term(void **state)
+{
+	static const struct {
+		uint64_t bps, seconds;
+	} cases[] = {
+		{8000, 40000},
+		{8001, 40000},
+		{64000, 4000},
+		{10 * GHZ + 7, 1},
+		{400 * GHZ, 1},
+	};
+	static const uint64_t hz[] = {GHZ, 2500000000, 3693249999, 5 * GHZ};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(cases); i++) {
+		for (size_t h = 0; h < ROWS(hz); h++) {
+			struct meter_params params = {
+				METER_GCRA, cases[i].bps, 0, TOKEN_BUCKET_MAX_BURST, 0, 0};
+			union meter_profile profile = profile_of(&params, hz[h]), old;
+			uint64_t now = hz[h] / 3, end = now + cases[i].seconds * hz[h], passed = 0;
+			double want = (double)cases[i].bps / 8 * (double)cases[i].seconds;
+			union meter meter = {0};
+
+			meter_init(METER_GCRA, &meter, &profile, now, 0);
+			while (meter_conforms(METER_GCRA, &meter, &profile, now, 1U << 30))
+				;
+			while (now < end) {
+				uint32_t cost = 1 << 30;
+
+				now += hz[h] / 20 + 1;
+				now = now < end ? now : end;
+				old = profile;
+				profile = profile_of(&params, hz[h]);
+				meter_profile_succeed(METER_GCRA, &profile, &old, now);
+				for (; cost; cost /= 2)
+					while (meter_conforms(
+						METER_GCRA, &meter, &profile, now, cost))
+						passed += cost;
+			}
+			assert_near((double)passed, want, want * 1e-6);
+		}
+	}
+}
+
+/* Of the time that a profile before held, a bucket keeps what it earned then. */
+static void test_gcra_succession(void **state)
+{
+	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0};
+	const struct meter_params fast = {METER_GCRA, 8 * GHZ, 0, 10000, 0, 0};
+	const struct meter_params small = {METER_GCRA, 8 * GHZ, 0, 1000, 0, 0};
+	union meter_profile p = profile_of(&slow, 1 << 30), next;
+	const enum meter_kind kind = METER_GCRA;
+	union meter m = {0};
+
+	(void)state;
+	p = profile_of(&slow, GHZ);
+	meter_init(kind, &m, &p, 0, 0);
+	assert_true(meter_conforms(kind, &m, &p, 0, 10000));
+	for (unsigned i = 1; i <= 3; i++) { /* 1280 slow, 1280 fast, 1280 slow, then fast */
+		next = profile_of(i % 2 ? &fast : &slow, GHZ);
+		meter_profile_succeed(kind, &next, &p, 1280 * i);
+		p = next;
+	}
+	/* A packet of before the change meets the new profile: as of the change. */
+	assert_false(meter_conforms(kind, &m, &p, 3000, 10 + 1280 + 10 + 1));
+	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500 + 1));
+	assert_true(meter_conforms(kind, &m, &p, 3840 + 500, 10 + 1280 + 10 + 500));
+	assert_false(meter_conforms(kind, &m, &p, 3840 + 500, 1));
+	/* A smaller burst takes effect at once, and what it took is gone. */
+	next = profile_of(&small, GHZ);
+	meter_profile_succeed(kind, &next, &p, 10000);
+	assert_false(meter_conforms(kind, &m, &next, 10000, 1001));
+	meter_profile_succeed(kind, &p, &next, 10000);
+	assert_false(meter_conforms(kind, &m, &p, 10000, 1001));
+	assert_true(meter_conforms(kind, &m, &p, 10000, 1000));
+}
+
+/* A state that slept while virtual time wrapped never blocks for long, nor passes too much. */
+static void test_gcra_wraps(void **state)
+{
+	const struct meter_params params = {METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0};
+	union meter_profile p = profile_of(&params, GHZ);
+	const uint64_t unit_ticks = GHZ / 50; /* ticks of a billion units */
+	const uint64_t wrap = (UINT64_C(1) << 56) / GHZ * unit_ticks;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t gap = wrap - 2 * GHZ + prng_next(&prng) % (4 * GHZ), now = 1 + gap;
+		union meter m = {0}, aged;
+
+		meter_init(METER_GCRA, &m, &p, 1, 0);
+		while (meter_conforms(METER_GCRA, &m, &p, 1, 1024))
+			;
+		aged = m;
+		assert_false(meter_conforms(METER_GCRA, &m, &p, now, (1 << 20) + 1));
+		assert_true(meter_conforms(METER_GCRA, &m, &p, now + GHZ + GHZ / 1000, 1 << 20));
+		/* Looked at half way, it is full for certain. */
+		gcra_age(&aged.gcra, &p.gcra, 1 + gap / 2);
+		assert_true(meter_idle(METER_GCRA, &aged, &p, now));
+		assert_true(meter_conforms(METER_GCRA, &aged, &p, now, 1 << 20));
+	}
+}
+
+/* Another clock, or a profile that succeeds nobody: a burst, and the limit from then on. */
+static void test_gcra_of_another_clock(void **state)
+{
+	union meter_profile p = limit_of(METER_GCRA, 1000000), slow = limit_of(METER_GCRA, 1000);
+	union meter m = {0};
+
+	(void)state;
+	meter_init(METER_GCRA, &m, &p, 3600 * GHZ, 0);
+	assert_true(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ, 100000));
+	assert_false(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ - GHZ + 1000, 1));
+	assert_false(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ - GHZ - 1000, 100001));
+	assert_true(meter_conforms(METER_GCRA, &m, &p, 3600 * GHZ - GHZ - 2000, 99999));
+	assert_false(meter_conforms(METER_GCRA, &m, &slow, 3600 * GHZ, 101));
+	assert_true(meter_conforms(METER_GCRA, &m, &slow, 3600 * GHZ, 100));
+	assert_false(meter_conforms(METER_GCRA, &m, &slow, 3600 * GHZ, 1));
+}
+
+/* A quota that changes in its window. */
+static void test_quota_changes(void **state)
+{
+	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
+	const struct meter_params large = {.rate_bps = 8 * GHZ, .window_ns = 100};
+	const struct meter_params small = {.rate_bps = 4 * GHZ, .window_ns = 100};
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(kinds); i++) {
+		enum meter_kind kind = kinds[i];
+		struct meter_params params = large;
+		union meter_profile l, s;
+		union meter m = {0};
+
+		params.kind = kind;
+		l = profile_of(&params, GHZ);
+		params = small;
+		params.kind = kind;
+		s = profile_of(&params, GHZ);
+		meter_init(kind, &m, &s, 0, 0);
+		assert_true(meter_conforms(kind, &m, &s, 0, 49));
+		assert_true(meter_conforms(kind, &m, &l, 1, 50)); /* 99 of 100 */
+		assert_false(meter_conforms(kind, &m, &s, 2, 1)); /* 99 of 50 */
+		assert_true(meter_conforms(kind, &m, &s, 2, 0));
+		/* Smooth since then: less 49, plus 1, less 98 × 1/2, of which it has 50 back. */
+		assert_false(meter_conforms(kind, &m, &s, 99, 1));
+		if (kind == METER_FIXED_WINDOW) {
+			assert_true(meter_conforms(kind, &m, &s, 100, 50));
+			continue;
+		}
+		assert_false(meter_conforms(kind, &m, &s, 103, 1));
+		assert_true(meter_conforms(kind, &m, &s, 104, 1));
+	}
+}
+
+/* A clock that is back makes no meter idle that was not. */
+static void test_idle_when_the_clock_is_back(void **state)
+{
+	(void)state;
+	for (enum meter_kind kind = 0; kind < METER_RANDOM_DROP; kind++) {
+		union meter_profile p = limit_of(kind, 30);
+		union meter m = {0};
+
+		meter_init(kind, &m, &p, GHZ, 0);
+		assert_true(meter_idle(kind, &m, &p, GHZ));
+		assert_true(meter_conforms(kind, &m, &p, GHZ, 1));
+		assert_true(meter_conforms(kind, &m, &p, GHZ, 2));
+		assert_false(meter_idle(kind, &m, &p, GHZ - MS));
+		assert_false(meter_idle(kind, &m, &p, GHZ));
+		assert_true(meter_idle(kind, &m, &p, 2 * GHZ));
+	}
+}
+
+/* Never is never, also for the smallest random number, and always is always. */
+static void test_random_drop_at_its_ends(void **state)
+{
+	const uint64_t zero = -UINT64_C(0x9e3779b97f4a7c15); /* the first of splitmix64 is 0 */
+	struct random_drop_profile never, always, hardly;
+	struct random_drop drop;
+
+	(void)state;
+	assert_int_equal(random_drop_profile_init(&never, 0), 0);
+	assert_int_equal(random_drop_profile_init(&always, 1), 0);
+	assert_int_equal(random_drop_profile_init(&hardly, 0x1p-32), 0);
+	random_drop_init(&drop, zero);
+	assert_true(random_drop_conforms(&drop, &never, 1));
+	random_drop_init(&drop, zero);
+	assert_false(random_drop_conforms(&drop, &hardly, 1));
+	for (uint64_t seed = 0; seed < 100000; seed++) {
+		random_drop_init(&drop, seed);
+		assert_false(random_drop_conforms(&drop, &always, 1));
+		assert_true(random_drop_conforms(&drop, &always, 0));
+	}
+}
+
+static void test_random_drop(void **state)
+{
+	static const double probabilities[] = {0, 1e-3, 0.1, 0.5, 0.9, 1};
+	enum { N = 200000 };
+
+	(void)state;
+	for (size_t i = 0; i < ROWS(probabilities); i++) {
+		double p = probabilities[i], sigma = sqrt(N * p * (1 - p));
+		struct meter_params params = {METER_RANDOM_DROP, 0, 0, 0, 0, p};
+		union meter_profile profile = profile_of(&params, GHZ);
+		unsigned dropped[2] = {0}, differ = 0, again = 0;
+		union meter m = {0}, same = m, other = m;
+
+		meter_init(METER_RANDOM_DROP, &m, &profile, 0, 0);
+		meter_init(METER_RANDOM_DROP, &same, &profile, 0, 0);
+		meter_init(METER_RANDOM_DROP, &other, &profile, 0, 1);
+		for (unsigned k = 0; k < N; k++) {
+			bool a = meter_conforms(METER_RANDOM_DROP, &m, &profile, k, 1500);
+			bool b = meter_conforms(METER_RANDOM_DROP, &other, &profile, k, 1);
+
+			again += a != meter_conforms(METER_RANDOM_DROP, &same, &profile, 0, 9);
+			dropped[k % 2] += !a;
+			differ += a != b;
+		}
+		assert_near(dropped[0] + dropped[1], N * p, 4.5 * sigma);
+		assert_near((double)dropped[0] - dropped[1], 0, 4.5 * sigma);
+		assert_near(differ, 2 * N * p * (1 - p), 4.5 * sigma + 1e-9);
+		assert_int_equal(again, 0);
+		assert_true(meter_idle(METER_RANDOM_DROP, &m, &profile, N));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_params_at_their_limits),
+		cmocka_unit_test(test_quotas),
+		cmocka_unit_test(test_equal),
+		cmocka_unit_test(test_owner_and_no_cost),
+		cmocka_unit_test(test_gcra_pairs),
+		cmocka_unit_test(test_fixed_window_pairs),
+		cmocka_unit_test(test_hybrid_pairs),
+		cmocka_unit_test(test_finchs_formula),
+		cmocka_unit_test(test_gcra_long_term),
+		cmocka_unit_test(test_gcra_succession),
+		cmocka_unit_test(test_gcra_wraps),
+		cmocka_unit_test(test_gcra_of_another_clock),
+		cmocka_unit_test(test_quota_changes),
+		cmocka_unit_test(test_idle_when_the_clock_is_back),
+		cmocka_unit_test(test_random_drop_at_its_ends),
+		cmocka_unit_test(test_random_drop),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "flow/new_flow.h"
+
+#define GHZ UINT64_C(1000000000)
+
+static struct new_flows *table_of(unsigned entries, uint64_t hz)
+{
+	struct new_flows *flows = aligned_alloc(64, new_flows_bytes(entries));
+
+	assert_non_null(flows);
+	new_flows_init(flows, entries, hz);
+	return flows;
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		unsigned entries;
+		size_t lines;
+	} cases[] = {{0, 1}, {1, 1}, {8, 1}, {9, 2}, {65536, 8192}, {65537, 16384}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(new_flows_bytes(cases[i].entries),
+			sizeof(struct new_flows) + 64 * cases[i].lines);
+	assert_int_equal(new_flows_bytes(UINT32_MAX),
+		sizeof(struct new_flows) + UINT64_C(8) * NEW_FLOW_MAX_ENTRIES);
+}
+
+/* Known for 30 seconds after it was last seen, on any clock; a refused flow stays new. */
+static void test_how_long(void **state)
+{
+	static const uint64_t hz[] = {1000, GHZ, 2499999999, 5 * GHZ};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(hz) / sizeof(hz[0]); i++) {
+		for (uint64_t now = hz[i] / 7; now < 100 * hz[i]; now += hz[i] * 10 / 3) {
+			struct new_flows *flows = table_of(64, hz[i]);
+			uint64_t then = now;
+
+			assert_false(new_flows_known(flows, 5, then));
+			assert_false(new_flows_known(flows, 5, then));
+			new_flows_remember(flows, 5, then);
+			assert_true(new_flows_known(flows, 5, then));
+			/* Another core's clock. */
+			assert_true(new_flows_known(flows, 5, then - hz[i] / 7));
+			for (int k = 0; k < 3; k++) {
+				then += 30 * hz[i];
+				assert_true(new_flows_known(flows, 5, then));
+			}
+			assert_false(new_flows_known(flows, 5, then + 30 * hz[i] + hz[i] / 4 + 1));
+			free(flows);
+		}
+	}
+}
+
+/* Every hash is somebody, 0 too, and in an empty table nobody is known. */
+static void test_any_hash(void **state)
+{
+	struct new_flows *flows = table_of(4096, GHZ);
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	assert_false(new_flows_known(flows, 0, 0));
+	new_flows_remember(flows, 0, 0);
+	assert_true(new_flows_known(flows, 0, 0));
+	for (unsigned i = 0; i < 1000; i++) {
+		uint32_t hash = (uint32_t)prng_next(&prng);
+
+		assert_false(new_flows_known(flows, hash, i));
+		new_flows_remember(flows, hash, i);
+		assert_true(new_flows_known(flows, hash, i));
+	}
+	free(flows);
+}
+
+/* In a full set the one longest unseen gives way: not the first in, and not one seen since. */
+static void test_who_gives_way(void **state)
+{
+	struct new_flows *flows = table_of(1, GHZ);
+	uint64_t now = GHZ;
+
+	(void)state;
+	for (uint32_t hash = 1; hash <= NEW_FLOW_WAYS; hash++, now += GHZ)
+		new_flows_remember(flows, hash, now);
+	assert_true(new_flows_known(flows, 1, now));
+	new_flows_remember(flows, 100, now);
+	assert_false(new_flows_known(flows, 2, now));
+	for (uint32_t hash = 3; hash <= NEW_FLOW_WAYS; hash++)
+		assert_true(new_flows_known(flows, hash, now));
+	assert_true(new_flows_known(flows, 1, now));
+	assert_true(new_flows_known(flows, 100, now));
+	free(flows);
+}
+
+/* A flow that begins anew takes its own entry, not another's as well. */
+static void test_one_entry_a_flow(void **state)
+{
+	struct new_flows *flows = table_of(1, GHZ);
+	uint64_t now = 40 * GHZ;
+
+	(void)state;
+	new_flows_remember(flows, 1, 0);
+	for (uint32_t hash = 2; hash <= NEW_FLOW_WAYS; hash++)
+		new_flows_remember(flows, hash, now);
+	assert_false(new_flows_known(flows, 1, now));
+	new_flows_remember(flows, 1, now);
+	new_flows_remember(flows, 1, now + GHZ);
+	for (uint32_t hash = 1; hash <= NEW_FLOW_WAYS; hash++)
+		assert_true(new_flows_known(flows, hash, now + GHZ));
+	free(flows);
+}
+
+/*
+ * Half full, hardly anyone is forgotten, though all hashes agree in the bits that chose the queue;
+ * and a flood of once seen flows does not drive out those that keep speaking.
+ */
+static void test_flood(void **state)
+{
+	enum { ENTRIES = 8192, SPEAKERS = 500 };
+	struct new_flows *flows = table_of(ENTRIES, GHZ);
+	uint32_t hash[ENTRIES / 2];
+	unsigned forgotten = 0;
+	struct prng prng;
+	uint64_t now = 0;
+
+	(void)state;
+	prng_seed(&prng, 2);
+	for (unsigned i = 0; i < ENTRIES / 2; i++) {
+		hash[i] = (uint32_t)prng_next(&prng) << 7 | 3;
+		new_flows_remember(flows, hash[i], now);
+	}
+	for (unsigned i = 0; i < ENTRIES / 2; i++)
+		forgotten += !new_flows_known(flows, hash[i], now);
+	assert_in_range(forgotten, 1, ENTRIES / 2 / 50);
+	forgotten = 0;
+	for (unsigned i = 0; i < SPEAKERS; i++)
+		new_flows_remember(flows, hash[i], now);
+	for (unsigned second = 0; second < 60; second++) {
+		now += GHZ;
+		for (unsigned i = 0; i < SPEAKERS; i++) {
+			forgotten += !new_flows_known(flows, hash[i], now);
+			new_flows_remember(flows, hash[i], now);
+		}
+		for (unsigned i = 0; i < ENTRIES / 8; i++)
+			new_flows_remember(flows, (uint32_t)prng_next(&prng), now + GHZ / 2);
+	}
+	assert_in_range(forgotten, 0, SPEAKERS * 60 / 1000);
+	free(flows);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_how_long),
+		cmocka_unit_test(test_any_hash),
+		cmocka_unit_test(test_who_gives_way),
+		cmocka_unit_test(test_one_entry_a_flow),
+		cmocka_unit_test(test_flood),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

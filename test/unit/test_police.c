@@ -1,0 +1,592 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From packet to verdict, and that everything is counted. What meters and tables decide by
+ * themselves is tested with them; here, that they are asked for the right thing.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+#include "police/extra.h"
+#include "police/police.h"
+#include "police/profile.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define GHZ      UINT64_C(1000000000)
+#define SECOND   GHZ
+#define BPS      UINT64_C(8) /* a unit a second */
+
+enum { ICMP = 1, TCP = 6, UDP = 17, SCTP = 132 };
+enum { FIN = 0x01, SYN = 0x02, RST = 0x04, ACK = 0x10, ECE_CWR = 0xc0 };
+
+/* A policy on one worker, and all that it needs. */
+struct lane {
+	struct policy policy;
+	struct limit_profile profile;
+	struct policy_state state;
+	struct policy_extra extra;
+	void *memory;
+};
+
+static const struct policy defaults = {
+	.limit_bps = 1000 * BPS,
+	.burst_bytes = 10,
+	.meter = METER_TOKEN_BUCKET,
+	.mark = MARK_ECN,
+	.accounting = ACCOUNTING_L2,
+	.window_ns = SECOND,
+	.sources = 1024,
+};
+
+static void lane_start(struct lane *lane, const struct policy *policy, uint64_t now)
+{
+	struct limiter_view view = {
+		.limit = (double)policy->limit_bps / 8,
+		.local_limit = (double)policy->limit_bps / 8,
+		.local_burst = policy->burst_bytes,
+	};
+	size_t bytes;
+
+	*lane = (struct lane){.policy = *policy};
+	lane->policy.allocator = allocator_find("central");
+	bytes = police_extra_bytes(&lane->policy);
+	if (bytes) {
+		lane->memory = aligned_alloc(CACHE_LINE, bytes);
+		assert_non_null(lane->memory);
+	}
+	assert_int_equal(limit_profile_init(&lane->profile, &lane->policy, &view, 1, GHZ), 0);
+	police_extra_init(&lane->extra, lane->memory, &lane->policy, 1, GHZ);
+	policy_state_init(&lane->state, &lane->profile, now, 1);
+}
+
+static void lane_stop(struct lane *lane)
+{
+	free(lane->memory);
+}
+
+static enum verdict lane_police(struct lane *lane, const struct packet *packet, const uint8_t *data,
+	uint32_t frame_len, uint64_t now)
+{
+	return police(&lane->state, &lane->extra, &lane->profile, packet, data, frame_len, now);
+}
+
+static void expect_counters(const struct lane *lane, const uint64_t *want)
+{
+	const struct policy_state *s = &lane->state;
+	const uint64_t got[6] = {s->passed_packets, s->passed_bytes, s->dropped_packets,
+		s->dropped_bytes, lane->extra.over_packets, lane->extra.over_bytes};
+	static const char *const names[6] = {"passed packets", "passed bytes", "dropped packets",
+		"dropped bytes", "packets over", "bytes over"};
+
+	for (unsigned i = 0; i < 6; i++)
+		if (got[i] != want[i])
+			fail_msg("%s: %" PRIu64 ", not %" PRIu64, names[i], got[i], want[i]);
+}
+
+#define assert_counters(lane, ...) expect_counters((lane), (const uint64_t[6]){__VA_ARGS__})
+
+static void test_cost_of_bytes_and_packets(void **state)
+{
+	static const struct {
+		enum counting count;
+		enum accounting accounting;
+		uint16_t l2_len;
+		uint32_t frame_len, want;
+	} rows[] = {
+		{COUNT_BYTES, ACCOUNTING_L2, 14, 1514, 1514},
+		{COUNT_BYTES, ACCOUNTING_L3, 14, 1514, 1500},
+		{COUNT_BYTES, ACCOUNTING_L3, 22, 1522, 1500},
+		{COUNT_BYTES, ACCOUNTING_WIRE, 14, 60, 84},
+		{COUNT_BYTES, ACCOUNTING_WIRE, 18, 60, 84},
+		{COUNT_BYTES, ACCOUNTING_L3, 9, 9, 0}, /* a runt is all Ethernet */
+		{COUNT_BYTES, ACCOUNTING_L2, 14, 9018, 9018},
+		{COUNT_PACKETS, ACCOUNTING_L2, 14, 9018, 1},
+		{COUNT_PACKETS, ACCOUNTING_WIRE, 14, 60, 1},
+		{COUNT_PACKETS, ACCOUNTING_L3, 9, 9, 1},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct packet packet = {.l2_len = rows[i].l2_len};
+		struct policy policy = defaults;
+		struct lane lane;
+		uint32_t cost;
+
+		policy.count = rows[i].count;
+		policy.accounting = rows[i].accounting;
+		for (unsigned plain = 0; plain < 2; plain++) {
+			policy.action = plain ? ACTION_DROP : ACTION_COUNT;
+			lane_start(&lane, &policy, 0);
+			cost = police_cost(
+				&lane.profile, &lane.extra, &packet, rows[i].frame_len, 0);
+			if (cost != rows[i].want)
+				fail_msg("row %u: %u, not %u", i, cost, rows[i].want);
+			lane_stop(&lane);
+		}
+	}
+}
+
+/* Which policies take the short way: nothing else may. */
+static void test_plain(void **state)
+{
+	struct policy policy = defaults;
+	struct lane lane;
+
+	(void)state;
+	for (unsigned i = 0; i < 7; i++) {
+		policy = defaults;
+		policy.meter = i == 1   ? METER_GCRA
+			       : i == 2 ? METER_RANDOM_DROP
+					: METER_TOKEN_BUCKET;
+		policy.count = i == 3 ? COUNT_PACKETS : COUNT_BYTES;
+		policy.action = i == 4 ? ACTION_COUNT : i == 5 ? ACTION_MARK : ACTION_DROP;
+		policy.per_v4 = i == 6 ? 32 : 0;
+		policy.per_v6 = i == 6 ? 128 : 0;
+		lane_start(&lane, &policy, 0);
+		assert_int_equal(lane.profile.plain, i == 0);
+		lane_stop(&lane);
+	}
+}
+
+/* The short way and the long one are the same way. */
+static void test_ways_agree(void **state)
+{
+	const uint64_t seed = 11;
+	struct lane shorter, longer;
+	struct policy policy = defaults;
+	struct prng prng;
+	uint64_t now = 5, dropped = 0;
+
+	(void)state;
+	policy.burst_bytes = 3000;
+	policy.limit_bps = BPS * 1000000;
+	policy.accounting = ACCOUNTING_L3;
+	lane_start(&shorter, &policy, now);
+	lane_start(&longer, &policy, now);
+	longer.profile.plain = false;
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < 20000; i++) {
+		struct packet packet = {.l2_len = 14 + 4 * prng_below(&prng, 3)};
+		uint32_t len = 60 + prng_below(&prng, 1455);
+		enum verdict verdict;
+
+		now += prng_below(&prng, 1000000);
+		verdict = lane_police(&shorter, &packet, NULL, len, now);
+		if (verdict != lane_police(&longer, &packet, NULL, len, now))
+			fail_msg("seed %" PRIu64 ": packet %u", seed, i);
+		assert_memory_equal(&shorter.state, &longer.state, sizeof(shorter.state));
+		dropped += verdict == VERDICT_DROP;
+	}
+	assert_true(dropped > 1000 && dropped < 19000);
+	assert_int_equal(shorter.state.passed_packets + dropped, 20000);
+}
+
+/* Each kind of meter is asked, with its own profile and state. */
+static void test_every_kind(void **state)
+{
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 12);
+	for (unsigned kind = 0; kind < METER_KINDS; kind++) {
+		struct policy policy = defaults;
+		uint64_t now = 100, passed = 0, n = 3000;
+		union meter meter;
+		struct lane lane;
+
+		policy.meter = kind;
+		policy.count = COUNT_PACKETS;
+		lane_start(&lane, &policy, now);
+		if (kind == METER_RANDOM_DROP) {
+			struct limiter_view view = {.local_limit = 1, .drop = 0.3};
+
+			assert_int_equal(
+				limit_profile_init(&lane.profile, &lane.policy, &view, 1, GHZ), 0);
+		}
+		meter_init(kind, &meter, &lane.profile.meter, now, 1);
+		for (unsigned i = 0; i < n; i++) {
+			struct packet packet = {0};
+			bool want;
+
+			now += prng_below(&prng, 1500000); /* up to 2 a ms, limit 1 a ms */
+			want = meter_conforms(kind, &meter, &lane.profile.meter, now, 1);
+			assert_int_equal(
+				lane_police(&lane, &packet, NULL, 60 + i, now) == VERDICT_PASS,
+				want);
+			passed += want;
+		}
+		assert_true(passed > n / 4 && passed < n);
+		assert_counters(&lane, passed, passed, n - passed, n - passed, 0, 0);
+		lane_stop(&lane);
+	}
+}
+
+static void test_random_drop_of_all_and_nothing(void **state)
+{
+	struct policy policy = defaults;
+	struct packet packet = {0};
+	struct limiter_view view = {.local_limit = 0, .drop = 1};
+	struct lane lane;
+
+	(void)state;
+	policy.meter = METER_RANDOM_DROP;
+	lane_start(&lane, &policy, 0);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_PASS);
+	assert_int_equal(limit_profile_init(&lane.profile, &lane.policy, &view, 1, GHZ), 0);
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(lane_police(&lane, &packet, NULL, 1000, i), VERDICT_DROP);
+}
+
+/* What happens beyond the limit, and where it is counted. A bucket of 10 packets of 100 bytes. */
+static void test_actions(void **state)
+{
+	static const struct {
+		enum action action;
+		enum verdict verdict;
+		bool marked;
+		uint64_t want[6];
+	} rows[] = {
+		{ACTION_DROP, VERDICT_DROP, false, {10, 1000, 5, 500, 0, 0}},
+		{ACTION_COUNT, VERDICT_COUNT, false, {15, 1500, 0, 0, 5, 500}},
+		{ACTION_MARK, VERDICT_MARK, true, {15, 1500, 0, 0, 5, 500}},
+		{ACTION_MARK, VERDICT_MARK, false, {10, 1000, 5, 500, 0, 0}},
+	};
+	struct packet packet = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy policy = defaults;
+		struct lane lane;
+
+		policy.burst_bytes = 1099;
+		policy.action = rows[i].action;
+		lane_start(&lane, &policy, 7);
+		for (unsigned n = 0; n < 10; n++)
+			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
+		assert_counters(&lane, 10, 1000, 0, 0, 0, 0);
+		for (unsigned n = 0; n < 5; n++) {
+			assert_int_equal(
+				lane_police(&lane, &packet, NULL, 100, 7), rows[i].verdict);
+			if (rows[i].verdict != VERDICT_MARK)
+				continue;
+			/* Counted when it is known as what. */
+			assert_int_equal(
+				lane.state.passed_packets + lane.state.dropped_packets, 10 + n);
+			police_marked(&lane.state, &lane.extra, &lane.profile, &packet, 100, 7,
+				rows[i].marked);
+		}
+		expect_counters(&lane, rows[i].want);
+		/* What was over has not been taken from the bucket. */
+		assert_int_equal(lane_police(&lane, &packet, NULL, 99, 7), VERDICT_PASS);
+	}
+}
+
+/* One story of flows, step by step; the bucket never fills again. */
+static const struct step {
+	const char *what;
+	uint8_t proto, tcp_flags, fragment;
+	uint32_t hash;
+	uint64_t at; /* seconds */
+	uint32_t cost;
+	enum verdict verdict;
+} story[] = {
+	{"SYN", TCP, SYN, 0, 1, 1, 1, VERDICT_PASS},
+	{"SYN-ACK", TCP, SYN | ACK, 0, 2, 1, 0, VERDICT_PASS},
+	{"ACK", TCP, ACK, 0, 1, 1, 0, VERDICT_PASS},
+	{"no flags known", TCP, 0, 0, 1, 1, 0, VERDICT_PASS},
+	{"SYN again", TCP, SYN, 0, 1, 2, 1, VERDICT_PASS},
+	{"SYN with ECN's flags", TCP, SYN | ECE_CWR, 0, 3, 2, 1, VERDICT_PASS},
+	{"SYN and FIN", TCP, SYN | FIN, 0, 4, 2, 1, VERDICT_PASS},
+	{"RST", TCP, RST, 0, 5, 2, 0, VERDICT_PASS},
+	{"UDP", UDP, 0, 0, 6, 3, 1, VERDICT_PASS},
+	{"UDP again", UDP, 0, 0, 6, 3, 0, VERDICT_PASS},
+	{"other UDP", UDP, 0, 0, 7, 3, 1, VERDICT_PASS},
+	{"UDP, kept warm", UDP, 0, 0, 6, 30, 0, VERDICT_PASS},
+	{"UDP, still warm", UDP, 0, 0, 6, 58, 0, VERDICT_PASS},
+	{"UDP, long silent", UDP, 0, 0, 7, 58, 1, VERDICT_PASS},
+	{"UDP with SYN's bit in its length", UDP, SYN, 0, 6, 58, 0, VERDICT_PASS},
+	{"ping", ICMP, 0, 0, 8, 58, 0, VERDICT_PASS},
+	{"SCTP", SCTP, SYN, 0, 9, 58, 0, VERDICT_PASS},
+	{"no IP", 0, 0, 0, 10, 58, 0, VERDICT_PASS},
+	{"UDP fragment", UDP, 0, 1, 11, 58, 1, VERDICT_PASS},
+	{"another of them", UDP, 0, 1, 11, 58, 0, VERDICT_PASS},
+	{"TCP fragment", TCP, 0, 1, 12, 58, 1, VERDICT_PASS},
+	{"another of them", TCP, 0, 1, 12, 59, 0, VERDICT_PASS},
+	{"ICMP fragment", ICMP, 0, 1, 13, 59, 0, VERDICT_PASS},
+	{"the tenth", UDP, 0, 0, 14, 59, 1, VERDICT_PASS},
+	{"refused", UDP, 0, 0, 15, 59, 1, VERDICT_DROP},
+	{"refused stays new", UDP, 0, 0, 15, 59, 1, VERDICT_DROP},
+	{"refused SYN", TCP, SYN, 0, 16, 59, 1, VERDICT_DROP},
+	{"known goes on", UDP, 0, 0, 14, 59, 0, VERDICT_PASS},
+	{"TCP goes on", TCP, ACK, 0, 1, 59, 0, VERDICT_PASS},
+};
+
+static struct packet packet_of(const struct step *step)
+{
+	return (struct packet){
+		.family = step->proto ? PACKET_IPV4 : PACKET_OTHER,
+		.proto = step->proto,
+		.tcp_flags = step->tcp_flags,
+		.fragment = step->fragment,
+		.flow_hash = step->hash * 0x01000193u,
+	};
+}
+
+static void test_flows(void **state)
+{
+	struct policy policy = defaults;
+	struct lane lane;
+
+	(void)state;
+	policy.count = COUNT_FLOWS;
+	policy.limit_bps = 1; /* an eighth of a flow a second: 7 in this story of a minute */
+	policy.burst_bytes = 10;
+	policy.meter = METER_TOKEN_BUCKET;
+	lane_start(&lane, &policy, 0);
+	lane.profile.meter.bucket.rate = lane.profile.meter.bucket.rate_before = 0;
+	for (unsigned i = 0; i < COUNT(story); i++) {
+		struct packet packet = packet_of(&story[i]);
+		uint64_t now = story[i].at * SECOND;
+		uint32_t cost = police_cost(&lane.profile, &lane.extra, &packet, 1000, now);
+		enum verdict verdict = police_charge(
+			&lane.state, &lane.extra, &lane.profile, &packet, NULL, cost, now);
+
+		if (cost != story[i].cost)
+			fail_msg("step %u (%s): costs %u", i, story[i].what, cost);
+		if (verdict != story[i].verdict)
+			fail_msg("step %u (%s): verdict %d", i, story[i].what, verdict);
+	}
+	assert_counters(&lane, COUNT(story) - 3, 10, 3, 3, 0, 0);
+	lane_stop(&lane);
+}
+
+/* A flow that passes marked, or in shadow mode, has begun; one that could not be marked has not. */
+static void test_flows_over_the_limit(void **state)
+{
+	static const struct {
+		enum action action;
+		bool marked;
+		uint32_t cost_after;
+	} rows[] = {{ACTION_COUNT, false, 0}, {ACTION_MARK, true, 0}, {ACTION_MARK, false, 1}};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy policy = defaults;
+		struct packet first = {.proto = UDP, .flow_hash = 77};
+		struct packet second = {.proto = UDP, .flow_hash = 0xabcdef};
+		struct lane lane;
+		enum verdict verdict;
+
+		policy.count = COUNT_FLOWS;
+		policy.burst_bytes = 1;
+		policy.action = rows[i].action;
+		lane_start(&lane, &policy, 0);
+		assert_int_equal(lane_police(&lane, &first, NULL, 100, 1), VERDICT_PASS);
+		verdict = lane_police(&lane, &second, NULL, 100, 1);
+		assert_int_not_equal(verdict, VERDICT_PASS);
+		if (verdict == VERDICT_MARK)
+			police_marked(&lane.state, &lane.extra, &lane.profile, &second, 1, 1,
+				rows[i].marked);
+		assert_int_equal(police_cost(&lane.profile, &lane.extra, &second, 100, 2),
+			rows[i].cost_after);
+		lane_stop(&lane);
+	}
+}
+
+/* An address in data, at its offset. */
+static struct packet packet_from(uint8_t *data, unsigned family, const char *address)
+{
+	struct packet packet = {.family = (uint8_t)family, .src_off = 26};
+
+	memcpy(data + packet.src_off, address, family == PACKET_IPV4 ? 4 : 16);
+	return packet;
+}
+
+/* Every source has its own limit of 10; what makes a source is in the policy. */
+static void test_sources(void **state)
+{
+	static const struct {
+		uint8_t per_v4, per_v6, family;
+		const char *one, *other; /* 16 bytes, of which IPv4 has 4 */
+		bool same;
+	} rows[] = {
+		{32, 128, 4, "\x0a\0\0\1", "\x0a\0\0\2", false},
+		{24, 64, 4, "\x0a\0\0\1", "\x0a\0\0\2", true},
+		{24, 64, 4, "\x0a\0\0\1", "\x0a\0\1\1", false},
+		{1, 64, 4, "\x0a\0\0\1", "\x7f\0\1\1", true},
+		{1, 64, 4, "\x0a\0\0\1", "\x80\0\0\1", false},
+		{32, 128, 6, "abcdefghijklmnop", "abcdefghijklmnoq", false},
+		{32, 64, 6, "abcdefghijklmnop", "abcdefghijklmnoq", true},
+		{32, 64, 6, "abcdefghijklmnop", "abcdefgiijklmnop", false},
+		{32, 63, 6, "abcdefghijklmnop", "abcdefgiijklmnop", true},
+		{32, 63, 6, "abcdefgaijklmnop", "abcdefgcijklmnop", false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy policy = defaults;
+		uint8_t data[2][64];
+		struct packet one = packet_from(data[0], rows[i].family, rows[i].one);
+		struct packet other = packet_from(data[1], rows[i].family, rows[i].other);
+		struct packet none = {.family = PACKET_OTHER};
+		struct lane lane;
+
+		policy.count = COUNT_PACKETS;
+		policy.per_v4 = rows[i].per_v4;
+		policy.per_v6 = rows[i].per_v6;
+		lane_start(&lane, &policy, 1);
+		for (unsigned n = 0; n < 10; n++)
+			assert_int_equal(lane_police(&lane, &one, data[0], 60, 1), VERDICT_PASS);
+		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1), VERDICT_DROP);
+		if ((lane_police(&lane, &other, data[1], 60, 1) == VERDICT_DROP) != rows[i].same)
+			fail_msg("row %u", i);
+		/* Without an address: the policy's own meter, whatever the sources have used. */
+		for (unsigned n = 0; n < 10; n++)
+			assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_PASS);
+		assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_DROP);
+		/* A second later all is as before. */
+		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1 + SECOND), VERDICT_PASS);
+		police_prefetch_source(&lane.extra, &lane.profile, &one, data[0]);
+		police_prefetch_source(&lane.extra, &lane.profile, &none, NULL);
+		police_age(&lane.extra, &lane.profile, 2 * SECOND, 16);
+		lane_stop(&lane);
+	}
+}
+
+/* Every meter that may be a source's; each source gets what a private one would give. */
+static void test_sources_of_every_kind(void **state)
+{
+	static const enum meter_kind kinds[] = {
+		METER_TOKEN_BUCKET, METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
+	enum { SOURCES = 50 };
+	const uint64_t seed = 13;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		struct policy policy = defaults;
+		union meter meters[SOURCES];
+		uint64_t now = 9, passed = 0;
+		struct lane lane;
+
+		policy.meter = kinds[k];
+		policy.per_v4 = 32;
+		policy.per_v6 = 128;
+		policy.burst_bytes = 4000;
+		policy.limit_bps = 4000 * BPS;
+		lane_start(&lane, &policy, now);
+		for (unsigned i = 0; i < SOURCES; i++)
+			meter_init(limit_profile_kind(&policy), &meters[i], &lane.profile.meter,
+				now, 0);
+		for (unsigned n = 0; n < 20000; n++) {
+			unsigned i = prng_below(&prng, SOURCES);
+			char address[4] = {10, 0, 0, (char)i};
+			uint8_t data[64];
+			struct packet packet = packet_from(data, PACKET_IPV4, address);
+			uint32_t len = 60 + prng_below(&prng, 1455);
+			bool want;
+
+			now += prng_below(&prng, SECOND / 200);
+			want = meter_conforms(
+				lane.profile.kind, &meters[i], &lane.profile.meter, now, len);
+			if ((lane_police(&lane, &packet, data, len, now) == VERDICT_PASS) != want)
+				fail_msg("seed %" PRIu64 ", %s: packet %u", seed,
+					meter_name(kinds[k]), n);
+			passed += want;
+		}
+		assert_true(passed > 2000 && passed < 19000);
+		lane_stop(&lane);
+	}
+}
+
+/* One in so many on average, with its count scaled to stand for all; TCP alone if so wanted. */
+static void test_sample(void **state)
+{
+	static const struct {
+		uint16_t period;
+		bool tcp_only;
+		double share; /* of all packets, a quarter of which are TCP */
+	} rows[] = {{0, false, 0}, {1, false, 1}, {4, false, 0.25}, {100, false, 0.01},
+		{1, true, 0.25}, {10, true, 0.025}};
+	enum { N = 200000, COST = 100 };
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct limit_profile profile = {
+			.sample_period = rows[i].period, .tcp_only = rows[i].tcp_only};
+		struct flow_sample sample = {0};
+		uint32_t countdown = 0, random = 0x9e3779b9;
+		double sampled = 0, bytes = 0;
+
+		for (unsigned n = 0; n < N; n++) {
+			struct packet packet = {
+				.proto = n % 4 ? UDP : TCP, .flow_hash = 0x12345678};
+
+			sampled += police_sample(
+				&sample, &countdown, &random, &profile, &packet, COST);
+		}
+		for (unsigned slot = 0; slot < FLOW_SLOTS; slot++)
+			bytes += (double)flow_slot_count(flow_slot_read(&sample, slot));
+		assert_near(sampled, rows[i].share * N, 0.08 * rows[i].share * N);
+		assert_near(bytes, sampled * COST * rows[i].period, 0);
+	}
+}
+
+/* The countdown lies in the meter's state, and neither disturbs the other. */
+static void test_countdown_is_the_owners(void **state)
+{
+	(void)state;
+	for (unsigned kind = 0; kind < METER_KINDS; kind++) {
+		struct policy policy = defaults;
+		struct packet packet = {.flow_hash = 5};
+		struct flow_sample sample = {0};
+		union meter meter;
+		struct lane lane;
+		uint32_t *countdown = &lane.state.meter.bucket.owner, random = 1;
+
+		policy.meter = kind;
+		lane_start(&lane, &policy, 3);
+		lane.profile.sample_period = 8;
+		assert_int_equal(*countdown, 0);
+		meter_init(kind, &meter, &lane.profile.meter, 3, 1);
+		for (uint64_t now = 3; now < 5000000; now += 1000) {
+			uint32_t before;
+
+			police_sample(&sample, countdown, &random, &lane.profile, &packet, 1);
+			before = *countdown;
+			assert_in_range(before, 1, 15);
+			assert_int_equal(lane_police(&lane, &packet, NULL, 1, now) == VERDICT_PASS,
+				meter_conforms(kind, &meter, &lane.profile.meter, now, 1));
+			assert_int_equal(*countdown, before);
+		}
+		lane_stop(&lane);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cost_of_bytes_and_packets),
+		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_ways_agree),
+		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_random_drop_of_all_and_nothing),
+		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_flows_over_the_limit),
+		cmocka_unit_test(test_sources),
+		cmocka_unit_test(test_sources_of_every_kind),
+		cmocka_unit_test(test_sample),
+		cmocka_unit_test(test_countdown_is_the_owners),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

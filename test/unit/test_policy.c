@@ -1,0 +1,656 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies of a configuration: each key and what keys are to each other, in pairs of just accepted
+ * and just refused.
+ */
+#include "config_cases.h"
+
+static void test_policy(void **state)
+{
+#define LIMIT(text) POLICY(", 'limit': " text)
+	static const struct config_case cases[] = {
+		{LIMIT("'8kbit/s'"), ""},
+		{LIMIT("'7999bit/s'"), "w.json: policies[0].limit: '7999bit/s': " RATE_RANGE},
+		{LIMIT("'400Gbit/s'"), ""},
+		{LIMIT("'400.000000001Gbit/s'"),
+			"w.json: policies[0].limit: '400.000000001Gbit/s': " RATE_RANGE},
+		{LIMIT("'0bit/s'"), "w.json: policies[0].limit: '0bit/s': " RATE_RANGE},
+		{LIMIT("'-10Mbit/s'"), "w.json: policies[0].limit: '-10Mbit/s': " RATE_RANGE},
+		{LIMIT("'20000000Tbit/s'"),
+			"w.json: policies[0].limit: '20000000Tbit/s': " RATE_RANGE},
+		{LIMIT("'10Mbit'"), "w.json: policies[0].limit: '10Mbit': " EXPECTED_RATE},
+		{LIMIT("'1MB'"), "w.json: policies[0].limit: '1MB': " EXPECTED_RATE},
+		{LIMIT("10000000"), "w.json: policies[0].limit: 10000000: " EXPECTED_RATE},
+		{LIMIT("null"), "w.json: policies[0].limit: null: " EXPECTED_RATE},
+		{LIMIT("['10Mbit/s']"), "w.json: policies[0].limit: an array: " EXPECTED_RATE},
+		{POLICY(""), "w.json: policies[0].limit: missing: " EXPECTED_RATE},
+		{LIMIT("'10000.0001kbit/s'"), "w.json: policies[0].limit: '10000.0001kbit/s': "
+					      "expected a whole number of bit/s\n"},
+		{LIMITED(", 'burst': '4GiB'"), ""},
+		{LIMITED(", 'burst': '4294967297B'"),
+			"w.json: policies[0].burst: '4294967297B': expected 1B to 4GiB\n"},
+		{LIMITED(", 'burst': '0B'"),
+			"w.json: policies[0].burst: '0B': expected 1B to 4GiB\n"},
+		{LIMITED(", 'burst': '1518B'"), ""},
+		{LIMITED(", 'burst': '1517B'"),
+			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"largest frames never pass\n"},
+		{LIMITED(", 'burst': '12kbit'"), "w.json: policies[0].burst: '12kbit': expected "
+						 "bytes such as '75kB' or '64KiB'\n"},
+		{LIMITED(", 'allocator': 'static'"), ""},
+		{LIMITED(", 'allocator': 'magic'"),
+			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+		{LIMITED(", 'allocator': 3"),
+			"w.json: policies[0].allocator: 3: expected one of @\n"},
+		{LIMITED(", 'allocator': 'central', 'meter': 'token-bucket', 'action': 'drop'"),
+			""},
+		{LIMITED(", 'meter': 'leaky', 'action': 'shape', 'accounting': 'L3'"),
+			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
+			"'fixed-window' or 'hybrid' or 'random-drop'\n"
+			"w.json: policies[0].action: 'shape': expected 'drop' or 'mark' or "
+			"'count'\n"
+			"w.json: policies[0].accounting: 'L3': expected 'l3' or 'l2' or 'wire'\n"},
+		{LIMITED(", 'interval': '10ms'"), ""},
+		{LIMITED(", 'interval': '9999us'"),
+			"w.json: policies[0].interval: '9999us': expected 10ms to 1s\n"},
+		{LIMITED(", 'interval': '1s'"), ""},
+		{LIMITED(", 'interval': '1.000000001s'"),
+			"w.json: policies[0].interval: '1.000000001s': expected 10ms to 1s\n"},
+		{LIMITED(", 'ewma': 0"), ""},
+		{LIMITED(", 'ewma': 0.999"), ""},
+		{LIMITED(", 'ewma': 1"),
+			"w.json: policies[0].ewma: 1: expected a number from 0 to less than 1\n"},
+		{LIMITED(", 'ewma': -0.001"),
+			"w.json: policies[0].ewma: -0.001: expected a number from 0 to less than "
+			"1\n"},
+		{LIMITED(", 'ewma': '0.1'"),
+			"w.json: policies[0].ewma: '0.1': expected a number from 0 to less than "
+			"1\n"},
+		{LIMITED(", 'limt': 1"),
+			"w.json: policies[0].limt: unknown key: did you mean 'limit'?\n"},
+		{GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "]"), ""},
+		{"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
+		 "]}, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': 'central'}]}",
+			"w.json: policies[0].allocator: 'central': expected an allocator that can "
+			"share the limit between 2 limiters\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_match(void **state)
+{
+#define DST_REFUSED(text)                                                             \
+	{                                                                             \
+		MATCH("'dst': '" text "'"),                                           \
+			"w.json: policies[0].match.dst: '" text "': " EXPECTED_PREFIX \
+	}
+#define HOST_BITS(text, right)                                                              \
+	{                                                                                   \
+		MATCH("'dst': '" text "'"), "w.json: policies[0].match.dst: '" text         \
+					    "': expected no host bits, as in '" right "'\n" \
+	}
+	static const struct config_case cases[] = {
+		{MATCH(""), ""},
+		{MATCH("'wire': 'w', 'direction': 'b-to-a', 'vlan': 4094, 'dscp': 63"), ""},
+		{MATCH("'vlan': 0, 'dscp': 0"), ""},
+		{MATCH("'wire': 'x', 'direction': 'any', 'vlan': 4095, 'dscp': 64"),
+			"w.json: policies[0].match.wire: 'x': expected the name of a wire in "
+			"'wires'\n"
+			"w.json: policies[0].match.direction: 'any': expected 'a-to-b' or "
+			"'b-to-a'\n"
+			"w.json: policies[0].match.vlan: 4095: expected a whole number from 0 to "
+			"4094\n"
+			"w.json: policies[0].match.dscp: 64: expected a whole number from 0 to "
+			"63\n"},
+		{MATCH("'vlan': -1, 'dscp': null"),
+			"w.json: policies[0].match.vlan: -1: expected a whole number from 0 to "
+			"4094\n"
+			"w.json: policies[0].match.dscp: null: expected a whole number from 0 to "
+			"63\n"},
+		{MATCH("'dts': '10.0.0.0/8'"),
+			"w.json: policies[0].match.dts: unknown key: did you mean 'dst'?\n"},
+		{LIMITED(", 'match': 'all'"), "w.json: policies[0].match: 'all': expected an "
+					      "object\n"},
+		{MATCH("'src': '10.0.0.0/8', 'dst': '192.0.2.255/32'"), ""},
+		{MATCH("'dst': '0.0.0.0/0'"), ""},
+		{MATCH("'dst': '::/0'"), ""},
+		{MATCH("'src': '::1/128', 'dst': '2001:db8::/32'"), ""},
+		{MATCH("'src': '10.0.0.0/8', 'dst': '::/0'"),
+			"w.json: policies[0].match.dst: '::/0': expected IPv4 as in src\n"},
+		{MATCH("'src': '::/0', 'dst': '0.0.0.0/0'"),
+			"w.json: policies[0].match.dst: '0.0.0.0/0': expected IPv6 as in src\n"},
+		DST_REFUSED("192.0.2.0/33"),
+		DST_REFUSED("2001:db8::/129"),
+		DST_REFUSED("192.0.2.0"),
+		DST_REFUSED("192.0.2.0/"),
+		DST_REFUSED("192.0.2.0/-1"),
+		DST_REFUSED("192.0.2.0/24x"),
+		DST_REFUSED("192.0.2.0/0024"),
+		DST_REFUSED("192.0.2/24"),
+		DST_REFUSED("/24"),
+		DST_REFUSED(""),
+		DST_REFUSED("any"),
+		DST_REFUSED("2001:db8:/32"),
+		DST_REFUSED(TEN("0000:") "/32"),
+		HOST_BITS("192.0.2.1/24", "192.0.2.0/24"),
+		HOST_BITS("192.0.2.128/24", "192.0.2.0/24"),
+		HOST_BITS("10.0.0.1/0", "0.0.0.0/0"),
+		HOST_BITS("10.255.255.255/31", "10.255.255.254/31"),
+		HOST_BITS("2001:db8::1/32", "2001:db8::/32"),
+		HOST_BITS("2001:db8:8000::/32", "2001:db8::/32"),
+		HOST_BITS("2001:db8::3/127", "2001:db8::2/127"),
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_policies(void **state)
+{
+#define P(name, members) "{'name': '" name "', 'limit': '10Mbit/s'" members "}"
+#define PM(name, match)  P(name, ", 'match': {" match "}")
+#define SAME_MATCH       "expected a match of its own, policies[0] has the same\n"
+	static const struct config_case cases[] = {
+		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'src': '10.0.0.0/8'")), ""},
+		{POLICIES(PM("a", "'dst': '10.0.0.0/8'") ", " PM("b", "'dst': '10.0.0.0/9'")), ""},
+		{POLICIES(PM("a", "'dst': '0.0.0.0/0'") ", " PM("b", "'dst': '::/0'") ", " P(
+			 "c", "")),
+			""},
+		{POLICIES(PM("a", "'vlan': 0") ", " PM("b", "'dscp': 0") ", " PM(
+			 "c", "'wire': 'w'") ", " PM("d", "'direction': 'a-to-b'")),
+			""},
+		{POLICIES(P("a", "") ", " P("b", "")),
+			"w.json: policies[1].match: missing: " SAME_MATCH},
+		{POLICIES(P("a", "") ", " PM("b", "")),
+			"w.json: policies[1].match: an empty object: " SAME_MATCH},
+		{POLICIES(PM("a", "'vlan': 7, 'dst': '10.0.0.0/8'") ", " PM(
+			 "b", "'vlan': 8, 'dst': '10.0.0.0/8'") ", " PM("c",
+			 "'dst': '10.0.0.0/8', 'vlan': 7")),
+			"w.json: policies[2].match: an object: " SAME_MATCH},
+		/* A match that was refused is not compared. */
+		{POLICIES(PM("a", "'dst': 'x'") ", " PM("b", "'dst': 'y'")),
+			"w.json: policies[0].match.dst: 'x': " EXPECTED_PREFIX
+			"w.json: policies[1].match.dst: 'y': " EXPECTED_PREFIX},
+		{POLICIES(P("a", "") ", " PM("a", "'vlan': 1") ", " PM("a", "'vlan': 2")),
+			"w.json: policies[1].name: 'a': expected a name of its own, policies[0] "
+			"has the same\n"
+			"w.json: policies[2].name: 'a': expected a name of its own, policies[0] "
+			"has the same\n"},
+		{POLICIES(P("costarring", "") ", " PM("liquid", "'vlan': 1")),
+			"w.json: policies[1].name: 'liquid': expected a name with a 32-bit FNV-1a "
+			"hash of its own, policies[0] has the same\n"},
+		{POLICIES(P("costarring", "") ", " PM("Liquid", "'vlan': 1")), ""},
+		{POLICIES("[], " P("b", "")), "w.json: policies[0]: an empty array: expected an "
+					      "object\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* 100 ms of the limit, but neither less than ten packets nor more than any burst may be. */
+static void test_default_burst(void **state)
+{
+	static const struct {
+		const char *limit;
+		uint64_t burst;
+	} cases[] = {
+		{"8kbit/s", 15000},
+		{"1.2Mbit/s", 15000},
+		{"1200080bit/s", 15001},
+		{"10Gbit/s", 125000000},
+		{"343Gbit/s", 4287500000},
+		{"400Gbit/s", 4294967296},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[512];
+
+		snprintf(document, sizeof(document), POLICY(", 'limit': '%s'"), cases[i].limit);
+		config = must_parse(document);
+		assert_int_equal(config->policies[0].burst_bytes, cases[i].burst);
+		config_free(config);
+	}
+}
+
+/* A limit of packets or flows is a number per time, wherever "count" stands. */
+static void test_count(void **state)
+{
+#define COUNTED(what, members) POLICY(", 'count': '" what "', " members)
+#define EXPECTED_COUNT_RATE    "expected a number per time such as '500/s' or '600/min'\n"
+#define COUNT_RANGE            "expected 0.125/s to 1G/s\n"
+	static const struct config_case cases[] = {
+		{COUNTED("bytes", "'limit': '10Mbit/s', 'burst': '64KiB'"), ""},
+		{COUNTED("packets", "'limit': '500/s'"), ""},
+		{COUNTED("flows", "'limit': '500/s'"), ""},
+		{POLICY(", 'limit': '10k/s', 'burst': 100, 'count': 'packets'"), ""},
+		{POLICY(", 'burst': '64KiB', 'limit': '10Mbit/s', 'count': 'bytes'"), ""},
+		{COUNTED("packets", "'limit': '600/min', 'burst': '100'"), ""},
+		{COUNTED("packets", "'limit': '900/h', 'burst': '10k'"), ""},
+		{COUNTED("bytes", "'limit': '500/s'"),
+			"w.json: policies[0].limit: '500/s': " EXPECTED_RATE},
+		{COUNTED("packets", "'limit': '10Mbit/s'"),
+			"w.json: policies[0].limit: '10Mbit/s': " EXPECTED_COUNT_RATE},
+		{COUNTED("packets", "'limit': 500"),
+			"w.json: policies[0].limit: 500: " EXPECTED_COUNT_RATE},
+		{COUNTED("flows", "'limit': '500'"),
+			"w.json: policies[0].limit: '500': " EXPECTED_COUNT_RATE},
+		{POLICY(", 'count': 'flows'"),
+			"w.json: policies[0].limit: missing: " EXPECTED_COUNT_RATE},
+		{COUNTED("packets", "'limit': '0.125/s'"), ""},
+		{COUNTED("packets", "'limit': '450/h'"), ""},
+		{COUNTED("packets", "'limit': '0/s'"),
+			"w.json: policies[0].limit: '0/s': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '-1/s'"),
+			"w.json: policies[0].limit: '-1/s': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '1G/s'"), ""},
+		{COUNTED("packets", "'limit': '1000000000.125/s'"),
+			"w.json: policies[0].limit: '1000000000.125/s': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '100/min'"),
+			"w.json: policies[0].limit: '100/min': expected a multiple of 7.5/min, "
+			"such as '105/min'\n"},
+		{COUNTED("flows", "'limit': '1000/h'"),
+			"w.json: policies[0].limit: '1000/h': expected a multiple of 450/h, such "
+			"as '900/h'\n"},
+		{COUNTED("flows", "'limit': '0.3/s'"),
+			"w.json: policies[0].limit: '0.3/s': expected a multiple of 0.125/s, such "
+			"as '0.25/s'\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': 1"), ""},
+		{COUNTED("packets", "'limit': '1/s', 'burst': 0"),
+			"w.json: policies[0].burst: 0: expected 1 to 1G\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': '0'"),
+			"w.json: policies[0].burst: '0': expected 1 to 1G\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000000"), ""},
+		{COUNTED("packets", "'limit': '1/s', 'burst': 1000000001"),
+			"w.json: policies[0].burst: 1000000001: expected 1 to 1G\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': '64KiB'"),
+			"w.json: policies[0].burst: '64KiB': expected a number such as 100 or "
+			"'10k'\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': 1.5"),
+			"w.json: policies[0].burst: 1.5: expected a number such as 100 or '10k'\n"},
+		{COUNTED("packets", "'limit': '1/s', 'burst': '1.5'"),
+			"w.json: policies[0].burst: '1.5': expected a whole number of packets or "
+			"flows\n"},
+		{COUNTED("bytes", "'limit': '1Mbit/s', 'burst': 100000"),
+			"w.json: policies[0].burst: 100000: expected bytes such as '75kB' or "
+			"'64KiB'\n"},
+		/* What depends on a "count" that was refused is not judged. */
+		{COUNTED("requests", "'limit': '10Mbit/s', 'burst': '64KiB'"),
+			"w.json: policies[0].count: 'requests': expected 'bytes' or 'packets' or "
+			"'flows'\n"},
+		{COUNTED("requests", "'limit': '10k/s', 'burst': 100, 'accounting': 'l2'"),
+			"w.json: policies[0].count: 'requests': expected 'bytes' or 'packets' or "
+			"'flows'\n"},
+		{COUNTED("bytes", "'limit': '1Mbit/s', 'accounting': 'l2'"), ""},
+		{COUNTED("packets", "'limit': '1/s', 'accounting': 'l3'"),
+			"w.json: policies[0].accounting: 'l3': expected none unless 'count' is "
+			"'bytes'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_meter(void **state)
+{
+#define METER(name)          LIMITED(", 'meter': '" name "'")
+#define WINDOW(name, window) LIMITED(", 'meter': '" name "', 'window': '" window "'")
+#define PACKETS(limit, window)                                                          \
+	POLICY(", 'window': '" window "', 'meter': 'fixed-window', 'count': 'packets'," \
+	       " 'limit': '" limit "'")
+#define WHOLE(text) "expected a time in which the limit is a whole number, such as '" text "'\n"
+	static const struct config_case cases[] = {
+		{METER("token-bucket"), ""},
+		{METER("gcra"), ""},
+		{METER("random-drop"), ""},
+		{WINDOW("fixed-window", "1s"), ""},
+		{WINDOW("hybrid", "1s"), ""},
+		{METER("fixed-window"), "w.json: policies[0].window: missing: expected a time such "
+					"as '1s' for this meter\n"},
+		{METER("hybrid"), "w.json: policies[0].window: missing: expected a time such as "
+				  "'1s' for this meter\n"},
+		{LIMITED(", 'window': '1s'"),
+			"w.json: policies[0].window: '1s': expected none unless 'meter' is "
+			"'fixed-window' or 'hybrid'\n"},
+		{WINDOW("gcra", "1s"),
+			"w.json: policies[0].window: '1s': expected none unless 'meter' is "
+			"'fixed-window' or 'hybrid'\n"},
+		{WINDOW("leaky", "1s"),
+			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
+			"'fixed-window' or 'hybrid' or 'random-drop'\n"},
+		{WINDOW("hybrid", "10ms"), ""},
+		{WINDOW("hybrid", "9.999999ms"),
+			"w.json: policies[0].window: '9.999999ms': expected 10ms to 24h\n"},
+		{WINDOW("hybrid", "24h"), ""},
+		{WINDOW("hybrid", "86400.000000001s"),
+			"w.json: policies[0].window: '86400.000000001s': expected 10ms to 24h\n"},
+		{WINDOW("hybrid", "1 day"),
+			"w.json: policies[0].window: '1 day': expected a time such as '50ms'\n"},
+		{LIMITED(", 'meter': 'gcra', 'burst': '64KiB'"), ""},
+		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
+			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"'token-bucket' or 'gcra'\n"},
+		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
+			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"'token-bucket' or 'gcra'\n"},
+		/* A frame of the largest size must fit into a window. */
+		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
+		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
+			"w.json: warning: policies[0].window: '10ms': the limit is 1517 bytes in "
+			"it, less than 1518, so the largest frames never pass\n"},
+		{PACKETS("500/s", "10ms"), ""},
+		{PACKETS("500/s", "11ms"), "w.json: policies[0].window: '11ms': " WHOLE("12ms")},
+		{PACKETS("500/s", "10.9ms"),
+			"w.json: policies[0].window: '10.9ms': " WHOLE("10ms")},
+		{PACKETS("500/s", "10.000001ms"),
+			"w.json: policies[0].window: '10.000001ms': " WHOLE("10ms")},
+		{PACKETS("600/min", "1min"), ""},
+		{PACKETS("10/s", "10ms"), "w.json: policies[0].window: '10ms': " WHOLE("100ms")},
+		{PACKETS("0.125/s", "8s"), ""},
+		{PACKETS("0.125/s", "10ms"), "w.json: policies[0].window: '10ms': " WHOLE("8s")},
+		{PACKETS("0.375/s", "24h"), ""},
+		{PACKETS("0.375/s", "86399s"),
+			"w.json: policies[0].window: '86399s': " WHOLE("24h")},
+		{PACKETS("1G/s", "10.000001ms"), ""},
+		{PACKETS("3/s", "333333333ns"),
+			"w.json: policies[0].window: '333333333ns': " WHOLE("1s")},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* Which meter can say what an allocator decides. */
+static void test_allocators(void **state)
+{
+#define IN_GROUP(members)                                                                   \
+	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
+	"]}, 'policies': [{'name': 'p', 'limit': '10Mbit/s'" members "}]}"
+#define PAIR(allocator, meter) IN_GROUP(", 'meter': '" meter "', 'allocator': '" allocator "'")
+#define EXPECTED_GTB           "expected 'token-bucket' with the allocator 'gtb'\n"
+#define EXPECTED_GRD           "expected 'random-drop' or 'token-bucket' with the allocator 'grd'\n"
+	static const struct config_case cases[] = {
+		{PAIR("gtb", "token-bucket"), ""},
+		{PAIR("gtb", "gcra"), "w.json: policies[0].meter: 'gcra': " EXPECTED_GTB},
+		{PAIR("gtb", "random-drop"),
+			"w.json: policies[0].meter: 'random-drop': " EXPECTED_GTB},
+		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid', 'allocator': 'gtb'"),
+			"w.json: policies[0].meter: 'hybrid': " EXPECTED_GTB},
+		{IN_GROUP(", 'allocator': 'grd'"), ""},
+		{PAIR("grd", "random-drop"), ""},
+		{PAIR("grd", "token-bucket"), ""},
+		{PAIR("grd", "gcra"), "w.json: policies[0].meter: 'gcra': " EXPECTED_GRD},
+		{PAIR("fps", "random-drop"), ""},
+		{PAIR("static", "random-drop"), ""},
+		{LIMITED(", 'allocator': 'central', 'meter': 'random-drop'"), ""},
+		{PAIR("fps", "gcra"), ""},
+		{PAIR("static", "gcra"), ""},
+		{IN_GROUP(", 'window': '1s', 'meter': 'hybrid'"), ""},
+		/* A burst goes with the meter that is meant, also when none is named. */
+		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
+			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
+			"'token-bucket' or 'gcra'\n"},
+		{IN_GROUP(", 'allocator': 'gtb', 'burst': '64KiB'"), ""},
+		{IN_GROUP(", 'weigh': 'tcp'"), ""},
+		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
+		{IN_GROUP(", 'weigh': 'all', 'allocator': 'gtb'"),
+			"w.json: policies[0].weigh: 'all': expected none unless 'allocator' is "
+			"'fps'\n"},
+		{LIMITED(", 'weigh': 'tcp'"),
+			"w.json: policies[0].weigh: 'tcp': expected none unless 'allocator' is "
+			"'fps'\n"},
+		{IN_GROUP(", 'weigh': 'udp'"),
+			"w.json: policies[0].weigh: 'udp': expected 'all' or 'tcp'\n"},
+		{IN_GROUP(", 'weigh': 'tcp', 'allocator': 'magic', 'meter': 'gcra'"),
+			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_per(void **state)
+{
+#define PER(per)     LIMITED(", 'per': " per)
+#define EXPECTED_PER "expected 'src', or 'src/N' with N from 1 to 128 bits\n"
+#define PER_REFUSED(per)                                                    \
+	{                                                                   \
+		PER(per), "w.json: policies[0].per: " per ": " EXPECTED_PER \
+	}
+	static const struct config_case cases[] = {
+		{PER("'src'"), ""},
+		{PER("'src/1'"), ""},
+		{PER("'src/128'"), ""},
+		PER_REFUSED("'src/0'"),
+		PER_REFUSED("'src/129'"),
+		PER_REFUSED("'src/024'"),
+		PER_REFUSED("'src/'"),
+		PER_REFUSED("'src/24x'"),
+		PER_REFUSED("'src/-1'"),
+		PER_REFUSED("'src24'"),
+		PER_REFUSED("'srcs'"),
+		PER_REFUSED("'dst'"),
+		PER_REFUSED("''"),
+		PER_REFUSED("32"),
+		{LIMITED(", 'per': 'src', 'sources': 1024"), ""},
+		{LIMITED(", 'per': 'src', 'sources': 1023"),
+			"w.json: policies[0].sources: 1023: expected a whole number from 1024 to "
+			"16777216\n"},
+		{LIMITED(", 'per': 'src', 'sources': 16777216"), ""},
+		{LIMITED(", 'per': 'src', 'sources': 16777217"),
+			"w.json: policies[0].sources: 16777217: expected a whole number from 1024 "
+			"to 16777216\n"},
+		{LIMITED(", 'sources': 1024"),
+			"w.json: policies[0].sources: 1024: expected none without 'per'\n"},
+		{LIMITED(", 'sources': 1024, 'per': 'dst'"),
+			"w.json: policies[0].per: 'dst': " EXPECTED_PER},
+		{LIMITED(", 'per': 'src', 'allocator': 'central'"), ""},
+		{LIMITED(", 'per': 'src', 'allocator': 'static'"), ""},
+		{LIMITED(", 'per': 'src', 'allocator': 'fps'"),
+			"w.json: policies[0].allocator: 'fps': expected 'central' or 'static' "
+			"beside 'per'\n"},
+		{IN_GROUP(", 'per': 'src', 'allocator': 'static'"), ""},
+		{IN_GROUP(", 'per': 'src'"), "w.json: policies[0].allocator: missing: expected "
+					     "'static' beside 'per'\n"},
+		{IN_GROUP(", 'per': 'src', 'allocator': 'magic'"),
+			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+		{IN_GROUP(", 'per': 'src', 'allocator': 'gtb'"),
+			"w.json: policies[0].allocator: 'gtb': expected 'static' beside 'per'\n"},
+		{IN_GROUP(", 'per': 'src', 'allocator': 'central'"),
+			"w.json: policies[0].allocator: 'central': expected an allocator that can "
+			"share the limit between 2 limiters\n"},
+		{LIMITED(", 'per': 'src', 'meter': 'gcra'"), ""},
+		{LIMITED(", 'per': 'src', 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected another beside "
+			"'per'\n"},
+		{"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2, 3], 'policies': [{'name': "
+		 "'p', 'limit': '1Mbit/s', 'per': 'src'}]}",
+			"w.json: warning: policies[0].per: 'src': a source whose flows are spread "
+			"over 3 workers may get up to 3 times its limit\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_action(void **state)
+{
+#define MARK(mark) LIMITED(", 'action': 'mark', 'mark': " mark)
+	static const struct config_case cases[] = {
+		{LIMITED(", 'action': 'drop'"), ""},
+		{LIMITED(", 'action': 'count'"), ""},
+		{LIMITED(", 'action': 'mark'"), ""},
+		{MARK("'ecn'"), ""},
+		{MARK("0"), ""},
+		{MARK("63"), ""},
+		{MARK("64"),
+			"w.json: policies[0].mark: 64: expected 'ecn' or a DSCP from 0 to 63\n"},
+		{MARK("-1"),
+			"w.json: policies[0].mark: -1: expected 'ecn' or a DSCP from 0 to 63\n"},
+		{MARK("'ef'"),
+			"w.json: policies[0].mark: 'ef': expected 'ecn' or a DSCP from 0 to 63\n"},
+		{MARK("1.0"),
+			"w.json: policies[0].mark: 1.0: expected 'ecn' or a DSCP from 0 to 63\n"},
+		{LIMITED(", 'mark': 'ecn'"), "w.json: policies[0].mark: 'ecn': expected none "
+					     "unless 'action' is 'mark'\n"},
+		{LIMITED(", 'mark': 8, 'action': 'count'"),
+			"w.json: policies[0].mark: 8: expected none unless 'action' is 'mark'\n"},
+		{LIMITED(", 'mark': 8, 'action': 'shape'"),
+			"w.json: policies[0].action: 'shape': expected 'drop' or 'mark' or "
+			"'count'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_new_defaults(void **state)
+{
+	struct config *config = must_parse(LIMITED(""));
+	const struct policy *policy = &config->policies[0];
+
+	(void)state;
+	assert_int_equal(policy->count, COUNT_BYTES);
+	assert_int_equal(policy->meter, METER_TOKEN_BUCKET);
+	assert_int_equal(policy->window_ns, 0);
+	assert_int_equal(policy->per_v4, 0);
+	assert_int_equal(policy->per_v6, 0);
+	assert_int_equal(policy->sources, 0);
+	assert_false(policy->weigh_tcp_only);
+	assert_int_equal(policy->action, ACTION_DROP);
+	config_free(config);
+	config = must_parse(LIMITED(", 'per': 'src', 'action': 'mark'"));
+	assert_int_equal(config->policies[0].sources, 65536);
+	assert_int_equal(config->policies[0].mark, MARK_ECN);
+	config_free(config);
+	config = must_parse(LIMITED(", 'action': 'mark', 'mark': 'ecn'"));
+	assert_int_equal(config->policies[0].mark, MARK_ECN);
+	config_free(config);
+	config = must_parse(IN_GROUP(", 'allocator': 'grd'"));
+	assert_int_equal(config->policies[0].meter, METER_RANDOM_DROP);
+	config_free(config);
+	config = must_parse(IN_GROUP(", 'allocator': 'gtb'"));
+	assert_int_equal(config->policies[0].meter, METER_TOKEN_BUCKET);
+	config_free(config);
+}
+
+static void test_new_values(void **state)
+{
+	struct config *config = must_parse(
+		POLICY(", 'mark': 10, 'action': 'mark', 'sources': 2000000, 'per': 'src/24', "
+		       "'window': '1min', 'meter': 'hybrid', 'limit': '600/min', 'count': "
+		       "'flows'"));
+	const struct policy *policy = &config->policies[0];
+
+	(void)state;
+	assert_int_equal(policy->count, COUNT_FLOWS);
+	assert_int_equal(policy->limit_bps, 80);
+	assert_int_equal(policy->meter, METER_HYBRID);
+	assert_int_equal(policy->window_ns, 60000000000);
+	assert_int_equal(policy->sources, 2000000);
+	assert_int_equal(policy->action, ACTION_MARK);
+	assert_int_equal(policy->mark, 10);
+	config_free(config);
+	config = must_parse(POLICY(
+		", 'burst': '2k', 'action': 'count', 'limit': '1.5M/s', 'count': 'packets'"));
+	policy = &config->policies[0];
+	assert_int_equal(policy->count, COUNT_PACKETS);
+	assert_int_equal(policy->limit_bps, 12000000);
+	assert_int_equal(policy->burst_bytes, 2000);
+	assert_int_equal(policy->action, ACTION_COUNT);
+	config_free(config);
+	config = must_parse(IN_GROUP(", 'weigh': 'tcp'"));
+	assert_true(config->policies[0].weigh_tcp_only);
+	config_free(config);
+}
+
+/* The other family goes by what one host of it has. */
+static void test_per_bits(void **state)
+{
+	static const struct {
+		const char *per;
+		unsigned v4, v6;
+	} cases[] = {
+		{"src", 32, 128},
+		{"src/1", 1, 64},
+		{"src/24", 24, 64},
+		{"src/32", 32, 64},
+		{"src/33", 32, 33},
+		{"src/56", 32, 56},
+		{"src/64", 32, 64},
+		{"src/128", 32, 128},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[512];
+
+		snprintf(document, sizeof(document), LIMITED(", 'per': '%s'"), cases[i].per);
+		config = must_parse(document);
+		assert_int_equal(config->policies[0].per_v4, cases[i].v4);
+		assert_int_equal(config->policies[0].per_v6, cases[i].v6);
+		config_free(config);
+	}
+}
+
+/* A tenth of a second of the limit, at least ten. */
+static void test_default_burst_of_counts(void **state)
+{
+	static const struct {
+		const char *limit;
+		uint64_t burst;
+	} cases[] = {
+		{"0.125/s", 10},
+		{"100/s", 10},
+		{"109/s", 10},
+		{"110/s", 11},
+		{"1G/s", 100000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[512];
+
+		snprintf(document, sizeof(document), POLICY(", 'count': 'packets', 'limit': '%s'"),
+			cases[i].limit);
+		config = must_parse(document);
+		assert_int_equal(config->policies[0].burst_bytes, cases[i].burst);
+		config_free(config);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_policy),
+		cmocka_unit_test(test_match),
+		cmocka_unit_test(test_policies),
+		cmocka_unit_test(test_default_burst),
+		cmocka_unit_test(test_default_burst_of_counts),
+		cmocka_unit_test(test_count),
+		cmocka_unit_test(test_meter),
+		cmocka_unit_test(test_allocators),
+		cmocka_unit_test(test_per),
+		cmocka_unit_test(test_per_bits),
+		cmocka_unit_test(test_action),
+		cmocka_unit_test(test_new_defaults),
+		cmocka_unit_test(test_new_values),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "scenario.h"
+
+#define POLICY  "\"policies\":[{\"name\":\"p\",\"limit\":\"10Mbit/s\"}]"
+#define TRAFFIC "\"traffic\":[{\"kind\":\"tcp\",\"limiter\":\"l1\"}]"
+#define BASE    "\"duration\":\"10s\",\"limiters\":2," POLICY
+
+/* Parses; what was said goes into said (of 1024 bytes). */
+static int parse(const char *text, char *said, struct scenario **out)
+{
+	FILE *err = fmemopen(said, 1024, "w");
+	int ret = scenario_parse(text, strlen(text), "s.json", err, out);
+
+	fclose(err);
+	return ret;
+}
+
+static void test_defaults(void **state)
+{
+	struct scenario *s;
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(parse("{" BASE "," TRAFFIC "}", said, &s), 0);
+	assert_int_equal(s->n_limiters, 2);
+	assert_string_equal(s->limiters[1].name, "l2");
+	assert_int_equal(s->duration_ns, 10000000000);
+	assert_int_equal(s->interval_ns, 100000000);
+	assert_int_equal(s->network.delay_ns, 20000000);
+	assert_int_equal(s->group.gossip.n_roster, 2);
+	assert_string_equal(s->group.policies[0].name, "p");
+	assert_int_equal(s->traffic[0].limiter, 0);
+	assert_int_equal(s->traffic[0].count, 1);
+	assert_int_equal(s->traffic[0].rtt_ns, 40000000);
+	scenario_free(s);
+}
+
+static void test_everything(void **state)
+{
+	struct scenario *s;
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(
+		parse("{\"name\":\"x\",\"seed\":7,\"duration\":\"20s\",\"warmup\":\"2s\","
+		      "\"interval\":\"50ms\","
+		      "\"limiters\":[\"a\",{\"name\":\"b\",\"offset\":\"5s\",\"drift_ppm\":-20},"
+		      "\"c\"]," POLICY ",\"network\":{\"distribution\":\"pareto\",\"loss\":0.1},"
+		      "\"events\":[{\"at\":\"1s\",\"partition\":[[\"a\"],[\"c\"]]},"
+		      "{\"at\":\"2s\",\"partition\":2},{\"at\":\"3s\",\"heal\":true},"
+		      "{\"at\":\"4s\",\"crash\":\"b\"},{\"at\":\"5s\",\"restart\":\"b\"},"
+		      "{\"at\":\"6s\",\"pause\":\"c\",\"for\":\"1s\"},"
+		      "{\"at\":\"7s\",\"network\":{\"loss\":0.5}}],"
+		      "\"traffic\":[{\"kind\":\"quic\",\"limiter\":\"each\",\"count\":2},"
+		      "{\"kind\":\"web\",\"limiter\":\"random\",\"requests\":3},"
+		      "{\"kind\":\"on-off\",\"limiter\":\"c\",\"rate\":\"1Mbit/s\",\"policy\":"
+		      "\"p\"}],\"expect\":{\"jain\":[0.5,1]}}",
+			said, &s),
+		0);
+	assert_int_equal(s->limiters[1].offset_ns, 5000000000);
+	assert_true(s->limiters[1].drift_ppm == -20);
+	assert_int_equal(s->network.kind, DELAY_PARETO);
+	assert_int_equal(s->faults[0].side[0], 1);
+	assert_int_equal(s->faults[0].side[1], 0);
+	assert_int_equal(s->faults[0].side[2], 2);
+	assert_int_equal(s->faults[1].side[1], 1);
+	assert_int_equal(s->faults[3].kind, FAULT_CRASH);
+	assert_int_equal(s->faults[4].limiter, 1);
+	assert_int_equal(s->faults[5].for_ns, 1000000000);
+	assert_int_equal(s->faults[6].kind, FAULT_NETWORK);
+	assert_int_equal(s->traffic[0].limiter, LIMITER_EACH);
+	assert_int_equal(s->traffic[0].transport, TRANSPORT_QUIC);
+	assert_int_equal(s->traffic[1].limiter, LIMITER_RANDOM);
+	assert_int_equal(s->traffic[2].limiter, 2);
+	assert_string_equal(s->expect[0].key, "jain");
+	scenario_free(s);
+}
+
+#define WITH_TRAFFIC(members) "{" BASE ",\"traffic\":[{\"limiter\":\"l1\"," members "}]}"
+#define WITH_EVENT(members)   "{" BASE "," TRAFFIC ",\"events\":[{\"at\":\"1s\"" members "}]}"
+
+/* What is refused, and the place that is named. */
+static void test_refused(void **state)
+{
+	static const struct {
+		const char *text, *said;
+	} rows[] = {
+		{"[]", "expected an object"},
+		{"{" POLICY "," TRAFFIC ",\"limiters\":1}", "duration: missing"},
+		{"{\"duration\":\"10s\"," POLICY "," TRAFFIC "}", "limiters: missing"},
+		{"{" BASE "}", "traffic: missing"},
+		{"{" BASE "," TRAFFIC ",\"limitters\":2}", "limitters: unknown key"},
+		{"{" BASE "," TRAFFIC ",\"interval\":\"30ms\"}", "a part of 1s"},
+		{"{" BASE "," TRAFFIC ",\"warmup\":\"10s\"}", "warmup: \"10s\": expected less"},
+		{"{" BASE "," TRAFFIC ",\"network\":{\"loss\":2}}", "network.loss: 2"},
+		{"{\"duration\":\"10s\",\"limiters\":[\"a\",\"a\"]," POLICY "," TRAFFIC "}",
+			"limiters[1]: \"a\": expected each name once"},
+		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
+		 "\"10Mbit\"}]," TRAFFIC "}",
+			"policies[0].limit: \"10Mbit\": expected bit/s"},
+		{WITH_TRAFFIC("\"kind\":\"udp\""), "traffic[0].kind: \"udp\""},
+		{WITH_TRAFFIC("\"kind\":\"cbr\""), "traffic[0].rate: missing"},
+		{WITH_TRAFFIC("\"kind\":\"web\""), "traffic[0].requests: missing"},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"rate\":\"1Mbit/s\""), "traffic[0].rate: has no"},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"policy\":\"q\""), "traffic[0].policy: \"q\""},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"packet\":\"12kB\""), "128B to 9000B"},
+		{"{" BASE ",\"traffic\":[{\"kind\":\"tcp\",\"limiter\":\"l3\"}]}",
+			"traffic[0].limiter: \"l3\""},
+		{"{" BASE ",\"traffic\":[{\"kind\":\"tcp\"}]}", "traffic[0].limiter: missing"},
+		{WITH_EVENT(""), "events[0]: an object: expected one of partition"},
+		{WITH_EVENT(",\"heal\":true,\"crash\":\"l1\""), "events[0]: an object"},
+		{WITH_EVENT(",\"crash\":\"l9\""), "events[0].crash: \"l9\""},
+		{WITH_EVENT(",\"pause\":\"l1\""), "events[0].for: missing"},
+		{WITH_EVENT(",\"partition\":3"), "events[0].partition: 3: expected 2 to 2"},
+		{WITH_EVENT(",\"partition\":[[\"l1\",\"x\"]]"), "events[0].partition[0][1]: \"x\""},
+		{"{" BASE "," TRAFFIC ",\"expect\":{\"beauty\":[0,1]}}", "expect.beauty: not a"},
+		{"{" BASE "," TRAFFIC ",\"expect\":{\"jain\":[1,0]}}", "expect.jain: an array"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char said[1024] = "";
+		struct scenario *s;
+
+		assert_int_equal(parse(rows[i].text, said, &s), -EINVAL);
+		assert_null(s);
+		if (!strstr(said, rows[i].said))
+			fail_msg("%s\nsaid %s\nnot %s", rows[i].text, said, rows[i].said);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "source/source_table.h"
+
+#define GHZ UINT64_C(1000000000)
+#define MS  UINT64_C(1000000) /* ticks */
+
+#define RATE   8000000 /* bit/s: one byte a microsecond */
+#define BURST  3000
+#define WINDOW (3 * MS) /* in which BURST bytes pass, too */
+#define SEEDS  4
+
+static const enum meter_kind kinds[] = {METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* Holds BURST bytes; rate 0 is busy for ever once it has sent anything. */
+static union meter_profile profile_of(enum meter_kind kind, uint64_t rate_bps)
+{
+	struct meter_params params = {
+		.kind = kind, .rate_bps = rate_bps, .burst = BURST, .window_ns = WINDOW};
+	union meter_profile profile;
+
+	if (rate_bps == 0 && kind != METER_GCRA) {
+		params.rate_bps = RATE / 1000;
+		params.window_ns = WINDOW * 1000;
+	}
+	assert_int_equal(meter_profile_init(&profile, &params, GHZ), 0);
+	return profile;
+}
+
+static struct source_table *table_of(enum meter_kind kind, unsigned sources, uint64_t secret)
+{
+	void *memory = malloc(source_table_bytes(kind, sources) + SOURCE_LINE);
+	struct source_table *table;
+
+	assert_non_null(memory);
+	/* An address of its own choice, so that free() finds what malloc() gave. */
+	table = source_table_init(
+		(void *)(((uintptr_t)memory + SOURCE_LINE) & -(uintptr_t)SOURCE_LINE), kind,
+		sources, secret);
+	assert_non_null(table);
+	((void **)table)[-1] = memory;
+	return table;
+}
+
+static void table_free(struct source_table *table)
+{
+	free(((void **)table)[-1]);
+}
+
+static struct source_table_stats stats_of(const struct source_table *table)
+{
+	struct source_table_stats stats;
+
+	source_table_read_stats(table, &stats);
+	return stats;
+}
+
+static uint64_t hash_of(const struct source_table *table, uint32_t source)
+{
+	return source_hash(table, (const uint8_t *)&source, 4, 32);
+}
+
+static bool conforms(struct source_table *table, const union meter_profile *profile,
+	uint32_t source, uint64_t now, uint32_t cost)
+{
+	return source_table_conforms(table, profile, hash_of(table, source), now, cost);
+}
+
+static void sweep(struct source_table *table, const union meter_profile *profile, uint64_t now)
+{
+	assert_true(source_table_age(table, profile, now, table->n_lines));
+}
+
+/* What lines say of themselves. */
+static void census(const struct source_table *table, unsigned *used, unsigned *guests)
+{
+	unsigned away = 0;
+
+	*used = *guests = 0;
+	for (uint32_t i = 0; i < table->n_lines; i++) {
+		const union source_line *line = &table->lines[i];
+
+		for (unsigned way = 0; way < table->ways; way++) {
+			bool guest = line->head.guests >> way & 1;
+
+			*used += line->tag[way] != 0;
+			*guests += guest;
+			assert_false(guest && line->tag[way] == 0);
+		}
+		away += line->head.away;
+	}
+	assert_int_equal(away, *guests);
+}
+
+static void test_sizes(void **state)
+{
+	static const struct {
+		enum meter_kind kind;
+		unsigned sources;
+		double bytes; /* a source */
+	} cases[] = {
+		{METER_GCRA, 5000000, 16.001},
+		{METER_FIXED_WINDOW, 5000000, 32.001},
+		{METER_HYBRID, 5000000, 64.001},
+		{METER_GCRA, UINT32_MAX, 16.001},
+		{METER_HYBRID, UINT32_MAX, 64.001},
+		{METER_TOKEN_BUCKET, 1000, 0},
+		{METER_RANDOM_DROP, 1000, 0},
+		{METER_GCRA, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t bytes = source_table_bytes(cases[i].kind, cases[i].sources);
+
+		assert_true((double)bytes <= cases[i].bytes * cases[i].sources);
+		assert_int_equal(bytes == 0, cases[i].bytes == 0);
+		if (bytes == 0)
+			assert_null(source_table_init(state, cases[i].kind, cases[i].sources, 1));
+	}
+}
+
+/* Memory of any alignment is enough as said, and none beside it is written. */
+static void test_memory_is_the_callers(void **state)
+{
+	enum { SOURCES = 1001, FENCE = 64 };
+	size_t bytes = source_table_bytes(METER_GCRA, SOURCES);
+	union meter_profile profile = profile_of(METER_GCRA, 0);
+	uint8_t *memory = malloc(bytes + 3 * FENCE);
+
+	(void)state;
+	assert_non_null(memory);
+	for (unsigned gap = 0; gap < FENCE; gap++) {
+		uint8_t *at = memory + FENCE + gap;
+		struct source_table *table;
+
+		memset(memory, 0xa5, bytes + 3 * FENCE);
+		table = source_table_init(at, METER_GCRA, SOURCES, gap);
+		assert_true(stats_of(table).capacity >= SOURCES);
+		for (uint32_t source = 0; source < 2 * SOURCES; source++)
+			conforms(table, &profile, source, 1, 1);
+		sweep(table, &profile, 2);
+		for (unsigned i = 0; i < FENCE + gap; i++)
+			assert_int_equal(memory[i], 0xa5);
+		for (unsigned i = 0; i < FENCE; i++)
+			assert_int_equal(at[bytes + i], 0xa5);
+	}
+	free(memory);
+}
+
+/* Packets of one kind of traffic, decided by a table and by as many meters as there are sources. */
+struct race {
+	struct source_table *table;
+	union meter_profile profile;
+	union meter *own;
+	unsigned sources, packets;
+	uint64_t gap; /* ticks between packets, at most; on average half */
+	uint64_t passed;
+	struct prng prng;
+};
+
+/* A few sources send most of it, and most send little. */
+static uint32_t skewed(struct race *race)
+{
+	double u = prng_unit(&race->prng);
+
+	return (uint32_t)(pow(u, 8) * race->sources);
+}
+
+static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
+{
+	uint64_t now = GHZ;
+
+	race->own = calloc(race->sources, sizeof(*race->own));
+	assert_non_null(race->own);
+	for (unsigned i = 0; i < race->sources; i++)
+		meter_init(kind, &race->own[i], &race->profile, now, 0);
+	prng_seed(&race->prng, seed);
+	for (unsigned i = 0; i < race->packets; i++) {
+		uint32_t source = skewed(race), cost = 1 + prng_below(&race->prng, 1500);
+		bool want = meter_conforms(kind, &race->own[source], &race->profile, now, cost);
+		bool got = conforms(race->table, &race->profile, source, now, cost);
+
+		if (got != want)
+			fail_msg("kind %d seed %lu packet %u: %d", (int)kind, seed, i, got);
+		race->passed += got;
+		if (prng_below(&race->prng, 8) == 0) /* else in one burst */
+			now += prng_below(&race->prng, (uint32_t)(8 * race->gap));
+		if (prng_below(&race->prng, 64) == 0)
+			source_table_age(
+				race->table, &race->profile, now, prng_below(&race->prng, 100));
+	}
+	free(race->own);
+}
+
+/*
+ * As long as nothing overflows, verdicts are those of a meter a source: with many more sources than
+ * places, most of them idle; and with as many busy ones as there are places.
+ */
+static void test_verdicts_of_a_meter_a_source(void **state)
+{
+	static const struct {
+		unsigned capacity, sources;
+		uint64_t gap, rate;
+		bool crowded;
+	} cases[] = {
+		{2000, 50000, 6000, RATE, false},
+		{2000, 2000, 6000, 0, true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < KINDS * 2 * SEEDS; i++) {
+		enum meter_kind kind = kinds[i % KINDS];
+		size_t c = i / KINDS % 2;
+		uint64_t seed = 1 + i / KINDS / 2;
+		struct race race = {.table = table_of(kind, cases[c].capacity, seed),
+			.profile = profile_of(kind, cases[c].rate),
+			.sources = cases[c].sources,
+			.packets = 200000,
+			.gap = cases[c].gap};
+		unsigned used, guests;
+
+		run_race(&race, kind, seed);
+		census(race.table, &used, &guests);
+		assert_int_equal(stats_of(race.table).overflows, 0);
+		/* Both verdicts were common; places changed hands; and sources lived away. */
+		assert_in_range(race.passed, race.packets / 100, race.packets * 95 / 100);
+		if (cases[c].crowded)
+			assert_true(guests > cases[c].capacity / 20);
+		else
+			assert_true(stats_of(race.table).new_sources > 4 * cases[c].capacity);
+		table_free(race.table);
+	}
+}
+
+/* So many places as were asked for, and how full a table is when the first newcomer has none. */
+static void test_capacity(void **state)
+{
+	static const double at_least[] = {0.85, 0.66, 0.5}; /* of all ways, by kind */
+
+	(void)state;
+	for (size_t i = 0; i < KINDS * SEEDS; i++) {
+		enum meter_kind kind = kinds[i % KINDS];
+		uint64_t seed = i / KINDS;
+		union meter_profile profile = profile_of(kind, 0);
+		struct source_table *table = table_of(kind, 100000, seed);
+		double ways = (double)table->n_lines * table->ways;
+		uint32_t source = 0;
+		unsigned used, guests;
+
+		while (stats_of(table).overflows == 0 && source < 1000000)
+			conforms(table, &profile, source++, 1, 1);
+		census(table, &used, &guests);
+		assert_int_equal(used, source - 1);
+		assert_int_equal(stats_of(table).new_sources, source - 1);
+		if (used < at_least[i % KINDS] * ways)
+			fail_msg("kind %d seed %lu: full at %.3f", (int)kind, seed, used / ways);
+		table_free(table);
+	}
+}
+
+/*
+ * A thousand clients with millions of new sources around them, and without. Windows have an instant
+ * without information between them; so a table that the flood fills is a test for GCRA alone, whose
+ * clients are busy always.
+ */
+static void test_flood(void **state)
+{
+	enum { CLIENTS = 1000, NEW = 2000000 };
+	static const struct {
+		enum meter_kind kind;
+		unsigned clients, newcomers; /* packets of each every 50 µs */
+		bool fills;
+	} cases[] = {
+		{METER_GCRA, 100, 40, false},
+		{METER_FIXED_WINDOW, 100, 20, false},
+		{METER_HYBRID, 100, 20, false},
+		{METER_GCRA, CLIENTS, 1000, true},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		union meter_profile profile = profile_of(cases[c].kind, RATE);
+		struct source_table *quiet = table_of(cases[c].kind, 4000, 1);
+		struct source_table *flooded = table_of(cases[c].kind, 4000, 1);
+		uint32_t newcomer = CLIENTS, client = 0;
+		uint64_t now = GHZ, passed = 0, sent = 0;
+		struct prng prng;
+
+		prng_seed(&prng, c);
+		for (; newcomer < NEW; now += MS / 20) {
+			for (unsigned i = 0; i < cases[c].clients; i++, sent++) {
+				uint32_t cost = 1 + prng_below(&prng, 1500);
+				bool want;
+
+				client = (client + 1) % CLIENTS;
+				want = conforms(quiet, &profile, client, now, cost);
+				assert_int_equal(
+					conforms(flooded, &profile, client, now, cost), want);
+				passed += want;
+			}
+			for (unsigned i = 0; i < cases[c].newcomers; i++)
+				conforms(flooded, &profile, newcomer++, now, 1500);
+		}
+		assert_int_equal(stats_of(quiet).overflows, 0);
+		assert_int_equal(stats_of(flooded).overflows > NEW / 2, cases[c].fills);
+		assert_true(cases[c].fills || stats_of(flooded).overflows == 0);
+		assert_in_range(passed, sent / 50, sent * 95 / 100);
+		table_free(quiet);
+		table_free(flooded);
+	}
+}
+
+/* Places of sources that have become idle are places again, swept or not. */
+static void test_idle_give_way(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < KINDS * 2; i++) {
+		enum meter_kind kind = kinds[i % KINDS];
+		bool swept = i / KINDS;
+		union meter_profile profile = profile_of(kind, RATE);
+		struct source_table *table = table_of(kind, 10000, i);
+		uint64_t capacity = stats_of(table).capacity, now = GHZ;
+		uint32_t source = 0;
+		unsigned used, guests;
+
+		for (unsigned round = 0; round < 5; round++) {
+			for (uint64_t n = 0; n < capacity; n++)
+				assert_true(conforms(table, &profile, source++, now, BURST / 2));
+			sweep(table, &profile, now);
+			assert_int_equal(stats_of(table).sources, capacity);
+			now += WINDOW;
+			if (!swept)
+				continue;
+			sweep(table, &profile, now);
+			assert_int_equal(stats_of(table).sources, 0);
+			census(table, &used, &guests);
+			assert_int_equal(used, 0);
+			assert_int_equal(guests, 0);
+		}
+		assert_int_equal(stats_of(table).overflows, 0);
+		assert_int_equal(stats_of(table).new_sources, 5 * capacity);
+		table_free(table);
+	}
+}
+
+/* A client that was moved away in a crowd is at home again soon after it. */
+static void test_guests_go_home(void **state)
+{
+	union meter_profile profile = profile_of(METER_GCRA, RATE);
+	struct source_table *table = table_of(METER_GCRA, 1000, 1);
+	unsigned used, guests;
+
+	(void)state;
+	for (uint32_t source = 0; source < 1000; source++)
+		conforms(table, &profile, source, GHZ, source % 2 ? BURST : 1000);
+	census(table, &used, &guests);
+	assert_true(guests > 20);
+	/* Now the even ones are idle, and the others are busy where they are. */
+	sweep(table, &profile, GHZ + 2 * MS);
+	for (uint32_t source = 1; source < 1000; source += 2)
+		assert_false(conforms(table, &profile, source, GHZ + 2 * MS, 2001));
+	census(table, &used, &guests);
+	assert_int_equal(used, 500);
+	assert_in_range(guests, 0, 20);
+	table_free(table);
+}
+
+/* A table that never has room again: newcomers share, are counted, and get no more than said. */
+static void test_full_table(void **state)
+{
+	enum { NEWCOMERS = 200000 };
+
+	(void)state;
+	for (size_t k = 0; k < KINDS; k++) {
+		enum meter_kind kind = kinds[k];
+		union meter_profile profile = profile_of(kind, RATE);
+		struct source_table *table = table_of(kind, 1000, k);
+		uint64_t now = GHZ, passed[SOURCE_OVERFLOWS] = {0}, most, placed;
+		uint32_t regulars = 100000;
+
+		/* Enough for every way; all spent at once, so busy for as long as we look. */
+		for (uint32_t source = 0; source < regulars; source++)
+			conforms(table, &profile, source, now, BURST);
+		now += WINDOW / 3;
+		placed = stats_of(table).new_sources;
+		assert_int_equal(placed, (uint64_t)table->n_lines * table->ways);
+		assert_int_equal(stats_of(table).overflows, regulars - placed);
+		for (uint32_t i = 0; i < NEWCOMERS; i++) {
+			uint32_t cost = 1 + i % 1500;
+			uint64_t hash = hash_of(table, regulars + i);
+
+			if (source_table_conforms(table, &profile, hash, now, cost))
+				passed[source_tag(hash) % SOURCE_OVERFLOWS] += cost;
+		}
+		assert_int_equal(stats_of(table).new_sources, placed);
+		assert_int_equal(stats_of(table).overflows, regulars - placed + NEWCOMERS);
+		/* What a GCRA has earned since the regulars spent all; a window has not ended. */
+		most = kind == METER_GCRA ? BURST / 3 : 0;
+		for (unsigned i = 0; i < SOURCE_OVERFLOWS; i++)
+			assert_in_range(passed[i], most - most / 10, most);
+		/* When the crowd is gone, there are places again, and a fresh share. */
+		now += 2 * WINDOW;
+		sweep(table, &profile, now);
+		assert_int_equal(table->overflow_live, 0);
+		assert_true(conforms(table, &profile, 5, now, BURST));
+		assert_int_equal(stats_of(table).new_sources, placed + 1);
+		table_free(table);
+	}
+}
+
+/* Newcomers from the first without a place on; returns how many of them found one. */
+static uint64_t crowd_in(unsigned newcomers, uint64_t ticks_each)
+{
+	union meter_profile profile = profile_of(METER_GCRA, 0);
+	struct source_table *table = table_of(METER_GCRA, 1000, 3);
+	uint32_t source = 0;
+	uint64_t now = 1, placed;
+
+	while (stats_of(table).overflows == 0 && source < 10000)
+		conforms(table, &profile, source++, now, 1);
+	placed = stats_of(table).new_sources;
+	for (unsigned i = 0; i < newcomers; i++)
+		conforms(table, &profile, source++, now += ticks_each, 1);
+	placed = stats_of(table).new_sources - placed;
+	table_free(table);
+	return placed;
+}
+
+/*
+ * In a tick in which room has been searched for in vain it is not any more; else all ways fill up.
+ */
+static void test_one_search_a_tick(void **state)
+{
+	union meter_profile profile = profile_of(METER_GCRA, 0);
+	struct source_table *table = table_of(METER_GCRA, 1000, 3);
+	unsigned used, guests;
+
+	(void)state;
+	assert_in_range(crowd_in(40, 0), 0, crowd_in(40, 1) / 2);
+	for (uint32_t source = 0; source < 50000; source++)
+		conforms(table, &profile, source, source, 1);
+	census(table, &used, &guests);
+	assert_int_equal(used, table->n_lines * table->ways);
+	table_free(table);
+}
+
+/* As many as the capacity, all idle between their packets: most are remembered all the same. */
+static void test_idle_are_seldom_forgotten(void **state)
+{
+	enum { SOURCES = 10000, ROUNDS = 50 };
+	union meter_profile profile = profile_of(METER_GCRA, RATE);
+	struct source_table *table = table_of(METER_GCRA, SOURCES, 3);
+
+	(void)state;
+	for (unsigned round = 0; round < ROUNDS; round++)
+		for (uint32_t source = 0; source < SOURCES; source++)
+			conforms(table, &profile, source, GHZ + round * MS + source, 1);
+	assert_in_range(stats_of(table).new_sources, SOURCES, ROUNDS * SOURCES / 4);
+	table_free(table);
+}
+
+/* A hash of choice: a line and a tag in it. */
+static uint64_t hash_at(const struct source_table *table, uint32_t line, uint32_t tag)
+{
+	uint64_t first = (((uint64_t)line << 32) + table->n_lines - 1) / table->n_lines;
+
+	assert_int_equal(source_home(table, first << 32) - table->lines, line);
+	return first << 32 | tag;
+}
+
+/* What looks like a tag in the meters of a kind with fewer ways is none. */
+static void test_state_is_no_tag(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < KINDS; k++) {
+		union meter_profile profile = profile_of(kinds[k], 0);
+		struct source_table *table = table_of(kinds[k], 100, 1);
+		uint64_t now = UINT64_C(0x3333333322222222);
+		const uint32_t *word = (const uint32_t *)&table->lines[7];
+
+		source_table_conforms(table, &profile, hash_at(table, 7, 1), now, 0x1111);
+		for (unsigned i = 1; i < SOURCE_LINE / sizeof(*word); i++) {
+			uint64_t hash = hash_at(table, 7, word[i]);
+			unsigned used, guests;
+
+			if (word[i] <= 1)
+				continue;
+			table_free(table);
+			table = table_of(kinds[k], 100, 1);
+			word = (const uint32_t *)&table->lines[7];
+			source_table_conforms(table, &profile, hash_at(table, 7, 1), now, 0x1111);
+			source_table_conforms(table, &profile, hash, now, 1);
+			census(table, &used, &guests);
+			assert_int_equal(used, 2);
+		}
+		table_free(table);
+	}
+}
+
+/* Where a source of line 0 with this tag goes when its home is full. */
+static uint32_t other_of(uint32_t tag)
+{
+	union meter_profile profile = profile_of(METER_GCRA, 0);
+	struct source_table *table = table_of(METER_GCRA, 100, 1);
+	uint32_t other = 0;
+
+	for (unsigned way = 0; way < table->ways; way++)
+		source_table_conforms(table, &profile, hash_at(table, 0, 1000000 + way), 1, 1);
+	source_table_conforms(table, &profile, hash_at(table, 0, tag), 1, 1);
+	while (other < table->n_lines && table->lines[other].head.guests == 0)
+		other++;
+	assert_in_range(other, 1, table->n_lines - 1);
+	table_free(table);
+	return other;
+}
+
+/* Two with one tag, each at home in the other's other line, are two. */
+static void test_guest_and_resident(void **state)
+{
+	const uint32_t tag = 12345, other = other_of(tag), crowd = 1000000;
+	union meter_profile profile = profile_of(METER_GCRA, 0);
+	struct source_table *table = table_of(METER_GCRA, 100, 1);
+	unsigned used, guests;
+
+	(void)state;
+	assert_true(source_table_conforms(table, &profile, hash_at(table, other, tag), 1, BURST));
+	for (uint32_t i = 0; i < table->ways + 1u; i++)
+		source_table_conforms(table, &profile, hash_at(table, 0, crowd + i), 1, 1);
+	assert_int_equal(table->lines[0].head.away, 1);
+	assert_true(source_table_conforms(table, &profile, hash_at(table, 0, tag), 1, BURST));
+	assert_int_equal(table->lines[0].head.away, 2);
+	assert_false(source_table_conforms(table, &profile, hash_at(table, 0, tag), 1, 1));
+	assert_false(source_table_conforms(table, &profile, hash_at(table, other, tag), 1, 1));
+	census(table, &used, &guests);
+	assert_int_equal(used, table->ways + 3);
+	assert_int_equal(guests, 2);
+	table_free(table);
+}
+
+static void test_prefixes(void **state)
+{
+	static const struct {
+		unsigned family, bits;
+	} cases[] = {{4, 0}, {4, 1}, {4, 24}, {4, 31}, {4, 32}, {6, 0}, {6, 1}, {6, 48}, {6, 63},
+		{6, 64}, {6, 65}, {6, 127}, {6, 128}};
+	struct source_table *table = table_of(METER_GCRA, 1, 9);
+	uint8_t addr[16];
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 5);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		unsigned family = cases[c].family, bits = cases[c].bits;
+		uint64_t hash;
+
+		for (unsigned i = 0; i < 16; i++)
+			addr[i] = (uint8_t)prng_next(&prng);
+		hash = source_hash(table, addr, family, bits);
+		for (unsigned bit = 0; bit < (family == 4 ? 32u : 128u); bit++) {
+			addr[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+			assert_int_equal(
+				source_hash(table, addr, family, bits) == hash, bit >= bits);
+			addr[bit / 8] ^= (uint8_t)(0x80 >> bit % 8);
+		}
+	}
+	table_free(table);
+}
+
+/* The same bits in another family are another source: ::, a.b.c.d:: and ::ffff:a.b.c.d. */
+static void test_families(void **state)
+{
+	static const uint8_t v4[2][4] = {{0, 0, 0, 0}, {192, 0, 2, 1}};
+	static const uint8_t v6[5][16] = {{0}, {192, 0, 2, 1}, {[12] = 192, 0, 2, 1},
+		{[10] = 255, 255, 192, 0, 2, 1}, {[4] = 192, 0, 2, 1}};
+	struct source_table *table = table_of(METER_GCRA, 1, 9);
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++)
+		for (unsigned j = 0; j < 5; j++)
+			assert_int_not_equal(source_hash(table, v4[i], 4, 32),
+				source_hash(table, v6[j], 6, 128));
+	table_free(table);
+}
+
+/* Who knows where sources are under one secret, knows nothing about another. */
+static void test_secret(void **state)
+{
+	enum { N = 10000 };
+	struct source_table *a = table_of(METER_GCRA, 4 * N, 1),
+			    *b = table_of(METER_GCRA, 4 * N, 2);
+	struct source_table *again = table_of(METER_GCRA, 4 * N, 1);
+	unsigned homes = 0, tags = 0;
+
+	(void)state;
+	for (uint32_t source = 0; source < N; source++) {
+		uint64_t x = hash_of(a, source), y = hash_of(b, source);
+
+		assert_int_equal(hash_of(again, source), x);
+		homes += source_home(a, x) - a->lines == source_home(b, y) - b->lines;
+		tags += source_tag(x) == source_tag(y);
+	}
+	assert_int_equal(a->n_lines, N);
+	assert_in_range(homes, 0, 8); /* 1 on average */
+	assert_int_equal(tags, 0);
+	table_free(a);
+	table_free(b);
+	table_free(again);
+}
+
+/* Chi squared of 4096 cells with 16 each on average: 4095, give or take 90 (one sigma). */
+static double chi_squared(const struct source_table *table, const uint8_t (*addr)[16], unsigned n,
+	unsigned family, unsigned shift)
+{
+	enum { CELLS = 4096 };
+	static unsigned cells[CELLS];
+	double sum = 0, mean = (double)n / CELLS;
+
+	memset(cells, 0, sizeof(cells));
+	for (unsigned i = 0; i < n; i++)
+		cells[source_hash(table, addr[i], family, family == 4 ? 32 : 128) >> shift &
+			(CELLS - 1)]++;
+	for (unsigned i = 0; i < CELLS; i++)
+		sum += (cells[i] - mean) * (cells[i] - mean) / mean;
+	return sum;
+}
+
+/* Neighbours, one bit apart or many, spread as random ones would: home and tag alike. */
+static void test_spread(void **state)
+{
+	enum { N = 65536 };
+	uint8_t(*addr)[16] = calloc(N, 16);
+	struct source_table *table = table_of(METER_GCRA, 1, 12);
+
+	(void)state;
+	assert_non_null(addr);
+	for (unsigned family = 4; family <= 6; family += 2) {
+		for (unsigned at = 0; at + 1 < (family == 4 ? 4u : 16u); at++) {
+			memset(addr, 0, (size_t)N * 16);
+			for (unsigned i = 0; i < N; i++) {
+				addr[i][at] = (uint8_t)(i >> 8);
+				addr[i][at + 1] = (uint8_t)i;
+			}
+			for (unsigned shift = 0; shift <= 52; shift += 13) {
+				double chi = chi_squared(table, addr, N, family, shift);
+
+				if (chi > 4095 + 6 * 90)
+					fail_msg("family %u byte %u shift %u: %.0f", family, at,
+						shift, chi);
+			}
+		}
+	}
+	free(addr);
+	table_free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_memory_is_the_callers),
+		cmocka_unit_test(test_verdicts_of_a_meter_a_source),
+		cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_flood),
+		cmocka_unit_test(test_idle_give_way),
+		cmocka_unit_test(test_guests_go_home),
+		cmocka_unit_test(test_full_table),
+		cmocka_unit_test(test_one_search_a_tick),
+		cmocka_unit_test(test_idle_are_seldom_forgotten),
+		cmocka_unit_test(test_state_is_no_tag),
+		cmocka_unit_test(test_guest_and_resident),
+		cmocka_unit_test(test_prefixes),
+		cmocka_unit_test(test_families),
+		cmocka_unit_test(test_secret),
+		cmocka_unit_test(test_spread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

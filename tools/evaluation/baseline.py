@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""E1: the baseline experiment (section 5.1; figures 3, 4 and 5)."""
+
+import scenario
+import stats
+from report import Result, histogram
+
+ALLOCATORS = ("central", "gtb", "grd", "fps", "fps-drop", "central-drop", "static")
+LIMIT = 10e6
+END = scenario.WARMUP + 60
+
+PAPER = ("all designs deliver the limit over seconds; GTB is unfair (Jain about 0.7), GRD and "
+         "central random drop are fairer than the central bucket, FPS is at or above it.")
+
+
+def second_rates(runs):
+    """Rates of all seconds of all runs."""
+    return [rate / LIMIT for run in runs
+            for rate in run.series.seconds("cdn", scenario.WARMUP, END)]
+
+
+def row(allocator, runs, central):
+    """One row of the JSON."""
+    return {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else 2,
+            "flows": 10, "loss": 0, "seeds": len(runs),
+            "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
+            "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
+            "jain": stats.mean(r.summary["jain"] for r in runs),
+            "jain_central": stats.mean(r.summary["jain"] for r in central),
+            "control_bps": stats.mean(r.summary["control_bps"] for r in runs),
+            "ks_p": stats.ks_p(second_rates(runs), second_rates(central)),
+            "ks_p_jain": stats.ks_p([r.summary["jain"] for r in runs],
+                                    [r.summary["jain"] for r in central])}
+
+
+def split(runs):
+    """Share of the first limiter."""
+    if len(runs[0].summary["limiters"]) < 2:
+        return ""
+    return f"{stats.mean(r.summary['limiters'][0]['share'] for r in runs) * 100:.1f} %"
+
+
+def table(result, results, central):
+    """The paper's figures as numbers."""
+    lines = []
+    for allocator, runs in results.items():
+        made = row(allocator, runs, central)
+        result.rows.append(made)
+        lines.append([allocator, stats.spread(r.summary["aggregate_ratio"] for r in runs),
+                      f"{made['aggregate_ratio_max_1s']:.3f}", split(runs),
+                      stats.spread(r.summary["jain"] for r in runs),
+                      f"{stats.deviation(second_rates(runs)):.4f}",
+                      f"{made['ks_p']:.3f}", f"{made['ks_p_jain']:.3f}"])
+    result.table(["", "aggregate / limit", "worst second", "share of the 3 flows", "Jain",
+                  "deviation of seconds", "KS p, seconds", "KS p, Jain"], lines)
+
+
+def histograms(result, results):
+    """Figure 4: forwarding rates at two time scales."""
+    shown = ("central", "gtb", "grd", "fps")
+    for width, name in ((1, "0.1 s"), (10, "1 s")):
+        lines = []
+        for allocator in shown:
+            values = [rate / 1e6 for run in results[allocator]
+                      for rate in stats.smooth(run.series["cdn"], width)[50 + width - 1::width]]
+            lines.append((allocator, histogram(values, 6, 14, 64)))
+        result.picture(f"e1-histogram-{width}", f"Forwarding rate over {name}", "Mbit/s",
+                       "share of the intervals", lines)
+
+
+def fairness(result, results, central):
+    """Figure 5: quantiles of fairness against those of the central bucket."""
+    reference = sorted(1e3 * (1 - r.summary["jain"]) for r in central)
+    lines = [("equal", [(0, 0), (reference[-1], reference[-1])])]
+    for allocator in ("gtb", "grd", "fps", "fps-drop", "central-drop"):
+        values = sorted(1e3 * (1 - r.summary["jain"]) for r in results[allocator])
+        if allocator != "gtb":  # off the picture
+            lines.append((allocator, list(zip(reference, values))))
+    result.picture("e1-fairness", "Unfairness, quantile by quantile",
+                   "(1 - Jain) × 1000 of the central bucket", "(1 - Jain) × 1000", lines,
+                   "below the line: fairer than one bucket; gtb is far above")
+
+
+def sweeps(result, sim, quick):
+    """Sensitivity to the interval and to the filter."""
+    lines = []
+    for name, values in (("interval", ("10ms", "20ms", "50ms", "100ms", "200ms", "500ms")),
+                         ("ewma", (0, 0.1, 0.25, 0.5, 0.75))):
+        for value in values[::2] if quick else values:
+            cells = [f"{name} {value}"]
+            for allocator in ("gtb", "grd", "fps"):
+                runs = sim.runs(scenario.baseline(allocator, **{name: value}),
+                                min(sim.seeds, 5))
+                cells.append(f"{stats.mean(r.summary['aggregate_ratio'] for r in runs):.3f}, "
+                             f"{stats.mean(r.summary['jain'] for r in runs):.3f}")
+            lines.append(cells)
+    result.table(["aggregate / limit, Jain", "gtb", "grd", "fps"], lines)
+
+
+def run(sim, quick):
+    """E1."""
+    result = Result("the baseline, three and seven flows share 10 Mbit/s", PAPER)
+    results = {allocator: sim.runs(scenario.baseline(allocator), series=True)
+               for allocator in ALLOCATORS}
+    central = results["central"]
+    table(result, results, central)
+    histograms(result, results)
+    fairness(result, results, central)
+    sweeps(result, sim, quick)
+    fps = next(made for made in result.rows if made["allocator"] == "fps")
+    result.target("FPS's seconds cannot be told from the central bucket's (KS p > 0.05)",
+                  fps["ks_p"] > 0.05, f"p = {fps['ks_p']:.3f}")
+    result.target("nor its fairness (KS p > 0.05 on Jain's index)", fps["ks_p_jain"] > 0.05,
+                  f"p = {fps['ks_p_jain']:.3f}; mean {fps['jain']:.4f}, central "
+                  f"{fps['jain_central']:.4f}")
+    return result

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""E2, E4, E8: what happens after a change (figures 6, 7 and 9)."""
+
+import statistics
+
+import scenario
+import stats
+from report import Result
+
+MISSED = 99.0  # in place of "not before the next change"
+
+
+def worst(values):
+    """Seconds, or words."""
+    top = max(values)
+    return "not before the next change" if top >= MISSED else f"{top:.1f} s"
+
+
+def settle_aggregate(run, column, target, begin, end, tolerance=0.1):
+    """Seconds until a column, over seconds, is within the tolerance of a target."""
+    values = stats.smooth(run.series[column], 10)
+    # A mean over the last second is settled a second after what it is a mean of.
+    found = stats.settle(run.series.times, values, target, tolerance, begin, end)
+    return MISSED if found is None else max(found - 1.0, 0.0)
+
+
+def shares_after(run, begin, end, expected):
+    """Seconds until every column in `expected` {column: bit/s} is within 10 %; the slowest."""
+    return max(settle_aggregate(run, column, target, begin, end)
+               for column, target in expected.items())
+
+
+def make_row(allocator, limiters, flows, runs, settles):
+    """One row of the JSON."""
+    return {"allocator": allocator, "limiters": limiters, "flows": flows, "seeds": len(runs),
+            "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
+            "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
+            "jain": stats.mean(r.summary["jain_1s_mean"] for r in runs),
+            "control_bps": stats.mean(r.summary["control_bps"] for r in runs),
+            "settle_s": statistics.median(settles), "settle_s_max": max(settles)}
+
+
+def picture(result, name, title, run, columns):
+    """Rates over time, means of half seconds."""
+    lines = [(column.replace("cdn/", ""),
+              [(time, rate / 1e6) for time, rate in
+               zip(run.series.times[4::5], stats.smooth(run.series[column], 5)[4::5])])
+             for column in columns]
+    result.picture(name, title, "s", "Mbit/s", lines)
+
+
+JOIN_PAPER = ("FPS varies least even with 500 ms between estimates; GRD needs 50 ms to come near "
+              "the central bucket.")
+
+
+def join_settles(run):
+    """Seconds to the fair shares after each of the nine changes."""
+    found = []
+    for begin in range(10, 90, 10):
+        alive = [k for k in range(1, 6) if 10 * (k - 1) <= begin < 100 - 10 * k]
+        expected = {f"cdn/l{k}": 10e6 / len(alive) for k in alive}
+        if alive:
+            found.append(shares_after(run, begin, begin + 10, expected))
+    return found
+
+
+def flows_join(sim, _quick):
+    """E2."""
+    result = Result("flows join and leave", JOIN_PAPER)
+    lines = []
+    for allocator, interval in (("fps", "50ms"), ("fps", "500ms"), ("grd", "50ms"),
+                                ("grd", "500ms")):
+        runs = sim.runs(scenario.joins(allocator, interval), series=True)
+        settles = [value for run in runs for value in join_settles(run)]
+        row = {**make_row(allocator, 5, 5, runs, settles), "interval": interval}
+        result.rows.append(row)
+        in_time = stats.mean(value <= 2 for value in settles)
+        lines.append([f"{allocator}, {interval}", f"{row['aggregate_ratio']:.3f}",
+                      f"{statistics.median(settles):.1f} s", f"{in_time * 100:.0f} %",
+                      worst(settles), f"{row['jain']:.3f}"])
+        if (allocator, interval) == ("fps", "50ms"):
+            result.target("within 10 % of the fair share 2 s after each change",
+                          max(settles) <= 2, f"median {statistics.median(settles):.1f} s, "
+                          f"{in_time * 100:.0f} % of the changes within 2 s, "
+                          f"slowest: {worst(settles)}")
+        picture(result, f"e2-{allocator}-{interval}", f"Flows join: {allocator}, {interval}",
+                runs[0], [f"cdn/l{k}" for k in range(1, 6)])
+    result.table(["", "aggregate / limit", "settles, median", "within 2 s", "slowest",
+                  "Jain, second by second"], lines)
+    return result
+
+
+BOTTLENECK_PAPER = ("FPS shares out what seven bottlenecked flows leave, and again when a flow "
+                    "without bottleneck joins them: in about 8 s.")
+
+
+def bottlenecked(sim, _quick):
+    """E4."""
+    result = Result("bottlenecked flows", BOTTLENECK_PAPER)
+    lines = []
+    for allocator in ("fps", "fps-drop", "grd"):
+        runs = sim.runs(scenario.bottlenecked(allocator), series=True)
+        first = [shares_after(r, 15, 31, {"cdn/l1": 8e6, "cdn/l2": 2e6}) for r in runs]
+        second = [shares_after(r, 31, 60, {"cdn/l1": 6e6, "cdn/l2": 4e6}) for r in runs]
+        result.rows.append(make_row(allocator, 2, 11, runs, second))
+        lines.append([allocator, f"{statistics.median(first):.1f} s", worst(first),
+                      f"{statistics.median(second):.1f} s", worst(second)])
+        if allocator == "fps":
+            result.target("new shares within 10 % in 2 s", max(first + second) <= 2,
+                          f"8:2 in {statistics.median(first):.1f} s (slowest {worst(first)}), "
+                          f"6:4 in {statistics.median(second):.1f} s (slowest {worst(second)})")
+            picture(result, "e4-fps", "Bottlenecked flows: fps", runs[0], ["cdn/l1", "cdn/l2"])
+    result.table(["", "8:2, median", "slowest", "6:4, median", "slowest"], lines)
+    return result
+
+
+SHIFT_PAPER = ("limit/N cannot use what six idle sites leave; FPS delivers the full limit, with "
+               "occasional bursts above it.")
+
+
+def over_limit(run, limit):
+    """The longest time that the rate over seconds stays above 1.05 of the limit."""
+    longest = since = 0
+    for rate in stats.smooth(run.series["cdn"], 10)[10:]:
+        since = since + 1 if rate > 1.05 * limit else 0
+        longest = max(longest, since)
+    return longest / 10
+
+
+def shifting(sim, _quick):
+    """E8."""
+    result = Result("demand moves from ten sites to four and back", SHIFT_PAPER)
+    lines = []
+    for allocator in ("fps", "grd", "static"):
+        runs = sim.runs(scenario.shifting(allocator), series=True)
+        settles = [settle_aggregate(r, "cdn", 5e6, begin, begin + 30, 0.05)
+                   for r in runs for begin in (30, 60)]
+        over = max(over_limit(r, 5e6) for r in runs)
+        row = make_row(allocator, 10, 30, runs, settles)
+        result.rows.append(row)
+        middle = stats.mean(r.series.between("cdn", 32, 60) / 5e6 for r in runs)
+        lines.append([allocator, f"{middle:.3f}", f"{statistics.median(settles):.1f} s",
+                      worst(settles), f"{over:.1f} s", f"{row['control_bps'] / 1e3:.1f} kbit/s"])
+        if allocator == "fps":
+            result.target("within 5 % of the limit 2 s after each shift", max(settles) <= 2,
+                          f"median {statistics.median(settles):.1f} s, slowest {worst(settles)}")
+            result.target("never above 1.05 for longer than 1 s", over <= 1, f"{over:.1f} s")
+        picture(result, f"e8-{allocator}", f"Shifting demand: {allocator}", runs[0],
+                ["cdn", *(f"cdn/l{k}" for k in range(1, 8))])
+    result.table(["", "aggregate / limit at four sites", "settles, median", "slowest",
+                  "longest above 1.05", "gossip a limiter"], lines)
+    return result

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""tools/evaluate: the experiments of "Cloud Control with Distributed Rate Limiting" (SIGCOMM
+2007), repeated with Weir.
+
+Without options: all of them in weirsim, with 20 seeds each, into doc/evaluation.md and its
+pictures.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import baseline  # noqa: E402 (needs the path above)
+import dynamics  # noqa: E402
+import mixes  # noqa: E402
+import throttle  # noqa: E402
+import scaling  # noqa: E402
+import sums  # noqa: E402
+from simulate import ROOT, EvaluationError, Simulator  # noqa: E402
+
+EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
+               "E4": dynamics.bottlenecked, "E5": mixes.round_trips, "E6": mixes.many_flows,
+               "E7": scaling.many_limiters, "E8": dynamics.shifting, "E9": throttle.throttling,
+               "E10": scaling.faults, "sums": sums.estimators}
+
+INTRODUCTION = """\
+<!-- SPDX-License-Identifier: BSD-3-Clause -->
+<!-- Written by tools/evaluate: what is changed here by hand is lost. -->
+
+# Evaluation
+
+The experiments of Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
+repeated in weirsim (doc/weirsim.md) with the code that the appliance runs: {seeds} seeds each
+where nothing else is said, figures as mean, or as median (least–most). Flows are TCP NewReno with
+SACK, round-trip times 40 ms, estimates every 50 ms, EWMA 0.1, as in section 5.1 there. "central"
+is one token bucket that all flows pass: what a distributed limiter should look like.
+
+    ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
+    ./tools/evaluate --only E7     # one experiment, on the terminal
+"""
+
+
+def parse_arguments(argv):
+    """The command line."""
+    parser = argparse.ArgumentParser(prog="tools/evaluate", description=__doc__,
+                                     allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--quick", action="store_true", help="few seeds, few cases, and no document")
+    add("--only", metavar="E1,...", help=f"these of {', '.join(EXPERIMENTS)}, and no document")
+    add("--seeds", type=int, metavar="N", help="runs of each case; default 20, quick 3")
+    add("--json", metavar="FILE", help="write all rows here ('-': standard output)")
+    args = parser.parse_args(argv)
+    args.chosen = args.only.split(",") if args.only else list(EXPERIMENTS)
+    unknown = [name for name in args.chosen if name not in EXPERIMENTS]
+    if unknown:
+        parser.error(f"--only: {unknown[0]!r}: expected some of {', '.join(EXPERIMENTS)}")
+    args.seeds = args.seeds or (3 if args.quick else 20)
+    return args
+
+
+def write(path, text):
+    """One file."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def document(results, seeds, seconds):
+    """doc/evaluation.md and its pictures."""
+    sections = [result.markdown(key) for key, result in results.items()]
+    text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60)
+    write(os.path.join(ROOT, "doc", "evaluation.md"), "\n".join([text, *sections]))
+    for result in results.values():
+        for name, picture in result.pictures.items():
+            write(os.path.join(ROOT, "doc", "evaluation", name + ".svg"), picture)
+
+
+def write_json(results, path):
+    """An object keyed by experiment."""
+    text = json.dumps({key: {"rows": result.rows} for key, result in results.items()}, indent=2)
+    if path == "-":
+        print(text)
+    else:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+
+
+def main(argv):
+    """Returns the exit status: 1 when a run could not be made; targets are for the reader."""
+    args = parse_arguments(argv)
+    sim, results, began = Simulator(args.seeds), {}, time.monotonic()
+    try:
+        for key in args.chosen:
+            print(f"{key} ...", file=sys.stderr, flush=True)
+            results[key] = EXPERIMENTS[key](sim, args.quick)
+    except EvaluationError as error:
+        print(f"evaluate: {error}", file=sys.stderr)
+        return 1
+    if args.json:
+        write_json(results, args.json)
+    if args.quick or args.only:
+        shown = sys.stderr if args.json == "-" else sys.stdout
+        for key, result in results.items():
+            print(result.markdown(key), file=shown)
+    else:
+        document(results, args.seeds, time.monotonic() - began)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

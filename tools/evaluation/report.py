@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What an experiment hands in, and how it is written down."""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from testbed.plot import COLOURS, Plot, Series  # noqa: E402 (needs the path above)
+
+
+class Result:
+    """Rows for the JSON, a section of the document, and pictures by name."""
+
+    def __init__(self, title, paper):
+        self.title = title
+        self.paper = paper  # what the paper says, in a sentence
+        self.rows = []
+        self.parts = []
+        self.pictures = {}
+        self.verdicts = []  # (target, reached, words)
+
+    def table(self, heads, rows):
+        """A table in Markdown."""
+        lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+        lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
+        self.parts.append("\n".join(lines))
+
+    def say(self, text):
+        """A paragraph."""
+        self.parts.append(text)
+
+    def target(self, target, reached, words):
+        """A target of ours, whether it is reached, and the figure."""
+        self.verdicts.append((target, reached, words))
+
+    def picture(self, name, title, x_label, y_label, lines, note=""):
+        """lines: [(label, [(x, y)])]"""
+        series = [Series(label, points, COLOURS[k % len(COLOURS)], width=1.8)
+                  for k, (label, points) in enumerate(lines)]
+        self.pictures[name] = Plot(title, x_label, y_label, series, note).svg()
+        self.parts.append(f"![{title}](evaluation/{name}.svg)")
+
+    def markdown(self, key):
+        """The section."""
+        lines = [f"## {key}: {self.title}", f"In the paper: {self.paper}", *self.parts]
+        if self.verdicts:
+            lines.append("\n".join(
+                f"- {'Reached' if reached else '**Not reached**'}: {target}. {words}"
+                for target, reached, words in self.verdicts))
+        return "\n\n".join(lines) + "\n"
+
+
+def histogram(values, low, high, bins):
+    """[(middle, share of the values)]; what is outside is counted at the edges."""
+    counts = [0] * bins
+    for value in values:
+        k = int((value - low) / (high - low) * bins)
+        counts[min(max(k, 0), bins - 1)] += 1
+    width = (high - low) / bins
+    return [(low + (k + 0.5) * width, count / len(values)) for k, count in enumerate(counts)]

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""E7 and E10: many limiters, and what goes wrong among them (figure 8)."""
+
+import math
+
+import scenario
+import stats
+from report import Result
+
+LIMIT = 50e6
+PAPER_BPS = 48 * 20 * 3 * 8  # 48 bytes, 20 times a second, to 3 peers: bit/s a limiter
+
+PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a limiter; GRD fails "
+         "beyond 50.")
+
+
+def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
+    """Runs one case; its row goes into the JSON and comes back."""
+    runs = sim.runs(lambda seed: scenario.scaling(allocator, limiters, seed=seed, **settings),
+                    seeds)
+    row = {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else limiters,
+           "flows": len(scenario.scale_flows(limiters, 1)),
+           "branching": settings.get("branching", 3), "loss": settings.get("loss", 0),
+           "estimator": settings.get("estimator", "tree"), "seeds": len(runs),
+           "interval": settings.get("interval", "50ms"),
+           "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
+           "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
+           "jain": stats.mean(r.summary["jain"] for r in runs),
+           "jain_central": central["jain"] if central else None,
+           "control_bps": stats.mean(r.summary["control_bps"] for r in runs)}
+    result.rows.append(row)
+    return row
+
+
+def cells(row):
+    """A row of the table."""
+    return [row["allocator"], row["limiters"], row["flows"], row["estimator"], row["branching"],
+            f"{row['loss'] * 100:g} %", row["seeds"], f"{row['aggregate_ratio']:.3f}",
+            f"{row['aggregate_ratio_max_1s']:.3f}", f"{row['jain']:.3f}",
+            f"{row['control_bps'] / 1e3:.1f}"]
+
+
+HEADS = ["", "limiters", "flows", "estimator", "branching", "loss", "seeds", "aggregate / limit",
+         "worst second", "Jain", "gossip, kbit/s a limiter"]
+
+
+def cases(quick):
+    """(allocator, limiters, seeds or None for all, settings)"""
+    few = 1 if quick else 5
+    yield from (("fps", n, few, {"loss": 0.01}) for n in (10, 50, 100, 250))
+    yield "fps", 490, 2 if quick else None, {"loss": 0.01}
+    yield from (("fps", 490, few, {"loss": loss}) for loss in (0, 0.05))
+    yield from (("fps", 490, few, {"loss": 0.01, "branching": b})
+                for b in ((1, 7) if quick else (1, 2, 5, 7)))
+    yield from (("grd", n, few, {"loss": 0.01}) for n in (10, 50, 100))
+    yield "grd", 490, 2 if quick else None, {"loss": 0.01}
+    if not quick:
+        yield from (("fps", n, 1, {"loss": 0.01}) for n in (1000, 5000, 10000))
+
+
+def verdicts(result, fps, grd):
+    """Against the paper."""
+    result.target("FPS within 2 % of the limit at 490 limiters and 1 % loss",
+                  abs(fps["aggregate_ratio"] - 1) <= 0.02, f"{fps['aggregate_ratio']:.3f}")
+    result.target("for at most the paper's 23 kbit/s a limiter", fps["control_bps"] <= PAPER_BPS,
+                  f"{fps['control_bps'] / 1e3:.1f} kbit/s")
+    result.target("GRD within 5 % at 490", abs(grd["aggregate_ratio"] - 1) <= 0.05,
+                  f"{grd['aggregate_ratio']:.3f}")
+
+
+def many_limiters(sim, quick):
+    """E7."""
+    result = Result("up to 490 limiters, then 10,000", PAPER)
+    central = measure(sim, result, "central", 490, 1 if quick else 5)
+    rows = [measure(sim, result, allocator, limiters, seeds, central, **settings)
+            for allocator, limiters, seeds, settings in cases(quick)]
+    result.table(HEADS, [cells(row) for row in [central, *rows]])
+    fps = next(r for r in rows if r["allocator"] == "fps" and r["limiters"] == 490)
+    grd = next(r for r in rows if r["allocator"] == "grd" and r["limiters"] == 490)
+    verdicts(result, fps, grd)
+    return result
+
+
+N = 50
+TIMEOUT = 1.0
+DEPTH = math.ceil(math.log(N * 2 + 1, 3)) - 1
+# A lost peer is noticed by its neighbours after the timeout (and a heartbeat that was lost), and
+# the news takes a tick and a one-way delay for each edge.
+LOST_PEER_S = TIMEOUT + 0.4 + 2 * DEPTH * (0.05 + 0.02)
+
+FAULTS = [{"at": "40s", "partition": 2}, {"at": "60s", "heal": True},
+          {"at": "80s", "crash": "l7"}, {"at": "90s", "restart": "l7"}]
+
+
+def over_after(run, begin, end):
+    """Seconds after `begin` until the sum of local limits is under the limit for good."""
+    last = 0.0
+    for time, total in zip(run.series.times, run.series["cdn:limits"]):
+        if begin < time <= end and total > 1.001 * LIMIT:
+            last = time - begin
+    return last
+
+
+def side_share(run, side, begin, end):
+    """The largest sum of the limits of one side of the partition, by its part of the limit."""
+    columns = [run.series[f"cdn/l{k}:limit"] for k in range(1, N + 1) if (k - 1) % 2 == side]
+    sums = [sum(values) for time, *values in zip(run.series.times, *columns)
+            if begin < time <= end]
+    return max(sums) / (LIMIT * len(columns) / N)
+
+
+def faults(sim, quick):
+    """E10."""
+    result = Result("a partition, a crash and a restart among 50 limiters",
+                    "never tried; it proposes to cut the limit by 1/N for each lost peer.")
+    runs = sim.runs(lambda seed: scenario.scaling("fps", N, loss=0.01, seed=seed, events=FAULTS,
+                                                  seconds=110),
+                    3 if quick else None, series=True)
+    over = {name: max(over_after(run, begin, end) for run in runs)
+            for name, begin, end in (("partition", 40, 60), ("heal", 60, 80), ("crash", 80, 90),
+                                     ("restart", 90, 120))}
+    sides = [max(side_share(run, side, 40 + LOST_PEER_S, 60) for run in runs) for side in (0, 1)]
+    result.rows.append({"allocator": "fps", "limiters": N, "branching": 3, "loss": 0.01,
+                        "seeds": len(runs), "settle_s": max(over.values()), "over_s": over,
+                        "side_ratio": sides,
+                        "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
+                        "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"]
+                                                      for r in runs)})
+    result.table(["after", "sum of local limits above the limit for at most"],
+                 [[name, f"{seconds:.1f} s"] for name, seconds in over.items()])
+    result.target(f"back under the limit within the lost-peer time of {LOST_PEER_S:.1f} s",
+                  max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
+    result.target("each side of the partition at most its 1/N shares", max(sides) <= 1.001,
+                  f"{sides[0]:.4f} and {sides[1]:.4f} of them")
+    return result

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Runs scenarios in weirsim, several at a time, and reads their results."""
+
+import concurrent.futures
+import csv
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+class EvaluationError(Exception):
+    """A run could not be made."""
+
+
+class Series:
+    """One run over time: columns by name, rates in bit/s."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = list(csv.reader(file))
+        self.names = rows[0]
+        columns = list(zip(*[[float(cell) for cell in row] for row in rows[1:]]))
+        self._columns = dict(zip(self.names, columns))
+        self.times = list(columns[0])
+
+    def __getitem__(self, name):
+        return list(self._columns[name])
+
+    def flows(self):
+        """Goodput of each flow."""
+        return [list(self._columns[name]) for name in self.names if name.startswith("flow")]
+
+    def between(self, name, begin, end):
+        """Mean of a column over (begin, end]."""
+        values = [value for time, value in zip(self.times, self._columns[name])
+                  if begin + 1e-9 < time <= end + 1e-9]
+        return sum(values) / len(values)
+
+    def seconds(self, name, begin, end):
+        """Means of whole seconds."""
+        return [self.between(name, second, second + 1)
+                for second in range(int(begin), int(end))]
+
+
+class Run:
+    """The results of one seed."""
+
+    def __init__(self, summary, series):
+        self.summary = summary
+        self.series = series
+
+
+def weirsim():
+    """Where the program is."""
+    build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+    return os.path.join(build, "app", "weirsim", "weirsim")
+
+
+def run_one(scenario, seed, series):
+    """One seed of one scenario."""
+    with tempfile.TemporaryDirectory(prefix="weir-evaluate-") as folder:
+        path = os.path.join(folder, "scenario.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(scenario, file)
+        command = [weirsim(), "run", path, "--seed", str(seed), "--quiet", "--json", "-"]
+        if series:
+            command += ["--series", os.path.join(folder, "series.csv")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise EvaluationError(f"{scenario['name']}, seed {seed}: {done.stderr.strip()}")
+        return Run(json.loads(done.stdout),
+                   Series(os.path.join(folder, "series.csv")) if series else None)
+
+
+class Simulator:
+    """As many runs at a time as there are CPUs; the order of the results is that of the seeds."""
+
+    def __init__(self, seeds):
+        self.seeds = seeds
+        self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+
+    def runs(self, scenario, seeds=None, series=False):
+        """[Run], one a seed. A scenario may be a function of the seed."""
+        seeds = seeds or self.seeds
+        make = scenario if callable(scenario) else lambda seed: scenario
+        futures = [self.pool.submit(run_one, make(seed), seed, series)
+                   for seed in range(1, seeds + 1)]
+        runs = [future.result() for future in futures]
+        print(f"  {make(1)['name']}: {seeds} seeds", file=sys.stderr, flush=True)
+        return runs

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""E9: how many requests get through before the throttle (Finch's formula)."""
+
+import csv
+import fractions
+import json
+import os
+import struct
+import subprocess
+import tempfile
+
+from report import Result
+from simulate import EvaluationError, weirsim
+
+QUOTA, WINDOW = 100, 10  # requests in seconds
+FACTORS = ("11/10", "3/2", "2", "3", "5", "10")
+METERS = {"token-bucket": {"burst": QUOTA}, "gcra": {"burst": QUOTA},
+          "fixed-window": {"window": f"{WINDOW}s"}, "hybrid": {"window": f"{WINDOW}s"}}
+
+FRAME = bytes.fromhex("020000000002020000000001" "0800"
+                      "4500001c000040004011 0000 0a000001 0a000002" "04d2 0035 0008 0000")
+
+
+def capture(path, factor, requests):
+    """A client that sends at `factor` times the limit: one packet a request, nanosecond pcap."""
+    with open(path, "wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
+        for k in range(requests):
+            # Rounded up: a request never comes before its time.
+            ns = -(-k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA))
+            file.write(struct.pack("<IIII", 1 + ns // 10**9, ns % 10**9, len(FRAME), len(FRAME)))
+            file.write(FRAME)
+
+
+def configuration(meter):
+    """A limiter that counts packets."""
+    return {"limiter": "e9", "ports": {"a": {"device": "net_null0"}, "b": {"device": "net_null1"}},
+            "wires": [{"name": "w", "a": "a", "b": "b"}],
+            "policies": [{"name": "requests", "match": {}, "count": "packets",
+                          "limit": f"{QUOTA // WINDOW}/s", "allocator": "central", "meter": meter,
+                          **METERS[meter]}]}
+
+
+def before_throttle(meter, factor):
+    """Requests that pass before the first that does not."""
+    requests = int(QUOTA * factor / (factor - 1)) + QUOTA + 10
+    with tempfile.TemporaryDirectory(prefix="weir-evaluate-") as folder:
+        paths = [os.path.join(folder, name) for name in ("pcap", "json", "csv")]
+        capture(paths[0], factor, requests)
+        with open(paths[1], "w", encoding="utf-8") as file:
+            json.dump(configuration(meter), file)
+        done = subprocess.run([weirsim(), "replay", "--config", paths[1], "--pcap", paths[0],
+                               "--verdicts", paths[2]], capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            raise EvaluationError(done.stderr.strip())
+        with open(paths[2], encoding="utf-8", newline="") as file:
+            verdicts = [row["verdict"] for row in csv.DictReader(file)]
+    return verdicts.index("drop")
+
+
+def expected(meter, factor):
+    """Of whole requests. A linear limiter's bucket holds q + k/a - k when request k + 1 comes, and
+    a request needs 1; Finch's n = q·a/(a-1) is the same of a fluid, which can take the last
+    fraction. The others: the quota, in the window that begins with the first request."""
+    if meter in ("fixed-window", "hybrid"):
+        return QUOTA
+    return int((QUOTA - 1) * factor / (factor - 1)) + 1
+
+
+def throttling(_sim, _quick):
+    """E9."""
+    result = Result("requests before the throttle", "Finch: a linear limiter lets n = q·a/(a-1) "
+                    "requests through at a times the limit; a quota reset and the hybrid q.")
+    lines, wrong = [], []
+    for text in FACTORS:
+        factor = fractions.Fraction(text)
+        formula = QUOTA * factor / (factor - 1)
+        line = [f"{float(factor):g}", f"{float(formula):.1f}",
+                expected("gcra", factor)]
+        for meter in METERS:
+            n = before_throttle(meter, factor)
+            result.rows.append({"meter": meter, "factor": float(factor), "requests": n,
+                                "expected": expected(meter, factor), "formula": float(formula)})
+            if n != expected(meter, factor):
+                wrong.append((meter, text, n))
+            line.append(n)
+        lines.append(line)
+    result.table(["times the limit", "n = q·a/(a-1)", "of whole requests", *METERS], lines)
+    result.target("exact", not wrong, f"all {len(result.rows)}" if not wrong else str(wrong))
+    return result
