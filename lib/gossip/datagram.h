@@ -5,8 +5,8 @@
  *
  *   offset  bytes
  *        0      1  version, 1
- *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator: 0 state, 1 tree,
- *                  2 push-sum; the others are 0
+ *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
+ *                  2 push-sum); the others are 0
  *        2      2  0
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
@@ -51,7 +51,8 @@
  *                    8  4  demand (float), any sign
  *                   12  4  weight (float), any sign
  *
- * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit difference).
+ * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit
+ * difference).
  */
 #ifndef WEIR_GOSSIP_DATAGRAM_H
 #define WEIR_GOSSIP_DATAGRAM_H

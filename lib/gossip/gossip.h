@@ -114,8 +114,8 @@ struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
  *
  *   state, push-sum  the configured timeout times the ticks that a round of all peers takes,
  *                    ceil((N - 1) / branching).
- *   tree             the configured timeout, after which its neighbours have noticed, and a tick for
- *                    each of the at most 2 × depth edges that the news crosses; depth is
+ *   tree             the configured timeout, after which its neighbours have noticed, and a tick
+ *                    for each of the at most 2 × depth edges that the news crosses; depth is
  *                    log(N) / log(branching). A datagram lost on the way costs a heartbeat more.
  */
 uint64_t gossip_timeout(const struct gossip *gossip);

@@ -50,8 +50,7 @@ struct push_sum {
 	struct mass *share;         /* n_policies: what each peer of this tick gets */
 	struct sequence *sequences; /* n */
 	uint32_t generation;
-	uint64_t began_ns, now_ns; /* of the generation; of the last tick */
-	unsigned at;               /* policy with which the next datagram begins */
+	unsigned at; /* policy with which the next datagram begins */
 };
 
 static void begin(struct gossip *g, uint32_t generation)
@@ -59,7 +58,6 @@ static void begin(struct gossip *g, uint32_t generation)
 	struct push_sum *s = g->own;
 
 	s->generation = generation;
-	s->began_ns = s->now_ns;
 	for (unsigned i = 0; i < g->policies->n; i++) {
 		s->held[i] = (struct mass){1, s->own[i].demand, s->own[i].weight};
 		s->share[i] = (struct mass){0};
@@ -82,7 +80,6 @@ static int push_sum_create(struct gossip *g, uint64_t now_ns)
 	s->sequences = calloc(g->roster->n, sizeof(*s->sequences));
 	if (!s->own || !s->held || !s->share || !s->sequences)
 		return -ENOMEM;
-	s->now_ns = now_ns;
 	begin(g, 0);
 	return mesh_create(&s->mesh, g, now_ns);
 }
@@ -112,16 +109,12 @@ static void push_sum_set(struct gossip *g, unsigned policy, float demand, float 
 	own->weight = weight;
 }
 
-/*
- * A holder of a mass is gone: all begin again, unless that has been done since it was there, and
- * nothing of the new mass has been sent to it in vain.
- */
+/* One is gone: all begin again, if it has part of our mass, or we of its. */
 static void replace_mass_of(struct gossip *g, unsigned index)
 {
 	struct push_sum *s = g->own;
 
-	if ((int64_t)(s->began_ns - s->mesh.peers[index].heard_ns) <= 0 ||
-		s->sequences[index].sent > 0)
+	if (s->sequences[index].sent > 0 || s->sequences[index].heard > 0)
 		begin(g, s->generation + 1);
 }
 
@@ -149,7 +142,6 @@ static void push_sum_tick(struct gossip *g, uint64_t now_ns)
 	struct push_sum *s = g->own;
 	double part;
 
-	s->now_ns = now_ns;
 	mesh_tick(&s->mesh, g, now_ns);
 	note_losses(g);
 	for (unsigned i = 0; i < g->policies->n; i++)
@@ -220,11 +212,7 @@ static struct peer *push_sum_admit(struct gossip *g, unsigned index, uint64_t no
 
 static void push_sum_forget(struct gossip *g, unsigned index)
 {
-	struct push_sum *s = g->own;
-
-	if (s->mesh.peers[index].known)
-		replace_mass_of(g, index);
-	s->sequences[index].sent = s->sequences[index].heard = 0;
+	replace_mass_of(g, index);
 }
 
 static bool push_sum_check(

@@ -18,8 +18,8 @@
 #define REFRESH 8
 
 /*
- * Others of whom a datagram carries nothing but their tick. That is how a limiter hears of one whose
- * own datagrams do not reach it, for which a few seconds are soon enough.
+ * Others of whom a datagram carries nothing but their tick. That is how a limiter hears of one
+ * whose own datagrams do not reach it, for which a few seconds are soon enough.
  */
 #define TICKS_ALONE 2
 

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The estimator of large groups: sums along a tree over the roster. What a limiter says over an edge
- * is the sum of its own record and of what it has newest from its other neighbours, as replaceable
- * state. Upwards that is the sum of its children's, downwards that of its parent's and of its other
- * children's; as parents have lower positions than children, no value can come back to where it has
- * come from.
+ * The estimator of large groups: sums along a tree over the roster. What a limiter says over an
+ * edge is the sum of its own record and of what it has newest from its other neighbours, as
+ * replaceable state. Upwards that is the sum of its children's, downwards that of its parent's and
+ * of its other children's; as parents have lower positions than children, no value can come back to
+ * where it has come from.
  *
- * An edge counts only while it is confirmed in both directions (membership.h), and both ends take it
- * for a link. A limiter is in search of the best candidate (tree_shape.h) that is alive:
+ * An edge counts only while it is confirmed in both directions (membership.h), and both ends take
+ * it for a link. A limiter is in search of the best candidate (tree_shape.h) that is alive:
  *
  *   - it probes the candidates better than its parent, one at a time; who is probed answers;
- *   - to one that is alive it says UP, and takes it for its parent when that says DOWN;
- *   - and when that counts no fewer limiters than the old parent does, but at the latest after a
- *     timeout: who has just restarted may have to find its own parent yet;
+ *   - to one that is alive it says UP, and takes it for its parent when that says DOWN and counts
+ *     no fewer limiters than the old parent does, but at the latest after a timeout: who has just
+ *     restarted may have to find its own parent yet;
  *   - only then it says APART to the old parent, which drops its sums at once. For that short time
  *     the subtree counts twice: its weights make limits smaller, but its count may hide a loss. The
  *     other order would take a part of the limit from everybody at each move.
@@ -467,7 +467,11 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 
 static void tree_forget(struct gossip *g, unsigned index)
 {
-	neighbour_forget(neighbour_of(g, index));
+	struct neighbour *e = neighbour_of(g, index);
+
+	/* Nor does it know what we have said. */
+	neighbour_forget(e);
+	neighbour_unlink(e);
 }
 
 static bool tree_check(

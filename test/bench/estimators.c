@@ -145,7 +145,7 @@ static void report(struct world *w, double seconds, double memory)
 	bytes = w->sent_bytes - bytes;
 	settled = settle(w);
 	printf("%-12s N %5u  loss %2.0f %%  %6.2f kbit/s  %5.1f datagrams/s of %4.0f B  error mean "
-	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all there after %.2f s  %.1f kB  "
+	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all counted after %.2f s  %.1f kB  "
 	       "%.2f CPU s a simulated second\n",
 		names[w->params.estimator + w->params.compensate], n, 100 * w->params.loss,
 		8e-3 * (double)bytes / seconds / n, (double)sent / seconds / n,

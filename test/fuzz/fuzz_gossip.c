@@ -3,8 +3,8 @@
  *
  * Two limiters of a group, whose estimator the input chooses, and an input that is a list of what
  * happens to them: ticks, datagrams of any bytes, datagrams by somebody who holds the key but talks
- * nonsense (or nearly sense: names and epochs come from small sets, so that the inside of the parser
- * is reached), and their own datagrams, delivered, cut or repeated.
+ * nonsense (or nearly sense: names and epochs come from small sets, so that the inside of the
+ * parser is reached), and their own datagrams, delivered, cut or repeated.
  */
 #include <math.h>
 #include <stdbool.h>

@@ -6,7 +6,8 @@
  * fluid: unbottlenecked flows share what their limiter leaves them, bottlenecked ones send their
  * rate. One seed is one run:
  *
- *   test_group [SEED [COUNT]]   runs seeds SEED to SEED + COUNT - 1; a failure prints its seed
+ *   test_group [SEED [COUNT [tree]]]   runs seeds SEED to SEED + COUNT - 1, on the state estimator
+ *                                      or on the tree; a failure prints its seed
  */
 #include <math.h>
 #include <stdbool.h>
@@ -48,6 +49,7 @@ struct node {
 
 struct world {
 	uint64_t seed, now;
+	enum gossip_estimator estimator;
 	struct prng prng;
 	unsigned n;
 	struct roster *roster;
@@ -90,7 +92,8 @@ static void start(struct world *w, unsigned i)
 			.seed = w->seed * 31 + i,
 			.branching = 3,
 			.timeout_ns = TIMEOUT,
-			.datagram_max = 1200},
+			.datagram_max = 1200,
+			.estimator = w->estimator},
 		.policies = &policy,
 		.n_policies = 1,
 		.n_workers = 1,
@@ -310,13 +313,14 @@ static void populate(struct world *w)
 		start(w, i);
 }
 
-static bool scenario(uint64_t seed)
+static bool scenario(uint64_t seed, enum gossip_estimator estimator)
 {
 	static struct world world;
 	struct world *w = &world;
 
 	memset(w, 0, sizeof(*w));
 	w->seed = seed;
+	w->estimator = estimator;
 	w->now = 10000 * MS;
 	w->flying = calloc(FLYING, sizeof(*w->flying));
 	if (!w->flying)
@@ -344,11 +348,14 @@ int main(int argc, char **argv)
 	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, failed = 0;
 
+	bool tree = argc > 3 && strcmp(argv[3], "tree") == 0;
+
 	if (sodium_init() < 0)
 		return 1;
 	for (uint64_t i = 0; i < n; i++)
-		if (!scenario(seed + i)) {
-			printf("replay: %s %llu\n", argv[0], (unsigned long long)(seed + i));
+		if (!scenario(seed + i, tree ? GOSSIP_TREE : GOSSIP_STATE)) {
+			printf("replay: %s %llu 1%s\n", argv[0], (unsigned long long)(seed + i),
+				tree ? " tree" : "");
 			failed++;
 		}
 	printf("%llu seeds, %llu failed\n", (unsigned long long)n, (unsigned long long)failed);

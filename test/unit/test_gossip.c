@@ -468,6 +468,29 @@ static void test_silence_one_way(void **state)
 	group_stop(&group);
 }
 
+static bool all_but_one_path(void *context, unsigned from, unsigned to)
+{
+	(void)context;
+	return from != 0 || to != 1;
+}
+
+/* In a larger group others carry the ticks of one whose own datagrams do not arrive. */
+static void test_hearsay_of_one_cut_off(void **state)
+{
+	struct group group;
+
+	(void)state;
+	group_start(&group, 10, 1);
+	for (unsigned i = 0; i < 10; i++)
+		gossip_set(group.g[i], 0, 1, 1);
+	ticks(&group, 20, always, NULL);
+	ticks(&group, 2 * 3 * (TIMEOUT / TICK), all_but_one_path, NULL); /* nothing changes */
+	/* The one hears that it is heard, if not directly; the other never does. */
+	assert_true(gossip_peer(group.g[0], 1)->alive);
+	assert_false(gossip_peer(group.g[1], 0)->alive);
+	group_stop(&group);
+}
+
 static void test_restart(void **state)
 {
 	struct group group;
@@ -794,6 +817,7 @@ int main(void)
 		cmocka_unit_test(test_never_above_the_mtu),
 		cmocka_unit_test(test_silence_both_ways),
 		cmocka_unit_test(test_silence_one_way),
+		cmocka_unit_test(test_hearsay_of_one_cut_off),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_each_verdict),
 		cmocka_unit_test(test_malformed),
