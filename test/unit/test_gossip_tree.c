@@ -151,41 +151,6 @@ static void begin(struct world *w, const struct world_params *params)
 	world_run(w, 2000 * MS + 4 * crossing(w));
 }
 
-static void test_shape(void **state)
-{
-	static const struct {
-		unsigned position, b, n, first[6];
-	} cases[] = {
-		{0, 2, 0, {0}},
-		{1, 2, 1, {0}},
-		{2, 2, 2, {0, 1}},
-		{3, 2, 3, {1, 0, 2}},
-		{6, 2, 6, {2, 0, 1, 3, 4, 5}},
-		{4, 3, 4, {1, 0, 2, 3}},
-		{40, 3, 17, {13, 4, 1, 0, 2, 3}},
-		{4000000000, 2, 44, {1999999999, 999999999, 499999999, 249999999, 124999999}},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		unsigned candidates[TREE_CANDIDATES];
-		unsigned n = tree_candidates(cases[i].position, cases[i].b, candidates);
-
-		assert_int_equal(n, cases[i].n);
-		for (unsigned k = 0; k < 5 && k < n; k++)
-			assert_int_equal(candidates[k], cases[i].first[k]);
-		for (unsigned k = 0; k < n; k++) {
-			assert_true(candidates[k] < cases[i].position);
-			for (unsigned j = 0; j < k; j++)
-				assert_true(candidates[j] != candidates[k]);
-		}
-	}
-	assert_int_equal(tree_depth(1, 2), 0);
-	assert_int_equal(tree_depth(3, 2), 1);
-	assert_int_equal(tree_depth(4, 2), 2);
-	assert_int_equal(tree_depth(490, 3), 6);
-}
-
 static void test_sums_agree(void **state)
 {
 	static const unsigned sizes[] = {1, 2, 3, 4, 5, 10, 40, 100};
@@ -439,34 +404,6 @@ static void test_lost_leave(void **state)
 	assert_false(counted_twice(&w));
 	expect_right(&w);
 	world_destroy(&w);
-}
-
-/* Who makes room when the table is full, and for whom. */
-static void test_table(void **state)
-{
-	struct tree_table table = {0};
-
-	(void)state;
-	assert_int_equal(table_create(&table, 3), 0);
-	for (unsigned position = 10; position < 40; position += 10) {
-		struct neighbour *e = table_add(&table, position, position, 0);
-
-		assert_non_null(e);
-		e->spoke_ns = 100 * position;
-		e->said = calloc(1, sizeof(struct part));
-	}
-	/* All have links: the highest goes, but not for a higher one. */
-	assert_null(table_add(&table, 31, 31, 5000));
-	assert_non_null(table_add(&table, 29, 29, 5000));
-	assert_null(table_find(&table, 30));
-	/* The lowest has none, and has been silent since 1000: not before that, then before. */
-	neighbour_unlink(table_find(&table, 10));
-	table_find(&table, 29)->said = calloc(1, sizeof(struct part));
-	assert_null(table_add(&table, 50, 50, 1000));
-	assert_non_null(table_add(&table, 50, 50, 1001));
-	assert_null(table_find(&table, 10));
-	assert_int_equal(table.n, 3);
-	table_destroy(&table);
 }
 
 /* A leaf falls silent: counted until just before the timeout, by nobody in the stated time. */
@@ -828,7 +765,6 @@ static void test_malformed(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_shape),
 		cmocka_unit_test(test_sums_agree),
 		cmocka_unit_test(test_sums_heal),
 		cmocka_unit_test(test_news_is_quick),
@@ -838,7 +774,6 @@ int main(void)
 		cmocka_unit_test(test_overtaken),
 		cmocka_unit_test(test_restart_voids_at_once),
 		cmocka_unit_test(test_lost_leave),
-		cmocka_unit_test(test_table),
 		cmocka_unit_test(test_silence),
 		cmocka_unit_test(test_restart_without_a_policy),
 		cmocka_unit_test(test_crashes),
