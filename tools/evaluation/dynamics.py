@@ -161,8 +161,8 @@ def shifting(sim, _quick):
         over = max(over_limit(r, 5e6) for r in runs)
         row = make_row(allocator, 10, 30, runs, settles)
         result.rows.append(row)
-        middle = stats.mean(r.series.between("cdn", 32, 60) / 5e6 for r in runs)
-        lines.append([allocator, f"{middle:.3f}", middle(settles),
+        used = stats.mean(r.series.between("cdn", 32, 60) / 5e6 for r in runs)
+        lines.append([allocator, f"{used:.3f}", middle(settles),
                       worst(settles), f"{over:.1f} s", f"{row['control_bps'] / 1e3:.1f} kbit/s"])
         if allocator == "fps":
             result.target("within 5 % of the limit 2 s after each shift", max(settles) <= 2,

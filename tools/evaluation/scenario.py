@@ -102,18 +102,19 @@ def scale_flows(limiters, seed):
 
 
 def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", interval="50ms",
-            seed=1, events=(), seconds=None):
+            ewma=0.1, seed=1, events=(), seconds=None):
     """E7: many limiters, 40 ms apart (section 5.6)."""
     places = scale_flows(limiters, seed)
     every = 0.1 if limiters <= 490 else 60 / len(places)
-    length = len(places) * every
-    seconds = seconds or max(60, min(120, round(length)))
+    # Measured while flows are there: from the warm-up to the last start, or the first end.
+    seconds = seconds or max(50, min(120, round(len(places) * every) - 10))
     traffic = [flows(1, place, start=f"{k * every:.4f}s", last="60s", start_spread="0s")
                for k, place in enumerate(places)]
     gossip = {} if is_central(allocator) else {"branching": branching, "estimator": estimator}
     return scenario(f"{limiters} limiters, {allocator}", allocator, limiters, traffic,
                     seconds, warmup=10, loss=loss, gossip=gossip, events=events,
-                    settings={"limit": "50Mbit/s", "burst": "375kB", "interval": interval})
+                    settings={"limit": "50Mbit/s", "burst": "375kB", "interval": interval,
+                              "ewma": ewma})
 
 
 def shifting(allocator):

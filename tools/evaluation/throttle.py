@@ -27,8 +27,8 @@ def capture(path, factor, requests):
     with open(path, "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
         for k in range(requests):
-            # Rounded up: a request never comes before its time.
-            ns = -(-k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA))
+            # A microsecond late, so that a token that is due at that very instant is there.
+            ns = k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA) + 1000
             file.write(struct.pack("<IIII", 1 + ns // 10**9, ns % 10**9, len(FRAME), len(FRAME)))
             file.write(FRAME)
 
