@@ -142,7 +142,7 @@ static double weigh(
 	wanted = wanted_limit(state, in, limit, first ? in->demand_now : in->demand, held);
 	state->count = smoothed(state, in, flow_count(state, in));
 	claim = claimed_weight(in, limit, wanted, state->count);
-	/* Who holds back a flow has one at least; without that unit claims would drift with theirs. */
+	/* Who holds back a flow has one; without that unit all claims would drift together. */
 	claim = held ? max(claim, 1) : claim;
 	state->regime = held && state->count <= claim ? ALLOCATE_UNBOTTLENECKED
 						      : ALLOCATE_BOTTLENECKED;

@@ -47,8 +47,7 @@ unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOT
 		bytes = slot_bytes(rates->seen[i], slots[i]);
 		rates->seen[i] = slots[i];
 		rates->silent_s[i] = bytes ? 0 : rates->silent_s[i] + interval_s;
-		rate = demand_steady(
-			&rates->rate[i], (double)bytes / interval_s, keep, keep_slow);
+		rate = demand_steady(&rates->rate[i], (double)bytes / interval_s, keep, keep_slow);
 		if (rates->silent_s[i] < FLOW_SILENT_S)
 			out[n++] = rate;
 	}

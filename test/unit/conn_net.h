@@ -88,7 +88,8 @@ static inline struct net *net_create(
 	const struct net_params *p, const struct conn_params *params, unsigned n)
 {
 	struct net *net = net_array(1, sizeof(*net));
-	struct token_bucket_params police = {p->police_bps, p->police_burst};
+	struct token_bucket_params police = {
+		.rate_bps = p->police_bps, .burst_bytes = p->police_burst};
 
 	net->p = *p;
 	net->n = n;

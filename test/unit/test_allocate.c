@@ -355,7 +355,7 @@ static void test_fps_losers_are_not_locked_out(void **state)
 	assert_true(out.local_limit > 0.24 * LIMIT);
 }
 
-/* Many flows that are held back elsewhere and one that is not: growth is bounded by what is asked. */
+/* Many flows held back elsewhere and one that is not: growth is bounded by what is asked for. */
 static void test_fps_grows_with_the_demand(void **state)
 {
 	struct situation s = {.n = 2,

@@ -156,7 +156,7 @@ static void test_burst_floor(void **state)
 	(void)state;
 	assert_int_equal(limit_profile_burst_floor(&policy), 0); /* the brain's own */
 	policy.count = COUNT_PACKETS;
-	assert_int_equal(limit_profile_burst_floor(&policy), 10);
+	assert_int_equal(limit_profile_burst_floor(&policy), 6);
 	policy.count = COUNT_FLOWS;
 	assert_int_equal(limit_profile_burst_floor(&policy), 1);
 }

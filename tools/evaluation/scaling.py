@@ -36,7 +36,8 @@ def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
 def cells(row):
     """A row of the table."""
     ewma = "" if row["ewma"] == 0.1 else f", EWMA {row['ewma']}"
-    return [row["allocator"] + ewma, row["limiters"], row["flows"], row["estimator"], row["branching"],
+    return [row["allocator"] + ewma, row["limiters"], row["flows"], row["estimator"],
+            row["branching"],
             f"{row['loss'] * 100:g} %", row["seeds"], f"{row['aggregate_ratio']:.3f}",
             f"{row['aggregate_ratio_max_1s']:.3f}", f"{row['jain']:.3f}",
             f"{row['control_bps'] / 1e3:.1f}"]

@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The evaluation's tool, and what the paper found: a few seeds, wide bounds."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+EVALUATE = ["/usr/bin/python3", "-B", os.path.join(ROOT, "tools", "evaluation", "main.py")]
+SEEDS = 2
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def rows(results, key):
+    """The rows of an experiment by allocator; the last wins."""
+    return {row["allocator"]: row for row in results[key]["rows"]}
+
+
+def evaluate(*keys):
+    """The JSON of these experiments."""
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        done = subprocess.run([*EVALUATE, "--quick", "--seeds", str(SEEDS), "--only",
+                               ",".join(keys), "--json", file.name],
+                              capture_output=True, text=True, check=False, timeout=300)
+        expect(done.returncode == 0, done.stderr)
+        return json.load(file)
+
+
+def check_baseline(results):
+    """E1: who is fair, who is not, and who holds the limit."""
+    found = rows(results, "E1")
+    for allocator in ("central", "grd", "fps", "static"):
+        ratio = found[allocator]["aggregate_ratio"]
+        expect(0.95 < ratio < 1.05, f"{allocator}: aggregate {ratio:.3f} of the limit")
+    expect(found["gtb"]["jain"] < 0.85, f"gtb is fair: {found['gtb']['jain']:.3f}")
+    expect(0.8 < found["static"]["jain"] < 0.87, f"static: {found['static']['jain']:.3f}")
+    for allocator in ("central", "grd", "fps", "fps-drop", "central-drop"):
+        expect(found[allocator]["jain"] > 0.95, f"{allocator}: {found[allocator]['jain']:.3f}")
+    return {name: round(row["jain"], 3) for name, row in found.items()}
+
+
+def check_settling(results):
+    """E4 and E8: new shares within a few seconds, without staying above the limit."""
+    for key in ("E4", "E8"):
+        settles = rows(results, key)["fps"]["settle_s"]
+        expect(settles < 5, f"{key}: settles in {settles:.1f} s")
+    return {key: rows(results, key)["fps"]["settle_s"] for key in ("E4", "E8")}
+
+
+def check_requests(results):
+    """E9: exact."""
+    for row in results["E9"]["rows"]:
+        expect(row["requests"] == row["expected"], str(row))
+    return f"{len(results['E9']['rows'])} exact"
+
+
+def check_faults(results):
+    """E10: nobody goes on using what another may have."""
+    row = results["E10"]["rows"][0]
+    expect(max(row["over_s"].values()) < 4, str(row["over_s"]))
+    expect(max(row["side_ratio"]) < 1.05, str(row["side_ratio"]))
+    return row["over_s"]
+
+
+def main():
+    """All of them."""
+    try:
+        results = evaluate("E1", "E4", "E8", "E9", "E10")
+        for check in (check_baseline, check_settling, check_requests, check_faults):
+            print(f"ok    {check.__name__}: {check(results)}")
+    except AssertionError as error:
+        print(f"FAIL  {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
