@@ -180,7 +180,8 @@ def main():
     if not options.quick:
         fuzz(wanted, result)
         scripts("sim", ["weirsim", "replay", "evaluation"], wanted, result)
-        scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted, result)
+        scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
+                result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or not passed else 0)

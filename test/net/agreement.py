@@ -43,6 +43,7 @@ def simulated(allocator):
         scenario = json.load(file)
     scenario.update(duration=f"{SECONDS + WARMUP}s", warmup=f"{WARMUP}s")
     scenario["policies"][0]["allocator"] = allocator
+    scenario.pop("expect")  # which is of its own allocator
     build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)

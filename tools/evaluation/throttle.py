@@ -28,7 +28,8 @@ def capture(path, factor, requests):
         file.write(struct.pack("<IHHiIII", 0xa1b23c4d, 2, 4, 0, 0, 65535, 1))
         for k in range(requests):
             # A microsecond late, so that a token which is due at that very instant is there.
-            ns = k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA) + 1000 * (k > 0)
+            due = k * WINDOW * 10**9 * factor.denominator // (factor.numerator * QUOTA)
+            ns = due + 1000 * (k > 0)
             file.write(struct.pack("<IIII", 1 + ns // 10**9, ns % 10**9, len(FRAME), len(FRAME)))
             file.write(FRAME)
 
