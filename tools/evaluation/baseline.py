@@ -98,6 +98,43 @@ def sweeps(result, sim, quick):
     result.table(["aggregate / limit, Jain", "gtb", "grd", "fps"], lines)
 
 
+TRIES = (("as it is", {}), ("bucket 1.2 times as deep", {"burst": "90kB"}),
+         ("bucket 1.5 times as deep", {"burst": "112.5kB"}), ("EWMA 0.5", {"ewma": 0.5}),
+         ("interval 20 ms", {"interval": "20ms"}))
+
+
+def tries(result, sim, central):
+    """What was tried to make the seconds of FPS look like those of one bucket."""
+    reference, lines = second_rates(central), []
+    for name, settings in TRIES:
+        rates = second_rates(sim.runs(scenario.baseline("fps", **settings), series=True))
+        lines.append([name, f"{stats.mean(rates):.4f}", f"{stats.deviation(rates):.4f}",
+                      f"{stats.ks_distance(rates, reference):.3f}",
+                      f"{stats.ks_p(rates, reference):.4f}"])
+    result.say("Two buckets waver more than one: what one flow leaves at the one limiter another "
+               "cannot take at the other, and a bucket that is full loses tokens that the other "
+               "could use. Seconds of FPS against those of the central bucket "
+               f"({len(reference)} each):")
+    result.table(["fps", "mean / limit", "deviation", "KS distance", "KS p"], lines)
+
+
+def udp_weights(result, sim):
+    """Three congestion-controlled UDP flows against seven of TCP."""
+    lines = []
+    for weigh in ("all", "tcp"):
+        made = scenario.baseline("fps", weigh=weigh)
+        made["traffic"][0]["kind"] = "quic"
+        made["traffic"][0].pop("congestion")
+        made["name"] = f"QUIC and TCP, weigh {weigh}"
+        runs = sim.runs(made)
+        lines.append([f'"weigh": "{weigh}"', split(runs),
+                      stats.spread(r.summary["jain"] for r in runs),
+                      stats.spread(r.summary["aggregate_ratio"] for r in runs)])
+    result.say("Weights for congestion-controlled UDP flows: three QUIC-like flows at the first "
+               "limiter, seven TCP flows at the second.")
+    result.table(["fps", "share of the 3 flows", "Jain", "aggregate / limit"], lines)
+
+
 def run(sim, quick):
     """E1."""
     result = Result("the baseline, three and seven flows share 10 Mbit/s", PAPER)
@@ -108,6 +145,9 @@ def run(sim, quick):
     histograms(result, results)
     fairness(result, results, central)
     sweeps(result, sim, quick)
+    if not quick:
+        tries(result, sim, central)
+    udp_weights(result, sim)
     fps = next(made for made in result.rows if made["allocator"] == "fps")
     result.target("FPS's seconds cannot be told from the central bucket's (KS p > 0.05)",
                   fps["ks_p"] > 0.05, f"p = {fps['ks_p']:.3f}")

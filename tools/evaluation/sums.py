@@ -6,7 +6,6 @@ import scenario
 import stats
 from report import Result
 
-# Intervals that make push-sum send as many bytes as the tree does every 50 ms.
 ESTIMATORS = (("tree", {}), ("push-sum", {}), ("push-sum, compensated", {"compensate": True}))
 
 
@@ -20,8 +19,9 @@ def estimators(sim, quick):
             kind = name.split(",", maxsplit=1)[0]
 
             def make(seed, kind=kind, settings=settings, loss=loss):
+                # One peer a tick: push-sum then sends as much as the tree.
                 made = scenario.scaling("grd", 50, loss=loss, estimator=kind, seed=seed,
-                                        branching=3 if kind == "tree" else 1)
+                                        ewma=0.5, branching=3 if kind == "tree" else 1)
                 made["gossip"].update(settings)
                 return made
 
@@ -37,7 +37,7 @@ def estimators(sim, quick):
             lines.append([name, f"{loss * 100:g} %", f"{row['aggregate_ratio']:.3f}",
                           f"{row['aggregate_ratio_max_1s']:.3f}", f"{row['jain']:.3f}",
                           f"{row['control_bps'] / 1e3:.1f}"])
-    result.say("GRD among 50 limiters, which feels every error of the sum at once.")
+    result.say("GRD (EWMA 0.5) among 50 limiters, which feels every error of the sum at once.")
     result.table(["estimator", "loss", "aggregate / limit", "worst second", "Jain",
                   "kbit/s a limiter"], lines)
     return result
