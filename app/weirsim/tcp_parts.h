@@ -67,6 +67,7 @@ void tcp_react(struct tcp_sender *t, struct stream *stream, struct news *news, u
 /* The window after the news. */
 void tcp_adjust_window(struct tcp_sender *t, const struct news *news, uint64_t now_ns);
 
+/* From any other state. */
 void tcp_enter_recovery(struct tcp_sender *t, struct stream *stream, uint64_t now_ns);
 void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns);
 

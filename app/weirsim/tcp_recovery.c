@@ -34,9 +34,8 @@ static void begin_reduction(struct tcp_sender *t, uint64_t now_ns)
 
 void tcp_enter_recovery(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
 {
-	arm_undo(t, t->state == TCP_RECOVERY ? 0 : known_good(t));
-	if (t->state != TCP_RECOVERY)
-		begin_reduction(t, now_ns);
+	arm_undo(t, known_good(t));
+	begin_reduction(t, now_ns);
 	t->state = TCP_RECOVERY;
 	stream->stats.recoveries++;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A network of the smallest kind, for tests of connections: all send through one bottleneck (a policer,
- * or a queue that drains at a rate), then a line that delays. Acknowledgements come back over a line
- * only. Segments of each direction can be lost, by number or by chance, repeated, and held back. The same parameters and seed give the same run.
+ * A network of the smallest kind, for tests of connections: all send through one bottleneck (a
+ * policer, or a queue that drains at a rate), then a line that delays. Acknowledgements come back
+ * over a line only. Segments of each direction can be lost, by number or by chance, repeated, and
+ * held back. The same parameters and seed give the same run.
  */
 #ifndef WEIR_TEST_CONN_NET_H
 #define WEIR_TEST_CONN_NET_H

@@ -12,6 +12,7 @@
 #include "board.h"
 #include "ranges.h"
 #include "rtt.h"
+#include "tcp_parts.h"
 #include "ticks.h"
 #include "window.h"
 
@@ -153,6 +154,64 @@ static void test_board_joins(void **state)
 	assert_int_equal(b.n, 3);
 	board_advance(&b, 50);
 	assert_int_equal(b.spans[0].serial, 51);
+}
+
+/* Sending does not stop for want of spans while neighbours are alike, whatever their times. */
+static void test_board_has_room(void **state)
+{
+	(void)state;
+	for (int exact = 0; exact < 2; exact++) {
+		struct board b = {.exact = exact};
+
+		for (uint32_t i = 0; i < 1000; i++)
+			assert_true(board_append(&b, 1 + i, 10 * i));
+		assert_int_equal(board_out(&b), 1000);
+	}
+}
+
+/* A timeout condemns the first segment, and the others that have had a round trip's time. */
+static void test_timeout_spares_the_young(void **state)
+{
+	static struct tcp_sender t;
+
+	(void)state;
+	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+	t.rack.rtt_us = 40000;
+	for (uint32_t i = 0; i < 3; i++)
+		assert_true(board_append(&t.board, 1 + i, 100000 * i));
+	assert_true(board_append(&t.board, 4, 260000));
+	assert_true(board_append(&t.board, 5, 260001));
+	rack_timeout(&t, 300000);
+	assert_int_equal(t.board.lost, 4);
+	assert_int_equal(t.board.spans[t.board.n - 1].marks, 0);
+	/* The first one too, however young. */
+	rack_timeout(&t, 260001);
+	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+	t.rack.rtt_us = 40000;
+	assert_true(board_append(&t.board, 1, 260000));
+	assert_true(board_append(&t.board, 2, 260000));
+	rack_timeout(&t, 260001);
+	assert_int_equal(t.board.lost, 1);
+}
+
+/* Late is not later: what was sent first but comes last says nothing of what was sent between. */
+static void test_rack_goes_forward(void **state)
+{
+	static struct tcp_sender t;
+	struct span span = {.sent_us = 1000};
+
+	(void)state;
+	tcp_sender_init(&t, TRANSPORT_NEWRENO, 0);
+	rack_delivered(&t, &span, 7, 41000);
+	rack_delivered(&t, &span, 5, 42000);
+	assert_int_equal(t.rack.serial, 7);
+	/* An answer sooner than the path allows is to an earlier sending. */
+	t.rtt.least = 40000;
+	span.marks = SEG_REPEATED;
+	rack_delivered(&t, &span, 9, 1000 + 39999);
+	assert_int_equal(t.rack.serial, 7);
+	rack_delivered(&t, &span, 9, 1000 + 40000);
+	assert_int_equal(t.rack.serial, 9);
 }
 
 static void test_ranges(void **state)
@@ -380,6 +439,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_board),
 		cmocka_unit_test(test_board_joins),
+		cmocka_unit_test(test_board_has_room),
+		cmocka_unit_test(test_timeout_spares_the_young),
+		cmocka_unit_test(test_rack_goes_forward),
 		cmocka_unit_test(test_ranges),
 		cmocka_unit_test(test_ticks),
 		cmocka_unit_test(test_round_trip_time),
