@@ -15,6 +15,19 @@ PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a l
          "beyond 50.")
 
 
+def cost(sim, result, sizes):
+    """What a run of a minute takes."""
+    lines = []
+    for limiters in sizes:
+        run = sim.runs(scenario.scaling("fps", limiters, loss=0.01, seconds=50), 1)[0]
+        lines.append([limiters, len(scenario.scale_flows(limiters, 1)), f"{run.cpu_s:.1f} s",
+                      f"{60 / run.cpu_s:.1f}", f"{run.summary['events'] / run.cpu_s / 1e6:.2f}",
+                      f"{run.peak_mib:.0f} MiB"])
+    result.say("What 60 virtual seconds take in weirsim, on one CPU that others use too:")
+    result.table(["limiters", "flows", "CPU", "times real time", "million events a second",
+                  "memory"], lines)
+
+
 def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
     """Runs one case; its row goes into the JSON and comes back."""
     runs = sim.runs(lambda seed: scenario.scaling(allocator, limiters, seed=seed, **settings),
@@ -82,6 +95,7 @@ def many_limiters(sim, quick):
     fps = next(r for r in rows if r["allocator"] == "fps" and r["limiters"] == 490)
     grd = next(r for r in rows if r["allocator"] == "grd" and r["ewma"] == 0.75)
     verdicts(result, fps, grd)
+    cost(sim, result, (490,) if quick else (490, 1000, 5000, 10000))
     return result
 
 
@@ -146,6 +160,8 @@ def faults(sim, quick):
     result.target("back to what it is without faults within the lost-peer time of "
                   f"{LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
-    result.target("each side of the partition at most its 1/N shares, and what the sum wavers by", max(sides) <= before,
+    # Of half as many limiters a sum wavers by the root of two more.
+    result.target("each side of the partition at most its 1/N shares, and what a sum wavers by",
+                  max(sides) - 1 <= math.sqrt(2) * (before - 1),
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")
     return result
