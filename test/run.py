@@ -4,6 +4,7 @@
 """Runs every test and counts them. Called by tools/test, as root, with build/ built."""
 
 import argparse
+import concurrent.futures
 import contextlib
 import glob
 import json
@@ -13,12 +14,13 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 SKIP = 77
-FUZZ_S = 15
+FUZZ_S = 12
 TESTED_BY_TSAN = ("snapshot", "telemetry")
 # Undefined behaviour is a failure, not a line of text.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1",
@@ -39,13 +41,33 @@ class Result:
 
     def __init__(self):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.lock = threading.Lock()
 
     def add(self, name, verdict, seconds, output=""):
         """One test is over."""
-        self.counts[verdict] += 1
-        print(f"{verdict:4}  {name}  ({seconds:.1f} s)", flush=True)
+        words = f"{verdict:4}  {name}  ({seconds:.1f} s)"
         if verdict == "FAIL":
-            print("\n".join("      " + line for line in output.splitlines()[-60:]), flush=True)
+            words = "\n      ".join([words, *output.splitlines()[-60:]])
+        with self.lock:
+            self.counts[verdict] += 1
+            print(words, flush=True)
+
+
+RUNNING = set()
+
+
+def side_by_side(function, items):
+    """Calls it for each item, as many at a time as there are CPUs: tests that measure no time."""
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        calls = [pool.submit(function, item) for item in items]
+        try:
+            for call in calls:
+                call.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(RUNNING):
+                end(process)
+            raise
 
 
 def run(command, timeout=600, folder="", **environment):
@@ -55,6 +77,7 @@ def run(command, timeout=600, folder="", **environment):
                                stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT,
                                env=os.environ | environment, start_new_session=True)
+    RUNNING.add(process)
     try:
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output
@@ -64,6 +87,7 @@ def run(command, timeout=600, folder="", **environment):
         return 1, f"{rest(process)}\nnot done after {timeout} s"
     finally:
         end(process)
+        RUNNING.discard(process)
 
 
 def rest(process):
@@ -99,18 +123,21 @@ def build(directory):
 
 def meson_tests(directory, wanted, result):
     """Every test of a build directory, counted one by one."""
-    _, listing = run(["meson", "introspect", "--tests", directory])
-    for test in json.loads(listing):
-        name = test["name"]
-        if not wanted(f"{directory}/{name}") or (
-                directory == "build-tsan" and name not in TESTED_BY_TSAN):
-            continue
-        if directory != "build" and name == "schema":
-            continue
+    def chosen(test):
+        if directory == "build-tsan" and test["name"] not in TESTED_BY_TSAN:
+            return False
+        if directory != "build" and test["name"] == "schema":
+            return False
+        return wanted(f"{directory}/{test['name']}")
+
+    def one(test):
         began = time.monotonic()
         status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
         verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
-        result.add(f"{directory}/{name}", verdict, time.monotonic() - began, output)
+        result.add(f"{directory}/{test['name']}", verdict, time.monotonic() - began, output)
+
+    _, listing = run(["meson", "introspect", "--tests", directory])
+    side_by_side(one, filter(chosen, json.loads(listing)))
 
 
 def built(directory, result):
@@ -132,10 +159,12 @@ def seeds(name):
 
 def fuzz(wanted, result):
     """Each fuzz target for a short time from its seeds."""
-    for path in sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*"))):
+    def chosen(path):
+        return (os.access(path, os.X_OK) and not os.path.isdir(path)
+                and wanted(f"fuzz/{os.path.basename(path)}"))
+
+    def one(path):
         name = os.path.basename(path)
-        if not os.access(path, os.X_OK) or os.path.isdir(path) or not wanted(f"fuzz/{name}"):
-            continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as corpus:
             for seed in seeds(name):
@@ -144,6 +173,9 @@ def fuzz(wanted, result):
                                   "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
                                  timeout=FUZZ_S + 120, **SANITIZERS)
         result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
+
+    targets = sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*")))
+    side_by_side(one, filter(chosen, targets))
 
 
 def scripts(folder, names, wanted, result):
@@ -212,4 +244,7 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit(130)
