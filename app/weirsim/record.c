@@ -89,13 +89,11 @@ void record_request(struct sim *sim, const struct request_record *request)
 void record_sent(struct sim *sim, unsigned flow)
 {
 	sim->record->flows[flow].sent++;
-	sim->record->under_way++;
 }
 
 void record_fate(struct sim *sim, unsigned flow, enum fate fate)
 {
 	sim->record->flows[flow].fate[fate]++;
-	sim->record->under_way--;
 }
 
 size_t record_row(const struct sim *sim, unsigned policy, unsigned limiter)

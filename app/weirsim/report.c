@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "flow.h"
 #include "net.h"
 #include "node.h"
 #include "rates.h"
@@ -177,21 +178,32 @@ static void put_gossip(const struct sim *sim, json_t *out)
 			sim->scenario->n_limiters);
 }
 
+struct packets {
+	uint64_t sent, fate[FATES], under_way;
+};
+
+static struct packets count_packets(const struct sim *sim)
+{
+	struct packets all = {.under_way = flows_under_way(sim)};
+
+	for (unsigned i = 0; i < sim->record->n_flows; i++) {
+		all.sent += sim->record->flows[i].sent;
+		for (unsigned f = 0; f < FATES; f++)
+			all.fate[f] += sim->record->flows[i].fate[f];
+	}
+	return all;
+}
+
 static void put_packets(const struct sim *sim, json_t *out)
 {
 	static const char *const names[FATES] = {"delivered", "limit", "upstream", "down"};
-	uint64_t sent = 0, fate[FATES] = {0};
+	struct packets all = count_packets(sim);
 	json_t *packets = json_object();
 
-	for (unsigned i = 0; i < sim->record->n_flows; i++) {
-		sent += sim->record->flows[i].sent;
-		for (unsigned f = 0; f < FATES; f++)
-			fate[f] += sim->record->flows[i].fate[f];
-	}
-	put_count(packets, "sent", sent);
+	put_count(packets, "sent", all.sent);
 	for (unsigned f = 0; f < FATES; f++)
-		put_count(packets, names[f], fate[f]);
-	put_count(packets, "under_way", sim->record->under_way);
+		put_count(packets, names[f], all.fate[f]);
+	put_count(packets, "under_way", all.under_way);
 	json_object_set_new(out, "packets", packets);
 }
 
@@ -249,14 +261,12 @@ json_t *report_summary(const struct sim *sim)
 
 static bool conserved(const struct sim *sim)
 {
-	uint64_t sent = 0, counted = sim->record->under_way;
+	struct packets all = count_packets(sim);
+	uint64_t found = all.under_way;
 
-	for (unsigned i = 0; i < sim->record->n_flows; i++) {
-		sent += sim->record->flows[i].sent;
-		for (unsigned f = 0; f < FATES; f++)
-			counted += sim->record->flows[i].fate[f];
-	}
-	return sent == counted;
+	for (unsigned f = 0; f < FATES; f++)
+		found += all.fate[f];
+	return found == all.sent;
 }
 
 bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
