@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #define LINK_QUEUE_FULL UINT64_MAX
+#define LINK_QUEUE_BYTE UINT64_C(8000000000) /* nanoseconds × bit/s */
 
 /* Zeroed before use. */
 struct link_queue {
@@ -24,15 +25,16 @@ struct link_queue {
 static inline uint64_t link_queue_pass(struct link_queue *queue, uint64_t now_ns, uint64_t bytes,
 	uint64_t rate_bps, uint64_t room_bytes)
 {
+	unsigned __int128 waiting; /* bytes, in the unit of left_over */
 	uint64_t work;
-	double waiting;
 
 	if (queue->busy_until_ns <= now_ns)
 		*queue = (struct link_queue){.busy_until_ns = now_ns};
-	waiting = (double)(queue->busy_until_ns - now_ns) / 8e9 * (double)rate_bps;
-	if (waiting > 0 && waiting + (double)bytes > (double)room_bytes)
+	waiting = (unsigned __int128)(queue->busy_until_ns - now_ns) * rate_bps;
+	work = bytes * LINK_QUEUE_BYTE;
+	if (waiting && waiting + work > (unsigned __int128)room_bytes * LINK_QUEUE_BYTE)
 		return LINK_QUEUE_FULL;
-	work = bytes * 8000000000 + queue->left_over;
+	work += queue->left_over;
 	queue->busy_until_ns += work / rate_bps;
 	queue->left_over = work % rate_bps;
 	return queue->busy_until_ns;

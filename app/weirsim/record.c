@@ -113,8 +113,13 @@ void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes)
 {
 	struct record *r = sim->record;
 
-	if (r->bin < r->n_bins)
-		r->flows[flow].delivered[r->bin] += (uint32_t)bytes;
+	uint32_t *cell;
+
+	if (r->bin >= r->n_bins)
+		return;
+	cell = &r->flows[flow].delivered[r->bin];
+	if (__builtin_add_overflow(*cell, bytes, cell))
+		sim_problem(sim, "flow %u: 4 GiB in one interval: take a shorter one", flow + 1);
 }
 
 void record_end_bin(struct sim *sim)

@@ -39,6 +39,11 @@ const char *summary_names(void)
 	       "jain_1s_mean, control_bps, sum_of_limits_max_ratio";
 }
 
+bool summary_has_ratio(const struct policy *policy)
+{
+	return policy->count == COUNT_BYTES && !policy->per_v4 && !policy->per_v6;
+}
+
 static void put(json_t *object, const char *key, double value)
 {
 	json_object_set_new(object, key, json_real(value));
@@ -85,6 +90,8 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 	put(aggregate, "p95_1s_bps", p95);
 	put(aggregate, "max_1s_bps", most);
 	json_object_set_new(out, "aggregate", aggregate);
+	if (!summary_has_ratio(&sim->scenario->group.policies[policy]))
+		return;
 	put(out, "aggregate_ratio", mean / limit);
 	put(out, "aggregate_ratio_p95_1s", p95 / limit);
 	put(out, "aggregate_ratio_max_1s", most / limit);
@@ -310,8 +317,13 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 		sim->scenario->group.policies[0].allocator->name,
 		meter_name(sim->scenario->group.policies[0].meter), sim->record->n_flows,
 		number(summary, "seconds"));
-	fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
-		number(summary, "aggregate_ratio"), number(summary, "aggregate_ratio_max_1s"));
+	if (summary_has_ratio(&sim->scenario->group.policies[0]))
+		fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
+			number(summary, "aggregate_ratio"),
+			number(summary, "aggregate_ratio_max_1s"));
+	else
+		fprintf(out, "  aggregate          %.3f Mbit/s\n",
+			number(json_object_get(summary, "aggregate"), "mean_bps") / 1e6);
 	fprintf(out, "  Jain's index       %.3f  (second by second %.3f)\n",
 		number(summary, "jain"), number(summary, "jain_1s_mean"));
 	fprintf(out, "  gossip             %.1f kbit/s a limiter\n",
