@@ -148,9 +148,27 @@ static void stop(struct sim *sim, void *object, uint64_t argument)
 	flow_release(sim, flow);
 }
 
-static uint64_t spacing(const struct traffic *t)
+/* To the next packet, while there is no pause. */
+static uint64_t spacing(struct flow *flow)
 {
-	return (uint64_t)t->packet_bytes * 8000000000 / t->rate_bps;
+	uint64_t work = (uint64_t)flow->traffic->packet_bytes * 8000000000 + flow->left_over;
+
+	flow->left_over = work % flow->traffic->rate_bps;
+	return work / flow->traffic->rate_bps;
+}
+
+/* How long it takes until the flow has been on for so long. */
+static uint64_t on_for(struct sim *sim, struct flow *flow, uint64_t wait_ns)
+{
+	const struct traffic *t = flow->traffic;
+	uint64_t at = sim->now_ns;
+
+	while (at + wait_ns > flow->on_until_ns && at < flow->stop_ns) {
+		wait_ns -= flow->on_until_ns - at;
+		at = flow->on_until_ns + (uint64_t)exponential(sim, (double)t->off_ns);
+		flow->on_until_ns = at + (uint64_t)exponential(sim, (double)t->on_ns);
+	}
+	return at + wait_ns - sim->now_ns;
 }
 
 /* One packet of a flow that listens to nobody. */
@@ -159,7 +177,7 @@ static void beat(struct sim *sim, void *object, uint64_t argument)
 	struct flow *flow = object;
 	const struct traffic *t = flow->traffic;
 	struct segment segment = {.len = t->packet_bytes - UDP_HEADERS};
-	uint64_t next = spacing(t);
+	uint64_t next;
 
 	(void)argument;
 	if (sim->now_ns >= flow->stop_ns) {
@@ -168,12 +186,8 @@ static void beat(struct sim *sim, void *object, uint64_t argument)
 		return;
 	}
 	path_send(sim, flow, &segment, t->packet_bytes);
-	if (t->kind == TRAFFIC_ON_OFF && sim->now_ns + next > flow->on_until_ns) {
-		next += (uint64_t)exponential(sim, (double)t->off_ns);
-		flow->on_until_ns = sim->now_ns + next +
-				    (uint64_t)exponential(sim, (double)t->on_ns);
-	}
-	sim_after(sim, next, beat, flow, 0);
+	next = spacing(flow);
+	sim_after(sim, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next, beat, flow, 0);
 }
 
 static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
@@ -241,8 +255,12 @@ static unsigned limiter_of(struct sim *sim, const struct traffic *t, uint64_t k)
 static void start(struct sim *sim, void *object, uint64_t k)
 {
 	const struct traffic *t = object;
-	struct flow *flow = flow_create(sim, t, limiter_of(sim, t, k));
+	struct flow *flow;
 
+	/* Of those that start one after the other some may come after the stop. */
+	if (sim->now_ns >= end_of(sim, t, sim->now_ns))
+		return;
+	flow = flow_create(sim, t, limiter_of(sim, t, k));
 	if (!flow)
 		return;
 	flow->record = record_flow(
@@ -268,7 +286,7 @@ static void request(struct sim *sim, void *object, uint64_t argument)
 	uint64_t gap = (uint64_t)exponential(sim, 1e9 / t->requests);
 	struct flow *flow;
 
-	if (sim->now_ns >= end_of(sim, t, t->start_ns))
+	if (sim->now_ns >= end_of(sim, t, sim->record->flows[record].start_ns))
 		return;
 	flow = flow_create(sim, t, sim->record->flows[record].limiter);
 	if (!flow)
@@ -302,8 +320,12 @@ static void plan(struct sim *sim, const struct traffic *t)
 	if (t->limiter == LIMITER_EACH)
 		n *= sim->scenario->n_limiters;
 	for (uint64_t k = 0; k < n; k++) {
-		uint64_t at = t->start_ns + k * t->every_ns;
+		uint64_t at;
 
+		/* The rest would start after the end. */
+		if (t->every_ns && k > sim->scenario->duration_ns / t->every_ns)
+			break;
+		at = t->start_ns + k * t->every_ns;
 		at += (uint64_t)((double)t->start_spread_ns *
 				 prng_unit(&sim->prng[STREAM_TRAFFIC]));
 		/* Events take a pointer that may be written to; the scenario is not. */
@@ -326,6 +348,11 @@ int flows_create(struct sim *sim)
 	for (unsigned i = 0; i < s->n_traffic; i++)
 		plan(sim, &s->traffic[i]);
 	return 0;
+}
+
+uint64_t flows_under_way(const struct sim *sim)
+{
+	return path_under_way(sim);
 }
 
 void flows_free(struct sim *sim)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "link_queue.h"
 #include "node.h"
 
 /* Tails of wide-area delays: finite mean and variance, and now and then ten times the mean. */
@@ -15,8 +16,8 @@
 
 struct net {
 	struct network network;
-	const uint32_t *side; /* NULL: one network */
-	uint64_t *busy_until; /* n_limiters: a sender's own bottleneck */
+	const uint32_t *side;   /* NULL: one network */
+	struct link_queue *out; /* n_limiters: a sender's own bottleneck */
 	struct net_totals totals;
 };
 
@@ -34,8 +35,8 @@ int net_create(struct sim *sim)
 	if (!net)
 		return -ENOMEM;
 	net->network = sim->scenario->network;
-	net->busy_until = calloc(sim->scenario->n_limiters, sizeof(*net->busy_until));
-	return net->busy_until ? 0 : -ENOMEM;
+	net->out = calloc(sim->scenario->n_limiters, sizeof(*net->out));
+	return net->out ? 0 : -ENOMEM;
 }
 
 void net_partition(struct sim *sim, const uint32_t *side)
@@ -107,24 +108,19 @@ void net_free(struct sim *sim)
 		if (sim->events.heap[i].fn == land)
 			free(sim->events.heap[i].object);
 	if (sim->net)
-		free(sim->net->busy_until);
+		free(sim->net->out);
 	free(sim->net);
 }
 
-/* When a datagram has left its sender, or UINT64_MAX when the queue before the way out is full. */
-static uint64_t depart(struct sim *sim, unsigned from, uint64_t bits)
+/* When a datagram has left its sender, or LINK_QUEUE_FULL. */
+static uint64_t depart(struct sim *sim, unsigned from, size_t bytes)
 {
 	struct net *net = sim->net;
-	uint64_t *busy = &net->busy_until[from], begin;
 
 	if (net->network.rate_bps == 0)
 		return sim->now_ns;
-	begin = *busy > sim->now_ns ? *busy : sim->now_ns;
-	if ((double)(begin - sim->now_ns) / 8e9 * (double)net->network.rate_bps >
-		(double)net->network.queue_bytes)
-		return UINT64_MAX;
-	*busy = begin + bits * 1000000000 / net->network.rate_bps;
-	return *busy;
+	return link_queue_pass(&net->out[from], sim->now_ns, bytes, net->network.rate_bps,
+		net->network.queue_bytes);
 }
 
 static void fly(
@@ -152,11 +148,11 @@ void net_send(struct sim *sim, unsigned from, unsigned to, const uint8_t *buf, s
 {
 	struct prng *prng = &sim->prng[STREAM_NETWORK];
 	struct net *net = sim->net;
-	uint64_t at = depart(sim, from, (len + UDP_OVERHEAD) * 8);
+	uint64_t at = depart(sim, from, len + UDP_OVERHEAD);
 
 	net->totals.datagrams++;
 	net->totals.bytes += len + UDP_OVERHEAD;
-	if (at == UINT64_MAX || (net->side && net->side[from] != net->side[to]) ||
+	if (at == LINK_QUEUE_FULL || (net->side && net->side[from] != net->side[to]) ||
 		(net->network.loss > 0 && prng_unit(prng) < net->network.loss)) {
 		net->totals.lost++;
 		return;

@@ -34,7 +34,15 @@ static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_
 	const struct limiter_config *config = &sim->scenario->limiters[node->index];
 	int64_t since = (int64_t)(clock_ns - CLOCK_START) - (int64_t)config->offset_ns;
 
-	return since <= 0 ? 0 : (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
+	uint64_t at;
+
+	if (since <= 0)
+		return 0;
+	at = (uint64_t)((double)since / (1 + config->drift_ppm * 1e-6)) + 1;
+	/* What was rounded here and there may add up to a nanosecond. */
+	while (node_clock(sim, node, at) < clock_ns)
+		at++;
+	return at;
 }
 
 static int extra_create(struct sim *sim, struct node *node, unsigned p)
@@ -108,7 +116,7 @@ static struct limiter_policy limiter_policy_of(const struct policy *policy)
 	};
 }
 
-static int limiter_build(struct sim *sim, struct node *node)
+static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
 	struct limiter_policy *policies = calloc(s->group.n_policies + 1, sizeof(*policies));
@@ -131,7 +139,8 @@ static int limiter_build(struct sim *sim, struct node *node)
 	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
 		policies[i] = limiter_policy_of(&s->group.policies[i]);
 	if (policies)
-		ret = limiter_create(&params, node_clock(sim, node, sim->now_ns), &node->limiter);
+		ret = limiter_create(
+			&params, node_clock(sim, node, sim->now_ns) - age_ns, &node->limiter);
 	free(policies);
 	return ret;
 }
@@ -153,8 +162,9 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 	struct limiter_view v;
 
 	limiter_view(node->limiter, p, &v);
-	if (!isfinite(v.local_limit) || !isfinite(v.demand) || !isfinite(v.weight) ||
-		!isfinite(v.global_demand) || !isfinite(v.global_weight) || !isfinite(v.drain))
+	if (!isfinite(v.local_limit) || !isfinite(v.effective_limit) || !isfinite(v.demand) ||
+		!isfinite(v.weight) || !isfinite(v.global_demand) || !isfinite(v.global_weight) ||
+		!isfinite(v.drain) || !isfinite(v.drop))
 		sim_problem(sim, "limiter %u: not a number", node->index);
 	else if (v.local_limit < 0 || v.local_limit > v.limit * ABOVE || v.demand < 0 ||
 		 v.weight < 0 || v.global_demand < 0 || v.drain < 0 || v.drop < 0 || v.drop > 1)
@@ -211,16 +221,15 @@ static void schedule_tick(struct sim *sim, struct node *node)
 	sim_at(sim, node->next_tick_ns, tick, node, node->next_tick_ns);
 }
 
-int node_start(struct sim *sim, struct node *node)
+int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 {
-	int ret = limiter_build(sim, node);
+	int ret = limiter_build(sim, node, age_ns);
 
 	node->ticked_ns = sim->now_ns;
 	if (ret == 0)
 		ret = policies_create(sim, node);
 	if (ret == 0)
 		schedule_tick(sim, node);
-	node->starts++;
 	return ret;
 }
 
@@ -246,7 +255,7 @@ static void resume(struct sim *sim, void *object, uint64_t argument)
 {
 	struct node *node = object;
 
-	if (!node->paused || argument != node->starts)
+	if (!node->paused || argument != node->resume_ns)
 		return;
 	node->paused = false;
 	for (unsigned i = 0; i < node->n_held; i++)
@@ -257,10 +266,13 @@ static void resume(struct sim *sim, void *object, uint64_t argument)
 
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
 {
-	if (!node->limiter || node->paused)
+	uint64_t until = sim->now_ns + for_ns;
+
+	if (!node->limiter || (node->paused && until <= node->resume_ns))
 		return;
 	node->paused = true;
-	sim_after(sim, for_ns, resume, node, node->starts);
+	node->resume_ns = until;
+	sim_at(sim, until, resume, node, until);
 }
 
 static bool hold(struct node *node, const uint8_t *buf, size_t len)
@@ -322,15 +334,6 @@ void node_view(const struct node *node, unsigned policy, struct limiter_view *vi
 		*view = (struct limiter_view){0};
 }
 
-static void first_start(struct sim *sim, void *object, uint64_t argument)
-{
-	struct node *node = object;
-
-	(void)argument;
-	if (!node->limiter && node->starts == 0)
-		sim->error = node_start(sim, node);
-}
-
 static uint64_t shortest_interval(const struct scenario *s)
 {
 	uint64_t shortest = s->group.policies[0].interval_ns;
@@ -341,7 +344,8 @@ static uint64_t shortest_interval(const struct scenario *s)
 	return shortest;
 }
 
-/* Boxes start when they start: their intervals do not end at one time. */
+/* All are up when the run begins, and were started some time before: their intervals do not end at
+ * one time. */
 int nodes_create(struct sim *sim)
 {
 	const struct scenario *s = sim->scenario;
@@ -359,8 +363,8 @@ int nodes_create(struct sim *sim)
 
 		node->index = i;
 		node->random = (uint32_t)prng_next(&sim->prng[STREAM_NODES]) | 1;
-		sim_at(sim, prng_next(&sim->prng[STREAM_NODES]) % shortest_interval(s), first_start,
-			node, 0);
+		ret = node_start(
+			sim, node, prng_next(&sim->prng[STREAM_NODES]) % shortest_interval(s));
 	}
 	return ret;
 }

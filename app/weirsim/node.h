@@ -27,10 +27,11 @@ struct node_policy {
 };
 
 struct node {
-	unsigned index, starts;
+	unsigned index;
 	struct limiter *limiter; /* NULL: crashed */
 	bool paused;
-	uint32_t random; /* for the choice of samples */
+	uint64_t resume_ns; /* of the event that counts, while it is paused */
+	uint32_t random;    /* for the choice of samples */
 	uint64_t ticked_ns;
 	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
 	struct held {
@@ -44,13 +45,18 @@ struct node {
 int nodes_create(struct sim *sim);
 void nodes_free(struct sim *sim);
 
-/* Starts a limiter that is down, as a fresh process. Returns 0 or a negative errno. */
-int node_start(struct sim *sim, struct node *node);
+/*
+ * Starts a limiter that is down, as a process that has run for age_ns. Returns 0 or a negative errno.
+ */
+int node_start(struct sim *sim, struct node *node, uint64_t age_ns);
 
 /* The box is gone: what it would have passed or said is lost. */
 void node_crash(struct sim *sim, struct node *node);
 
-/* Its control stands still: limits stay, datagrams wait; packets go on being metered. */
+/*
+ * Its control stands still: limits stay, datagrams wait; packets go on being metered. Pauses that
+ * overlap last to the end of the later one.
+ */
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns);
 
 /* False when there is nobody to take it. */

@@ -130,22 +130,35 @@ static void at_limiter(struct sim *sim, void *object, uint64_t argument)
 	sim_after(sim, flow->rtt_ns / 4, at_receiver, carried, 0);
 }
 
-/* When a packet has passed the upstream bottleneck, or UINT64_MAX when its queue was full. */
-static uint64_t pass_bottleneck(const struct flow *flow, uint64_t at, uint32_t bytes)
+/* The upstream link takes packets as they come, whoever sent them. */
+static void at_bottleneck(struct sim *sim, void *object, uint64_t argument)
 {
+	struct carried *carried = object;
+	struct flow *flow = carried->flow;
 	const struct bottleneck *b = &flow->traffic->bottleneck;
-	struct link_queue *link = flow->link;
-	double waiting;
+	uint64_t at = sim->now_ns;
 
-	if (b->rate_bps == 0 || at < b->from_ns)
-		return at;
-	if (link->busy_until_ns < at)
-		link->busy_until_ns = at;
-	waiting = (double)(link->busy_until_ns - at) / 8e9 * (double)b->rate_bps;
-	if (waiting + bytes > (double)b->queue_bytes)
-		return UINT64_MAX;
-	link->busy_until_ns += (uint64_t)bytes * 8000000000 / b->rate_bps;
-	return link->busy_until_ns;
+	(void)argument;
+	if (at >= b->from_ns)
+		at = link_queue_pass(flow->link, at, carried->bytes, b->rate_bps, b->queue_bytes);
+	if (at == LINK_QUEUE_FULL) {
+		record_fate(sim, flow->record, FATE_UPSTREAM);
+		carried_free(sim, carried);
+		return;
+	}
+	sim_at(sim, at + flow->rtt_ns / 4, at_limiter, carried, 0);
+}
+
+uint64_t path_under_way(const struct sim *sim)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < sim->events.n; i++) {
+		event_fn fn = sim->events.heap[i].fn;
+
+		n += fn == at_bottleneck || fn == at_limiter || fn == at_receiver;
+	}
+	return n;
 }
 
 static uint64_t jitter(struct sim *sim, const struct flow *flow)
@@ -172,19 +185,17 @@ static struct carried *carry(
 void path_send(struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
 {
 	uint64_t at = sim->now_ns + jitter(sim, flow);
-	struct carried *carried;
+	struct carried *carried = carry(sim, flow, segment, bytes);
 
 	record_sent(sim, flow->record);
 	if (at < flow->sent_until_ns)
 		at = flow->sent_until_ns;
 	flow->sent_until_ns = at;
-	at = pass_bottleneck(flow, at, bytes);
-	if (at == UINT64_MAX) {
-		record_fate(sim, flow->record, FATE_UPSTREAM);
+	if (!carried)
 		return;
-	}
-	carried = carry(sim, flow, segment, bytes);
-	if (carried)
+	if (flow->traffic->bottleneck.rate_bps)
+		sim_at(sim, at, at_bottleneck, carried, 0);
+	else
 		sim_at(sim, at + flow->rtt_ns / 4, at_limiter, carried, 0);
 }
 

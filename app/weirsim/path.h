@@ -11,15 +11,11 @@
 
 #include "classify/parse.h"
 #include "conn_state.h"
+#include "link_queue.h"
 #include "sim.h"
 
 #define ETHERNET_HEADER 14
 #define SOURCE_BYTES    4
-
-/* A queue that empties at a rate. */
-struct link_queue {
-	uint64_t busy_until_ns;
-};
 
 struct flow {
 	const struct traffic *traffic;
@@ -34,6 +30,7 @@ struct flow {
 	uint8_t source[SOURCE_BYTES];          /* IPv4 address of its sender */
 	uint64_t timer_ns;                     /* of the timer event that counts; 0 none */
 	uint64_t on_until_ns;                  /* on-off */
+	uint64_t left_over;                    /* cbr, on-off: of a spacing, as in a link_queue */
 	struct conn_params params;
 	struct conn conn;
 	struct flow *next_free;
@@ -52,6 +49,9 @@ void path_send(struct sim *sim, struct flow *flow, const struct segment *segment
 
 /* The receiver's answer. */
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment);
+
+/* See flows_under_way(). */
+uint64_t path_under_way(const struct sim *sim);
 
 /* Called by the path. */
 void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment);

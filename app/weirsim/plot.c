@@ -8,6 +8,7 @@
 
 #include "rates.h"
 #include "report.h"
+#include "scenario_keys.h"
 
 #define WIDTH     960
 #define HEIGHT    540
@@ -131,18 +132,27 @@ static void print_legend(unsigned place, const char *style, const char *text, FI
 
 static struct axes axes_of(const struct sim *sim, unsigned policy)
 {
-	double limit = (double)sim->scenario->group.policies[policy].limit_bps, top = limit;
+	const struct policy *limited = &sim->scenario->group.policies[policy];
+	double limit = summary_has_ratio(limited) ? (double)limited->limit_bps : 0, top = limit;
 	struct axes axes = {.step = sim->record->bin / POINTS + 1};
 
 	for (unsigned i = 0; i + axes.step <= sim->record->bin; i += axes.step)
 		top = fmax(top, rates_aggregate(sim, policy, (struct window){i, i + axes.step}));
 	axes.seconds = (double)sim->scenario->duration_ns / 1e9;
-	axes.top = 1.08 * fmin(top, 3 * limit);
+	/* What is far above its limit is not to hide the rest; and nothing at all has axes too. */
+	axes.top = 1.08 * (limit > 0 ? fmin(top, 3 * limit) : fmax(top, 1e3));
 	return axes;
 }
 
 #define AGGREGATE_STYLE "stroke=\"#222\" stroke-width=\"1.8\""
 #define LIMIT_STYLE     "stroke=\"#c62828\" stroke-width=\"1.5\" stroke-dasharray=\"7 5\""
+
+static void print_limit(const struct axes *axes, double limit, FILE *out)
+{
+	fprintf(out, "<line " LIMIT_STYLE " x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
+		WIDTH - RIGHT, place_y(axes, limit), place_y(axes, limit));
+	print_legend(1, LIMIT_STYLE, "limit", out);
+}
 
 int report_plot(const struct sim *sim, unsigned policy, FILE *out)
 {
@@ -161,9 +171,8 @@ int report_plot(const struct sim *sim, unsigned policy, FILE *out)
 	}
 	print_line(sim, &axes, policy, s->n_limiters, AGGREGATE_STYLE, out);
 	print_legend(0, AGGREGATE_STYLE, "all limiters", out);
-	fprintf(out, "<line " LIMIT_STYLE " x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\"/>\n", LEFT,
-		WIDTH - RIGHT, place_y(&axes, limit), place_y(&axes, limit));
-	print_legend(1, LIMIT_STYLE, "limit", out);
+	if (summary_has_ratio(&s->group.policies[policy]))
+		print_limit(&axes, limit, out);
 	fputs("</svg>\n", out);
 	return ferror(out) ? -EIO : 0;
 }

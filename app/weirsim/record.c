@@ -89,13 +89,11 @@ void record_request(struct sim *sim, const struct request_record *request)
 void record_sent(struct sim *sim, unsigned flow)
 {
 	sim->record->flows[flow].sent++;
-	sim->record->under_way++;
 }
 
 void record_fate(struct sim *sim, unsigned flow, enum fate fate)
 {
 	sim->record->flows[flow].fate[fate]++;
-	sim->record->under_way--;
 }
 
 size_t record_row(const struct sim *sim, unsigned policy, unsigned limiter)
@@ -115,8 +113,13 @@ void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes)
 {
 	struct record *r = sim->record;
 
-	if (r->bin < r->n_bins)
-		r->flows[flow].delivered[r->bin] += (uint32_t)bytes;
+	uint32_t *cell;
+
+	if (r->bin >= r->n_bins)
+		return;
+	cell = &r->flows[flow].delivered[r->bin];
+	if (__builtin_add_overflow(*cell, bytes, cell))
+		sim_problem(sim, "flow %u: 4 GiB in one interval: take a shorter one", flow + 1);
 }
 
 void record_end_bin(struct sim *sim)

@@ -46,7 +46,6 @@ struct record {
 	unsigned n_flows, flows_room;
 	struct request_record *requests;
 	size_t n_requests, requests_room;
-	uint64_t under_way; /* packets */
 };
 
 int record_create(struct sim *sim);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "flow.h"
 #include "net.h"
 #include "node.h"
 #include "rates.h"
@@ -36,6 +37,11 @@ const char *summary_names(void)
 {
 	return "aggregate_ratio, aggregate_ratio_max_1s, aggregate_ratio_p95_1s, jain, "
 	       "jain_1s_mean, control_bps, sum_of_limits_max_ratio";
+}
+
+bool summary_has_ratio(const struct policy *policy)
+{
+	return policy->count == COUNT_BYTES && !policy->per_v4 && !policy->per_v6;
 }
 
 static void put(json_t *object, const char *key, double value)
@@ -84,6 +90,8 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 	put(aggregate, "p95_1s_bps", p95);
 	put(aggregate, "max_1s_bps", most);
 	json_object_set_new(out, "aggregate", aggregate);
+	if (!summary_has_ratio(&sim->scenario->group.policies[policy]))
+		return;
 	put(out, "aggregate_ratio", mean / limit);
 	put(out, "aggregate_ratio_p95_1s", p95 / limit);
 	put(out, "aggregate_ratio_max_1s", most / limit);
@@ -177,21 +185,32 @@ static void put_gossip(const struct sim *sim, json_t *out)
 			sim->scenario->n_limiters);
 }
 
+struct packets {
+	uint64_t sent, fate[FATES], under_way;
+};
+
+static struct packets count_packets(const struct sim *sim)
+{
+	struct packets all = {.under_way = flows_under_way(sim)};
+
+	for (unsigned i = 0; i < sim->record->n_flows; i++) {
+		all.sent += sim->record->flows[i].sent;
+		for (unsigned f = 0; f < FATES; f++)
+			all.fate[f] += sim->record->flows[i].fate[f];
+	}
+	return all;
+}
+
 static void put_packets(const struct sim *sim, json_t *out)
 {
 	static const char *const names[FATES] = {"delivered", "limit", "upstream", "down"};
-	uint64_t sent = 0, fate[FATES] = {0};
+	struct packets all = count_packets(sim);
 	json_t *packets = json_object();
 
-	for (unsigned i = 0; i < sim->record->n_flows; i++) {
-		sent += sim->record->flows[i].sent;
-		for (unsigned f = 0; f < FATES; f++)
-			fate[f] += sim->record->flows[i].fate[f];
-	}
-	put_count(packets, "sent", sent);
+	put_count(packets, "sent", all.sent);
 	for (unsigned f = 0; f < FATES; f++)
-		put_count(packets, names[f], fate[f]);
-	put_count(packets, "under_way", sim->record->under_way);
+		put_count(packets, names[f], all.fate[f]);
+	put_count(packets, "under_way", all.under_way);
 	json_object_set_new(out, "packets", packets);
 }
 
@@ -249,14 +268,12 @@ json_t *report_summary(const struct sim *sim)
 
 static bool conserved(const struct sim *sim)
 {
-	uint64_t sent = 0, counted = sim->record->under_way;
+	struct packets all = count_packets(sim);
+	uint64_t found = all.under_way;
 
-	for (unsigned i = 0; i < sim->record->n_flows; i++) {
-		sent += sim->record->flows[i].sent;
-		for (unsigned f = 0; f < FATES; f++)
-			counted += sim->record->flows[i].fate[f];
-	}
-	return sent == counted;
+	for (unsigned f = 0; f < FATES; f++)
+		found += all.fate[f];
+	return found == all.sent;
 }
 
 bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
@@ -300,8 +317,13 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 		sim->scenario->group.policies[0].allocator->name,
 		meter_name(sim->scenario->group.policies[0].meter), sim->record->n_flows,
 		number(summary, "seconds"));
-	fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
-		number(summary, "aggregate_ratio"), number(summary, "aggregate_ratio_max_1s"));
+	if (summary_has_ratio(&sim->scenario->group.policies[0]))
+		fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
+			number(summary, "aggregate_ratio"),
+			number(summary, "aggregate_ratio_max_1s"));
+	else
+		fprintf(out, "  aggregate          %.3f Mbit/s\n",
+			number(json_object_get(summary, "aggregate"), "mean_bps") / 1e6);
 	fprintf(out, "  Jain's index       %.3f  (second by second %.3f)\n",
 		number(summary, "jain"), number(summary, "jain_1s_mean"));
 	fprintf(out, "  gossip             %.1f kbit/s a limiter\n",

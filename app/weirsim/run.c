@@ -33,7 +33,7 @@ static const char usage_text[] =
 	"  --seeds N      N runs, with this seed and those that follow it\n"
 	"  --json FILE    the summary ('-': standard output); of several runs an array\n"
 	"  --series FILE  a row an interval, CSV ('-': standard output); of the last run\n"
-	"  --svg FILE     forwarding rates over time; of the last run\n"
+	"  --svg FILE     forwarding rates over time, likewise\n"
 	"  --check        read the scenario, say what is wrong with it, and run nothing\n"
 	"  --quiet        no report and no progress on the terminal\n"
 	"  --help\n"
@@ -132,15 +132,31 @@ static void show_progress(void *context, double done)
 		fputs("\r\033[K", stderr);
 }
 
+static bool is_standard(const char *path)
+{
+	return path && strcmp(path, "-") == 0;
+}
+
+/* Ends what is written to a file; 0 or a negative errno. */
+static int flush(FILE *out)
+{
+	errno = 0;
+	if (fflush(out) == 0 && !ferror(out))
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
 /* Writes to a file or standard output; a full disk is an error. */
 static int write_to(const char *path, int (*write)(const void *what, FILE *out), const void *what)
 {
-	bool standard = strcmp(path, "-") == 0;
+	bool standard = is_standard(path);
 	FILE *out = standard ? stdout : fopen(path, "w");
 	int ret = out ? write(what, out) : -errno;
+	int flushed = out ? flush(out) : 0;
 
-	if (out && (fflush(out) || ferror(out)) && ret == 0)
-		ret = -EIO;
+	/* The second knows why, if it fails. */
+	if (flushed)
+		ret = flushed;
 	if (out && !standard && fclose(out) && ret == 0)
 		ret = -errno;
 	if (ret)
@@ -201,6 +217,7 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 	bool last, json_t *summaries)
 {
 	bool shown = !o->quiet && isatty(STDERR_FILENO);
+	bool taken = is_standard(o->json) || is_standard(o->series) || is_standard(o->svg);
 	double began = cpu_seconds();
 	struct sim sim;
 	json_t *summary;
@@ -214,7 +231,8 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 	}
 	summary = report_summary(&sim);
 	if (!o->quiet) {
-		report_text(&sim, summary, o->json && strcmp(o->json, "-") == 0 ? stderr : stdout);
+		report_text(&sim, summary, taken ? stderr : stdout);
+		fflush(stdout); /* before what follows on the other */
 		report_cost(&sim, cpu_seconds() - began);
 	}
 	if (!report_verdict(&sim, summary, stderr)) {
@@ -235,6 +253,10 @@ static int run_all(const struct options *o, const struct scenario *scenario)
 	json_t *summaries = json_array();
 	int worst = EXIT_SUCCESS;
 
+	if (seed > (uint64_t)INT64_MAX - (o->seeds - 1)) {
+		fputs("--seeds: the seeds that follow are too large\n", stderr);
+		worst = EXIT_BAD;
+	}
 	for (unsigned i = 0; i < o->seeds && worst != EXIT_BAD; i++) {
 		int status = run_once(o, scenario, seed + i, i + 1 == o->seeds, summaries);
 
@@ -252,7 +274,7 @@ int run_main(int argc, char **argv)
 {
 	struct scenario *scenario;
 	struct options options;
-	int status = parse_options(argc, argv, &options);
+	int err, status = parse_options(argc, argv, &options);
 
 	if (status >= 0)
 		return status;
@@ -265,6 +287,11 @@ int run_main(int argc, char **argv)
 			scenario->n_traffic, (double)scenario->duration_ns / 1e9);
 	else
 		status = run_all(&options, scenario);
+	err = flush(stdout);
+	if (err) {
+		fprintf(stderr, "standard output: %s\n", strerror(-err));
+		status = EXIT_BAD;
+	}
 	scenario_free(scenario);
 	return status;
 }

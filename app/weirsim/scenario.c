@@ -63,6 +63,13 @@ static void check_names(struct reader *reader, const struct name_index *index)
 {
 	static const struct json_path limiters = {.key = "limiters"};
 
+	for (unsigned i = 0; i < index->n; i++) {
+		struct json_path at = {.parent = &limiters, .index = i};
+
+		if (strcmp(index->first[i].name, "each") == 0 ||
+			strcmp(index->first[i].name, "random") == 0)
+			reader_expected(reader, &at, "a name: this means something to traffic");
+	}
 	for (unsigned i = 1; i < index->n; i++) {
 		const struct limiter_config *one = index->sorted[i];
 		struct json_path at = {.parent = &limiters, .index = (size_t)(one - index->first)};
@@ -87,8 +94,33 @@ static void check_time(struct reader *reader, const struct scenario *s)
 		reader_expected(reader, &duration, "a multiple of the interval");
 	else if (s->warmup_ns % s->interval_ns)
 		reader_expected(reader, &warmup, "a multiple of the interval");
-	if (s->duration_ns / s->interval_ns > 1000000)
-		reader_expected(reader, &interval, "one that makes at most 1000000 of them");
+	if (s->duration_ns / s->interval_ns > SCENARIO_BINS_MAX)
+		reader_expected(
+			reader, &interval, "one that makes at most %u of them", SCENARIO_BINS_MAX);
+}
+
+/* What of a run is recorded must have a place. */
+static void check_size(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path interval = {.key = "interval"}, traffic = {.key = "traffic"};
+	uint64_t rows = (uint64_t)s->group.n_policies * s->n_limiters, flows = 0;
+
+	for (unsigned i = 0; i < s->n_traffic; i++)
+		flows += (uint64_t)s->traffic[i].count *
+			 (s->traffic[i].limiter == LIMITER_EACH ? s->n_limiters : 1);
+	if (flows > SCENARIO_FLOWS_MAX)
+		reader_error(reader, &traffic, "%llu flows in all: expected at most %u",
+			(unsigned long long)flows, SCENARIO_FLOWS_MAX);
+	else if ((rows + flows) * (s->duration_ns / s->interval_ns) > SCENARIO_CELLS_MAX)
+		reader_expected(reader, &interval,
+			"a longer one: limiters and flows have %llu of them to be kept",
+			(unsigned long long)((rows + flows) * (s->duration_ns / s->interval_ns)));
+}
+
+/* A connection counts its segments in 32 bits; more than half of each are data. */
+static uint64_t transfer_max(const struct traffic *t)
+{
+	return (uint64_t)(t->packet_bytes / 2) << 32;
 }
 
 static void check_web(struct reader *reader, const struct json_path *path, const struct traffic *t)
@@ -100,6 +132,9 @@ static void check_web(struct reader *reader, const struct json_path *path, const
 		reader_expected(reader, &requests, "a rate of requests a second: kind is \"web\"");
 	if (t->sizes.least >= t->sizes.most)
 		reader_error(reader, &sizes, "expected least below most");
+	else if (t->sizes.most > transfer_max(t))
+		reader_error(reader, &sizes, "expected most at most %lluB in such packets",
+			(unsigned long long)transfer_max(t));
 }
 
 /* Keys that mean something to some kinds only. */
@@ -119,6 +154,8 @@ static const struct {
 static void check_kind(struct reader *reader, const struct json_path *path, const struct traffic *t)
 {
 	struct json_path rate = {.parent = path, .key = "rate"};
+	struct json_path size = {.parent = path, .key = "size"};
+	struct json_path stop = {.parent = path, .key = "stop"};
 	json_t *written = json_path_find(reader->root, path);
 
 	for (size_t i = 0; i < sizeof(meaningful) / sizeof(meaningful[0]); i++) {
@@ -132,6 +169,11 @@ static void check_kind(struct reader *reader, const struct json_path *path, cons
 		reader_expected(reader, &rate, "a rate: kind is \"cbr\" or \"on-off\"");
 	if (t->kind == TRAFFIC_WEB)
 		check_web(reader, path, t);
+	if (t->size_bytes > transfer_max(t))
+		reader_expected(reader, &size, "at most %lluB in such packets",
+			(unsigned long long)transfer_max(t));
+	if (t->stop_ns && t->stop_ns <= t->start_ns)
+		reader_expected(reader, &stop, "later than the start");
 }
 
 static void resolve_limiter(struct reader *reader, const struct json_path *path, struct traffic *t,
@@ -247,8 +289,24 @@ static void resolve_fault(struct reader *reader, const struct json_path *path, s
 	fault->limiter = find_limiter(index, name);
 	if (fault->limiter == index->n)
 		reader_expected(reader, &at, "the name of a limiter");
-	if (fault->kind == FAULT_PAUSE && fault->for_ns == 0)
+	if ((fault->kind == FAULT_PAUSE) == (fault->for_ns > 0))
+		return;
+	if (fault->for_ns)
+		reader_error(reader, &at_for, "has no meaning for this event");
+	else
 		reader_expected(reader, &at_for, "how long the pause is, such as \"2s\"");
+}
+
+/* What is not said of it is as in the scenario's network. */
+static void change_network(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct scenario *s)
+{
+	static const struct key key = {.name = "network", KEY_FIELD(struct fault, network)};
+	struct json_path at = {.parent = path, .key = key.name};
+
+	fault->kind = FAULT_NETWORK;
+	fault->network = s->network;
+	read_network(reader, &at, fault->changed, &key, fault);
 }
 
 static void check_faults(struct reader *reader, struct scenario *s, const struct name_index *index)
@@ -258,7 +316,7 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 	for (unsigned i = 0; i < s->n_faults; i++) {
 		struct json_path path = {.parent = &list, .index = i};
 		struct fault *f = &s->faults[i];
-		unsigned said = (f->partition != NULL) + f->heal + f->changes_network +
+		unsigned said = (f->partition != NULL) + f->heal + (f->changed != NULL) +
 				(f->crash[0] != '\0') + (f->restart[0] != '\0') +
 				(f->pause[0] != '\0');
 
@@ -268,23 +326,41 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 		} else if (f->partition) {
 			f->kind = FAULT_PARTITION;
 			read_partition(reader, &path, f, index);
-		} else if (f->heal || f->changes_network) {
-			f->kind = f->heal ? FAULT_HEAL : FAULT_NETWORK;
+		} else if (f->heal) {
+			f->kind = FAULT_HEAL;
+		} else if (f->changed) {
+			change_network(reader, &path, f, s);
 		} else {
 			resolve_fault(reader, &path, f, index);
 		}
 	}
 }
 
+static void check_expect(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path expect = {.key = "expect"};
+
+	for (unsigned i = 0; i < s->n_expect; i++) {
+		struct json_path at = {.parent = &expect, .key = s->expect[i].key};
+
+		if (strncmp(s->expect[i].key, "aggregate_ratio", strlen("aggregate_ratio")) == 0 &&
+			!summary_has_ratio(&s->group.policies[0]))
+			reader_error(reader, &at, "policies[0] limits no bytes of all sources");
+	}
+}
+
 static void check(struct reader *reader, struct scenario *s)
 {
+	static const struct json_path policies = {.key = "policies"};
 	struct name_index index;
 
 	if (reader->no_memory)
 		return;
 	group_check(reader, &s->group, s->n_limiters);
 	check_time(reader, s);
-	if (s->n_limiters == 0)
+	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
+		reader_expected(reader, &policies, "at least one");
+	if (s->n_limiters == 0 || s->group.n_policies == 0)
 		return;
 	if (index_names(s, &index)) {
 		reader->no_memory = true;
@@ -293,6 +369,8 @@ static void check(struct reader *reader, struct scenario *s)
 	check_names(reader, &index);
 	check_traffic(reader, s, &index);
 	check_faults(reader, s, &index);
+	check_size(reader, s);
+	check_expect(reader, s);
 	free(index.sorted);
 }
 

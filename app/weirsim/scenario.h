@@ -17,8 +17,11 @@
 
 #define SCENARIO_LIMITERS_MAX 16384
 #define SCENARIO_TRAFFIC_MAX  65536
+#define SCENARIO_FLOWS_MAX    1000000
 #define SCENARIO_FAULTS_MAX   4096
 #define SCENARIO_EXPECT_MAX   64
+#define SCENARIO_BINS_MAX     1000000             /* intervals of a run */
+#define SCENARIO_CELLS_MAX    (UINT64_C(1) << 30) /* intervals of all limiters and flows */
 
 #define LIMITER_EACH   (-1) /* traffic at every limiter */
 #define LIMITER_RANDOM (-2) /* each flow at one drawn by lot */
@@ -61,8 +64,8 @@ struct fault {
 	uint64_t for_ns;  /* pause */
 	struct network network;
 	/* as written */
-	json_t *partition;
-	bool heal, changes_network;
+	json_t *partition, *changed;
+	bool heal;
 	char crash[CONFIG_NAME_MAX], restart[CONFIG_NAME_MAX], pause[CONFIG_NAME_MAX];
 };
 

@@ -21,6 +21,14 @@ static const struct quantity_range any_time = {
 	units_parse_time, 0, 86400 * SECOND, "0s to 86400s", "ns"};
 static const struct quantity_range some_time = {
 	units_parse_time, 1, 86400 * SECOND, "1ns to 86400s", "ns"};
+/* Shorter, and a transport that nobody slows down never lets the time go on. */
+static const struct quantity_range round_trip = {
+	units_parse_time, 1000, 100 * SECOND, "1us to 100s", "ns"};
+static const struct quantity_range delay_spread = {
+	units_parse_time, 0, 100 * SECOND, "0s to 100s", "ns"};
+/* Of any use, and the many periods of a long run are counted through. */
+static const struct quantity_range period = {
+	units_parse_time, 100000, 86400 * SECOND, "100us to 86400s", "ns"};
 static const struct quantity_range any_rate = {
 	units_parse_rate, 1000, 400 * SECOND, "1kbit/s to 400Gbit/s", "bit/s"};
 static const struct quantity_range any_size = {units_parse_size, 1, 1ULL << 50, "1B to 1PiB", "B"};
@@ -122,7 +130,7 @@ static void network_init(struct network *network)
 		.queue_bytes = 65536};
 }
 
-static void read_network(struct reader *reader, const struct json_path *path, json_t *value,
+void read_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	read_keys(reader, path, value, network_keys, key_field(key, base));
@@ -138,11 +146,14 @@ static void keep_partition(struct reader *reader, const struct json_path *path, 
 		reader_expected(reader, path, "%s", key->expected);
 }
 
-static void read_new_network(struct reader *reader, const struct json_path *path, json_t *value,
+/* Read when the network before it is known. */
+static void keep_network(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
-	((struct fault *)base)->changes_network = true;
-	read_network(reader, path, value, key, base);
+	if (json_is_object(value))
+		*(json_t **)key_field(key, base) = value;
+	else
+		reader_expected(reader, path, "an object");
 }
 
 static const struct key fault_keys[] = {
@@ -156,21 +167,15 @@ static const struct key fault_keys[] = {
 	{"pause", read_name, KEY_FIELD(struct fault, pause)},
 	{"for", read_quantity, KEY_FIELD(struct fault, for_ns), .expected = EXPECTED_TIME,
 		.detail = &some_time},
-	{"network", read_new_network, KEY_FIELD(struct fault, network)},
+	{"network", keep_network, KEY_FIELD(struct fault, changed)},
 	{0},
 };
-
-static void fault_init(void *element)
-{
-	network_init(&((struct fault *)element)->network);
-}
 
 static const struct list fault_list = {
 	.keys = fault_keys,
 	.size = sizeof(struct fault),
 	.count_offset = offsetof(struct scenario, n_faults),
 	.max = SCENARIO_FAULTS_MAX,
-	.init = fault_init,
 };
 
 static const struct choice kinds[] = {
@@ -189,7 +194,8 @@ static const struct choice congestions[] = {
 };
 
 static const struct key bottleneck_keys[] = {
-	RATE_KEY("rate", struct bottleneck, rate_bps),
+	{"rate", read_quantity, KEY_FIELD(struct bottleneck, rate_bps), .expected = EXPECTED_RATE,
+		.detail = &any_rate, .required = true},
 	SIZE_KEY("queue", struct bottleneck, queue_bytes),
 	{"shared", read_bool, KEY_FIELD(struct bottleneck, shared)},
 	TIME_KEY("from", struct bottleneck, from_ns),
@@ -212,9 +218,12 @@ static const struct key traffic_keys[] = {
 	{"limiter", read_name, KEY_FIELD(struct traffic, limiter_name)},
 	{"policy", read_name, KEY_FIELD(struct traffic, policy_name)},
 	{"congestion", read_choice, KEY_FIELD(struct traffic, transport), .detail = congestions},
-	TIME_KEY("rtt", struct traffic, rtt_ns),
-	TIME_KEY("rtt_spread", struct traffic, rtt_spread_ns),
-	TIME_KEY("jitter", struct traffic, jitter_ns),
+	{"rtt", read_quantity, KEY_FIELD(struct traffic, rtt_ns), .expected = EXPECTED_TIME,
+		.detail = &round_trip},
+	{"rtt_spread", read_quantity, KEY_FIELD(struct traffic, rtt_spread_ns),
+		.expected = EXPECTED_TIME, .detail = &delay_spread},
+	{"jitter", read_quantity, KEY_FIELD(struct traffic, jitter_ns), .expected = EXPECTED_TIME,
+		.detail = &delay_spread},
 	TIME_KEY("start", struct traffic, start_ns),
 	TIME_KEY("start_spread", struct traffic, start_spread_ns),
 	TIME_KEY("every", struct traffic, every_ns),
@@ -225,9 +234,9 @@ static const struct key traffic_keys[] = {
 	{"packet", read_quantity, KEY_FIELD(struct traffic, packet_bytes),
 		.expected = EXPECTED_SIZE, .detail = &packet_size},
 	{"on", read_quantity, KEY_FIELD(struct traffic, on_ns), .expected = EXPECTED_TIME,
-		.detail = &some_time},
+		.detail = &period},
 	{"off", read_quantity, KEY_FIELD(struct traffic, off_ns), .expected = EXPECTED_TIME,
-		.detail = &some_time},
+		.detail = &period},
 	{"requests", read_real, KEY_FIELD(struct traffic, requests),
 		.detail = &(const struct real_range){0.001, 1000000, false}},
 	{"sizes", read_object, KEY_FIELD(struct traffic, sizes), .detail = sizes_keys},
@@ -245,7 +254,7 @@ static void traffic_init(void *element)
 		.packet_bytes = 1500,
 		.on_ns = SECOND,
 		.off_ns = SECOND,
-		/* Web objects: many small ones, few large, mean about 15 kB. */
+		/* Web objects: many small ones, few large, mean 14.4 kB. */
 		.sizes = {.alpha = 1.2, .least = 3000, .most = 10000000},
 		.bottleneck = {.queue_bytes = 64000},
 	};

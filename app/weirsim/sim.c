@@ -70,7 +70,7 @@ static void happen(struct sim *sim, void *object, uint64_t argument)
 		break;
 	case FAULT_RESTART:
 		node_crash(sim, node);
-		sim->error = node_start(sim, node);
+		sim->error = node_start(sim, node, 0);
 		break;
 	case FAULT_PAUSE:
 		node_pause(sim, node, fault->for_ns);

@@ -53,7 +53,8 @@ static void test_everything(void **state)
 		parse("{\"name\":\"x\",\"seed\":7,\"duration\":\"20s\",\"warmup\":\"2s\","
 		      "\"interval\":\"50ms\","
 		      "\"limiters\":[\"a\",{\"name\":\"b\",\"offset\":\"5s\",\"drift_ppm\":-20},"
-		      "\"c\"]," POLICY ",\"network\":{\"distribution\":\"pareto\",\"loss\":0.1},"
+		      "\"c\"]," POLICY
+		      ",\"network\":{\"distribution\":\"pareto\",\"loss\":0.1,\"rate\":\"1Mbit/s\"},"
 		      "\"events\":[{\"at\":\"1s\",\"partition\":[[\"a\"],[\"c\"]]},"
 		      "{\"at\":\"2s\",\"partition\":2},{\"at\":\"3s\",\"heal\":true},"
 		      "{\"at\":\"4s\",\"crash\":\"b\"},{\"at\":\"5s\",\"restart\":\"b\"},"
@@ -76,6 +77,9 @@ static void test_everything(void **state)
 	assert_int_equal(s->faults[4].limiter, 1);
 	assert_int_equal(s->faults[5].for_ns, 1000000000);
 	assert_int_equal(s->faults[6].kind, FAULT_NETWORK);
+	assert_true(s->faults[6].network.loss == 0.5);
+	assert_int_equal(s->faults[6].network.kind, DELAY_PARETO);
+	assert_int_equal(s->faults[6].network.rate_bps, 1000000);
 	assert_int_equal(s->traffic[0].limiter, LIMITER_EACH);
 	assert_int_equal(s->traffic[0].transport, TRANSPORT_QUIC);
 	assert_int_equal(s->traffic[1].limiter, LIMITER_RANDOM);
@@ -110,6 +114,31 @@ static void test_refused(void **state)
 		{WITH_TRAFFIC("\"kind\":\"cbr\""), "traffic[0].rate: missing"},
 		{WITH_TRAFFIC("\"kind\":\"web\""), "traffic[0].requests: missing"},
 		{WITH_TRAFFIC("\"kind\":\"tcp\",\"rate\":\"1Mbit/s\""), "traffic[0].rate: has no"},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"rtt\":\"999ns\""), "traffic[0].rtt: \"999ns\""},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"size\":\"3001GiB\""),
+			"traffic[0].size: \"3001GiB\": expected at most 3221225472000B"},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"start\":\"2s\",\"stop\":\"2s\""),
+			"traffic[0].stop: \"2s\": expected later than the start"},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"bottleneck\":{\"queue\":\"9kB\"}"),
+			"traffic[0].bottleneck.rate: missing"},
+		{WITH_TRAFFIC("\"kind\":\"web\",\"requests\":1,\"sizes\":{\"most\":\"3001GiB\"}"),
+			"traffic[0].sizes: expected most at most 3221225472000B"},
+		{WITH_TRAFFIC("\"kind\":\"on-off\",\"rate\":\"1Mbit/s\",\"on\":\"99us\""),
+			"traffic[0].on: \"99us\""},
+		{WITH_TRAFFIC("\"kind\":\"tcp\",\"count\":600000},{\"limiter\":\"each\","
+			      "\"kind\":\"tcp\",\"count\":200001"),
+			"traffic: 1000002 flows in all"},
+		{"{\"duration\":\"1h\",\"limiters\":16384," POLICY ",\"interval\":\"50ms\"," TRAFFIC
+		 "}",
+			"interval: \"50ms\": expected a longer one"},
+		{"{\"duration\":\"10s\",\"limiters\":[\"each\"]," POLICY "," TRAFFIC "}",
+			"limiters[0]: \"each\": expected a name"},
+		{"{\"duration\":\"10s\",\"limiters\":1,\"policies\":[],\"traffic\":[]}",
+			"policies: an empty array: expected at least one"},
+		{"{\"duration\":\"10s\",\"limiters\":1,\"policies\":[{\"name\":\"p\",\"limit\":"
+		 "\"9/s\",\"count\":\"packets\"}]," TRAFFIC
+		 ",\"expect\":{\"aggregate_ratio\":[0,1]}}",
+			"expect.aggregate_ratio: policies[0] limits no bytes"},
 		{WITH_TRAFFIC("\"kind\":\"tcp\",\"policy\":\"q\""), "traffic[0].policy: \"q\""},
 		{WITH_TRAFFIC("\"kind\":\"tcp\",\"packet\":\"12kB\""), "128B to 9000B"},
 		{"{" BASE ",\"traffic\":[{\"kind\":\"tcp\",\"limiter\":\"l3\"}]}",
@@ -119,6 +148,9 @@ static void test_refused(void **state)
 		{WITH_EVENT(",\"heal\":true,\"crash\":\"l1\""), "events[0]: an object"},
 		{WITH_EVENT(",\"crash\":\"l9\""), "events[0].crash: \"l9\""},
 		{WITH_EVENT(",\"pause\":\"l1\""), "events[0].for: missing"},
+		{WITH_EVENT(",\"crash\":\"l1\",\"for\":\"1s\""), "events[0].for: has no meaning"},
+		{WITH_EVENT(",\"network\":3"), "events[0].network: 3: expected an object"},
+		{WITH_EVENT(",\"network\":{\"loss\":3}"), "events[0].network.loss: 3"},
 		{WITH_EVENT(",\"partition\":3"), "events[0].partition: 3: expected 2 to 2"},
 		{WITH_EVENT(",\"partition\":[[\"l1\",\"x\"]]"), "events[0].partition[0][1]: \"x\""},
 		{"{" BASE "," TRAFFIC ",\"expect\":{\"beauty\":[0,1]}}", "expect.beauty: not a"},

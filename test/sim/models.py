@@ -1,0 +1,279 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weirsim's models against arithmetic: each scenario is so simple that its result can be said before.
+
+    models.py [--seed N]
+
+What is drawn by lot may be off by five standard deviations, worked out from the number of draws;
+what is not, by one packet. A scenario that fails is left in a file, with the command that replays it.
+"""
+
+import argparse
+import csv
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+SIGMAS = 5
+PACKET_BITS = 1500 * 8
+UDP_HEADERS = 28
+
+
+class Run:
+    """One scenario that was run: its summary, and its series if wanted."""
+
+    def __init__(self, seed, series=False, **scenario):
+        self.scenario = {"name": "model", "seed": seed, "limiters": 1,
+                         "policies": [{"name": "p", "limit": "1Gbit/s", "action": "count"}],
+                         **scenario}
+        command = [WEIRSIM, "run", "/dev/stdin", "--quiet", "--series" if series else "--json", "-"]
+        done = subprocess.run(command, input=json.dumps(self.scenario), capture_output=True,
+                              text=True, timeout=60, check=False)
+        self.expect(done.returncode == 0, done.stderr)
+        if series:
+            self.rows = [{key: float(value) for key, value in row.items()}
+                         for row in csv.DictReader(io.StringIO(done.stdout))]
+        else:
+            self.summary = json.loads(done.stdout)
+
+    def expect(self, condition, words):
+        """Fails with these words and what it takes to see it again."""
+        if condition:
+            return
+        with tempfile.NamedTemporaryFile("w", prefix="weirsim-model-", suffix=".json",
+                                         delete=False) as file:
+            json.dump(self.scenario, file, indent=1)
+        raise AssertionError(f"{words}\n      seed {self.scenario['seed']}; "
+                             f"replay: {WEIRSIM} run {file.name}")
+
+    def near(self, what, value, expected, tolerance):
+        """Fails unless the value is within the tolerance."""
+        self.expect(abs(value - expected) <= tolerance,
+                    f"{what} is {value:g}, expected {expected:g} ± {tolerance:g}")
+
+    def rate(self):
+        """bit/s that all limiters forwarded."""
+        return self.summary["aggregate"]["mean_bps"]
+
+    def packets(self):
+        """What became of them."""
+        return self.summary["packets"]
+
+    def during(self, start, end):
+        """Rows of the intervals that lie within these seconds."""
+        return [row for row in self.rows if start + 1e-6 < row["time_s"] <= end + 1e-6]
+
+
+def cbr(**settings):
+    """A flow of 1500-byte packets."""
+    return {"kind": "cbr", "limiter": "l1", "rate": "10Mbit/s", **settings}
+
+
+def constant_rate(seed):
+    """As many packets as fit, where a packet's time is no whole number of nanoseconds, too."""
+    for rate, packet, seconds in ((7e6, 1500, 20), (90e9, 128, 0.01)):
+        run = Run(seed, duration=f"{seconds}s", interval="10ms",
+                  policies=[{"name": "p", "limit": "400Gbit/s", "action": "count"}],
+                  traffic=[cbr(rate=f"{rate / 1e6:g}Mbit/s", packet=f"{packet}B", jitter="0s")])
+        run.near("packets", run.packets()["sent"], rate * seconds / packet / 8, 1)
+        run.near("goodput", run.summary["flows"][0]["mean_bps"],
+                 rate * (packet - UDP_HEADERS) / packet,
+                 rate * 0.02 / seconds + packet * 8 / seconds)  # half of the round trip is missing
+
+
+def life_of_a_flow(seed):
+    """start, every, last and stop: the packets that fit in between, and no flow after the stop."""
+    run = Run(seed, duration="20s",
+              traffic=[cbr(count=4, start="2s", every="3s", last="4s", stop="10s", jitter="0s")])
+    alive = [flow["seconds"] for flow in run.summary["flows"]]  # from 2, 5 and 8 s; not from 11 s
+    run.expect(len(alive) == 3, f"{len(alive)} flows")
+    spacing = PACKET_BITS / 10e6
+    for seconds, expected in zip(alive, (4, 4, 2)):
+        run.near("life", seconds, expected, 2 * spacing)
+    run.near("packets", run.packets()["sent"], 10 / spacing, 3)
+
+
+def upstream_link(seed):
+    """Each flow gets its link's rate, or all together one; what does not fit is lost there."""
+    for shared, links in ((False, 3), (True, 1)):
+        run = Run(seed, duration="20s", warmup="1s",
+                  traffic=[cbr(count=3, jitter="20ms", bottleneck={
+                      "rate": "3Mbit/s", "queue": "15kB", "shared": shared})])
+        run.near("rate", run.rate(), links * 3e6, links * 2 * PACKET_BITS / 19)
+        sent, lost = run.packets()["sent"], run.packets()["upstream"]
+        # What fills the queues is sent, but neither lost nor through.
+        run.near("lost", lost, sent - links * 3e6 * 20 / PACKET_BITS, links * (10 + 40))
+
+
+def upstream_link_from(seed):
+    """A link that begins to be one in the middle."""
+    run = Run(seed, series=True, duration="10s",
+              traffic=[cbr(bottleneck={"rate": "2Mbit/s", "from": "5s"})])
+    for start, end, rate in ((1, 5, 10e6), (6, 10, 2e6)):
+        rows = run.during(start, end)
+        run.near("rate", sum(row["p"] for row in rows) / len(rows), rate,
+                 2 * PACKET_BITS / (end - start))
+
+
+def on_off(seed):
+    """Mean rate: the part of the time that the flows are on, with the variance of that."""
+    seconds, flows = 200, 20
+    for on, off in ((0.3, 0.7), (0.001, 0.003)):  # a packet takes 2.4 ms
+        run = Run(seed, duration=f"{seconds + 10}s", warmup="10s",
+                  traffic=[{"kind": "on-off", "limiter": "l1", "count": flows, "rate": "5Mbit/s",
+                            "on": f"{on}s", "off": f"{off}s"}])
+        # An alternating renewal process: 2 on² off² / (on + off)³ a second.
+        sigma = math.sqrt(2 * on**2 * off**2 / (on + off)**3 * seconds * flows)
+        run.near("rate", run.rate(), 5e6 * flows * on / (on + off),
+                 (SIGMAS * sigma * 5e6 + flows * PACKET_BITS) / seconds)
+
+
+def pareto_moment(alpha, least, most, k):
+    """E[X^k] of the bounded Pareto distribution."""
+    scale = alpha * least**alpha / (1 - (least / most)**alpha)
+    return scale * (most**(k - alpha) - least**(k - alpha)) / (k - alpha)
+
+
+def pareto_share(alpha, least, most, start, end):
+    """P(start <= X < end)."""
+    def above(x):
+        return (least / max(least, min(x, most)))**alpha - (least / most)**alpha
+    return (above(start) - above(end)) / (1 - (least / most)**alpha)
+
+
+def web(seed):
+    """Requests a second, their sizes by class, and the bytes of them all."""
+    rate, seconds, sizes = 200, 100, (1.2, 3000, 200000)
+    run = Run(seed, duration=f"{seconds + 5}s", warmup="5s",
+              traffic=[{"kind": "web", "limiter": "l1", "rtt": "5ms", "requests": rate,
+                        "sizes": {"alpha": 1.2, "least": "3kB", "most": "200kB"}}])
+    classes = run.summary["web"]
+    n = sum(entry["requests"] for entry in classes)
+    late = rate * 0.1  # not answered yet at the end
+    run.near("requests", n, rate * seconds, SIGMAS * math.sqrt(rate * seconds) + late)
+    edges = [entry["from_bytes"] for entry in classes] + [math.inf]
+    for entry, start, end in zip(classes, edges, edges[1:]):
+        share = pareto_share(*sizes, start, end)
+        run.near(f"requests from {start} bytes", entry["requests"], n * share,
+                 SIGMAS * math.sqrt(n * share * (1 - share)) + late)
+    expected = rate * seconds * pareto_moment(*sizes, 1)
+    sigma = math.sqrt(rate * seconds * pareto_moment(*sizes, 2))  # of a compound Poisson process
+    run.near("bytes", run.summary["flows"][0]["mean_bps"] * seconds / 8, expected, SIGMAS * sigma)
+
+
+def round_trip(seed):
+    """An answer of one packet takes two round trips: a handshake, and the packet."""
+    run = Run(seed, duration="100s",
+              traffic=[{"kind": "web", "limiter": "l1", "rtt": "100ms", "jitter": "0s",
+                        "requests": 20, "sizes": {"least": "1000B", "most": "1001B"}}])
+    run.near("rate", run.summary["web"][0]["harmonic_mean_bps"], 8000 / 0.2, 8000 / 0.2 * 0.001)
+
+
+STATIC = [{"name": "p", "limit": "10Mbit/s", "burst": "15kB", "allocator": "static"}]
+
+
+def drift(seed):
+    """A clock that goes a tenth too fast fills its bucket a tenth too fast; an offset does nothing."""
+    for ppm in (100000, 0, -100000):
+        runs = [Run(seed, duration="21s", warmup="1s", policies=STATIC,
+                    limiters=[{"name": "l1", "offset": offset, "drift_ppm": ppm}],
+                    traffic=[cbr(rate="20Mbit/s")]) for offset in ("0s", "12345.6789s")]
+        runs[0].near("rate", runs[0].rate(), 10e6 * (1 + ppm / 1e6), 15000 * 8 / 20)
+        runs[0].expect(runs[0].summary == runs[1].summary, "an offset changes something")
+
+
+def offset(seed):
+    """What peers say to each other depends on nobody's time of day."""
+    runs = [Run(seed, duration="20s", policies=[{"name": "p", "limit": "10Mbit/s"}],
+                limiters=["l1", {"name": "l2", "offset": offset}],
+                traffic=[{"kind": "tcp", "limiter": "each"}]) for offset in ("0s", "86400s")]
+    runs[0].expect(runs[0].summary == runs[1].summary, "an offset changes something")
+
+
+def crash(seed):
+    """The packets of that time, and no others, are lost for want of a limiter."""
+    events = [{"at": "5s", "crash": "l1"}, {"at": "12s", "restart": "l1"}]
+    traffic = [cbr(rate="8Mbit/s", jitter="0s")]
+    run = Run(seed, duration="20s", policies=STATIC, events=events, traffic=traffic)
+    run.near("packets", run.packets()["down"], 7 * 8e6 / PACKET_BITS, 1)
+    run.expect(run.packets()["limit"] == 0, "a limiter that is up drops them")
+    run = Run(seed, series=True, duration="20s", policies=STATIC, events=events, traffic=traffic)
+    for row in run.rows:
+        up = row["time_s"] < 5.05 or row["time_s"] > 12.05
+        if row["time_s"] > 0.1:
+            run.near(f"rate at {row['time_s']} s", row["p"], 8e6 * up, 2 * PACKET_BITS / 0.1)
+
+
+GROUP = {"limiters": 2, "policies": [{"name": "p", "limit": "10Mbit/s", "interval": "50ms"}]}
+
+
+def pause(seed):
+    """Limits stand still, and the socket holds 256 datagrams."""
+    traffic = [cbr(rate="20Mbit/s", limiter="l1", stop="5.5s"),
+               cbr(rate="20Mbit/s", limiter="l2", start="5.5s")]
+    run = Run(seed, series=True, duration="15s", traffic=traffic, **GROUP,
+              events=[{"at": "5s", "pause": "l2", "for": "3s"},
+                      {"at": "7s", "pause": "l2", "for": "3s"}])  # to 10 s
+    limits = {row["p/l2:limit"] for row in run.during(5.1, 9.9)}
+    run.expect(len(limits) == 1, f"limits change in the pause: {sorted(limits)}")
+    run.expect(run.rows[-1]["p/l2:limit"] > 3 * limits.pop(), "nothing changes after the pause")
+    for seconds in (10, 30):
+        run = Run(seed, duration="40s", network={"delay": "1ms"}, traffic=[], **GROUP,
+                  events=[{"at": "5s", "pause": "l2", "for": f"{seconds}s"}])
+        others = run.summary["gossip"]["datagrams"] / (2 * 40 - seconds)  # a limiter and second
+        run.near("lost", run.summary["gossip"]["lost"], max(0, others * seconds - 256), 3)
+
+
+def gossip_is_lost(seed):
+    """By lot, on the other side of a partition, and before a link that is too slow."""
+    run = Run(seed, duration="3000s", network={"loss": 0.2}, traffic=[], **GROUP)
+    gossip = run.summary["gossip"]
+    run.near("lost", gossip["lost"], 0.2 * gossip["datagrams"],
+             SIGMAS * math.sqrt(0.2 * 0.8 * gossip["datagrams"]))
+    run = Run(seed, duration="40s", traffic=[], **GROUP,
+              events=[{"at": "10s", "partition": 2}, {"at": "20s", "heal": True}])
+    gossip = run.summary["gossip"]
+    run.near("lost", gossip["lost"], gossip["datagrams"] / 4, 4)
+    rate = run.summary["control_bps"]
+    run = Run(seed, duration="300s", traffic=[], **GROUP,
+              network={"rate": f"{round(rate / 4000)}kbit/s", "queue": "500B"})
+    gossip = run.summary["gossip"]
+    through = 1 - gossip["lost"] / gossip["datagrams"]
+    run.near("through", through * run.summary["control_bps"], round(rate / 4000) * 1000,
+             0.005 * rate)  # datagrams are of several sizes
+    run = Run(seed, duration="30s", traffic=[], **GROUP, network={"loss": 1},
+              events=[{"at": "10s", "network": {"loss": 0}}])
+    gossip = run.summary["gossip"]
+    run.near("lost", gossip["lost"], gossip["datagrams"] / 3, 4)
+
+
+TESTS = [constant_rate, life_of_a_flow, upstream_link, upstream_link_from, on_off, web, round_trip,
+         drift, offset, crash, pause, gossip_is_lost]
+
+
+def main():
+    """Runs all of them."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--seed", type=int, default=1, metavar="N")
+    options = parser.parse_args()
+    failed = 0
+    for test in TESTS:
+        try:
+            test(options.seed)
+            print(f"ok    {test.__name__}", flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
