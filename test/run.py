@@ -160,10 +160,32 @@ def scripts(folder, names, wanted, result):
                   flush=True)
 
 
+# More seeds of the property tests, in build/: what --long adds.
+LONG = {
+    "meter": ["test/unit/test_meter", "1000", "20000"],
+    "group": ["test/sim/test_group", "1000", "1000"],
+    "group_tree": ["test/sim/test_group", "1000", "1000", "tree"],
+}
+
+
+def long_tests(wanted, result):
+    """Thousands of seeds: minutes of a machine that has nothing else to do."""
+    commands = {f"build/{name}": command for name, command in LONG.items()}
+    commands["sim/weirsim"] = [*PYTHON, os.path.join(ROOT, "test", "sim", "weirsim.py"), "--long"]
+    for name, command in commands.items():
+        if not wanted(name):
+            continue
+        began = time.monotonic()
+        status, output = run(command, timeout=7200, folder="build")
+        result.add(f"{name} --long", "FAIL" if status else "ok", time.monotonic() - began, output)
+
+
 def main():
     """Everything, or what was asked for."""
     parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="style and unit tests in build/ only")
+    parser.add_argument("--long", action="store_true",
+                        help="then thousands of seeds of the property tests, too")
     parser.add_argument("--only", metavar="PATTERN", default="", help="tests with this in the name")
     options = parser.parse_args()
     result = Result()
@@ -182,6 +204,8 @@ def main():
         scripts("sim", ["weirsim", "replay", "evaluation"], wanted, result)
         scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
                 result)
+    if options.long:
+        long_tests(wanted, result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
     print(f"{passed} passed, {failed} failed, {skipped} skipped")
     sys.exit(1 if failed or not passed else 0)

@@ -26,7 +26,8 @@ struct conn_params {
 	uint32_t window; /* receive window, bytes */
 	bool handshake;  /* SYN and SYN-ACK (or their like) before data */
 	/* What its host's clock shows at time 0. Linux's timers run out on a grid of that clock, so
-	 * connections with the same value wait together, and those of many hosts should not. */
+	 * connections with the same value wait together, and those of many hosts should not.
+	 * Below 2^62. */
 	uint64_t clock_ns;
 };
 

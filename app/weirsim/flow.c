@@ -14,6 +14,7 @@
 
 #define RECEIVE_WINDOW (4u << 20)
 #define UDP_HEADERS    28 /* IPv4 and UDP */
+#define CLOCK_MAX      (UINT64_C(1) << 40)
 
 /* Finalizer of MurmurHash3: a flow's hash, as spread as a network card's. */
 static uint32_t mix(uint32_t x)
@@ -182,7 +183,9 @@ static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
 	flow->params = (struct conn_params){.transport = t->transport,
 		.window = RECEIVE_WINDOW,
 		.bytes = bytes,
-		.handshake = true};
+		.handshake = true,
+		/* Every sender is a host of its own, whose timers go off at times of their own. */
+		.clock_ns = prng_next(&sim->prng[STREAM_TRAFFIC]) % CLOCK_MAX};
 	flow->params.mss = t->packet_bytes - segment_bytes(&flow->params, &(struct segment){0});
 	if (conn_init(&flow->conn, &flow->params, sim->now_ns)) {
 		sim->error = -EINVAL;

@@ -75,11 +75,9 @@ static double unbottlenecked_rate(const double *flow, unsigned n)
 	return count ? total / count : 0;
 }
 
-/* Drops are remembered the shorter, the less of the limit is asked for. */
 static bool held_back_here(const struct allocate_state *state, const struct allocate_input *in)
 {
-	return in->demand >= state->local_limit ||
-	       state->since_drop_s * state->local_limit < DROP_MEMORY_S * in->demand;
+	return in->demand >= state->local_limit || state->since_drop_s < DROP_MEMORY_S;
 }
 
 /* Number of unbottlenecked flows that the demand amounts to: where there is demand there is one. */

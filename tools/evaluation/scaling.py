@@ -15,6 +15,19 @@ PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a l
          "beyond 50.")
 
 
+def cost(sim, result, sizes):
+    """What a run of a minute takes."""
+    lines = []
+    for limiters in sizes:
+        run = sim.runs(scenario.scaling("fps", limiters, loss=0.01, seconds=50), 1)[0]
+        lines.append([limiters, len(scenario.scale_flows(limiters, 1)), f"{run.cpu_s:.1f} s",
+                      f"{60 / run.cpu_s:.1f}", f"{run.summary['events'] / run.cpu_s / 1e6:.2f}",
+                      f"{run.peak_mib:.0f} MiB"])
+    result.say("What 60 virtual seconds take in weirsim, on one CPU that others use too:")
+    result.table(["limiters", "flows", "CPU", "times real time", "million events a second",
+                  "memory"], lines)
+
+
 def measure(sim, result, allocator, limiters, seeds, central=None, **settings):
     """Runs one case; its row goes into the JSON and comes back."""
     runs = sim.runs(lambda seed: scenario.scaling(allocator, limiters, seed=seed, **settings),
@@ -82,6 +95,7 @@ def many_limiters(sim, quick):
     fps = next(r for r in rows if r["allocator"] == "fps" and r["limiters"] == 490)
     grd = next(r for r in rows if r["allocator"] == "grd" and r["ewma"] == 0.75)
     verdicts(result, fps, grd)
+    cost(sim, result, (490,) if quick else (490, 1000, 5000, 10000))
     return result
 
 
@@ -96,15 +110,19 @@ FAULTS = [{"at": "40s", "partition": 2}, {"at": "60s", "heal": True},
           {"at": "80s", "crash": "l7"}, {"at": "90s", "restart": "l7"}]
 
 
-# The sum of local limits wavers by so much at any time, while news of weights travels.
-WAVER = 0.02
+def waver(runs):
+    """The sum of local limits by the limit at its largest, while there is no fault: weights change
+    all the time, and news of that travels."""
+    return max(total / LIMIT for run in runs
+               for time, total in zip(run.series.times, run.series["cdn:limits"])
+               if 20 <= time <= 40)
 
 
-def over_after(run, begin, end):
-    """Seconds after `begin` until the sum of local limits is under the limit for good."""
+def over_after(run, begin, end, most):
+    """Seconds after `begin` until the sum of local limits is as without faults for good."""
     last = 0.0
     for time, total in zip(run.series.times, run.series["cdn:limits"]):
-        if begin < time <= end and total > (1 + WAVER) * LIMIT:
+        if begin < time <= end and total > most * LIMIT:
             last = time - begin
     return last
 
@@ -124,7 +142,8 @@ def faults(sim, quick):
     runs = sim.runs(lambda seed: scenario.scaling("fps", N, loss=0.01, seed=seed, events=FAULTS,
                                                   seconds=110),
                     3 if quick else None, series=True)
-    over = {name: max(over_after(run, begin, end) for run in runs)
+    before = waver(runs)
+    over = {name: max(over_after(run, begin, end, before) for run in runs)
             for name, begin, end in (("partition", 40, 60), ("heal", 60, 80), ("crash", 80, 90),
                                      ("restart", 90, 120))}
     sides = [max(side_share(run, side, 40 + LOST_PEER_S, 60) for run in runs) for side in (0, 1)]
@@ -134,15 +153,15 @@ def faults(sim, quick):
                         "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
                         "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"]
                                                       for r in runs)})
-    before = max(total / LIMIT for run in runs
-                 for time, total in zip(run.series.times, run.series["cdn:limits"])
-                 if 25 <= time <= 40)
-    result.say(f"Without faults the sum of local limits is at most {before:.3f} of the limit "
-               "(25 to 40 s).")
-    result.table(["after", "sum of local limits more than 2 % above the limit until"],
+    result.say(f"Without faults the sum of local limits is at most {before:.3f} of the limit in "
+               "these runs (20 to 40 s): weights change, and news of that takes its time.")
+    result.table(["after", "sum of local limits above that for at most"],
                  [[name, f"{seconds:.1f} s"] for name, seconds in over.items()])
-    result.target(f"back under the limit within the lost-peer time of {LOST_PEER_S:.1f} s",
+    result.target("back to what it is without faults within the lost-peer time of "
+                  f"{LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
-    result.target("each side of the partition at most its 1/N shares", max(sides) <= 1 + WAVER,
+    # Of half as many limiters a sum wavers by the root of two more.
+    result.target("each side of the partition at most its 1/N shares, and what a sum wavers by",
+                  max(sides) - 1 <= math.sqrt(2) * (before - 1),
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")
     return result

@@ -85,10 +85,10 @@ def bottlenecked(allocator):
                     warmup=0)
 
 
-def round_trips(allocator):
+def round_trips(allocator, **settings):
     """E5: three long round-trip times against seven short ones (section 5.5)."""
     return scenario(f"round-trip times, {allocator}", allocator, 2,
-                    [flows(3, 1, rtt="100ms"), flows(7, 2, rtt="10ms")])
+                    [flows(3, 1, rtt="100ms"), flows(7, 2, rtt="10ms")], settings=settings)
 
 
 def many_flows(allocator):

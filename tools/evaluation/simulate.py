@@ -54,17 +54,34 @@ class Series:
 
 
 class Run:
-    """The results of one seed."""
+    """The results of one seed, and what it took."""
 
-    def __init__(self, summary, series):
+    def __init__(self, summary, series, usage=None):
         self.summary = summary
         self.series = series
+        self.cpu_s = usage.ru_utime + usage.ru_stime if usage else None
+        self.peak_mib = usage.ru_maxrss / 1024 if usage else None
 
 
 def weirsim():
     """Where the program is."""
     build = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
     return os.path.join(build, "app", "weirsim", "weirsim")
+
+
+def execute(command, folder):
+    """(exit status, output, errors, resource usage) of a program."""
+    with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
+        try:
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        except OSError as error:
+            raise EvaluationError(f"{command[0]}: {error.strerror}: is it built?") from None
+        with process.stdout:
+            output = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        return process.returncode, output, errors.read(), usage
 
 
 def run_one(scenario, seed, series):
@@ -76,14 +93,11 @@ def run_one(scenario, seed, series):
         command = [weirsim(), "run", path, "--seed", str(seed), "--quiet", "--json", "-"]
         if series:
             command += ["--series", os.path.join(folder, "series.csv")]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except OSError as error:
-            raise EvaluationError(f"{weirsim()}: {error.strerror}: is it built?") from None
-        if done.returncode:
-            raise EvaluationError(f"{scenario['name']}, seed {seed}: {done.stderr.strip()}")
-        return Run(json.loads(done.stdout),
-                   Series.read(os.path.join(folder, "series.csv")) if series else None)
+        status, output, errors, usage = execute(command, folder)
+        if status:
+            raise EvaluationError(f"{scenario['name']}, seed {seed}: {errors.strip()}")
+        return Run(json.loads(output),
+                   Series.read(os.path.join(folder, "series.csv")) if series else None, usage)
 
 
 class Simulator:
