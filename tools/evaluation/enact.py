@@ -110,9 +110,12 @@ class Conductor:
         self.starts = list(plan.starts)
         self.changes = list(plan.changes)
         self.entries = plan.entries
+        self.limits = []  # (time, local limits)
 
     def tick(self, now, _run):
         """Whatever is due."""
+        self.limits.append((now, [self.bed.policy(i)["local_limit_bps"]
+                                  for i in self.bed.boxes()]))
         while self.changes and self.changes[0][0] <= now:
             _, entry = self.changes.pop(0)
             self.bed.set_flow_link(entry, self.entries[entry - 1].narrow(), "a-to-b")
@@ -156,14 +159,25 @@ def lateness(bed):
     return max(link[way]["late_us"]["p99_below"] for link in links for way in ("a-to-b", "b-to-a"))
 
 
-def series(recorder, homes, end):
-    """The columns that weirsim writes of a policy: its rate, and that of each limiter."""
+def last_before(samples, times):
+    """The last of [(time, value)] at each of the times; the first one before that."""
+    samples, value = list(samples), samples[0][1]
+    for time in times:
+        while samples and samples[0][0] <= time:
+            value = samples.pop(0)[1]
+        yield value
+
+
+def series(recorder, homes, limits, end):
+    """The columns that weirsim writes of a policy: its rate, and rate and limit of each limiter."""
     bins = recorder.bins(0, end, STEP)
     times = [round((k + 1) * STEP, 3) for k in range(len(bins))]
+    limits = list(last_before(limits, times))
     columns = {"cdn": [sum(rates) for _, rates in bins]}
     for limiter in sorted(set(homes)):
         columns[f"cdn/l{limiter}"] = [
             sum(rate for rate, home in zip(rates, homes) if home == limiter) for _, rates in bins]
+        columns[f"cdn/l{limiter}:limit"] = [values[limiter - 1] for values in limits]
     return Series(times, columns)
 
 
@@ -179,11 +193,10 @@ def summary(plan, run, made, groups, limit):
     """The keys of weirsim's summary that the experiments look at."""
     flows = [{"traffic": group.traffic, "mean_bps": rate}
              for group in groups for rate in group.report.means()]
-    means = {name: made.between(name, plan.warmup, plan.end) for name in made.names}
+    rates = [made.between(f"cdn/l{i}", plan.warmup, plan.end) for i in sorted(set(plan.homes()))]
     return {"aggregate_ratio": sum(run.recorder.rates(plan.warmup, plan.end)) / limit,
             "aggregate_ratio_max_1s": max(made.seconds("cdn", plan.warmup, plan.end)) / limit,
-            "limiters": [{"share": rate / means["cdn"]}
-                         for name, rate in means.items() if name != "cdn"],
+            "limiters": [{"share": rate / (sum(rates) or 1)} for rate in rates],
             "flows": flows, "jain": stats.jain([flow["mean_bps"] for flow in flows]),
             "jain_1s_mean": second_fairness(groups)}
 
@@ -196,7 +209,7 @@ def play(bed, plan, limit):
     control = (gossip_bits(bed) - before) / plan.end
     for group in conductor.groups:
         group.finish(plan.warmup, plan.end)
-    made = series(run.recorder, plan.homes(), plan.end)
+    made = series(run.recorder, plan.homes(), conductor.limits, plan.end)
     found = summary(plan, run, made, conductor.groups, limit)
     return Run({**found, "control_bps": control, "late_us": lateness(bed)}, made)
 

@@ -123,7 +123,7 @@ def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", int
 
 
 def shifting(allocator, phase=30):
-    """E8: demand moves from ten sites to four and back (section 5.7), after `phase` seconds each."""
+    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds."""
     there, back = f"{phase}s", f"{2 * phase}s"
     first = [flows(3, k, stop=there) for k in range(1, 11)]
     second = [flows(7 + (k < 3), k, start=there, stop=back) for k in range(1, 5)]
