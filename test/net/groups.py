@@ -35,7 +35,7 @@ def alive(bed, i):
 
 def gather(bed):
     """Waits until everybody counts for everybody."""
-    n = len(bed.flows)
+    n = len(bed.boxes())
     box.wait_until(lambda: all(alive(bed, i) == n - 1 for i in bed.boxes()), "peers to meet")
 
 
@@ -87,6 +87,20 @@ def three_limiters(_):
         use, share, words = measured(bed, 12)
     expect(0.7 < use < 1.06, words)
     expect(0.08 < share < 0.34, words)
+    return words
+
+
+def two_wires_one_limiter(_):
+    """Both wires of limiter 2 count for its weight, and draw from its one bucket."""
+    with Testbed(flows=[3, 4, 3], homes=[1, 2, 2]) as bed:
+        bed.start()
+        gather(bed)
+        use, share, words = measured(bed, 12)
+        split = limits(bed)
+    words += f", local limits {split[0] / 1e6:.2f} and {split[1] / 1e6:.2f} Mbit/s"
+    expect(0.75 < use < 1.06, words)
+    expect(0.2 < share < 0.42, words)
+    expect(0.58 < split[1] / LIMIT < 0.8, words)
     return words
 
 
@@ -182,7 +196,8 @@ def wrong_key_is_a_stranger(_):
 
 
 SCENARIOS = [central_is_one_bucket, static_splits_evenly, fps_splits_by_flows, three_limiters,
-             cut_gossip_keeps_the_limit, peer_killed_and_back, wrong_key_is_a_stranger]
+             two_wires_one_limiter, cut_gossip_keeps_the_limit, peer_killed_and_back,
+             wrong_key_is_a_stranger]
 
 if __name__ == "__main__":
     box.main(SCENARIOS)

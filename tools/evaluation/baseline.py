@@ -8,7 +8,6 @@ from report import Result, histogram
 
 ALLOCATORS = ("central", "gtb", "grd", "fps", "fps-drop", "central-drop", "static")
 LIMIT = 10e6
-END = scenario.WARMUP + 60
 
 PAPER = ("all designs deliver the limit over seconds; GTB is unfair (Jain about 0.7), GRD and "
          "central random drop are fairer than the central bucket, FPS is at or above it.")
@@ -17,7 +16,7 @@ PAPER = ("all designs deliver the limit over seconds; GTB is unfair (Jain about 
 def second_rates(runs):
     """Rates of all seconds of all runs."""
     return [rate / LIMIT for run in runs
-            for rate in run.series.seconds("cdn", scenario.WARMUP, END)]
+            for rate in run.series.seconds("cdn", scenario.WARMUP, run.series.times[-1])]
 
 
 def row(allocator, runs, central):
@@ -26,6 +25,7 @@ def row(allocator, runs, central):
             "flows": 10, "loss": 0, "seeds": len(runs),
             "aggregate_ratio": stats.mean(r.summary["aggregate_ratio"] for r in runs),
             "aggregate_ratio_max_1s": max(r.summary["aggregate_ratio_max_1s"] for r in runs),
+            "share": first_share(runs),
             "jain": stats.mean(r.summary["jain"] for r in runs),
             "jain_central": stats.mean(r.summary["jain"] for r in central),
             "control_bps": stats.mean(r.summary["control_bps"] for r in runs),
@@ -34,11 +34,17 @@ def row(allocator, runs, central):
                                     [r.summary["jain"] for r in central])}
 
 
-def split(runs):
-    """Share of the first limiter."""
+def first_share(runs):
+    """Share of the first limiter; None when there is but one."""
     if len(runs[0].summary["limiters"]) < 2:
-        return ""
-    return f"{stats.mean(r.summary['limiters'][0]['share'] for r in runs) * 100:.1f} %"
+        return None
+    return stats.mean(r.summary["limiters"][0]["share"] for r in runs)
+
+
+def split(runs):
+    """The same in words."""
+    share = first_share(runs)
+    return "" if share is None else f"{share * 100:.1f} %"
 
 
 def table(result, results, central):

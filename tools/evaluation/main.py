@@ -4,12 +4,14 @@
 2007), repeated with Weir.
 
 Without options: all of them in weirsim, with 20 seeds each, into doc/evaluation.md and its
-pictures.
+pictures. With --live, some of them on live limiters with kernel TCP as well, in network namespaces
+of this machine (as root; about half an hour more, in which the machine should do nothing else).
 """
 
 import argparse
 import json
 import os
+import signal
 import sys
 import time
 
@@ -17,11 +19,15 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import baseline  # noqa: E402 (needs the path above)
 import dynamics  # noqa: E402
+import live  # noqa: E402
 import mixes  # noqa: E402
 import throttle  # noqa: E402
 import scaling  # noqa: E402
 import sums  # noqa: E402
 from simulate import ROOT, EvaluationError, Simulator  # noqa: E402
+from testbed import Interrupted  # noqa: E402
+from testbed.output import hand_over  # noqa: E402
+from testbed.output import write as write_file  # noqa: E402
 
 EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
                "E4": dynamics.bottlenecked, "E5": mixes.round_trips, "E6": mixes.many_flows,
@@ -42,6 +48,10 @@ is one token bucket that all flows pass: what a distributed limiter should look 
 
     ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
+    ./tools/evaluate --live        # some of it on live limiters with kernel TCP too: 20 more
+
+What stands for itself is simulated. Rows that are called *live* are of limiters with kernel TCP, in
+network namespaces of one machine, with the simulated figures beneath: see the last section.
 """
 
 
@@ -55,7 +65,14 @@ def parse_arguments(argv):
     add("--only", metavar="E1,...", help=f"these of {', '.join(EXPERIMENTS)}, and no document")
     add("--seeds", type=int, metavar="N", help="runs of each case; default 20, quick 3")
     add("--json", metavar="FILE", help="write all rows here ('-': standard output)")
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--live", action="store_true",
+                       help=f"{', '.join(live.EXPERIMENTS)} on live limiters too, as root")
+    group.add_argument("--live-to", metavar="FILE", help="only that, with the results in FILE")
+    group.add_argument("--live-from", metavar="FILE", help="take the results from FILE")
+    add("--live-runs", type=int, metavar="N", help="live runs of each case; default 3, quick 1")
     args = parser.parse_args(argv)
+    args.live_runs = args.live_runs or (1 if args.quick else 3)
     args.chosen = args.only.split(",") if args.only else list(EXPERIMENTS)
     unknown = [name for name in args.chosen if name not in EXPERIMENTS]
     if unknown:
@@ -66,14 +83,17 @@ def parse_arguments(argv):
 
 def write(path, text):
     """One file."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
+        os.makedirs(folder)
+        hand_over(folder)
+    write_file(path, text)
 
 
-def document(results, seeds, seconds):
+def document(results, measured, seeds, seconds):
     """doc/evaluation.md and its pictures."""
     sections = [result.markdown(key) for key, result in results.items()]
+    sections.append(live.section(measured))
     text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60)
     write(os.path.join(ROOT, "doc", "evaluation.md"), "\n".join([text, *sections]))
     for result in results.values():
@@ -87,21 +107,45 @@ def write_json(results, path):
     if path == "-":
         print(text)
     else:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text + "\n")
+        write_file(path, text + "\n")
 
 
-def main(argv):
-    """Returns the exit status: 1 when a run could not be made; targets are for the reader."""
-    args = parse_arguments(argv)
-    sim, results, began = Simulator(args.seeds), {}, time.monotonic()
+def measure_live(args):
+    """What live limiters did, by experiment: measured now, read from a file, or nothing."""
+    if args.live_from:
+        kept = live.load(args.live_from)
+        return {key: kept[key] for key in args.chosen if key in kept and key in live.EXPERIMENTS}
+    measured = {}
+    for key in live.EXPERIMENTS if args.live or args.live_to else ():
+        if key in args.chosen:
+            print(f"{key}, live ...", file=sys.stderr, flush=True)
+            measured[key] = live.measure(key, args.live_runs)
+    return measured
+
+
+def simulate(args, measured):
+    """{experiment: Result} of weirsim, with what live limiters did."""
+    results = {}
+    sim = Simulator(args.seeds)
     try:
         for key in args.chosen:
             print(f"{key} ...", file=sys.stderr, flush=True)
             results[key] = EXPERIMENTS[key](sim, args.quick)
-    except EvaluationError as error:
-        print(f"evaluate: {error}", file=sys.stderr)
-        return 1
+            if key in measured:
+                live.show(results[key], key, measured[key])
+    finally:
+        sim.pool.shutdown(cancel_futures=True)
+    return results
+
+
+def evaluate(args):
+    """Everything that is asked for."""
+    measured = measure_live(args)  # first: the machine does nothing else
+    if args.live_to:
+        write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
+        return
+    began = time.monotonic()
+    results = simulate(args, measured)
     if args.json:
         write_json(results, args.json)
     if args.quick or args.only:
@@ -109,7 +153,20 @@ def main(argv):
         for key, result in results.items():
             print(result.markdown(key), file=shown)
     else:
-        document(results, args.seeds, time.monotonic() - began)
+        document(results, measured, args.seeds, time.monotonic() - began)
+
+
+def main(argv):
+    """Returns the exit status: 1 when a run could not be made; targets are for the reader."""
+    try:
+        evaluate(parse_arguments(argv))
+    except EvaluationError as error:
+        print(f"evaluate: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt as stop:
+        number = stop.number if isinstance(stop, Interrupted) else signal.SIGINT
+        print(f"evaluate: stopped ({signal.Signals(number).name})", file=sys.stderr)
+        return 128 + number
     return 0
 
 

@@ -95,6 +95,16 @@ def per_flow(run, kind):
     return stats.mean(rates)
 
 
+def trip_row(allocator, runs):
+    """One row of the JSON."""
+    return {"allocator": allocator, "limiters": 1 if scenario.is_central(allocator) else 2,
+            "flows": 10, "seeds": len(runs),
+            "aggregate_ratio": stats.mean(run.summary["aggregate_ratio"] for run in runs),
+            "jain": stats.mean(run.summary["jain"] for run in runs),
+            "long_mbps": stats.mean(per_flow(run, "traffic1") for run in runs),
+            "short_mbps": stats.mean(per_flow(run, "traffic2") for run in runs)}
+
+
 def round_trips(sim, quick):
     """E5."""
     result = Result("short and long round-trip times", "the aggregate is the same; FPS gives long "
@@ -104,11 +114,7 @@ def round_trips(sim, quick):
         runs = sim.runs(scenario.round_trips(allocator))
         long, short = ([per_flow(run, kind) for run in runs] for kind in ("traffic1", "traffic2"))
         ratio = [run.summary["aggregate_ratio"] for run in runs]
-        result.rows.append({"allocator": allocator,
-                            "limiters": 1 if scenario.is_central(allocator) else 2, "flows": 10,
-                            "seeds": len(runs), "aggregate_ratio": stats.mean(ratio),
-                            "jain": stats.mean(run.summary["jain"] for run in runs),
-                            "long_mbps": stats.mean(long), "short_mbps": stats.mean(short)})
+        result.rows.append(trip_row(allocator, runs))
         paper = RTT_PAPER.get(allocator)
         lines.append([allocator, f"{stats.mean(ratio):.3f}",
                       f"{stats.mean(short):.2f} ± {stats.deviation(short):.2f}",

@@ -50,6 +50,11 @@ def flows(count, limiter, **settings):
             "rtt": RTT, "start_spread": "500ms", **settings}
 
 
+def shortened(made, seconds):
+    """A scenario that ends so long after its warm-up."""
+    return {**made, "duration": f"{int(made['warmup'].removesuffix('s')) + seconds}s"}
+
+
 def baseline(allocator, **settings):
     """E1: three and seven flows (section 5.1)."""
     return scenario(f"baseline {allocator}", allocator, 2, [flows(3, 1), flows(7, 2)],
@@ -117,11 +122,12 @@ def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", int
                               "ewma": ewma})
 
 
-def shifting(allocator):
-    """E8: demand moves from ten sites to four and back (section 5.7)."""
-    first = [flows(3, k, stop="30s") for k in range(1, 11)]
-    second = [flows(7 + (k < 3), k, start="30s", stop="60s") for k in range(1, 5)]
-    third = [flows(3, k, start="60s") for k in range(1, 11)]
-    return scenario(f"shifting demand, {allocator}", allocator, 10, first + second + third, 90,
-                    warmup=0, loss=0.0047, gossip={"branching": 4},
+def shifting(allocator, phase=30):
+    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds."""
+    there, back = f"{phase}s", f"{2 * phase}s"
+    first = [flows(3, k, stop=there) for k in range(1, 11)]
+    second = [flows(7 + (k < 3), k, start=there, stop=back) for k in range(1, 5)]
+    third = [flows(3, k, start=back) for k in range(1, 11)]
+    return scenario(f"shifting demand, {allocator}", allocator, 10, first + second + third,
+                    3 * phase, warmup=0, loss=0.0047, gossip={"branching": 4},
                     settings={"limit": "5Mbit/s", "burst": "40kB", "interval": "100ms"})

@@ -20,13 +20,19 @@ class EvaluationError(Exception):
 class Series:
     """One run over time: columns by name, rates in bit/s."""
 
-    def __init__(self, path):
+    def __init__(self, times, columns):
+        """columns: {name: a value a time}, of the interval that ends then."""
+        self.times = list(times)
+        self.names = list(columns)
+        self._columns = columns
+
+    @classmethod
+    def read(cls, path):
+        """What weirsim has written."""
         with open(path, encoding="utf-8", newline="") as file:
-            rows = list(csv.reader(file))
-        self.names = rows[0]
-        columns = list(zip(*[[float(cell) for cell in row] for row in rows[1:]]))
-        self._columns = dict(zip(self.names, columns))
-        self.times = list(columns[0])
+            heads, *rows = csv.reader(file)
+        times, *columns = zip(*[[float(cell) for cell in row] for row in rows])
+        return cls(times, dict(zip(heads[1:], columns)))
 
     def __getitem__(self, name):
         return list(self._columns[name])
@@ -50,11 +56,11 @@ class Series:
 class Run:
     """The results of one seed, and what it took."""
 
-    def __init__(self, summary, series, usage):
+    def __init__(self, summary, series, usage=None):
         self.summary = summary
         self.series = series
-        self.cpu_s = usage.ru_utime + usage.ru_stime
-        self.peak_mib = usage.ru_maxrss / 1024
+        self.cpu_s = usage.ru_utime + usage.ru_stime if usage else None
+        self.peak_mib = usage.ru_maxrss / 1024 if usage else None
 
 
 def weirsim():
@@ -91,7 +97,7 @@ def run_one(scenario, seed, series):
         if status:
             raise EvaluationError(f"{scenario['name']}, seed {seed}: {errors.strip()}")
         return Run(json.loads(output),
-                   Series(os.path.join(folder, "series.csv")) if series else None, usage)
+                   Series.read(os.path.join(folder, "series.csv")) if series else None, usage)
 
 
 class Simulator:

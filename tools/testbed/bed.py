@@ -41,8 +41,11 @@ class Testbed:
 
     def __init__(self, flows=(3, 7), *, allocator="fps", limit_bps=10e6, burst_bytes=75e3,
                  rtt=0.040, interval=0.050, ewma=0.1, loss=0.0, gossip_loss=0.0,
-                 link_bps=100e6, seed=1, build=None, configure=None, keep=False):
-        """flows: how many TCP flows each limiter gets. Times are in seconds, losses 0 to 1.
+                 link_bps=100e6, seed=1, build=None, configure=None, keep=False, homes=None):
+        """flows: how many TCP flows each entry gets. Times are in seconds, losses 0 to 1.
+
+        Every entry is the wire of a limiter of its own, unless homes names the limiter of each:
+        homes=[1, 2, 2] gives limiter 2 two wires.
 
         loss is that of the flows' links, each way; gossip_loss that of a datagram between two
         limiters. allocator "central" is one process with one bucket and a wire for each entry.
@@ -51,8 +54,7 @@ class Testbed:
         """
         self.flows = list(flows)
         self.central = allocator == "central"
-        if not 1 <= len(self.flows) <= (WIRES_PER_BOX if self.central else 250):
-            raise TestbedError(f"{len(self.flows)} limiters: too many, or none")
+        self.homes = self._homes(homes)
         self.policy_settings = {
             "allocator": allocator, "ewma": ewma, "limit": units.form(limit_bps, units.RATE),
             "burst": units.form(burst_bytes, units.SIZE),
@@ -61,9 +63,8 @@ class Testbed:
         self.build = build or os.environ.get("WEIR_BUILD") or os.path.join(REPOSITORY, "build")
         self.configure = configure
         self.keep = keep
-        self.topology = Topology(f"weir-{os.getpid()}-{secrets.token_hex(2)}", len(self.flows),
-                                 self._flow_link(loss), self._gossip_link(gossip_loss),
-                                 self.central)
+        self.topology = Topology(f"weir-{os.getpid()}-{secrets.token_hex(2)}", self.homes,
+                                 self._flow_link(loss), self._gossip_link(gossip_loss))
         self.cpus = sorted(os.sched_getaffinity(0))
         self.journal = self.processes = None
         self.emulators = {}
@@ -73,14 +74,27 @@ class Testbed:
         self.outside = {}  # entry: number of its port towards the sink
         self.iperf_port = 5200
 
+    def _homes(self, homes):
+        """The limiter of each entry; TestbedError if there cannot be such a testbed."""
+        entries = len(self.flows)
+        homes = [1] * entries if self.central else list(homes or range(1, entries + 1))
+        if not 1 <= entries <= 250:
+            raise TestbedError(f"{entries} entries: too many, or none")
+        if len(homes) != entries or set(homes) != set(range(1, max(homes) + 1)):
+            raise TestbedError(f"homes {homes}: expected limiters from 1 for {entries} entries")
+        if max(map(homes.count, homes)) > WIRES_PER_BOX:
+            raise TestbedError(f"homes {homes}: a limiter has at most {WIRES_PER_BOX} wires")
+        return homes
+
     def _flow_link(self, loss):
         return [f"delay={self.rtt / 2 * 1e6:.0f}us", f"rate={self.link_bps:.0f}bit/s",
                 f"loss={loss}"]
 
     def _gossip_link(self, loss):
         """Two limiters share a link; of more, each has half the way to the hub."""
-        way = self.rtt / (2 if len(self.flows) == 2 else 4)
-        lossy = "loss" if len(self.flows) == 2 else "a-to-b.loss"
+        pair = len(set(self.homes)) == 2
+        way = self.rtt / (2 if pair else 4)
+        lossy = "loss" if pair else "a-to-b.loss"
         return [f"delay={way * 1e6:.0f}us", f"rate={self.link_bps:.0f}bit/s", f"{lossy}={loss}"]
 
     # Life and death
@@ -154,12 +168,12 @@ class Testbed:
     # Limiters
 
     def boxes(self):
-        """The numbers of the limiters: one for each entry, or a single central one."""
-        return [1] if self.central else list(self.topology.entries())
+        """The numbers of the limiters."""
+        return self.topology.limiters()
 
     def entries_of(self, i):
         """The entries whose wire is in limiter i."""
-        return list(self.topology.entries()) if self.central else [i]
+        return [entry for entry in self.topology.entries() if self.topology.home(entry) == i]
 
     def config(self, i):
         """The configuration of limiter i."""
@@ -185,7 +199,7 @@ class Testbed:
 
     def _gossip(self, i):
         roster = [{"name": f"l{j}", "address": f"{gossip_address(j)}:{GOSSIP_PORT}"}
-                  for j in self.topology.entries()]
+                  for j in self.boxes()]
         return {"listen": f"{gossip_address(i)}:{GOSSIP_PORT}", "roster": roster,
                 "key_file": self.journal.path("key"),
                 "branching": min(3, len(roster) - 1), "timeout": "1s"}
@@ -286,7 +300,7 @@ class Testbed:
     def isolate(self, i, cut=True):
         """Cuts limiter i off from all its peers both ways, or joins it again."""
         change = self.cut_gossip if cut else self.heal_gossip
-        for j in self.topology.entries():
+        for j in self.boxes():
             if j != i:
                 change(i, j)
                 change(j, i)
@@ -303,7 +317,7 @@ class Testbed:
     # Traffic
 
     def start_flows(self, i, n, seconds, *extra):
-        """n flows through limiter i, TCP Reno unless extra arguments of iperf3 say otherwise."""
+        """n flows through entry i, TCP Reno unless extra arguments of iperf3 say otherwise."""
         self.iperf_port += 1
         return Flows(self.processes, self.topology, i, n, seconds, self.iperf_port, extra)
 
@@ -311,8 +325,7 @@ class Testbed:
         """L3 bytes forwarded so far towards each sink; None where the limiter does not answer."""
         values = []
         for entry in self.topology.entries():
-            box = 1 if self.central else entry
-            stats = self._ask(box, f"/ethdev/stats,{self.outside[entry]}")
+            stats = self._ask(self.topology.home(entry), f"/ethdev/stats,{self.outside[entry]}")
             values.append(stats and forwarded_bytes(stats))
         return values
 

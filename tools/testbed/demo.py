@@ -21,6 +21,7 @@ from testbed import journal, plot, units  # noqa: E402 (needs the path above)
 from testbed.bed import POLICY, REPOSITORY, Testbed  # noqa: E402
 from testbed.display import Display, report  # noqa: E402
 from testbed.interrupt import Interrupted  # noqa: E402
+from testbed.output import write  # noqa: E402
 from testbed.processes import TestbedError, realtime_prefix  # noqa: E402
 
 ALLOCATORS = ("fps", "static", "central")
@@ -177,20 +178,6 @@ def results(args, bed, run):
             "interval_ms": args.interval * 1e3, "rtt_ms": args.rtt * 1e3, "loss": args.loss,
             "gossip_loss": args.gossip_loss, "seed": args.seed,
             **run.summary(), **state_at_end(bed)}
-
-
-def hand_over(path):
-    """A file made for someone who became root by sudo is theirs."""
-    owner, group = os.environ.get("SUDO_UID"), os.environ.get("SUDO_GID")
-    if owner and group:
-        os.chown(path, int(owner), int(group))
-
-
-def write(path, text):
-    """Writes one file of results."""
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(text)
-    hand_over(path)
 
 
 def write_results(args, run, summary, out):

@@ -53,33 +53,40 @@ class Link:
 class Topology:
     """Names and commands of one testbed's network; create() makes it, the journal unmakes it."""
 
-    def __init__(self, prefix, n, flow_link, gossip_link, one_box=False):
-        """n entries (source, sink and wire); one_box: a single limiter has all the wires."""
+    def __init__(self, prefix, homes, flow_link, gossip_link):
+        """homes: of each entry (source, sink and wire), the number of the limiter that has it."""
         self.prefix = prefix
-        self.n = n
-        self.one_box = one_box
-        self.gossiping = n > 1 and not one_box
+        self.homes = list(homes)
+        self.gossiping = len(self.limiters()) > 1
         self.links = {("flow", i): Link(f"s{i}e", f"l{i}e", flow_link) for i in self.entries()}
-        if self.gossiping and n == 2:
-            self.links["gossip", 1] = Link("c1e", "c2e", gossip_link)
-        elif self.gossiping:
+        if self.has_hub():
             self.links |= {("gossip", i): Link(f"c{i}e", f"h{i}e", gossip_link)
-                           for i in self.entries()}
+                           for i in self.limiters()}
+        elif self.gossiping:
+            self.links["gossip", 1] = Link("c1e", "c2e", gossip_link)
 
     def entries(self):
-        """1 to n."""
-        return range(1, self.n + 1)
+        """From 1."""
+        return range(1, len(self.homes) + 1)
+
+    def limiters(self):
+        """From 1, without gaps."""
+        return sorted(set(self.homes))
+
+    def home(self, entry):
+        """The limiter of an entry."""
+        return self.homes[entry - 1]
 
     def namespace(self, role):
         """The full name of "sources", "sinks", "hub", "emuK" or "limiterI"."""
         return f"{self.prefix}-{role}"
 
     def limiter_namespace(self, i):
-        """Where the limiter of entry i lives."""
-        return self.namespace(f"limiter{1 if self.one_box else i}")
+        """Where limiter i lives."""
+        return self.namespace(f"limiter{i}")
 
     def emulator_of(self, kind, i):
-        """(emulator, index of the link there) of a link; both ends of a limiter's links share."""
+        """(emulator, index of the link there) of a link: of entry i, or the gossip of limiter i."""
         emulator = self.emulator((kind, i))
         keys = [key for key in self.sorted_links() if self.emulator(key) == emulator]
         return emulator, keys.index((kind, i))
@@ -102,7 +109,7 @@ class Topology:
     def namespaces(self):
         """Full names of all."""
         names = {self.namespace("sources"), self.namespace("sinks")}
-        names |= {self.limiter_namespace(i) for i in self.entries()}
+        names |= {self.limiter_namespace(i) for i in self.limiters()}
         names |= {self.namespace(f"emu{k}") for k in self.emulators()}
         if self.has_hub():
             names.add(self.namespace("hub"))
@@ -110,18 +117,19 @@ class Topology:
 
     def has_hub(self):
         """More than two limiters meet at a bridge."""
-        return self.gossiping and self.n > 2
+        return len(self.limiters()) > 2
 
     def cables(self):
         """((namespace, interface), (namespace, interface)) of every veth pair."""
         for i in self.entries():
             emu = self.namespace(f"emu{self.emulator(('flow', i))}")
-            box = self.limiter_namespace(i)
+            box = self.limiter_namespace(self.home(i))
             yield (self.namespace("sources"), f"s{i}"), (emu, f"s{i}e")
             yield (box, f"l{i}"), (emu, f"l{i}e")
             yield (box, f"x{i}"), (self.namespace("sinks"), f"d{i}")
-            if self.gossiping:
-                yield (box, f"c{i}"), (emu, f"c{i}e")
+        for i in self.limiters() if self.gossiping else ():
+            emu = self.namespace(f"emu{self.emulator(('gossip', i))}")
+            yield (self.limiter_namespace(i), f"c{i}"), (emu, f"c{i}e")
             if self.has_hub():
                 yield (self.namespace("hub"), f"h{i}"), (emu, f"h{i}e")
 
@@ -132,9 +140,9 @@ class Topology:
                    [(sink_address(i), f"d{i}")])
             yield (self.namespace("sinks"), f"d{i}", sink_address(i),
                    [(source_address(i), f"s{i}")])
-            if self.gossiping:
-                yield (self.limiter_namespace(i), f"c{i}", gossip_address(i),
-                       [(gossip_address(j), f"c{j}") for j in self.entries() if j != i])
+        for i in self.limiters() if self.gossiping else ():
+            yield (self.limiter_namespace(i), f"c{i}", gossip_address(i),
+                   [(gossip_address(j), f"c{j}") for j in self.limiters() if j != i])
 
     def create(self):
         """Makes everything. The namespaces are in the journal already."""

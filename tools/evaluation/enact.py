@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Runs scenarios on live limiters: the same scenarios as weirsim's, and results of the same form.
+
+A scenario becomes a testbed. Flows that share a limiter, a round-trip time and a bottleneck share
+an entry there: a source, a link of their own, a wire of the limiter, a sink.
+"""
+
+import os
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+import stats  # noqa: E402 (the testbed needs the path above)
+from simulate import EvaluationError, Run, Series  # noqa: E402
+from testbed import Testbed, TestbedError, units  # noqa: E402
+from testbed.processes import wait_until  # noqa: E402
+
+STEP = 0.1  # of the series
+IP_UDP = 28  # bytes of headers of a datagram
+TRIES = 3
+# A machine that has no time for the links emulates another network: such a run is made again.
+LATE_MAX_US = 5000
+
+
+def seconds_of(text):
+    """Of a time in a scenario."""
+    return units.parse(text, units.TIME)
+
+
+class Entry:
+    """What flows have in common that share a link."""
+
+    def __init__(self, flows):
+        self.limiter = int(flows["limiter"][1:])
+        self.rtt = seconds_of(flows["rtt"])
+        self.bottleneck = flows.get("bottleneck")
+
+    def __eq__(self, other):
+        return vars(self) == vars(other)
+
+    def link(self):
+        """Its link from the start."""
+        return f"delay={self.rtt / 2 * 1e6:.0f}us"
+
+    def narrow(self):
+        """Its link, once it is the bottleneck."""
+        return f"rate={self.bottleneck['rate']} queue={self.bottleneck['queue']}"
+
+
+class Plan:
+    """What a scenario is in terms of a testbed: entries, and what happens when."""
+
+    def __init__(self, scenario):
+        self.warmup = seconds_of(scenario["warmup"])
+        self.end = seconds_of(scenario["duration"])
+        self.entries = []
+        self.starts = []  # (time, entry, flows, seconds, traffic)
+        self.changes = []  # (time, entry)
+        for k, flows in enumerate(scenario["traffic"], start=1):
+            self._add(flows, f"traffic{k}")
+        self.starts.sort()
+        self.changes.sort()
+
+    def _add(self, flows, traffic):
+        if flows["kind"] != "tcp":
+            raise EvaluationError(f"{flows['kind']}: live flows are TCP's")
+        entry = Entry(flows)
+        if entry not in self.entries:
+            self.entries.append(entry)
+            if entry.bottleneck:
+                self.changes.append((seconds_of(entry.bottleneck.get("from", "0s")),
+                                     len(self.entries)))
+        start = seconds_of(flows.get("start", "0s"))
+        stop = seconds_of(flows["stop"]) if "stop" in flows else self.end
+        self.starts.append((start, self.entries.index(entry) + 1, flows["count"], stop - start,
+                            traffic))
+
+    def homes(self):
+        """The limiter of each entry."""
+        return [entry.limiter for entry in self.entries]
+
+
+class Group:
+    """Flows that were started together."""
+
+    def __init__(self, began, traffic, flows):
+        self.began = began
+        self.traffic = traffic
+        self.flows = flows
+        self.report = None  # measure.FlowRates
+
+    def finish(self, warmup, end):
+        """Their report, of the time that is measured."""
+        self.report = self.flows.finish(max(0, warmup - self.began), end - self.began)
+
+    def seconds(self):
+        """(second of the run, rates of the flows)"""
+        for row in self.report.rows:
+            yield (round(self.began + row[0]["start"]),
+                   [stream["bits_per_second"] for stream in row])
+
+
+class Conductor:
+    """Does to a testbed what the plan says; called after every sample of its counters."""
+
+    def __init__(self, bed, plan):
+        self.bed = bed
+        self.groups = []
+        self.starts = list(plan.starts)
+        self.changes = list(plan.changes)
+        self.entries = plan.entries
+        self.limits = []  # (time, local limits)
+
+    def tick(self, now, _run):
+        """Whatever is due."""
+        self.limits.append((now, [self.bed.policy(i)["local_limit_bps"]
+                                  for i in self.bed.boxes()]))
+        while self.changes and self.changes[0][0] <= now:
+            _, entry = self.changes.pop(0)
+            self.bed.set_flow_link(entry, self.entries[entry - 1].narrow(), "a-to-b")
+        while self.starts and self.starts[0][0] <= now:
+            began, entry, count, seconds, traffic = self.starts.pop(0)
+            flows = self.bed.start_flows(entry, count, seconds)
+            self.groups.append(Group(began, traffic, flows))
+        for group in self.groups:
+            group.flows.check()
+
+
+def configure(scenario):
+    """Gives each limiter the policy and the gossip of a scenario."""
+    def change(_i, config):
+        policy = config["policies"][0]
+        policy |= {key: value for key, value in scenario["policies"][0].items() if key != "name"}
+        if policy.get("meter") == "random-drop":
+            policy.pop("burst")
+        if "gossip" in config:
+            config["gossip"] |= scenario["gossip"]
+    return change
+
+
+def gathered(bed):
+    """Whether every limiter counts for its peers (on a tree it says so of its neighbours only)."""
+    return not bed.topology.gossiping or all(
+        bed.telemetry(i).get("/weir/peers")["alive"] == len(bed.boxes()) - 1 for i in bed.boxes())
+
+
+def gossip_bits(bed):
+    """What a limiter has sent so far, on average, with IP and UDP headers."""
+    if not bed.topology.gossiping:
+        return 0
+    sent = [bed.telemetry(i).get("/weir/gossip") for i in bed.boxes()]
+    return stats.mean((one["sent_bytes"] + IP_UDP * one["sent"]) * 8 for one in sent)
+
+
+def lateness(bed):
+    """A bound for 99 % of the packets, of the worst of the flows' links: µs that they were late."""
+    links = [bed.emulator_stats("flow", i) for i in bed.topology.entries()]
+    return max(link[way]["late_us"]["p99_below"] for link in links for way in ("a-to-b", "b-to-a"))
+
+
+def last_before(samples, times):
+    """The last of [(time, value)] at each of the times; the first one before that."""
+    samples, value = list(samples), samples[0][1]
+    for time in times:
+        while samples and samples[0][0] <= time:
+            value = samples.pop(0)[1]
+        yield value
+
+
+def series(recorder, homes, limits, end):
+    """The columns that weirsim writes of a policy: its rate, and rate and limit of each limiter."""
+    bins = recorder.bins(0, end, STEP)
+    times = [round((k + 1) * STEP, 3) for k in range(len(bins))]
+    limits = list(last_before(limits, times))
+    columns = {"cdn": [sum(rates) for _, rates in bins]}
+    for limiter in sorted(set(homes)):
+        columns[f"cdn/l{limiter}"] = [
+            sum(rate for rate, home in zip(rates, homes) if home == limiter) for _, rates in bins]
+        columns[f"cdn/l{limiter}:limit"] = [values[limiter - 1] for values in limits]
+    return Series(times, columns)
+
+
+def second_fairness(groups):
+    """Jain's index of the flows of each second; the mean of that."""
+    seconds = {}
+    for second, rates in (pair for group in groups for pair in group.seconds()):
+        seconds.setdefault(second, []).extend(rates)
+    return stats.mean(stats.jain(rates) for rates in seconds.values())
+
+
+def summary(plan, run, made, groups, limit):
+    """The keys of weirsim's summary that the experiments look at."""
+    flows = [{"traffic": group.traffic, "mean_bps": rate}
+             for group in groups for rate in group.report.means()]
+    rates = [made.between(f"cdn/l{i}", plan.warmup, plan.end) for i in sorted(set(plan.homes()))]
+    return {"aggregate_ratio": sum(run.recorder.rates(plan.warmup, plan.end)) / limit,
+            "aggregate_ratio_max_1s": max(made.seconds("cdn", plan.warmup, plan.end)) / limit,
+            "limiters": [{"share": rate / (sum(rates) or 1)} for rate in rates],
+            "flows": flows, "jain": stats.jain([flow["mean_bps"] for flow in flows]),
+            "jain_1s_mean": second_fairness(groups)}
+
+
+def play(bed, plan, limit):
+    """The flows of a plan, on a testbed that is up."""
+    conductor = Conductor(bed, plan)
+    before = gossip_bits(bed)
+    run = bed.run_flows(plan.end - plan.warmup, plan.warmup, conductor.tick)
+    control = (gossip_bits(bed) - before) / plan.end
+    for group in conductor.groups:
+        group.finish(plan.warmup, plan.end)
+    made = series(run.recorder, plan.homes(), conductor.limits, plan.end)
+    found = summary(plan, run, made, conductor.groups, limit)
+    return Run({**found, "control_bps": control, "late_us": lateness(bed)}, made)
+
+
+def once(scenario, seed):
+    """One run."""
+    plan = Plan(scenario)
+    network = scenario["network"]
+    with Testbed([0] * len(plan.entries), homes=plan.homes(), configure=configure(scenario),
+                 rtt=2 * seconds_of(network["delay"]), gossip_loss=network["loss"],
+                 seed=seed) as bed:
+        bed.start()
+        for i, entry in enumerate(plan.entries, start=1):
+            bed.set_flow_link(i, entry.link())
+        wait_until(lambda: gathered(bed), 10, "the limiters to meet")
+        return play(bed, plan, units.parse(scenario["policies"][0]["limit"], units.RATE))
+
+
+def run_one(scenario, seed):
+    """One run, repeated when something that is not Weir's went wrong."""
+    for left in reversed(range(TRIES)):
+        try:
+            run = once(scenario, seed)
+            if run.summary["late_us"] <= LATE_MAX_US or not left:
+                return run
+            words = f"links were {run.summary['late_us']} µs late"
+        except (TestbedError, OSError) as error:
+            words = str(error)
+            if not left:
+                raise EvaluationError(f"{scenario['name']}, live: {words}") from None
+        print(f"  {scenario['name']}, live: again: {words}", file=sys.stderr, flush=True)
+    raise AssertionError("the last try returns or raises")
+
+
+def interleaved(cases, runs):
+    """{case: [Run]}: in turn, so that a machine that changes its speed changes it for all."""
+    if os.geteuid():
+        raise EvaluationError("live limiters need root: run tools/evaluate, which asks for it")
+    results = {name: [] for name in cases}
+    for number in range(1, runs + 1):
+        for name, scenario in cases.items():
+            results[name].append(run_one(scenario, number))
+            print(f"  {scenario['name']}, live: run {number} of {runs}", file=sys.stderr,
+                  flush=True)
+    return results

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The experiments that also run on live limiters with kernel TCP, beside the simulated ones.
+
+What was measured can be kept in a file: {"E1": {"rows": [...], "curves": {...}}, ...}. Rows are
+those of the simulation, with "live": true, each run's figures in "by_run", and "late_us".
+"""
+
+import json
+import typing
+
+import baseline
+import dynamics
+import enact
+import mixes
+import scenario
+from simulate import EvaluationError
+
+PHASE = 20  # seconds; E8, which has three of them, has 30 in the simulation
+SITES = [f"cdn/l{k}" for k in range(1, 6)]
+
+AGGREGATE = ("aggregate / limit", "aggregate_ratio", ".3f")
+WORST = ("worst second", "aggregate_ratio_max_1s", ".3f")
+JAIN = ("Jain", "jain", ".3f")
+SETTLES = (("settles, median", "settle_s", dynamics.in_words),
+           ("slowest", "settle_s_max", dynamics.in_words))
+
+
+class Experiment(typing.NamedTuple):
+    """cases: {allocator: scenario}; row(allocator, runs, runs of all cases) makes the JSON's;
+    columns: (head, key of the row, format or function that makes words of it); how: what is not
+    as in the simulation; drawn: columns of the series."""
+    cases: dict
+    row: typing.Callable
+    columns: tuple
+    how: str
+    drawn: tuple = ()
+
+
+def baseline_row(allocator, runs, results):
+    """E1's row."""
+    return baseline.row(allocator, runs, results["central"])
+
+
+EXPERIMENTS = {
+    "E1": Experiment(
+        {name: scenario.shortened(scenario.baseline(name), 30)
+         for name in ("central", "gtb", "grd", "fps", "fps-drop", "central-drop")},
+        baseline_row, (AGGREGATE, WORST, ("share of the 3 flows", "share", ".1%"), JAIN),
+        "30 s after the warm-up"),
+    "E2": Experiment(
+        {"fps": scenario.joins("fps")},
+        lambda name, runs, _: dynamics.join_row(name, "50ms", runs),
+        (AGGREGATE, ("local limits settle, median", "limits_settle_s", dynamics.in_words),
+         ("slowest", "limits_settle_s_max", dynamics.in_words),
+         ("rates settle, median", "settle_s", dynamics.in_words), ("within 2 s", "in_2s", ".0%"),
+         ("Jain, second by second", "jain", ".3f")),
+        "all as simulated", SITES),
+    "E4": Experiment(
+        {"fps": scenario.shortened(scenario.bottlenecked("fps"), 50)},
+        lambda name, runs, _: dynamics.bottleneck_row(name, runs),
+        (("8:2, median", "first_settle_s", dynamics.in_words),
+         ("slowest", "first_settle_s_max", dynamics.in_words),
+         ("6:4, median", "settle_s", dynamics.in_words),
+         ("slowest", "settle_s_max", dynamics.in_words)),
+        "50 s", SITES[:2]),
+    "E5": Experiment(
+        {name: scenario.shortened(scenario.round_trips(name), 25) for name in ("central", "fps")},
+        lambda name, runs, _: mixes.trip_row(name, runs),
+        (AGGREGATE, ("short, Mbit/s a flow", "short_mbps", ".2f"),
+         ("long, Mbit/s a flow", "long_mbps", ".2f")),
+        "25 s after the warm-up"),
+    "E8": Experiment(
+        {"fps": scenario.shifting("fps", PHASE)},
+        lambda name, runs, _: dynamics.shift_row(name, runs, PHASE),
+        (("aggregate / limit at four sites", "four_sites_ratio", ".3f"), *SETTLES,
+         ("longest above 1.05", "over_s", dynamics.in_words)),
+        f"ten limiters as simulated, a shift after {PHASE} s instead of 30", ("cdn", *SITES)),
+}
+
+
+def measured_row(experiment, name, runs, results):
+    """The row of a case, with what each run had."""
+    singles = [experiment.row(name, [run], results) for run in runs]
+    keys = [key for _, key, _ in experiment.columns if singles[0][key] is not None]
+    return {**experiment.row(name, runs, results), "live": True,
+            "by_run": {key: [single[key] for single in singles] for key in keys},
+            "late_us": max(run.summary["late_us"] for run in runs)}
+
+
+def measure(key, number):
+    """Runs an experiment: what the file has of it."""
+    experiment = EXPERIMENTS[key]
+    results = enact.interleaved(experiment.cases, number)
+    return {"rows": [measured_row(experiment, name, runs, results)
+                     for name, runs in results.items()],
+            "curves": {name: dynamics.curves(runs[0], experiment.drawn)
+                       for name, runs in results.items() if experiment.drawn}}
+
+
+def load(path):
+    """What a file has: {experiment: {"rows": of live limiters, "curves"}}."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            kept = json.load(file)
+        return {key: {"rows": [row for row in found["rows"] if row.get("live")],
+                      "curves": found.get("curves", {})} for key, found in kept.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EvaluationError(f"{path}: no results of live limiters: {error}") from None
+
+
+def words(row, column):
+    """A cell: the mean, and the least and the most of the runs."""
+    _, key, form = column
+    if row.get(key) is None:
+        return ""
+    if callable(form):
+        return form(row[key])
+    text = f"{row[key]:{form}}"
+    values = row.get("by_run", {}).get(key, ())
+    return f"{text} ({min(values):{form}}–{max(values):{form}})" if len(values) > 1 else text
+
+
+def simulated(result, live):
+    """The row of weirsim that belongs to one of live limiters, or None."""
+    return next((row for row in result.rows if not row.get("live") and all(
+        row.get(key) == live.get(key) for key in ("allocator", "interval"))), None)
+
+
+def agreement(pairs):
+    """How far live and simulated rows are apart at most."""
+    parts = []
+    for words_of, key in ((lambda x: f"the aggregate by {x:.3f} of the limit", "aggregate_ratio"),
+                          (lambda x: f"the share of the three flows by {x:.1%}", "share"),
+                          (lambda x: f"Jain's index by {x:.3f}", "jain")):
+        apart, allocator = max((abs(live[key] - virtual[key]), live["allocator"])
+                               for live, virtual in pairs if live[key] is not None)
+        parts.append(f"{words_of(apart)} ({allocator})")
+    return ("Between live limiters and simulated ones differ at most " + ", ".join(parts)
+            + "; means of all runs.")
+
+
+def show(result, key, found):
+    """Adds what live limiters did to the section of an experiment."""
+    experiment, lines = EXPERIMENTS[key], []
+    pairs = [(row, simulated(result, row)) for row in found["rows"]]
+    for live, virtual in pairs:
+        lines += [[name, kind, row["seeds"], *(words(row, column) for column in experiment.columns)]
+                  for name, kind, row in ((live["allocator"], "live", live),
+                                          ("", "simulated", virtual)) if row]
+    result.say(f"Live limiters with kernel TCP ({experiment.how}), mean (least–most):")
+    result.table(["", "", "runs", *(head for head, _, _ in experiment.columns)], lines)
+    if key == "E1" and all(virtual for _, virtual in pairs):
+        result.say(agreement(pairs))
+    for name, curves in found["curves"].items():
+        result.picture(f"{key.lower()}-live-{name}", f"Live limiters: {result.title}, {name}", "s",
+                       "Mbit/s", curves)
+    result.rows += found["rows"]
+
+
+NOTHING = """\
+## Live limiters
+
+Not part of this run: `./tools/evaluate --live` repeats E1, E2, E4, E5 and E8 on live limiters.
+"""
+
+SOMETHING = """\
+## Live limiters
+
+Rows called *live* in {keys} are from limiters as they are installed, each a process of its own in a
+network namespace, with DPDK's af_packet driver; flows are iperf3's with the kernel's TCP Reno; the
+links between are weir-emu's ([testbed.md](testbed.md)). Limits, buckets, delays and losses are the
+scenario's. All of it ran on one machine, {runs} runs of each case in turn. Changes are counted from
+when iperf3 is told to start or to stop, which takes it about a third of a second. In the worst run
+99 % of the packets left each of the flows' links less than {late:.1f} ms late.
+"""
+
+
+def section(measured):
+    """The section of the document about all of it."""
+    rows = [row for found in measured.values() for row in found["rows"]]
+    if not rows:
+        return NOTHING
+    return SOMETHING.format(keys=", ".join(measured), runs=min(row["seeds"] for row in rows),
+                            late=max(row["late_us"] for row in rows) / 1e3)
