@@ -188,15 +188,7 @@ static struct limiter_policy *limiter_policies(const struct config *config)
 	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
 
 	for (unsigned i = 0; policies && i < config->n_policies; i++)
-		policies[i] = (struct limiter_policy){
-			.id = name_hash(config->policies[i].name),
-			.allocator = config->policies[i].allocator,
-			.limit_bps = config->policies[i].limit_bps,
-			.burst_bytes = config->policies[i].burst_bytes,
-			.interval_ns = config->policies[i].interval_ns,
-			.keep_per_second = config->policies[i].keep_per_second,
-			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
-		};
+		policies[i] = limit_profile_policy(&config->policies[i]);
 	return policies;
 }
 

@@ -103,19 +103,6 @@ static int policies_create(struct sim *sim, struct node *node)
 	return ret;
 }
 
-static struct limiter_policy limiter_policy_of(const struct policy *policy)
-{
-	return (struct limiter_policy){
-		.id = name_hash(policy->name),
-		.allocator = policy->allocator,
-		.limit_bps = policy->limit_bps,
-		.burst_bytes = policy->burst_bytes,
-		.interval_ns = policy->interval_ns,
-		.keep_per_second = policy->keep_per_second,
-		.burst_floor = limit_profile_burst_floor(policy),
-	};
-}
-
 static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
@@ -137,7 +124,7 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 	int ret = -ENOMEM;
 
 	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
-		policies[i] = limiter_policy_of(&s->group.policies[i]);
+		policies[i] = limit_profile_policy(&s->group.policies[i]);
 	if (policies)
 		ret = limiter_create(
 			&params, node_clock(sim, node, sim->now_ns) - age_ns, &node->limiter);

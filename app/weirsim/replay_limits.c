@@ -6,23 +6,16 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/name_hash.h"
 #include "police/profile.h"
 
 static struct limiter_policy *make_policies(const struct config *config, unsigned n)
 {
 	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
 
-	for (unsigned i = 0; policies && i < config->n_policies; i++)
-		policies[i] = (struct limiter_policy){
-			.id = name_hash(config->policies[i].name),
-			.allocator = n > 1 ? &allocator_static : &allocator_central,
-			.limit_bps = config->policies[i].limit_bps,
-			.burst_bytes = config->policies[i].burst_bytes,
-			.interval_ns = config->policies[i].interval_ns,
-			.keep_per_second = config->policies[i].keep_per_second,
-			.burst_floor = limit_profile_burst_floor(&config->policies[i]),
-		};
+	for (unsigned i = 0; policies && i < config->n_policies; i++) {
+		policies[i] = limit_profile_policy(&config->policies[i]);
+		policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
+	}
 	return policies;
 }
 

@@ -4,6 +4,7 @@
 #include "police/profile.h"
 
 #include "allocate/allocate.h"
+#include "base/name_hash.h"
 
 /*
  * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
@@ -38,7 +39,8 @@ enum meter_kind limit_profile_kind(const struct policy *policy)
 	return policy->meter;
 }
 
-uint64_t limit_profile_burst_floor(const struct policy *policy)
+/* The smallest burst that limits flows and does not stop them. */
+static uint64_t burst_floor(const struct policy *policy)
 {
 	static const uint64_t floors[] = {
 		[COUNT_BYTES] = 0, /* the brain's own */
@@ -47,6 +49,19 @@ uint64_t limit_profile_burst_floor(const struct policy *policy)
 	};
 
 	return floors[policy->count];
+}
+
+struct limiter_policy limit_profile_policy(const struct policy *policy)
+{
+	return (struct limiter_policy){
+		.id = name_hash(policy->name),
+		.allocator = policy->allocator,
+		.limit_bps = policy->limit_bps,
+		.burst_bytes = policy->burst_bytes,
+		.interval_ns = policy->interval_ns,
+		.keep_per_second = policy->keep_per_second,
+		.burst_floor = burst_floor(policy),
+	};
 }
 
 /* A worker's part of the local burst. */

@@ -25,8 +25,8 @@ struct sampling {
  */
 enum meter_kind limit_profile_kind(const struct policy *policy);
 
-/* The smallest burst that limits flows and does not stop them, for struct limiter_policy. */
-uint64_t limit_profile_burst_floor(const struct policy *policy);
+/* A policy as the brain sees it. */
+struct limiter_policy limit_profile_policy(const struct policy *policy);
 
 /*
  * The profile of a policy on a worker that gets `share` (0 to 1] of the local limit, on a counter
