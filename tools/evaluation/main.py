@@ -114,7 +114,7 @@ def measure_live(args):
     """What live limiters did, by experiment: measured now, read from a file, or nothing."""
     if args.live_from:
         kept = live.load(args.live_from)
-        return {key: kept[key] for key in args.chosen if key in kept and key in live.EXPERIMENTS}
+        return {key: found for key, found in kept.items() if key in args.chosen}
     measured = {}
     for key in live.EXPERIMENTS if args.live or args.live_to else ():
         if key in args.chosen:
@@ -132,7 +132,7 @@ def simulate(args, measured):
             print(f"{key} ...", file=sys.stderr, flush=True)
             results[key] = EXPERIMENTS[key](sim, args.quick)
             if key in measured:
-                live.show(results[key], key, measured[key])
+                live.show(results[key], key, measured[key], sim)
     finally:
         sim.pool.shutdown(cancel_futures=True)
     return results
