@@ -25,6 +25,9 @@ WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
 OTHER = os.path.join(ROOT, "build-clang", "app", "weirsim", "weirsim")
 SCENARIOS = os.path.join(ROOT, "config", "scenarios")
 
+sys.path.insert(0, os.path.join(ROOT, "test", "unit"))
+import check_schema  # noqa: E402  pylint: disable=wrong-import-position
+
 
 def expect(condition, words):
     """Fails with these words."""
@@ -76,8 +79,36 @@ def bad_input_is_refused(_):
         expect(done.returncode == 2 and 'policies[0].limit: "10Mbit"' in done.stderr, done.stderr)
     expect(run("run", "/nonexistent").returncode == 2, "a file that is not there")
     expect(run("run").returncode == 2, "no file")
-    done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", "--json", "/dev/full")
-    expect(done.returncode == 2 and "/dev/full" in done.stderr, "a full disk: " + done.stderr)
+    for option in ("--json", "--series", "--svg"):
+        done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", option, "/dev/full")
+        expect(done.returncode == 2 and "/dev/full: No space" in done.stderr, done.stderr)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([WEIRSIM, "run", os.path.join(SCENARIOS, "baseline.json")],
+                              stdout=full, stderr=subprocess.DEVNULL, timeout=60, check=False)
+    expect(done.returncode == 2, f"a full standard output: exit status {done.returncode}")
+    last = str(2**63 - 1)
+    done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--seed", last, "--seeds", "2")
+    expect(done.returncode == 2, "seeds beyond the last")
+
+
+def schema_says_what_the_reader_says(_):
+    """Of each document that the schema's test has."""
+    for documents, status in ((check_schema.GOOD_SCENARIOS, 0), (check_schema.BAD_SCENARIOS, 2)):
+        for document in documents:
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(document, file)
+                file.flush()
+                done = run("run", file.name, "--check")
+            expect(done.returncode == status,
+                   f"{json.dumps(document)}: {done.returncode}\n{done.stderr}")
+
+
+def standard_output_is_for_one(_):
+    """CSV and JSON that are written there have it for themselves."""
+    path = os.path.join(SCENARIOS, "baseline.json")
+    rows = run("run", path, "--series", "-").stdout.splitlines()
+    expect(all(row.count(",") == rows[0].count(",") for row in rows), "not only CSV")
+    json.loads(run("run", path, "--json", "-").stdout)
 
 
 def failed_expectation_replays(_):
@@ -234,6 +265,7 @@ def ten_thousand_limiters(options):
 
 
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
+         schema_says_what_the_reader_says, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
          ten_thousand_limiters]
 
