@@ -10,14 +10,15 @@
 #include "report.h"
 #include "scenario_keys.h"
 
-#define WIDTH     960
-#define HEIGHT    540
-#define LEFT      74
-#define RIGHT     24
-#define TOP       58
-#define BOTTOM    96
-#define LINES_MAX 8   /* limiters that get a line of their own */
-#define POINTS    600 /* of a line: more would not be seen */
+#define WIDTH       960
+#define HEIGHT      540
+#define LEFT        74
+#define RIGHT       24
+#define TOP         58
+#define BOTTOM      96
+#define LINES_MAX   8   /* limiters that get a line of their own */
+#define LEGEND_ROOM 14  /* characters of a name */
+#define POINTS      600 /* of a line: more would not be seen */
 
 static const char *const colours[LINES_MAX] = {
 	"#1b6ca8", "#d1682e", "#3a8f5c", "#8c4f9f", "#b8860b", "#4d7c8a", "#a23b5e", "#6b6b2f"};
@@ -48,10 +49,15 @@ static double tick_step(double range)
 	return 10 * magnitude;
 }
 
-/* Names come from a configuration and hold nothing that XML would mind; a title may. */
-static void print_text(const char *text, FILE *out)
+/* As much as there is room for, without what XML would mind. */
+static void print_text(const char *text, unsigned room, FILE *out)
 {
 	for (; *text; text++) {
+		/* UTF-8: the bytes that follow the first of a character take no room. */
+		if ((*text & 0xc0) != 0x80 && room-- == 0) {
+			fputs("…", out);
+			break;
+		}
 		if (*text == '<')
 			fputs("&lt;", out);
 		else if (*text == '&')
@@ -71,7 +77,7 @@ static void print_head(const struct sim *sim, FILE *out)
 		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
 		"<text class=\"title\" x=\"%d\" y=\"30\">",
 		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-	print_text(sim->scenario->name, out);
+	print_text(sim->scenario->name, CONFIG_NAME_MAX, out);
 	fprintf(out, ", seed %llu</text>\n", (unsigned long long)sim->seed);
 }
 
@@ -126,7 +132,7 @@ static void print_legend(unsigned place, const char *style, const char *text, FI
 
 	fprintf(out, "<line %s x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\"/>\n<text x=\"%d\" y=\"%d\">",
 		style, x, x + 26, y, y, x + 32, y + 5);
-	print_text(text, out);
+	print_text(text, LEGEND_ROOM, out);
 	fputs("</text>\n", out);
 }
 

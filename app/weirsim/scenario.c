@@ -315,10 +315,11 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 
 	for (unsigned i = 0; i < s->n_faults; i++) {
 		struct json_path path = {.parent = &list, .index = i};
+		struct json_path at = {.parent = &path, .key = "heal"};
 		struct fault *f = &s->faults[i];
-		unsigned said = (f->partition != NULL) + f->heal + (f->changed != NULL) +
-				(f->crash[0] != '\0') + (f->restart[0] != '\0') +
-				(f->pause[0] != '\0');
+		unsigned said = (f->partition != NULL) + reader_has(reader, &path, "heal") +
+				(f->changed != NULL) + (f->crash[0] != '\0') +
+				(f->restart[0] != '\0') + (f->pause[0] != '\0');
 
 		if (said != 1) {
 			reader_expected(reader, &path,
@@ -326,8 +327,10 @@ static void check_faults(struct reader *reader, struct scenario *s, const struct
 		} else if (f->partition) {
 			f->kind = FAULT_PARTITION;
 			read_partition(reader, &path, f, index);
-		} else if (f->heal) {
+		} else if (reader_has(reader, &path, "heal")) {
 			f->kind = FAULT_HEAL;
+			if (!f->heal)
+				reader_expected(reader, &at, "true");
 		} else if (f->changed) {
 			change_network(reader, &path, f, s);
 		} else {

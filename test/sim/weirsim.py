@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import random
+import re
 import resource
 import signal
 import subprocess
@@ -24,6 +25,9 @@ BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
 OTHER = os.path.join(ROOT, "build-clang", "app", "weirsim", "weirsim")
 SCENARIOS = os.path.join(ROOT, "config", "scenarios")
+
+sys.path.insert(0, os.path.join(ROOT, "test", "unit"))
+import check_schema  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def expect(condition, words):
@@ -76,8 +80,36 @@ def bad_input_is_refused(_):
         expect(done.returncode == 2 and 'policies[0].limit: "10Mbit"' in done.stderr, done.stderr)
     expect(run("run", "/nonexistent").returncode == 2, "a file that is not there")
     expect(run("run").returncode == 2, "no file")
-    done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", "--json", "/dev/full")
-    expect(done.returncode == 2 and "/dev/full" in done.stderr, "a full disk: " + done.stderr)
+    for option in ("--json", "--series", "--svg"):
+        done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", option, "/dev/full")
+        expect(done.returncode == 2 and "/dev/full: No space" in done.stderr, done.stderr)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([WEIRSIM, "run", os.path.join(SCENARIOS, "baseline.json")],
+                              stdout=full, stderr=subprocess.DEVNULL, timeout=60, check=False)
+    expect(done.returncode == 2, f"a full standard output: exit status {done.returncode}")
+    last = str(2**63 - 1)
+    done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--seed", last, "--seeds", "2")
+    expect(done.returncode == 2, "seeds beyond the last")
+
+
+def schema_says_what_the_reader_says(_):
+    """Of each document that the schema's test has."""
+    for documents, status in ((check_schema.GOOD_SCENARIOS, 0), (check_schema.BAD_SCENARIOS, 2)):
+        for document in documents:
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(document, file)
+                file.flush()
+                done = run("run", file.name, "--check")
+            expect(done.returncode == status,
+                   f"{json.dumps(document)}: {done.returncode}\n{done.stderr}")
+
+
+def standard_output_is_for_one(_):
+    """CSV and JSON that are written there have it for themselves."""
+    path = os.path.join(SCENARIOS, "baseline.json")
+    rows = run("run", path, "--series", "-").stdout.splitlines()
+    expect(all(row.count(",") == rows[0].count(",") for row in rows), "not only CSV")
+    json.loads(run("run", path, "--json", "-").stdout)
 
 
 def failed_expectation_replays(_):
@@ -108,22 +140,25 @@ def interrupt_ends_it(_):
         expect(process.wait(10) == -signal.SIGINT, f"exit status {process.returncode}")
 
 
+def peak_memory(scenario):
+    """MiB that a run of it takes at most, as it says itself."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = run("run", file.name)
+    expect(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
+    return float(re.search(r"([0-9.]+) MiB", done.stderr)[1])
+
+
 def memory_is_constant(_):
     """Four times the time takes no more memory than its record does."""
     peaks = []
     for seconds in (20, 80):
         scenario = random_scenario(1)
         scenario.update(duration=f"{seconds}s", warmup="5s", interval="1s", events=[])
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(scenario, file)
-            file.flush()
-            process = subprocess.Popen([WEIRSIM, "run", file.name, "--quiet"])
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = status
-        expect(status == 0, f"exit status {status}")
-        peaks.append(usage.ru_maxrss)
-    expect(peaks[1] < 1.1 * peaks[0] + 512, f"{peaks[0]} KiB, then {peaks[1]} KiB")
-    return f"{peaks[0]} KiB in 20 s, {peaks[1]} KiB in 80 s"
+        peaks.append(peak_memory(scenario))
+    expect(peaks[1] < 1.1 * peaks[0] + 0.5, f"{peaks[0]} MiB, then {peaks[1]} MiB")
+    return f"{peaks[0]} MiB in 20 s, {peaks[1]} MiB in 80 s"
 
 
 def random_policy(dice, n):
@@ -219,14 +254,7 @@ def ten_thousand_limiters(options):
                     "policies": [{"name": "p", "limit": "100Mbit/s", "allocator": "fps"}],
                     "gossip": {"estimator": "tree"},
                     "traffic": [{"kind": "tcp", "count": 200, "limiter": "random"}]}
-        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-            json.dump(scenario, file)
-            file.flush()
-            process = subprocess.Popen([WEIRSIM, "run", file.name, "--quiet"])
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = status
-        expect(status == 0, f"exit status {status}")
-        peaks.append(usage.ru_maxrss / 1024)
+        peaks.append(peak_memory(scenario))
     growth = (peaks[1] - peaks[0]) / (sizes[1] - sizes[0]) * 1024
     expect(peaks[1] < peaks[0] * sizes[1] / sizes[0] * 1.1, f"{peaks} MiB")
     return f"{peaks[0]:.0f} MiB for {sizes[0]}, {peaks[1]:.0f} MiB for {sizes[1]}: " \
@@ -234,6 +262,7 @@ def ten_thousand_limiters(options):
 
 
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
+         schema_says_what_the_reader_says, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
          ten_thousand_limiters]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""Checks config/weir.schema.json: every example agrees with it, and bad documents do not.
+"""Checks the schemas in config/: every example agrees with its own, and bad documents do not.
 
 Usage: check_schema.py [SOURCE_ROOT]
 """
@@ -136,6 +136,81 @@ BAD = [
 ]
 
 
+def scenario(**members):
+    return {"duration": "10s", "limiters": 2, "traffic": [],
+            "policies": [{"name": "p", "limit": "1Mbit/s"}], **members}
+
+
+def traffic(kind, **members):
+    return scenario(traffic=[{"kind": kind, "limiter": "l1", **members}])
+
+
+def event(**members):
+    return scenario(events=[{"at": "1s", **members}])
+
+
+GOOD_SCENARIOS = [
+    scenario(),
+    scenario(name="A title, with spaces", seed=0, duration="1h", warmup="1min", interval="1s"),
+    scenario(limiters=["a", {"name": "b", "offset": "1h", "drift_ppm": -20.5}]),
+    scenario(policies=[{"name": "p", "limit": "100/s", "count": "packets"}]),
+    scenario(gossip={"branching": 3, "timeout": "1s", "datagram": "1400B", "estimator": "tree"}),
+    scenario(network={"distribution": "pareto", "delay": "1ms", "spread": "1ms", "loss": 1}),
+    scenario(expect={"jain": [0.9, 1]}),
+    traffic("tcp", congestion="cubic", size="1MiB"),
+    traffic("quic", size="1MiB"),
+    traffic("cbr", rate="1Mbit/s"),
+    traffic("on-off", rate="1Mbit/s", on="1s", off="2s"),
+    traffic("web", congestion="cubic", requests=0.5, sizes={"alpha": 1.2}),
+    traffic("tcp", bottleneck={"rate": "1Mbit/s"}),
+    event(partition=2),
+    event(partition=[["l1"], ["l2"]]),
+    event(heal=True),
+    event(pause="l1", **{"for": "2s"}),
+    event(crash="l1"),
+    event(network={"loss": 0.5}),
+]
+BAD_SCENARIOS = [
+    {},
+    scenario(name=""),
+    scenario(seed=-1),
+    scenario(duration=10),
+    scenario(limiters=0),
+    scenario(limiters=[]),
+    scenario(limiters=["each"]),
+    scenario(limiters=[{"name": "random"}]),
+    scenario(limiters=[{"offset": "1h"}]),
+    scenario(limiters=[{"name": "b", "drift_ppm": 100001}]),
+    scenario(policies=[]),
+    scenario(policies=[{"name": "p", "limit": "10Mbit"}]),
+    scenario(gossip={"roster": []}),
+    scenario(gossip={"branching": 0}),
+    scenario(network={"distribution": "gamma"}),
+    scenario(network={"loss": 1.1}),
+    scenario(expect={"beauty": [0, 1]}),
+    scenario(expect={"jain": [0]}),
+    scenario(trafic=[]),
+    traffic("udp"),
+    traffic("tcp", rate="1Mbit/s"),
+    traffic("quic", congestion="cubic"),
+    traffic("cbr"),
+    traffic("cbr", rate="1Mbit/s", size="1MiB"),
+    traffic("cbr", rate="1Mbit/s", on="1s"),
+    traffic("web"),
+    traffic("tcp", requests=1),
+    traffic("web", requests=1, rate="1Mbit/s"),
+    traffic("tcp", bottleneck={"queue": "20kB"}),
+    traffic("tcp", count=0),
+    event(),
+    event(partition=1),
+    event(heal=False),
+    event(heal=True, crash="l1"),
+    event(pause="l1"),
+    event(crash="l1", **{"for": "2s"}),
+    event(network={"losss": 0.5}),
+]
+
+
 def schema_keys(schema):
     """Every key that the schema knows, at any depth."""
     keys = set(schema.get("properties", {}))
@@ -147,40 +222,72 @@ def schema_keys(schema):
 
 
 def table_keys(source):
-    """Every key of the tables in lib/policy/*keys.c: rows of a name, then its reader."""
-    return set(re.findall(r'\{"(\w+)",\s*read_', source))
+    """Every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
+    return set(re.findall(r'(?:\{"(?=\w+",\s*(?:read|keep)_)|_KEY\(")(\w+)"', source))
+
+
+def load(path):
+    """A schema that is one, by the rules of its draft."""
+    schema = json.loads(path.read_text())
+    jsonschema.validators.validator_for(schema).check_schema(schema)
+    return schema
+
+
+def documents(validator, examples, good, bad):
+    """Yields one line for each document that is judged otherwise than it should be."""
+    if not examples:
+        yield "no example"
+    for example in examples:
+        for error in validator.iter_errors(json.loads(example.read_text())):
+            yield f"{example.name}: {error.json_path}: {error.message}"
+    for document in good:
+        for error in validator.iter_errors(document):
+            yield f"refused: {json.dumps(document)}: {error.message}"
+    for document in bad:
+        if validator.is_valid(document):
+            yield f"not refused: {json.dumps(document)}"
+
+
+def words(known, schema, reference):
+    """Yields one line for each key that the reader, the schema and the manual do not all know."""
+    for key in sorted(known ^ schema_keys(schema)):
+        yield f"only one of the schema and the tables of its reader knows {key}"
+    text = reference.read_text()
+    for key in sorted(known):
+        if f"`{key}`" not in text and f'"{key}"' not in text:
+            yield f"{reference.name}: no word of `{key}`"
+
+
+def check_configuration(root, schema):
+    """Yields one line for each thing that is wrong."""
+    examples = sorted(path for path in (root / "config").glob("*.json")
+                      if not path.name.endswith(".schema.json"))
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    yield from documents(validator, examples, GOOD, BAD)
+    tables = sorted((root / "lib" / "policy").glob("*keys.c"))
+    known = table_keys("".join(table.read_text() for table in tables))
+    yield from words(known, schema, root / "doc" / "configuration.md")
+
+
+def check_scenario(root, schema, configuration):
+    """Likewise; what is as in a configuration is in that schema."""
+    resolver = jsonschema.RefResolver("", schema, store={"weir.schema.json": configuration})
+    validator = jsonschema.validators.validator_for(schema)(schema, resolver=resolver)
+    examples = sorted((root / "config" / "scenarios").glob("*.json"))
+    yield from documents(validator, examples, GOOD_SCENARIOS, BAD_SCENARIOS)
+    known = table_keys((root / "app" / "weirsim" / "scenario_keys.c").read_text())
+    report = (root / "app" / "weirsim" / "report.c").read_text()
+    summary = re.search(r"expectable\[\] = \{(.*?)\}", report, re.DOTALL)[1]
+    own = {**schema, "properties": {**schema["properties"], "gossip": {}}}
+    yield from words(known | set(re.findall(r'"(\w+)"', summary)), own,
+                     root / "doc" / "weirsim.md")
 
 
 def check(root):
     """Yields one line for each thing that is wrong."""
-    schema_file = root / "config" / "weir.schema.json"
-    schema = json.loads(schema_file.read_text())
-    validator_class = jsonschema.validators.validator_for(schema)
-    validator_class.check_schema(schema)
-    validator = validator_class(schema)
-
-    examples = sorted(path for path in (root / "config").glob("*.json")
-                      if not path.name.endswith(".schema.json"))
-    if not examples:
-        yield f"no example in {root / 'config'}"
-    for example in examples:
-        for error in validator.iter_errors(json.loads(example.read_text())):
-            yield f"{example.name}: {error.json_path}: {error.message}"
-    for document in GOOD:
-        for error in validator.iter_errors(document):
-            yield f"refused: {json.dumps(document)}: {error.message}"
-    for document in BAD:
-        if validator.is_valid(document):
-            yield f"not refused: {json.dumps(document)}"
-
-    tables = sorted((root / "lib" / "policy").glob("*keys.c"))
-    known = table_keys("".join(table.read_text() for table in tables))
-    for key in sorted(known ^ schema_keys(schema)):
-        yield f"only one of the schema and lib/policy knows {key}"
-    reference = (root / "doc" / "configuration.md").read_text()
-    for key in sorted(known):
-        if f"`{key}`" not in reference:
-            yield f"doc/configuration.md: no word of `{key}`"
+    configuration = load(root / "config" / "weir.schema.json")
+    yield from check_configuration(root, configuration)
+    yield from check_scenario(root, load(root / "config" / "scenario.schema.json"), configuration)
 
 
 def main():
