@@ -120,6 +120,8 @@ def measure_live(args):
         if key in args.chosen:
             print(f"{key}, live ...", file=sys.stderr, flush=True)
             measured[key] = live.measure(key, args.live_runs)
+            if args.live_to:  # at once: half an hour is a long time
+                write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
     return measured
 
 
@@ -142,7 +144,6 @@ def evaluate(args):
     """Everything that is asked for."""
     measured = measure_live(args)  # first: the machine does nothing else
     if args.live_to:
-        write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
         return
     began = time.monotonic()
     results = simulate(args, measured)
