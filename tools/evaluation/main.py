@@ -48,10 +48,10 @@ is one token bucket that all flows pass: what a distributed limiter should look 
 
     ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
-    ./tools/evaluate --live        # some of it on live limiters with kernel TCP too: 20 more
+    ./tools/evaluate --live        # some of it on live limiters too: as root, half an hour more
 
-What stands for itself is simulated. Rows that are called *live* are of limiters with kernel TCP, in
-network namespaces of one machine, with the simulated figures beneath: see the last section.
+Where nothing else is said, figures are simulated. Those called *live* are of limiters with kernel
+TCP, in network namespaces of one machine, beside the same in weirsim: see the last section.
 """
 
 
@@ -65,20 +65,36 @@ def parse_arguments(argv):
     add("--only", metavar="E1,...", help=f"these of {', '.join(EXPERIMENTS)}, and no document")
     add("--seeds", type=int, metavar="N", help="runs of each case; default 20, quick 3")
     add("--json", metavar="FILE", help="write all rows here ('-': standard output)")
-    group = parser.add_mutually_exclusive_group()
-    group.add_argument("--live", action="store_true",
-                       help=f"{', '.join(live.EXPERIMENTS)} on live limiters too, as root")
-    group.add_argument("--live-to", metavar="FILE", help="only that, with the results in FILE")
-    group.add_argument("--live-from", metavar="FILE", help="take the results from FILE")
-    add("--live-runs", type=int, metavar="N", help="live runs of each case; default 3, quick 1")
+    add_live(parser)
     args = parser.parse_args(argv)
-    args.live_runs = args.live_runs or (1 if args.quick else 3)
+    check_live(parser, args)
     args.chosen = args.only.split(",") if args.only else list(EXPERIMENTS)
     unknown = [name for name in args.chosen if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"--only: {unknown[0]!r}: expected some of {', '.join(EXPERIMENTS)}")
     args.seeds = args.seeds or (3 if args.quick else 20)
     return args
+
+
+def add_live(parser):
+    """The options about live limiters."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--live", action="store_true",
+                       help=f"{', '.join(live.EXPERIMENTS)} on live limiters too, as root")
+    group.add_argument("--live-to", metavar="FILE", help="only that, with the results in FILE")
+    group.add_argument("--live-from", metavar="FILE", help="take the results from FILE")
+    parser.add_argument("--live-runs", type=int, metavar="N",
+                        help="live runs of each case; default 3, quick 1")
+
+
+def check_live(parser, args):
+    """What would otherwise go wrong after half an hour."""
+    if args.live_runs is None:
+        args.live_runs = 1 if args.quick else 3
+    if args.live_runs < 1:
+        parser.error("--live-runs: expected at least 1")
+    if args.live_to and not os.path.isdir(os.path.dirname(os.path.abspath(args.live_to))):
+        parser.error(f"--live-to: {args.live_to!r}: no such directory")
 
 
 def write(path, text):
@@ -161,7 +177,7 @@ def main(argv):
     """Returns the exit status: 1 when a run could not be made; targets are for the reader."""
     try:
         evaluate(parse_arguments(argv))
-    except EvaluationError as error:
+    except (EvaluationError, OSError) as error:
         print(f"evaluate: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt as stop:
