@@ -233,7 +233,7 @@ def main():
             meson_tests(directory, wanted, result)
     if not options.quick:
         fuzz(wanted, result)
-        scripts("sim", ["models", "weirsim", "replay", "evaluation"], wanted, result)
+        scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
         scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
                 result)
     if options.long:

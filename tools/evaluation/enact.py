@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 import stats  # noqa: E402 (the testbed needs the path above)
 from simulate import EvaluationError, Run, Series  # noqa: E402
 from testbed import Testbed, TestbedError, units  # noqa: E402
+from testbed.bed import POLICY  # noqa: E402
 from testbed.processes import wait_until  # noqa: E402
 
 STEP = 0.1  # of the series
@@ -114,8 +115,8 @@ class Conductor:
 
     def tick(self, now, _run):
         """Whatever is due."""
-        self.limits.append((now, [self.bed.policy(i)["local_limit_bps"]
-                                  for i in self.bed.boxes()]))
+        policies = [self.bed.telemetry(i).get(f"/weir/policy,{POLICY}") for i in self.bed.boxes()]
+        self.limits.append((now, [policy["local_limit_bps"] for policy in policies]))
         while self.changes and self.changes[0][0] <= now:
             _, entry = self.changes.pop(0)
             self.bed.set_flow_link(entry, self.entries[entry - 1].narrow(), "a-to-b")

@@ -29,12 +29,12 @@ SETTLES = (("settles, median", "settle_s", dynamics.in_words),
 class Experiment(typing.NamedTuple):
     """cases: {allocator: scenario}; row(allocator, runs, runs of all cases) makes the JSON's;
     columns: (head, key of the row, format or function that makes words of it); how: what is not
-    as in the simulation; drawn: columns of the series."""
+    as in the simulation above; drawn: {allocator: columns of the series}."""
     cases: dict
     row: typing.Callable
     columns: tuple
     how: str
-    drawn: tuple = ()
+    drawn: dict = {}
 
 
 def baseline_row(allocator, runs, results):
@@ -47,7 +47,7 @@ EXPERIMENTS = {
         {name: scenario.shortened(scenario.baseline(name), 30)
          for name in ("central", "gtb", "grd", "fps", "fps-drop", "central-drop")},
         baseline_row, (AGGREGATE, WORST, ("share of the 3 flows", "share", ".1%"), JAIN),
-        "30 s after the warm-up"),
+        "30 s after the warm-up", {"gtb": SITES[:2], "fps": SITES[:2]}),
     "E2": Experiment(
         {"fps": scenario.joins("fps")},
         lambda name, runs, _: dynamics.join_row(name, "50ms", runs),
@@ -55,7 +55,7 @@ EXPERIMENTS = {
          ("slowest", "limits_settle_s_max", dynamics.in_words),
          ("rates settle, median", "settle_s", dynamics.in_words), ("within 2 s", "in_2s", ".0%"),
          ("Jain, second by second", "jain", ".3f")),
-        "all as simulated", SITES),
+        "all as above", {"fps": SITES}),
     "E4": Experiment(
         {"fps": scenario.shortened(scenario.bottlenecked("fps"), 50)},
         lambda name, runs, _: dynamics.bottleneck_row(name, runs),
@@ -63,7 +63,7 @@ EXPERIMENTS = {
          ("slowest", "first_settle_s_max", dynamics.in_words),
          ("6:4, median", "settle_s", dynamics.in_words),
          ("slowest", "settle_s_max", dynamics.in_words)),
-        "50 s", SITES[:2]),
+        "50 s", {"fps": SITES[:2]}),
     "E5": Experiment(
         {name: scenario.shortened(scenario.round_trips(name), 25) for name in ("central", "fps")},
         lambda name, runs, _: mixes.trip_row(name, runs),
@@ -75,7 +75,7 @@ EXPERIMENTS = {
         lambda name, runs, _: dynamics.shift_row(name, runs, PHASE),
         (("aggregate / limit at four sites", "four_sites_ratio", ".3f"), *SETTLES,
          ("longest above 1.05", "over_s", dynamics.in_words)),
-        f"ten limiters as simulated, a shift after {PHASE} s instead of 30", ("cdn", *SITES)),
+        f"ten limiters, a shift every {PHASE} s instead of 30", {"fps": ("cdn", *SITES)}),
 }
 
 
@@ -94,19 +94,23 @@ def measure(key, number):
     results = enact.interleaved(experiment.cases, number)
     return {"rows": [measured_row(experiment, name, runs, results)
                      for name, runs in results.items()],
-            "curves": {name: dynamics.curves(runs[0], experiment.drawn)
-                       for name, runs in results.items() if experiment.drawn}}
+            "curves": {name: dynamics.curves(results[name][0], columns)
+                       for name, columns in experiment.drawn.items()}}
 
 
 def load(path):
     """What a file has: {experiment: {"rows": of live limiters, "curves"}}."""
     try:
         with open(path, encoding="utf-8") as file:
-            kept = json.load(file)
-        return {key: {"rows": [row for row in found["rows"] if row.get("live")],
-                      "curves": found.get("curves", {})} for key, found in kept.items()}
+            kept = {key: {"rows": [row for row in found["rows"] if row.get("live")],
+                          "curves": found.get("curves", {})}
+                    for key, found in json.load(file).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EvaluationError(f"{path}: no results of live limiters: {error}") from None
+        raise EvaluationError(f"{path}: not results of this tool: {error!r}") from None
+    for key, row in ((key, row) for key, found in kept.items() for row in found["rows"]):
+        if key not in EXPERIMENTS or row["allocator"] not in EXPERIMENTS[key].cases:
+            raise EvaluationError(f"{path}: {key}: {row['allocator']}: not measured live by now")
+    return {key: found for key, found in kept.items() if found["rows"]}
 
 
 def words(row, column):
@@ -121,36 +125,42 @@ def words(row, column):
     return f"{text} ({min(values):{form}}–{max(values):{form}})" if len(values) > 1 else text
 
 
-def simulated(result, live):
-    """The row of weirsim that belongs to one of live limiters, or None."""
-    return next((row for row in result.rows if not row.get("live") and all(
-        row.get(key) == live.get(key) for key in ("allocator", "interval"))), None)
+def twins(key, sim):
+    """{allocator: row} of weirsim, of the very scenarios that the live limiters ran."""
+    experiment = EXPERIMENTS[key]
+    results = {name: sim.runs(case, series=True) for name, case in experiment.cases.items()}
+    return {name: experiment.row(name, runs, results) for name, runs in results.items()}
+
+
+FIGURES = (("the aggregate", "aggregate_ratio", ".3f"),
+           ("the share of the three flows", "share", ".1%"), ("Jain's index", "jain", ".3f"))
 
 
 def agreement(pairs):
-    """How far live and simulated rows are apart at most."""
-    parts = []
-    for words_of, key in ((lambda x: f"the aggregate by {x:.3f} of the limit", "aggregate_ratio"),
-                          (lambda x: f"the share of the three flows by {x:.1%}", "share"),
-                          (lambda x: f"Jain's index by {x:.3f}", "jain")):
-        apart, allocator = max((abs(live[key] - virtual[key]), live["allocator"])
-                               for live, virtual in pairs if live[key] is not None)
-        parts.append(f"{words_of(apart)} ({allocator})")
-    return ("Between live limiters and simulated ones differ at most " + ", ".join(parts)
-            + "; means of all runs.")
+    """[(live, simulated)] in words: where they are furthest apart in fairness, and the others."""
+    *others, worst = sorted(pairs, key=lambda pair: abs(pair[0]["jain"] - pair[1]["jain"]))
+    most = ", ".join(
+        f"{name} by {max(abs(a[key] - b[key]) for a, b in others if a[key] is not None):{form}}"
+        for name, key, form in FIGURES)
+    there = ", ".join(f"{name} {worst[0][key]:{form}} live and {worst[1][key]:{form}} simulated"
+                      for name, key, form in FIGURES if worst[0][key] is not None)
+    return (f"Live and simulated are furthest apart for {worst[0]['allocator']}: {there}. For the "
+            f"others the means differ at most thus: {most}.")
 
 
-def show(result, key, found):
+def show(result, key, found, sim):
     """Adds what live limiters did to the section of an experiment."""
     experiment, lines = EXPERIMENTS[key], []
-    pairs = [(row, simulated(result, row)) for row in found["rows"]]
-    for live, virtual in pairs:
+    virtual = twins(key, sim)
+    pairs = [(row, virtual[row["allocator"]]) for row in found["rows"]]
+    for live, simulated in pairs:
         lines += [[name, kind, row["seeds"], *(words(row, column) for column in experiment.columns)]
                   for name, kind, row in ((live["allocator"], "live", live),
-                                          ("", "simulated", virtual)) if row]
-    result.say(f"Live limiters with kernel TCP ({experiment.how}), mean (least–most):")
+                                          ("", "simulated", simulated))]
+    result.say(f"Live limiters with kernel TCP ({experiment.how}), mean (least–most), and the same "
+               "in weirsim:")
     result.table(["", "", "runs", *(head for head, _, _ in experiment.columns)], lines)
-    if key == "E1" and all(virtual for _, virtual in pairs):
+    if key == "E1" and len(pairs) == len(experiment.cases):
         result.say(agreement(pairs))
     for name, curves in found["curves"].items():
         result.picture(f"{key.lower()}-live-{name}", f"Live limiters: {result.title}, {name}", "s",
@@ -161,18 +171,18 @@ def show(result, key, found):
 NOTHING = """\
 ## Live limiters
 
-Not part of this run: `./tools/evaluate --live` repeats E1, E2, E4, E5 and E8 on live limiters.
+Not part of this run: `./tools/evaluate --live` repeats {keys} on live limiters.
 """
 
 SOMETHING = """\
 ## Live limiters
 
-Rows called *live* in {keys} are from limiters as they are installed, each a process of its own in a
-network namespace, with DPDK's af_packet driver; flows are iperf3's with the kernel's TCP Reno; the
-links between are weir-emu's ([testbed.md](testbed.md)). Limits, buckets, delays and losses are the
-scenario's. All of it ran on one machine, {runs} runs of each case in turn. Changes are counted from
-when iperf3 is told to start or to stop, which takes it about a third of a second. In the worst run
-99 % of the packets left each of the flows' links less than {late:.1f} ms late.
+Rows called *live* in {keys} are of the program that is installed, each limiter a process of its
+own in a network namespace, with DPDK's af_packet driver; flows are iperf3's with the kernel's TCP
+Reno; the links are weir-emu's ([testbed.md](testbed.md)). Limits, buckets, delays and losses of
+gossip are the scenario's. All of it ran on one machine, the cases in turn, {runs} runs each. Times
+count from when iperf3 is asked to start, and data follow some round trips later. In the worst run
+99 % of the packets left every flow's link less than {late:.1f} ms late.
 """
 
 
@@ -180,6 +190,6 @@ def section(measured):
     """The section of the document about all of it."""
     rows = [row for found in measured.values() for row in found["rows"]]
     if not rows:
-        return NOTHING
+        return NOTHING.format(keys=", ".join(EXPERIMENTS))
     return SOMETHING.format(keys=", ".join(measured), runs=min(row["seeds"] for row in rows),
                             late=max(row["late_us"] for row in rows) / 1e3)

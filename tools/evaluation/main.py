@@ -114,12 +114,14 @@ def measure_live(args):
     """What live limiters did, by experiment: measured now, read from a file, or nothing."""
     if args.live_from:
         kept = live.load(args.live_from)
-        return {key: kept[key] for key in args.chosen if key in kept and key in live.EXPERIMENTS}
+        return {key: found for key, found in kept.items() if key in args.chosen}
     measured = {}
     for key in live.EXPERIMENTS if args.live or args.live_to else ():
         if key in args.chosen:
             print(f"{key}, live ...", file=sys.stderr, flush=True)
             measured[key] = live.measure(key, args.live_runs)
+            if args.live_to:  # at once: half an hour is a long time
+                write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
     return measured
 
 
@@ -132,7 +134,7 @@ def simulate(args, measured):
             print(f"{key} ...", file=sys.stderr, flush=True)
             results[key] = EXPERIMENTS[key](sim, args.quick)
             if key in measured:
-                live.show(results[key], key, measured[key])
+                live.show(results[key], key, measured[key], sim)
     finally:
         sim.pool.shutdown(cancel_futures=True)
     return results
@@ -142,7 +144,6 @@ def evaluate(args):
     """Everything that is asked for."""
     measured = measure_live(args)  # first: the machine does nothing else
     if args.live_to:
-        write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
         return
     began = time.monotonic()
     results = simulate(args, measured)

@@ -1,0 +1,201 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The live half of tools/evaluate, without a network: what scenarios become on a testbed, what is
+made of its counters, and what of results that were kept.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import types
+
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
+sys.path.insert(0, os.path.join(TOOLS, "evaluation"))
+
+import enact  # noqa: E402 (needs the path above)
+import live  # noqa: E402
+import report  # noqa: E402
+import scenario  # noqa: E402
+from simulate import EvaluationError, Run  # noqa: E402
+from testbed.measure import Recorder  # noqa: E402
+
+
+def expect(found, wanted):
+    """Fails unless they are equal."""
+    if found != wanted:
+        raise AssertionError(f"{found!r}, expected {wanted!r}")
+
+
+def refused(action, *wanted):
+    """Fails unless it raises an error of the evaluation with these words."""
+    try:
+        action()
+    except EvaluationError as error:
+        expect([word for word in wanted if word not in str(error)], [])
+        return
+    raise AssertionError(f"no error with {wanted}")
+
+
+def flows_with_links_of_their_own():
+    """E4: a flow without bottleneck has an entry of its own into the same limiter."""
+    plan = enact.Plan(scenario.shortened(scenario.bottlenecked("fps"), 50))
+    expect(plan.homes(), [1, 2, 2])
+    expect(plan.starts, [(0, 1, 3, 50, "traffic1"), (0, 2, 7, 50, "traffic2"),
+                         (31, 3, 1, 19, "traffic3")])
+    expect(plan.changes, [(15, 2)])
+    expect(plan.entries[1].narrow(), "rate=2Mbit/s queue=20kB")
+
+
+def flows_that_share_a_link():
+    """E8: three groups of flows at each of four sites, two at the others; E1's one bucket."""
+    plan = enact.Plan(scenario.shifting("fps", 20))
+    expect(plan.homes(), list(range(1, 11)))
+    expect([sum(start[0] == time for start in plan.starts) for time in (0, 20, 40)], [10, 4, 10])
+    expect({start[3] for start in plan.starts}, {20})
+    expect(enact.Plan(scenario.baseline("central")).homes(), [1])
+
+
+def round_trip_times():
+    """E5: half of it each way, also where one limiter has both links."""
+    plan = enact.Plan(scenario.round_trips("central"))
+    expect(plan.homes(), [1, 1])
+    expect([entry.link() for entry in plan.entries], ["delay=50000us", "delay=5000us"])
+
+
+def only_tcp():
+    """E3's requests of the Web have no live counterpart."""
+    refused(lambda: enact.Plan(scenario.web("fps")), "web")
+
+
+def policies():
+    """The scenario's; a meter without a bucket has none from the testbed either."""
+    config = {"policies": [{"name": "baseline", "burst": "1kB", "ewma": 0.1, "limit": "1bit/s"}],
+              "gossip": {"branching": 3}}
+    made = scenario.shifting("fps")
+    enact.configure(made)(1, config)
+    expect(config["policies"], [{"name": "baseline", "burst": "40kB", "ewma": 0.1,
+                                 "limit": "5Mbit/s", "allocator": "fps", "interval": "100ms"}])
+    expect(config["gossip"]["branching"], 4)
+    enact.configure(scenario.baseline("grd"))(1, config)
+    expect((config["policies"][0]["meter"], "burst" in config["policies"][0]),
+           ("random-drop", False))
+
+
+def series_of_counters():
+    """Wires of one limiter are added up; a limit holds until the next is read."""
+    recorder = Recorder(3)
+    for k in range(11):
+        recorder.add(k / 10, [1000 * k, 2000 * k, 500 * k])
+    limits = [(0.0, [1, 9]), (0.5, [2, 8])]
+    made = enact.series(recorder, [1, 2, 2], limits, 1.0)
+    expect(made.times, [round(0.1 * k, 1) for k in range(1, 11)])
+    expect([round(made.between(name, 0, 1)) for name in ("cdn", "cdn/l1", "cdn/l2")],
+           [280000, 80000, 200000])
+    expect(made["cdn/l1:limit"], [1] * 4 + [2] * 6)
+    expect(made["cdn/l2:limit"], [9] * 4 + [8] * 6)
+
+
+def fairness_by_the_second():
+    """Of the flows that were there, wherever they began."""
+    def group(began, *seconds):
+        made = enact.Group(began, "traffic1", None)
+        made.report = types.SimpleNamespace(rows=[
+            [{"start": k, "bits_per_second": rate} for rate in rates]
+            for k, rates in enumerate(seconds)])
+        return made
+
+    groups = [group(0.1, [6], [5], [7]), group(1.2, [5], [0])]
+    expect(enact.second_fairness(groups), (1 + 1 + 0.5) / 3)
+
+
+def run(jain, share):
+    """A run of E1."""
+    recorder = Recorder(1)
+    for second in range(36):
+        recorder.add(second, [second * 1250000])
+    made = enact.series(recorder, [1], [(0, [10e6])], 35)
+    return Run({"aggregate_ratio": 1.0, "aggregate_ratio_max_1s": 1.0, "control_bps": 0,
+                "jain": jain, "late_us": 1000 * jain,
+                "limiters": [{"share": share}, {"share": 1 - share}]}, made)
+
+
+class Twin:
+    """A simulator whose runs are all the same."""
+
+    def runs(self, _scenario, series):
+        """Two of them."""
+        expect(series, True)
+        return [run(0.5, 0.3)] * 2
+
+
+def kept(folder, change=lambda rows: None):
+    """A file of what E1 might have measured; the last allocator is the odd one."""
+    experiment, rows = live.EXPERIMENTS["E1"], []
+    results = {name: [run(0.51, 0.3), run(0.53, 0.32)] for name in experiment.cases}
+    results["central-drop"] = [run(0.7, 0.4), run(0.8, 0.5)]
+    for name, runs in results.items():
+        rows.append(live.measured_row(experiment, name, runs, results))
+    change(rows)
+    path = os.path.join(folder, "live.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"E1": {"rows": rows, "curves": {"fps": [["l1", [[1, 2], [2, 3]]]]}},
+                   "E3": {"rows": [{"allocator": "fps"}]}}, file)
+    return path
+
+
+def results_that_were_kept():
+    """Shown beside the twin's, with what sets them apart; rows are marked."""
+    with tempfile.TemporaryDirectory(prefix="weir-test-") as folder:
+        found = live.load(kept(folder))
+    expect(list(found), ["E1"])
+    result = report.Result("a title", "a sentence")
+    live.show(result, "E1", found["E1"], Twin())
+    text = result.markdown("E1")
+    for wanted in ("| fps | live | 2 | 1.000 (1.000–1.000) | 1.000 (1.000–1.000) | "
+                   "31.0% (30.0%–32.0%) | 0.520 (0.510–0.530) |",
+                   "|  | simulated | 2 | 1.000 | 1.000 | 30.0% | 0.500 |",
+                   "apart for central-drop", "Jain's index 0.750 live and 0.500 simulated",
+                   "three flows by 1.0%, Jain's index by 0.020", "evaluation/e1-live-fps.svg"):
+        expect((wanted, wanted in text), (wanted, True))
+    expect({(row["live"], row["seeds"]) for row in result.rows}, {(True, 2)})
+    expect("0.8 ms late" in live.section(found), True)
+    expect("--live" in live.section({}), True)
+
+
+def results_of_something_else():
+    """Said with the file's name."""
+    def stranger(rows):
+        rows[0]["allocator"] = "magic"
+
+    with tempfile.TemporaryDirectory(prefix="weir-test-") as folder:
+        refused(lambda: live.load(kept(folder, stranger)), "live.json", "magic")
+        for text in ("", "[]", '{"E1": 1}', '{"E1": {"rows": [1]}}'):
+            path = os.path.join(folder, "other.json")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            refused(lambda path=path: live.load(path), "other.json")
+        refused(lambda: live.load(os.path.join(folder, "absent")), "absent")
+
+
+TESTS = [flows_with_links_of_their_own, flows_that_share_a_link, round_trip_times, only_tcp,
+         policies, series_of_counters, fairness_by_the_second, results_that_were_kept,
+         results_of_something_else]
+
+
+def main():
+    """Runs all of them."""
+    failed = 0
+    for test in TESTS:
+        try:
+            test()
+            print(f"ok    {test.__name__}", flush=True)
+        except AssertionError as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
