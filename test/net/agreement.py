@@ -44,7 +44,7 @@ def live(allocator):
         found, late = live_once(allocator)
         if late <= LATE_US:
             return found
-        print(f"  the machine was too busy: a packet in 100 was over {late / 2} µs late", flush=True)
+        print(f"  machine too busy: a packet in 100 was over {late / 2} µs late", flush=True)
     raise box.Skip("this machine is too busy to emulate a network")
 
 
