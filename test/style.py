@@ -12,8 +12,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COLUMNS = 100
 TAB = 8
 LINES_OF_A_FUNCTION = 70
-NO_COMMENTS = (".json", ".pcap", "LICENSE", ".gitignore", ".editorconfig")
-LONG_LINES = (".json", ".md", "LICENSE", ".clang-format")
+NO_COMMENTS = (".json", ".pcap", ".svg", "LICENSE", ".gitignore", ".editorconfig")
+LONG_LINES = (".json", ".md", ".svg", "LICENSE", ".clang-format")
 
 BANNED = {
     "strcpy": "snprintf", "strcat": "snprintf", "sprintf": "snprintf", "vsprintf": "vsnprintf",

@@ -46,7 +46,8 @@ int nodes_create(struct sim *sim);
 void nodes_free(struct sim *sim);
 
 /*
- * Starts a limiter that is down, as a process that has run for age_ns. Returns 0 or a negative errno.
+ * Starts a limiter that is down, as a process that has run for age_ns. Returns 0 or a negative
+ * errno.
  */
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns);
 

@@ -20,15 +20,32 @@ from testbed.bed import Testbed  # noqa: E402
 
 SECONDS, WARMUP = 20, 5
 SEEDS = 5
+ATTEMPTS, LATE_US = 3, 4096  # as the demo cautions
 AGGREGATE, SHARE, JAIN = 0.03, 0.04, 0.05  # how far the two may be apart
 
 
-def live(allocator):
-    """(aggregate / limit, first share, Jain) of live limiters."""
+def late_us(bed):
+    """How late the emulators were for one packet in 100, at the worst of the links."""
+    links = [bed.emulator_stats(*key) for key in bed.topology.sorted_links()]
+    return max(link[way]["late_us"]["p99_below"] for link in links for way in ("a-to-b", "b-to-a"))
+
+
+def live_once(allocator):
+    """((aggregate / limit, first share, Jain), µs late) of live limiters."""
     with Testbed(flows=[3, 7], allocator=allocator) as bed:
         bed.start()
         summary = bed.run_flows(SECONDS, warmup=WARMUP).summary()
-    return figures(summary, 10e6)
+        return figures(summary, 10e6), late_us(bed)
+
+
+def live(allocator):
+    """A run whose links were late says nothing of limiters: it is repeated, and given up."""
+    for _ in range(ATTEMPTS):
+        found, late = live_once(allocator)
+        if late <= LATE_US:
+            return found
+        print(f"  machine too busy: a packet in 100 was over {late / 2} µs late", flush=True)
+    raise box.Skip("this machine is too busy to emulate a network")
 
 
 def figures(summary, limit):

@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""weirsim's models against arithmetic: each scenario is so simple that its result can be said before.
+"""weirsim's models against arithmetic: scenarios so simple that their results can be said before.
 
     models.py [--seed N]
 
 What is drawn by lot may be off by five standard deviations, worked out from the number of draws;
-what is not, by one packet. A scenario that fails is left in a file, with the command that replays it.
+what is not, by one packet. A scenario that fails is left in a file, and how to replay it is said.
 """
 
 import argparse
@@ -181,7 +181,7 @@ STATIC = [{"name": "p", "limit": "10Mbit/s", "burst": "15kB", "allocator": "stat
 
 
 def drift(seed):
-    """A clock that goes a tenth too fast fills its bucket a tenth too fast; an offset does nothing."""
+    """A clock that is a tenth too fast fills its bucket so much faster; an offset does nothing."""
     for ppm in (100000, 0, -100000):
         runs = [Run(seed, duration="21s", warmup="1s", policies=STATIC,
                     limiters=[{"name": "l1", "offset": offset, "drift_ppm": ppm}],

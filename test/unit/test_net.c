@@ -15,9 +15,9 @@
 #define PART   0.841344746 /* of a normal distribution: below mean and deviation together */
 
 /*
- * Least, mean, standard deviation, and what a part of PART is below, of every kind of delay of 50 ms
- * with a spread of 4 ms; in ms, from the distributions' formulas. A mean of n draws may be off by so
- * many sigma / sqrt(n), a count of them by as many times sqrt(n PART (1 - PART)).
+ * Least, mean, standard deviation, and what a part of PART is below, of every kind of delay of
+ * 50 ms with a spread of 4 ms; in ms, from the distributions' formulas. A mean of n draws may be
+ * off by so many sigma / sqrt(n), a count of them by as many times sqrt(n PART (1 - PART)).
  */
 static void test_distributions(void **state)
 {
@@ -27,8 +27,8 @@ static void test_distributions(void **state)
 	} rows[] = {
 		{DELAY_CONSTANT, 50, 50, 0, 0},
 		{DELAY_UNIFORM, 50, 52, 1.154701, 53.365379}, /* 4 / sqrt(12) */
-		{DELAY_NORMAL, 0, 50, 4, 54},                 /* */
-		{DELAY_EXPONENTIAL, 50, 54, 4, 57.364087},    /* 4 ln(1 / (1 - PART)) more */
+		{DELAY_NORMAL, 0, 50, 4, 54},
+		{DELAY_EXPONENTIAL, 50, 54, 4, 57.364087}, /* 4 ln(1 / (1 - PART)) more */
 		{DELAY_PARETO, 50, 54, 8.944272,
 			56.530531} /* 4 sqrt(5); 6 ((1 - PART)^-0.4 - 1) more */
 	};

@@ -4,8 +4,9 @@
 2007), repeated with Weir.
 
 Without options: all of them in weirsim, with 20 seeds each, into doc/evaluation.md and its
-pictures. With --live, some of them on live limiters with kernel TCP as well, in network namespaces
-of this machine (as root; about half an hour more, in which the machine should do nothing else).
+pictures, beside what live limiters did when they were last measured. With --live, some of them on
+live limiters with kernel TCP as well, in network namespaces of this machine (as root; about half an
+hour more, in which the machine should do nothing else).
 """
 
 import argparse
@@ -33,6 +34,9 @@ EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
                "E4": dynamics.bottlenecked, "E5": mixes.round_trips, "E6": mixes.many_flows,
                "E7": scaling.many_limiters, "E8": dynamics.shifting, "E9": throttle.throttling,
                "E10": scaling.faults, "sums": sums.estimators}
+
+# What the document's live limiters did, for when it is written again without them.
+LIVE = os.path.join(ROOT, "doc", "evaluation", "live.json")
 
 INTRODUCTION = """\
 <!-- SPDX-License-Identifier: BSD-3-Clause -->
@@ -73,6 +77,9 @@ def parse_arguments(argv):
     if unknown:
         parser.error(f"--only: {unknown[0]!r}: expected some of {', '.join(EXPERIMENTS)}")
     args.seeds = args.seeds or (3 if args.quick else 20)
+    args.documents = not (args.quick or args.only or args.live_to)
+    if args.documents and not (args.live or args.live_from) and os.path.exists(LIVE):
+        args.live_from = LIVE
     return args
 
 
@@ -165,12 +172,14 @@ def evaluate(args):
     results = simulate(args, measured)
     if args.json:
         write_json(results, args.json)
-    if args.quick or args.only:
+    if not args.documents:
         shown = sys.stderr if args.json == "-" else sys.stdout
         for key, result in results.items():
             print(result.markdown(key), file=shown)
     else:
         document(results, measured, args.seeds, time.monotonic() - began)
+        if args.live:
+            write(LIVE, json.dumps(measured, indent=1) + "\n")
 
 
 def main(argv):

@@ -6,6 +6,7 @@ import concurrent.futures
 import csv
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -56,11 +57,11 @@ class Series:
 class Run:
     """The results of one seed, and what it took."""
 
-    def __init__(self, summary, series, usage=None):
+    def __init__(self, summary, series, words=""):
         self.summary = summary
         self.series = series
-        self.cpu_s = usage.ru_utime + usage.ru_stime if usage else None
-        self.peak_mib = usage.ru_maxrss / 1024 if usage else None
+        cost = re.search(r"([\d.]+) s of CPU.* ([\d.]+) MiB", words)
+        self.cpu_s, self.peak_mib = map(float, cost.groups()) if cost else (None, None)
 
 
 def weirsim():
@@ -69,19 +70,12 @@ def weirsim():
     return os.path.join(build, "app", "weirsim", "weirsim")
 
 
-def execute(command, folder):
-    """(exit status, output, errors, resource usage) of a program."""
-    with open(os.path.join(folder, "errors"), "w+", encoding="utf-8") as errors:
-        try:
-            process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
-        except OSError as error:
-            raise EvaluationError(f"{command[0]}: {error.strerror}: is it built?") from None
-        with process.stdout:
-            output = process.stdout.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        errors.seek(0)
-        return process.returncode, output, errors.read(), usage
+def execute(command):
+    """A program that has run."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise EvaluationError(f"{command[0]}: {error.strerror}: is it built?") from None
 
 
 def run_one(scenario, seed, series):
@@ -90,14 +84,15 @@ def run_one(scenario, seed, series):
         path = os.path.join(folder, "scenario.json")
         with open(path, "w", encoding="utf-8") as file:
             json.dump(scenario, file)
-        command = [weirsim(), "run", path, "--seed", str(seed), "--quiet", "--json", "-"]
+        command = [weirsim(), "run", path, "--seed", str(seed), "--json", "-"]
         if series:
             command += ["--series", os.path.join(folder, "series.csv")]
-        status, output, errors, usage = execute(command, folder)
-        if status:
-            raise EvaluationError(f"{scenario['name']}, seed {seed}: {errors.strip()}")
-        return Run(json.loads(output),
-                   Series.read(os.path.join(folder, "series.csv")) if series else None, usage)
+        done = execute(command)
+        if done.returncode:
+            raise EvaluationError(f"{scenario['name']}, seed {seed}: {done.stderr.strip()}")
+        return Run(json.loads(done.stdout),
+                   Series.read(os.path.join(folder, "series.csv")) if series else None,
+                   done.stderr)
 
 
 class Simulator:
