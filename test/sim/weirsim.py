@@ -219,10 +219,15 @@ def random_scenario(seed):
     n, seconds = dice.randint(1, 10), 12
     names = [f"l{k + 1}" for k in range(n)]
     traffic = list(random_traffic(dice, names))
+    limiters = [{"name": name, "offset": f"{dice.randint(0, 100)}s",
+                 "drift_ppm": dice.uniform(-200, 200)} for name in names]
+    policy = random_policy(dice, n)
+    if policy["action"] == "count":  # where nothing is dropped TCP knows no bounds
+        for entry in traffic:
+            entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
     return {"name": f"random {seed}", "seed": seed, "duration": f"{seconds}s", "warmup": "2s",
-            "limiters": [{"name": name, "offset": f"{dice.randint(0, 100)}s",
-                          "drift_ppm": dice.uniform(-200, 200)} for name in names],
-            "policies": [random_policy(dice, n)],
+            "limiters": limiters,
+            "policies": [policy],
             "gossip": {"branching": dice.randint(1, 5),
                        "estimator": dice.choice(["state", "tree", "push-sum"])},
             "network": {"distribution": dice.choice(["constant", "uniform", "normal",
