@@ -17,12 +17,18 @@ void demand_add(struct demand *demand, double rate, double keep)
 	demand->rate = demand->sum / demand->seen;
 }
 
-/* Bytes that the slot's holder sent since the last reading; the count may have wrapped. */
+/*
+ * Bytes that the slot's holder sent since the last reading. A count that went back began anew:
+ * the slot was lent to another flow and has come back since, or the count has wrapped (once in
+ * 1 TB, and what was before that is left out). Taken for a difference that wrapped, the former
+ * would be a terabyte.
+ */
 static uint64_t slot_bytes(uint64_t before, uint64_t now)
 {
-	if (flow_slot_tag(before) != flow_slot_tag(now))
+	if (flow_slot_tag(before) != flow_slot_tag(now) ||
+		flow_slot_count(now) < flow_slot_count(before))
 		return flow_slot_count(now);
-	return (now - before) & FLOW_COUNT_MASK;
+	return now - before;
 }
 
 static void begin_flow(struct flow_rates *rates, unsigned i)
