@@ -7,6 +7,7 @@ in weirsim, agree. Both are printed.
 
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,6 +21,7 @@ from testbed.bed import Testbed  # noqa: E402
 
 SECONDS, WARMUP = 20, 5
 SEEDS = 5
+LIVE_RUNS = 3
 ATTEMPTS, LATE_US = 3, 4096  # as the demo cautions
 AGGREGATE, SHARE, JAIN = 0.03, 0.04, 0.05  # how far the two may be apart
 
@@ -72,13 +74,22 @@ def simulated(allocator):
     return [sum(values) / len(values) for values in zip(*runs)]
 
 
+def near(real, virtual):
+    """Whether the two are within all bounds of each other."""
+    return all(abs(a - b) <= bound for a, b, bound in
+               zip(real, virtual, (AGGREGATE, SHARE, JAIN)))
+
+
 def agree(allocator):
-    """The two side by side."""
-    real, virtual = live(allocator), simulated(allocator)
+    """The two side by side. One live run out of bounds may be its own: then the median of three."""
+    runs, virtual = [live(allocator)], simulated(allocator)
+    while not near(runs[0], virtual) and len(runs) < LIVE_RUNS:
+        runs.append(live(allocator))
+    real = [statistics.median(values) for values in zip(*runs)]
     words = "; ".join(f"{name} {a:.3f} live, {b:.3f} simulated" for name, a, b in
                       zip(("aggregate / limit", "share of 3 flows", "Jain"), real, virtual))
-    for a, b, bound in zip(real, virtual, (AGGREGATE, SHARE, JAIN)):
-        expect(abs(a - b) <= bound, words)
+    words += f"; {len(runs)} live"
+    expect(near(real, virtual), words)
     return words
 
 
