@@ -294,12 +294,20 @@ static void land(struct box *box)
 	}
 }
 
+static int limits_start(struct box *box)
+{
+	tsc_clock_start(&box->clock);
+	return control_publish_first(box);
+}
+
+static void limits_stop(struct box *box)
+{
+	(void)box; /* the publisher goes with the rest of the memory */
+}
+
 static int launch(struct box *box)
 {
-	int ret;
-
-	tsc_clock_start(&box->clock);
-	ret = control_publish_first(box);
+	int ret = 0;
 
 	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
 		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);
@@ -319,18 +327,22 @@ static const struct module {
 	{"memory", memory_start, memory_stop},
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
+	{"limits", limits_start, limits_stop},
 	{"workers", launch, land},
 	{"telemetry", telemetry_start, telemetry_stop},
 };
 
-int box_start(struct box *box, const struct config *config)
+/* Modules below this are up before any worker runs. */
+#define PREPARED (RTE_DIM(modules) - 2)
+
+static int start_modules(struct box *box, const struct config *config, unsigned n)
 {
 	*box = (struct box){.config = config, .gossip.fd = -1};
 	for (unsigned i = 0; i < config->n_ports; i++)
 		box->links[i].known = false;
 	if (eal_find_ports(config, box->port_ids))
 		return -ENODEV;
-	for (; box->started < RTE_DIM(modules); box->started++) {
+	for (; box->started < n; box->started++) {
 		int ret = modules[box->started].start(box);
 
 		if (ret) {
@@ -340,6 +352,16 @@ int box_start(struct box *box, const struct config *config)
 		}
 	}
 	return 0;
+}
+
+int box_start(struct box *box, const struct config *config)
+{
+	return start_modules(box, config, RTE_DIM(modules));
+}
+
+int box_prepare(struct box *box, const struct config *config)
+{
+	return start_modules(box, config, PREPARED);
 }
 
 void box_stop(struct box *box)

@@ -64,6 +64,12 @@ struct box {
  */
 int box_start(struct box *box, const struct config *config);
 
+/*
+ * The same, but that no worker runs yet and no control socket is open: for benchmarks, which turn
+ * the workers themselves. box_stop() ends it.
+ */
+int box_prepare(struct box *box, const struct config *config);
+
 /* Stops the workers, closes the ports, removes the sockets. */
 void box_stop(struct box *box);
 

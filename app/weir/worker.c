@@ -13,7 +13,7 @@
 #include <rte_prefetch.h>
 
 #include "classify/classify.h"
-#include "classify/parse.h"
+#include "classify/frames.h"
 #include "police/extra.h"
 #include "police/mark.h"
 
@@ -40,14 +40,13 @@
 /* A burst on its way through the stages. */
 struct burst {
 	struct rte_mbuf *mbufs[BURST];
-	struct packet packets[BURST];
-	const uint8_t *data[BURST];
-	uint32_t policies[BURST];
+	struct frames frames;
+	bool rx_hash;        /* mbufs may have a flow's hash */
 	uint16_t unmarkable; /* of those that do not pass */
 	uint8_t gathered[BURST][GATHER];
 };
 
-static void parse_burst(struct burst *burst, const struct path *path, uint16_t n)
+static void gather(struct burst *burst, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i], void *));
@@ -55,15 +54,24 @@ static void parse_burst(struct burst *burst, const struct path *path, uint16_t n
 		struct rte_mbuf *m = burst->mbufs[i];
 		uint32_t len = m->data_len;
 
-		burst->data[i] = rte_pktmbuf_mtod(m, const uint8_t *);
+		burst->frames.data[i] = rte_pktmbuf_mtod(m, const uint8_t *);
 		if (unlikely(m->nb_segs > 1 && len < GATHER)) {
 			len = RTE_MIN(m->pkt_len, (uint32_t)GATHER);
-			burst->data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
+			burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
 		}
-		packet_parse(burst->data[i], len, &burst->packets[i]);
-		if (path->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
-			burst->packets[i].flow_hash = m->hash.rss;
+		burst->frames.len[i] = len;
 	}
+}
+
+/* All that is to be known of a packet, its flow's hash from the device if that tells it. */
+static const struct packet *packet_of(struct burst *burst, uint16_t i)
+{
+	struct packet *packet = frames_packet(&burst->frames, i);
+	const struct rte_mbuf *m = burst->mbufs[i];
+
+	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
+		packet->flow_hash = m->hash.rss;
+	return packet;
 }
 
 /*
@@ -80,17 +88,17 @@ static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 static __rte_noinline bool judge_other(struct worker *w, const struct limit_profile *profile,
 	struct burst *burst, uint16_t i, uint64_t now)
 {
-	uint32_t policy = burst->policies[i], cost;
+	uint32_t policy = burst->frames.policy[i], cost;
 	struct policy_state *state = &w->policies[policy];
 	struct policy_extra *extra = &w->extras[policy];
-	const struct packet *packet = &burst->packets[i];
+	const struct packet *packet = packet_of(burst, i);
 	enum verdict verdict;
 	bool marked;
 
 	cost = police_cost(profile, extra, packet, burst->mbufs[i]->pkt_len, now);
 	police_sample(
 		&w->samples[policy], &state->meter.bucket.owner, &w->random, profile, packet, cost);
-	verdict = police_charge(state, extra, profile, packet, burst->data[i], cost, now);
+	verdict = police_charge(state, extra, profile, packet, burst->frames.data[i], cost, now);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark(burst->mbufs[i], packet, profile->mark);
@@ -103,32 +111,34 @@ static __rte_noinline bool judge_other(struct worker *w, const struct limit_prof
 static inline bool judge(struct worker *w, const struct limit_profile *profile, struct burst *burst,
 	uint16_t i, uint64_t now)
 {
-	struct policy_state *state = &w->policies[burst->policies[i]];
-	const struct packet *packet = &burst->packets[i];
+	struct policy_state *state = &w->policies[burst->frames.policy[i]];
+	const struct packet *packet = packet_of(burst, i);
 	uint32_t bytes;
 
 	if (unlikely(!profile->plain))
 		return judge_other(w, profile, burst, i, now);
 	bytes = police_bytes(profile, packet, burst->mbufs[i]->pkt_len);
-	police_sample(&w->samples[burst->policies[i]], &state->meter.bucket.owner, &w->random,
+	police_sample(&w->samples[burst->frames.policy[i]], &state->meter.bucket.owner, &w->random,
 		profile, packet, bytes);
 	return police_charge_plain(state, profile, bytes, now) == VERDICT_PASS;
 }
 
-static void prefetch_burst(struct worker *w, const struct limit_profile *profiles,
-	const struct burst *burst, uint16_t n)
+static void prefetch_burst(
+	struct worker *w, const struct limit_profile *profiles, struct burst *burst, uint16_t n)
 {
+	const uint32_t *policies = burst->frames.policy;
+
 	for (uint16_t i = 0; i < n; i++)
-		if (burst->policies[i] != CLASSIFY_NONE) {
-			rte_prefetch0(&w->policies[burst->policies[i]]);
-			rte_prefetch0(&profiles[burst->policies[i]]);
+		if (policies[i] != CLASSIFY_NONE) {
+			rte_prefetch0(&w->policies[policies[i]]);
+			rte_prefetch0(&profiles[policies[i]]);
 		}
 	if (likely(w->n_sourced == 0))
 		return;
 	for (uint16_t i = 0; i < n; i++)
-		if (burst->policies[i] != CLASSIFY_NONE)
-			police_prefetch_source(&w->extras[burst->policies[i]],
-				&profiles[burst->policies[i]], &burst->packets[i], burst->data[i]);
+		if (policies[i] != CLASSIFY_NONE)
+			police_prefetch_source(&w->extras[policies[i]], &profiles[policies[i]],
+				packet_of(burst, i), burst->frames.data[i]);
 }
 
 /* Leaves the packets that pass at the front of mbufs, in order; the others go to dropped. */
@@ -142,7 +152,7 @@ static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct
 	prefetch_burst(w, profiles, burst, n);
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
-		uint32_t policy = burst->policies[i];
+		uint32_t policy = burst->frames.policy[i];
 		bool passes = true;
 
 		if (policy == CLASSIFY_NONE)
@@ -186,9 +196,9 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	if (n == 0)
 		return false;
 	now = rte_rdtsc();
-	parse_burst(burst, path, n);
-	classify_burst(snapshot->classifier, path->wire, path->direction, burst->packets,
-		burst->data, n, burst->policies);
+	gather(burst, n);
+	burst->rx_hash = path->rx_hash;
+	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, snapshot, burst, n, now, dropped);
 	transmit(w, path, burst->mbufs, pass);
 	if (pass < n)
@@ -235,32 +245,48 @@ static void age(struct worker *w, const struct snapshot *snapshot)
 		rte_rdtsc(), AGE_LINES);
 }
 
-int worker_run(void *arg)
+void worker_begin(struct worker *w)
 {
-	struct worker *w = arg;
 	struct rte_rcu_qsbr *rcu = w->publisher->rcu;
-	struct burst burst;
 
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
 	w->idle_since = rte_rdtsc();
-	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED)) {
-		const struct snapshot *snapshot = publisher_current(w->publisher);
-		bool busy = false;
+}
 
-		for (unsigned i = 0; i < w->n_paths; i++)
-			busy |= forward(w, snapshot, &w->paths[i], &burst);
-		if (w->n_sourced &&
-			(++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
-			age(w, snapshot);
-		rte_rcu_qsbr_quiescent(rcu, w->index);
-		if (!busy) {
-			counter_add(&w->counters.empty_polls, 1);
-			rest(w);
-		}
-	}
+void worker_end(struct worker *w)
+{
+	struct rte_rcu_qsbr *rcu = w->publisher->rcu;
+
 	rte_rcu_qsbr_thread_offline(rcu, w->index);
 	rte_rcu_qsbr_thread_unregister(rcu, w->index);
+}
+
+void worker_turn(struct worker *w)
+{
+	const struct snapshot *snapshot = publisher_current(w->publisher);
+	struct burst burst;
+	bool busy = false;
+
+	for (unsigned i = 0; i < w->n_paths; i++)
+		busy |= forward(w, snapshot, &w->paths[i], &burst);
+	if (w->n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
+		age(w, snapshot);
+	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
+	if (!busy) {
+		counter_add(&w->counters.empty_polls, 1);
+		rest(w);
+	}
+}
+
+int worker_run(void *arg)
+{
+	struct worker *w = arg;
+
+	worker_begin(w);
+	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED))
+		worker_turn(w);
+	worker_end(w);
 	return 0;
 }
 

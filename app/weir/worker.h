@@ -81,6 +81,14 @@ void worker_free(struct worker *worker);
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
 int worker_run(void *arg);
 
+/*
+ * What that body consists of, for whoever brings a loop of his own (benchmarks): before the first
+ * turn, one burst of each path, after the last turn. One thread, the worker's.
+ */
+void worker_begin(struct worker *worker);
+void worker_turn(struct worker *worker);
+void worker_end(struct worker *worker);
+
 const char *drop_reason_name(enum drop_reason reason);
 
 #endif

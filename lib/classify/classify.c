@@ -4,6 +4,7 @@
  * The workers' side: the destination's longest prefix, then the source's, then no address at all.
  * Each stage works on the packets that the one before left without a policy.
  */
+#include "classify/frames.h"
 #include "classify/tables.h"
 
 #include <endian.h>
@@ -213,4 +214,14 @@ void classify_burst(const struct classifier *classifier, unsigned wire, enum dir
 	match_address(&burst, &classifier->dst, SIDE_DST);
 	match_address(&burst, &classifier->src, SIDE_SRC);
 	match_any(&burst);
+}
+
+void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
+	struct frames *frames, unsigned n)
+{
+	frames->parsed = 0;
+	for (unsigned i = 0; i < n; i++)
+		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
+	classify_burst(
+		classifier, wire, direction, frames->packet, frames->data, n, frames->policy);
 }

@@ -25,8 +25,7 @@ struct packet {
 	uint16_t l4_off;    /* offset of the transport header; 0 when unknown */
 	uint8_t tcp_flags;  /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
 	uint8_t ecn;        /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
-	uint32_t flow_hash; /* of the 5-tuple; of addresses and protocol for fragments; of MACs and
-	                      * EtherType for PACKET_OTHER */
+	uint32_t flow_hash; /* packet_flow_hash() is how to read it */
 };
 
 /*
@@ -35,5 +34,15 @@ struct packet {
  * before it.
  */
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out);
+
+/*
+ * Hash of the 5-tuple; of addresses and protocol for fragments; of MACs and EtherType for
+ * PACKET_OTHER. `data` is what the packet was parsed from.
+ */
+static inline uint32_t packet_flow_hash(const struct packet *packet, const uint8_t *data)
+{
+	(void)data;
+	return packet->flow_hash;
+}
 
 #endif

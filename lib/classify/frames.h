@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A burst of frames on its way through parse and classification, as columns: what the next stage
+ * reads of every frame lies side by side, and the whole parse of a frame is made only when somebody
+ * asks for it. One worker's own.
+ */
+#ifndef WEIR_CLASSIFY_FRAMES_H
+#define WEIR_CLASSIFY_FRAMES_H
+
+#include <stdint.h>
+
+#include "classify/classify.h"
+#include "classify/parse.h"
+
+#define FRAMES_MAX 64
+
+struct frames {
+	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
+	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
+	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
+	uint16_t l2_len[FRAMES_MAX]; /* out: bytes before its L3 header */
+	uint64_t parsed;             /* frames whose packet[] is filled in, a bit each */
+	struct packet packet[FRAMES_MAX];
+};
+
+/*
+ * Fills in the policies and L2 lengths of n frames, at most FRAMES_MAX, received on one wire in one
+ * direction. Worker lcores; no lock, no allocation.
+ */
+void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
+	struct frames *frames, unsigned n);
+
+/* All that is to be known of frame i. */
+static inline struct packet *frames_packet(struct frames *frames, unsigned i)
+{
+	if (!(frames->parsed >> i & 1)) {
+		packet_parse(frames->data[i], frames->len[i], &frames->packet[i]);
+		frames->parsed |= UINT64_C(1) << i;
+	}
+	return &frames->packet[i];
+}
+
+#endif
