@@ -3,6 +3,8 @@
  */
 #include "decide.h"
 
+#include <string.h>
+
 #include <rte_prefetch.h>
 
 #include "police/mark.h"
@@ -60,9 +62,9 @@ static __rte_noinline bool judge_other(
 }
 
 /* Samples, meters and counts a packet, and marks it if that is its fate; whether it may pass. */
-static inline bool judge(struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+static inline bool judge(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *state = &w->policies[burst->frames.policy[i]];
 	uint32_t bytes;
 
 	if (unlikely(!police_is_plain(state)))
@@ -97,45 +99,47 @@ static void prefetch_burst(struct worker *w, struct burst *burst, uint16_t n)
 static uint16_t decide_each(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
-	uint16_t n_pass = 0, n_drop = 0, unmatched = 0;
+	struct policy_state *policies = w->policies;
+	unsigned n_pass = 0, unmatched = 0;
 
 	prefetch_burst(w, burst, n);
-	for (uint16_t i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
 		bool passes = true;
 
 		if (burst->frames.policy[i] == CLASSIFY_NONE)
 			unmatched++;
 		else
-			passes = judge(w, burst, i, now);
+			passes = judge(w, &policies[burst->frames.policy[i]], burst, i, now);
 		/* Both stores, one of which counts: no branch on the verdict. */
 		burst->mbufs[n_pass] = m;
-		dropped[n_drop] = m;
+		dropped[i - n_pass] = m;
 		n_pass += passes;
-		n_drop += !passes;
 	}
 	counter_add(&w->counters.unmatched_packets, unmatched);
-	return n_pass;
+	return (uint16_t)n_pass;
 }
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
 static uint16_t divide(
 	struct rte_mbuf **mbufs, uint64_t passes, uint16_t n, struct rte_mbuf **dropped)
 {
-	uint16_t n_pass = 0, n_drop = 0;
+	unsigned n_pass = 0;
 
 	if (passes == UINT64_MAX >> (64 - n))
 		return n;
-	for (uint16_t i = 0; i < n; i++) {
+	if (passes == 0) {
+		memcpy(dropped, mbufs, n * sizeof(*dropped));
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++, passes >>= 1) {
 		struct rte_mbuf *m = mbufs[i];
-		uint16_t pass = passes >> i & 1;
 
 		mbufs[n_pass] = m;
-		dropped[n_drop] = m;
-		n_pass += pass;
-		n_drop += !pass;
+		dropped[i - n_pass] = m;
+		n_pass += passes & 1;
 	}
-	return n_pass;
+	return (uint16_t)n_pass;
 }
 
 /* A whole burst of one plain policy. */

@@ -54,17 +54,18 @@ enum verdict {
 	VERDICT_COUNT, /* passes; would have been dropped */
 };
 
-/*
- * What a policy is, in the word that its bucket leaves to its owner: flags; how often it is
- * sampled; bytes charged beside the frame's own.
- */
+/* What a policy is, in the bytes that its bucket leaves to its owner. */
+enum {
+	POLICE_FLAGS,     /* never change */
+	POLICE_SHIFT,     /* one packet in 2^this is sampled */
+	POLICE_EXTRA,     /* bytes charged beside the frame's own */
+	POLICE_WITHOUT_L2 /* a mask: Ethernet and VLAN headers are not charged */
+};
+
 enum {
 	POLICE_PLAIN = 1 << 0,
-	POLICE_SAMPLED = 1 << 1,  /* see police_samples() */
-	POLICE_TCP_ONLY = 1 << 2, /* only TCP flows are sampled */
-	POLICE_SHIFT_AT = 8,      /* one packet in 2^(5 bits from here) is sampled */
-	POLICE_EXTRA_AT = 16,     /* 8 bits */
-	POLICE_WITHOUT_L2_AT = 31 /* Ethernet and VLAN headers are not charged */
+	POLICE_SAMPLED = 1 << 1, /* see police_samples() */
+	POLICE_TCP_ONLY = 1 << 2 /* only TCP flows are sampled */
 };
 
 #define POLICE_SHIFT_MAX 15
@@ -74,7 +75,8 @@ enum {
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	struct token_bucket bucket; /* its owner is the word above; the rest is for the plain */
+	struct token_bucket
+		bucket; /* its owner's bytes are those above; the rest is of the plain */
 	union {
 		struct token_bucket_profile limit; /* plain */
 		struct policy_other *other;        /* the others */
@@ -115,10 +117,10 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now);
 
-/* Anybody: how often to sample changes while others look. */
+/* Anybody. */
 static inline bool police_is_plain(const struct policy_state *state)
 {
-	return __atomic_load_n(&state->bucket.owner, __ATOMIC_RELAXED) & POLICE_PLAIN;
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_PLAIN;
 }
 
 /*
@@ -128,10 +130,10 @@ static inline bool police_is_plain(const struct policy_state *state)
 static inline uint32_t police_bytes(
 	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
 {
-	uint32_t owner = state->bucket.owner;
-	uint32_t without_l2 = -(owner >> POLICE_WITHOUT_L2_AT);
+	const uint8_t *owner = state->bucket.owner;
 
-	return frame_len - (l2_len & without_l2) + (owner >> POLICE_EXTRA_AT & 0xff);
+	return frame_len - (l2_len & (uint32_t)(int8_t)owner[POLICE_WITHOUT_L2]) +
+	       owner[POLICE_EXTRA];
 }
 
 /*
@@ -156,11 +158,6 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 
 #define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
 
-static inline unsigned police_sample_shift(uint32_t owner)
-{
-	return owner >> POLICE_SHIFT_AT & 31;
-}
-
 /*
  * Whether the next packet to be charged is of the sample: one in 2^k, as the policy's own count of
  * packets times the golden ratio says (a Weyl sequence). That is spread as evenly as can be, over
@@ -169,10 +166,10 @@ static inline unsigned police_sample_shift(uint32_t owner)
  */
 static inline bool police_samples(const struct policy_state *state)
 {
-	uint32_t n = state->passed_packets + state->dropped_packets, owner = state->bucket.owner;
+	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
+	const uint8_t *owner = state->bucket.owner;
 
-	return (n * POLICE_WEYL <= UINT32_MAX >> police_sample_shift(owner)) &
-	       !!(owner & POLICE_SAMPLED);
+	return owner[POLICE_FLAGS] & POLICE_SAMPLED && word <= UINT32_MAX >> owner[POLICE_SHIFT];
 }
 
 /*
@@ -182,10 +179,10 @@ static inline bool police_samples(const struct policy_state *state)
 static inline uint64_t police_samples_burst(const struct policy_state *state, unsigned n)
 {
 	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
-	uint32_t below = UINT32_MAX >> police_sample_shift(state->bucket.owner), any = 0;
+	uint32_t below = UINT32_MAX >> state->bucket.owner[POLICE_SHIFT], any = 0;
 	uint64_t samples = 0;
 
-	if (!(state->bucket.owner & POLICE_SAMPLED))
+	if (!(state->bucket.owner[POLICE_FLAGS] & POLICE_SAMPLED))
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
 		any |= word + i * POLICE_WEYL <= below;
@@ -201,12 +198,12 @@ static inline uint64_t police_samples_burst(const struct policy_state *state, un
 static inline void police_sample(struct flow_sample *sample, const struct policy_state *state,
 	const struct packet *packet, const uint8_t *data, uint32_t cost)
 {
-	uint32_t owner = state->bucket.owner;
+	const uint8_t *owner = state->bucket.owner;
 
-	if (owner & POLICE_TCP_ONLY && packet->proto != POLICE_TCP)
+	if (owner[POLICE_FLAGS] & POLICE_TCP_ONLY && packet->proto != POLICE_TCP)
 		return;
-	flow_sample_add(sample, packet_flow_hash(packet, data),
-		(uint64_t)cost << police_sample_shift(owner));
+	flow_sample_add(
+		sample, packet_flow_hash(packet, data), (uint64_t)cost << owner[POLICE_SHIFT]);
 }
 
 /* Counts packets, so many of them passed, and their bytes. */
@@ -232,22 +229,29 @@ static inline enum verdict police_charge_plain(
 
 /*
  * The verdicts of police_charge_plain() for n packets (at most 64) that arrived at `now`, one by
- * one: a bit each, 1 for those that pass. What the bucket and the counters are is read and written
- * once.
+ * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
+ * all pass, or none can, nobody is asked.
  */
 static inline uint64_t police_charge_burst(
 	struct policy_state *state, const uint32_t *costs, unsigned n, uint64_t now)
 {
 	uint64_t sum = 0, passed_bytes = 0, passes = 0, tokens;
+	uint32_t least = UINT32_MAX;
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		least = costs[i] < least ? costs[i] : least;
 		sum += costs[i];
+	}
 	token_bucket_refill(&state->bucket, &state->limit, now);
 	tokens = state->bucket.tokens;
 	if (tokens >= sum << TOKEN_BYTE) {
 		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
 		police_count(state, n, sum, n, sum);
 		return n ? UINT64_MAX >> (64 - n) : 0;
+	}
+	if (tokens < (uint64_t)least << TOKEN_BYTE) {
+		police_count(state, n, sum, 0, 0);
+		return 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t conforms = tokens >= (uint64_t)costs[i] << TOKEN_BYTE;
