@@ -9,14 +9,18 @@
 
 #include "police/mark.h"
 
+static bool has_hash(const struct burst *burst, unsigned i)
+{
+	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+}
+
 /* All that is to be known of a packet, its flow's hash from the device if that tells it. */
 static const struct packet *packet_of(struct burst *burst, unsigned i)
 {
 	struct packet *packet = frames_packet(&burst->frames, i);
-	const struct rte_mbuf *m = burst->mbufs[i];
 
-	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
-		packet->flow_hash = m->hash.rss;
+	if (has_hash(burst, i))
+		packet->flow_hash = burst->mbufs[i]->hash.rss;
 	return packet;
 }
 
@@ -30,13 +34,38 @@ static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
 }
 
-/* Out of line, as few packets come here and the others need the registers. */
+/* The hash of a packet's flow; false if the policy does not want to see it. */
+static bool sampled_hash(
+	const struct policy_state *state, struct burst *burst, unsigned i, uint32_t *hash)
+{
+	const struct packet *packet;
+
+	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
+		*hash = burst->mbufs[i]->hash.rss;
+		return true;
+	}
+	packet = packet_of(burst, i);
+	*hash = packet_flow_hash(packet, burst->frames.data[i]);
+	return police_samples_packet(state, packet);
+}
+
+/*
+ * Notes a packet that is sampled, and begins to fetch what will be written for it. Out of line, as
+ * few packets come here and the others need the registers.
+ */
 static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
 {
-	uint32_t policy = burst->frames.policy[i];
+	uint32_t policy = burst->frames.policy[i], hash;
+	const struct policy_state *state = &w->policies[policy];
 
-	police_sample(w->samples[policy], &w->policies[policy], packet_of(burst, i),
-		burst->frames.data[i], cost);
+	if (!sampled_hash(state, burst, i, &hash))
+		return;
+	burst->sampled[burst->n_sampled++] = (struct sampled){
+		.sample = w->samples[policy],
+		.bytes = police_sample_bytes(state, cost),
+		.hash = hash,
+	};
+	flow_sample_prefetch(w->samples[policy], hash);
 }
 
 /* judge() for policies that are not plain. */
@@ -175,11 +204,12 @@ uint16_t decide(
 	uint32_t first = burst->frames.policy[0];
 	uint16_t n_pass;
 
+	burst->unmarkable = 0;
+	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
 		return n;
 	}
-	burst->unmarkable = 0;
 	if (alike && police_is_plain(&w->policies[first]))
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else

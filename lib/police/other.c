@@ -49,7 +49,6 @@ static uint8_t flags_of(const struct policy *policy)
 {
 	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
 
-	flags |= policy->allocator->samples_flows ? POLICE_SAMPLED : 0;
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
 	return (uint8_t)flags;
 }

@@ -57,18 +57,18 @@ enum verdict {
 /* What a policy is, in the bytes that its bucket leaves to its owner. */
 enum {
 	POLICE_FLAGS,     /* never change */
-	POLICE_SHIFT,     /* one packet in 2^this is sampled */
+	POLICE_SHIFT,     /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
 	POLICE_EXTRA,     /* bytes charged beside the frame's own */
 	POLICE_WITHOUT_L2 /* a mask: Ethernet and VLAN headers are not charged */
 };
 
 enum {
 	POLICE_PLAIN = 1 << 0,
-	POLICE_SAMPLED = 1 << 1, /* see police_samples() */
-	POLICE_TCP_ONLY = 1 << 2 /* only TCP flows are sampled */
+	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
 };
 
 #define POLICE_SHIFT_MAX 15
+#define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
 
 /*
  * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
@@ -106,7 +106,7 @@ struct limit_profile {
 	union meter_profile meter;
 	uint32_t policy;      /* its index: the sender's and the receiver's */
 	uint8_t kind;         /* enum meter_kind */
-	uint8_t sample_shift; /* one packet in 2^this is sampled, if any */
+	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
@@ -158,6 +158,34 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 
 #define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
 
+/* Words below this say yes: 2^-shift of all there are, or none. A load, as a shift costs more. */
+static inline uint64_t police_sample_below(const struct policy_state *state)
+{
+	static const uint64_t below[] = {
+		[POLICE_UNSAMPLED] = 0,
+#define BELOW(shift) [shift] = UINT64_C(1) << (32 - (shift))
+		BELOW(0),
+		BELOW(1),
+		BELOW(2),
+		BELOW(3),
+		BELOW(4),
+		BELOW(5),
+		BELOW(6),
+		BELOW(7),
+		BELOW(8),
+		BELOW(9),
+		BELOW(10),
+		BELOW(11),
+		BELOW(12),
+		BELOW(13),
+		BELOW(14),
+		BELOW(15),
+#undef BELOW
+	};
+
+	return below[state->bucket.owner[POLICE_SHIFT]];
+}
+
 /*
  * Whether the next packet to be charged is of the sample: one in 2^k, as the policy's own count of
  * packets times the golden ratio says (a Weyl sequence). That is spread as evenly as can be, over
@@ -167,9 +195,8 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 static inline bool police_samples(const struct policy_state *state)
 {
 	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
-	const uint8_t *owner = state->bucket.owner;
 
-	return owner[POLICE_FLAGS] & POLICE_SAMPLED && word <= UINT32_MAX >> owner[POLICE_SHIFT];
+	return word < police_sample_below(state);
 }
 
 /*
@@ -179,31 +206,46 @@ static inline bool police_samples(const struct policy_state *state)
 static inline uint64_t police_samples_burst(const struct policy_state *state, unsigned n)
 {
 	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
-	uint32_t below = UINT32_MAX >> state->bucket.owner[POLICE_SHIFT], any = 0;
-	uint64_t samples = 0;
+	uint64_t below = police_sample_below(state), samples = 0;
+	uint32_t last = (uint32_t)(below - 1), any = 0;
 
-	if (!(state->bucket.owner[POLICE_FLAGS] & POLICE_SAMPLED))
+	if (below == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		any |= word + i * POLICE_WEYL <= below;
+		any |= word + i * POLICE_WEYL <= last;
 	for (uint32_t i = 0; any && i < n; i++)
-		samples |= (uint64_t)(word + i * POLICE_WEYL <= below) << i;
+		samples |= (uint64_t)(word + i * POLICE_WEYL <= last) << i;
 	return samples;
 }
 
+static inline bool police_samples_tcp_only(const struct policy_state *state)
+{
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_TCP_ONLY;
+}
+
+/* Whether a packet that police_samples() has chosen is one of those that the policy looks at. */
+static inline bool police_samples_packet(
+	const struct policy_state *state, const struct packet *packet)
+{
+	return !police_samples_tcp_only(state) || packet->proto == POLICE_TCP;
+}
+
+/* What a packet that is sampled counts for, as it stands for others too. */
+static inline uint64_t police_sample_bytes(const struct policy_state *state, uint32_t cost)
+{
+	return (uint64_t)cost << state->bucket.owner[POLICE_SHIFT];
+}
+
 /*
- * Adds to the sample a packet that police_samples() has chosen, which then stands for all. `data`
- * are the bytes that `packet` was parsed from.
+ * Adds to the sample a packet that police_samples() has chosen. `data` are the bytes that `packet`
+ * was parsed from.
  */
 static inline void police_sample(struct flow_sample *sample, const struct policy_state *state,
 	const struct packet *packet, const uint8_t *data, uint32_t cost)
 {
-	const uint8_t *owner = state->bucket.owner;
-
-	if (owner[POLICE_FLAGS] & POLICE_TCP_ONLY && packet->proto != POLICE_TCP)
-		return;
-	flow_sample_add(
-		sample, packet_flow_hash(packet, data), (uint64_t)cost << owner[POLICE_SHIFT]);
+	if (police_samples_packet(state, packet))
+		flow_sample_add(
+			sample, packet_flow_hash(packet, data), police_sample_bytes(state, cost));
 }
 
 /* Counts packets, so many of them passed, and their bytes. */

@@ -85,7 +85,7 @@ static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sa
 {
 	double arrives = (double)LENGTH * BURST / n_policies / BURST_TICKS; /* bytes a tick */
 	struct policy_state state = {
-		.bucket.owner = {sampled ? POLICE_PLAIN | POLICE_SAMPLED : POLICE_PLAIN, SHIFT},
+		.bucket.owner = {POLICE_PLAIN, sampled ? SHIFT : POLICE_UNSAMPLED},
 		.limit.rate = (int64_t)(arrives * (100 - drop) / 100 * 0x1p56),
 		.limit.burst = (uint64_t)(20 * LENGTH + 4 * BURST * LENGTH / n_policies)
 			       << TOKEN_BYTE,
@@ -168,6 +168,7 @@ static void run_decide(struct contest *contest, unsigned c, struct burst *burst,
 		take_burst(burst, &contest->traffic, at);
 		contest->now[c] += BURST_TICKS;
 		decide(contest->workers[c], burst, BURST, contest->now[c], dropped);
+		decide_samples(burst);
 	}
 }
 
