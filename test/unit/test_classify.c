@@ -614,25 +614,52 @@ static unsigned allocations(void)
 	return stats.alloc_count;
 }
 
-/* A classifier that does not fit is refused, and leaves nothing behind. */
-static void fill_memory(const struct policy *policies, unsigned n_policies)
+/* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */
+static void *hoard(size_t block)
+{
+	void **newest = NULL, **older;
+
+	for (;;) {
+		older = newest;
+		newest = rte_malloc("hoard", block, 0);
+		if (newest == NULL)
+			return older;
+		*newest = older;
+	}
+}
+
+/*
+ * A classifier that does not fit is refused, and leaves nothing behind. With ever more memory,
+ * every one of its allocations is once the first that fails.
+ */
+static void fill_memory(const struct policy *policies, unsigned n_policies, size_t block)
 {
 	const unsigned before = allocations();
-	struct classifier *classifiers[16];
-	unsigned n = 0;
-	int rc = 0;
+	void **hoarded = hoard(block), **older;
+	struct classifier *classifier = NULL;
+	unsigned refused = 0, held;
+	int rc;
 
-	while (n < COUNT(classifiers)) {
-		rc = classifier_create(policies, n_policies, -1, &classifiers[n]);
-		if (rc < 0)
+	for (;;) {
+		held = allocations();
+		rc = classifier_create(policies, n_policies, -1, &classifier);
+		if (rc == 0)
 			break;
-		n++;
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(allocations(), held);
+		refused++;
+		assert_non_null(hoarded);
+		older = *hoarded;
+		rte_free(hoarded);
+		hoarded = older;
 	}
-	assert_int_equal(rc, -ENOMEM);
-	assert_true(n > 0);
-	check_one(classifiers[n - 1], "10.0.0.1", 0);
-	while (n > 0)
-		classifier_destroy(classifiers[--n]);
+	assert_true(refused > 0);
+	check_one(classifier, "10.0.0.1", 0);
+	classifier_destroy(classifier);
+	for (; hoarded != NULL; hoarded = older) {
+		older = *hoarded;
+		rte_free(hoarded);
+	}
 	assert_int_equal(allocations(), before);
 }
 
@@ -647,9 +674,9 @@ static void test_out_of_memory(void **state)
 		make_policy(&(struct row){.src = "2001:db8::/32"})};
 
 	(void)state;
-	fill_memory(v4, COUNT(v4));
-	fill_memory(v6, COUNT(v6));
-	fill_memory(all, COUNT(all));
+	fill_memory(v4, COUNT(v4), 1 << 20);
+	fill_memory(v6, COUNT(v6), 1 << 12);
+	fill_memory(all, COUNT(all), 1 << 20);
 }
 
 static void test_too_many(void **state)
