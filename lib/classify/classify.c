@@ -61,41 +61,44 @@ static void scatter(struct burst *burst, const uint8_t *who, const uint32_t *sta
 		burst->policies[who[k]] = starts[k];
 }
 
-static void start4(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t start4(const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v4 != NULL)
-		lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
-	else
-		fill(starts, burst->n4, table->root4);
+		return lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
+	fill(starts, burst->n4, table->root4);
+	return table->root4;
 }
 
-static void start6(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t start6(const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v6 != NULL)
-		lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
-	else
-		fill(starts, burst->n6, table->root6);
+		return lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
+	fill(starts, burst->n6, table->root6);
+	return table->root6;
 }
 
 /* What the columns' addresses start with; without an address, what comes after all tables. */
-static void start(struct burst *burst, const struct table *table)
+static void start_mixed(struct burst *burst, const struct table *table)
 {
 	uint32_t starts[BURST_MAX];
 
-	if (burst->in_order && burst->n4 == burst->n) {
-		start4(burst, table, burst->policies);
-		return;
-	}
-	if (burst->in_order && burst->n6 == burst->n) {
-		start6(burst, table, burst->policies);
-		return;
-	}
 	start4(burst, table, starts);
 	scatter(burst, burst->who4, starts, burst->n4);
 	start6(burst, table, starts);
 	scatter(burst, burst->who6, starts, burst->n6);
 	fill(starts, burst->n_other, burst->classifier->src.otherwise);
 	scatter(burst, burst->other, starts, burst->n_other);
+}
+
+/* The same of a burst in which all may be alike; returns all bits of the starts together. */
+static uint32_t start(struct burst *burst, const struct table *table)
+{
+	if (burst->in_order && burst->n4 == burst->n)
+		return start4(burst, table, burst->policies);
+	if (burst->in_order && burst->n6 == burst->n)
+		return start6(burst, table, burst->policies);
+	start_mixed(burst, table);
+	return START_NONE;
 }
 
 /* Whether any packet has no policy yet: a chain to follow, or nothing that might still come. */
@@ -183,18 +186,19 @@ static void classify(struct burst *burst, const struct table *table)
 	const struct classifier *classifier = burst->classifier;
 	const struct table *second = &classifier->src;
 	uint8_t waiting[BURST_MAX];
+	uint32_t all = START_NONE;
 	unsigned n;
 
 	if (table != NULL)
-		start(burst, table);
+		all = start(burst, table);
 	else
 		fill(burst->policies, burst->n, START_NONE);
-	if (likely(!any_waiting(burst, table != NULL && table->last)))
+	if (likely(!(all & START_CHAIN)) || !any_waiting(burst, table != NULL && table->last))
 		return;
 	n = walk_waiting(burst, waiting, list_waiting(burst, waiting));
 	if (n > 0 && table == &classifier->dst && table_applies(second, burst->direction)) {
 		columns_of(burst, waiting, n, SIDE_SRC);
-		start(burst, second);
+		start_mixed(burst, second);
 		n = walk_waiting(burst, waiting, n);
 	}
 	match_any(burst, waiting, n);
