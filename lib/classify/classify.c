@@ -17,19 +17,22 @@ static bool port_in(uint16_t port, struct port_range range)
 	return port >= range.first && port <= range.last;
 }
 
-/* Where ports are named a packet without any, 0, is in no range. */
-static bool detail_matches(const struct detail *detail, const struct facts *facts)
+static bool source_in(const struct rule *rule, const struct facts *facts)
 {
 	uint64_t addr[2] = {0};
 
-	if (!port_in(facts->src_port, detail->src_port) ||
-		!port_in(facts->dst_port, detail->dst_port))
-		return false;
-	if (facts->family == PACKET_OTHER)
-		return true; /* names no source: it would not have been looked up */
+	if ((rule->src_mask[0] | rule->src_mask[1]) == 0)
+		return true;
 	memcpy(addr, facts->src, facts->family == PACKET_IPV4 ? 4 : 16);
-	return (addr[0] & detail->mask[0]) == detail->addr[0] &&
-	       (addr[1] & detail->mask[1]) == detail->addr[1];
+	return (addr[0] & rule->src_mask[0]) == rule->src[0] &&
+	       (addr[1] & rule->src_mask[1]) == rule->src[1];
+}
+
+/* A packet without ports has 0, which is in no range that names any. */
+static bool rule_matches(const struct rule *rule, const struct facts *facts)
+{
+	return (facts->key & rule->mask) == rule->key && port_in(facts->src_port, rule->src_port) &&
+	       port_in(facts->dst_port, rule->dst_port) && source_in(rule, facts);
 }
 
 /* Follows a start to a policy, or to START_NONE. */
@@ -38,13 +41,7 @@ static uint32_t walk(const struct classifier *classifier, uint32_t start, const 
 	while (start_is_chain(start)) {
 		const struct rule *rule = &classifier->rules[start & ~START_CHAIN];
 
-		if ((facts->key & rule->mask) != rule->key)
-			start = rule->next;
-		else if (rule->detail != DETAIL_NONE &&
-			 !detail_matches(&classifier->details[rule->detail], facts))
-			start = rule->next;
-		else
-			start = rule->policy;
+		start = rule_matches(rule, facts) ? rule->policy : rule->next;
 	}
 	return start;
 }
