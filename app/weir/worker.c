@@ -71,6 +71,7 @@ static const struct packet *packet_of(struct burst *burst, uint16_t i)
 
 	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
 		packet->flow_hash = m->hash.rss;
+	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
 	return packet;
 }
 

@@ -221,6 +221,7 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 	for (unsigned i = 0; i < n; i++) {
 		d->data[i] = frames[i].data;
 		packet_parse(frames[i].data, frames[i].captured, &d->packets[i]);
+		d->packets[i].flow_hash = packet_flow_hash(&d->packets[i], frames[i].data);
 	}
 	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
 		d->classes);

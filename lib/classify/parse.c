@@ -3,23 +3,25 @@
  */
 #include "classify/parse.h"
 
-#include <endian.h>
 #include <stdbool.h>
-#include <string.h>
 
-#define ETHER_LEN   14
-#define VLAN_LEN    4
-#define VLANS_MAX   4 /* twice what QinQ needs; a longer chain is nobody's network */
-#define IPV4_LEN    20
-#define IPV6_LEN    40
-#define ADDR_OFF_V4 12
-#define ADDR_OFF_V6 8
-#define EXTENSION   8      /* bytes of the shortest IPv6 extension header, and its fixed part */
-#define EXTENSIONS  8      /* longest chain followed */
-#define TRANSPORT   4      /* the shortest transport header; also where the ports of all are */
-#define TCP_FLAGS   13     /* where they are in the TCP header */
-#define V4_FRAGMENT 0x3fff /* more-fragments flag and offset */
-#define V6_FRAGMENT 0xfff9 /* offset and more-fragments flag, without the reserved bits */
+#include "classify/bytes.h"
+
+#define ETHER_LEN    14
+#define VLAN_LEN     4
+#define VLANS_MAX    4 /* twice what QinQ needs; a longer chain is nobody's network */
+#define IPV4_LEN     20
+#define IPV6_LEN     40
+#define V4_FIRST_MIN 0x45 /* the first byte: version, and words of the header */
+#define V4_FIRST_MAX 0x4f
+#define ADDR_OFF_V4  12
+#define ADDR_OFF_V6  8
+#define EXTENSION    8      /* bytes of the shortest IPv6 extension header, and its fixed part */
+#define EXTENSIONS   8      /* longest chain followed */
+#define TRANSPORT    4      /* the shortest transport header; also where the ports of all are */
+#define TCP_FLAGS    13     /* where they are in the TCP header */
+#define V4_FRAGMENT  0x3fff /* more-fragments flag and offset */
+#define V6_FRAGMENT  0xfff9 /* offset and more-fragments flag, without the reserved bits */
 
 #define ETHERTYPE_IPV4 0x0800
 #define ETHERTYPE_IPV6 0x86dd
@@ -41,74 +43,9 @@ enum {
 	PROTO_UDP_LITE = 136,
 };
 
-static uint16_t be16(const uint8_t *p)
-{
-	uint16_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return be16toh(word);
-}
-
-static uint32_t raw32(const uint8_t *p)
-{
-	uint32_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return word;
-}
-
-static uint64_t raw64(const uint8_t *p)
-{
-	uint64_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return word;
-}
-
 static uint32_t min32(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
-}
-
-/*
- * Each step is a bijection of h ^ word, so two keys that differ in one word only never collide in
- * the 64 bits. The odd multiplier (2^64 / golden ratio) carries differences upwards, the shift
- * brings them back down.
- */
-static uint64_t hash_step(uint64_t h, uint64_t word)
-{
-	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-	return h ^ (h >> 32);
-}
-
-/* One more round, of which only the upper half has seen every bit of the last word. */
-static uint32_t hash_end(uint64_t h)
-{
-	return h * UINT64_C(0xd6e8feb86659fd93) >> 32;
-}
-
-static uint64_t transport_word(uint8_t proto, uint32_t ports)
-{
-	return (uint64_t)proto << 32 | ports;
-}
-
-static uint32_t hash_ethernet(const uint8_t *data, uint16_t type)
-{
-	uint64_t h = hash_step(0, raw64(data));
-
-	return hash_end(hash_step(h, (uint64_t)type << 32 | raw32(data + 8)));
-}
-
-static uint32_t hash_runt(const uint8_t *data, uint32_t len)
-{
-	uint8_t padded[16] = {0};
-	uint64_t h;
-
-	if (len > 0)
-		memcpy(padded, data, len);
-	padded[15] = len;
-	h = hash_step(0, raw64(padded));
-	return hash_end(hash_step(h, raw64(padded + 8)));
 }
 
 static bool is_vlan(uint16_t type)
@@ -134,39 +71,49 @@ static uint16_t parse_ethernet(const uint8_t *data, uint32_t len, struct packet 
 	return type;
 }
 
+/* Protocols whose header begins with two ports. */
 static bool has_ports(uint8_t proto)
 {
-	return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_SCTP ||
-	       proto == PROTO_UDP_LITE || proto == PROTO_DCCP;
+	const uint64_t low = UINT64_C(1) << PROTO_TCP | UINT64_C(1) << PROTO_UDP |
+			     UINT64_C(1) << PROTO_DCCP;
+
+	if (proto < 64)
+		return low >> proto & 1;
+	return proto == PROTO_SCTP || proto == PROTO_UDP_LITE;
 }
 
 /*
- * Returns the ports as they lie in the packet, or 0. No fragment gets any, the first one neither:
- * the later ones have none, and all of them must hash alike.
+ * No fragment gets ports, the first one neither: the later ones have none, and all of them must
+ * hash alike.
  */
-static uint32_t parse_transport(const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
+static void parse_transport(const uint8_t *data, uint32_t end, uint32_t off, struct packet *out)
 {
-	if (out->fragment || out->proto == PROTO_NO_NEXT || off + TRANSPORT > end)
-		return 0;
+	const uint8_t proto = out->proto;
+
+	if (out->fragment || proto == PROTO_NO_NEXT || off + TRANSPORT > end)
+		return;
 	out->l4_off = off;
-	if (out->proto == PROTO_TCP && off + TCP_FLAGS < end)
+	if (!has_ports(proto))
+		return;
+	out->src_port = be16(data + off);
+	out->dst_port = be16(data + off + 2);
+	if (proto == PROTO_TCP && off + TCP_FLAGS < end)
 		out->tcp_flags = data[off + TCP_FLAGS];
-	return has_ports(out->proto) ? raw32(data + off) : 0;
 }
 
-/* False, with *out untouched, when this is no whole and sound IPv4 header. */
-static bool parse_ipv4(const uint8_t *data, uint32_t len, struct packet *out)
+/* Leaves *out untouched when this is no whole and sound IPv4 header. */
+static void parse_ipv4(const uint8_t *data, uint32_t len, struct packet *out)
 {
 	const uint32_t l3 = out->l2_len;
 	const uint8_t *ip = data + l3;
-	uint32_t header, total, ports;
+	uint32_t header, total;
 
-	if (l3 + IPV4_LEN > len || ip[0] >> 4 != 4)
-		return false;
+	if (l3 + IPV4_LEN > len || ip[0] < V4_FIRST_MIN || ip[0] > V4_FIRST_MAX)
+		return;
 	header = (ip[0] & 0xf) * 4;
 	total = be16(ip + 2);
-	if (header < IPV4_LEN || header > total || l3 + header > len)
-		return false;
+	if (header > total || l3 + header > len)
+		return;
 	out->family = PACKET_IPV4;
 	out->dscp = ip[1] >> 2;
 	out->ecn = ip[1] & 0x3;
@@ -175,10 +122,7 @@ static bool parse_ipv4(const uint8_t *data, uint32_t len, struct packet *out)
 	out->src_off = l3 + ADDR_OFF_V4;
 	out->dst_off = out->src_off + 4;
 	/* Bytes behind the total length are Ethernet's padding, not ports. */
-	ports = parse_transport(data, min32(len, l3 + total), l3 + header, out);
-	out->flow_hash = hash_end(hash_step(
-		hash_step(0, raw64(data + out->src_off)), transport_word(out->proto, ports)));
-	return true;
+	parse_transport(data, min32(len, l3 + total), l3 + header, out);
 }
 
 static bool is_extension(uint8_t next)
@@ -230,25 +174,15 @@ static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 	return min32(len, l3 + IPV6_LEN + payload);
 }
 
-static uint32_t hash_ipv6(const uint8_t *addresses, uint64_t transport)
-{
-	uint64_t h = hash_step(0, raw64(addresses));
-
-	h = hash_step(h, raw64(addresses + 8));
-	h = hash_step(h, raw64(addresses + 16));
-	h = hash_step(h, raw64(addresses + 24));
-	return hash_end(hash_step(h, transport));
-}
-
-/* False, with *out untouched, when this is no whole IPv6 header. */
-static bool parse_ipv6(const uint8_t *data, uint32_t len, struct packet *out)
+/* Leaves *out untouched when this is no whole IPv6 header. */
+static void parse_ipv6(const uint8_t *data, uint32_t len, struct packet *out)
 {
 	const uint32_t l3 = out->l2_len;
 	const uint8_t *ip = data + l3;
-	uint32_t end, off, ports;
+	uint32_t end, off;
 
 	if (l3 + IPV6_LEN > len || ip[0] >> 4 != 6)
-		return false;
+		return;
 	out->family = PACKET_IPV6;
 	out->dscp = be16(ip) >> 6 & 0x3f;
 	out->ecn = be16(ip) >> 4 & 0x3;
@@ -256,9 +190,8 @@ static bool parse_ipv6(const uint8_t *data, uint32_t len, struct packet *out)
 	out->dst_off = out->src_off + 16;
 	end = ipv6_end(ip, l3, len);
 	off = parse_extensions(data, end, l3 + IPV6_LEN, ip[6], out);
-	ports = out->proto != 0 ? parse_transport(data, end, off, out) : 0;
-	out->flow_hash = hash_ipv6(data + out->src_off, transport_word(out->proto, ports));
-	return true;
+	if (out->proto != 0)
+		parse_transport(data, end, off, out);
 }
 
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
@@ -269,13 +202,11 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 	len = min32(len, PARSE_BYTES_MAX);
 	if (len < ETHER_LEN) {
 		out->l2_len = len;
-		out->flow_hash = hash_runt(data, len);
 		return;
 	}
 	type = parse_ethernet(data, len, out);
-	if (type == ETHERTYPE_IPV4 && parse_ipv4(data, len, out))
-		return;
-	if (type == ETHERTYPE_IPV6 && parse_ipv6(data, len, out))
-		return;
-	out->flow_hash = hash_ethernet(data, type);
+	if (type == ETHERTYPE_IPV4)
+		parse_ipv4(data, len, out);
+	else if (type == ETHERTYPE_IPV6)
+		parse_ipv6(data, len, out);
 }

@@ -22,10 +22,12 @@ struct packet {
 	uint16_t vlan;    /* outermost VLAN id, or PARSE_NO_VLAN */
 	uint16_t src_off; /* offset of the source address; valid for IPv4 and IPv6 */
 	uint16_t dst_off;
-	uint16_t l4_off;    /* offset of the transport header; 0 when unknown */
-	uint8_t tcp_flags;  /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
-	uint8_t ecn;        /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
-	uint32_t flow_hash; /* packet_flow_hash() is how to read it */
+	uint16_t l4_off;   /* offset of the transport header; 0 when unknown */
+	uint8_t tcp_flags; /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
+	uint8_t ecn;       /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
+	uint16_t src_port; /* host order; 0 when unknown, or the protocol has none */
+	uint16_t dst_port;
+	uint32_t flow_hash; /* what the device told; 0 when it told nothing: packet_flow_hash() */
 };
 
 /*
@@ -35,14 +37,18 @@ struct packet {
  */
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out);
 
+/* The computing half of packet_flow_hash(). */
+uint32_t packet_hash(const struct packet *packet, const uint8_t *data);
+
 /*
- * Hash of the 5-tuple; of addresses and protocol for fragments; of MACs and EtherType for
- * PACKET_OTHER. `data` is what the packet was parsed from.
+ * Which flow a packet belongs to: what stands in flow_hash unless that is 0, else a hash of the
+ * 5-tuple; of addresses and protocol for fragments; of MACs and EtherType for PACKET_OTHER. Few
+ * packets are asked for it, so parsing leaves it alone. `data` is what the packet was parsed from;
+ * it is not looked at when flow_hash is not 0. Any lcore.
  */
 static inline uint32_t packet_flow_hash(const struct packet *packet, const uint8_t *data)
 {
-	(void)data;
-	return packet->flow_hash;
+	return packet->flow_hash != 0 ? packet->flow_hash : packet_hash(packet, data);
 }
 
 #endif

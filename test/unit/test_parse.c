@@ -172,6 +172,8 @@ static struct packet parse_exactly(const uint8_t *bytes, uint32_t len)
 		memcpy(copy, bytes, readable);
 	memset(&packet, 0xee, sizeof(packet));
 	packet_parse(copy, len, &packet);
+	assert_int_equal(packet.flow_hash, 0);
+	packet.flow_hash = packet_flow_hash(&packet, copy);
 	free(copy);
 	return packet;
 }
@@ -753,7 +755,7 @@ static void check_sequence(const char *what, const layer *layers, unsigned high,
 		frame.bytes[high] = i >> 8;
 		frame.bytes[low] = i & 0xff;
 		packet_parse(frame.bytes, frame.len, &packet);
-		hashes[i] = packet.flow_hash;
+		hashes[i] = packet_flow_hash(&packet, frame.bytes);
 	}
 	check_spread(what, hashes);
 	check_collisions(what, hashes);
@@ -791,7 +793,7 @@ static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 	enum { ROUNDS = 4096 };
 	struct packet packet;
 	struct frame frame;
-	uint32_t before;
+	uint32_t before, after;
 
 	build_frame(layers, &frame);
 	for (unsigned bit = from * 8; bit < to * 8; bit++) {
@@ -801,11 +803,12 @@ static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 			frame.bytes[to - 2] = round >> 8;
 			frame.bytes[to - 1] = round & 0xff;
 			packet_parse(frame.bytes, frame.len, &packet);
-			before = packet.flow_hash;
+			before = packet_flow_hash(&packet, frame.bytes);
 			frame.bytes[bit / 8] ^= 1 << bit % 8;
 			packet_parse(frame.bytes, frame.len, &packet);
+			after = packet_flow_hash(&packet, frame.bytes);
 			for (unsigned b = 0; b < 32; b++)
-				flips[b] += (before ^ packet.flow_hash) >> b & 1;
+				flips[b] += (before ^ after) >> b & 1;
 		}
 		for (unsigned b = 0; b < 32; b++)
 			if (flips[b] < ROUNDS * 0.4 || flips[b] > ROUNDS * 0.6)
