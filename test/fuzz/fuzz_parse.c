@@ -10,6 +10,8 @@
 
 #include "classify/parse.h"
 
+#define L2_MAX (14 + 4 * 4 + 8 * 4) /* Ethernet, tags, labels: more than PPPoE takes */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(int condition)
@@ -27,14 +29,16 @@ static void check_addresses(const struct packet *packet, uint32_t len)
 	check(packet->dst_off == packet->src_off + size);
 	check(packet->dst_off + size <= len);
 	check(packet->l4_off == 0 || packet->l4_off >= packet->dst_off + size);
-	check(packet->l4_off == 0 || !packet->fragment);
+	check(packet->l4_off == 0 || packet->fragment != PACKET_FRAGMENT_LATER);
+	check((packet->id_off != 0) == (packet->fragment != PACKET_WHOLE));
+	check(packet->id_off + (size == 4 ? 2 : 4) <= (int64_t)len);
 }
 
 static void check_packet(const struct packet *packet, uint32_t len)
 {
-	check(packet->l2_len <= len && packet->l2_len <= 30);
+	check(packet->l2_len <= len && packet->l2_len <= L2_MAX);
 	check(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
-	check(packet->dscp < 64 && packet->fragment <= 1 && packet->ecn < 4);
+	check(packet->dscp < 64 && packet->fragment <= 2 && packet->ecn < 4);
 	check(packet->l4_off == 0 || packet->l4_off + 4u <= len);
 	if (packet->family != PACKET_OTHER) {
 		check_addresses(packet, len);

@@ -196,16 +196,20 @@ static struct packet parse_layers(const layer *layers)
 		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .l2_len = (l2), \
 		.vlan = (id), .src_off = (l2) + 8, .dst_off = (l2) + 24, .l4_off = (l4)  \
 	}
-#define FRAGMENT_V4(p)                                                                  \
-	{                                                                               \
-		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
-		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30       \
+#define FRAGMENT_V4(which, p, l4)                                                                  \
+	{                                                                                          \
+		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = (which),      \
+		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30, .l4_off = (l4), \
+		.id_off = 18                                                                       \
 	}
-#define FRAGMENT_V6(p)                                                                  \
-	{                                                                               \
-		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
-		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38       \
+#define FRAGMENT_V6(which, p, id, l4)                                                              \
+	{                                                                                          \
+		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = (which),      \
+		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38, .l4_off = (l4), \
+		.id_off = (id)                                                                     \
 	}
+#define FIRST PACKET_FRAGMENT_FIRST
+#define LATER PACKET_FRAGMENT_LATER
 #define OTHER(l2, id)                        \
 	{                                    \
 		.l2_len = (l2), .vlan = (id) \
@@ -239,12 +243,18 @@ static const struct parse_case cases[] = {
 	{"don't fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x4000}, {PAYLOAD, 20}},
 		PACKET_V4(14, NO_TAG, TCP, 34)},
 	{"first fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(FIRST, UDP, 34)},
+	{"first fragment with options", {{ETHER, T_IPV4}, {V4, TCP, 3, 0x2000}, {PAYLOAD, 64}},
+		FRAGMENT_V4(FIRST, TCP, 46)},
+	{"first fragment without ports",
+		{{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 3}, {PADDING, 23}},
+		FRAGMENT_V4(FIRST, UDP, 0)},
 	{"later fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2010}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
-	{"last fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0001}, {PAYLOAD, 64}}, FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(LATER, UDP, 0)},
+	{"last fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0001}, {PAYLOAD, 64}},
+		FRAGMENT_V4(LATER, UDP, 0)},
 	{"last fragment, high offset", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x1000}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(LATER, UDP, 0)},
 	{"total length beyond the frame",
 		{{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 16, 0xff}},
 		PACKET_V4(14, NO_TAG, TCP, 34)},
@@ -328,15 +338,21 @@ static const struct parse_case cases[] = {
 	{"v6 unknown header", {{ETHER, T_IPV6}, {V6, MOBILITY}, EXT8(UDP), {PAYLOAD, 8}},
 		PACKET_V6(14, NO_TAG, MOBILITY, 54)},
 	{"v6 first fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}},
-		FRAGMENT_V6(UDP)},
+		FRAGMENT_V6(FIRST, UDP, 58, 62)},
 	{"v6 later fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 8}, {PAYLOAD, 64}},
-		FRAGMENT_V6(UDP)},
+		FRAGMENT_V6(LATER, UDP, 58, 0)},
 	{"v6 fragment after others",
 		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, TCP, 9}, {PAYLOAD, 64}},
-		FRAGMENT_V6(TCP)},
+		FRAGMENT_V6(LATER, TCP, 66, 0)},
 	{"v6 fragment before others",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 1}, EXT8(TCP), {PAYLOAD, 64}},
-		FRAGMENT_V6(0)},
+		FRAGMENT_V6(FIRST, 0, 58, 0)},
+	{"v6 first fragment without ports",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 3}, {PADDING, 9}},
+		FRAGMENT_V6(FIRST, UDP, 58, 0)},
+	{"v6 first fragment of nothing",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, NO_NEXT, 1}, {PAYLOAD, 64}},
+		FRAGMENT_V6(FIRST, NO_NEXT, 58, 0)},
 	{"v6 the one and only fragment",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 6}, EXT8(TCP), {PAYLOAD, 64}},
 		PACKET_V6(14, NO_TAG, TCP, 70)},
@@ -358,9 +374,10 @@ static void expect_fields(const char *name, const struct packet *got, const stru
 		{got->dst_off, want->dst_off},
 		{got->l4_off, want->l4_off},
 		{got->ecn, want->ecn},
+		{got->id_off, want->id_off},
 	};
 	static const char *const fields[] = {"family", "dscp", "proto", "fragment", "l2_len",
-		"vlan", "src_off", "dst_off", "l4_off", "ecn"};
+		"vlan", "src_off", "dst_off", "l4_off", "ecn", "id_off"};
 
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		if (rows[i][0] != rows[i][1])
@@ -369,7 +386,7 @@ static void expect_fields(const char *name, const struct packet *got, const stru
 
 static bool has_ports(const struct packet *packet)
 {
-	return packet->l4_off != 0 &&
+	return packet->l4_off != 0 && !packet->fragment &&
 	       (packet->proto == TCP || packet->proto == UDP || packet->proto == SCTP ||
 		       packet->proto == UDP_LITE || packet->proto == DCCP);
 }
@@ -418,14 +435,17 @@ static void check_sound(const struct packet *packet, uint32_t len)
 	if (packet->family == PACKET_OTHER) {
 		assert_int_equal(packet->src_off | packet->dst_off | packet->l4_off, 0);
 		assert_int_equal(packet->dscp | packet->proto | packet->fragment, 0);
-		assert_int_equal(packet->tcp_flags | packet->ecn, 0);
+		assert_int_equal(packet->tcp_flags | packet->ecn | packet->id_off, 0);
 		return;
 	}
 	assert_true(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
 	assert_true(packet->src_off > packet->l2_len);
 	assert_int_equal(packet->dst_off, packet->src_off + size);
 	assert_true(packet->dst_off + size <= len);
-	assert_false(packet->fragment && packet->l4_off != 0);
+	assert_false(packet->fragment == LATER && packet->l4_off != 0);
+	assert_true((packet->fragment != PACKET_WHOLE) == (packet->id_off != 0));
+	assert_true(packet->fragment == PACKET_WHOLE ||
+		    packet->id_off + (packet->family == PACKET_IPV4 ? 2U : 4U) <= len);
 	if (packet->tcp_flags != 0) {
 		assert_int_equal(packet->proto, TCP);
 		assert_true(packet->l4_off != 0 && packet->l4_off + (uint32_t)TCP_FLAGS < len);
@@ -448,8 +468,9 @@ static void check_cut(const struct packet *cut, const struct packet *whole)
 	assert_int_equal(cut->src_off, whole->src_off);
 	assert_int_equal(cut->dst_off, whole->dst_off);
 	assert_true(cut->proto == whole->proto || cut->proto == 0);
+	assert_true(cut->fragment == whole->fragment || cut->fragment == PACKET_WHOLE);
+	assert_true(cut->l4_off == whole->l4_off || cut->l4_off == 0);
 	if (cut->fragment || cut->l4_off != 0) {
-		assert_int_equal(cut->l4_off, whole->l4_off);
 		assert_int_equal(cut->flow_hash, whole->flow_hash);
 	}
 }
