@@ -10,6 +10,7 @@
 #ifndef WEIR_CLASSIFY_LAYERS_H
 #define WEIR_CLASSIFY_LAYERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "classify/parse.h"
@@ -28,6 +29,13 @@ enum {
 	PROTO_SCTP = 132,
 	PROTO_UDP_LITE = 136,
 };
+
+/* Whether a protocol's header begins with two ports. */
+static inline bool layers_has_ports(uint8_t proto)
+{
+	return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_SCTP ||
+	       proto == PROTO_UDP_LITE || proto == PROTO_DCCP;
+}
 
 /* An Ethernet header at data[off], and all that follows. */
 void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out);

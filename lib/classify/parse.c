@@ -58,12 +58,6 @@ static uint32_t min32(uint32_t a, uint32_t b)
 	return a < b ? a : b;
 }
 
-/* Protocols besides TCP and UDP whose header begins with two ports. */
-static bool has_ports(uint8_t proto)
-{
-	return proto == PROTO_SCTP || proto == PROTO_UDP_LITE || proto == PROTO_DCCP;
-}
-
 static inline void take_ports(const uint8_t *transport, struct packet *out)
 {
 	const uint32_t ports = be32(transport);
@@ -83,7 +77,7 @@ static inline void parse_transport(
 		take_ports(data + off, out);
 		if (off + TCP_FLAGS < end)
 			out->tcp_flags = data[off + TCP_FLAGS];
-	} else if (proto == PROTO_UDP || has_ports(proto)) {
+	} else if (layers_has_ports(proto)) {
 		take_ports(data + off, out);
 	}
 }
