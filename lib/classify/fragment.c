@@ -64,41 +64,27 @@ static struct place find_place(
 	};
 }
 
-/* Coarse ticks since the first fragment; below 0 if the clock stepped back. */
-static int32_t age(const struct fragment *entry, const struct place *place)
-{
-	return (int32_t)(place->time - entry->time);
-}
-
-static const struct fragment *lookup(const struct place *place, uint32_t valid)
+static const struct fragment *lookup(const struct place *place, int32_t valid)
 {
 	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
 		const struct fragment *entry = &place->set->way[i];
 
+		/* The age is below 0 if the clock stepped back. */
 		if (entry->used && entry->tag == place->tag)
-			return age(entry, place) <= (int32_t)valid ? entry : NULL;
+			return (int32_t)(place->time - entry->time) <= valid ? entry : NULL;
 	}
 	return NULL;
 }
 
-/* Its own of before, a free one, or the oldest. */
-static struct fragment *victim(const struct place *place)
+/* The newest is first; what gives way is its own of before, a free one, or the oldest: the last. */
+static void insert(struct fragment_set *set, const struct fragment *entry)
 {
-	struct fragment *oldest = NULL;
-	int64_t longest = INT64_MIN;
+	unsigned gone = 0;
 
-	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
-		struct fragment *entry = &place->set->way[i];
-		int64_t unseen = entry->used ? age(entry, place) : INT64_MAX;
-
-		if (entry->used && entry->tag == place->tag)
-			return entry;
-		if (unseen > longest) {
-			longest = unseen;
-			oldest = entry;
-		}
-	}
-	return oldest;
+	while (gone < FRAGMENT_WAYS - 1 && set->way[gone].used && set->way[gone].tag != entry->tag)
+		gone++;
+	memmove(&set->way[1], &set->way[0], gone * sizeof(*entry));
+	set->way[0] = *entry;
 }
 
 static void remember(const struct place *place, const uint8_t *data, struct packet *packet)
@@ -107,14 +93,12 @@ static void remember(const struct place *place, const uint8_t *data, struct pack
 		packet->src_port = be16(data + packet->l4_off);
 		packet->dst_port = be16(data + packet->l4_off + 2);
 	}
-	*victim(place) = (struct fragment){
-		.tag = place->tag,
-		.time = place->time,
-		.src_port = packet->src_port,
-		.dst_port = packet->dst_port,
-		.proto = packet->proto,
-		.used = 1,
-	};
+	insert(place->set, &(struct fragment){.tag = place->tag,
+				   .time = place->time,
+				   .src_port = packet->src_port,
+				   .dst_port = packet->dst_port,
+				   .proto = packet->proto,
+				   .used = 1});
 }
 
 void fragments_ports(

@@ -47,7 +47,7 @@ struct fragment_set {
 
 struct fragments {
 	struct source_key key;
-	uint32_t valid;     /* coarse ticks that a first fragment is remembered for */
+	int32_t valid;      /* coarse ticks that a first fragment is remembered for */
 	uint8_t time_shift; /* ticks to coarse ticks: 1/8 to 1/16 second, wraps after 8 years */
 	uint64_t first;     /* first fragments seen */
 	uint64_t found;     /* later ones that got their ports */
