@@ -20,14 +20,11 @@
 #define VXLAN_VNI  0x08 /* the bit that is always set (RFC 7348) */
 #define VXLAN_NEXT 0x04 /* VXLAN-GPE: the payload may be anything */
 
+/* The flags and the type are there, as there is an l4_off. */
 static void open_gre(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
 {
-	uint16_t flags, type;
+	const uint16_t flags = be16(data + off), type = be16(data + off + 2);
 
-	if (off + GRE_LEN > end)
-		return;
-	flags = be16(data + off);
-	type = be16(data + off + 2);
 	if (flags & GRE_REFUSED)
 		return;
 	off += GRE_LEN;

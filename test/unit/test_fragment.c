@@ -286,8 +286,8 @@ static void test_oldest_goes(void **state)
 			ids[n++] = id;
 		free(alone);
 	}
-	for (unsigned i = 0; i < FRAGMENT_WAYS + 2; i++) {
-		const unsigned order[] = {0, 1, 2, 3, 0, 4}; /* 1 is displaced, not 0 */
+	for (unsigned i = 0; i < FRAGMENT_WAYS + 3; i++) {
+		const unsigned order[] = {0, 1, 2, 3, 3, 0, 4}; /* 1 is displaced */
 
 		set_id(&first, ids[order[i]]);
 		see_frame(table, &first, 0);
