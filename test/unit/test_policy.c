@@ -205,7 +205,8 @@ static void test_policies(void **state)
 			 "'dst': '10.0.0.0/8', 'vlan': 7")),
 			"w.json: policies[2].match: an object: " SAME_MATCH},
 		{POLICIES(PM("a", "'dst-port': 80") ", " PM("b", "'src-port': 80") ", " PM(
-			 "c", "'dst-port': '80-81'") ", " PM("d", "'proto': 17, 'dst-port': 80")),
+			 "c", "'dst-port': '80-81'") ", " PM("d",
+			 "'proto': 17, 'dst-port': 80") ", " PM("e", "'src-port': 81")),
 			""},
 		{POLICIES(PM("a", "'proto': 'udp', 'dst-port': 80") ", " PM(
 			 "b", "'proto': 17, 'dst-port': '80-80'")),
