@@ -71,6 +71,7 @@ static const struct packet *packet_of(struct burst *burst, uint16_t i)
 
 	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
 		packet->flow_hash = m->hash.rss;
+	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
 	return packet;
 }
 
@@ -197,7 +198,10 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 		return false;
 	now = rte_rdtsc();
 	gather(burst, n);
-	burst->rx_hash = path->rx_hash;
+	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
+	burst->frames.tunnels = w->tunnels;
+	burst->frames.fragments = w->fragments;
+	burst->frames.now = now;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, snapshot, burst, n, now, dropped);
 	transmit(w, path, burst->mbufs, pass);

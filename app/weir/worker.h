@@ -51,6 +51,7 @@ struct worker {
 	const struct publisher *publisher;
 	const bool *stop; /* written by control: atomics only */
 	uint64_t ticks_per_us;
+	const struct tunnels *tunnels; /* as frames has it */
 	struct path *paths;
 	unsigned n_paths;
 	unsigned *sourced; /* the policies that have a meter for each source */
@@ -63,6 +64,7 @@ struct worker {
 	struct policy_state *policies;
 	struct policy_extra *extras;
 	struct flow_sample *samples;
+	struct fragments *fragments; /* NULL where no policy names ports */
 
 	/* the worker's own */
 	uint64_t idle_since; /* tick of the last packet */

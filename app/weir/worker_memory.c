@@ -10,6 +10,7 @@
 
 #include <sodium.h>
 
+#include "classify/fragment.h"
 #include "log.h"
 #include "police/extra.h"
 #include "worker.h"
@@ -40,6 +41,22 @@ static int extra_alloc(struct worker *w, unsigned i, const struct policy *policy
 	return 0;
 }
 
+/* The table of fragments, if anything depends on what it knows. */
+static int fragments_alloc(
+	struct worker *w, const struct policy *policies, unsigned n_policies, int socket)
+{
+	uint64_t secret;
+
+	if (!policies_name_ports(policies, n_policies))
+		return 0;
+	w->fragments = alloc_lines(sizeof(*w->fragments), socket);
+	if (!w->fragments)
+		return -ENOMEM;
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(w->fragments, secret, rte_get_tsc_hz());
+	return 0;
+}
+
 int worker_init(struct worker *w, const struct policy *policies, unsigned n_policies)
 {
 	int socket = (int)rte_lcore_to_socket_id(w->lcore), ret = 0;
@@ -54,6 +71,7 @@ int worker_init(struct worker *w, const struct policy *policies, unsigned n_poli
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->extras || !w->samples || !w->sourced || !w->memory)
 		return -ENOMEM;
+	ret = fragments_alloc(w, policies, n_policies, socket);
 	for (unsigned i = 0; ret == 0 && i < n_policies; i++)
 		ret = extra_alloc(w, i, &policies[i], socket);
 	return ret;
@@ -66,11 +84,13 @@ void worker_free(struct worker *w)
 	rte_free(w->policies);
 	rte_free(w->extras);
 	rte_free(w->samples);
+	rte_free(w->fragments);
 	free(w->sourced);
 	free(w->memory);
 	w->policies = NULL;
 	w->extras = NULL;
 	w->samples = NULL;
+	w->fragments = NULL;
 	w->sourced = NULL;
 	w->memory = NULL;
 }

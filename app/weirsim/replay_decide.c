@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/name_hash.h"
+#include "classify/fragment.h"
 #include "classify/parse.h"
+#include "classify/tunnel.h"
 #include "police/extra.h"
 #include "police/mark.h"
 #include "police/profile.h"
@@ -33,7 +35,9 @@ struct decider {
 	struct classifier *classifier;
 	struct replay_limits limits;
 	struct policed *policies;
-	uint64_t now_ns; /* the latest time seen, as no worker's clock steps back */
+	const struct tunnels *tunnels; /* NULL: not entered */
+	struct fragments *fragments;   /* NULL: nobody asks for ports */
+	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
 
 	/* the burst in hand */
 	struct packet packets[DECIDE_BURST];
@@ -78,6 +82,19 @@ static int start_policy(struct decider *d, unsigned i)
 	return 0;
 }
 
+static int start_fragments(struct decider *d)
+{
+	const struct config *config = d->params.config;
+
+	if (!policies_name_ports(config->policies, config->n_policies))
+		return 0;
+	d->fragments = lines_alloc(sizeof(*d->fragments));
+	if (!d->fragments)
+		return -ENOMEM;
+	fragments_init(d->fragments, SECRET, TICKS_PER_S);
+	return 0;
+}
+
 int decider_create(const struct decide_params *params, struct decider **out)
 {
 	const struct config *config = params->config;
@@ -88,8 +105,11 @@ int decider_create(const struct decide_params *params, struct decider **out)
 		return -ENOMEM;
 	d->params = *params;
 	d->now_ns = params->start_ns;
+	d->tunnels = tunnels_to_enter(config);
 	d->policies = lines_alloc((config->n_policies + 1) * sizeof(*d->policies));
 	ret = d->policies ? 0 : -ENOMEM;
+	if (ret == 0)
+		ret = start_fragments(d);
 	if (ret == 0)
 		ret = limits_create(&d->limits, config, params->limiters, params->start_ns);
 	if (ret == 0)
@@ -112,6 +132,7 @@ void decider_destroy(struct decider *d)
 		free(d->policies[i].memory);
 	classifier_destroy(d->classifier);
 	limits_destroy(&d->limits);
+	free(d->fragments);
 	free(d->policies);
 	free(d);
 }
@@ -216,11 +237,22 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 	}
 }
 
+/* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */
+static void parse(struct decider *d, const struct frame *frame, struct packet *packet)
+{
+	packet_parse(frame->data, frame->captured, packet);
+	if (d->tunnels)
+		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
+	if (d->fragments && packet->fragment)
+		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
+	packet->flow_hash = packet_flow_hash(packet, frame->data);
+}
+
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)
 {
 	for (unsigned i = 0; i < n; i++) {
 		d->data[i] = frames[i].data;
-		packet_parse(frames[i].data, frames[i].captured, &d->packets[i]);
+		parse(d, &frames[i], &d->packets[i]);
 	}
 	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
 		d->classes);

@@ -71,6 +71,14 @@ struct prefix {
 	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
 };
 
+/* Which of a tunnelled packet's headers say whose it is. */
+enum tunnels_classify { TUNNELS_OUTER, TUNNELS_INNER };
+
+struct tunnels {
+	enum tunnels_classify classify;
+	uint16_t vxlan_port; /* UDP destination, host order */
+};
+
 struct port_range {
 	uint16_t first, last; /* inclusive; both 0: any, or none at all */
 };
@@ -150,6 +158,7 @@ struct config {
 	unsigned control_cpu;
 	char control_socket[CONFIG_PATH_MAX];
 	struct gossip_config gossip;
+	struct tunnels tunnels;
 	struct policy *policies;
 	unsigned n_policies;
 };
@@ -169,6 +178,9 @@ void config_free(struct config *config);
 
 /* Says in words what a limiter with this configuration would do (`weir --check`). */
 void config_describe(const struct config *config, FILE *out);
+
+/* Whether any of n policies asks for a port. */
+bool policies_name_ports(const struct policy *policies, unsigned n);
 
 /* "tcp" and the other names that "proto" knows, or NULL. */
 const char *proto_name(uint8_t proto);

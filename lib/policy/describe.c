@@ -277,11 +277,20 @@ static void describe_policy(const struct config *config, const struct policy *po
 	describe_allocator(policy, n, out);
 }
 
+static void describe_tunnels(const struct tunnels *tunnels, FILE *out)
+{
+	if (tunnels->classify == TUNNELS_INNER)
+		fprintf(out,
+			"tunnels: packets inside GRE, VXLAN (UDP port %u) and IP in IP are classified\n",
+			tunnels->vxlan_port);
+}
+
 void config_describe(const struct config *config, FILE *out)
 {
 	describe_process(config, out);
 	describe_wires(config, out);
 	describe_gossip(&config->gossip, out);
+	describe_tunnels(&config->tunnels, out);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		describe_policy(config, &config->policies[i], out);
 	if (config->n_policies == 0)

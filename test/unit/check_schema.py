@@ -34,6 +34,8 @@ def gossip(n, **members):
 # Accepted and refused, in pairs as close to each other as they get.
 GOOD = [
     {"limiter": "me"},
+    {"limiter": "me", "tunnels": {"classify": "outer"}},
+    {"limiter": "me", "tunnels": {"classify": "inner", "vxlan_port": 65535}},
     {"limiter": "me", "workers": [1, 2]},
     {"limiter": "me", "control": {"socket": "x" * 107}},
     policy(),
@@ -81,6 +83,10 @@ BAD = [
     [],
     {},
     {"limiter": "a b"},
+    {"limiter": "me", "tunnels": {"classify": "both"}},
+    {"limiter": "me", "tunnels": {"classify": "inner", "vxlan_port": 65536}},
+    {"limiter": "me", "tunnels": {"classify": "outer", "vxlan_port": 4789}},
+    {"limiter": "me", "tunnels": {"vxlan_port": 4789}},
     {"limiter": "me", "worker": [1]},
     {"limiter": "me", "workers": [1, 1]},
     {"limiter": "me", "workers": []},
