@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * From frames to columns. A plain frame is Ethernet with no tag or one, then IPv4 without options
- * that is no fragment, or IPv6 with its transport header right behind; and no tunnel. It is told by
- * two words and never parsed. Mostly all frames of a burst are plain in the same way, which is
- * found out without a branch on any of them.
+ * that is no fragment, or IPv6 with its transport header right behind; and no tunnel, if those are
+ * entered. It is told by two words and never parsed. Mostly all frames of a burst are plain in the
+ * same way, which is found out without a branch on any of them.
  */
 #include <endian.h>
 #include <string.h>
@@ -36,11 +36,11 @@
 #define V4_FRAGMENT    0x3fff /* more-fragments flag and offset */
 #define PORTS_LEN      4
 
-/* Next headers of IPv6 that are none of a transport, all of them below 64; and GRE, a tunnel. */
-#define NOT_PLAIN                                                              \
-	(UINT64_C(1) << IPPROTO_HOPOPTS | UINT64_C(1) << IPPROTO_ROUTING |     \
-		UINT64_C(1) << IPPROTO_FRAGMENT | UINT64_C(1) << IPPROTO_GRE | \
-		UINT64_C(1) << IPPROTO_AH | UINT64_C(1) << IPPROTO_DSTOPTS)
+/* Next headers of IPv6 that are none of a transport; all of them are below 64. */
+#define EXTENSIONS                                                            \
+	(UINT64_C(1) << IPPROTO_HOPOPTS | UINT64_C(1) << IPPROTO_ROUTING |    \
+		UINT64_C(1) << IPPROTO_FRAGMENT | UINT64_C(1) << IPPROTO_AH | \
+		UINT64_C(1) << IPPROTO_DSTOPTS)
 
 static inline uint16_t be16(const uint8_t *p)
 {
@@ -69,11 +69,10 @@ static inline uint64_t be64(const uint8_t *p)
 /* Whether what lies behind l2 bytes, at least IPV4_LEN, is plain IPv4. No branch. */
 static inline bool is_plain4(const uint8_t *data, unsigned l2)
 {
-	const uint64_t begin = be64(data + l2 - 2);  /* EtherType, version, TOS, length, ID */
-	const uint64_t middle = be64(data + l2 + 6); /* fragment, TTL, protocol, checksum, … */
+	const uint64_t begin = be64(data + l2 - 2); /* EtherType, version, TOS, length, ID */
 
 	return (begin >> PLAIN_V4_SHIFT == PLAIN_V4) & ((begin >> 16 & 0xffff) >= IPV4_LEN) &
-	       ((middle >> 48 & V4_FRAGMENT) == 0) & ((middle >> 32 & 0xff) != IPPROTO_GRE);
+	       ((be16(data + l2 + 6) & V4_FRAGMENT) == 0);
 }
 
 /* Likewise, of at least IPV6_LEN. */
@@ -83,7 +82,7 @@ static inline bool is_plain6(const uint8_t *data, unsigned l2)
 	const uint8_t next = data[l2 + 6];
 
 	return (begin >> PLAIN_V6_SHIFT == PLAIN_V6) &
-	       ((next > 63) | !(NOT_PLAIN >> (next & 63) & 1));
+	       ((next > 63) | !(EXTENSIONS >> (next & 63) & 1));
 }
 
 static inline bool is_tag(uint16_t type)
@@ -167,19 +166,34 @@ static bool all_alike(struct burst *burst, struct frames *frames, enum side side
 	return good;
 }
 
-static bool is_plain(const uint8_t *data, uint32_t len, unsigned l2)
+/* Whether a plain frame could be a tunnel that the parser enters. */
+static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t len)
 {
-	return (len >= l2 + IPV4_LEN && is_plain4(data, l2)) ||
-	       (len >= l2 + IPV6_LEN && is_plain6(data, l2));
+	const bool v4 = ip[0] >> 4 == 4;
+	const uint8_t proto = v4 ? ip[9] : ip[6];
+	const unsigned port = (v4 ? IPV4_LEN : IPV6_LEN) + 2;
+
+	if (proto == IPPROTO_UDP)
+		return len >= port + 2 && be16(ip + port) == tunnels->vxlan_port;
+	return proto == IPPROTO_GRE || proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
+}
+
+static bool is_plain(const struct tunnels *tunnels, const uint8_t *data, uint32_t len, unsigned l2)
+{
+	if (!(len >= l2 + IPV4_LEN && is_plain4(data, l2)) &&
+		!(len >= l2 + IPV6_LEN && is_plain6(data, l2)))
+		return false;
+	return tunnels == NULL || !is_tunnel(tunnels, data + l2, len - l2);
 }
 
 /* Frame by frame: a plain one's L2 length, or all that the parser finds. */
 static void tell_apart(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned l2 = likely_l2(frames->data[i], frames->len[i]);
+		const uint8_t *data = frames->data[i];
+		const unsigned l2 = likely_l2(data, frames->len[i]);
 
-		frames->l2_len[i] = is_plain(frames->data[i], frames->len[i], l2)
+		frames->l2_len[i] = is_plain(frames->tunnels, data, frames->len[i], l2)
 					    ? (uint16_t)l2
 					    : frames_packet(frames, i)->l2_len;
 	}
@@ -253,7 +267,7 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
-	if (burst->n == 0 || all_alike(burst, frames, side))
+	if (burst->n == 0 || (frames->tunnels == NULL && all_alike(burst, frames, side)))
 		return;
 	tell_apart(frames, burst->n);
 	burst->parsed = frames->parsed;

@@ -263,6 +263,8 @@ static void make_frame(const struct row *row, enum form form, struct frame *fram
 static void copy_frames(const struct frame *from, unsigned n, struct frames *to)
 {
 	memset(to, 0xa5, sizeof(*to));
+	to->tunnels = NULL;
+	to->fragments = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *copy = malloc(from[i].len);
 
@@ -903,55 +905,72 @@ static void test_l2_lengths(void **state)
 	}
 }
 
+/* Whether the last of n frames, and no other, is parsed. */
+static void check_parsed(const struct classifier *classifier, const struct tunnels *tunnels,
+	const struct frame *sent, unsigned n, bool parsed)
+{
+	struct frames frames;
+
+	copy_frames(sent, n, &frames);
+	frames.tunnels = tunnels;
+	classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, n);
+	if (frames.parsed != (uint64_t)parsed << (n - 1))
+		fail_msg("form %d, protocol %u: parsed %#" PRIx64 " of %u", sent[n - 1].form,
+			sent[n - 1].proto, frames.parsed, n);
+	free_frames(&frames, n);
+}
+
 /* What the parser knows more of, or might, it is asked about; what is plain it is not. */
 static void test_who_is_parsed(void **state)
 {
 	static const struct {
 		enum form form;
 		uint8_t family, proto;
-		bool tag, parsed;
+		bool tag, parsed, by_tunnels;
 	} rows[] = {
-		{PLAIN, 4, 6, false, false},
-		{PLAIN, 4, 6, true, false},
-		{PLAIN, 6, 6, false, false},
-		{PLAIN, 6, 6, true, false},
-		{PLAIN, 6, 58, false, false},
-		{PLAIN, 6, 132, false, false},
-		{PLAIN, 4, 47, false, true}, /* GRE */
-		{PLAIN, 6, 47, true, true},
-		{PLAIN, 0, 0, false, true},
-		{SECOND_TAG, 4, 6, true, true},
-		{OPTIONS, 4, 6, false, true},
-		{OPTIONS, 6, 6, false, true},
-		{FRAGMENT, 4, 17, false, true},
-		{FRAGMENT, 6, 17, true, true},
-		{CUT, 4, 6, false, true},
-		{SHORT, 4, 6, false, true},
-		{NO_TAG, 4, 6, true, true},
+		{PLAIN, 4, 6, false, false, false},
+		{PLAIN, 4, 6, true, false, false},
+		{PLAIN, 6, 6, false, false, false},
+		{PLAIN, 6, 6, true, false, false},
+		{PLAIN, 6, 58, false, false, false},
+		{PLAIN, 6, 132, false, false, false},
+		{PLAIN, 4, 17, false, false, true}, /* VXLAN's port */
+		{PLAIN, 6, 17, true, false, true},
+		{PLAIN, 4, 47, false, false, true}, /* GRE */
+		{PLAIN, 6, 47, true, false, true},
+		{PLAIN, 4, 4, false, false, true}, /* IP in IP */
+		{PLAIN, 4, 41, false, false, true},
+		{PLAIN, 0, 0, false, true, true},
+		{SECOND_TAG, 4, 6, true, true, true},
+		{OPTIONS, 4, 6, false, true, true},
+		{OPTIONS, 6, 6, false, true, true},
+		{FRAGMENT, 4, 17, false, true, true},
+		{FRAGMENT, 6, 17, true, true, true},
+		{CUT, 4, 6, false, true, true},
+		{SHORT, 4, 6, false, true, true},
+		{NO_TAG, 4, 6, true, true, true},
 	};
+	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = 4789};
 	const struct policy policy = make_policy(&(struct row){.dst = "10.0.0.0/8"});
 	struct classifier *classifier = NULL;
 	struct frame sent[2];
-	struct frames frames;
 
 	(void)state;
 	assert_int_equal(classifier_create(&policy, 1, -1, &classifier), 0);
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		/* Alone, and behind a frame of another kind. */
 		make_frame(
 			&(struct row){.dst = rows[i].family == 6 ? "1.1.1.1" : "::1", .proto = 6},
 			PLAIN, &sent[0]);
 		sent[1] = (struct frame){.form = rows[i].form,
 			.family = rows[i].family,
 			.proto = rows[i].proto,
+			.dport = tunnels.vxlan_port,
 			.vlan = rows[i].tag ? 7 : CONFIG_ANY};
 		put_frame(&sent[1]);
-		for (unsigned first = 0; first < 2; first++) {
-			copy_frames(sent + first, 2 - first, &frames);
-			classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, 2 - first);
-			if (frames.parsed != (uint64_t)rows[i].parsed << (1 - first))
-				fail_msg("row %u: parsed %#" PRIx64, i, frames.parsed);
-			free_frames(&frames, 2 - first);
+		/* Alone, and behind a frame of another kind. */
+		for (unsigned n = 1; n <= 2; n++) {
+			check_parsed(classifier, NULL, sent + 2 - n, n, rows[i].parsed);
+			check_parsed(classifier, &tunnels, sent + 2 - n, n, rows[i].by_tunnels);
 		}
 	}
 	classifier_destroy(classifier);
