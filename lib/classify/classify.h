@@ -4,8 +4,8 @@
  * Packet → policy. The most specific match wins, and what "most specific" means is an order that an
  * operator can do in the head: the longest destination prefix; among equals the longest source
  * prefix; then a named VLAN; then a named DSCP; then a named protocol; then the narrower range of
- * destination ports, then of source ports; then a named wire; then a named direction; then the first
- * in the file.
+ * destination ports, then of source ports; then a named wire; then a named direction; then the
+ * first in the file.
  *
  * Built by control (allocates; EAL must be up; no lcore is needed), read by workers, never changed
  * in between: another one is built aside and exchanged by its pointer.
@@ -23,9 +23,9 @@
 struct classifier;
 
 /*
- * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. Memory of
- * a rule is 64 bytes; of IPv4 prefixes 64 MB for destinations, 64 MB for sources, and 1 KB for each
- * /24 that is divided further; of an IPv6 prefix some 45 bytes, and of its markers (lpm6.h).
+ * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
+ * takes 64 bytes; IPv4 prefixes take 64 MB for destinations, 64 MB for sources, and 1 KB for each
+ * /24 that is divided further; an IPv6 prefix takes some 45 bytes, and its markers too (lpm6.h).
  */
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);

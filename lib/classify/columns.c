@@ -145,27 +145,6 @@ static inline __attribute__((always_inline)) bool plain6(
 	return good;
 }
 
-/* Whether all frames are plain in the way in which the first could be. */
-static bool all_alike(struct burst *burst, struct frames *frames, enum side side)
-{
-	const unsigned off4 = side == SIDE_DST ? IPV4_DST : IPV4_SRC;
-	const unsigned off6 = side == SIDE_DST ? IPV6_DST : IPV6_SRC;
-	const unsigned l2 = likely_l2(frames->data[0], frames->len[0]);
-	bool good;
-
-	if (frames->len[0] <= l2)
-		return false;
-	if (frames->data[0][l2] >> 4 == 6)
-		good = l2 == ETHER_LEN ? plain6(burst, frames, ETHER_LEN, off6)
-				       : plain6(burst, frames, TAGGED, off6);
-	else
-		good = l2 == ETHER_LEN ? plain4(burst, frames, ETHER_LEN, off4)
-				       : plain4(burst, frames, TAGGED, off4);
-	for (unsigned i = 0; i < burst->n; i++)
-		frames->l2_len[i] = (uint16_t)l2;
-	return good;
-}
-
 /* Whether a plain frame could be a tunnel that the parser enters. */
 static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t len)
 {
@@ -197,6 +176,47 @@ static void tell_apart(struct frames *frames, unsigned n)
 					    ? (uint16_t)l2
 					    : frames_packet(frames, i)->l2_len;
 	}
+}
+
+static void parse_all(struct frames *frames, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
+}
+
+/* Whether all frames are plain in the way in which the first is. */
+static bool all_alike(struct burst *burst, struct frames *frames, unsigned l2, enum side side)
+{
+	const unsigned off4 = side == SIDE_DST ? IPV4_DST : IPV4_SRC;
+	const unsigned off6 = side == SIDE_DST ? IPV6_DST : IPV6_SRC;
+
+	for (unsigned i = 0; i < burst->n; i++)
+		frames->l2_len[i] = (uint16_t)l2;
+	if (frames->data[0][l2] >> 4 == 4)
+		return l2 == ETHER_LEN ? plain4(burst, frames, ETHER_LEN, off4)
+				       : plain4(burst, frames, TAGGED, off4);
+	return l2 == ETHER_LEN ? plain6(burst, frames, ETHER_LEN, off6)
+			       : plain6(burst, frames, TAGGED, off6);
+}
+
+/*
+ * Finds out where everything is in all frames; returns whether their columns are filled in too.
+ * The first frame stands for the burst: if that is not plain, none is tried, so that a flood of
+ * such frames costs their parsing and no more.
+ */
+static bool find_headers(struct burst *burst, struct frames *frames, enum side side)
+{
+	const uint8_t *first = frames->data[0];
+	const unsigned l2 = likely_l2(first, frames->len[0]);
+
+	if (!is_plain(frames->tunnels, first, frames->len[0], l2)) {
+		parse_all(frames, burst->n);
+		return false;
+	}
+	if (frames->tunnels == NULL && all_alike(burst, frames, l2, side))
+		return true;
+	tell_apart(frames, burst->n);
+	return false;
 }
 
 static void add4(struct burst *burst, uint8_t i, const uint8_t *addr)
@@ -267,9 +287,8 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
-	if (burst->n == 0 || (frames->tunnels == NULL && all_alike(burst, frames, side)))
+	if (burst->n == 0 || find_headers(burst, frames, side))
 		return;
-	tell_apart(frames, burst->n);
 	burst->parsed = frames->parsed;
 	for (unsigned i = 0; i < burst->n; i++)
 		all[i] = (uint8_t)i;
