@@ -173,15 +173,25 @@ static bool is_plain(const uint8_t *data, uint32_t len, unsigned l2)
 	       (len >= l2 + IPV6_LEN && is_plain6(data, l2));
 }
 
+/* Whether a plain frame may be a tunnel's: the parser knows. */
+static bool may_be_tunnel(const uint8_t *ip)
+{
+	const uint8_t proto = ip[0] >> 4 == 4 ? ip[9] : ip[6];
+
+	return proto == IPPROTO_UDP || proto == IPPROTO_GRE || proto == IPPROTO_IPIP ||
+	       proto == IPPROTO_IPV6;
+}
+
 /* Frame by frame: a plain one's L2 length, or all that the parser finds. */
 static void tell_apart(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		const unsigned l2 = likely_l2(frames->data[i], frames->len[i]);
+		bool plain = is_plain(frames->data[i], frames->len[i], l2);
 
-		frames->l2_len[i] = is_plain(frames->data[i], frames->len[i], l2)
-					    ? (uint16_t)l2
-					    : frames_packet(frames, i)->l2_len;
+		if (plain && frames->tunnels != NULL)
+			plain = !may_be_tunnel(frames->data[i] + l2);
+		frames->l2_len[i] = plain ? (uint16_t)l2 : frames_packet(frames, i)->l2_len;
 	}
 }
 
@@ -253,7 +263,7 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
-	if (burst->n == 0 || all_alike(burst, frames, side))
+	if (burst->n == 0 || (frames->tunnels == NULL && all_alike(burst, frames, side)))
 		return;
 	tell_apart(frames, burst->n);
 	burst->parsed = frames->parsed;

@@ -254,6 +254,8 @@ static void make_frame(const struct row *row, enum form form, struct frame *fram
 static void copy_frames(const struct frame *from, unsigned n, struct frames *to)
 {
 	memset(to, 0xa5, sizeof(*to));
+	to->tunnels = NULL;
+	to->fragments = NULL;
 	for (unsigned i = 0; i < n; i++) {
 		uint8_t *copy = malloc(from[i].len);
 
