@@ -18,6 +18,8 @@
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
 #define ETHER_LEN   14
+#define LABEL_LEN   4
+#define PPPOE_LEN   8
 
 /* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
 #define SECRET 0
@@ -142,14 +144,43 @@ static uint16_t ether_type(const struct frame *frame, const struct packet *packe
 	return (uint16_t)(frame->data[packet->l2_len - 2] << 8 | frame->data[packet->l2_len - 1]);
 }
 
+/* Bytes of the IP header that begins there, if one does. */
+static uint32_t ip_bytes(const struct frame *frame, uint32_t at)
+{
+	const unsigned version = at < frame->captured ? frame->data[at] >> 4 : 4;
+
+	if (version == 4)
+		return at < frame->captured ? (frame->data[at] & 0xf) * 4U : 20;
+	return version == 6 ? 40 : 0;
+}
+
+/* Bytes of a stack of MPLS labels. */
+static uint32_t label_bytes(const struct frame *frame, uint32_t at)
+{
+	uint32_t bytes = LABEL_LEN;
+
+	while (at + bytes <= frame->captured && !(frame->data[at + bytes - 2] & 1))
+		bytes += LABEL_LEN;
+	return bytes;
+}
+
 /* Bytes after the Ethernet and VLAN headers that say whether the packet is IP, and whose. */
 static uint32_t header_bytes(const struct frame *frame, const struct packet *packet)
 {
+	const uint32_t l2 = packet->l2_len;
+	uint32_t labels;
+
 	switch (ether_type(frame, packet)) {
 	case 0x0800:
-		if (frame->captured == packet->l2_len)
+		if (frame->captured == l2)
 			return 20;
-		return (frame->data[packet->l2_len] & 0xf) * 4U;
+		return (frame->data[l2] & 0xf) * 4U;
+	case 0x8847:
+	case 0x8848:
+		labels = label_bytes(frame, l2);
+		return labels + ip_bytes(frame, l2 + labels);
+	case 0x8864:
+		return PPPOE_LEN + ip_bytes(frame, l2 + PPPOE_LEN);
 	case 0x86dd:
 		return 40;
 	case 0x8100:

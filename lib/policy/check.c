@@ -197,9 +197,9 @@ void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
 {
 	struct json_path path_tunnels = {.key = "tunnels"};
-	struct json_path port = {.parent = &path_tunnels, .key = "vxlan_port"};
+	struct json_path port = {.parent = &path_tunnels, .key = "vxlan-port"};
 
-	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan_port"))
+	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan-port"))
 		reader_expected(reader, &port, "none unless \"classify\" is \"inner\"");
 }
 

@@ -277,7 +277,7 @@ static const struct choice tunnels_classify[] = {
 static const struct key tunnels_keys[] = {
 	{"classify", read_marked_choice, KEY_FIELD(struct tunnels, classify),
 		.detail = tunnels_classify},
-	{"vxlan_port", read_integer, KEY_FIELD(struct tunnels, vxlan_port),
+	{"vxlan-port", read_integer, KEY_FIELD(struct tunnels, vxlan_port),
 		.detail = &(const struct integer_range){1, UINT16_MAX}},
 	{0},
 };

@@ -690,6 +690,42 @@ static void test_everything(void **state)
 	config_free(config);
 }
 
+static void test_tunnels(void **state)
+{
+	static const struct config_case cases[] = {
+		{DOC(", 'tunnels': {}"), ""},
+		{DOC(", 'tunnels': {'classify': 'outer'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65535}"), ""},
+		{DOC(", 'tunnels': {'classify': 'both'}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'both', 'vxlan-port': 1}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65536}"),
+			"w.json: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 0}"),
+			"w.json: tunnels.vxlan-port: 0: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'vxlan-port': 4789}"),
+			"w.json: tunnels.vxlan-port: 4789: expected none unless 'classify' is "
+			"'inner'\n"},
+		{0},
+	};
+	struct config *config;
+
+	(void)state;
+	run_cases(cases);
+	config = must_parse(DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"));
+	assert_int_equal(config->tunnels.classify, TUNNELS_INNER);
+	assert_int_equal(config->tunnels.vxlan_port, 8472);
+	config_free(config);
+	config = must_parse(DOC(""));
+	assert_int_equal(config->tunnels.classify, TUNNELS_OUTER);
+	assert_int_equal(config->tunnels.vxlan_port, 4789);
+	config_free(config);
+}
+
 static void refuse_file(const char *path, int rc, const char *message)
 {
 	struct config *config = (struct config *)&config;
@@ -762,6 +798,7 @@ int main(void)
 		cmocka_unit_test(test_group_defaults),
 		cmocka_unit_test(test_group_of_one),
 		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_tunnels),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_examples),
 	};

@@ -14,6 +14,7 @@ static const char *const described[] = {
 	"gossip: sealed with the key in k\n  listens on 10.0.0.1:1\n",
 	"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n",
 	"counts as lost and takes 1/2 of each limit with it\n",
+	"tunnels: packets inside GRE, VXLAN (UDP port 4789) and IP in IP are classified\n",
 	"policy p\n  takes wire w, from 10.0.0.0/8, DSCP 0\n",
 	"policy q\n  takes udp, from port 53, to port 1024-65535\n",
 	"policy r\n  takes protocol 89\n",
@@ -39,7 +40,7 @@ static void test_describe(void **state)
 {
 	struct config *config = must_parse(
 		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
-		"]}, 'policies': "
+		"]}, 'tunnels': {'classify': 'inner'}, 'policies': "
 		"[{'name': 'p', 'limit': '10Mbit/s', 'match': {'wire': 'w', 'src': "
 		"'10.0.0.0/8', 'dscp': 0}}, {'name': 'q', 'limit': '10Mbit/s', 'match': {'proto': "
 		"'udp', 'src-port': 53, 'dst-port': '1024-65535'}}, {'name': 'r', 'limit': "
