@@ -16,6 +16,7 @@
 
 #include "base/name_hash.h"
 #include "classify/classify.h"
+#include "classify/tunnel.h"
 #include "control.h"
 #include "eal.h"
 #include "log.h"
@@ -176,9 +177,10 @@ static int memory_start(struct box *box)
 		worker->lcore = i + 1;
 		worker->cpu = config->workers[i];
 		worker->idle = config->idle;
+		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, config->n_policies);
+		ret = worker_init(worker, config->policies, config->n_policies);
 		if (ret == 0)
 			ret = paths_alloc(box, worker, n);
 	}

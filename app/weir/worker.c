@@ -92,7 +92,10 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 		return false;
 	now = rte_rdtsc();
 	gather(burst, n);
-	burst->rx_hash = path->rx_hash;
+	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
+	burst->frames.tunnels = w->tunnels;
+	burst->frames.fragments = w->fragments;
+	burst->frames.now = now;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
 	transmit(w, path, burst->mbufs, pass);

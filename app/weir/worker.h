@@ -56,6 +56,7 @@ struct worker {
 	const struct publisher *publisher;
 	const bool *stop; /* written by control: atomics only */
 	uint64_t ticks_per_us;
+	const struct tunnels *tunnels; /* as frames has it */
 	struct path *paths;
 	unsigned n_paths;
 	unsigned *sourced; /* the policies that have a meter for each source */
@@ -68,6 +69,7 @@ struct worker {
 	 * sees its policy */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
+	struct fragments *fragments; /* NULL where no policy names ports */
 
 	/* the worker's own */
 	uint64_t idle_since; /* tick of the last packet */
@@ -76,10 +78,10 @@ struct worker {
 } __rte_cache_aligned;
 
 /*
- * Control: room for so many policies, on the worker's NUMA node (worker_memory.c). Returns 0 or
- * -ENOMEM; worker_free() is due in either case.
+ * Control: room for so many policies, on the worker's NUMA node (worker_memory.c), and for the
+ * fragments of those that name ports. Returns 0 or -ENOMEM; worker_free() is due in either case.
  */
-int worker_init(struct worker *worker, unsigned n_policies);
+int worker_init(struct worker *worker, const struct policy *policies, unsigned n_policies);
 void worker_free(struct worker *worker);
 
 /*

@@ -11,6 +11,7 @@
 #include <sodium.h>
 
 #include "allocate/allocate.h"
+#include "classify/fragment.h"
 #include "log.h"
 #include "police/other.h"
 #include "worker.h"
@@ -25,7 +26,22 @@ static int socket_of(const struct worker *w)
 	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-int worker_init(struct worker *w, unsigned n_policies)
+/* The table of fragments, if anything depends on what it knows. */
+static int fragments_alloc(struct worker *w, const struct policy *policies, unsigned n_policies)
+{
+	uint64_t secret;
+
+	if (!policies_name_ports(policies, n_policies))
+		return 0;
+	w->fragments = alloc_lines(sizeof(*w->fragments), socket_of(w));
+	if (!w->fragments)
+		return -ENOMEM;
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(w->fragments, secret, rte_get_tsc_hz());
+	return 0;
+}
+
+int worker_init(struct worker *w, const struct policy *policies, unsigned n_policies)
 {
 	w->n_policies = n_policies;
 	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
@@ -33,6 +49,8 @@ int worker_init(struct worker *w, unsigned n_policies)
 	w->sourced = calloc(n_policies + 1, sizeof(*w->sourced));
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples || !w->sourced)
+		return -ENOMEM;
+	if (fragments_alloc(w, policies, n_policies))
 		return -ENOMEM;
 	return post_init(&w->post, n_policies);
 }
@@ -79,9 +97,11 @@ void worker_free(struct worker *w)
 		rte_free(w->samples[i]);
 	rte_free(w->policies);
 	free(w->samples);
+	rte_free(w->fragments);
 	free(w->sourced);
 	post_free(&w->post);
 	w->policies = NULL;
 	w->samples = NULL;
+	w->fragments = NULL;
 	w->sourced = NULL;
 }

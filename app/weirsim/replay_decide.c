@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "base/name_hash.h"
+#include "classify/fragment.h"
 #include "classify/parse.h"
+#include "classify/tunnel.h"
 #include "police/mark.h"
 #include "police/other.h"
 #include "police/profile.h"
@@ -16,6 +18,8 @@
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
 #define ETHER_LEN   14
+#define LABEL_LEN   4
+#define PPPOE_LEN   8
 
 /* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
 #define SECRET 0
@@ -32,7 +36,9 @@ struct decider {
 	struct classifier *classifier;
 	struct replay_limits limits;
 	struct policed *policies;
-	uint64_t now_ns; /* the latest time seen, as no worker's clock steps back */
+	const struct tunnels *tunnels; /* NULL: not entered */
+	struct fragments *fragments;   /* NULL: nobody asks for ports */
+	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
 
 	/* the burst in hand */
 	struct packet packets[DECIDE_BURST];
@@ -84,6 +90,19 @@ static int start_policy(struct decider *d, unsigned i)
 	return 0;
 }
 
+static int start_fragments(struct decider *d)
+{
+	const struct config *config = d->params.config;
+
+	if (!policies_name_ports(config->policies, config->n_policies))
+		return 0;
+	d->fragments = lines_alloc(sizeof(*d->fragments));
+	if (!d->fragments)
+		return -ENOMEM;
+	fragments_init(d->fragments, SECRET, TICKS_PER_S);
+	return 0;
+}
+
 int decider_create(const struct decide_params *params, struct decider **out)
 {
 	const struct config *config = params->config;
@@ -94,8 +113,11 @@ int decider_create(const struct decide_params *params, struct decider **out)
 		return -ENOMEM;
 	d->params = *params;
 	d->now_ns = params->start_ns;
+	d->tunnels = tunnels_to_enter(config);
 	d->policies = lines_alloc((config->n_policies + 1) * sizeof(*d->policies));
 	ret = d->policies ? 0 : -ENOMEM;
+	if (ret == 0)
+		ret = start_fragments(d);
 	if (ret == 0)
 		ret = limits_create(&d->limits, config, params->limiters, params->start_ns);
 	if (ret == 0)
@@ -118,6 +140,7 @@ void decider_destroy(struct decider *d)
 		free(d->policies[i].memory);
 	classifier_destroy(d->classifier);
 	limits_destroy(&d->limits);
+	free(d->fragments);
 	free(d->policies);
 	free(d);
 }
@@ -127,14 +150,43 @@ static uint16_t ether_type(const struct frame *frame, const struct packet *packe
 	return (uint16_t)(frame->data[packet->l2_len - 2] << 8 | frame->data[packet->l2_len - 1]);
 }
 
+/* Bytes of the IP header that begins there, if one does. */
+static uint32_t ip_bytes(const struct frame *frame, uint32_t at)
+{
+	const unsigned version = at < frame->captured ? frame->data[at] >> 4 : 4;
+
+	if (version == 4)
+		return at < frame->captured ? (frame->data[at] & 0xf) * 4U : 20;
+	return version == 6 ? 40 : 0;
+}
+
+/* Bytes of a stack of MPLS labels. */
+static uint32_t label_bytes(const struct frame *frame, uint32_t at)
+{
+	uint32_t bytes = LABEL_LEN;
+
+	while (at + bytes <= frame->captured && !(frame->data[at + bytes - 2] & 1))
+		bytes += LABEL_LEN;
+	return bytes;
+}
+
 /* Bytes after the Ethernet and VLAN headers that say whether the packet is IP, and whose. */
 static uint32_t header_bytes(const struct frame *frame, const struct packet *packet)
 {
+	const uint32_t l2 = packet->l2_len;
+	uint32_t labels;
+
 	switch (ether_type(frame, packet)) {
 	case 0x0800:
-		if (frame->captured == packet->l2_len)
+		if (frame->captured == l2)
 			return 20;
-		return (frame->data[packet->l2_len] & 0xf) * 4U;
+		return (frame->data[l2] & 0xf) * 4U;
+	case 0x8847:
+	case 0x8848:
+		labels = label_bytes(frame, l2);
+		return labels + ip_bytes(frame, l2 + labels);
+	case 0x8864:
+		return PPPOE_LEN + ip_bytes(frame, l2 + PPPOE_LEN);
 	case 0x86dd:
 		return 40;
 	case 0x8100:
@@ -220,11 +272,22 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 	}
 }
 
+/* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */
+static void parse(struct decider *d, const struct frame *frame, struct packet *packet)
+{
+	packet_parse(frame->data, frame->captured, packet);
+	if (d->tunnels)
+		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
+	if (d->fragments && packet->fragment)
+		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
+	packet->flow_hash = packet_flow_hash(packet, frame->data);
+}
+
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)
 {
 	for (unsigned i = 0; i < n; i++) {
 		d->data[i] = frames[i].data;
-		packet_parse(frames[i].data, frames[i].captured, &d->packets[i]);
+		parse(d, &frames[i], &d->packets[i]);
 	}
 	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
 		d->classes);

@@ -13,36 +13,51 @@
 
 enum packet_family { PACKET_OTHER = 0, PACKET_IPV4 = 4, PACKET_IPV6 = 6 };
 
+enum packet_fragment { PACKET_WHOLE = 0, PACKET_FRAGMENT_FIRST, PACKET_FRAGMENT_LATER };
+
+/*
+ * l2_len, vlan, dscp and ecn are of the outermost headers; all else is of the packet that is to be
+ * classified, which is the outermost too unless packet_enter_tunnels() went in.
+ */
 struct packet {
 	uint8_t family;   /* enum packet_family; PACKET_OTHER never matches an address or a DSCP */
 	uint8_t dscp;     /* 0–63; 0 for PACKET_OTHER */
 	uint8_t proto;    /* transport protocol after extension headers; 0 unknown */
-	uint8_t fragment; /* 1 when the packet is a fragment (any of them) */
-	uint16_t l2_len;  /* bytes before the L3 header: Ethernet and VLAN tags */
+	uint8_t fragment; /* enum packet_fragment */
+	uint16_t l2_len;  /* bytes before the L3 header: Ethernet, VLAN tags, MPLS or PPPoE */
 	uint16_t vlan;    /* outermost VLAN id, or PARSE_NO_VLAN */
 	uint16_t src_off; /* offset of the source address; valid for IPv4 and IPv6 */
 	uint16_t dst_off;
-	uint16_t l4_off;    /* offset of the transport header; 0 when unknown */
-	uint8_t tcp_flags;  /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
-	uint8_t ecn;        /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
-	uint32_t flow_hash; /* packet_flow_hash() is how to read it */
+	uint16_t l4_off;   /* offset of the transport header; 0 when unknown */
+	uint8_t tcp_flags; /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
+	uint8_t ecn;       /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
+	uint16_t src_port; /* host order; 0 when the protocol has none, or unknown: a fragment's */
+	uint16_t dst_port;
+	uint16_t id_off;    /* offset of a fragment's identification (IPv4: 2 bytes, IPv6: 4) */
+	uint32_t flow_hash; /* what the device told; 0 when it told nothing: packet_flow_hash() */
 };
 
 /*
  * Parses the first len bytes of a frame (of which at most PARSE_BYTES_MAX are read). Never fails:
  * what cannot be understood is PACKET_OTHER, and a header cut short ends the parse at the layer
- * before it.
+ * before it. Under up to 8 MPLS labels and in PPPoE sessions, IP is found; l2_len of anything else
+ * there ends before the label or session, and of a runt where it does.
  */
 void packet_parse(const uint8_t *data, uint32_t len, struct packet *out);
 
+/* The computing half of packet_flow_hash(). */
+uint32_t packet_hash(const struct packet *packet, const uint8_t *data);
+
 /*
- * Hash of the 5-tuple; of addresses and protocol for fragments; of MACs and EtherType for
- * PACKET_OTHER. `data` is what the packet was parsed from.
+ * Which flow a packet belongs to: what stands in flow_hash unless that is 0, else a hash of the
+ * 5-tuple; of addresses and protocol for fragments without ports; of MACs and EtherType for
+ * PACKET_OTHER. Few
+ * packets are asked for it, so parsing leaves it alone. `data` is what the packet was parsed from;
+ * it is not looked at when flow_hash is not 0. Any lcore.
  */
 static inline uint32_t packet_flow_hash(const struct packet *packet, const uint8_t *data)
 {
-	(void)data;
-	return packet->flow_hash;
+	return packet->flow_hash != 0 ? packet->flow_hash : packet_hash(packet, data);
 }
 
 #endif

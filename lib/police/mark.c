@@ -84,10 +84,12 @@ static bool mark_ipv6(uint8_t *ip, int mark)
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark)
 {
 	uint8_t *ip = data + packet->l2_len;
+	uint32_t there = packet->l2_len < len ? len - packet->l2_len : 0;
 
-	if (packet->family == PACKET_IPV4)
-		return packet->l2_len + IPV4_LEN <= len && mark_ipv4(ip, mark);
-	if (packet->family == PACKET_IPV6)
-		return packet->l2_len + IPV6_LEN <= len && mark_ipv6(ip, mark);
-	return false;
+	if (packet->family == PACKET_OTHER || there < IPV4_LEN)
+		return false;
+	/* The family is that of the addresses, which may be those of inside a tunnel. */
+	if (ip[0] >> 4 == 4)
+		return mark_ipv4(ip, mark);
+	return there >= IPV6_LEN && mark_ipv6(ip, mark);
 }

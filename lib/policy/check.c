@@ -194,6 +194,15 @@ void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 		reader_expected(reader, &compensate, "none unless \"estimator\" is \"push-sum\"");
 }
 
+static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
+{
+	struct json_path path_tunnels = {.key = "tunnels"};
+	struct json_path port = {.parent = &path_tunnels, .key = "vxlan-port"};
+
+	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan-port"))
+		reader_expected(reader, &port, "none unless \"classify\" is \"inner\"");
+}
+
 void config_check(struct reader *reader, const struct config *config)
 {
 	const struct gossip_config *gossip = &config->gossip;
@@ -207,6 +216,7 @@ void config_check(struct reader *reader, const struct config *config)
 	check_families(reader, gossip);
 	check_key(reader, gossip);
 	gossip_check(reader, gossip);
+	check_tunnels(reader, &config->tunnels);
 	policies_check_matches(reader, config->policies, config->n_policies);
 	policies_check(reader, config->policies, config->n_policies, gossip->n_roster);
 }

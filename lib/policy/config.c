@@ -9,6 +9,8 @@
 #include "policy/keys.h"
 #include "policy/read.h"
 
+#define VXLAN_PORT 4789 /* IANA's */
+
 static struct config *config_new(void)
 {
 	struct config *config = calloc(1, sizeof(*config));
@@ -18,6 +20,7 @@ static struct config *config_new(void)
 	config->workers[0] = 1;
 	config->n_workers = 1;
 	gossip_config_init(&config->gossip);
+	config->tunnels.vxlan_port = VXLAN_PORT;
 	return config;
 }
 
@@ -73,4 +76,17 @@ int config_load(const char *path, FILE *err, struct config **out)
 
 	*out = NULL;
 	return rc < 0 ? rc : read_config(&reader, out);
+}
+
+static bool names_ports(const struct match *match)
+{
+	return match->src_port.last != 0 || match->dst_port.last != 0;
+}
+
+bool policies_name_ports(const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (names_ports(&policies[i].match))
+			return true;
+	return false;
 }

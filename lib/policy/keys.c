@@ -268,6 +268,20 @@ void gossip_config_init(struct gossip_config *gossip)
 	};
 }
 
+static const struct choice tunnels_classify[] = {
+	{"outer", TUNNELS_OUTER},
+	{"inner", TUNNELS_INNER},
+	{0},
+};
+
+static const struct key tunnels_keys[] = {
+	{"classify", read_marked_choice, KEY_FIELD(struct tunnels, classify),
+		.detail = tunnels_classify},
+	{"vxlan-port", read_integer, KEY_FIELD(struct tunnels, vxlan_port),
+		.detail = &(const struct integer_range){1, UINT16_MAX}},
+	{0},
+};
+
 static const struct list port_list = {
 	.keys = port_keys,
 	.size = sizeof(struct port_config),
@@ -308,6 +322,7 @@ const struct key config_keys[] = {
 	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
 	{"control", read_object, .detail = control_keys},
 	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
+	{"tunnels", read_object, KEY_FIELD(struct config, tunnels), .detail = tunnels_keys},
 	{"policies", read_list, KEY_FIELD(struct config, policies), .detail = &policy_list,
 		.expected = "an array of policies"},
 	{0},

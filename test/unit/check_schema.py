@@ -34,6 +34,8 @@ def gossip(n, **members):
 # Accepted and refused, in pairs as close to each other as they get.
 GOOD = [
     {"limiter": "me"},
+    {"limiter": "me", "tunnels": {"classify": "outer"}},
+    {"limiter": "me", "tunnels": {"classify": "inner", "vxlan-port": 65535}},
     {"limiter": "me", "workers": [1, 2]},
     {"limiter": "me", "control": {"socket": "x" * 107}},
     policy(),
@@ -62,6 +64,11 @@ GOOD = [
     policy(action="mark", mark=63),
     match(vlan=4094),
     match(dst="2001:db8::/32"),
+    match(proto="tcp"),
+    match(proto=255),
+    match(proto="icmp", dscp=1),
+    match(**{"dst-port": 443}),
+    match(**{"proto": 17, "dst-port": "53", "src-port": "1024-65535"}),
     port("0000:03:00.0"),
     port("net_af_packet0,iface=eth1", mtu=16000),
     gossip(1),
@@ -76,6 +83,10 @@ BAD = [
     [],
     {},
     {"limiter": "a b"},
+    {"limiter": "me", "tunnels": {"classify": "both"}},
+    {"limiter": "me", "tunnels": {"classify": "inner", "vxlan-port": 65536}},
+    {"limiter": "me", "tunnels": {"classify": "outer", "vxlan-port": 4789}},
+    {"limiter": "me", "tunnels": {"vxlan-port": 4789}},
     {"limiter": "me", "worker": [1]},
     {"limiter": "me", "workers": [1, 1]},
     {"limiter": "me", "workers": []},
@@ -119,6 +130,14 @@ BAD = [
     policy(limt="1Mbit/s"),
     match(vlan=4095),
     match(dscp=64),
+    match(proto="TCP"),
+    match(proto=0),
+    match(proto=256),
+    match(**{"dst-port": 0}),
+    match(**{"dst-port": 65536}),
+    match(**{"dst-port": "1024-"}),
+    match(**{"proto": "icmp", "dst-port": 443}),
+    match(**{"proto": 50, "src-port": "1-2"}),
     match(dst="192.0.2.0"),
     match(direction="any"),
     port("eth0"),
@@ -223,7 +242,7 @@ def schema_keys(schema):
 
 def table_keys(source):
     """Every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
-    return set(re.findall(r'(?:\{"(?=\w+",\s*(?:read|keep)_)|_KEY\(")(\w+)"', source))
+    return set(re.findall(r'(?:\{"(?=[\w-]+",\s*(?:read|keep)_)|_KEY\(")([\w-]+)"', source))
 
 
 def load(path):

@@ -588,6 +588,8 @@ static void test_defaults(void **state)
 	assert_int_equal(policy->match.wire, CONFIG_ANY);
 	assert_int_equal(policy->match.vlan, CONFIG_ANY);
 	assert_int_equal(policy->match.dscp, CONFIG_ANY);
+	assert_int_equal(policy->match.proto, 0);
+	assert_int_equal(policy->match.src_port.first | policy->match.dst_port.first, 0);
 	assert_int_equal(policy->match.direction, DIRECTION_ANY);
 	assert_int_equal(policy->match.src.family, 0);
 	assert_int_equal(policy->limit_bps, 10000000);
@@ -644,7 +646,8 @@ static void test_everything(void **state)
 		"'[2001:db8::1]:8'}, {'name': 'you', 'address': '[2001:db8::2]:8'}], 'key_file': "
 		"'/k', 'insecure': false, 'branching': 7, 'timeout': '2.5s', 'datagram': '1kB'}, "
 		"'policies': [{'name': 'p', 'match': {'wire': 'w', 'direction': 'b-to-a', 'src': "
-		"'2001:db8:4::/46', 'dst': '::/0', 'vlan': 7, 'dscp': 46}, 'limit': '1.5Gbit/s', "
+		"'2001:db8:4::/46', 'dst': '::/0', 'vlan': 7, 'dscp': 46, 'proto': 'sctp', "
+		"'src-port': '1024-2047', 'dst-port': 7}, 'limit': '1.5Gbit/s', "
 		"'burst': '64KiB', 'allocator': 'static', 'meter': 'token-bucket', 'action': "
 		"'drop', 'accounting': 'wire', 'interval': '100ms', 'ewma': 0.25}]}");
 	const struct sockaddr_in6 *at = (const struct sockaddr_in6 *)&config->gossip.listen;
@@ -670,6 +673,11 @@ static void test_everything(void **state)
 	assert_int_equal(policy->match.direction, DIRECTION_B_TO_A);
 	assert_int_equal(policy->match.vlan, 7);
 	assert_int_equal(policy->match.dscp, 46);
+	assert_int_equal(policy->match.proto, IPPROTO_SCTP);
+	assert_int_equal(policy->match.src_port.first, 1024);
+	assert_int_equal(policy->match.src_port.last, 2047);
+	assert_int_equal(policy->match.dst_port.first, 7);
+	assert_int_equal(policy->match.dst_port.last, 7);
 	assert_string_equal(
 		prefix_format(&policy->match.src, text, sizeof(text)), "2001:db8:4::/46");
 	assert_string_equal(prefix_format(&policy->match.dst, text, sizeof(text)), "::/0");
@@ -679,6 +687,42 @@ static void test_everything(void **state)
 	assert_int_equal(policy->accounting, ACCOUNTING_WIRE);
 	assert_int_equal(policy->interval_ns, 100000000);
 	assert_float_equal(policy->keep_per_second, 0.25, 0);
+	config_free(config);
+}
+
+static void test_tunnels(void **state)
+{
+	static const struct config_case cases[] = {
+		{DOC(", 'tunnels': {}"), ""},
+		{DOC(", 'tunnels': {'classify': 'outer'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65535}"), ""},
+		{DOC(", 'tunnels': {'classify': 'both'}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'both', 'vxlan-port': 1}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65536}"),
+			"w.json: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 0}"),
+			"w.json: tunnels.vxlan-port: 0: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'vxlan-port': 4789}"),
+			"w.json: tunnels.vxlan-port: 4789: expected none unless 'classify' is "
+			"'inner'\n"},
+		{0},
+	};
+	struct config *config;
+
+	(void)state;
+	run_cases(cases);
+	config = must_parse(DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"));
+	assert_int_equal(config->tunnels.classify, TUNNELS_INNER);
+	assert_int_equal(config->tunnels.vxlan_port, 8472);
+	config_free(config);
+	config = must_parse(DOC(""));
+	assert_int_equal(config->tunnels.classify, TUNNELS_OUTER);
+	assert_int_equal(config->tunnels.vxlan_port, 4789);
 	config_free(config);
 }
 
@@ -754,6 +798,7 @@ int main(void)
 		cmocka_unit_test(test_group_defaults),
 		cmocka_unit_test(test_group_of_one),
 		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_tunnels),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_examples),
 	};

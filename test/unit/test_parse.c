@@ -16,150 +16,13 @@
 
 #include <cmocka.h>
 
-#include "classify/parse.h"
-
-#define LAYERS_MAX 14
-#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
-
-enum { HOP = 0, ICMP = 1, TCP = 6, UDP = 17, DCCP = 33, ROUTING = 43, FRAGMENT = 44, GRE = 47 };
-enum { ESP = 50, AH = 51, NO_NEXT = 59, DEST = 60, MOBILITY = 135, SCTP = 132, UDP_LITE = 136 };
-enum { T_IPV4 = 0x0800, T_ARP = 0x0806, T_VLAN = 0x8100, T_IPV6 = 0x86dd, T_QINQ = 0x88a8 };
-enum { T_9100 = 0x9100, DSCP_EF = 46, ECT1 = 1, PATTERN = 0x50, TCP_FLAGS = 13 };
-
-enum layer_kind {
-	END,
-	ETHER,   /* EtherType */
-	TAG,     /* TCI, next EtherType */
-	V4,      /* protocol, words of options, flags and fragment offset */
-	V6,      /* next header */
-	EXT,     /* next header, length byte, bytes */
-	V6FRAG,  /* next header, offset and flag */
-	PAYLOAD, /* bytes, counted in the IP length */
-	PADDING, /* bytes, not counted */
-	PATCH,   /* offset in the frame, byte: overwritten at the end */
-};
-
-/* The kind and what is listed beside it above; an array, as zeros may be left out of those. */
-typedef unsigned layer[4];
-
-struct frame {
-	uint8_t bytes[600];
-	unsigned len, l3, end; /* end: of the IP packet */
-	unsigned version;
-};
+#include "frame_layers.h"
 
 struct parse_case {
 	const char *name;
 	layer layers[LAYERS_MAX];
 	struct packet expect; /* but for the hash and what TCP says */
 };
-
-static void put8(struct frame *frame, uint8_t byte)
-{
-	assert_true(frame->len < sizeof(frame->bytes));
-	frame->bytes[frame->len++] = byte;
-}
-
-static void put16(struct frame *frame, uint16_t word)
-{
-	put8(frame, word >> 8);
-	put8(frame, word & 0xff);
-}
-
-static void put_pattern(struct frame *frame, unsigned n, uint8_t start)
-{
-	for (unsigned i = 0; i < n; i++)
-		put8(frame, start + i);
-}
-
-static void put_ipv4(struct frame *frame, const unsigned *args)
-{
-	frame->l3 = frame->len;
-	frame->version = 4;
-	put8(frame, 0x45 + args[2]);
-	put8(frame, DSCP_EF << 2 | ECT1);
-	put16(frame, 0); /* total length, at the end */
-	put16(frame, 0x1234);
-	put16(frame, args[3]);
-	put8(frame, 64);
-	put8(frame, args[1]);
-	put16(frame, 0);
-	put_pattern(frame, 8, 10);
-	put_pattern(frame, args[2] * 4, 1);
-}
-
-static void put_ipv6(struct frame *frame, const unsigned *args)
-{
-	frame->l3 = frame->len;
-	frame->version = 6;
-	put16(frame, 6 << 12 | DSCP_EF << 6 | ECT1 << 4);
-	put16(frame, 0xf10);
-	put16(frame, 0); /* payload length, at the end */
-	put8(frame, args[1]);
-	put8(frame, 64);
-	put_pattern(frame, 32, 0x20);
-}
-
-static void put_layer(struct frame *frame, const unsigned *args)
-{
-	switch (args[0]) {
-	case ETHER:
-		put_pattern(frame, 12, 0xa0);
-		put16(frame, args[1]);
-		break;
-	case TAG:
-		put16(frame, args[1]);
-		put16(frame, args[2]);
-		break;
-	case V4:
-		put_ipv4(frame, args);
-		break;
-	case V6:
-		put_ipv6(frame, args);
-		break;
-	case EXT:
-		put8(frame, args[1]);
-		put8(frame, args[2]);
-		put_pattern(frame, args[3] - 2, 0);
-		break;
-	case V6FRAG:
-		put8(frame, args[1]);
-		put8(frame, 0);
-		put16(frame, args[2]);
-		put16(frame, 0xabcd);
-		put16(frame, 0xef01);
-		break;
-	case PATCH:
-		return;
-	default:
-		put_pattern(frame, args[1], PATTERN);
-	}
-	if (args[0] != PADDING)
-		frame->end = frame->len;
-}
-
-static void put_lengths(struct frame *frame)
-{
-	unsigned length, at;
-
-	if (frame->version == 0)
-		return;
-	length = frame->end - frame->l3 - (frame->version == 6 ? 40 : 0);
-	at = frame->l3 + (frame->version == 6 ? 4 : 2);
-	frame->bytes[at] = length >> 8;
-	frame->bytes[at + 1] = length & 0xff;
-}
-
-static void build_frame(const layer *layers, struct frame *frame)
-{
-	*frame = (struct frame){0};
-	for (unsigned i = 0; i < LAYERS_MAX && layers[i][0] != END; i++)
-		put_layer(frame, layers[i]);
-	put_lengths(frame);
-	for (unsigned i = 0; i < LAYERS_MAX && layers[i][0] != END; i++)
-		if (layers[i][0] == PATCH)
-			frame->bytes[layers[i][1]] = layers[i][2];
-}
 
 /* Parses a copy that ends where the packet does. */
 static struct packet parse_exactly(const uint8_t *bytes, uint32_t len)
@@ -172,6 +35,8 @@ static struct packet parse_exactly(const uint8_t *bytes, uint32_t len)
 		memcpy(copy, bytes, readable);
 	memset(&packet, 0xee, sizeof(packet));
 	packet_parse(copy, len, &packet);
+	assert_int_equal(packet.flow_hash, 0);
+	packet.flow_hash = packet_flow_hash(&packet, copy);
 	free(copy);
 	return packet;
 }
@@ -183,36 +48,6 @@ static struct packet parse_layers(const layer *layers)
 	build_frame(layers, &frame);
 	return parse_exactly(frame.bytes, frame.len);
 }
-
-#define PACKET_V4(l2, id, p, l4)                                                         \
-	{                                                                                \
-		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .l2_len = (l2), \
-		.vlan = (id), .src_off = (l2) + 12, .dst_off = (l2) + 16, .l4_off = (l4) \
-	}
-#define PACKET_V6(l2, id, p, l4)                                                         \
-	{                                                                                \
-		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .l2_len = (l2), \
-		.vlan = (id), .src_off = (l2) + 8, .dst_off = (l2) + 24, .l4_off = (l4)  \
-	}
-#define FRAGMENT_V4(p)                                                                  \
-	{                                                                               \
-		.family = 4, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
-		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 26, .dst_off = 30       \
-	}
-#define FRAGMENT_V6(p)                                                                  \
-	{                                                                               \
-		.family = 6, .dscp = DSCP_EF, .ecn = ECT1, .proto = (p), .fragment = 1, \
-		.l2_len = 14, .vlan = PARSE_NO_VLAN, .src_off = 22, .dst_off = 38       \
-	}
-#define OTHER(l2, id)                        \
-	{                                    \
-		.l2_len = (l2), .vlan = (id) \
-	}
-#define NO_TAG PARSE_NO_VLAN
-#define EXT8(n)                \
-	{                      \
-		EXT, (n), 0, 8 \
-	}
 
 static const struct parse_case cases[] = {
 	{"arp", {{ETHER, T_ARP}, {PAYLOAD, 46}}, OTHER(14, NO_TAG)},
@@ -237,12 +72,18 @@ static const struct parse_case cases[] = {
 	{"don't fragment", {{ETHER, T_IPV4}, {V4, TCP, 0, 0x4000}, {PAYLOAD, 20}},
 		PACKET_V4(14, NO_TAG, TCP, 34)},
 	{"first fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(FIRST, UDP, 34)},
+	{"first fragment with options", {{ETHER, T_IPV4}, {V4, TCP, 3, 0x2000}, {PAYLOAD, 64}},
+		FRAGMENT_V4(FIRST, TCP, 46)},
+	{"first fragment without ports",
+		{{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 3}, {PADDING, 23}},
+		FRAGMENT_V4(FIRST, UDP, 0)},
 	{"later fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2010}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
-	{"last fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0001}, {PAYLOAD, 64}}, FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(LATER, UDP, 0)},
+	{"last fragment", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0001}, {PAYLOAD, 64}},
+		FRAGMENT_V4(LATER, UDP, 0)},
 	{"last fragment, high offset", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x1000}, {PAYLOAD, 64}},
-		FRAGMENT_V4(UDP)},
+		FRAGMENT_V4(LATER, UDP, 0)},
 	{"total length beyond the frame",
 		{{ETHER, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 16, 0xff}},
 		PACKET_V4(14, NO_TAG, TCP, 34)},
@@ -326,43 +167,111 @@ static const struct parse_case cases[] = {
 	{"v6 unknown header", {{ETHER, T_IPV6}, {V6, MOBILITY}, EXT8(UDP), {PAYLOAD, 8}},
 		PACKET_V6(14, NO_TAG, MOBILITY, 54)},
 	{"v6 first fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}},
-		FRAGMENT_V6(UDP)},
+		FRAGMENT_V6(FIRST, UDP, 58, 62)},
 	{"v6 later fragment", {{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 8}, {PAYLOAD, 64}},
-		FRAGMENT_V6(UDP)},
+		FRAGMENT_V6(LATER, UDP, 58, 0)},
 	{"v6 fragment after others",
 		{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, TCP, 9}, {PAYLOAD, 64}},
-		FRAGMENT_V6(TCP)},
+		FRAGMENT_V6(LATER, TCP, 66, 0)},
 	{"v6 fragment before others",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 1}, EXT8(TCP), {PAYLOAD, 64}},
-		FRAGMENT_V6(0)},
+		FRAGMENT_V6(FIRST, 0, 58, 0)},
+	{"v6 first fragment without ports",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 3}, {PADDING, 9}},
+		FRAGMENT_V6(FIRST, UDP, 58, 0)},
+	{"v6 first fragment of nothing",
+		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, NO_NEXT, 1}, {PAYLOAD, 64}},
+		FRAGMENT_V6(FIRST, NO_NEXT, 58, 0)},
 	{"v6 the one and only fragment",
 		{{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, DEST, 6}, EXT8(TCP), {PAYLOAD, 64}},
 		PACKET_V6(14, NO_TAG, TCP, 70)},
 	{"v6 jumbogram",
 		{{ETHER, T_IPV6}, {V6, HOP}, {PADDING, 28}, {PATCH, 54, TCP}, {PATCH, 55, 0}},
 		PACKET_V6(14, NO_TAG, TCP, 62)},
+
+	{"mpls", {{ETHER, T_MPLS}, {LABEL, 100, 1}, {V4, TCP}, {PAYLOAD, 20}},
+		PACKET_V4(18, NO_TAG, TCP, 38)},
+	{"mpls, v6", {{ETHER, T_MPLS}, {LABEL, 100, 1}, {V6, UDP}, {PAYLOAD, 8}},
+		PACKET_V6(18, NO_TAG, UDP, 58)},
+	{"mpls of upstream's labels", {{ETHER, T_MPLS_M}, {LABEL, 100, 1}, {V4, UDP}, {PAYLOAD, 8}},
+		PACKET_V4(18, NO_TAG, UDP, 38)},
+	{"mpls in vlan",
+		{{ETHER, T_VLAN}, {TAG, 9, T_MPLS}, {LABEL, 3, 0}, {LABEL, 4, 1}, {V4, UDP, 2},
+			{PAYLOAD, 8}},
+		PACKET_V4(26, 9, UDP, 54)},
+	{"eight labels",
+		{{ETHER, T_MPLS}, {LABEL, 1, 0}, {LABEL, 2, 0}, {LABEL, 3, 0}, {LABEL, 4, 0},
+			{LABEL, 5, 0}, {LABEL, 6, 0}, {LABEL, 7, 0}, {LABEL, 8, 1}, {V4, UDP},
+			{PAYLOAD, 8}},
+		PACKET_V4(46, NO_TAG, UDP, 66)},
+	{"nine labels",
+		{{ETHER, T_MPLS}, {LABEL, 1, 0}, {LABEL, 2, 0}, {LABEL, 3, 0}, {LABEL, 4, 0},
+			{LABEL, 5, 0}, {LABEL, 6, 0}, {LABEL, 7, 0}, {LABEL, 8, 0}, {LABEL, 9, 1},
+			{V4, UDP}, {PAYLOAD, 8}},
+		OTHER(14, NO_TAG)},
+	{"mpls without a bottom", {{ETHER, T_MPLS}, {LABEL, 1, 0}, {LABEL, 2, 0}},
+		OTHER(14, NO_TAG)},
+	{"mpls and nothing", {{ETHER, T_VLAN}, {TAG, 9, T_MPLS}, {LABEL, 1, 1}}, OTHER(18, 9)},
+	{"pseudowire with a control word",
+		{{ETHER, T_MPLS}, {LABEL, 1, 1}, {LABEL, 0, 0}, {ETHER, T_IPV4}, {V4, UDP},
+			{PAYLOAD, 8}},
+		OTHER(14, NO_TAG)},
+	{"pseudowire to an address that begins with 4",
+		{{ETHER, T_MPLS}, {LABEL, 1, 1}, {ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 8},
+			{PATCH, 18, 0x44}},
+		OTHER(14, NO_TAG)},
+	{"mpls fragment", {{ETHER, T_MPLS}, {LABEL, 1, 1}, {V4, UDP, 0, 1}, {PAYLOAD, 8}},
+		{.family = 4,
+			.dscp = DSCP_EF,
+			.ecn = ECT1,
+			.proto = UDP,
+			.fragment = LATER,
+			.l2_len = 18,
+			.vlan = NO_TAG,
+			.src_off = 30,
+			.dst_off = 34,
+			.id_off = 22}},
+
+	{"pppoe", {{ETHER, T_PPPOE}, {PPPOE, PPP_IPV4}, {V4, TCP}, {PAYLOAD, 20}},
+		PACKET_V4(22, NO_TAG, TCP, 42)},
+	{"pppoe, v6, in two vlans",
+		{{ETHER, T_QINQ}, {TAG, 10, T_VLAN}, {TAG, 20, T_PPPOE}, {PPPOE, PPP_IPV6},
+			{V6, TCP}, {PAYLOAD, 20}},
+		PACKET_V6(30, 10, TCP, 70)},
+	{"pppoe, link control", {{ETHER, T_PPPOE}, {PPPOE, PPP_LCP}, {V4, TCP}, {PAYLOAD, 20}},
+		OTHER(14, NO_TAG)},
+	{"pppoe, version 2",
+		{{ETHER, T_PPPOE}, {PPPOE, PPP_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 14, 0x21}},
+		OTHER(14, NO_TAG)},
+	{"pppoe, no session data",
+		{{ETHER, T_PPPOE}, {PPPOE, PPP_IPV4}, {V4, TCP}, {PAYLOAD, 20}, {PATCH, 15, 0xa7}},
+		OTHER(14, NO_TAG)},
+	{"pppoe, v6 as IPv4", {{ETHER, T_PPPOE}, {PPPOE, PPP_IPV4}, {V6, TCP}, {PAYLOAD, 20}},
+		OTHER(14, NO_TAG)},
+	{"mpls in pppoe",
+		{{ETHER, T_PPPOE}, {PPPOE, 0x281}, {LABEL, 1, 1}, {V4, TCP}, {PAYLOAD, 20}},
+		OTHER(14, NO_TAG)},
 };
 
-static void expect_fields(const char *name, const struct packet *got, const struct packet *want)
+static bool has_ports(const struct packet *packet)
 {
-	const int rows[][2] = {
-		{got->family, want->family},
-		{got->dscp, want->dscp},
-		{got->proto, want->proto},
-		{got->fragment, want->fragment},
-		{got->l2_len, want->l2_len},
-		{got->vlan, want->vlan},
-		{got->src_off, want->src_off},
-		{got->dst_off, want->dst_off},
-		{got->l4_off, want->l4_off},
-		{got->ecn, want->ecn},
-	};
-	static const char *const fields[] = {"family", "dscp", "proto", "fragment", "l2_len",
-		"vlan", "src_off", "dst_off", "l4_off", "ecn"};
+	return packet->l4_off != 0 && !packet->fragment &&
+	       (packet->proto == TCP || packet->proto == UDP || packet->proto == SCTP ||
+		       packet->proto == UDP_LITE || packet->proto == DCCP);
+}
 
-	for (unsigned i = 0; i < COUNT(rows); i++)
-		if (rows[i][0] != rows[i][1])
-			fail_msg("%s: %s is %d, not %d", name, fields[i], rows[i][0], rows[i][1]);
+static uint16_t word_at(const uint8_t *bytes, unsigned at)
+{
+	return (uint16_t)(bytes[at] << 8 | bytes[at + 1]);
+}
+
+static void expect_ports(const char *name, const struct packet *packet, const uint8_t *bytes)
+{
+	const bool has = has_ports(packet);
+
+	if (packet->src_port != (has ? word_at(bytes, packet->l4_off) : 0) ||
+		packet->dst_port != (has ? word_at(bytes, packet->l4_off + 2U) : 0))
+		fail_msg("%s: ports %u and %u", name, packet->src_port, packet->dst_port);
 }
 
 static void test_fields(void **state)
@@ -375,6 +284,7 @@ static void test_fields(void **state)
 		build_frame(cases[i].layers, &frame);
 		packet = parse_exactly(frame.bytes, frame.len);
 		expect_fields(cases[i].name, &packet, &cases[i].expect);
+		expect_ports(cases[i].name, &packet, frame.bytes);
 	}
 }
 
@@ -394,14 +304,17 @@ static void check_sound(const struct packet *packet, uint32_t len)
 	if (packet->family == PACKET_OTHER) {
 		assert_int_equal(packet->src_off | packet->dst_off | packet->l4_off, 0);
 		assert_int_equal(packet->dscp | packet->proto | packet->fragment, 0);
-		assert_int_equal(packet->tcp_flags | packet->ecn, 0);
+		assert_int_equal(packet->tcp_flags | packet->ecn | packet->id_off, 0);
 		return;
 	}
 	assert_true(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
 	assert_true(packet->src_off > packet->l2_len);
 	assert_int_equal(packet->dst_off, packet->src_off + size);
 	assert_true(packet->dst_off + size <= len);
-	assert_false(packet->fragment && packet->l4_off != 0);
+	assert_false(packet->fragment == LATER && packet->l4_off != 0);
+	assert_true((packet->fragment != PACKET_WHOLE) == (packet->id_off != 0));
+	assert_true(packet->fragment == PACKET_WHOLE ||
+		    packet->id_off + (packet->family == PACKET_IPV4 ? 2U : 4U) <= len);
 	if (packet->tcp_flags != 0) {
 		assert_int_equal(packet->proto, TCP);
 		assert_true(packet->l4_off != 0 && packet->l4_off + (uint32_t)TCP_FLAGS < len);
@@ -424,8 +337,9 @@ static void check_cut(const struct packet *cut, const struct packet *whole)
 	assert_int_equal(cut->src_off, whole->src_off);
 	assert_int_equal(cut->dst_off, whole->dst_off);
 	assert_true(cut->proto == whole->proto || cut->proto == 0);
+	assert_true(cut->fragment == whole->fragment || cut->fragment == PACKET_WHOLE);
+	assert_true(cut->l4_off == whole->l4_off || cut->l4_off == 0);
 	if (cut->fragment || cut->l4_off != 0) {
-		assert_int_equal(cut->l4_off, whole->l4_off);
 		assert_int_equal(cut->flow_hash, whole->flow_hash);
 	}
 }
@@ -753,7 +667,7 @@ static void check_sequence(const char *what, const layer *layers, unsigned high,
 		frame.bytes[high] = i >> 8;
 		frame.bytes[low] = i & 0xff;
 		packet_parse(frame.bytes, frame.len, &packet);
-		hashes[i] = packet.flow_hash;
+		hashes[i] = packet_flow_hash(&packet, frame.bytes);
 	}
 	check_spread(what, hashes);
 	check_collisions(what, hashes);
@@ -791,7 +705,7 @@ static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 	enum { ROUNDS = 4096 };
 	struct packet packet;
 	struct frame frame;
-	uint32_t before;
+	uint32_t before, after;
 
 	build_frame(layers, &frame);
 	for (unsigned bit = from * 8; bit < to * 8; bit++) {
@@ -801,11 +715,12 @@ static void check_avalanche(const layer *layers, unsigned from, unsigned to)
 			frame.bytes[to - 2] = round >> 8;
 			frame.bytes[to - 1] = round & 0xff;
 			packet_parse(frame.bytes, frame.len, &packet);
-			before = packet.flow_hash;
+			before = packet_flow_hash(&packet, frame.bytes);
 			frame.bytes[bit / 8] ^= 1 << bit % 8;
 			packet_parse(frame.bytes, frame.len, &packet);
+			after = packet_flow_hash(&packet, frame.bytes);
 			for (unsigned b = 0; b < 32; b++)
-				flips[b] += (before ^ packet.flow_hash) >> b & 1;
+				flips[b] += (before ^ after) >> b & 1;
 		}
 		for (unsigned b = 0; b < 32; b++)
 			if (flips[b] < ROUNDS * 0.4 || flips[b] > ROUNDS * 0.6)

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From frames to policies where the parse alone does not say it all: what is inside tunnels, and
+ * fragments. All ways through the classifier: bursts of one kind, which it would rather not parse,
+ * and mixed ones.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "classify/frames.h"
+#include "frame_layers.h"
+
+#define BURST 32
+
+/* The builder's addresses: those of the first IP packet in a frame, and of the second. */
+enum { OUTSIDE, INSIDE, OUTSIDE_PORT, INSIDE_PORT, POLICIES };
+#define NONE CLASSIFY_NONE
+#define PORT ((PATTERN + 2) << 8 | (PATTERN + 3))
+
+static struct policy to_host(const uint8_t *addr, bool port)
+{
+	struct policy policy = {.match = {.wire = CONFIG_ANY,
+					.vlan = CONFIG_ANY,
+					.dscp = CONFIG_ANY,
+					.dst = {.family = 4, .length = 32}}};
+
+	memcpy(policy.match.dst.addr, addr, 4);
+	if (port)
+		policy.match.dst_port = (struct port_range){PORT, PORT};
+	return policy;
+}
+
+#define OUTER                 \
+	{                     \
+		ETHER, T_IPV4 \
+	}
+static const struct {
+	const char *name;
+	layer layers[LAYERS_MAX];
+	uint32_t outer, inner; /* the policies by "classify" */
+} cases[] = {
+	{"tcp", {OUTER, {V4, TCP}, {PAYLOAD, 20}}, OUTSIDE_PORT, OUTSIDE_PORT},
+	{"udp", {OUTER, {V4, UDP}, {PAYLOAD, 20}}, OUTSIDE_PORT, OUTSIDE_PORT},
+	{"icmp", {OUTER, {V4, ICMP}, {PAYLOAD, 20}}, OUTSIDE, OUTSIDE},
+	{"v6", {{ETHER, T_IPV6}, {V6, UDP}, {PAYLOAD, 20}}, NONE, NONE},
+	{"arp", {{ETHER, T_ARP}, {PAYLOAD, 46}}, NONE, NONE},
+	{"mpls", {{ETHER, T_MPLS}, {LABEL, 7, 1}, {V4, UDP}, {PAYLOAD, 20}}, OUTSIDE_PORT,
+		OUTSIDE_PORT},
+	{"pppoe", {{ETHER, T_PPPOE}, {PPPOE, PPP_IPV4}, {V4, ICMP}, {PAYLOAD, 20}}, OUTSIDE,
+		OUTSIDE},
+	{"gre", {OUTER, {V4, GRE}, {GRE_HEADER, 0, T_IPV4}, {V4, TCP}, {PAYLOAD, 20}}, OUTSIDE,
+		INSIDE_PORT},
+	{"gre, tagged",
+		{{ETHER, T_VLAN}, {TAG, 7, T_IPV4}, {V4, GRE}, {GRE_HEADER, 0, T_IPV4}, {V4, ICMP},
+			{PAYLOAD, 20}},
+		OUTSIDE, INSIDE},
+	{"v4 in v4", {OUTER, {V4, IPIP}, {V4, UDP}, {PAYLOAD, 20}}, OUTSIDE, INSIDE_PORT},
+	{"v6 in v4", {OUTER, {V4, SIXIN4}, {V6, UDP}, {PAYLOAD, 20}}, OUTSIDE, NONE},
+	{"v4 in v6", {{ETHER, T_IPV6}, {V6, IPIP}, {V4, UDP}, {PAYLOAD, 20}}, NONE, INSIDE_PORT},
+	{"vxlan",
+		{OUTER, {V4, UDP}, {UDP_HEADER, VXLAN}, {VXLAN_HEADER, 8}, {ETHER, T_IPV4},
+			{V4, TCP}, {PAYLOAD, 20}},
+		OUTSIDE, INSIDE_PORT},
+	{"vxlan over v6",
+		{{ETHER, T_IPV6}, {V6, UDP}, {UDP_HEADER, VXLAN}, {VXLAN_HEADER, 8},
+			{ETHER, T_IPV4}, {V4, ICMP}, {PAYLOAD, 20}},
+		NONE, INSIDE},
+};
+
+static struct classifier *make_classifier(void)
+{
+	const uint8_t outside[] = {14, 15, 16, 17}, inside[] = {24, 25, 26, 27};
+	const struct policy policies[POLICIES] = {
+		[OUTSIDE] = to_host(outside, false),
+		[INSIDE] = to_host(inside, false),
+		[OUTSIDE_PORT] = to_host(outside, true),
+		[INSIDE_PORT] = to_host(inside, true),
+	};
+	struct classifier *classifier;
+
+	assert_int_equal(classifier_create(policies, POLICIES, -1, &classifier), 0);
+	return classifier;
+}
+
+/* Frames first, first + step and so on of the cases, as a burst. */
+static void check_burst(const struct classifier *classifier, const struct tunnels *tunnels,
+	unsigned first, unsigned step)
+{
+	static struct frame built[BURST];
+	static struct frames frames;
+
+	memset(&frames, 0xa5, sizeof(frames));
+	frames.tunnels = tunnels;
+	frames.fragments = NULL;
+	for (unsigned i = 0; i < BURST; i++) {
+		build_frame(cases[(first + i * step) % COUNT(cases)].layers, &built[i]);
+		frames.data[i] = built[i].bytes;
+		frames.len[i] = built[i].len;
+	}
+	classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, BURST);
+	for (unsigned i = 0; i < BURST; i++) {
+		const unsigned which = (first + i * step) % COUNT(cases);
+		const uint32_t want = tunnels ? cases[which].inner : cases[which].outer;
+
+		if (frames.policy[i] != want)
+			fail_msg("%s, %s, step %u: policy %d, not %d", cases[which].name,
+				tunnels ? "inner" : "outer", step, (int)frames.policy[i],
+				(int)want);
+	}
+}
+
+static void test_tunnels(void **state)
+{
+	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = VXLAN};
+	struct classifier *classifier = make_classifier();
+
+	(void)state;
+	for (unsigned first = 0; first < COUNT(cases); first++)
+		for (unsigned step = 0; step < 4; step++) {
+			check_burst(classifier, NULL, first, step);
+			check_burst(classifier, &tunnels, first, step);
+		}
+	classifier_destroy(classifier);
+}
+
+/* A later fragment is charged as its first was, in this burst or the next; else as without ports. */
+static void test_fragments(void **state)
+{
+	static const layer layers[][LAYERS_MAX] = {
+		{OUTER, {V4, UDP, 0, 0x0008}, {PAYLOAD, 64}},
+		{OUTER, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
+		{OUTER, {V4, UDP}, {PAYLOAD, 64}},
+		{OUTER, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}},
+	};
+	const uint32_t want[2][4] = {
+		{OUTSIDE, OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT}, /* its first comes after it */
+		{OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT, OUTSIDE_PORT},
+	};
+	struct fragments *table = aligned_alloc(64, sizeof(*table));
+	struct classifier *classifier = make_classifier();
+	static struct frames frames;
+	struct frame built[4];
+
+	(void)state;
+	fragments_init(table, 1, 1000000000);
+	for (unsigned i = 0; i < 4; i++) {
+		build_frame(layers[i], &built[i]);
+		frames.data[i] = built[i].bytes;
+		frames.len[i] = built[i].len;
+	}
+	frames.fragments = table;
+	for (unsigned burst = 0; burst < 2; burst++) {
+		classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, 4);
+		for (unsigned i = 0; i < 4; i++)
+			if (frames.policy[i] != want[burst][i])
+				fail_msg("burst %u, frame %u: policy %d", burst, i,
+					(int)frames.policy[i]);
+	}
+	assert_int_equal(table->unknown, 1);
+	classifier_destroy(classifier);
+	free(table);
+}
+
+static int start_eal(void **state)
+{
+	char *args[] = {(char[]){"test_inside"}, (char[]){"--no-huge"}, (char[]){"-m"},
+		(char[]){"512"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+		(char[]){"--no-shconf"}, (char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
+
+	(void)state;
+	return rte_eal_init(COUNT(args), args) < 0 ? -1 : 0;
+}
+
+static int stop_eal(void **state)
+{
+	(void)state;
+	return rte_eal_cleanup();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_tunnels),
+		cmocka_unit_test(test_fragments),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
