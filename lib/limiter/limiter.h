@@ -30,6 +30,7 @@ struct limiter_params {
 	const struct limiter_policy *policies;
 	unsigned n_policies;
 	unsigned n_workers; /* flow samples of a policy, one a worker */
+	bool naps;          /* limiter_wake() is called for every policy with arrivals */
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -72,6 +73,20 @@ uint64_t limiter_next(const struct limiter *limiter);
  * Returns true when a local limit changed.
  */
 bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure measure, void *context);
+
+/*
+ * Says, before a tick, that bytes of a policy have arrived since the last one. With `naps` a policy
+ * that nobody asks anything of is left out of the ticks, at no cost, until this or news of a peer
+ * wakes it; what it decides then is what it would have decided awake. (With the estimators tree and
+ * push-sum only policies whose allocator does not gossip nap.) Of a policy that is awake, nothing.
+ */
+void limiter_wake(struct limiter *limiter, unsigned policy, uint64_t now_ns);
+
+/*
+ * The next policy from `from` on whose local limit, drain or drop has changed since it was told
+ * here, or n_policies. Each is told once; at first all are.
+ */
+unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
 /* See gossip_send() and gossip_receive(). */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
