@@ -69,9 +69,15 @@ static inline unsigned bitmap_next(const uint64_t *bits, unsigned n, unsigned fr
 	return found < n ? found : n;
 }
 
+/* Bytes per second that a policy begins with at a limiter of n. */
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
+
 /* A policy of a limiter of n that has just begun to enforce it: limit/N. */
 void aggregate_init(
 	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns);
+
+/* Makes up for the intervals that a policy has slept through, but for the one that ends now. */
+void aggregate_catch_up(struct aggregate *a, uint64_t now_ns);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

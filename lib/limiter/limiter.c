@@ -73,15 +73,18 @@ static int create_gossip(struct limiter *l, const struct limiter_params *params,
 	return ret;
 }
 
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
+{
+	return bytes_per_second(policy) / (policy->allocator->alone ? 1 : n);
+}
+
 void aggregate_init(
 	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns)
 {
 	a->policy = *policy;
 	a->measured_ns = now_ns;
 	a->next_ns = now_ns + policy->interval_ns;
-	a->effective_limit = bytes_per_second(policy);
-	if (!policy->allocator->alone)
-		a->effective_limit /= n;
+	a->effective_limit = limiter_first_limit(policy, n);
 	a->state.local_limit = a->effective_limit;
 	a->lost = n - 1;
 }
@@ -288,8 +291,7 @@ static void end_interval(
 		l->awake[policy / 64] &= ~(UINT64_C(1) << policy % 64);
 }
 
-/* Makes up for the intervals that a policy has slept through, but for the one that ends now. */
-static void catch_up(struct aggregate *a, uint64_t now_ns)
+void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
 {
 	uint64_t period = a->policy.interval_ns, slept_ns;
 	double slept_s;
@@ -309,7 +311,7 @@ void limiter_wake(struct limiter *l, unsigned policy, uint64_t now_ns)
 	if (bitmap_has(l->awake, policy))
 		return;
 	bitmap_set(l->awake, policy);
-	catch_up(&l->aggregates[policy], now_ns);
+	aggregate_catch_up(&l->aggregates[policy], now_ns);
 }
 
 static void wake_for_news(struct limiter *l, uint64_t now_ns)
