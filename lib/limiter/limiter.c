@@ -120,7 +120,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n = params->gossip.roster->n;
 	l->n_policies = params->n_policies;
 	l->n_workers = params->n_workers;
-	l->started_ns = now_ns;
+	l->started_ns = l->ticked_ns = now_ns;
 	l->naps = params->naps;
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
@@ -291,14 +291,14 @@ static void end_interval(
 		l->awake[policy / 64] &= ~(UINT64_C(1) << policy % 64);
 }
 
-void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
 {
 	uint64_t period = a->policy.interval_ns, slept_ns;
 	double slept_s;
 
-	if (now_ns < a->next_ns + period)
+	if (ticked_ns < a->next_ns)
 		return;
-	a->next_ns += (now_ns - a->next_ns) / period * period;
+	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
 	slept_ns = a->next_ns - period - a->measured_ns;
 	slept_s = (double)slept_ns / NS_PER_S;
 	a->measured_ns += slept_ns;
@@ -306,20 +306,20 @@ void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
 	allocate_rest(&a->state, slept_s);
 }
 
-void limiter_wake(struct limiter *l, unsigned policy, uint64_t now_ns)
+void limiter_wake(struct limiter *l, unsigned policy)
 {
 	if (bitmap_has(l->awake, policy))
 		return;
 	bitmap_set(l->awake, policy);
-	aggregate_catch_up(&l->aggregates[policy], now_ns);
+	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
 }
 
-static void wake_for_news(struct limiter *l, uint64_t now_ns)
+static void wake_for_news(struct limiter *l)
 {
 	unsigned policy = gossip_next_news(l->gossip, 0);
 
 	for (; policy < l->n_policies; policy = gossip_next_news(l->gossip, policy + 1))
-		limiter_wake(l, policy, now_ns);
+		limiter_wake(l, policy);
 }
 
 /*
@@ -341,7 +341,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		return false;
 	find_voice(l, now_ns);
 	if (l->naps)
-		wake_for_news(l, now_ns);
+		wake_for_news(l);
 	for (unsigned i = bitmap_next(l->awake, l->n_policies, 0); i < l->n_policies;
 		i = bitmap_next(l->awake, l->n_policies, i + 1)) {
 		struct aggregate *a = &l->aggregates[i];
@@ -353,6 +353,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		changed |= a->state.local_limit != before;
 	}
 	gossip_tick(l->gossip, now_ns);
+	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;
 }

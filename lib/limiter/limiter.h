@@ -91,10 +91,11 @@ bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure meas
 /*
  * Says, before a tick, that bytes of a policy have arrived since the last one. With `naps` a policy
  * that nobody asks anything of is left out of the ticks, at no cost, until this or news of a peer
- * wakes it; what it decides then is what it would have decided awake. (With the estimators tree and
+ * wakes it; what it decides then is what it would have decided awake, but that a demand of less
+ * than a byte in a quarter of an hour is none. (With the estimators tree and
  * push-sum only policies whose allocator does not gossip nap.) Of a policy that is awake, nothing.
  */
-void limiter_wake(struct limiter *limiter, unsigned policy, uint64_t now_ns);
+void limiter_wake(struct limiter *limiter, unsigned policy);
 
 /*
  * The next policy from `from` on whose local limit, drain or drop has changed since it was told

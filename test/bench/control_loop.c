@@ -243,7 +243,7 @@ static void post(struct bench *b, unsigned to, uint8_t *buf, size_t len)
 static void wake(struct bench *b, unsigned limiter)
 {
 	for (unsigned i = 0; i < b->n_active; i++)
-		limiter_wake(b->limiters[limiter], active_policy(b, i), b->now);
+		limiter_wake(b->limiters[limiter], active_policy(b, i));
 }
 
 static void run_others(struct bench *b)
