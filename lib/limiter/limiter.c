@@ -202,14 +202,11 @@ static void hold(
 	a->lost = lost;
 }
 
-/* What is left of a demand of long ago is none. Returns 0, the demand. */
-static double forget_demand(const struct limiter *l, struct aggregate *a)
+/* What is left of a demand of long ago is none; of its flows' rates there is no more left. */
+static void forget_demand(struct aggregate *a)
 {
 	a->demand.rate = a->demand.sum = 0;
 	a->demand_slow = (struct steady_rate){0};
-	for (unsigned w = 0; a->flows && w < l->n_workers; w++)
-		flow_rates_rest(&a->flows[w]);
-	return 0;
 }
 
 static void allocate(
@@ -236,10 +233,11 @@ static void allocate(
 	struct allocate_output out;
 
 	demand_add(&a->demand, in.demand_now, keeps->keep);
-	in.demand_slow = demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
+	demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
 	if (l->naps && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
-		in.demand_slow = forget_demand(l, a);
+		forget_demand(a);
 	in.demand = a->demand.rate;
+	in.demand_slow = a->demand_slow.slow;
 	if (a->policy.allocator->samples_flows)
 		in.n_flows = measure_flows(l, a, sample, &in);
 	a->policy.allocator->allocate(&a->state, &in, &out);

@@ -58,7 +58,7 @@ static struct limiter_policy policy_of(unsigned id)
 		.limit_bps = (uint64_t)(LIMIT * 8),
 		.burst_bytes = 75000,
 		.interval_ns = id == 5 ? 2 * INTERVAL : INTERVAL,
-		.keep_per_second = 0.1};
+		.keep_per_second = id == 7 ? 0 : 0.1};
 }
 
 static void measure(void *context, unsigned policy, struct limiter_sample *sample)
@@ -266,6 +266,63 @@ static void test_idle(void **state)
 	group_free(g);
 }
 
+/* Bytes of one flow. */
+static void send_some(struct group *g, unsigned i, unsigned id, uint64_t bytes)
+{
+	struct node *node = &g->nodes[i];
+	struct source *s = &node->sources[id];
+
+	s->arrived += bytes;
+	s->slots[0] = UINT64_C(1) << FLOW_COUNT_BITS | ((s->slots[0] + bytes) & FLOW_COUNT_MASK);
+	limiter_wake(node->limiter, index_of(node, id));
+}
+
+/* The time that was slept through is time since the last drop, of a policy without a memory too. */
+static void test_time_in_sleep(void **state)
+{
+	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
+
+	(void)state;
+	for (unsigned t = 0; t < 100; t++) {
+		for (int k = 0; k < 2; k++) {
+			if (t < 40 || t >= 55) {
+				send_some(groups[k], 0, 7, 4000);
+				send_some(groups[k], 1, 7, 8000);
+				groups[k]->nodes[0].sources[7].dropped += t < 40;
+			}
+			quiet_tick(groups[k]);
+		}
+		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+	}
+	assert_true(groups[1]->nodes[0].measured < groups[0]->nodes[0].measured / 2);
+	group_free(groups[0]);
+	group_free(groups[1]);
+}
+
+/*
+ * Who sleeps hears of it when a peer is lost, and when it is back: its part of the limit goes, and
+ * comes again when the others have had the time to give it up.
+ */
+static void test_lost_in_sleep(void **state)
+{
+	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
+
+	(void)state;
+	for (unsigned t = 0; t < 300; t++) {
+		for (int k = 0; k < 2; k++) {
+			groups[k]->n = t >= 100 && t < 200 ? N - 1 : N;
+			send_some(groups[k], 1, 0, 8000);
+			quiet_tick(groups[k]);
+		}
+		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+		if (t == 199)
+			assert_int_equal(view_of(groups[1], 0, 0).lost, 1);
+	}
+	assert_int_equal(view_of(groups[1], 0, 0).lost, 0);
+	group_free(groups[0]);
+	group_free(groups[1]);
+}
+
 /* What a reader of changes is told is what has changed. */
 static void test_changes(void **state)
 {
@@ -446,16 +503,64 @@ static void test_changed(void **state)
 	group_free(g);
 }
 
+/* The same of a policy that sleeps; what then arrives is of the last interval. */
+static void test_changed_in_sleep(void **state)
+{
+	static const unsigned from[] = {0};
+	struct limiter_policy policy = policy_of(0);
+	struct group *g = group_create(1, N, true);
+	struct node *node = &g->nodes[0];
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		reload(g, i, 1, from);
+	for (unsigned t = 0; t < 100; t++)
+		quiet_tick(g);
+	policy.limit_bps /= 4;
+	assert_int_equal(limiter_update(node->limiter, &policy, 1, from, g->now), 0);
+	assert_near(view_of(g, 0, 0).local_limit, LIMIT / 12, 1e-6);
+	assert_int_equal(limiter_next_change(node->limiter, 0), 0);
+	node->sources[0].arrived += 1000;
+	quiet_tick(g);
+	assert_near(view_of(g, 0, 0).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
+	group_free(g);
+}
+
+/* The beat is that of the shortest interval, and begins at once. */
+static void test_other_interval(void **state)
+{
+	struct limiter_policy policy = policy_of(0);
+	struct group *g = group_create(1, 2, false);
+	struct limiter *l = g->nodes[0].limiter;
+	const unsigned from[] = {0};
+	uint64_t next = limiter_next(l);
+
+	(void)state;
+	assert_int_equal(next, g->now + INTERVAL);
+	policy.interval_ns = 10 * MS;
+	assert_int_equal(limiter_update(l, &policy, 1, from, g->now), 0);
+	assert_int_equal(limiter_next(l), g->now + 10 * MS);
+	g->nodes[0].n = 1;
+	g->nodes[0].measured = 0;
+	limiter_tick(l, g->now + 10 * MS, measure, &g->nodes[0]);
+	assert_int_equal(g->nodes[0].measured, 1);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_naps),
 		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_time_in_sleep),
+		cmocka_unit_test(test_lost_in_sleep),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_reload_of_the_same),
 		cmocka_unit_test(test_removed_and_added),
 		cmocka_unit_test(test_rolled_out),
 		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_changed_in_sleep),
+		cmocka_unit_test(test_other_interval),
 	};
 
 	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
