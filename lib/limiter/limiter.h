@@ -70,10 +70,10 @@ void limiter_destroy(struct limiter *limiter);
  * Other policies from now on, n of them, and of each the index that it has had, or LIMITER_ADDED:
  * measurements are asked for by the new indices from now on. One that goes on keeps all that is
  * known of it; of another limit it has the same part, and with another allocator it begins anew.
- * One that is added begins at limit/N; of one that is gone the peers are told that nothing is asked
- * for here. When all is as it was nothing changes. Returns 0; -EINVAL (an index is of another name,
- * or two names are the same) or -ENOMEM, and nothing has changed. Not between limiter_send() calls
- * of one tick.
+ * One that is added begins at limit/N, and its counts at 0; of one that is gone the peers are told
+ * that nothing is asked for here. When all is as it was nothing changes. Returns 0; -EINVAL (an
+ * index is of another name, or two names are the same) or -ENOMEM, and nothing has changed. Not
+ * between the limiter_send() calls of one tick.
  */
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
