@@ -89,7 +89,7 @@ struct estimator {
 	/* Whether we have ever said something of the policy. */
 	bool (*said)(const struct gossip *g, unsigned policy);
 
-	/* Moves what is kept of the policies; g->policies is the old one. 0, or -ENOMEM: as it was. */
+	/* Moves what is kept of the policies; g->policies is still the old one. 0 or -ENOMEM. */
 	int (*update)(struct gossip *g, const struct remap *map);
 
 	bool tells_news; /* calls estimator_news(), or sets g->all_news */

@@ -10,7 +10,8 @@
  *   bench_control_loop [--json FILE] [--quick]
  *
  * Flows are many and noisy: every active aggregate has flows here and elsewhere in every interval,
- * and asks for a little more than it gets. The others of the group have one worker and all the same
+ * another number of them every second, and asks for a little more than it gets. So all limits and
+ * all records change all the time. The others of the group have one worker, and all the same
  * traffic.
  */
 #include <errno.h>
@@ -32,7 +33,8 @@
 #define TIMEOUT_NS  UINT64_C(1000000000)
 #define DATAGRAM    1200
 #define WORKERS     2
-#define FLOWS       12 /* of an aggregate at a limiter, over its workers */
+#define FLOWS_MIN   4 /* of an aggregate at a limiter, over its workers */
+#define FLOWS_MAX   16
 #define LIMIT_BPS   UINT64_C(10000000)
 #define BURST       UINT64_C(131072)
 #define HZ          UINT64_C(2500000000)
@@ -107,18 +109,29 @@ static void count(struct counters *c, unsigned flow, uint64_t bytes)
 			 ((c->slots[slot] + bytes) & FLOW_COUNT_MASK);
 }
 
-/* One interval: each flow's part of limit/N and a little more, give or take a third. */
+/* Flows of an aggregate come and go: after each second it has another number of them. */
+static unsigned flows_of(const struct bench *b, unsigned policy)
+{
+	uint64_t second = (b->now / INTERVAL_NS + policy) / 20;
+
+	return FLOWS_MIN + (unsigned)(((policy + second) * UINT64_C(0x9e3779b97f4a7c15)) >> 33) %
+				   (FLOWS_MAX - FLOWS_MIN + 1);
+}
+
+/* One interval: limit/N and a little more, in equal parts, each give or take a third. */
 static void arrive(struct bench *b, struct traffic *t)
 {
-	uint64_t fair = LIMIT_BPS / 8 / LIMITERS * INTERVAL_NS / 1000000000 / FLOWS;
+	uint64_t fair = LIMIT_BPS / 8 / LIMITERS * INTERVAL_NS / 1000000000;
 
 	for (unsigned i = 0; i < b->n_active; i++) {
-		struct counters *row = &t->counters[(size_t)active_policy(b, i) * t->n_workers];
+		unsigned policy = active_policy(b, i), flows = flows_of(b, policy);
+		struct counters *row = &t->counters[(size_t)policy * t->n_workers];
+		uint64_t part = fair / flows;
 
-		for (unsigned f = 0; f < FLOWS; f++) {
-			uint64_t noise = prng_next(&b->prng) % (2 * fair / 3 + 1);
+		for (unsigned f = 0; f < flows; f++) {
+			uint64_t noise = prng_next(&b->prng) % (2 * part / 3 + 1);
 
-			count(&row[f % t->n_workers], f, 2 * fair / 3 + noise + fair / 20);
+			count(&row[f % t->n_workers], f, 2 * part / 3 + noise + part / 20);
 		}
 		row[0].dropped++;
 	}

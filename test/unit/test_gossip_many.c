@@ -183,7 +183,7 @@ static void test_refresh(void **state)
 	pair_free(p);
 }
 
-/* Who comes back, or has not been heard for long, is told all at once, not as things come round. */
+/* Who comes back, or has not been heard for long, is told all at once. */
 static void test_comes_back(void **state)
 {
 	struct pair *p = pair_create(MANY, MANY);
