@@ -156,7 +156,7 @@ static void test_told_twice(void **state)
 		tick(p);
 	after = known(p, 0, 1e6);
 	assert_true(after > 96 * MANY / 100);
-	/* What was lost twice comes round with those that are refreshed: two rounds of 256 turns. */
+	/* What was lost twice comes round with those that are refreshed, at most twice again. */
 	for (int t = 0; t < 512; t++)
 		tick(p);
 	assert_int_equal(known(p, 0, 1e6), MANY);
