@@ -15,7 +15,9 @@ struct gossip {
 	const struct estimator *estimator;
 	void *own;                   /* the estimator's */
 	const struct roster *roster; /* borrowed */
-	struct roster *policies;
+	struct roster *policies;     /* ours, then those that were withdrawn */
+	unsigned n_policies;         /* ours */
+	uint64_t *withdrawn_ns;      /* of each of the others, when */
 	unsigned self, branching, datagram_max;
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
@@ -25,7 +27,18 @@ struct gossip {
 	uint8_t key[DATAGRAM_KEY];
 	struct prng prng;
 	struct gossip_counters counters;
+	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
+	bool all_news;
 };
+
+/* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
+struct remap {
+	unsigned n;
+	const unsigned *from; /* n */
+};
+
+/* A copy of an array of a row each policy, as the map has them, or NULL. Those added are zero. */
+void *remap_rows(const struct remap *map, const void *rows, size_t size);
 
 /* Limiters are named by their index in the roster; roster->n stands for none. */
 struct estimator {
@@ -72,6 +85,14 @@ struct estimator {
 
 	/* Nanoseconds, without delays of the network, until all know what one has noticed. */
 	uint64_t (*spread)(const struct gossip *g);
+
+	/* Whether we have ever said something of the policy. */
+	bool (*said)(const struct gossip *g, unsigned policy);
+
+	/* Moves what is kept of the policies; g->policies is still the old one. 0 or -ENOMEM. */
+	int (*update)(struct gossip *g, const struct remap *map);
+
+	bool tells_news; /* calls estimator_news(), or sets g->all_news */
 };
 
 extern const struct estimator estimator_state, estimator_tree, estimator_push_sum;
@@ -79,6 +100,12 @@ extern const struct estimator estimator_state, estimator_tree, estimator_push_su
 /* Begins to believe an epoch of a peer. */
 void estimator_believe(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns);
+
+/* The sum of a policy has changed. */
+static inline void estimator_news(struct gossip *g, unsigned policy)
+{
+	g->news[policy / 64] |= UINT64_C(1) << policy % 64;
+}
 
 /* Finite and not negative, as every rate and weight is. */
 bool estimator_rate_valid(float value);

@@ -36,6 +36,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	if (!g)
 		return -ENOMEM;
 	g->estimator = estimators[p->estimator];
+	g->n_policies = p->n_policies;
 	g->roster = p->roster;
 	g->self = p->self;
 	g->branching = p->branching;
@@ -51,6 +52,10 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 		memcpy(g->key, p->key, DATAGRAM_KEY);
 	}
 	ret = roster_create(p->policies, p->n_policies, &g->policies);
+	g->news = calloc(p->n_policies / 64 + 1, sizeof(*g->news));
+	g->all_news = true;
+	if (ret == 0 && !g->news)
+		ret = -ENOMEM;
 	if (ret == 0)
 		ret = g->estimator->create(g, now_ns);
 	if (ret) {
@@ -67,6 +72,8 @@ void gossip_destroy(struct gossip *g)
 		return;
 	g->estimator->destroy(g);
 	roster_destroy(g->policies);
+	free(g->news);
+	free(g->withdrawn_ns);
 	explicit_bzero(g->key, sizeof(g->key));
 	free(g);
 }
@@ -244,6 +251,39 @@ enum gossip_verdict gossip_receive(struct gossip *g, uint64_t now_ns, uint8_t *b
 struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
 {
 	return g->estimator->sum(g, policy);
+}
+
+bool gossip_tells_news(const struct gossip *g)
+{
+	return g->estimator->tells_news;
+}
+
+static void spread_news(struct gossip *g)
+{
+	unsigned n = g->n_policies;
+
+	memset(g->news, 0xff, n / 64 * sizeof(*g->news));
+	g->news[n / 64] = (UINT64_C(1) << n % 64) - 1;
+	g->all_news = false;
+}
+
+unsigned gossip_next_news(struct gossip *g, unsigned from)
+{
+	unsigned n = g->n_policies;
+
+	if (g->all_news)
+		spread_news(g);
+	for (unsigned w = from / 64; w <= n / 64; w++) {
+		uint64_t bits = g->news[w] &
+				(w == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);
+
+		if (!bits)
+			continue;
+		g->news[w] &= ~(bits & -bits);
+		from = w * 64 + (unsigned)__builtin_ctzll(bits);
+		return from < n ? from : n; /* behind n are those that were withdrawn */
+	}
+	return n;
 }
 
 uint64_t gossip_timeout(const struct gossip *g)

@@ -21,6 +21,7 @@
 #ifndef WEIR_GOSSIP_GOSSIP_H
 #define WEIR_GOSSIP_GOSSIP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -89,6 +90,17 @@ struct gossip;
 int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct gossip **out);
 void gossip_destroy(struct gossip *gossip);
 
+#define GOSSIP_ADDED UINT_MAX
+
+/*
+ * Other policies from now on: n ids, distinct, and of each its index so far, or GOSSIP_ADDED. What
+ * is known of those that stay is kept, ours and the peers'. Of those that go the peers are told
+ * that we have no demand: we are not lost to them. Returns 0; -EINVAL (an index is not that of the
+ * id, or two ids are the same) or -ENOMEM, and nothing has changed.
+ */
+int gossip_update(struct gossip *gossip, const uint32_t *policies, unsigned n, const unsigned *from,
+	uint64_t tick_ns, uint64_t now_ns);
+
 /* Sets our own record of a policy; peers hear of it from the next tick on. */
 void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);
 
@@ -107,6 +119,18 @@ enum gossip_verdict gossip_receive(
 
 /* The sum over the peers that count. */
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
+
+/*
+ * Whether gossip_next_news() tells what changes. True of `state` alone: with the others any sum may
+ * change at any time.
+ */
+bool gossip_tells_news(const struct gossip *gossip);
+
+/*
+ * The next policy from `from` on whose sum may have changed since it was told here, or n_policies.
+ * Each is told once. After a change of who counts all are told.
+ */
+unsigned gossip_next_news(struct gossip *gossip, unsigned from);
 
 /*
  * How long a limiter may be silent, or not confirm us, before all others count it as lost,
