@@ -5,6 +5,8 @@
 
 #include "source/visit.h"
 
+#define AHEAD 12 /* lines on their way: no more than a core keeps count of */
+
 void burst_at_home(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts)
 {
@@ -58,21 +60,41 @@ static bool conforms_missed(
 	return gcra_conforms_now(state, &visit->gcra, cost);
 }
 
-/* Those that the first pass has left: newcomers, and sources that live in their other line. */
-static uint64_t refuse_missed(
-	const struct visit *visit, const struct source_burst *burst, uint64_t missed)
+/* Takes the first of a set of packets, not empty. */
+static inline unsigned next_of(uint64_t *packets)
 {
-	const struct source_table *table = visit->table;
-	uint64_t refused = 0;
+	unsigned i = (unsigned)__builtin_ctzll(*packets);
 
-	for (uint64_t left = table->guests ? missed : 0; left; left &= left - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(left);
+	*packets &= *packets - 1;
+	return i;
+}
+
+/* Asks for the other line of the next of these packets, if there is one. */
+static inline void prefetch_other(
+	const struct source_table *table, const struct source_burst *burst, uint64_t *packets)
+{
+	if (*packets) {
+		unsigned i = next_of(packets);
 
 		__builtin_prefetch(source_other(table, burst->home[i], burst->tag[i]), 1);
 	}
-	for (; missed; missed &= missed - 1) {
-		unsigned i = (unsigned)__builtin_ctzll(missed);
+}
 
+/*
+ * Those that the first pass has left: newcomers, and sources that live in their other line. While
+ * nobody does, nobody looks there.
+ */
+static uint64_t refuse_missed(
+	const struct visit *visit, const struct source_burst *burst, uint64_t missed)
+{
+	uint64_t refused = 0, ahead = visit->table->guests ? missed : 0;
+
+	for (unsigned k = 0; k < AHEAD; k++)
+		prefetch_other(visit->table, burst, &ahead);
+	while (missed) {
+		unsigned i = next_of(&missed);
+
+		prefetch_other(visit->table, burst, &ahead);
 		refused |= (uint64_t)!conforms_missed(
 				   visit, burst->home[i], burst->tag[i], burst->cost[i])
 			   << i;

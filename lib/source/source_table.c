@@ -7,6 +7,8 @@
 
 #include "source/visit.h"
 
+#define SEARCH_GAP 1023
+
 /*
  * What follows from the size of a kind's state. Moves are those that one newcomer may cause, each
  * of another source to its other line: so many that a search in vain looks at a hundred lines or
@@ -212,23 +214,32 @@ static int make_room(const struct visit *visit, union source_line *line, unsigne
 	return -1;
 }
 
-/* One search in vain a tick, which is one a burst, is what newcomers in a full table may cost. */
+/*
+ * A search in vain reads some sixty lines that nobody has asked for in time. So while searches find
+ * nothing they become rare, down to one in SEARCH_GAP newcomers, and a scan of a full table costs
+ * two lines a packet; with the first that finds something all newcomers have one again.
+ */
 static int search_room(const struct visit *visit, union source_line *home, union source_line *other,
 	union source_line **line)
 {
-	unsigned moves = geometries[visit->table->kind].moves;
+	struct source_table *table = visit->table;
+	unsigned moves = geometries[table->kind].moves;
 	int way;
 
-	if (visit->table->full_at == visit->now)
+	if (table->search_in > 0) {
+		table->search_in--;
 		return -1;
+	}
 	*line = home;
 	way = make_room(visit, home, moves);
 	if (way < 0) {
 		*line = other;
 		way = make_room(visit, other, moves);
 	}
-	if (way < 0)
-		visit->table->full_at = visit->now;
+	table->search_gap = way < 0 ? 2 * table->search_gap + 1 : 0;
+	if (table->search_gap > SEARCH_GAP)
+		table->search_gap = SEARCH_GAP;
+	table->search_in = table->search_gap;
 	return way;
 }
 

@@ -114,7 +114,8 @@ struct source_table {
 	/* Written for newcomers and by the sweep. */
 	struct source_table_stats stats __attribute__((aligned(SOURCE_LINE)));
 	uint64_t guests;        /* sources that live in their other line */
-	uint64_t full_at;       /* tick of the last search for room that found none */
+	uint32_t search_gap;    /* newcomers that may pass between two searches for room */
+	uint32_t search_in;     /* of them, until the next */
 	uint64_t swept_busy;    /* seen by the sweep so far */
 	uint32_t swept;         /* line that the sweep looks at next */
 	uint64_t overflow_live; /* overflow meters in use, a bit each */
