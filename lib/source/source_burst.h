@@ -9,8 +9,8 @@
  *             source_burst_add(&burst, table, source_hash(table, address, family, bits), cost);
  *     conforming = source_table_conforms_burst(table, profile, &burst, now);
  *
- * Verdicts are those of source_table_conforms(), packet by packet in this order. It costs about
- * half: virtual time is worked out once a burst and not once a packet, packets of sources at home
+ * Verdicts are those of source_table_conforms(), packet by packet in this order. It costs two
+ * thirds: virtual time is worked out once a burst and not once a packet, packets of sources at home
  * are decided without a branch, and the others wait until the end, so that a misprediction is paid
  * once a burst.
  *
