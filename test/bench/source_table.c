@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What a meter per source costs a packet, beside the least that memory asks for it: to read, change
- * and write one random cache line of as much memory.
+ * What a meter per source costs a packet, beside the least that memory asks for it: to find, read,
+ * change and write one cache line of as much memory.
  *
- *     bench_source_table [SOURCES [ROUNDS [MBIT]]]
+ *     bench_source_table [--quick] [--json FILE] [--only CASE] [--sources N] [--rounds N]
  *
- * Random IPv4 sources, all equally likely, each limited to MBIT Mbit/s (default 1). Packets of 1000
- * bytes come at 10 Mpps: so of 5 million sources 80,000 are busy at a time, and with 0.001 Mbit/s
- * most are. Rounds of each contestant are interleaved, since a machine's mood lasts longer than a
- * round. The line of a packet is prefetched some packets ahead, as in a worker's burst; the bare
- * access is measured as a plain loop too.
+ * Addresses are random, not dense. The bare line is found by the same hash of the same addresses
+ * and prefetched at the same distance: hash and prefetch of all of a burst, then the rest of all,
+ * as a worker does it. Beside that: a bare line that is found without a hash; both with the next
+ * burst prefetched before this one is worked on ("ahead"); and the table asked packet by packet.
+ *
+ * Contestants take turns, since a machine's mood lasts longer than a round, and a ratio is that of
+ * one round to another right beside it. Time is the thread's own, so that others on the CPU count
+ * for the lines that they displace, and not for their turns. Packets of 1000 bytes come at 10 Mpps.
  */
+#include <getopt.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,107 +24,211 @@
 #include <time.h>
 
 #include "base/prng.h"
-#include "source/source_table.h"
+#include "source/source_burst.h"
 
-#define SOURCES  5000000
-#define ROUNDS   31
-#define PACKETS  (1u << 21) /* a round */
-#define BURST    32
-#define AHEAD    32
-#define COST     1000 /* bytes */
-#define TICK_NS  100  /* of a packet */
-#define HUGEPAGE (UINT64_C(2) << 20)
+#define SOURCES    5000000
+#define ROUNDS     301
+#define QUICK      61
+#define ROUNDS_MAX 10001
+#define PACKETS    (1u << 16) /* a round */
+#define SEQUENCE   160        /* rounds until addresses repeat: 10 million packets */
+#define BURST      32
+#define COST       1000 /* bytes */
+#define TICK_NS    100  /* of a packet */
+#define HUGEPAGE   (UINT64_C(2) << 20)
 
-struct bench {
-	uint32_t *sequence;    /* source addresses, one a packet */
-	unsigned n_rounds, at; /* rounds until it repeats; the last one used */
-	struct source_table *table;
-	union meter_profile profile;
-	uint64_t now;
-	uint64_t (*bare)[SOURCE_LINE / sizeof(uint64_t)];
-	uint64_t bare_lines;
-	uint64_t passed, known; /* packets; sources before the first round */
+enum traffic {
+	RANDOM, /* of the table's sources, all equally likely */
+	SCAN,   /* each packet of a source that was never seen */
+	FULL,   /* likewise, and all places are taken for good */
 };
 
-enum { BARE_LOOP, BARE_PREFETCHED, TABLE, KINDS };
+static const struct scenario {
+	const char *key, *about;
+	enum traffic traffic;
+	unsigned family;
+	bool small_pages;
+	uint64_t rate_bps; /* of a source; with 10 Mpps it says how many are busy */
+} scenarios[] = {
+	{"per_source", "IPv4, few are busy at a time", RANDOM, 4, false, 1000000},
+	{"per_source_ipv6", "IPv6, few are busy at a time", RANDOM, 6, false, 1000000},
+	{"per_source_busy", "IPv4, all are busy", RANDOM, 4, false, 1000},
+	{"per_source_scan", "IPv4, a scan; room for newcomers", SCAN, 4, false, 1000000},
+	{"per_source_full", "IPv4, a scan; all places are taken", FULL, 4, false, 0},
+	{"per_source_small_pages", "IPv4, few are busy; pages of 4 KB", RANDOM, 4, true, 1000000},
+};
+
+#define SCENARIOS (sizeof(scenarios) / sizeof(scenarios[0]))
+
+enum contestant { BARE, BARE_NO_HASH, BARE_AHEAD, TABLE, TABLE_AHEAD, TABLE_SINGLY, CONTESTANTS };
+
+static const char *const names[CONTESTANTS] = {"bare line", "bare line, no hash",
+	"bare line, ahead", "source table", "source table, ahead", "source table, singly"};
+
+/* What is reported. */
+static const struct comparison {
+	const char *key;
+	enum contestant a, b;
+} comparisons[] = {
+	{"vs_line", TABLE, BARE},
+	{"vs_line_no_hash", TABLE, BARE_NO_HASH},
+	{"ahead_vs_line_ahead", TABLE_AHEAD, BARE_AHEAD},
+	{"singly_vs_line", TABLE_SINGLY, BARE},
+};
+
+#define COMPARISONS (sizeof(comparisons) / sizeof(comparisons[0]))
+
+struct bench {
+	const struct scenario *scenario;
+	unsigned sources;
+	unsigned size;      /* of an address */
+	uint8_t *addresses; /* of each packet, until they repeat */
+	struct source_table *table;
+	size_t bytes;
+	union meter_profile profile;
+	uint64_t now, known; /* sources given a place before the first round */
+	uint64_t (*bare)[SOURCE_LINE / sizeof(uint64_t)];
+	uint64_t passed;
+};
+
+/* What is known of a burst between its two steps. */
+struct pending {
+	struct source_burst burst;
+	uint64_t hash[BURST];
+};
+
+struct spread {
+	double median, p10, p90;
+};
 
 static double now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* Where the appliance's memory is, on huge pages, if the kernel has any. */
-static void *alloc(size_t bytes)
+static size_t whole(size_t bytes)
 {
-	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
-	void *memory = aligned_alloc(HUGEPAGE, whole);
+	return (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
+}
 
-	if (memory == NULL) {
-		fprintf(stderr, "no %zu bytes\n", whole);
-		exit(1);
+/* Where the appliance's memory is: on huge pages, reserved ones, or what madvise() gets. */
+static void *alloc(size_t bytes, bool small_pages)
+{
+	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	void *memory = MAP_FAILED;
+
+	if (!small_pages)
+		memory = mmap(NULL, whole(bytes), prot, flags | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+	if (memory == MAP_FAILED) {
+		memory = mmap(NULL, whole(bytes), prot, flags, -1, 0);
+		if (memory == MAP_FAILED) {
+			fprintf(stderr, "no %zu bytes\n", bytes);
+			exit(1);
+		}
+		madvise(memory, whole(bytes), small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 	}
-	madvise(memory, whole, MADV_HUGEPAGE);
-	memset(memory, 0, whole);
+	memset(memory, 0, whole(bytes));
 	return memory;
 }
 
-static const uint32_t *round_of(struct bench *bench)
+static void release(void *memory, size_t bytes)
 {
-	bench->at = (bench->at + 1) % bench->n_rounds;
-	return bench->sequence + (size_t)bench->at * PACKETS;
+	munmap(memory, whole(bytes));
 }
 
-static inline uint64_t bare_line(const struct bench *bench, uint32_t address)
+static inline __attribute__((always_inline)) uint64_t *bare_line(
+	const struct bench *bench, uint64_t hash)
 {
-	uint64_t word = (address * UINT64_C(0x9e3779b97f4a7c15)) >> 32;
-
-	return word * bench->bare_lines >> 32;
+	return bench->bare[source_home(bench->table, hash) - bench->table->lines];
 }
 
-static void bare_loop(struct bench *bench)
+static inline __attribute__((always_inline)) void begin(const struct bench *bench,
+	enum contestant who, unsigned family, const uint8_t *address, struct pending *pending)
 {
-	const uint32_t *source = round_of(bench);
+	unsigned size = family == 4 ? 4 : 16;
 
-	for (unsigned i = 0; i < PACKETS; i++)
-		bench->bare[bare_line(bench, source[i])][0] += COST;
-}
+	pending->burst.n = 0;
+	for (unsigned i = 0; i < BURST; i++, address += size) {
+		uint64_t hash;
 
-static void bare_prefetched(struct bench *bench)
-{
-	const uint32_t *source = round_of(bench);
-	uint64_t line[AHEAD] = {0};
-
-	for (unsigned i = 0; i < PACKETS + AHEAD; i++) {
-		if (i >= AHEAD)
-			bench->bare[line[i % AHEAD]][0] += COST;
-		if (i < PACKETS) {
-			line[i % AHEAD] = bare_line(bench, source[i]);
-			__builtin_prefetch(bench->bare[line[i % AHEAD]], 1);
+		if (who == BARE_NO_HASH) {
+			memcpy(&hash, address + size - 4, 4);
+			hash <<= 32;
+		} else {
+			hash = source_hash(bench->table, address, family, 8 * size);
 		}
+		pending->hash[i] = hash;
+		if (who == TABLE || who == TABLE_AHEAD)
+			source_burst_add(&pending->burst, bench->table, hash, COST);
+		else if (who == TABLE_SINGLY)
+			source_table_prefetch(bench->table, hash);
+		else
+			__builtin_prefetch(bare_line(bench, hash), 1);
 	}
 }
 
-static void table_prefetched(struct bench *bench)
+static inline __attribute__((always_inline)) void end(
+	struct bench *bench, enum contestant who, const struct pending *pending)
 {
-	const uint32_t *source = round_of(bench);
-	uint64_t hash[AHEAD] = {0}, now = bench->now, passed = 0;
-
-	for (unsigned i = 0; i < PACKETS + AHEAD; i++) {
-		if (i >= AHEAD)
-			passed += source_table_conforms(
-				bench->table, &bench->profile, hash[i % AHEAD], now, COST);
-		if (i < PACKETS) {
-			hash[i % AHEAD] = source_hash(
-				bench->table, (const uint8_t *)&source[i], 4, 32);
-			source_table_prefetch(bench->table, hash[i % AHEAD]);
-		}
-		now += i % BURST == 0 ? BURST * TICK_NS : 0;
+	bench->now += BURST * TICK_NS;
+	if (who == TABLE || who == TABLE_AHEAD) {
+		bench->passed += (unsigned)__builtin_popcountll(source_table_conforms_burst(
+			bench->table, &bench->profile, &pending->burst, bench->now));
+		return;
 	}
-	bench->now = now;
-	bench->passed += passed;
+	for (unsigned i = 0; i < BURST; i++) {
+		if (who == TABLE_SINGLY)
+			bench->passed += source_table_conforms(
+				bench->table, &bench->profile, pending->hash[i], bench->now, COST);
+		else
+			*bare_line(bench, pending->hash[i]) += COST;
+	}
+}
+
+static inline __attribute__((always_inline)) void run_round(
+	struct bench *bench, enum contestant who, unsigned family, const uint8_t *address)
+{
+	size_t step = BURST * (family == 4 ? 4 : 16);
+	bool ahead = who == BARE_AHEAD || who == TABLE_AHEAD;
+	struct pending pending[2];
+
+	if (ahead)
+		begin(bench, who, family, address, &pending[0]);
+	for (unsigned i = 0; i < PACKETS / BURST; i++) {
+		unsigned next = ahead ? i + 1 : i;
+
+		begin(bench, who, family, address + next * step, &pending[next % 2]);
+		end(bench, who, &pending[i % 2]);
+	}
+}
+
+/* Each a function of its own, as it would be in a program that has only this one. */
+#define CONTESTANT(who)                                      \
+	static __attribute__((noinline)) void run_##who(     \
+		struct bench *bench, const uint8_t *address) \
+	{                                                    \
+		if (bench->scenario->family == 4)            \
+			run_round(bench, who, 4, address);   \
+		else                                         \
+			run_round(bench, who, 6, address);   \
+	}
+
+CONTESTANT(BARE)
+CONTESTANT(BARE_NO_HASH)
+CONTESTANT(BARE_AHEAD)
+CONTESTANT(TABLE)
+CONTESTANT(TABLE_AHEAD)
+CONTESTANT(TABLE_SINGLY)
+
+static void run_contestant(struct bench *bench, enum contestant who, const uint8_t *address)
+{
+	static void (*const runs[CONTESTANTS])(struct bench *, const uint8_t *) = {run_BARE,
+		run_BARE_NO_HASH, run_BARE_AHEAD, run_TABLE, run_TABLE_AHEAD, run_TABLE_SINGLY};
+
+	runs[who](bench, address);
 }
 
 static int compare(const void *a, const void *b)
@@ -129,100 +238,208 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static void report(const char *name, double *ns, unsigned n)
+static struct spread spread_of(const double *values, unsigned n)
 {
-	qsort(ns, n, sizeof(*ns), compare);
-	printf("%-44s %6.2f   %6.2f to %6.2f\n", name, ns[n / 2], ns[n / 10], ns[n - 1 - n / 10]);
+	static double sorted[ROUNDS_MAX];
+
+	memcpy(sorted, values, n * sizeof(*values));
+	qsort(sorted, n, sizeof(*sorted), compare);
+	return (struct spread){sorted[n / 2], sorted[n / 10], sorted[n - 1 - n / 10]};
 }
 
-static void run(struct bench *bench, unsigned rounds)
+static void fill(uint8_t *bytes, size_t n, struct prng *prng)
 {
-	static void (*const runs[KINDS])(struct bench *) = {
-		bare_loop, bare_prefetched, table_prefetched};
-	double *ns[KINDS + 2];
+	for (size_t i = 0; i < n; i += 4) {
+		uint32_t word = (uint32_t)prng_next(prng);
 
-	for (unsigned k = 0; k < KINDS + 2; k++)
-		ns[k] = alloc(rounds * sizeof(double));
-	for (unsigned round = 0; round < rounds; round++) {
-		for (unsigned k = 0; k < KINDS; k++) {
-			double start = now_ns();
-
-			runs[k](bench);
-			ns[k][round] = (now_ns() - start) / PACKETS;
-		}
-		ns[KINDS][round] = ns[TABLE][round] / ns[BARE_LOOP][round];
-		ns[KINDS + 1][round] = ns[TABLE][round] / ns[BARE_PREFETCHED][round];
+		memcpy(bytes + i, &word, sizeof(word));
 	}
-	printf("%-44s median      p10 to    p90\n", "");
-	report("bare read-modify-write, loop, ns", ns[BARE_LOOP], rounds);
-	report("bare read-modify-write, prefetched, ns", ns[BARE_PREFETCHED], rounds);
-	report("source table, prefetched, ns", ns[TABLE], rounds);
-	report("source table / bare, loop", ns[KINDS], rounds);
-	report("source table / bare, prefetched", ns[KINDS + 1], rounds);
 }
 
-static void make_traffic(struct bench *bench, unsigned sources)
+/* One packet each of so many sources, as long as it takes at the line. */
+static void introduce(struct bench *bench, const uint8_t *source, unsigned sources)
 {
-	uint32_t *source = alloc(sources * sizeof(*source));
-	struct prng prng;
-	struct source_table_stats stats;
-	size_t packets;
-
-	prng_seed(&prng, 1);
-	for (unsigned i = 0; i < sources; i++)
-		source[i] = (uint32_t)prng_next(&prng);
-	/* Long enough that none of it is in a cache from the last time. */
-	bench->n_rounds = 1 + 4 * (sources / PACKETS);
-	packets = (size_t)bench->n_rounds * PACKETS;
-	bench->sequence = alloc(packets * sizeof(*bench->sequence));
-	for (size_t i = 0; i < packets; i++)
-		bench->sequence[i] = source[prng_below(&prng, sources)];
-	/* Everybody has been here before. */
 	for (unsigned i = 0; i < sources; i++) {
-		uint64_t hash = source_hash(bench->table, (const uint8_t *)&source[i], 4, 32);
+		uint64_t hash = source_hash(bench->table, source + (size_t)i * bench->size,
+			bench->scenario->family, 8 * bench->size);
 
 		bench->now += TICK_NS;
 		source_table_conforms(bench->table, &bench->profile, hash, bench->now, COST);
 	}
-	source_table_read_stats(bench->table, &stats);
-	bench->known = stats.new_sources;
-	free(source);
 }
 
-static void print_state(struct bench *bench, unsigned sources, unsigned rounds)
+static void make_traffic(struct bench *bench)
 {
-	double packets = (double)PACKETS * rounds;
+	size_t packets = (size_t)PACKETS * SEQUENCE + BURST, bytes;
+	unsigned known = bench->scenario->traffic == FULL ? 2 * bench->sources : bench->sources;
+	struct prng prng;
+	uint8_t *source;
+
+	prng_seed(&prng, 1);
+	bench->addresses = alloc(packets * bench->size, false);
+	fill(bench->addresses, packets * bench->size, &prng);
+	bytes = (size_t)known * bench->size;
+	source = alloc(bytes, false);
+	fill(source, bytes, &prng);
+	if (bench->scenario->traffic != SCAN)
+		introduce(bench, source, known);
+	if (bench->scenario->traffic == RANDOM)
+		for (size_t i = 0; i < packets; i++)
+			memcpy(bench->addresses + i * bench->size,
+				source + (size_t)prng_below(&prng, known) * bench->size,
+				bench->size);
+	release(source, bytes);
+}
+
+static void run_rounds(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX])
+{
+	for (unsigned i = 0; i < rounds * CONTESTANTS; i++) {
+		unsigned round = i / CONTESTANTS, k = i % CONTESTANTS;
+		/* There and back, so that nobody always follows the same. */
+		enum contestant who = (enum contestant)(round % 2 ? CONTESTANTS - 1 - k : k);
+		const uint8_t *address = bench->addresses +
+					 (size_t)(i % SEQUENCE) * PACKETS * bench->size;
+		double start = now_ns();
+
+		run_contestant(bench, who, address);
+		ns[who][round] = (now_ns() - start) / PACKETS;
+	}
+}
+
+static void report_ratio(const struct bench *bench, const struct comparison *comparison,
+	unsigned rounds, double (*ns)[ROUNDS_MAX], FILE *json)
+{
+	static double ratio[ROUNDS_MAX];
+	static unsigned reported;
+	struct spread spread;
+
+	for (unsigned i = 0; i < rounds; i++)
+		ratio[i] = ns[comparison->a][i] / ns[comparison->b][i];
+	spread = spread_of(ratio, rounds);
+	printf("  %-34s %6.2f   %6.2f to %6.2f\n", comparison->key, spread.median, spread.p10,
+		spread.p90);
+	if (json)
+		fprintf(json, "%s\n\t\t\"%s_%s\": {\"median\": %.4f, \"p10\": %.4f, \"p90\": %.4f}",
+			reported++ ? "," : "", bench->scenario->key, comparison->key, spread.median,
+			spread.p10, spread.p90);
+}
+
+static void report(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX], FILE *json)
+{
+	double packets = (double)PACKETS * rounds * 3; /* those of the table's contestants */
 	struct source_table_stats stats;
 
 	source_table_age(bench->table, &bench->profile, bench->now, bench->table->n_lines);
 	source_table_read_stats(bench->table, &stats);
-	printf("%.3f bytes a source; %.1f %% of sources busy\n",
-		(double)source_table_bytes(METER_GCRA, sources) / sources,
-		100.0 * (double)stats.sources / sources);
-	printf("%.1f %% of packets were of sources new or forgotten, %.2f %% overflowed, %.1f %% "
+	printf("%s: %s\n", bench->scenario->key, bench->scenario->about);
+	printf("  %.1f %% of places busy; packets: %.1f %% new, %.1f %% without a place, %.1f %% "
 	       "passed\n",
+		100.0 * (double)stats.sources / (bench->table->n_lines * bench->table->ways),
 		100.0 * (double)(stats.new_sources - bench->known) / packets,
 		100.0 * (double)stats.overflows / packets, 100.0 * (double)bench->passed / packets);
+	printf("  %-34s median      p10 to    p90\n", "");
+	for (unsigned k = 0; k < CONTESTANTS; k++) {
+		struct spread spread = spread_of(ns[k], rounds);
+
+		printf("  %-20s, ns a packet %6.2f   %6.2f to %6.2f\n", names[k], spread.median,
+			spread.p10, spread.p90);
+	}
+	for (size_t i = 0; i < COMPARISONS; i++)
+		report_ratio(bench, &comparisons[i], rounds, ns, json);
+	fflush(stdout);
+}
+
+static void run(const struct scenario *scenario, unsigned sources, unsigned rounds, FILE *json)
+{
+	static double ns[CONTESTANTS][ROUNDS_MAX];
+	struct meter_params params = {
+		.kind = METER_GCRA, .rate_bps = scenario->rate_bps, .burst = 20 * COST};
+	struct bench bench = {.scenario = scenario,
+		.sources = sources,
+		.size = scenario->family == 4 ? 4 : 16,
+		.now = 1,
+		.bytes = source_table_bytes(METER_GCRA, sources)};
+	struct source_table_stats stats;
+	void *memory = alloc(bench.bytes, scenario->small_pages);
+
+	bench.bare = alloc(bench.bytes, scenario->small_pages);
+	bench.table = source_table_init(memory, METER_GCRA, sources, 1);
+	if (meter_profile_init(&bench.profile, &params, 1000000000))
+		exit(1);
+	make_traffic(&bench);
+	source_table_read_stats(bench.table, &stats);
+	bench.known = stats.new_sources;
+	bench.table->stats.overflows = 0;
+	run_rounds(&bench, rounds, ns);
+	report(&bench, rounds, ns, json);
+	release(memory, bench.bytes);
+	release(bench.bare, bench.bytes);
+	release(bench.addresses, ((size_t)PACKETS * SEQUENCE + BURST) * bench.size);
+}
+
+static void run_all(const char *only, unsigned sources, unsigned rounds, FILE *json)
+{
+	double bytes = (double)source_table_bytes(METER_GCRA, sources) / sources;
+
+	if (json)
+		fprintf(json, "{\n\t\"ratios\": {");
+	for (size_t i = 0; i < SCENARIOS; i++)
+		if (only == NULL || strcmp(only, scenarios[i].key) == 0)
+			run(&scenarios[i], sources, rounds, json);
+	printf("%.3f bytes a source\n", bytes);
+	if (json)
+		fprintf(json,
+			"\n\t},\n\t\"bytes_per_source\": %.4f,\n\t\"sources\": %u,\n"
+			"\t\"rounds\": %u\n}\n",
+			bytes, sources, rounds);
+}
+
+static int usage(void)
+{
+	fprintf(stderr, "bench_source_table [--quick] [--json FILE] [--only CASE] [--sources N] "
+			"[--rounds N]\n");
+	return 1;
 }
 
 int main(int argc, char **argv)
 {
-	unsigned sources = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : SOURCES;
-	unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : ROUNDS;
-	double mbit = argc > 3 ? strtod(argv[3], NULL) : 1;
-	struct meter_params params = {
-		.kind = METER_GCRA, .rate_bps = (uint64_t)(mbit * 1e6), .burst = 20 * COST};
-	size_t bytes = source_table_bytes(METER_GCRA, sources);
-	struct bench bench = {.now = 1, .bare_lines = bytes / SOURCE_LINE};
+	static const struct option options[] = {{"quick", no_argument, NULL, 'q'},
+		{"json", required_argument, NULL, 'j'}, {"only", required_argument, NULL, 'o'},
+		{"sources", required_argument, NULL, 's'}, {"rounds", required_argument, NULL, 'r'},
+		{0}};
+	unsigned long sources = SOURCES, rounds = ROUNDS;
+	const char *only = NULL, *path = NULL;
+	FILE *json = NULL;
+	int option;
 
-	if (bytes == 0 || rounds == 0 || meter_profile_init(&bench.profile, &params, 1000000000)) {
-		fprintf(stderr, "bench_source_table [SOURCES [ROUNDS [MBIT]]]\n");
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'q':
+			rounds = QUICK;
+			break;
+		case 'j':
+			path = optarg;
+			break;
+		case 'o':
+			only = optarg;
+			break;
+		case 's':
+			sources = strtoul(optarg, NULL, 10);
+			break;
+		case 'r':
+			rounds = strtoul(optarg, NULL, 10);
+			break;
+		default:
+			return usage();
+		}
+	}
+	if (optind < argc || sources == 0 || sources > UINT32_MAX / 2 || rounds == 0 ||
+		rounds > ROUNDS_MAX)
+		return usage();
+	if (path != NULL && (json = fopen(path, "w")) == NULL) {
+		perror(path);
 		return 1;
 	}
-	bench.table = source_table_init(alloc(bytes), METER_GCRA, sources, 1);
-	bench.bare = alloc(bytes);
-	make_traffic(&bench, sources);
-	run(&bench, rounds);
-	print_state(&bench, sources, rounds);
-	return 0;
+	run_all(only, (unsigned)sources, (unsigned)rounds, json);
+	return json != NULL && fclose(json) ? 1 : 0;
 }
