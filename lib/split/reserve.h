@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One bucket (r, b) for several workers. It is drained by quanta: a worker that has no tokens left
+ * takes what its packet needs and a little more, by one compare-and-swap, and spends that without
+ * asking anybody. Its own bucket earns nothing by itself.
+ *
+ * Over any window of t all workers together pass at most r·t + b: what they hold is no more than a
+ * quantum each, and the reserve is shallower than b by those quanta. Whoever has packets finds
+ * whatever the limit has granted, on whichever worker they arrive; nothing follows demand, since
+ * nothing is divided.
+ *
+ * A refusal only reads. So the line is written as often as quanta are taken, at the most
+ * RESERVE_TAKES_PER_S times a second or once in RESERVE_MIN_QUANTUM bytes that pass, however many
+ * packets are dropped. Where the burst is too small to divide there is no quantum, and each packet
+ * takes its own cost: then it is one bucket in every verdict.
+ *
+ * The bucket is lib/meter's GCRA, whose state is one word and whose profile may be replaced while
+ * that is in use. All is pure and inline. A unit is what the policy counts.
+ */
+#ifndef WEIR_SPLIT_RESERVE_H
+#define WEIR_SPLIT_RESERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meter/gcra.h"
+
+#define RESERVE_TAKES_PER_S 20000
+#define RESERVE_MIN_QUANTUM UINT64_C(6056) /* bytes: four full packets */
+
+/* Part of the burst that may lie in quanta, over all workers: a 16th, in bits. */
+#define RESERVE_HELD_SHIFT 4
+
+/* Written by control, then only read. */
+struct reserve_profile {
+	struct gcra_profile limit; /* its burst is the reserve's depth */
+	uint64_t quantum;          /* units taken beyond what is needed */
+};
+
+/* Written by all workers, by compare-and-swap: a line of its own. */
+struct reserve {
+	struct gcra state;
+} __attribute__((aligned(64)));
+
+/*
+ * The reserve of a limit, in units, that n_workers draw from (at least 1) on a counter of hz ticks
+ * a second. bytes: units are bytes, and worth a quantum; else packets or flows, one by one.
+ * Returns 0, or -ERANGE as gcra_profile_init() does. Control thread.
+ */
+static inline int reserve_profile_init(struct reserve_profile *profile,
+	const struct token_bucket_params *params, unsigned n_workers, bool bytes, uint64_t hz)
+{
+	struct token_bucket_params depth = *params;
+	uint64_t held = (params->burst_bytes >> RESERVE_HELD_SHIFT) / n_workers;
+	uint64_t quantum = params->rate_bps / 8 / RESERVE_TAKES_PER_S;
+
+	if (quantum < RESERVE_MIN_QUANTUM)
+		quantum = RESERVE_MIN_QUANTUM;
+	if (quantum > held)
+		quantum = held;
+	profile->quantum = bytes ? quantum : 0;
+	depth.burst_bytes -= n_workers * profile->quantum;
+	return gcra_profile_init(&profile->limit, &depth, hz);
+}
+
+/*
+ * Makes `profile` the successor of `old` from tick `now` on, as gcra_profile_succeed(): tokens are
+ * kept. Workers that still use `old` for a moment earn at its rate for that moment. Control thread,
+ * before the profile is published.
+ */
+static inline void reserve_profile_succeed(
+	struct reserve_profile *profile, const struct reserve_profile *old, uint64_t now)
+{
+	gcra_profile_succeed(&profile->limit, &old->limit, now);
+}
+
+/* A reserve that starts full. Control thread, before any worker knows it. */
+static inline void reserve_init(
+	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now)
+{
+	gcra_init(&reserve->state, &profile->limit, now);
+}
+
+/* What to take of so many tokens for a need, both in virtual time; 0 if they do not cover it. */
+static inline uint64_t reserve_part(uint64_t tokens, uint64_t need, uint64_t quantum)
+{
+	uint64_t spare;
+
+	if (tokens < need)
+		return 0;
+	spare = (tokens - need) & ~((UINT64_C(1) << GCRA_SHIFT) - 1);
+	return need + (spare < quantum ? spare : quantum);
+}
+
+/*
+ * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
+ * more. Returns the units taken, or 0 if there are not as many. Any worker; never waits: the loop
+ * repeats only when another worker has taken some, and `need` is there still.
+ */
+static inline uint64_t reserve_take(
+	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now, uint64_t need)
+{
+	uint64_t at = gcra_time(&profile->limit, now), quantum = profile->quantum << GCRA_SHIFT;
+	/* The word stands for nothing else in memory: no order is needed. */
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
+	uint64_t taken, left;
+
+	do {
+		uint64_t from = gcra_allow_at(&(struct gcra){seen}, &profile->limit, at);
+		int64_t tokens = (int64_t)(at - from);
+
+		/* Another core's clock may be ahead of ours: what it took is not here yet. */
+		taken = reserve_part(
+			tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, quantum);
+		if (taken == 0)
+			return 0;
+		left = from + taken;
+	} while (!__atomic_compare_exchange_n(
+		&reserve->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return taken >> GCRA_SHIFT;
+}
+
+/*
+ * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
+ * at first 0; takes them if so. A cost of 0 always conforms. One writer of *held.
+ */
+static inline bool reserve_conforms(struct reserve *reserve, const struct reserve_profile *profile,
+	uint64_t *held, uint64_t now, uint32_t cost)
+{
+	if (__builtin_expect(*held < cost, 0))
+		*held += reserve_take(reserve, profile, now, cost - *held);
+	if (*held < cost)
+		return false;
+	*held -= cost;
+	return true;
+}
+
+#endif
