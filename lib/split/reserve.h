@@ -10,10 +10,11 @@
  * whatever the limit has granted, on whichever worker they arrive; nothing follows demand, since
  * nothing is divided.
  *
- * A refusal only reads. So the line is written as often as quanta are taken, at the most
- * RESERVE_TAKES_PER_S times a second or once in RESERVE_MIN_QUANTUM bytes that pass, however many
- * packets are dropped. Where the burst is too small to divide there is no quantum, and each packet
- * takes its own cost: then it is one bucket in every verdict.
+ * A refusal only reads. So the line is written as often as quanta are taken: at most
+ * RESERVE_TAKES_PER_S times a second while packets are dropped, for less than `least` is not worth
+ * it and waits for more, and once in a quantum while none are. Where the burst is too small to be
+ * divided there is no quantum, and each packet takes its own cost: then it is one bucket in every
+ * verdict.
  *
  * The bucket is lib/meter's GCRA, whose state is one word and whose profile may be replaced while
  * that is in use. All is pure and inline. A unit is what the policy counts.
@@ -27,15 +28,19 @@
 #include "meter/gcra.h"
 
 #define RESERVE_TAKES_PER_S 20000
-#define RESERVE_MIN_QUANTUM UINT64_C(6056) /* bytes: four full packets */
+#define RESERVE_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
-/* Part of the burst that may lie in quanta, over all workers: a 16th, in bits. */
+/* Bytes: a packet that one bucket passes passes here, so this much of the burst is not divided. */
+#define RESERVE_FRAME UINT64_C(9216)
+
+/* Part of the rest that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
 
 /* Written by control, then only read. */
 struct reserve_profile {
 	struct gcra_profile limit; /* its burst is the reserve's depth */
-	uint64_t quantum;          /* units taken beyond what is needed */
+	uint64_t quantum;          /* units taken beyond what is needed, if there are as many, */
+	uint64_t least;            /* and if there are not even these, nothing is */
 };
 
 /* Written by all workers, by compare-and-swap: a line of its own. */
@@ -52,14 +57,13 @@ static inline int reserve_profile_init(struct reserve_profile *profile,
 	const struct token_bucket_params *params, unsigned n_workers, bool bytes, uint64_t hz)
 {
 	struct token_bucket_params depth = *params;
-	uint64_t held = (params->burst_bytes >> RESERVE_HELD_SHIFT) / n_workers;
-	uint64_t quantum = params->rate_bps / 8 / RESERVE_TAKES_PER_S;
+	uint64_t held = 0, least = params->rate_bps / 8 / RESERVE_TAKES_PER_S, quantum;
 
-	if (quantum < RESERVE_MIN_QUANTUM)
-		quantum = RESERVE_MIN_QUANTUM;
-	if (quantum > held)
-		quantum = held;
-	profile->quantum = bytes ? quantum : 0;
+	if (bytes && params->burst_bytes > RESERVE_FRAME)
+		held = ((params->burst_bytes - RESERVE_FRAME) >> RESERVE_HELD_SHIFT) / n_workers;
+	quantum = least > RESERVE_QUANTUM ? least : RESERVE_QUANTUM;
+	profile->quantum = quantum < held ? quantum : held;
+	profile->least = least < held ? least : held;
 	depth.burst_bytes -= n_workers * profile->quantum;
 	return gcra_profile_init(&profile->limit, &depth, hz);
 }
@@ -82,12 +86,13 @@ static inline void reserve_init(
 	gcra_init(&reserve->state, &profile->limit, now);
 }
 
-/* What to take of so many tokens for a need, both in virtual time; 0 if they do not cover it. */
-static inline uint64_t reserve_part(uint64_t tokens, uint64_t need, uint64_t quantum)
+/* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
+static inline uint64_t reserve_part(
+	const struct reserve_profile *profile, uint64_t tokens, uint64_t need)
 {
-	uint64_t spare;
+	uint64_t spare, quantum = profile->quantum << GCRA_SHIFT;
 
-	if (tokens < need)
+	if (tokens < need + (profile->least << GCRA_SHIFT))
 		return 0;
 	spare = (tokens - need) & ~((UINT64_C(1) << GCRA_SHIFT) - 1);
 	return need + (spare < quantum ? spare : quantum);
@@ -95,13 +100,13 @@ static inline uint64_t reserve_part(uint64_t tokens, uint64_t need, uint64_t qua
 
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
- * more. Returns the units taken, or 0 if there are not as many. Any worker; never waits: the loop
+ * more. Returns the units taken, or 0 if there are not as many and profile->least. Any worker; never waits: the loop
  * repeats only when another worker has taken some, and `need` is there still.
  */
 static inline uint64_t reserve_take(
 	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now, uint64_t need)
 {
-	uint64_t at = gcra_time(&profile->limit, now), quantum = profile->quantum << GCRA_SHIFT;
+	uint64_t at = gcra_time(&profile->limit, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t taken, left;
@@ -112,7 +117,7 @@ static inline uint64_t reserve_take(
 
 		/* Another core's clock may be ahead of ours: what it took is not here yet. */
 		taken = reserve_part(
-			tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, quantum);
+			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT);
 		if (taken == 0)
 			return 0;
 		left = from + taken;

@@ -22,8 +22,9 @@
 #include "split_world.h"
 
 #define FLOWS     32
-#define PACKETS   200000              /* a run is long enough for so many at the limit, */
-#define TICKS_MIN WORLD_SECOND        /* but not shorter, */
+#define PACKETS   200000       /* a run is long enough for so many at the limit, */
+#define TICKS_MIN WORLD_SECOND /* but not shorter, */
+#define TICKS_TCP (5 * WORLD_SECOND)
 #define TICKS_MAX (60 * WORLD_SECOND) /* nor longer */
 
 #define BURST_MIN 9084 /* bytes: six full frames, as the brain grants at least */
@@ -41,6 +42,7 @@ static struct world_params params_of(
 	double rate, double burst_s, unsigned workers, enum traffic traffic, uint64_t period)
 {
 	double ticks = PACKETS * 1000.0 * 8 / rate * WORLD_SECOND;
+	double ticks_min = traffic == TRAFFIC_TCP ? TICKS_TCP : TICKS_MIN;
 	double burst = fmax(rate / 8 * burst_s, BURST_MIN);
 
 	return (struct world_params){
@@ -50,7 +52,7 @@ static struct world_params params_of(
 		.flows = FLOWS,
 		.traffic = traffic,
 		.period = period,
-		.ticks = (uint64_t)fmin(fmax(ticks, TICKS_MIN), TICKS_MAX),
+		.ticks = (uint64_t)fmin(fmax(ticks, ticks_min), TICKS_MAX),
 		.seed = 1,
 	};
 }

@@ -150,6 +150,8 @@ static double flow_part(const struct world_params *p, unsigned flow)
 		return flow == 0 ? 1.3 : 0.2 / (p->flows - 1);
 	case TRAFFIC_ON_OFF:
 		return 1.0 / ON_PART / p->flows;
+	case TRAFFIC_TCP:
+		return 1.0 / p->flows; /* to begin with */
 	default:
 		return 1.5 / p->flows;
 	}
@@ -163,7 +165,7 @@ static void world_init(struct world *world, const struct world_params *p)
 		struct flow *flow = &world->flows[f];
 
 		flow->rate = flow_part(p, f) * (double)p->rate_bps / 8;
-		flow->window = 2;
+		flow->window = fmax(flow->rate * RTT / WORLD_SECOND / FRAME, 0.1);
 		flow->worker = prng_below(&world->prng, p->workers);
 		flow->next = prng_below(&world->prng, WORLD_SECOND / 50);
 		flow->until = flow->next + ON;
