@@ -27,7 +27,7 @@
 
 #include "meter/gcra.h"
 
-#define RESERVE_TAKES_PER_S 20000
+#define RESERVE_TAKES_PER_S 100000
 #define RESERVE_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
 /* Bytes: a packet that one bucket passes passes here, so this much of the burst is not divided. */

@@ -24,7 +24,7 @@
 #define FLOWS     32
 #define PACKETS   200000       /* a run is long enough for so many at the limit, */
 #define TICKS_MIN WORLD_SECOND /* but not shorter, */
-#define TICKS_TCP (5 * WORLD_SECOND)
+#define TICKS_TCP (20 * WORLD_SECOND)
 #define TICKS_MAX (60 * WORLD_SECOND) /* nor longer */
 
 #define BURST_MIN 9084 /* bytes: six full frames, as the brain grants at least */
