@@ -14,6 +14,7 @@
 
 #include "classify/classify.h"
 #include "classify/frames.h"
+#include "distribute.h"
 #include "police/extra.h"
 #include "police/mark.h"
 
@@ -171,7 +172,7 @@ static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct
 	return n_pass;
 }
 
-static void transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t sent = 0;
 
@@ -184,23 +185,40 @@ static void transmit(struct worker *w, const struct path *path, struct rte_mbuf 
 	}
 }
 
+static inline uint16_t receive(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	if (unlikely(path->lanes != NULL))
+		return distribute_receive(w, path, mbufs, busy);
+	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+}
+
+static inline void pass_on(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	if (likely(lanes_owned(path->lanes, w->index)))
+		worker_transmit(w, path, mbufs, n);
+	else
+		distribute_give_back(w, path, mbufs, n);
+}
+
 /* One burst of one path; returns whether there was anything. */
 static bool forward(struct worker *w, const struct snapshot *snapshot, const struct path *path,
 	struct burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
-	uint16_t n = rte_eth_rx_burst(path->rx_port, path->queue, burst->mbufs, BURST);
-	uint16_t pass;
+	bool busy = false;
+	uint16_t n = receive(w, path, burst->mbufs, &busy), pass;
 	uint64_t now;
 
 	if (n == 0)
-		return false;
+		return busy;
 	now = rte_rdtsc();
 	gather(burst, n);
 	burst->rx_hash = path->rx_hash;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, snapshot, burst, n, now, dropped);
-	transmit(w, path, burst->mbufs, pass);
+	pass_on(w, path, burst->mbufs, pass);
 	if (pass < n)
 		rte_pktmbuf_free_bulk(dropped, n - pass);
 	counter_add(&w->counters.rx_packets, n);
@@ -296,6 +314,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_LIMIT] = "limit",
 		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_TX_FULL] = "tx_full",
+		[DROP_RING_FULL] = "ring_full",
 	};
 
 	return names[reason];

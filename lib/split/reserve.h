@@ -30,8 +30,11 @@
 #define RESERVE_TAKES_PER_S 100000
 #define RESERVE_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
-/* Bytes: a packet that one bucket passes passes here, so this much of the burst is not divided. */
-#define RESERVE_FRAME UINT64_C(9216)
+/*
+ * Bytes: no port has larger frames. As much of the burst is not divided, so that what one bucket
+ * passes, passes here.
+ */
+#define RESERVE_FRAME UINT64_C(16384)
 
 /* Part of the rest that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
