@@ -103,8 +103,8 @@ static inline uint64_t reserve_part(
 
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
- * more. Returns the units taken, or 0 if there are not as many and profile->least. Any worker; never waits: the loop
- * repeats only when another worker has taken some, and `need` is there still.
+ * more. Returns the units taken, or 0 if there are not as many and profile->least. Any worker;
+ * never waits: the loop repeats only when another worker has taken some, and `need` is there still.
  */
 static inline uint64_t reserve_take(
 	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now, uint64_t need)

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-/* This part is divided evenly, for a worker's first packets; idle workers waste their part of it. */
+/* Divided evenly, for a worker's first packets; what idle workers have of it is wasted. */
 #define SHARES_FLOOR 0.01
 
 /* Time over which a worker's demand is averaged, in seconds: as fast as looks come, if slower. */

@@ -474,6 +474,19 @@ def distributed(scene):
     return f"{[w['rx_packets'] for w in seen['workers']]} packets, {drops}"
 
 
+def distributed_stop(scene):
+    """Stopped while the rings between workers are full: every buffer comes back."""
+    write_pcap(scene.path("a.pcap"), flow_frames(1, 25, 4))
+    devices = [f"net_pcap{i},rx_pcap={scene.path('a.pcap')},infinite_rx=1" for i in (0, 1)]
+    config = box.wire(*devices, policies=[], workers=[0, 1], idle="poll")
+    config["wires"][0]["distribute"] = True
+    weir = scene.box(config).start()
+    box.wait_until(lambda: weir.get("/weir/drops")["ring_full"] > 0, "a ring to be full")
+    workers = weir.get("/weir/workers")
+    weir.stop()
+    return f"{[w['rx_packets'] for w in workers]} packets"
+
+
 def two_wires_two_workers(scene):
     """Two wires with one queue each go to different workers."""
     ports, frames = {}, {}
@@ -514,7 +527,7 @@ def echo(scene):
 
 SCENARIOS = [unmatched_in_segments, unmatched_in_one_piece, matched_and_within, tiny_limits,
              both_directions_share, two_workers, distributed,
-             two_wires_two_workers, port_that_takes_nothing,
+             distributed_stop, two_wires_two_workers, port_that_takes_nothing,
              echo]
 
 if __name__ == "__main__":
