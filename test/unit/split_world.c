@@ -51,14 +51,11 @@ struct world {
 static void bucket_set(struct bucket *bucket, uint64_t bps, uint64_t burst, uint64_t now)
 {
 	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
-	struct token_bucket_profile old = bucket->profile;
+	struct token_bucket_profile next;
 
-	if (token_bucket_profile_init(&bucket->profile, &params, WORLD_SECOND))
+	if (token_bucket_profile_init(&next, &params, WORLD_SECOND))
 		abort();
-	token_bucket_profile_succeed(&bucket->profile, &old, now);
-	/* All workers change at one time: what came before is earned at the old rate. */
-	bucket->profile.rate_before = old.rate;
-	token_bucket_refill(&bucket->state, &bucket->profile, now);
+	token_bucket_change(&bucket->state, &bucket->profile, &next, now);
 }
 
 static void bucket_init(struct bucket *bucket, uint64_t bps, uint64_t burst)
