@@ -39,16 +39,16 @@
 /* Part of the rest that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
 
-/* Written by control, then only read. */
 struct reserve_profile {
 	struct gcra_profile limit; /* its burst is the reserve's depth */
 	uint64_t quantum;          /* units taken beyond what is needed, if there are as many, */
 	uint64_t least;            /* and if there are not even these, nothing is */
 };
 
-/* Written by all workers, by compare-and-swap: a line of its own. */
 struct reserve {
-	struct gcra state;
+	struct gcra state;                     /* written by all workers, by compare-and-swap */
+	const struct reserve_profile *profile; /* in force: written by control, read by workers */
+	struct reserve_profile profiles[2] __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
 
 /*
@@ -71,22 +71,37 @@ static inline int reserve_profile_init(struct reserve_profile *profile,
 	return gcra_profile_init(&profile->limit, &depth, hz);
 }
 
-/*
- * Makes `profile` the successor of `old` from tick `now` on, as gcra_profile_succeed(): tokens are
- * kept. Workers that still use `old` for a moment earn at its rate for that moment. Control thread,
- * before the profile is published.
- */
-static inline void reserve_profile_succeed(
-	struct reserve_profile *profile, const struct reserve_profile *old, uint64_t now)
-{
-	gcra_profile_succeed(&profile->limit, &old->limit, now);
-}
-
 /* A reserve that starts full. Control thread, before any worker knows it. */
 static inline void reserve_init(
 	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now)
 {
+	reserve->profiles[0] = *profile;
+	reserve->profile = &reserve->profiles[0];
 	gcra_init(&reserve->state, &profile->limit, now);
+}
+
+/* Whether both say the same limit, since whenever they do. Any thread. */
+static inline bool reserve_profile_equal(
+	const struct reserve_profile *a, const struct reserve_profile *b)
+{
+	return a->limit.rate == b->limit.rate && a->limit.burst == b->limit.burst &&
+	       a->quantum == b->quantum && a->least == b->least;
+}
+
+/*
+ * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
+ * gcra_profile_succeed() says. Control thread, and not before every worker has been quiescent since
+ * the last change: this writes over the profile that was in force until then.
+ */
+static inline void reserve_change(
+	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now)
+{
+	struct reserve_profile *next = &reserve->profiles[reserve->profile == reserve->profiles];
+
+	*next = *profile;
+	gcra_profile_succeed(&next->limit, &reserve->profile->limit, now);
+	/* Release pairs with the acquire in reserve_take(): contents before pointer. */
+	__atomic_store_n(&reserve->profile, next, __ATOMIC_RELEASE);
 }
 
 /* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
@@ -103,12 +118,13 @@ static inline uint64_t reserve_part(
 
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
- * more. Returns the units taken, or 0 if there are not as many and profile->least. Any worker;
+ * more. Returns the units taken, or 0 if there are not as many and profile->least more. Any worker;
  * never waits: the loop repeats only when another worker has taken some, and `need` is there still.
  */
-static inline uint64_t reserve_take(
-	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now, uint64_t need)
+static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint64_t need)
 {
+	const struct reserve_profile *profile = __atomic_load_n(
+		&reserve->profile, __ATOMIC_ACQUIRE);
 	uint64_t at = gcra_time(&profile->limit, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
@@ -133,15 +149,17 @@ static inline uint64_t reserve_take(
  * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
  * at first 0; takes them if so. A cost of 0 always conforms. One writer of *held.
  */
-static inline bool reserve_conforms(struct reserve *reserve, const struct reserve_profile *profile,
-	uint64_t *held, uint64_t now, uint32_t cost)
+static inline bool reserve_conforms(
+	struct reserve *reserve, uint64_t *held, uint64_t now, uint32_t cost)
 {
 	if (__builtin_expect(*held < cost, 0))
-		*held += reserve_take(reserve, profile, now, cost - *held);
+		*held += reserve_take(reserve, now, cost - *held);
 	if (*held < cost)
 		return false;
 	*held -= cost;
 	return true;
 }
+
+static_assert(sizeof(struct reserve) == 192, "a line that is written, and two that are read");
 
 #endif

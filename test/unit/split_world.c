@@ -26,7 +26,6 @@ struct judge {
 	struct share share[WORLD_WORKERS_MAX];
 	uint64_t arrived[WORLD_WORKERS_MAX], looked;
 	struct reserve reserve;
-	struct reserve_profile profile;
 	uint64_t held[WORLD_WORKERS_MAX];
 	double fill; /* of a bucket without a bottom, to find its depth */
 	uint64_t filled;
@@ -69,13 +68,14 @@ static void judge_init(struct judge *judge, enum judge_kind kind, const struct w
 {
 	struct token_bucket_params whole = {p->rate_bps, p->burst_bytes, 0};
 	unsigned n = kind == JUDGE_ONE ? 1 : p->workers;
+	struct reserve_profile profile;
 
 	*judge = (struct judge){.kind = kind, .looked = 0};
 	for (unsigned w = 0; w < n; w++)
 		bucket_init(&judge->bucket[w], p->rate_bps / n, p->burst_bytes / n);
-	if (reserve_profile_init(&judge->profile, &whole, p->workers, true, WORLD_SECOND))
+	if (reserve_profile_init(&profile, &whole, p->workers, true, WORLD_SECOND))
 		abort();
-	reserve_init(&judge->reserve, &judge->profile, 0);
+	reserve_init(&judge->reserve, &profile, 0);
 }
 
 /* What control does for shares: all workers change at once. */
@@ -102,8 +102,7 @@ static bool judge_conforms(
 
 	if (judge->kind != JUDGE_RESERVE)
 		return token_bucket_conforms(&bucket->state, &bucket->profile, now, bytes);
-	passes = reserve_conforms(
-		&judge->reserve, &judge->profile, &judge->held[worker], now, bytes);
+	passes = reserve_conforms(&judge->reserve, &judge->held[worker], now, bytes);
 	*takes += judge->reserve.state.allow_at != before;
 	return passes;
 }

@@ -71,17 +71,17 @@ static void test_reserve_pairs(void **state)
 
 	(void)state;
 	reserve_init(&r, &p, 1000);
-	assert_false(reserve_conforms(&r, &p, &held[0], 1000, 1501));
-	assert_true(reserve_conforms(&r, &p, &held[0], 1000, 1000));
-	assert_false(reserve_conforms(&r, &p, &held[1], 1000, 501));
-	assert_true(reserve_conforms(&r, &p, &held[1], 1000, 500));
-	assert_false(reserve_conforms(&r, &p, &held[0], 1000, 1));
-	assert_true(reserve_conforms(&r, &p, &held[0], 1000, 0));
-	assert_false(reserve_conforms(&r, &p, &held[0], 1099, 100));
-	assert_true(reserve_conforms(&r, &p, &held[1], 1100, 100));
+	assert_false(reserve_conforms(&r, &held[0], 1000, 1501));
+	assert_true(reserve_conforms(&r, &held[0], 1000, 1000));
+	assert_false(reserve_conforms(&r, &held[1], 1000, 501));
+	assert_true(reserve_conforms(&r, &held[1], 1000, 500));
+	assert_false(reserve_conforms(&r, &held[0], 1000, 1));
+	assert_true(reserve_conforms(&r, &held[0], 1000, 0));
+	assert_false(reserve_conforms(&r, &held[0], 1099, 100));
+	assert_true(reserve_conforms(&r, &held[1], 1100, 100));
 	/* A clock that is behind finds nothing, and takes nothing back. */
-	assert_false(reserve_conforms(&r, &p, &held[0], 1050, 1));
-	assert_true(reserve_conforms(&r, &p, &held[0], 1101, 1));
+	assert_false(reserve_conforms(&r, &held[0], 1050, 1));
+	assert_true(reserve_conforms(&r, &held[0], 1101, 1));
 	assert_int_equal(held[0] + held[1], 0);
 }
 
@@ -95,16 +95,16 @@ static void test_reserve_quanta(void **state)
 	(void)state;
 	assert_int_equal(p.quantum, 10000);
 	reserve_init(&r, &p, 0);
-	assert_int_equal(reserve_take(&r, &p, 0, 1500), 11500);
+	assert_int_equal(reserve_take(&r, 0, 1500), 11500);
 	left = depth - 11500;
-	assert_int_equal(reserve_take(&r, &p, 0, left - 9999), 0);
-	assert_int_equal(reserve_take(&r, &p, 0, left - 10000), left);
-	assert_int_equal(reserve_take(&r, &p, 11499, 1500), 0);
-	assert_int_equal(reserve_take(&r, &p, 11500, 1500), 11500);
+	assert_int_equal(reserve_take(&r, 0, left - 9999), 0);
+	assert_int_equal(reserve_take(&r, 0, left - 10000), left);
+	assert_int_equal(reserve_take(&r, 11499, 1500), 0);
+	assert_int_equal(reserve_take(&r, 11500, 1500), 11500);
 
-	p.least = 0; /* then what there is will do */
-	assert_int_equal(reserve_take(&r, &p, 12999, 1500), 0);
-	assert_int_equal(reserve_take(&r, &p, 13001, 1500), 1501);
+	r.profiles[0].least = 0; /* then what there is will do */
+	assert_int_equal(reserve_take(&r, 12999, 1500), 0);
+	assert_int_equal(reserve_take(&r, 13001, 1500), 1501);
 }
 
 /* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
@@ -115,10 +115,16 @@ static void test_reserve_succession(void **state)
 
 	(void)state;
 	reserve_init(&r, &slow, 0);
-	assert_int_equal(reserve_take(&r, &slow, 0, 8000), 8000);
-	reserve_profile_succeed(&fast, &slow, 8000);
-	assert_int_equal(reserve_take(&r, &fast, 9000, 2001), 0);
-	assert_int_equal(reserve_take(&r, &fast, 9000, 2000), 2000);
+	assert_int_equal(reserve_take(&r, 0, 8000), 8000);
+	assert_false(reserve_profile_equal(&slow, &fast));
+	reserve_change(&r, &fast, 8000);
+	assert_true(reserve_profile_equal(r.profile, &fast));
+	assert_int_equal(reserve_take(&r, 9000, 2001), 0);
+	assert_int_equal(reserve_take(&r, 9000, 2000), 2000);
+	/* And back, in the place of the first. */
+	reserve_change(&r, &slow, 10000);
+	assert_int_equal(reserve_take(&r, 18000, 2001), 0);
+	assert_int_equal(reserve_take(&r, 18000, 2000), 2000);
 }
 
 /* Workers of random loads in random places never show more than one bucket (r, b). */
@@ -143,7 +149,7 @@ static void test_reserve_bound(void **state)
 
 			now += gap;
 			fill = fmax(fill - gap, 0);
-			if (reserve_conforms(&r, &p, &held[prng_below(&prng, n)], now, bytes))
+			if (reserve_conforms(&r, &held[prng_below(&prng, n)], now, bytes))
 				fill += bytes;
 			if (fill > (double)burst + 1)
 				fail_msg("seed %lu, round %u: %.0f of %lu", seed, round, fill,
@@ -157,7 +163,6 @@ static void test_reserve_bound(void **state)
 struct taker {
 	pthread_t thread;
 	struct reserve *reserve;
-	const struct reserve_profile *profile;
 	uint64_t taken;
 };
 
@@ -166,7 +171,7 @@ static void *take_all(void *arg)
 	struct taker *taker = arg;
 
 	for (uint64_t now = 0; now < 1000000; now += 10)
-		taker->taken += reserve_take(taker->reserve, taker->profile, now, 100);
+		taker->taken += reserve_take(taker->reserve, now, 100);
 	return NULL;
 }
 
@@ -182,7 +187,7 @@ static void test_reserve_threads(void **state)
 	p.least = 0;
 	reserve_init(&r, &p, 0);
 	for (unsigned i = 0; i < 4; i++) {
-		takers[i] = (struct taker){.reserve = &r, .profile = &p};
+		takers[i] = (struct taker){.reserve = &r};
 		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]), 0);
 	}
 	for (unsigned i = 0; i < 4; i++) {
