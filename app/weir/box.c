@@ -11,6 +11,7 @@
 #include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include <rte_malloc.h>
 
 #include <sodium.h>
 
@@ -20,8 +21,10 @@
 #include "distribute.h"
 #include "eal.h"
 #include "log.h"
+#include "police/other.h"
 #include "publish.h"
 #include "show.h"
+#include "split/reserve.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
@@ -101,33 +104,46 @@ static void classifier_stop(struct box *box)
 
 static void splits_free(struct box *box)
 {
-	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++) {
-		free(box->splits[i].arrived);
-		free(box->splits[i].demand);
-	}
+	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++)
+		free(box->splits[i].shares);
 	free(box->splits);
+	rte_free(box->reserves);
 	free(box->totals);
 	free(box->untold);
 	free(box->slots);
 	free(box->alive);
 }
 
-/* A worker that is alone gets everything. */
-static int split_alloc(struct split *split, unsigned n_workers)
+/* Of a policy that several workers have: a reserve, or the parts of each. */
+static int split_alloc(struct box *box, unsigned policy)
 {
+	const struct policy *config = &box->config->policies[policy];
+	struct split *split = &box->splits[policy];
+
 	split->measured_ns = control_now();
-	if (n_workers == 1)
+	if (box->config->n_workers == 1 || policy_is_plain(config))
 		return 0;
-	split->arrived = calloc(n_workers, sizeof(*split->arrived));
-	split->demand = calloc(n_workers, sizeof(*split->demand));
-	return split->arrived && split->demand ? 0 : -ENOMEM;
+	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
+	return split->shares ? 0 : -ENOMEM;
+}
+
+static int reserves_alloc(struct box *box)
+{
+	size_t bytes = (box->config->n_policies + 1) * sizeof(*box->reserves);
+
+	if (box->config->n_workers == 1)
+		return 0;
+	box->reserves = rte_zmalloc("reserves", bytes, RTE_CACHE_LINE_SIZE);
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		box->workers[w].reserves = box->reserves;
+	return box->reserves ? 0 : -ENOMEM;
 }
 
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
 	size_t policies = box->config->n_policies;
-	int ret = 0;
+	int ret;
 
 	box->splits = calloc(policies + 1, sizeof(*box->splits));
 	box->totals = calloc(policies * n + 1, sizeof(*box->totals));
@@ -139,8 +155,9 @@ static int splits_alloc(struct box *box)
 	box->all_told = true;
 	sampling_budget_init(&box->budget, n);
 	box->budget_ns = control_now();
+	ret = reserves_alloc(box);
 	for (unsigned i = 0; ret == 0 && i < policies; i++)
-		ret = split_alloc(&box->splits[i], n);
+		ret = split_alloc(box, i);
 	return ret;
 }
 

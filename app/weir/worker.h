@@ -31,6 +31,7 @@ enum drop_reason {
 };
 
 struct lanes;
+struct reserve;
 struct rte_mbuf;
 
 struct worker_counters {
@@ -63,7 +64,8 @@ struct worker {
 	uint64_t ticks_per_us;
 	struct path *paths;
 	unsigned n_paths;
-	unsigned *sourced; /* the policies that have a meter for each source */
+	struct reserve *reserves; /* by policy, shared by all workers; NULL if there is only one */
+	unsigned *sourced;        /* the policies that have a meter for each source */
 	unsigned n_sourced;
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	unsigned n_policies;          /* that there is room for */

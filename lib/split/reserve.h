@@ -147,7 +147,7 @@ static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint6
 
 /*
  * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
- * at first 0; takes them if so. A cost of 0 always conforms. One writer of *held.
+ * at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of *held.
  */
 static inline bool reserve_conforms(
 	struct reserve *reserve, uint64_t *held, uint64_t now, uint32_t cost)

@@ -403,15 +403,14 @@ def is_subsequence(part, whole):
 
 
 def two_workers(scene):
-    """Two queues, two workers: each has half of the bucket; order holds within a queue."""
+    """Two queues, two workers, one bucket for both; order holds within a queue."""
     size = len(payload("v4", 1000, 0)) - 14
     queues = {f"{port}.{q}": [payload("v4", 1000, serial) for serial in range(400)] + everything(q)
               for port in "ab" for q in (0, 1)}
     for name, frames in queues.items():
         write_pcap(scene.path(name + ".pcap"), frames)
-    # Shares follow demand after the first interval: make that long.
     policies = [{"name": "v4", "match": {"dst": "10.1.0.0/16", "direction": "a-to-b"},
-                 "limit": "8kbit/s", "burst": f"{200 * size + size}B", "interval": "1s"}]
+                 "limit": "8kbit/s", "burst": f"{200 * size + size // 2}B"}]
     config = box.wire(device(0, scene, "a", 2), device(1, scene, "b", 2), policies=policies,
                       workers=[0, 1])
     n_in = sum(map(len, queues.values()))
@@ -425,10 +424,10 @@ def two_workers(scene):
         expect(out[f"b.{q}"][-len(queues[f'a.{q}']) + 400:] == queues[f"a.{q}"][400:],
                f"queue {q}: unmatched packets did not all come out")
     passed = seen["policies"]["v4"]["passed"]["packets"]
-    expect(passed == 200, f"{passed} of 800 passed, expected 100 for each of two workers")
+    # What both have been lent and not spent is less than a packet each.
+    expect(199 <= passed <= 200, f"{passed} of 800 passed, expected 200")
     for worker in seen["workers"]:
         expect(worker["rx_packets"] > 0, f"worker on CPU {worker['cpu']} had nothing to do")
-        expect(worker["dropped"]["limit"] == 300, f"worker dropped {worker['dropped']}")
     return f"{n_in} packets, {drops['limit']} dropped"
 
 
