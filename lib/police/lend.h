@@ -31,8 +31,9 @@ static inline void police_lend_init(
 }
 
 /*
- * Lends a bucket what it lacks to `cost` bytes, and a quantum more, if the reserve has that. Whether
- * the bucket holds as much then: police_charge_plain() finds the same. The state's one writer.
+ * Lends a bucket what it lacks to `cost` bytes, and a quantum more, if the reserve has that.
+ * Returns whether the bucket then holds as much: police_charge_plain() finds the same. The state's
+ * one writer.
  */
 static inline bool police_lend(
 	struct policy_state *state, struct reserve *reserve, uint64_t cost, uint64_t now)
