@@ -10,11 +10,12 @@
  * whatever the limit has granted, on whichever worker they arrive; nothing follows demand, since
  * nothing is divided.
  *
- * A refusal only reads. So the line is written as often as quanta are taken: at most
- * RESERVE_TAKES_PER_S times a second while packets are dropped, for less than `least` is not worth
- * it and waits for more, and once in a quantum while none are. Where the burst is too small to be
- * divided there is no quantum, and each packet takes its own cost: then it is one bucket in every
- * verdict.
+ * A refusal only reads. So the line is written as often as quanta are taken: once in a quantum while
+ * there is enough; and when there is little, not before there is as much as lots decide, up to what
+ * RESERVE_TAKES_PER_S takes a second would find. The lots matter: at a fixed threshold whoever asks
+ * most often takes what there is as soon as it is reached, and a worker with few packets finds
+ * nothing. Where the burst is too small to be divided there is no quantum and no lot, and each
+ * packet takes its own cost: then it is one bucket in every verdict.
  *
  * The bucket is lib/meter's GCRA, whose state is one word and whose profile may be replaced while
  * that is in use. All is pure and inline. A unit is what the policy counts.
@@ -30,6 +31,8 @@
 #define RESERVE_TAKES_PER_S 100000
 #define RESERVE_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
+#define RESERVE_WEYL UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio */
+
 /*
  * Bytes: no port has larger frames. As much of the burst is not divided, so that what one bucket
  * passes, passes here.
@@ -42,7 +45,7 @@
 struct reserve_profile {
 	struct gcra_profile limit; /* its burst is the reserve's depth */
 	uint64_t quantum;          /* units taken beyond what is needed, if there are as many, */
-	uint64_t least;            /* and if there are not even these, nothing is */
+	uint64_t least;            /* and if there is not even a random part of these, nothing is */
 };
 
 struct reserve {
@@ -104,13 +107,21 @@ static inline void reserve_change(
 	__atomic_store_n(&reserve->profile, next, __ATOMIC_RELEASE);
 }
 
+/* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
+static inline uint64_t reserve_lot(const struct reserve_profile *profile, uint64_t now)
+{
+	uint64_t lot = now * RESERVE_WEYL >> 48;
+
+	return lot * (profile->least << GCRA_SHIFT) >> 16;
+}
+
 /* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
 static inline uint64_t reserve_part(
-	const struct reserve_profile *profile, uint64_t tokens, uint64_t need)
+	const struct reserve_profile *profile, uint64_t tokens, uint64_t need, uint64_t lot)
 {
 	uint64_t spare, quantum = profile->quantum << GCRA_SHIFT;
 
-	if (tokens < need + (profile->least << GCRA_SHIFT))
+	if (tokens < need + lot)
 		return 0;
 	spare = (tokens - need) & ~((UINT64_C(1) << GCRA_SHIFT) - 1);
 	return need + (spare < quantum ? spare : quantum);
@@ -118,14 +129,14 @@ static inline uint64_t reserve_part(
 
 /*
  * Takes at least `need` units (at least 1) for a worker that lacks as many, and up to a quantum
- * more. Returns the units taken, or 0 if there are not as many and profile->least more. Any worker;
+ * more. Returns the units taken, or 0 if there are not as many, and a lot more. Any worker;
  * never waits: the loop repeats only when another worker has taken some, and `need` is there still.
  */
 static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint64_t need)
 {
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
-	uint64_t at = gcra_time(&profile->limit, now);
+	uint64_t at = gcra_time(&profile->limit, now), lot = reserve_lot(profile, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t taken, left;
@@ -136,7 +147,7 @@ static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint6
 
 		/* Another core's clock may be ahead of ours: what it took is not here yet. */
 		taken = reserve_part(
-			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT);
+			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
 		if (taken == 0)
 			return 0;
 		left = from + taken;

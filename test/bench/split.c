@@ -8,8 +8,8 @@
  *
  * A row a limit, burst, number of workers and traffic. For each way to do without one bucket (even
  * parts; shares by demand, every PERIOD_MS, default 5; quanta from a reserve): the throughput that
- * is lost, in % of the limit (negative: more than one bucket passed); the largest difference in the
- * part of its packets that a flow gets through, in %; Jain's index less that of one bucket; and the
+ * is lost, in % of the limit (negative: more than one bucket passed); the most that a flow loses of
+ * the part of its packets that gets through, in %; Jain's index less that of one bucket; and the
  * depth that all workers together have shown, in % of the burst, which is never above 100. --worst
  * prints only the worst of each traffic.
  */

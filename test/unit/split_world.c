@@ -297,8 +297,8 @@ double world_unfair(
 	double worst = 0;
 
 	for (unsigned f = 0; f < p->flows; f++)
-		worst = fmax(worst, fabs(satisfaction(p, &results[kind], f) -
-					    satisfaction(p, &results[JUDGE_ONE], f)));
+		worst = fmax(worst, satisfaction(p, &results[JUDGE_ONE], f) -
+					    satisfaction(p, &results[kind], f));
 	return worst;
 }
 

@@ -61,7 +61,7 @@ void world_run(const struct world_params *params, struct world_result results[JU
 double world_lost(const struct world_params *params, const struct world_result *results,
 	enum judge_kind kind);
 
-/* The largest difference to one bucket in the part of its packets that a flow gets through. */
+/* The most that a flow loses against one bucket, of the part of its packets that gets through. */
 double world_unfair(const struct world_params *params, const struct world_result *results,
 	enum judge_kind kind);
 

@@ -85,26 +85,49 @@ static void test_reserve_pairs(void **state)
 	assert_int_equal(held[0] + held[1], 0);
 }
 
-/* A quantum comes with the first packet, and is refused when it would be less than the least. */
+/* A quantum comes with the first packet, as long as there is one. */
 static void test_reserve_quanta(void **state)
 {
 	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
-	uint64_t depth = p.limit.burst >> GCRA_SHIFT, left;
+	uint64_t left = (p.limit.burst >> GCRA_SHIFT) - 11500;
 	struct reserve r;
 
 	(void)state;
 	assert_int_equal(p.quantum, 10000);
 	reserve_init(&r, &p, 0);
 	assert_int_equal(reserve_take(&r, 0, 1500), 11500);
-	left = depth - 11500;
-	assert_int_equal(reserve_take(&r, 0, left - 9999), 0);
-	assert_int_equal(reserve_take(&r, 0, left - 10000), left);
-	assert_int_equal(reserve_take(&r, 11499, 1500), 0);
-	assert_int_equal(reserve_take(&r, 11500, 1500), 11500);
+	r.profiles[0].least = 0;
+	assert_int_equal(reserve_take(&r, 0, left + 1), 0);
+	assert_int_equal(reserve_take(&r, 0, left - 5000), left);
+	assert_int_equal(reserve_take(&r, 1499, 1500), 0);
+	assert_int_equal(reserve_take(&r, 1501, 1500), 1501);
+}
 
-	r.profiles[0].least = 0; /* then what there is will do */
-	assert_int_equal(reserve_take(&r, 12999, 1500), 0);
-	assert_int_equal(reserve_take(&r, 13001, 1500), 1501);
+/* Grants of 1000 requests for 1500 bytes, each at a time at which there are so many. */
+static unsigned grants_of(uint64_t tokens)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
+	unsigned grants = 0;
+	struct reserve r;
+
+	reserve_init(&r, &p, 0);
+	for (unsigned i = 1; i <= 1000; i++) {
+		uint64_t now = i * 12345;
+
+		r.state.allow_at = (now - tokens) << GCRA_SHIFT;
+		grants += reserve_take(&r, now, 1500) > 0;
+	}
+	return grants;
+}
+
+/* Below a packet nobody wins, with the least beside it everybody, and in between lots decide. */
+static void test_reserve_lots(void **state)
+{
+	(void)state;
+	assert_int_equal(grants_of(1499), 0);
+	assert_in_range(grants_of(1500 + 10000 / 4), 240, 260);
+	assert_in_range(grants_of(1500 + 10000 / 2), 490, 510);
+	assert_int_equal(grants_of(1500 + 10000), 1000);
 }
 
 /* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
@@ -296,6 +319,18 @@ static void test_reserve_as_one_bucket(void **state)
 			}
 }
 
+/* What a flow gets through does not hang on how many packets its worker has. */
+static void test_reserve_beside_an_elephant(void **state)
+{
+	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
+	struct world_result results[JUDGES];
+
+	(void)state;
+	p.ticks /= 8;
+	world_run(&p, results);
+	assert_true(world_unfair(&p, results, JUDGE_RESERVE) < 0.05);
+}
+
 /* TCP fills the limit through a reserve as it does through one bucket. */
 static void test_reserve_tcp(void **state)
 {
@@ -320,12 +355,14 @@ int main(void)
 		cmocka_unit_test(test_reserve_out_of_range),
 		cmocka_unit_test(test_reserve_pairs),
 		cmocka_unit_test(test_reserve_quanta),
+		cmocka_unit_test(test_reserve_lots),
 		cmocka_unit_test(test_reserve_succession),
 		cmocka_unit_test(test_reserve_bound),
 		cmocka_unit_test(test_reserve_threads),
 		cmocka_unit_test(test_shares_follow),
 		cmocka_unit_test(test_shares_sum),
 		cmocka_unit_test(test_reserve_as_one_bucket),
+		cmocka_unit_test(test_reserve_beside_an_elephant),
 		cmocka_unit_test(test_reserve_tcp),
 	};
 
