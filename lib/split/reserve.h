@@ -10,7 +10,7 @@
  * whatever the limit has granted, on whichever worker they arrive; nothing follows demand, since
  * nothing is divided.
  *
- * A refusal only reads. So the line is written as often as quanta are taken: once in a quantum while
+ * A refusal only reads. The line is written as often as quanta are taken: once in a quantum while
  * there is enough; and when there is little, not before there is as much as lots decide, up to what
  * RESERVE_TAKES_PER_S takes a second would find. The lots matter: at a fixed threshold whoever asks
  * most often takes what there is as soon as it is reached, and a worker with few packets finds
