@@ -178,6 +178,7 @@ static uint16_t divide(
 static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
 	const uint32_t *costs, uint16_t n, uint64_t now)
 {
+	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
 	uint64_t sum = 0, passes = 0;
 
 	for (uint16_t i = 0; i < n; i++)
@@ -185,7 +186,8 @@ static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
 	if (police_lend(state, reserve, sum, now))
 		return police_charge_burst(state, costs, n, now);
 	for (uint16_t i = 0; i < n; i++) {
-		police_lend(state, reserve, costs[i], now);
+		if (costs[i] < refused && !police_lend(state, reserve, costs[i], now))
+			refused = costs[i];
 		if (police_charge_plain(state, costs[i], now) == VERDICT_PASS)
 			passes |= UINT64_C(1) << i;
 	}

@@ -23,7 +23,7 @@ static struct box box_of(uint64_t burst)
 	assert_int_equal(reserve_profile_init(&box.profile, &params, 2, true, GHZ), 0);
 	for (unsigned w = 0; w < 2; w++) {
 		box.workers[w].limit = police_lent_profile();
-		box.workers[w].bucket.owner = POLICE_PLAIN;
+		box.workers[w].bucket.owner[POLICE_FLAGS] = POLICE_PLAIN;
 		police_lend_init(&box.workers[w], &box.profile);
 	}
 	return box;
