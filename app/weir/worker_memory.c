@@ -39,8 +39,8 @@ int worker_init(struct worker *w, unsigned n_policies)
 
 static int no_memory(const struct worker *w, const struct policy *policy, size_t bytes)
 {
-	log_err("policy %s: no %zu bytes for it on the worker of CPU %u", policy->name, bytes,
-		w->cpu);
+	log_err("policy %s: no %zu bytes for its tables on the worker of CPU %u", policy->name,
+		bytes, w->cpu);
 	return -ENOMEM;
 }
 

@@ -172,15 +172,14 @@ static inline void token_bucket_advance(
 
 /*
  * Makes `next` the bucket's profile from tick `now` on: what it earned or lost before, it did at
- * the rate of *profile, which is the bucket's own. A smaller burst takes what is above it. The
- * bucket's one writer.
+ * the rate of *profile, which is the bucket's own. A smaller burst takes what is above it at the
+ * next look. The bucket's one writer.
  */
 static inline void token_bucket_change(struct token_bucket *bucket,
 	struct token_bucket_profile *profile, const struct token_bucket_profile *next, uint64_t now)
 {
 	token_bucket_advance(bucket, profile, now);
 	*profile = *next;
-	token_bucket_advance(bucket, profile, bucket->last);
 }
 
 /* Whether a packet of so many bytes conforms to what is there now; takes its tokens if so. */

@@ -193,7 +193,7 @@ static void run_rounds(struct contest *contest, unsigned rounds)
 	for (unsigned round = 0; round < rounds; round++) {
 		unsigned at = round * contest->packets % SEQUENCE;
 
-		/* Once more, untimed, so that nobody meets what the others have left in the caches. */
+		/* Once before, untimed: nobody is to meet what the others left in the caches. */
 		for (unsigned c = 0; c < CONTESTANTS; c++) {
 			unsigned other = (c + round) % CONTESTANTS;
 

@@ -236,6 +236,17 @@ static void test_nothing_overflows(void **state)
 			    INT64_MAX);
 }
 
+/* Where the lower half of a product and the fraction run over, the upper half has it. */
+static void test_carry(void **state)
+{
+	struct token_bucket_profile p = {.rate = 0x5555555555555555, .burst = UINT64_C(1) << 62};
+	struct token_bucket b = {.fraction = 1};
+
+	(void)state;
+	token_bucket_refill(&b, &p, 3); /* 2^64 - 1 and 1 */
+	assert_true(token_bucket_level(&b) == (tokens_t)1 << 64);
+}
+
 /* A full bucket keeps no fraction above its burst. */
 static void test_full_is_the_burst(void **state)
 {
@@ -373,6 +384,7 @@ int main(void)
 		cmocka_unit_test(test_every_window),
 		cmocka_unit_test(test_looks_cost_nothing),
 		cmocka_unit_test(test_nothing_overflows),
+		cmocka_unit_test(test_carry),
 		cmocka_unit_test(test_full_is_the_burst),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_other_burst),
