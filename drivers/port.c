@@ -77,9 +77,9 @@ static uint16_t data_room(const struct port *port)
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
 }
 
-static int create_pool(struct port *port)
+static int create_pool(struct port *port, unsigned held)
 {
-	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA) + POOL_EXTRA;
+	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + POOL_EXTRA;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "weir-port-%u", port->id);
@@ -158,12 +158,12 @@ static void raise_mtu(const struct port *port)
 		complain(port, "warning: cannot set the MTU", ret);
 }
 
-int port_start(struct port *port, uint16_t queues)
+int port_start(struct port *port, uint16_t queues, unsigned held)
 {
 	int ret;
 
 	port->queues = queues;
-	ret = create_pool(port);
+	ret = create_pool(port, held);
 	if (ret)
 		return ret;
 	ret = configure(port);

@@ -30,10 +30,11 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 
 /*
  * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
- * multi-segment transmission and RSS where the device has them, and starts it. Returns 0 or a
- * negative errno, the cause on stderr.
+ * multi-segment transmission and RSS where the device has them, and starts it. What it receives on
+ * each queue may lie in `held` packet buffers for longer than a burst. Returns 0 or a negative
+ * errno, the cause on stderr.
  */
-int port_start(struct port *port, uint16_t queues);
+int port_start(struct port *port, uint16_t queues, unsigned held);
 
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);

@@ -11,6 +11,7 @@
 #include <rte_cycles.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
+#include <rte_malloc.h>
 
 #include <sodium.h>
 
@@ -18,10 +19,13 @@
 #include "classify/classify.h"
 #include "classify/tunnel.h"
 #include "control.h"
+#include "distribute.h"
 #include "eal.h"
 #include "log.h"
+#include "police/other.h"
 #include "publish.h"
 #include "show.h"
+#include "split/reserve.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
@@ -47,21 +51,42 @@ static uint16_t wire_queues(const struct box *box, const struct wire *wire)
 	return RTE_MIN(ports, (uint16_t)box->config->n_workers);
 }
 
+/* Whether a wire has fewer queues than there are workers, and yet all of them. */
+static bool wire_distributed(const struct box *box, const struct wire *wire)
+{
+	return wire->distribute && wire_queues(box, wire) < box->config->n_workers;
+}
+
+static void warn_few_queues(const struct box *box, const struct wire *wire)
+{
+	unsigned queues = wire_queues(box, wire), workers = box->config->n_workers;
+
+	if (queues < workers && !wire->distribute)
+		log_warn("wire %s: %u queue%s for %u workers; \"distribute\" would share them out",
+			wire->name, queues, queues == 1 ? "" : "s", workers);
+}
+
 static int ports_start(struct box *box)
 {
 	const struct config *config = box->config;
 	uint16_t queues[CONFIG_PORTS_MAX];
+	unsigned held[CONFIG_PORTS_MAX] = {0};
 	int ret = 0;
 
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++) {
 		queues[i] = 1;
 		ret = port_probe(&box->ports[i], &config->ports[i], box->port_ids[i]);
 	}
-	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++)
-		queues[config->wires[i].a] = queues[config->wires[i].b] = wire_queues(
-			box, &config->wires[i]);
+	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++) {
+		const struct wire *wire = &config->wires[i];
+
+		queues[wire->a] = queues[wire->b] = wire_queues(box, wire);
+		if (wire_distributed(box, wire))
+			held[wire->a] = held[wire->b] = lanes_mbufs(config->n_workers);
+		warn_few_queues(box, wire);
+	}
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
-		ret = port_start(&box->ports[i], queues[i]);
+		ret = port_start(&box->ports[i], queues[i], held[i]);
 	if (ret)
 		ports_stop(box);
 	return ret;
@@ -80,33 +105,46 @@ static void classifier_stop(struct box *box)
 
 static void splits_free(struct box *box)
 {
-	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++) {
-		free(box->splits[i].arrived);
-		free(box->splits[i].demand);
-	}
+	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++)
+		free(box->splits[i].shares);
 	free(box->splits);
+	rte_free(box->reserves);
 	free(box->totals);
 	free(box->untold);
 	free(box->slots);
 	free(box->alive);
 }
 
-/* A worker that is alone gets everything. */
-static int split_alloc(struct split *split, unsigned n_workers)
+/* Of a policy that several workers have: a reserve, or the parts of each. */
+static int split_alloc(struct box *box, unsigned policy)
 {
+	const struct policy *config = &box->config->policies[policy];
+	struct split *split = &box->splits[policy];
+
 	split->measured_ns = control_now();
-	if (n_workers == 1)
+	if (box->config->n_workers == 1 || policy_is_plain(config))
 		return 0;
-	split->arrived = calloc(n_workers, sizeof(*split->arrived));
-	split->demand = calloc(n_workers, sizeof(*split->demand));
-	return split->arrived && split->demand ? 0 : -ENOMEM;
+	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
+	return split->shares ? 0 : -ENOMEM;
+}
+
+static int reserves_alloc(struct box *box)
+{
+	size_t bytes = (box->config->n_policies + 1) * sizeof(*box->reserves);
+
+	if (box->config->n_workers == 1)
+		return 0;
+	box->reserves = rte_zmalloc("reserves", bytes, RTE_CACHE_LINE_SIZE);
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		box->workers[w].reserves = box->reserves;
+	return box->reserves ? 0 : -ENOMEM;
 }
 
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
 	size_t policies = box->config->n_policies;
-	int ret = 0;
+	int ret;
 
 	box->splits = calloc(policies + 1, sizeof(*box->splits));
 	box->totals = calloc(policies * n + 1, sizeof(*box->totals));
@@ -118,45 +156,103 @@ static int splits_alloc(struct box *box)
 	box->all_told = true;
 	sampling_budget_init(&box->budget, n);
 	box->budget_ns = control_now();
+	ret = reserves_alloc(box);
 	for (unsigned i = 0; ret == 0 && i < policies; i++)
-		ret = split_alloc(&box->splits[i], n);
+		ret = split_alloc(box, i);
 	return ret;
+}
+
+/* Lanes go with their owner's paths, after all who share them, and what is inside to its pool. */
+static void paths_free(struct box *box)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		struct worker *worker = &box->workers[w];
+
+		for (unsigned i = 0; i < worker->n_paths; i++)
+			if (!lanes_owned(worker->paths[i].lanes, w))
+				worker->paths[i].lanes = NULL;
+	}
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		struct worker *worker = &box->workers[w];
+
+		for (unsigned i = 0; i < worker->n_paths; i++)
+			lanes_destroy(worker->paths[i].lanes);
+		free(worker->paths);
+	}
 }
 
 static void memory_stop(struct box *box)
 {
-	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++) {
+	if (box->workers)
+		paths_free(box);
+	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++)
 		worker_free(&box->workers[i]);
-		free(box->workers[i].paths);
-	}
 	free(box->workers);
 	publisher_free(&box->publisher);
 	splits_free(box);
 }
 
-/* Both directions of every wire's queue k, for the worker whose turn it is. */
-static int paths_alloc(struct box *box, struct worker *worker, unsigned n_workers)
+/* Both directions of a queue, for the worker that owns it. */
+static void paths_add(struct box *box, unsigned wire, uint16_t queue, struct worker *worker)
 {
-	const struct config *config = box->config;
+	const struct port *a = &box->ports[box->config->wires[wire].a];
+	const struct port *b = &box->ports[box->config->wires[wire].b];
 
-	worker->paths = calloc((size_t)config->n_wires * n_workers * 2 + 1, sizeof(struct path));
-	if (!worker->paths)
+	worker->paths[worker->n_paths++] = (struct path){
+		a->id, b->id, queue, (uint16_t)wire, DIRECTION_A_TO_B, a->rss, NULL};
+	worker->paths[worker->n_paths++] = (struct path){
+		b->id, a->id, queue, (uint16_t)wire, DIRECTION_B_TO_A, b->rss, NULL};
+}
+
+/* The last path of a worker becomes one of every worker's, by lanes; they tell the flow's hash. */
+static int paths_share(struct box *box, struct worker *owner, struct path *path)
+{
+	unsigned n = box->config->n_workers;
+
+	path->lanes = lanes_create(owner->index, n);
+	if (!path->lanes)
 		return -ENOMEM;
-	for (unsigned i = 0; i < config->n_wires; i++) {
-		const struct port *a = &box->ports[config->wires[i].a];
-		const struct port *b = &box->ports[config->wires[i].b];
+	for (unsigned i = 0; i < n; i++) {
+		struct worker *worker = &box->workers[i];
 
-		for (uint16_t q = 0; q < a->queues; q++) {
-			/* Wires with fewer queues than workers begin at different workers. */
-			if ((i + q) % n_workers != worker->index)
-				continue;
-			worker->paths[worker->n_paths++] = (struct path){
-				a->id, b->id, q, (uint16_t)i, DIRECTION_A_TO_B, a->rss};
-			worker->paths[worker->n_paths++] = (struct path){
-				b->id, a->id, q, (uint16_t)i, DIRECTION_B_TO_A, b->rss};
-		}
+		if (i == owner->index)
+			continue;
+		worker->paths[worker->n_paths] = *path;
+		worker->paths[worker->n_paths++].rx_hash = true;
 	}
 	return 0;
+}
+
+/* Every queue of every wire goes to a worker; wires with few begin at different ones. */
+static int paths_assign(struct box *box)
+{
+	const struct config *config = box->config;
+	unsigned n = config->n_workers;
+	int ret = 0;
+
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		uint16_t queues = box->ports[config->wires[i].a].queues;
+
+		for (uint16_t q = 0; ret == 0 && q < queues; q++) {
+			struct worker *owner = &box->workers[(i + q) % n];
+
+			paths_add(box, i, q, owner);
+			if (!wire_distributed(box, &config->wires[i]))
+				continue;
+			ret = paths_share(box, owner, &owner->paths[owner->n_paths - 2]);
+			if (ret == 0)
+				ret = paths_share(box, owner, &owner->paths[owner->n_paths - 1]);
+		}
+	}
+	return ret;
+}
+
+static int paths_alloc(struct box *box, struct worker *worker)
+{
+	size_t n = (size_t)box->config->n_wires * box->config->n_workers * 2;
+
+	worker->paths = calloc(n + 1, sizeof(struct path));
+	return worker->paths ? 0 : -ENOMEM;
 }
 
 static int memory_start(struct box *box)
@@ -182,8 +278,10 @@ static int memory_start(struct box *box)
 		worker->stop = &box->stop;
 		ret = worker_init(worker, config->policies, config->n_policies);
 		if (ret == 0)
-			ret = paths_alloc(box, worker, n);
+			ret = paths_alloc(box, worker);
 	}
+	if (ret == 0)
+		ret = paths_assign(box);
 	if (ret == 0)
 		ret = splits_alloc(box);
 	if (ret)

@@ -11,21 +11,20 @@
 #include <stdint.h>
 
 #include "clock.h"
-#include "demand/demand.h"
 #include "gossip_socket.h"
 #include "limiter/limiter.h"
 #include "police/profile.h"
 #include "policy/config.h"
 #include "port.h"
 #include "snapshot.h"
+#include "split/shares.h"
 #include "source/source_table.h"
 #include "telemetry/server.h"
 #include "worker.h"
 
 /* How control splits one policy over the workers, and how often they sample it. */
 struct split {
-	uint64_t *arrived;     /* n_workers, if there are several: bytes as of the last interval */
-	struct demand *demand; /* likewise */
+	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
 	uint64_t measured_ns;
 	struct sampling sampling;
 };
@@ -60,12 +59,16 @@ struct box {
 	struct split *splits;         /* n_policies */
 	struct packet_totals *totals; /* n_policies × n_workers */
 	struct sampling_budget budget;
-	uint64_t budget_ns; /* when its round began */
-	uint64_t *untold;   /* policies that some worker has yet to be told of, a bit each */
-	bool all_told;      /* there are none */
-	uint64_t *slots;    /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
-	bool *alive;        /* n_roster: as last logged */
-	unsigned leaked;    /* mbufs that did not come back at the stop */
+	uint64_t budget_ns;       /* when its round began */
+	uint64_t *untold;         /* policies that some worker has yet to be told of, a bit each */
+	bool all_told;            /* there are none */
+	struct reserve *reserves; /* n_policies, if there are several workers; else NULL */
+	uint64_t reserves_token;  /* of the last round that changed any, for rte_rcu_qsbr_check() */
+	bool reserves_free;       /* no worker is still at what was in force before that round */
+	bool reserves_changed;    /* in this round */
+	uint64_t *slots; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	bool *alive;     /* n_roster: as last logged */
+	unsigned leaked; /* mbufs that did not come back at the stop */
 };
 
 /*

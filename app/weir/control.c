@@ -24,9 +24,6 @@
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
 
-/* As the demand of a whole box is smoothed by default. */
-#define SPLIT_KEEP_PER_SECOND 0.1
-
 #define LINK_PERIOD_NS (SECOND_NS / 4)
 
 /* How long a worker has to take in limits before more are sent. */
@@ -53,11 +50,8 @@ static void measure_worker(struct box *box, unsigned policy, unsigned w, double 
 	sample->arrived_bytes += arrived;
 	/* What is marked or only counted is too much all the same. */
 	sample->dropped_packets += box_fold(box, policy, w)->dropped + police_over_packets(state);
-	if (split->demand) {
-		demand_add(&split->demand[w], (double)(arrived - split->arrived[w]) / interval_s,
-			demand_keep(SPLIT_KEEP_PER_SECOND, interval_s));
-		split->arrived[w] = arrived;
-	}
+	if (split->shares)
+		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
 		box->slots[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
 }

@@ -7,6 +7,7 @@
 
 #include <rte_prefetch.h>
 
+#include "police/lend.h"
 #include "police/mark.h"
 
 static bool has_hash(const struct burst *burst, unsigned i)
@@ -101,6 +102,8 @@ static inline bool judge(
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 	if (unlikely(police_samples(state)))
 		sample(w, burst, i, bytes);
+	if (w->reserves)
+		police_lend(state, &w->reserves[burst->frames.policy[i]], bytes, now);
 	return police_charge_plain(state, bytes, now) == VERDICT_PASS;
 }
 
@@ -171,12 +174,33 @@ static uint16_t divide(
 	return (uint16_t)n_pass;
 }
 
+/* police_charge_burst() of a bucket that is lent to: at one go, or else packet by packet. */
+static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
+	const uint32_t *costs, uint16_t n, uint64_t now)
+{
+	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
+	uint64_t sum = 0, passes = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		sum += costs[i];
+	if (police_lend(state, reserve, sum, now))
+		return police_charge_burst(state, costs, n, now);
+	for (uint16_t i = 0; i < n; i++) {
+		if (costs[i] < refused && !police_lend(state, reserve, costs[i], now))
+			refused = costs[i];
+		if (police_charge_plain(state, costs[i], now) == VERDICT_PASS)
+			passes |= UINT64_C(1) << i;
+	}
+	return passes;
+}
+
 /* A whole burst of one plain policy. */
 static uint16_t decide_alike(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
-	struct policy_state *state = &w->policies[burst->frames.policy[0]];
-	uint32_t costs[BURST];
+	uint32_t policy = burst->frames.policy[0], costs[BURST];
+	struct policy_state *state = &w->policies[policy];
+	uint64_t passes;
 
 	for (uint16_t i = 0; i < n; i++)
 		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
@@ -185,7 +209,11 @@ static uint16_t decide_alike(
 
 		sample(w, burst, i, costs[i]);
 	}
-	return divide(burst->mbufs, police_charge_burst(state, costs, n, now), n, dropped);
+	if (w->reserves)
+		passes = charge_lent(state, &w->reserves[policy], costs, n, now);
+	else
+		passes = police_charge_burst(state, costs, n, now);
+	return divide(burst->mbufs, passes, n, dropped);
 }
 
 static bool all_alike(const uint32_t *policies, uint16_t n)

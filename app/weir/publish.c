@@ -6,63 +6,121 @@
 #include <errno.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "box.h"
 #include "log.h"
+#include "police/lend.h"
+#include "police/other.h"
 #include "police/profile.h"
-
-/* A worker without traffic keeps this part of an even share, for its first packets. */
-#define SPLIT_FLOOR 0.05
 
 #define WORD 64 /* policies in a word of box->untold */
 
-/* Part of a policy's local limit that a worker gets; the parts sum to 1. */
-static double worker_share(const struct box *box, unsigned policy, unsigned worker)
+/* Plain policies draw from a reserve if there are several workers; what others have is divided. */
+static bool is_lent(const struct box *box, unsigned policy)
 {
-	const struct split *split = &box->splits[policy];
-	unsigned n = box->config->n_workers;
-	double sum = 0;
-
-	if (n == 1)
-		return 1;
-	for (unsigned i = 0; i < n; i++)
-		sum += split->demand[i].rate;
-	if (sum <= 0)
-		return 1.0 / n;
-	return SPLIT_FLOOR / n + (1 - SPLIT_FLOOR) * split->demand[worker].rate / sum;
+	return box->reserves && policy_is_plain(&box->config->policies[policy]);
 }
 
-static int make_profile(const struct box *box, unsigned policy, unsigned worker,
+/* The parts of a policy's local limit that workers get; their sum is at most 1. */
+static void divide(const struct box *box, unsigned policy, double parts[CONFIG_WORKERS_MAX])
+{
+	const struct share *shares = box->splits[policy].shares;
+
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
+	if (shares)
+		shares_divide(shares, box->config->n_workers, parts);
+}
+
+static int make_profile(const struct box *box, unsigned policy, double part,
 	const struct limiter_view *view, struct limit_profile *profile)
 {
 	const struct policy *config = &box->config->policies[policy];
-	int ret = limit_profile_init(profile, config, policy, view, &box->splits[policy].sampling,
-		worker_share(box, policy, worker), box->clock.hz);
+	int ret = limit_profile_init(
+		profile, config, policy, view, &box->splits[policy].sampling, part, box->clock.hz);
 
 	if (ret)
 		log_err("policy %s: %s", config->name, strerror(-ret));
+	else if (is_lent(box, policy))
+		profile->meter.bucket = police_lent_profile();
 	return ret;
 }
 
-/* False when some worker's ring had no room. */
+static int make_reserve(const struct box *box, unsigned policy, const struct limiter_view *view,
+	struct reserve_profile *profile)
+{
+	struct token_bucket_params params = {
+		.rate_bps = (uint64_t)(view->local_limit * 8),
+		.burst_bytes = view->local_burst,
+	};
+	int ret = reserve_profile_init(
+		profile, &params, box->config->n_workers, true, box->clock.hz);
+
+	if (ret)
+		log_err("policy %s: %s", box->config->policies[policy].name, strerror(-ret));
+	return ret;
+}
+
+/* False when some worker may still be at the place where the new limit would go. */
+static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
+{
+	struct reserve *reserve = &box->reserves[policy];
+	struct reserve_profile profile;
+
+	if (make_reserve(box, policy, view, &profile))
+		return true;
+	if (reserve_profile_equal(&profile, reserve->profile))
+		return true;
+	if (!box->reserves_free)
+		return false;
+	reserve_change(reserve, &profile, rte_rdtsc());
+	box->reserves_changed = true;
+	return true;
+}
+
+/* False when some worker's ring had no room, or a reserve was not free. */
 static bool tell(struct box *box, unsigned policy)
 {
+	double parts[CONFIG_WORKERS_MAX];
 	struct limiter_view view;
 	bool told = true;
 
 	limiter_view(box->limiter, policy, &view);
+	divide(box, policy, parts);
+	if (is_lent(box, policy))
+		told = change_reserve(box, policy, &view);
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
 		struct limit_profile profile;
 
-		if (make_profile(box, policy, w, &view, &profile) == 0)
+		if (make_profile(box, policy, parts[w], &view, &profile) == 0)
 			told &= post_send(&box->workers[w].post, &profile);
 	}
 	return told;
+}
+
+/*
+ * A reserve has room for two limits, the one in force and the next. So a round changes each once,
+ * and only after all workers have been quiescent since the round before.
+ */
+static void begin_round(struct box *box)
+{
+	box->reserves_free = rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) ==
+			     1;
+	box->reserves_changed = false;
+}
+
+static void end_round(struct box *box)
+{
+	if (box->reserves_changed)
+		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
 }
 
 bool publish(struct box *box)
 {
 	bool told = true;
 
+	begin_round(box);
 	memset(box->untold, 0, (box->config->n_policies / WORD + 1) * sizeof(*box->untold));
 	for (unsigned p = 0; p < box->config->n_policies; p++) {
 		if (tell(box, p))
@@ -70,6 +128,7 @@ bool publish(struct box *box)
 		box->untold[p / WORD] |= UINT64_C(1) << p % WORD;
 		told = false;
 	}
+	end_round(box);
 	box->all_told = told;
 	return told;
 }
@@ -80,6 +139,7 @@ bool publish_rest(struct box *box)
 
 	if (box->all_told)
 		return true;
+	begin_round(box);
 	for (unsigned word = 0; word <= box->config->n_policies / WORD; word++)
 		for (uint64_t left = box->untold[word]; left; left &= left - 1) {
 			unsigned bit = (unsigned)__builtin_ctzll(left);
@@ -89,26 +149,49 @@ bool publish_rest(struct box *box)
 			else
 				told = false;
 		}
+	end_round(box);
 	box->all_told = told;
 	return told;
 }
 
+static int begin_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
+{
+	struct reserve_profile profile;
+	int ret = make_reserve(box, policy, view, &profile);
+
+	if (ret == 0)
+		reserve_init(&box->reserves[policy], &profile, rte_rdtsc());
+	return ret;
+}
+
+static int begin_worker(struct box *box, unsigned policy, struct worker *worker, double part,
+	const struct limiter_view *view)
+{
+	struct limit_profile profile;
+	int ret = make_profile(box, policy, part, view, &profile);
+
+	if (ret == 0)
+		ret = worker_add_policy(worker, &box->config->policies[policy], &profile);
+	if (ret)
+		return ret;
+	if (is_lent(box, policy))
+		police_lend_init(&worker->policies[policy], box->reserves[policy].profile);
+	post_begin(&worker->post, &profile);
+	return 0;
+}
+
 static int begin_policy(struct box *box, unsigned policy)
 {
+	double parts[CONFIG_WORKERS_MAX];
 	struct limiter_view view;
 	int ret = 0;
 
 	limiter_view(box->limiter, policy, &view);
-	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++) {
-		struct limit_profile profile;
-
-		ret = make_profile(box, policy, w, &view, &profile);
-		if (ret == 0)
-			ret = worker_add_policy(
-				&box->workers[w], &box->config->policies[policy], &profile);
-		if (ret == 0)
-			post_begin(&box->workers[w].post, &profile);
-	}
+	divide(box, policy, parts);
+	if (is_lent(box, policy))
+		ret = begin_reserve(box, policy, &view);
+	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
+		ret = begin_worker(box, policy, &box->workers[w], parts[w], &view);
 	return ret;
 }
 

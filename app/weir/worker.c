@@ -14,6 +14,7 @@
 
 #include "classify/classify.h"
 #include "decide.h"
+#include "distribute.h"
 #include "police/other.h"
 
 /*
@@ -60,7 +61,7 @@ static void gather(struct burst *burst, uint16_t n)
 	}
 }
 
-static void transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t sent = 0;
 
@@ -71,6 +72,23 @@ static void transmit(struct worker *w, const struct path *path, struct rte_mbuf 
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
 		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
 	}
+}
+
+static inline uint16_t receive(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	if (unlikely(path->lanes != NULL))
+		return distribute_receive(w, path, mbufs, busy);
+	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+}
+
+static inline void pass_on(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	if (likely(lanes_owned(path->lanes, w->index)))
+		worker_transmit(w, path, mbufs, n);
+	else
+		distribute_give_back(w, path, mbufs, n);
 }
 
 /* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
@@ -84,12 +102,12 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	struct burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
-	uint16_t n = rte_eth_rx_burst(path->rx_port, path->queue, burst->mbufs, BURST);
-	uint16_t pass;
+	bool busy = false;
+	uint16_t n = receive(w, path, burst->mbufs, &busy), pass;
 	uint64_t now;
 
 	if (n == 0)
-		return false;
+		return busy;
 	now = rte_rdtsc();
 	gather(burst, n);
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
@@ -98,7 +116,7 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	burst->frames.now = now;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
-	transmit(w, path, burst->mbufs, pass);
+	pass_on(w, path, burst->mbufs, pass);
 	if (pass < n)
 		rte_pktmbuf_free_bulk(dropped, n - pass);
 	decide_samples(burst);
@@ -221,6 +239,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_LIMIT] = "limit",
 		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_TX_FULL] = "tx_full",
+		[DROP_RING_FULL] = "ring_full",
 	};
 
 	return names[reason];

@@ -26,8 +26,13 @@ enum drop_reason {
 	DROP_LIMIT,      /* did not conform to its policy's local limit */
 	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
 	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
+	DROP_RING_FULL,  /* the worker that it was handed to took no more */
 	DROP_REASONS
 };
+
+struct lanes;
+struct reserve;
+struct rte_mbuf;
 
 struct worker_counters {
 	uint64_t rx_packets, tx_packets;
@@ -46,7 +51,8 @@ struct path {
 	uint16_t rx_port, tx_port, queue;
 	uint16_t wire;
 	enum direction direction;
-	bool rx_hash; /* the device tells the flow's hash */
+	bool rx_hash;        /* the device tells the flow's hash */
+	struct lanes *lanes; /* of a queue that several workers share; else NULL */
 };
 
 struct worker {
@@ -59,7 +65,8 @@ struct worker {
 	const struct tunnels *tunnels; /* as frames has it */
 	struct path *paths;
 	unsigned n_paths;
-	unsigned *sourced; /* the policies that have a meter for each source */
+	struct reserve *reserves; /* by policy, shared by all workers; NULL if there is only one */
+	unsigned *sourced;        /* the policies that have a meter for each source */
 	unsigned n_sourced;
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	unsigned n_policies;          /* that there is room for */
@@ -101,6 +108,10 @@ int worker_run(void *arg);
 void worker_begin(struct worker *worker);
 void worker_turn(struct worker *worker);
 void worker_end(struct worker *worker);
+
+/* Sends packets out of the path's queue, and counts them. The worker that owns the queue. */
+void worker_transmit(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 const char *drop_reason_name(enum drop_reason reason);
 

@@ -120,7 +120,8 @@ struct port_config {
 
 struct wire {
 	char name[CONFIG_NAME_MAX];
-	unsigned a, b; /* indices into config.ports */
+	unsigned a, b;   /* indices into config.ports */
+	bool distribute; /* to all workers, where the ports have fewer queues */
 };
 
 struct peer_config {

@@ -66,6 +66,9 @@ static void describe_wires(const struct config *config, FILE *out)
 
 		fprintf(out, "wire %s: a is %s, b is %s\n", wire->name, config->ports[wire->a].name,
 			config->ports[wire->b].name);
+		if (wire->distribute && config->n_workers > 1)
+			fprintf(out,
+				"  its flows go to all workers, also where it has fewer queues\n");
 	}
 }
 

@@ -158,6 +158,7 @@ static const struct key wire_keys[] = {
 	{"name", read_name, KEY_FIELD(struct wire, name), .required = true},
 	{"a", read_port_name, KEY_FIELD(struct wire, a), .required = true},
 	{"b", read_port_name, KEY_FIELD(struct wire, b), .required = true},
+	{"distribute", read_bool, KEY_FIELD(struct wire, distribute)},
 	{0},
 };
 

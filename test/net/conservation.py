@@ -374,7 +374,8 @@ def tiny_limits(scene):
     compare(out_b, want, "a to b")
     compare(out_a, back, "b to a")
     _, drops = check_sums(seen, len(frames) + len(back))
-    only = {"limit": len(frames) - len(want), "unmarkable": 0, "tx_full": 0}
+    only = {"limit": len(frames) - len(want), "unmarkable": 0, "tx_full": 0,
+            "ring_full": 0}
     expect(drops == only, f"drops: {drops}")
     for name, total in totals.items():
         got = {verdict: seen["policies"][name][verdict] for verdict in total}
@@ -402,15 +403,14 @@ def is_subsequence(part, whole):
 
 
 def two_workers(scene):
-    """Two queues, two workers: each has half of the bucket; order holds within a queue."""
+    """Two queues, two workers, one bucket for both; order holds within a queue."""
     size = len(payload("v4", 1000, 0)) - 14
     queues = {f"{port}.{q}": [payload("v4", 1000, serial) for serial in range(400)] + everything(q)
               for port in "ab" for q in (0, 1)}
     for name, frames in queues.items():
         write_pcap(scene.path(name + ".pcap"), frames)
-    # Shares follow demand after the first interval: make that long.
     policies = [{"name": "v4", "match": {"dst": "10.1.0.0/16", "direction": "a-to-b"},
-                 "limit": "8kbit/s", "burst": f"{200 * size + size}B", "interval": "1s"}]
+                 "limit": "8kbit/s", "burst": f"{200 * size + size // 2}B"}]
     config = box.wire(device(0, scene, "a", 2), device(1, scene, "b", 2), policies=policies,
                       workers=[0, 1])
     n_in = sum(map(len, queues.values()))
@@ -424,11 +424,66 @@ def two_workers(scene):
         expect(out[f"b.{q}"][-len(queues[f'a.{q}']) + 400:] == queues[f"a.{q}"][400:],
                f"queue {q}: unmatched packets did not all come out")
     passed = seen["policies"]["v4"]["passed"]["packets"]
-    expect(passed == 200, f"{passed} of 800 passed, expected 100 for each of two workers")
+    # What both have been lent and not spent is less than a packet each.
+    expect(199 <= passed <= 200, f"{passed} of 800 passed, expected 200")
     for worker in seen["workers"]:
         expect(worker["rx_packets"] > 0, f"worker on CPU {worker['cpu']} had nothing to do")
-        expect(worker["dropped"]["limit"] == 300, f"worker dropped {worker['dropped']}")
     return f"{n_in} packets, {drops['limit']} dropped"
+
+
+def flows_of(frames):
+    """Frames of one beginning (as far as UDP's ports, without options) are of one flow."""
+    flows = {}
+    for frame in frames:
+        flows.setdefault(frame[:38], []).append(frame)
+    return flows
+
+
+def flow_frames(port, flows, n):
+    """n frames of every one of so many flows, in turns."""
+    return [bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.2.3") / UDP(sport=sport, dport=port)
+                  / Raw(struct.pack(">I", serial) + b"x" * 400))
+            for serial in range(n) for sport in range(1000, 1000 + flows)]
+
+
+def in_order_by_flow(got, want, where):
+    """Nothing changed or invented, and each flow in its order; returns how many are missing."""
+    whole, missing = flows_of(want), len(want) - len(got)
+    for flow, frames in flows_of(got).items():
+        expect(is_subsequence(frames, whole.get(flow, [])), f"{where}: order of flow {flow.hex()}")
+    return missing
+
+
+def distributed(scene):
+    """One queue, two workers: the flows go to both, and each keeps its order."""
+    ways = flow_frames(1, 25, 16) + everything(7), flow_frames(2, 25, 16) + everything(8)
+    policies = [{"name": "v4", "match": {"dst": "10.1.0.0/16", "direction": "a-to-b"},
+                 "limit": "8kbit/s", "burst": "60kB", "allocator": "central"}]
+    config = pcap_wire(scene, policies=policies, workers=[0, 1])
+    config["wires"][0]["distribute"] = True
+    seen, out_b, out_a = two_ways(scene, config, *ways)
+    tx, drops = check_sums(seen, sum(map(len, ways)))
+    expect(len(out_a) + len(out_b) == tx, f"{tx} sent, the files disagree")
+    missing = in_order_by_flow(out_b, ways[0], "a to b"), in_order_by_flow(out_a, ways[1], "b to a")
+    expect(sum(missing) == drops["limit"] + drops["ring_full"], f"{missing} missing, {drops}")
+    expect(drops["limit"] > 200, f"the policy had nothing to do: {drops}")
+    for worker in seen["workers"]:
+        expect(worker["rx_packets"] > 400, f"workers received "
+               f"{[w['rx_packets'] for w in seen['workers']]}")
+    return f"{[w['rx_packets'] for w in seen['workers']]} packets, {drops}"
+
+
+def distributed_stop(scene):
+    """Stopped while the rings between workers are full: every buffer comes back."""
+    write_pcap(scene.path("a.pcap"), flow_frames(1, 25, 4))
+    devices = [f"net_pcap{i},rx_pcap={scene.path('a.pcap')},infinite_rx=1" for i in (0, 1)]
+    config = box.wire(*devices, policies=[], workers=[0, 1], idle="poll")
+    config["wires"][0]["distribute"] = True
+    weir = scene.box(config).start()
+    box.wait_until(lambda: weir.get("/weir/drops")["ring_full"] > 0, "a ring to be full")
+    workers = weir.get("/weir/workers")
+    weir.stop()
+    return f"{[w['rx_packets'] for w in workers]} packets"
 
 
 def two_wires_two_workers(scene):
@@ -470,7 +525,8 @@ def echo(scene):
 
 
 SCENARIOS = [unmatched_in_segments, unmatched_in_one_piece, matched_and_within, tiny_limits,
-             both_directions_share, two_workers, two_wires_two_workers, port_that_takes_nothing,
+             both_directions_share, two_workers, distributed,
+             distributed_stop, two_wires_two_workers, port_that_takes_nothing,
              echo]
 
 if __name__ == "__main__":

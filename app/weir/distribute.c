@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* Acquire and release, not barriers that only a compiler of this machine understands. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "distribute.h"
+
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+#include <rte_ring.h>
+
+#include "classify/parse.h"
+#include "worker.h"
+
+/* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
+#define MIX UINT32_C(0x9e3779b1)
+
+unsigned lanes_mbufs(unsigned n_workers)
+{
+	return 2 * (n_workers - 1) * LANE_PACKETS;
+}
+
+static struct rte_ring *ring_create(void)
+{
+	struct rte_ring *ring = rte_zmalloc(
+		"lane", (size_t)rte_ring_get_memsize(LANE_PACKETS), RTE_CACHE_LINE_SIZE);
+
+	if (ring && rte_ring_init(ring, "lane", LANE_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		rte_free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+static void ring_destroy(struct rte_ring *ring)
+{
+	struct rte_mbuf *mbufs[BURST];
+	unsigned n;
+
+	while (ring && (n = rte_ring_sc_dequeue_burst(ring, (void **)mbufs, BURST, NULL)) > 0)
+		rte_pktmbuf_free_bulk(mbufs, n);
+	rte_free(ring);
+}
+
+struct lanes *lanes_create(unsigned owner, unsigned n_workers)
+{
+	struct lanes *lanes = rte_zmalloc("lanes", sizeof(*lanes), RTE_CACHE_LINE_SIZE);
+
+	if (!lanes)
+		return NULL;
+	lanes->owner = owner;
+	lanes->n_workers = n_workers;
+	for (unsigned i = 0; i < n_workers; i++) {
+		if (i == owner)
+			continue;
+		lanes->out[i] = ring_create();
+		lanes->back[i] = ring_create();
+		if (!lanes->out[i] || !lanes->back[i]) {
+			lanes_destroy(lanes);
+			return NULL;
+		}
+	}
+	return lanes;
+}
+
+void lanes_destroy(struct lanes *lanes)
+{
+	for (unsigned i = 0; lanes && i < lanes->n_workers; i++) {
+		ring_destroy(lanes->out[i]);
+		ring_destroy(lanes->back[i]);
+	}
+	rte_free(lanes);
+}
+
+/* Sends on what the others have decided; returns whether there was anything. */
+static bool collect(struct worker *w, const struct path *path)
+{
+	struct rte_mbuf *mbufs[BURST];
+	bool any = false;
+
+	for (unsigned i = 0; i < path->lanes->n_workers; i++) {
+		struct rte_ring *back = path->lanes->back[i];
+		unsigned n = 0;
+
+		if (back)
+			n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
+		if (n == 0)
+			continue;
+		worker_transmit(w, path, mbufs, (uint16_t)n);
+		any = true;
+	}
+	return any;
+}
+
+/* The flow's hash: the device's, or computed here once and kept with the packet. */
+static uint32_t flow_hash(struct rte_mbuf *m, bool rx_hash)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct packet packet;
+
+	if (rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
+		return m->hash.rss;
+	packet_parse(data, m->data_len, &packet);
+	m->hash.rss = packet_flow_hash(&packet, data);
+	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	return m->hash.rss;
+}
+
+static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint16_t n,
+	uint8_t *targets, uint16_t *counts)
+{
+	for (uint16_t i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
+	for (uint16_t i = 0; i < n; i++) {
+		uint32_t mixed = flow_hash(mbufs[i], path->rx_hash) * MIX;
+
+		targets[i] = (uint8_t)((uint64_t)mixed * path->lanes->n_workers >> 32);
+		counts[targets[i]]++;
+	}
+}
+
+/* Returns how many were dropped, as there was no room. */
+static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t taken = (uint16_t)rte_ring_sp_enqueue_burst(ring, (void *const *)mbufs, n, NULL);
+
+	if (unlikely(taken < n)) {
+		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
+		rte_pktmbuf_free_bulk(mbufs + taken, n - taken);
+	}
+	return n - taken;
+}
+
+/* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
+static uint16_t spread(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t counts[CONFIG_WORKERS_MAX] = {0}, ends[CONFIG_WORKERS_MAX], own = 0, lost = 0;
+	unsigned n_workers = path->lanes->n_workers;
+	struct rte_mbuf *sorted[BURST];
+	uint8_t targets[BURST];
+
+	count_targets(path, mbufs, n, targets, counts);
+	for (unsigned t = 0, end = 0; t < n_workers; t++) {
+		ends[t] = (uint16_t)end;
+		end += counts[t];
+	}
+	for (uint16_t i = 0; i < n; i++)
+		sorted[ends[targets[i]]++] = mbufs[i];
+	for (unsigned t = 0; t < n_workers; t++) {
+		struct rte_mbuf **part = sorted + ends[t] - counts[t];
+
+		if (counts[t] == 0)
+			continue;
+		if (t == w->index) {
+			own = counts[t];
+			memcpy(mbufs, part, own * sizeof(*mbufs));
+		} else {
+			lost += put(w, path->lanes->out[t], part, counts[t]);
+		}
+	}
+	/* Who decides a packet counts it as received; if nobody does, it is still ours. */
+	counter_add(&w->counters.rx_packets, lost);
+	return own;
+}
+
+uint16_t distribute_receive(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	struct lanes *lanes = path->lanes;
+	uint16_t n;
+
+	if (!lanes_owned(lanes, w->index)) {
+		n = (uint16_t)rte_ring_sc_dequeue_burst(
+			lanes->out[w->index], (void **)mbufs, BURST, NULL);
+		*busy |= n > 0;
+		return n;
+	}
+	*busy |= collect(w, path);
+	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+	*busy |= n > 0;
+	if (*busy) /* though perhaps none of it is to be decided here */
+		w->idle_since = rte_rdtsc();
+	return n ? spread(w, path, mbufs, n) : 0;
+}
+
+void distribute_give_back(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	put(w, path->lanes->back[w->index], mbufs, n);
+}

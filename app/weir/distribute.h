@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Flows to all workers where a device has fewer queues than there are workers. The worker that owns
+ * a receive queue spreads what it gets by the hash of the flow, over rings of one producer and one
+ * consumer; each worker decides its part, and gives what passes back to the owner, who transmits.
+ *
+ *     queue ─▶ owner ─┬───── own part: decides ─────┬─▶ transmit queue
+ *                     └─▶ ring ─▶ worker ─▶ ring ───┘
+ *
+ * A flow always has the same worker, and all is first in, first out: so its packets keep their
+ * order. A ring that is full drops under a reason of its own; nobody waits for anybody.
+ */
+#ifndef WEIR_APP_DISTRIBUTE_H
+#define WEIR_APP_DISTRIBUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "policy/config.h"
+
+struct path;
+struct rte_mbuf;
+struct rte_ring;
+struct worker;
+
+/* As many as a device's own queue has descriptors. */
+#define LANE_PACKETS 1024
+
+/* Between the owner of one queue and the others, in one direction of a wire. */
+struct lanes {
+	unsigned owner, n_workers;
+	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; the worker's part */
+	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
+};
+
+/* Mbufs that the lanes of a queue pair may hold, for the size of its port's pool. */
+unsigned lanes_mbufs(unsigned n_workers);
+
+/* Control, before the workers start. NULL when out of memory. */
+struct lanes *lanes_create(unsigned owner, unsigned n_workers);
+
+/* Control, after the workers have stopped, and before the ports do: frees what is still inside. */
+void lanes_destroy(struct lanes *lanes);
+
+/*
+ * A burst of a path with lanes, for the worker to decide: of the owner, its own part of what the
+ * queue had, with what the others gave back sent on; of another, what the ring has. Every packet
+ * comes with the hash of its flow. *busy is set if anything moved. The path's worker.
+ */
+uint16_t distribute_receive(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, bool *busy);
+
+/*
+ * Gives packets that pass to the owner of the path's queue, who is another worker; drops and counts
+ * what the ring does not take. The path's worker.
+ */
+void distribute_give_back(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+
+/* Whether the worker sends by itself what passes. */
+static inline bool lanes_owned(const struct lanes *lanes, unsigned worker)
+{
+	return !lanes || lanes->owner == worker;
+}
+
+#endif

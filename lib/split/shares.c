@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "split/shares.h"
+
+#include <math.h>
+
+/*
+ * Rounding may raise a sum of n parts by n halves of the last bit: this much less is less than any
+ * meter can tell, and more than that for as many workers as there may be.
+ */
+#define BELOW_ONE (1 - 0x1p-44)
+
+double shares_keep(double interval_s)
+{
+	return exp(-interval_s / SHARES_MEMORY_S);
+}
+
+void share_look(struct share *share, uint64_t arrived, double interval_s, double keep)
+{
+	double rate = (double)(arrived - share->arrived) / interval_s;
+
+	share->arrived = arrived;
+	share->demand = share->demand * keep + rate * (1 - keep);
+}
+
+void shares_divide(const struct share *shares, unsigned n, double *parts)
+{
+	double sum = 0, even = BELOW_ONE / n;
+
+	for (unsigned i = 0; i < n; i++)
+		sum += shares[i].demand;
+	for (unsigned i = 0; i < n; i++) {
+		double part = sum > 0 ? shares[i].demand / sum * BELOW_ONE : even;
+
+		parts[i] = SHARES_FLOOR * even + (1 - SHARES_FLOOR) * part;
+	}
+}

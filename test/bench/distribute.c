@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What it costs a packet to go through the hands of another worker (app/weir/distribute.h), beside
+ * forwarding it bare, on net_null.
+ *
+ *     bench_distribute [ROUNDS]
+ *
+ * Owner and worker take turns in one thread, so that the work of both is counted and none of the
+ * waiting; lines that would go from core to core stay in one cache, and are not. Half of the
+ * packets go to the other worker. The rounds of the contenders are interleaved.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "distribute.h"
+#include "worker.h"
+
+#define ROUNDS     31
+#define ROUNDS_MAX 10001
+#define TURNS      4000 /* bursts in a round */
+#define FLOWS      4096
+
+enum { BARE, HASHED, DISTRIBUTED_HASHED, DISTRIBUTED, KINDS };
+
+static const char *const names[KINDS] = {
+	[BARE] = "bare forwarding",
+	[HASHED] = "bare, with a hash of the device",
+	[DISTRIBUTED_HASHED] = "distributed by the device's hash",
+	[DISTRIBUTED] = "distributed by a hash of our own",
+};
+
+struct bench {
+	uint16_t port;
+	struct rte_mempool *pool;
+	struct lanes *lanes;
+	struct worker *workers; /* the owner, and another */
+	struct path path;       /* the owner's */
+	bool hash;              /* the device tells it */
+	uint32_t serial;
+};
+
+static void die(const char *what)
+{
+	fprintf(stderr, "bench_distribute: %s\n", what);
+	exit(1);
+}
+
+/* net_null receives what was in the buffer: UDP over IPv4 of some flow, and perhaps its hash. */
+static uint16_t fill(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, uint16_t max, void *arg)
+{
+	static const uint8_t head[42] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 50,
+		0, 0, 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2};
+	struct bench *bench = arg;
+
+	(void)port, (void)queue, (void)max;
+	for (uint16_t i = 0; i < n; i++) {
+		uint8_t *data = rte_pktmbuf_mtod(mbufs[i], uint8_t *);
+		uint16_t flow = (uint16_t)(bench->serial++ * 2654435761u >> 16) % FLOWS;
+
+		memcpy(data, head, sizeof(head));
+		memcpy(data + 34, &flow, sizeof(flow));
+		if (bench->hash) {
+			mbufs[i]->hash.rss = flow * 2654435761u;
+			mbufs[i]->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+		}
+	}
+	return n;
+}
+
+static void open_port(struct bench *bench)
+{
+	struct rte_eth_conf conf = {0};
+
+	bench->pool = rte_pktmbuf_pool_create(
+		"bench", 16383, 256, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	if (!bench->pool || rte_eth_dev_configure(0, 1, 1, &conf) ||
+		rte_eth_rx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL, bench->pool) ||
+		rte_eth_tx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(0))
+		die("net_null0 does not start");
+	if (!rte_eth_add_rx_callback(0, 0, fill, bench))
+		die("no receive callbacks");
+}
+
+static void open_workers(struct bench *bench)
+{
+	bench->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, 2 * sizeof(*bench->workers));
+	bench->lanes = lanes_create(0, 2);
+	if (!bench->workers || !bench->lanes)
+		die("out of memory");
+	memset(bench->workers, 0, 2 * sizeof(*bench->workers));
+	bench->workers[1].index = 1;
+	bench->path.lanes = bench->lanes;
+}
+
+static void turn_bare(struct bench *bench)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t n = rte_eth_rx_burst(0, 0, mbufs, BURST);
+
+	worker_transmit(&bench->workers[0], &bench->path, mbufs, n);
+}
+
+static void turn_distributed(struct bench *bench)
+{
+	struct rte_mbuf *mbufs[BURST];
+	bool busy = false;
+	uint16_t n = distribute_receive(&bench->workers[0], &bench->path, mbufs, &busy);
+
+	worker_transmit(&bench->workers[0], &bench->path, mbufs, n);
+	n = distribute_receive(&bench->workers[1], &bench->path, mbufs, &busy);
+	distribute_give_back(&bench->workers[1], &bench->path, mbufs, n);
+}
+
+/* Cycles a packet. */
+static double run(struct bench *bench, unsigned kind)
+{
+	uint64_t start;
+
+	bench->hash = kind == HASHED || kind == DISTRIBUTED_HASHED;
+	bench->path.rx_hash = bench->hash;
+	start = rte_rdtsc_precise();
+	for (unsigned i = 0; i < TURNS; i++)
+		if (kind == BARE || kind == HASHED)
+			turn_bare(bench);
+		else
+			turn_distributed(bench);
+	return (double)(rte_rdtsc_precise() - start) / (TURNS * BURST);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void report(const char *name, double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	printf("%-48s %7.2f   %7.2f to %7.2f\n", name, values[n / 2], values[n / 10],
+		values[n - 1 - n / 10]);
+}
+
+static void measure(struct bench *bench, unsigned rounds)
+{
+	static double cycles[KINDS][ROUNDS_MAX], more[2][ROUNDS_MAX];
+
+	for (unsigned k = 0; k < KINDS; k++)
+		run(bench, k);
+	for (unsigned r = 0; r < rounds; r++) {
+		for (unsigned k = 0; k < KINDS; k++)
+			cycles[k][r] = run(bench, k);
+		more[0][r] = cycles[DISTRIBUTED_HASHED][r] - cycles[HASHED][r];
+		more[1][r] = cycles[DISTRIBUTED][r] - cycles[BARE][r];
+	}
+	printf("%-48s  median       p10 to     p90\n", "cycles a packet");
+	for (unsigned k = 0; k < KINDS; k++)
+		report(names[k], cycles[k], rounds);
+	report("distribution, the device's hash", more[0], rounds);
+	report("distribution, our own", more[1], rounds);
+	printf("%.1f %% of the last were dropped\n",
+		100.0 * (double)bench->workers[0].counters.dropped[DROP_RING_FULL] /
+			(double)bench->workers[0].counters.tx_packets);
+}
+
+int main(int argc, char **argv)
+{
+	const char *args[] = {"bench_distribute", "--no-huge", "-m", "256", "--no-pci",
+		"--no-telemetry", "--no-shconf", "--log-level=4", "-l", "1",
+		"--vdev=net_null0,size=64"};
+	unsigned rounds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : ROUNDS;
+	struct bench bench = {0};
+
+	if (rounds == 0 || rounds > ROUNDS_MAX)
+		die("expected a number of rounds");
+	if (rte_eal_init(RTE_DIM(args), (char **)(uintptr_t)args) < 0)
+		die("EAL does not start");
+	open_port(&bench);
+	open_workers(&bench);
+	measure(&bench, rounds);
+	lanes_destroy(bench.lanes);
+	free(bench.workers);
+	rte_eth_dev_stop(0);
+	rte_eal_cleanup();
+	return 0;
+}

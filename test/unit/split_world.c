@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "split_world.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+
+#define FRAME   1500
+#define RTT     (WORLD_SECOND / 50)
+#define ON      (WORLD_SECOND / 20)
+#define ON_PART 0.25
+
+/* A meter as a worker has it: the only part that knows how a token bucket is written. */
+struct bucket {
+	struct token_bucket_profile profile;
+	struct token_bucket state;
+};
+
+struct judge {
+	enum judge_kind kind;
+	struct bucket bucket[WORLD_WORKERS_MAX]; /* JUDGE_ONE has the first */
+	struct share share[WORLD_WORKERS_MAX];
+	uint64_t arrived[WORLD_WORKERS_MAX], looked;
+	struct reserve reserve;
+	uint64_t held[WORLD_WORKERS_MAX];
+	double fill; /* of a bucket without a bottom, to find its depth */
+	uint64_t filled;
+};
+
+struct flow {
+	double rate;    /* bytes a second, while on */
+	double window;  /* TCP: packets */
+	uint64_t next;  /* tick of its next packet */
+	uint64_t until; /* on-off: end of the burst; TCP: of the recovery */
+	uint64_t moved; /* which of its stays with a worker */
+	unsigned worker;
+};
+
+struct world {
+	const struct world_params *params;
+	struct prng prng;
+	struct flow flows[WORLD_FLOWS_MAX];
+	uint64_t now;
+};
+
+static void bucket_set(struct bucket *bucket, uint64_t bps, uint64_t burst, uint64_t now)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct token_bucket_profile next;
+
+	if (token_bucket_profile_init(&next, &params, WORLD_SECOND))
+		abort();
+	token_bucket_change(&bucket->state, &bucket->profile, &next, now);
+}
+
+static void bucket_init(struct bucket *bucket, uint64_t bps, uint64_t burst)
+{
+	*bucket = (struct bucket){0};
+	bucket_set(bucket, bps, burst, 0);
+	token_bucket_init(&bucket->state, &bucket->profile, 0);
+}
+
+static void judge_init(struct judge *judge, enum judge_kind kind, const struct world_params *p)
+{
+	struct token_bucket_params whole = {p->rate_bps, p->burst_bytes, 0};
+	unsigned n = kind == JUDGE_ONE ? 1 : p->workers;
+	struct reserve_profile profile;
+
+	*judge = (struct judge){.kind = kind, .looked = 0};
+	for (unsigned w = 0; w < n; w++)
+		bucket_init(&judge->bucket[w], p->rate_bps / n, p->burst_bytes / n);
+	if (reserve_profile_init(&profile, &whole, p->workers, true, WORLD_SECOND))
+		abort();
+	reserve_init(&judge->reserve, &profile, 0);
+}
+
+/* What control does for shares: all workers change at once. */
+static void judge_look(struct judge *judge, const struct world_params *p, uint64_t now)
+{
+	double interval_s = (double)(now - judge->looked) / WORLD_SECOND;
+	double keep = shares_keep(interval_s), parts[WORLD_WORKERS_MAX];
+
+	for (unsigned w = 0; w < p->workers; w++)
+		share_look(&judge->share[w], judge->arrived[w], interval_s, keep);
+	shares_divide(judge->share, p->workers, parts);
+	for (unsigned w = 0; w < p->workers; w++)
+		bucket_set(&judge->bucket[w], (uint64_t)((double)p->rate_bps * parts[w]),
+			(uint64_t)((double)p->burst_bytes * parts[w]), now);
+	judge->looked = now;
+}
+
+static bool judge_conforms(
+	struct judge *judge, unsigned worker, uint64_t now, uint32_t bytes, uint64_t *takes)
+{
+	struct bucket *bucket = &judge->bucket[judge->kind == JUDGE_ONE ? 0 : worker];
+	uint64_t before = judge->reserve.state.allow_at;
+	bool passes;
+
+	if (judge->kind != JUDGE_RESERVE)
+		return token_bucket_conforms(&bucket->state, &bucket->profile, now, bytes);
+	passes = reserve_conforms(&judge->reserve, &judge->held[worker], now, bytes);
+	*takes += judge->reserve.state.allow_at != before;
+	return passes;
+}
+
+static bool judge_packet(struct judge *judge, const struct world_params *p,
+	struct world_result *result, unsigned flow, unsigned worker, uint64_t now, uint32_t bytes)
+{
+	bool passes;
+
+	while (judge->kind == JUDGE_SHARES && now - judge->looked >= p->period)
+		judge_look(judge, p, judge->looked + p->period);
+	judge->arrived[worker] += bytes;
+	passes = judge_conforms(judge, worker, now, bytes, &result->takes);
+	result->packets++;
+	result->offered += bytes;
+	result->flow_offered[flow] += bytes;
+	if (!passes)
+		return false;
+	result->passed += bytes;
+	result->flow_passed[flow] += bytes;
+	judge->fill -= (double)(now - judge->filled) / WORLD_SECOND * (double)p->rate_bps / 8;
+	judge->fill = fmax(judge->fill, 0) + bytes;
+	judge->filled = now;
+	result->depth = fmax(result->depth, judge->fill);
+	return true;
+}
+
+/* Parts of the limit that a flow asks for while it is on. */
+static double flow_part(const struct world_params *p, unsigned flow)
+{
+	double harmonic = 0;
+
+	for (unsigned k = 1; k <= p->flows; k++)
+		harmonic += 1.0 / k;
+	switch (p->traffic) {
+	case TRAFFIC_UNDER:
+		return 0.9 / p->flows;
+	case TRAFFIC_ZIPF:
+		return 1.5 / (flow + 1) / harmonic;
+	case TRAFFIC_ELEPHANT:
+		return flow == 0 ? 1.3 : 0.2 / (p->flows - 1);
+	case TRAFFIC_ON_OFF:
+		return 1.0 / ON_PART / p->flows;
+	case TRAFFIC_TCP:
+		return 1.0 / p->flows; /* to begin with */
+	default:
+		return 1.5 / p->flows;
+	}
+}
+
+static void world_init(struct world *world, const struct world_params *p)
+{
+	*world = (struct world){.params = p};
+	prng_seed(&world->prng, p->seed);
+	for (unsigned f = 0; f < p->flows; f++) {
+		struct flow *flow = &world->flows[f];
+
+		flow->rate = flow_part(p, f) * (double)p->rate_bps / 8;
+		flow->window = fmax(flow->rate * RTT / WORLD_SECOND / FRAME, 0.1);
+		flow->worker = prng_below(&world->prng, p->workers);
+		flow->next = prng_below(&world->prng, WORLD_SECOND / 50);
+		flow->until = flow->next + ON;
+	}
+}
+
+static double exponential(struct world *world, double mean)
+{
+	return -mean * log(1 - prng_unit(&world->prng));
+}
+
+/* Internet-like: acknowledgements, something in between, full packets. */
+static uint32_t packet_bytes(struct world *world)
+{
+	static const uint32_t sizes[] = {40, 576, FRAME, FRAME, FRAME};
+
+	if (world->params->traffic == TRAFFIC_TCP)
+		return FRAME;
+	return sizes[prng_below(&world->prng, sizeof(sizes) / sizeof(sizes[0]))];
+}
+
+static void hop(struct world *world, struct flow *flow)
+{
+	enum traffic traffic = world->params->traffic;
+	uint64_t stay = WORLD_SECOND;
+
+	if (traffic != TRAFFIC_HOP_FAST && traffic != TRAFFIC_HOP_SLOW)
+		return;
+	if (traffic == TRAFFIC_HOP_FAST)
+		stay /= 10;
+	/* Flows do not all move at once. */
+	if ((flow->next + (uint64_t)(flow - world->flows) * 7919 * 1000) / stay == flow->moved)
+		return;
+	flow->moved = (flow->next + (uint64_t)(flow - world->flows) * 7919 * 1000) / stay;
+	flow->worker = prng_below(&world->prng, world->params->workers);
+}
+
+/* Arranges a flow's next packet after one of so many bytes. */
+static void proceed(struct world *world, struct flow *flow, uint32_t bytes)
+{
+	double gap_s = flow->rate > 0 ? bytes / flow->rate : 1;
+
+	if (world->params->traffic == TRAFFIC_TCP)
+		gap_s = (double)RTT / WORLD_SECOND / flow->window;
+	/* Half of it at random: neither a clockwork nor a crowd. */
+	gap_s = gap_s / 2 + exponential(world, gap_s / 2);
+	flow->next += 1 + (uint64_t)(gap_s * WORLD_SECOND);
+	if (world->params->traffic == TRAFFIC_ON_OFF && flow->next > flow->until) {
+		flow->next = flow->until + (uint64_t)exponential(world, ON * (1 / ON_PART - 1));
+		flow->until = flow->next + ON;
+	}
+	hop(world, flow);
+}
+
+/* Additive increase, multiplicative decrease. */
+static void heed(struct flow *flow, uint64_t now, bool passed)
+{
+	if (passed) {
+		flow->window += 1 / fmax(flow->window, 1);
+	} else if (now > flow->until) {
+		flow->window = fmax(flow->window / 2, 0.1);
+		flow->until = now + RTT;
+	}
+}
+
+static struct flow *next_flow(struct world *world)
+{
+	struct flow *next = &world->flows[0];
+
+	for (unsigned f = 1; f < world->params->flows; f++)
+		if (world->flows[f].next < next->next)
+			next = &world->flows[f];
+	return next;
+}
+
+/* Plays the traffic once, to some of the judges. */
+static void play(const struct world_params *p, struct judge *judges, struct world_result *results,
+	unsigned n)
+{
+	struct world world;
+
+	world_init(&world, p);
+	for (;;) {
+		struct flow *flow = next_flow(&world);
+		unsigned f = (unsigned)(flow - world.flows);
+		uint32_t bytes = packet_bytes(&world);
+		bool passed = true;
+
+		if (flow->next >= p->ticks)
+			return;
+		for (unsigned k = 0; k < n; k++)
+			passed = judge_packet(
+				&judges[k], p, &results[k], f, flow->worker, flow->next, bytes);
+		if (p->traffic == TRAFFIC_TCP)
+			heed(flow, flow->next, passed);
+		proceed(&world, flow, bytes);
+	}
+}
+
+void world_run(const struct world_params *p, struct world_result results[JUDGES])
+{
+	struct judge judges[JUDGES];
+
+	memset(results, 0, JUDGES * sizeof(results[0]));
+	for (unsigned k = 0; k < JUDGES; k++)
+		judge_init(&judges[k], (enum judge_kind)k, p);
+	if (p->traffic != TRAFFIC_TCP)
+		play(p, judges, results, JUDGES);
+	for (unsigned k = 0; p->traffic == TRAFFIC_TCP && k < JUDGES; k++)
+		play(p, &judges[k], &results[k], 1);
+}
+
+double world_lost(
+	const struct world_params *p, const struct world_result *results, enum judge_kind kind)
+{
+	double granted = (double)p->rate_bps / 8 * (double)p->ticks / WORLD_SECOND;
+
+	return (results[JUDGE_ONE].passed - results[kind].passed) / granted;
+}
+
+/* What a flow got, of what it asked; of TCP, of what an equal part would be. */
+static double satisfaction(
+	const struct world_params *p, const struct world_result *result, unsigned flow)
+{
+	if (p->traffic == TRAFFIC_TCP)
+		return result->flow_passed[flow] / (result->passed / p->flows);
+	return result->flow_passed[flow] / result->flow_offered[flow];
+}
+
+double world_unfair(
+	const struct world_params *p, const struct world_result *results, enum judge_kind kind)
+{
+	double worst = 0;
+
+	for (unsigned f = 0; f < p->flows; f++)
+		worst = fmax(worst, satisfaction(p, &results[JUDGE_ONE], f) -
+					    satisfaction(p, &results[kind], f));
+	return worst;
+}
+
+double world_jain(const struct world_params *p, const struct world_result *result)
+{
+	double sum = 0, squares = 0;
+
+	for (unsigned f = 0; f < p->flows; f++) {
+		double x = satisfaction(p, result, f);
+
+		sum += x;
+		squares += x * x;
+	}
+	return sum * sum / (squares * p->flows);
+}
+
+const char *world_traffic_name(enum traffic traffic)
+{
+	static const char *const names[TRAFFICS] = {
+		[TRAFFIC_UNDER] = "under",
+		[TRAFFIC_STEADY] = "steady",
+		[TRAFFIC_ZIPF] = "zipf",
+		[TRAFFIC_ELEPHANT] = "elephant",
+		[TRAFFIC_HOP_SLOW] = "hop_1s",
+		[TRAFFIC_HOP_FAST] = "hop_100ms",
+		[TRAFFIC_ON_OFF] = "on_off",
+		[TRAFFIC_TCP] = "tcp",
+	};
+
+	return names[traffic];
+}
+
+const char *world_judge_name(enum judge_kind kind)
+{
+	static const char *const names[JUDGES] = {
+		[JUDGE_ONE] = "one",
+		[JUDGE_EVEN] = "even",
+		[JUDGE_SHARES] = "shares",
+		[JUDGE_RESERVE] = "reserve",
+	};
+
+	return names[kind];
+}

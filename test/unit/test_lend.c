@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include "base/prng.h"
+#include "police/lend.h"
+
+#define GHZ UINT64_C(1000000000)
+
+struct box {
+	struct reserve reserve;
+	struct reserve_profile profile;
+	struct policy_state workers[2];
+};
+
+/* 1 byte a tick, at tick 0. */
+static struct box box_of(uint64_t burst)
+{
+	struct token_bucket_params params = {.rate_bps = 8 * GHZ, .burst_bytes = burst};
+	struct box box = {0};
+
+	assert_int_equal(reserve_profile_init(&box.profile, &params, 2, true, GHZ), 0);
+	for (unsigned w = 0; w < 2; w++) {
+		box.workers[w].limit = police_lent_profile();
+		box.workers[w].bucket.owner[POLICE_FLAGS] = POLICE_PLAIN;
+		police_lend_init(&box.workers[w], &box.profile);
+	}
+	return box;
+}
+
+static void open_reserve(struct box *box)
+{
+	reserve_init(&box->reserve, &box->profile, 0);
+}
+
+static bool passes(struct box *box, unsigned worker, uint64_t now, uint32_t bytes)
+{
+	police_lend(&box->workers[worker], &box->reserve, bytes, now);
+	return police_charge_plain(&box->workers[worker], bytes, now) == VERDICT_PASS;
+}
+
+/* A bucket that is too small for quanta: just conforming and just not, on either worker. */
+static void test_pairs(void **state)
+{
+	struct box box = box_of(3000);
+
+	(void)state;
+	open_reserve(&box);
+	assert_int_equal(box.profile.quantum, 0);
+	assert_false(passes(&box, 0, 0, 3001));
+	assert_true(passes(&box, 0, 0, 2000));
+	assert_false(passes(&box, 1, 0, 1001));
+	assert_true(passes(&box, 1, 0, 1000));
+	assert_false(passes(&box, 0, 499, 500));
+	assert_true(passes(&box, 1, 500, 500));
+	/* Nothing is earned but by the reserve, however long it takes. */
+	assert_false(passes(&box, 0, 100000, 3001));
+	assert_true(passes(&box, 0, 100000, 3000));
+	assert_false(passes(&box, 1, 100000, 1));
+	assert_int_equal(box.workers[0].passed_packets, 2);
+	assert_int_equal(box.workers[0].dropped_packets, 3);
+	assert_int_equal(box.workers[1].passed_bytes, 1500);
+}
+
+/* At the start and after a rest all that one bucket would let through at once, does pass. */
+static void test_whole_burst(void **state)
+{
+	const uint64_t burst = 1 << 20;
+	struct box box = box_of(burst);
+	uint64_t passed = 0;
+
+	(void)state;
+	open_reserve(&box);
+	assert_true(box.profile.quantum > 0);
+	for (unsigned i = 0; i < 3000; i++)
+		passed += passes(&box, i & 1, 0, 1000) ? 1000 : 0;
+	assert_in_range(passed, burst - 2 * (1000 + box.profile.least), burst);
+}
+
+/* What one asks for in a burst that cannot be had at one go is had packet by packet. */
+static void test_more_than_there_is(void **state)
+{
+	struct box box = box_of(3000);
+
+	(void)state;
+	open_reserve(&box);
+	assert_false(police_lend(&box.workers[0], &box.reserve, 3500, 0));
+	assert_int_equal(box.workers[0].bucket.tokens, 0);
+	assert_true(police_lend(&box.workers[0], &box.reserve, 2500, 0));
+	assert_true(police_lend(&box.workers[0], &box.reserve, 2500, 0)); /* has it already */
+	assert_int_equal(box.workers[0].bucket.tokens >> TOKEN_BYTE, 2500);
+	assert_true(passes(&box, 1, 0, 500));
+	assert_false(passes(&box, 1, 0, 1));
+}
+
+/* Two workers, random loads: never more than the bucket (r, b) that they share. */
+static void test_bound(void **state)
+{
+	const uint64_t seed = 5;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned round = 0; round < 200; round++) {
+		uint64_t burst = 20000 + prng_below(&prng, 1000000), now = 0;
+		struct box box = box_of(burst);
+		double fill = 0;
+
+		open_reserve(&box);
+		for (unsigned i = 0; i < 3000; i++) {
+			uint32_t gap = prng_below(&prng, i % 500 < 450 ? 1000 : 100000);
+			uint32_t bytes = 1 + prng_below(&prng, 9000);
+
+			now += gap;
+			fill = fmax(fill - gap, 0);
+			if (passes(&box, prng_below(&prng, 2), now, bytes))
+				fill += bytes;
+			if (fill > (double)burst + 1)
+				fail_msg("seed %lu, round %u: %.0f of %lu", seed, round, fill,
+					burst);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_whole_burst),
+		cmocka_unit_test(test_more_than_there_is),
+		cmocka_unit_test(test_bound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

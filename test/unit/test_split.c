@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <pthread.h>
+
+#include "base/prng.h"
+#include "split_world.h"
+
+#define GHZ UINT64_C(1000000000)
+
+static struct reserve_profile profile_of(uint64_t bps, uint64_t burst, unsigned n)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct reserve_profile profile;
+
+	assert_int_equal(reserve_profile_init(&profile, &params, n, true, GHZ), 0);
+	return profile;
+}
+
+static void test_reserve_profiles(void **state)
+{
+	static const struct {
+		uint64_t bps, burst;
+		unsigned n;
+		uint64_t quantum, least;
+	} cases[] = {
+		{1000000, RESERVE_FRAME, 8, 0, 0}, /* not to be divided */
+		{1000000, RESERVE_FRAME + 16 * 8 - 1, 8, 0, 0},
+		{1000000, RESERVE_FRAME + 16 * 8, 8, 1, 1},
+		{1000000, RESERVE_FRAME + 16 * 1000, 1, 1000, 1},
+		{8000000, 1 << 20, 1, RESERVE_QUANTUM, 10},
+		{8 * GHZ, 1 << 24, 2, 10000, 10000},
+		{8 * GHZ, RESERVE_FRAME + 16 * 5000 * 2, 2, 5000, 5000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct reserve_profile p = profile_of(cases[i].bps, cases[i].burst, cases[i].n);
+
+		assert_int_equal(p.quantum, cases[i].quantum);
+		assert_int_equal(p.least, cases[i].least);
+		assert_int_equal(p.limit.burst >> GCRA_SHIFT,
+			cases[i].burst - cases[i].n * cases[i].quantum);
+		assert_true(p.limit.burst >> GCRA_SHIFT >= RESERVE_FRAME);
+	}
+}
+
+static void test_reserve_out_of_range(void **state)
+{
+	struct token_bucket_params fast = {.rate_bps = 2000 * GHZ, .burst_bytes = 1 << 20};
+	struct token_bucket_params deep = {8000, TOKEN_BUCKET_MAX_BURST * 2, 0};
+	struct token_bucket_params packets = {8000, 1 << 20, 0};
+	struct reserve_profile p;
+
+	(void)state;
+	assert_int_equal(reserve_profile_init(&p, &fast, 2, true, GHZ), -ERANGE);
+	assert_int_equal(reserve_profile_init(&p, &deep, 2, true, GHZ), -ERANGE);
+	assert_int_equal(reserve_profile_init(&p, &packets, 2, false, GHZ), 0);
+	assert_int_equal(p.quantum, 0);
+	assert_int_equal(p.limit.burst >> GCRA_SHIFT, 1 << 20);
+}
+
+/* Without quanta, at 1 byte a tick: just conforming and just not, whichever worker asks. */
+static void test_reserve_pairs(void **state)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 1500, 2);
+	uint64_t held[2] = {0};
+	struct reserve r;
+
+	(void)state;
+	reserve_init(&r, &p, 1000);
+	assert_false(reserve_conforms(&r, &held[0], 1000, 1501));
+	assert_true(reserve_conforms(&r, &held[0], 1000, 1000));
+	assert_false(reserve_conforms(&r, &held[1], 1000, 501));
+	assert_true(reserve_conforms(&r, &held[1], 1000, 500));
+	assert_false(reserve_conforms(&r, &held[0], 1000, 1));
+	assert_true(reserve_conforms(&r, &held[0], 1000, 0));
+	assert_false(reserve_conforms(&r, &held[0], 1099, 100));
+	assert_true(reserve_conforms(&r, &held[1], 1100, 100));
+	/* A clock that is behind finds nothing, and takes nothing back. */
+	assert_false(reserve_conforms(&r, &held[0], 1050, 1));
+	assert_true(reserve_conforms(&r, &held[0], 1101, 1));
+	assert_int_equal(held[0] + held[1], 0);
+}
+
+/* A quantum comes with the first packet, as long as there is one. */
+static void test_reserve_quanta(void **state)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
+	uint64_t left = (p.limit.burst >> GCRA_SHIFT) - 11500;
+	struct reserve r;
+
+	(void)state;
+	assert_int_equal(p.quantum, 10000);
+	reserve_init(&r, &p, 0);
+	assert_int_equal(reserve_take(&r, 0, 1500), 11500);
+	r.profiles[0].least = 0;
+	assert_int_equal(reserve_take(&r, 0, left + 1), 0);
+	assert_int_equal(reserve_take(&r, 0, left - 5000), left);
+	assert_int_equal(reserve_take(&r, 1499, 1500), 0);
+	assert_int_equal(reserve_take(&r, 1501, 1500), 1501);
+}
+
+/* Grants of 1000 requests for 1500 bytes, each at a time at which there are so many. */
+static unsigned grants_of(uint64_t tokens)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
+	unsigned grants = 0;
+	struct reserve r;
+
+	reserve_init(&r, &p, 0);
+	for (unsigned i = 1; i <= 1000; i++) {
+		uint64_t now = i * 12345;
+
+		r.state.allow_at = (now - tokens) << GCRA_SHIFT;
+		grants += reserve_take(&r, now, 1500) > 0;
+	}
+	return grants;
+}
+
+/* Below a packet nobody wins, with the least beside it everybody, and in between lots decide. */
+static void test_reserve_lots(void **state)
+{
+	(void)state;
+	assert_int_equal(grants_of(1499), 0);
+	assert_in_range(grants_of(1500 + 10000 / 4), 240, 260);
+	assert_in_range(grants_of(1500 + 10000 / 2), 490, 510);
+	assert_int_equal(grants_of(1500 + 10000), 1000);
+}
+
+/* Tokens outlive a change of limit; the old rate holds before it and the new one after. */
+static void test_reserve_succession(void **state)
+{
+	struct reserve_profile slow = profile_of(GHZ, 8000, 2), fast = profile_of(8 * GHZ, 8000, 2);
+	struct reserve r;
+
+	(void)state;
+	reserve_init(&r, &slow, 0);
+	assert_int_equal(reserve_take(&r, 0, 8000), 8000);
+	assert_false(reserve_profile_equal(&slow, &fast));
+	reserve_change(&r, &fast, 8000);
+	assert_true(reserve_profile_equal(r.profile, &fast));
+	assert_int_equal(reserve_take(&r, 9000, 2001), 0);
+	assert_int_equal(reserve_take(&r, 9000, 2000), 2000);
+	/* And back, in the place of the first. */
+	reserve_change(&r, &slow, 10000);
+	assert_int_equal(reserve_take(&r, 18000, 2001), 0);
+	assert_int_equal(reserve_take(&r, 18000, 2000), 2000);
+}
+
+/* Workers of random loads in random places never show more than one bucket (r, b). */
+static void test_reserve_bound(void **state)
+{
+	const uint64_t seed = 7;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned round = 0; round < 200; round++) {
+		uint64_t burst = 20000 + prng_below(&prng, 2000000), now = 0, held[8] = {0};
+		unsigned n = 1 + prng_below(&prng, 8);
+		struct reserve_profile p = profile_of(8 * GHZ, burst, n);
+		struct reserve r;
+		double fill = 0;
+
+		reserve_init(&r, &p, 0);
+		for (unsigned i = 0; i < 5000; i++) {
+			uint32_t bytes = 1 + prng_below(&prng, RESERVE_FRAME);
+			uint32_t gap = prng_below(&prng, i % 1000 < 900 ? 2000 : 200000);
+
+			now += gap;
+			fill = fmax(fill - gap, 0);
+			if (reserve_conforms(&r, &held[prng_below(&prng, n)], now, bytes))
+				fill += bytes;
+			if (fill > (double)burst + 1)
+				fail_msg("seed %lu, round %u: %.0f of %lu", seed, round, fill,
+					burst);
+		}
+		for (unsigned w = 0; w < n; w++)
+			assert_true(held[w] <= p.quantum);
+	}
+}
+
+struct taker {
+	pthread_t thread;
+	struct reserve *reserve;
+	uint64_t taken;
+};
+
+static void *take_all(void *arg)
+{
+	struct taker *taker = arg;
+
+	for (uint64_t now = 0; now < 1000000; now += 10)
+		taker->taken += reserve_take(taker->reserve, now, 100);
+	return NULL;
+}
+
+/* Threads that take at once get all that the limit grants, and not a byte twice. */
+static void test_reserve_threads(void **state)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 1 << 20, 4);
+	uint64_t depth = p.limit.burst >> GCRA_SHIFT, taken = 0;
+	struct taker takers[4];
+	struct reserve r;
+
+	(void)state;
+	p.least = 0;
+	reserve_init(&r, &p, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		takers[i] = (struct taker){.reserve = &r};
+		assert_int_equal(pthread_create(&takers[i].thread, NULL, take_all, &takers[i]), 0);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
+		taken += takers[i].taken;
+	}
+	assert_in_range(taken, depth + 1000000 - 100 - 10, depth + 1000000);
+}
+
+static void test_shares_follow(void **state)
+{
+	struct share shares[4] = {{0}};
+	double parts[4], keep = shares_keep(0.005), sum = 0;
+
+	(void)state;
+	shares_divide(shares, 4, parts); /* nobody has demand */
+	for (unsigned i = 0; i < 4; i++)
+		assert_near(parts[i], 0.25, 1e-9);
+	for (unsigned look = 1; look <= 40; look++) {
+		share_look(&shares[0], look * 3000, 0.005, keep);
+		share_look(&shares[1], look * 1000, 0.005, keep);
+	}
+	shares_divide(shares, 4, parts);
+	assert_near(parts[0], 0.75 * (1 - SHARES_FLOOR) + SHARES_FLOOR / 4, 1e-9);
+	assert_near(parts[1], 0.25 * (1 - SHARES_FLOOR) + SHARES_FLOOR / 4, 1e-9);
+	assert_near(parts[2], SHARES_FLOOR / 4, 1e-9); /* never nothing */
+	/* Demand goes to another worker: at first a part of it, and five memories later all. */
+	for (unsigned look = 1; look <= 20; look++) {
+		share_look(&shares[0], 120000, 0.005, keep);
+		share_look(&shares[1], 40000 + look * 1000, 0.005, keep);
+		share_look(&shares[3], look * 3000, 0.005, keep);
+		shares_divide(shares, 4, parts);
+		if (look == 1)
+			assert_near(parts[3], 0.75 * (1 - keep), 0.01);
+	}
+	assert_near(parts[3], 0.75, 0.02);
+	assert_near(parts[0], 0, 0.02);
+	for (unsigned i = 0; i < 4; i++)
+		sum += parts[i];
+	assert_near(sum, 1, 1e-9);
+}
+
+/* Whatever the demands, all parts together are never more than the whole. */
+static void test_shares_sum(void **state)
+{
+	const uint64_t seed = 11;
+	struct share shares[64];
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned round = 0; round < 20000; round++) {
+		unsigned n = 1 + prng_below(&prng, 64);
+		double parts[64], sum = 0;
+
+		for (unsigned i = 0; i < n; i++)
+			shares[i].demand = prng_below(&prng, 3) == 0
+						   ? 0
+						   : exp(60 * prng_unit(&prng) - 20);
+		shares_divide(shares, n, parts);
+		for (unsigned i = 0; i < n; i++) {
+			assert_true(parts[i] > 0);
+			sum += parts[i];
+		}
+		if (sum > 1 || sum < 1 - 1e-12)
+			fail_msg("seed %lu, round %u: the sum is 1 + %g", seed, round, sum - 1);
+	}
+}
+
+static struct world_params world_of(uint64_t bps, uint64_t burst, unsigned n, enum traffic traffic)
+{
+	return (struct world_params){
+		.rate_bps = bps,
+		.burst_bytes = burst,
+		.workers = n,
+		.flows = 32,
+		.traffic = traffic,
+		.period = WORLD_SECOND / 200,
+		.ticks = 4 * WORLD_SECOND,
+		.seed = 3,
+	};
+}
+
+/* Traffics that heed nobody: throughput within 1 % of the limit, the bound exact. */
+static void test_reserve_as_one_bucket(void **state)
+{
+	static const struct {
+		uint64_t bps, burst;
+	} limits[] = {{1000000, 9084}, {10000000, 62500}, {100000000, 62500}, {100000000, 625000}};
+	struct world_result results[JUDGES];
+
+	(void)state;
+	for (unsigned t = 0; t < TRAFFIC_TCP; t++)
+		for (unsigned i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+			for (unsigned n = 2; n <= 8; n *= 2) {
+				struct world_params p = world_of(
+					limits[i].bps, limits[i].burst, n, (enum traffic)t);
+
+				world_run(&p, results);
+				assert_near(world_lost(&p, results, JUDGE_RESERVE), 0, 0.01);
+				for (unsigned k = 0; k < JUDGES; k++)
+					assert_true(
+						results[k].depth <= (double)limits[i].burst + 1);
+				assert_near(world_jain(&p, &results[JUDGE_RESERVE]),
+					world_jain(&p, &results[JUDGE_ONE]), 0.05);
+			}
+}
+
+/* What a flow gets through does not hang on how many packets its worker has. */
+static void test_reserve_beside_an_elephant(void **state)
+{
+	struct world_params p = world_of(10 * GHZ, 6250000, 8, TRAFFIC_ELEPHANT);
+	struct world_result results[JUDGES];
+
+	(void)state;
+	p.ticks /= 8;
+	world_run(&p, results);
+	assert_true(world_unfair(&p, results, JUDGE_RESERVE) < 0.05);
+}
+
+/* TCP fills the limit through a reserve as it does through one bucket. */
+static void test_reserve_tcp(void **state)
+{
+	struct world_params p = world_of(100000000, 625000, 8, TRAFFIC_TCP);
+	struct world_result results[JUDGES];
+
+	(void)state;
+	p.ticks *= 4;
+	p.flows = 6; /* two workers have none at least */
+	world_run(&p, results);
+	assert_near(world_lost(&p, results, JUDGE_RESERVE), 0, 0.01);
+	assert_near(
+		world_jain(&p, &results[JUDGE_RESERVE]), world_jain(&p, &results[JUDGE_ONE]), 0.05);
+	/* What the reserve is for: of even parts, those without flows are lost. */
+	assert_true(world_lost(&p, results, JUDGE_EVEN) > 0.2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_reserve_profiles),
+		cmocka_unit_test(test_reserve_out_of_range),
+		cmocka_unit_test(test_reserve_pairs),
+		cmocka_unit_test(test_reserve_quanta),
+		cmocka_unit_test(test_reserve_lots),
+		cmocka_unit_test(test_reserve_succession),
+		cmocka_unit_test(test_reserve_bound),
+		cmocka_unit_test(test_reserve_threads),
+		cmocka_unit_test(test_shares_follow),
+		cmocka_unit_test(test_shares_sum),
+		cmocka_unit_test(test_reserve_as_one_bucket),
+		cmocka_unit_test(test_reserve_beside_an_elephant),
+		cmocka_unit_test(test_reserve_tcp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
