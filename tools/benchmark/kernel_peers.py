@@ -226,12 +226,6 @@ class Weir(Peer):
     def seen(self):
         return self.box.total("rx_packets")
 
-    def ticks(self):
-        """Clock ticks that it has spent in user mode, and in the kernel."""
-        with open(f"/proc/{self.box.process.pid}/stat", encoding="ascii") as stat:
-            columns = stat.read().rpartition(")")[2].split()
-        return int(columns[11]), int(columns[12])
-
     def stop(self):
         if self.scene is not None:
             self.scene.close()
