@@ -25,6 +25,8 @@ struct gossip {
 	uint8_t key[DATAGRAM_KEY];
 	struct prng prng;
 	struct gossip_counters counters;
+	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
+	bool all_news;
 };
 
 /* Limiters are named by their index in the roster; roster->n stands for none. */
@@ -72,6 +74,8 @@ struct estimator {
 
 	/* Nanoseconds, without delays of the network, until all know what one has noticed. */
 	uint64_t (*spread)(const struct gossip *g);
+
+	bool tells_news; /* calls estimator_news(), or sets g->all_news */
 };
 
 extern const struct estimator estimator_state, estimator_tree, estimator_push_sum;
@@ -79,6 +83,12 @@ extern const struct estimator estimator_state, estimator_tree, estimator_push_su
 /* Begins to believe an epoch of a peer. */
 void estimator_believe(
 	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns);
+
+/* The sum of a policy has changed. */
+static inline void estimator_news(struct gossip *g, unsigned policy)
+{
+	g->news[policy / 64] |= UINT64_C(1) << policy % 64;
+}
 
 /* Finite and not negative, as every rate and weight is. */
 bool estimator_rate_valid(float value);

@@ -51,6 +51,10 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 		memcpy(g->key, p->key, DATAGRAM_KEY);
 	}
 	ret = roster_create(p->policies, p->n_policies, &g->policies);
+	g->news = calloc(p->n_policies / 64 + 1, sizeof(*g->news));
+	g->all_news = true;
+	if (ret == 0 && !g->news)
+		ret = -ENOMEM;
 	if (ret == 0)
 		ret = g->estimator->create(g, now_ns);
 	if (ret) {
@@ -67,6 +71,7 @@ void gossip_destroy(struct gossip *g)
 		return;
 	g->estimator->destroy(g);
 	roster_destroy(g->policies);
+	free(g->news);
 	explicit_bzero(g->key, sizeof(g->key));
 	free(g);
 }
@@ -244,6 +249,38 @@ enum gossip_verdict gossip_receive(struct gossip *g, uint64_t now_ns, uint8_t *b
 struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
 {
 	return g->estimator->sum(g, policy);
+}
+
+bool gossip_tells_news(const struct gossip *g)
+{
+	return g->estimator->tells_news;
+}
+
+static void spread_news(struct gossip *g)
+{
+	unsigned n = g->policies->n;
+
+	memset(g->news, 0xff, n / 64 * sizeof(*g->news));
+	g->news[n / 64] = (UINT64_C(1) << n % 64) - 1;
+	g->all_news = false;
+}
+
+unsigned gossip_next_news(struct gossip *g, unsigned from)
+{
+	unsigned n = g->policies->n;
+
+	if (g->all_news)
+		spread_news(g);
+	for (unsigned w = from / 64; w <= n / 64; w++) {
+		uint64_t bits = g->news[w] &
+				(w == from / 64 ? UINT64_MAX << from % 64 : UINT64_MAX);
+
+		if (!bits)
+			continue;
+		g->news[w] &= ~(bits & -bits);
+		return w * 64 + (unsigned)__builtin_ctzll(bits);
+	}
+	return n;
 }
 
 uint64_t gossip_timeout(const struct gossip *g)

@@ -109,6 +109,18 @@ enum gossip_verdict gossip_receive(
 struct gossip_sum gossip_sum(const struct gossip *gossip, unsigned policy);
 
 /*
+ * Whether gossip_next_news() tells what changes. True of `state` alone: with the others any sum may
+ * change at any time.
+ */
+bool gossip_tells_news(const struct gossip *gossip);
+
+/*
+ * The next policy from `from` on whose sum may have changed since it was told here, or n_policies.
+ * Each is told once. After a change of who counts all are told.
+ */
+unsigned gossip_next_news(struct gossip *gossip, unsigned from);
+
+/*
  * How long a limiter may be silent, or not confirm us, before all others count it as lost,
  * nanoseconds, less the delays of the network:
  *

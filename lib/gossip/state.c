@@ -8,14 +8,19 @@
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gossip/mesh.h"
 
 /*
- * Own records that a datagram carries although nothing changed: all of them come round now and
- * then.
+ * Own records that a peer's turn carries although nothing changed: all of them come round now and
+ * then, in REFRESH_TURNS at the most.
  */
-#define REFRESH 8
+#define REFRESH       8
+#define REFRESH_TURNS 256
+
+/* Records that are looked at for each that is refreshed, when many are not present. */
+#define REFRESH_LOOKS 4
 
 /*
  * Others of whom a datagram carries nothing but their tick. That is how a limiter hears of one
@@ -26,6 +31,18 @@
 /* A change of this share of a value is sent at once; a smaller one waits for its refresh. */
 #define CHANGED_ENOUGH (1.0f / 64)
 
+/* Nor is a demand sent at once that changes by less than this, in bytes per second: it fades. */
+#define CHANGED_LEAST 1.0f
+
+/*
+ * Datagrams to one peer a tick, where one does not hold all that is new to it. As many as a socket
+ * takes in from a few peers at once without any setting; what is left waits for the peer's next
+ * turn, and goes on where this one ended.
+ */
+#define TURN_DATAGRAMS 32
+
+#define WORD_BITS 64
+
 struct entry {
 	uint32_t version;
 	float demand, weight;
@@ -33,11 +50,43 @@ struct entry {
 	uint8_t fresh; /* datagrams that are still to carry it */
 };
 
+/* Of a record of ours. */
+struct announced {
+	float demand, weight; /* as last marked to be sent */
+	uint32_t turn;        /* in which it was last sent */
+};
+
+/*
+ * What each peer has still to be told of us, a bit a policy: in `once` what it has never been sent,
+ * in `again` what it has been sent once, since datagrams are lost. Of 64 policies the words of all
+ * peers lie side by side, as a change is news to all.
+ */
+struct untold {
+	uint64_t once, again;
+};
+
+/* The datagrams to one peer in this tick. */
+struct turn {
+	unsigned to, datagrams; /* how many there may still be */
+	uint32_t number;
+	unsigned words;     /* of untold, still to be gone through */
+	uint64_t bits;      /* of the word that is being gone through */
+	unsigned refresh;   /* records still to be refreshed */
+	unsigned looks;     /* at records, for that */
+	bool begun, unsaid; /* unsaid: there was no room for all */
+};
+
 struct state {
 	struct mesh mesh;
-	struct entry *entries;     /* n_policies rows of n */
-	struct entry *announced;   /* n_policies: our own, as last marked to be sent */
-	unsigned own_at, relay_at; /* where the next datagram goes on */
+	struct entry *entries;       /* n_policies rows of n */
+	struct announced *announced; /* n_policies */
+	struct untold *untold;       /* n_words rows of n */
+	unsigned n_words;
+	unsigned *word_at, *refresh_at; /* n: where a peer's next turn goes on */
+	uint64_t *relayed;              /* n rows of n_words: a bit for each fresh entry */
+	bool *alive;                    /* n: as of the last tick */
+	struct turn turn;
+	unsigned relay_at; /* where the next datagram goes on */
 };
 
 static struct entry *entry_of(const struct gossip *g, unsigned policy, unsigned origin)
@@ -47,17 +96,38 @@ static struct entry *entry_of(const struct gossip *g, unsigned policy, unsigned 
 	return &s->entries[(size_t)policy * g->roster->n + origin];
 }
 
+static struct untold *untold_of(const struct gossip *g, unsigned word, unsigned peer)
+{
+	const struct state *s = g->own;
+
+	return &s->untold[(size_t)word * g->roster->n + peer];
+}
+
+static uint64_t *relayed_of(const struct gossip *g, unsigned origin)
+{
+	const struct state *s = g->own;
+
+	return &s->relayed[(size_t)origin * s->n_words];
+}
+
 static int state_create(struct gossip *g, uint64_t now_ns)
 {
-	size_t m = (size_t)g->policies->n + 1;
+	size_t m = (size_t)g->policies->n + 1, n = g->roster->n;
 	struct state *s = calloc(1, sizeof(*s));
 
 	g->own = s;
 	if (!s)
 		return -ENOMEM;
-	s->entries = calloc(m * g->roster->n, sizeof(*s->entries));
+	s->n_words = (unsigned)((m + WORD_BITS - 1) / WORD_BITS);
+	s->entries = calloc(m * n, sizeof(*s->entries));
 	s->announced = calloc(m, sizeof(*s->announced));
-	if (!s->entries || !s->announced)
+	s->untold = calloc(s->n_words * n, sizeof(*s->untold));
+	s->relayed = calloc(s->n_words * n, sizeof(*s->relayed));
+	s->word_at = calloc(n, sizeof(*s->word_at));
+	s->refresh_at = calloc(n, sizeof(*s->refresh_at));
+	s->alive = calloc(n, sizeof(*s->alive));
+	if (!s->entries || !s->announced || !s->untold || !s->relayed || !s->word_at ||
+		!s->refresh_at || !s->alive)
 		return -ENOMEM;
 	return mesh_create(&s->mesh, g, now_ns);
 }
@@ -71,15 +141,12 @@ static void state_destroy(struct gossip *g)
 	mesh_destroy(&s->mesh);
 	free(s->entries);
 	free(s->announced);
+	free(s->untold);
+	free(s->relayed);
+	free(s->word_at);
+	free(s->refresh_at);
+	free(s->alive);
 	free(s);
-}
-
-/* Datagrams after which each peer has probably had a new value of ours twice. */
-static uint8_t own_fresh(const struct gossip *g)
-{
-	unsigned n = 2 * (g->roster->n - 1);
-
-	return (uint8_t)(n < UINT8_MAX ? n : UINT8_MAX);
 }
 
 /* A rumour spreads to N in about log2(N) rounds. */
@@ -98,17 +165,41 @@ static bool changed_enough(float from, float to)
 	return fabsf(to - from) > CHANGED_ENOUGH * fmaxf(from, to);
 }
 
+/* It is news to everybody. */
+static void mark_policy(struct gossip *g, unsigned policy)
+{
+	struct untold *row = untold_of(g, policy / WORD_BITS, 0);
+	uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
+
+	for (unsigned i = 0; i < g->roster->n; i++) {
+		row[i].once |= bit;
+		row[i].again &= ~bit;
+	}
+}
+
+/* A peer that knows nothing of us, or has not heard us for long, is told everything. */
+static void mark_peer(struct gossip *g, unsigned peer)
+{
+	struct state *s = g->own;
+
+	for (unsigned w = 0; w < s->n_words; w++)
+		*untold_of(g, w, peer) = (struct untold){.once = UINT64_MAX};
+}
+
 static void state_set(struct gossip *g, unsigned policy, float demand, float weight)
 {
 	struct state *s = g->own;
-	struct entry *own = entry_of(g, policy, g->self), *told = &s->announced[policy];
+	struct entry *own = entry_of(g, policy, g->self);
+	struct announced *told = &s->announced[policy];
 
 	if (own->present && own->demand == demand && own->weight == weight)
 		return;
-	if (!own->present || changed_enough(told->demand, demand) ||
-		changed_enough(told->weight, weight)) {
-		own->fresh = own_fresh(g);
-		*told = (struct entry){.demand = demand, .weight = weight};
+	if (!own->present || changed_enough(told->weight, weight) ||
+		(changed_enough(told->demand, demand) &&
+			fabsf(told->demand - demand) >= CHANGED_LEAST)) {
+		mark_policy(g, policy);
+		told->demand = demand;
+		told->weight = weight;
 	}
 	own->present = true;
 	own->version = g->tick + 1; /* it goes out with the next tick */
@@ -127,47 +218,126 @@ static struct datagram_record record_of(
 	};
 }
 
-/* Those that changed, and a few that did not; goes on next time where the room ended. */
+static void write_own_record(struct gossip *g, struct cursor *cursor, unsigned policy)
+{
+	struct state *s = g->own;
+	struct datagram_record record = record_of(g, policy, entry_of(g, policy, g->self));
+
+	datagram_write_record(cursor, &record);
+	s->announced[policy].turn = s->turn.number;
+}
+
+/* Of one word: true when all of it has been said. */
+static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, uint16_t *n)
+{
+	struct state *s = g->own;
+	struct untold *untold = untold_of(g, word, s->turn.to);
+
+	for (; s->turn.bits; s->turn.bits &= s->turn.bits - 1) {
+		unsigned policy = word * WORD_BITS + (unsigned)__builtin_ctzll(s->turn.bits);
+		uint64_t bit = s->turn.bits & -s->turn.bits;
+
+		if (policy < g->policies->n && entry_of(g, policy, g->self)->present) {
+			if (cursor_left(cursor) < DATAGRAM_RECORD)
+				return false;
+			write_own_record(g, cursor, policy);
+			(*n)++;
+		}
+		untold->again = (untold->again & ~bit) | (untold->once & bit);
+		untold->once &= ~bit;
+	}
+	return true;
+}
+
+/* What is news to the peer; true when all of it has been said. */
+static bool write_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
+{
+	struct state *s = g->own;
+	struct turn *turn = &s->turn;
+	unsigned *at = &s->word_at[turn->to];
+
+	while (turn->words > 0) {
+		if (!write_word(g, cursor, *at, n))
+			return false;
+		*at = *at + 1 < s->n_words ? *at + 1 : 0;
+		if (--turn->words > 0) {
+			const struct untold *untold = untold_of(g, *at, turn->to);
+
+			turn->bits = untold->once | untold->again;
+		}
+	}
+	return true;
+}
+
+/* A few that are no news; true when those of this turn have been said. */
+static bool write_refresh(struct gossip *g, struct cursor *cursor, uint16_t *n)
+{
+	struct state *s = g->own;
+	struct turn *turn = &s->turn;
+	unsigned *at = &s->refresh_at[turn->to];
+
+	for (; turn->refresh > 0 && turn->looks > 0; turn->looks--) {
+		unsigned policy = *at;
+
+		if (entry_of(g, policy, g->self)->present &&
+			s->announced[policy].turn != turn->number) {
+			if (cursor_left(cursor) < DATAGRAM_RECORD)
+				return false;
+			write_own_record(g, cursor, policy);
+			turn->refresh--;
+			(*n)++;
+		}
+		*at = policy + 1 < g->policies->n ? policy + 1 : 0;
+	}
+	return true;
+}
+
+static void begin_turn(struct gossip *g, unsigned to)
+{
+	struct state *s = g->own;
+	unsigned n = g->policies->n, refresh = (n + REFRESH_TURNS - 1) / REFRESH_TURNS;
+	const struct untold *untold = untold_of(g, s->word_at[to], to);
+
+	refresh = refresh > REFRESH ? refresh : REFRESH;
+	s->turn = (struct turn){
+		.to = to,
+		.datagrams = TURN_DATAGRAMS,
+		.number = s->turn.number + 1,
+		.words = s->n_words,
+		.bits = untold->once | untold->again,
+		.refresh = refresh,
+		.looks = n < REFRESH_LOOKS * refresh ? n : REFRESH_LOOKS * refresh,
+		.begun = true,
+	};
+}
+
 static uint16_t write_own(struct gossip *g, struct cursor *cursor)
 {
 	struct state *s = g->own;
-	unsigned refresh = REFRESH, i = 0;
 	uint16_t n = 0;
 
-	for (; i < g->policies->n && cursor_left(cursor) >= DATAGRAM_RECORD; i++) {
-		unsigned policy = (s->own_at + i) % g->policies->n;
-		struct entry *own = entry_of(g, policy, g->self);
-		struct datagram_record record;
-
-		if (!own->present || (own->fresh == 0 && refresh == 0))
-			continue;
-		if (own->fresh)
-			own->fresh--;
-		else
-			refresh--;
-		record = record_of(g, policy, own);
-		datagram_write_record(cursor, &record);
-		n++;
-	}
-	if (g->policies->n)
-		s->own_at = (s->own_at + (i < g->policies->n ? i : REFRESH)) % g->policies->n;
+	s->turn.unsaid = !write_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
 	return n;
 }
 
 static uint16_t write_relayed(struct gossip *g, struct cursor *cursor, unsigned origin)
 {
+	struct state *s = g->own;
+	uint64_t *relayed = relayed_of(g, origin);
 	uint16_t n = 0;
 
-	for (unsigned i = 0; i < g->policies->n && cursor_left(cursor) >= DATAGRAM_RECORD; i++) {
-		struct entry *entry = entry_of(g, i, origin);
-		struct datagram_record record;
+	for (unsigned w = 0; w < s->n_words && cursor_left(cursor) >= DATAGRAM_RECORD; w++) {
+		for (uint64_t bits = relayed[w]; bits && cursor_left(cursor) >= DATAGRAM_RECORD;
+			bits &= bits - 1) {
+			unsigned policy = w * WORD_BITS + (unsigned)__builtin_ctzll(bits);
+			struct entry *entry = entry_of(g, policy, origin);
+			struct datagram_record record = record_of(g, policy, entry);
 
-		if (!entry->present || entry->fresh == 0)
-			continue;
-		entry->fresh--;
-		record = record_of(g, i, entry);
-		datagram_write_record(cursor, &record);
-		n++;
+			if (--entry->fresh == 0)
+				relayed[w] &= ~(bits & -bits);
+			datagram_write_record(cursor, &record);
+			n++;
+		}
 	}
 	return n;
 }
@@ -215,8 +385,13 @@ static void write_sections(struct gossip *g, struct cursor *cursor, unsigned to)
 
 static void state_forget(struct gossip *g, unsigned origin)
 {
+	struct state *s = g->own;
+
 	for (unsigned i = 0; i < g->policies->n; i++)
 		*entry_of(g, i, origin) = (struct entry){0};
+	memset(relayed_of(g, origin), 0, s->n_words * sizeof(*s->relayed));
+	mark_peer(g, origin);
+	g->all_news = true;
 }
 
 static void take_record(struct gossip *g, unsigned origin, const struct datagram_record *record)
@@ -231,6 +406,9 @@ static void take_record(struct gossip *g, unsigned origin, const struct datagram
 	entry = entry_of(g, policy, origin);
 	if (entry->present && !serial_newer(record->version, entry->version))
 		return;
+	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
+		estimator_news(g, policy);
+	relayed_of(g, origin)[policy / WORD_BITS] |= UINT64_C(1) << policy % WORD_BITS;
 	*entry = (struct entry){
 		.version = record->version,
 		.demand = record->demand,
@@ -337,20 +515,39 @@ static void state_tick(struct gossip *g, uint64_t now_ns)
 	struct state *s = g->own;
 
 	mesh_tick(&s->mesh, g, now_ns);
+	s->turn.begun = false;
+	for (unsigned i = 0; i < g->roster->n; i++) {
+		bool alive = s->mesh.peers[i].alive;
+
+		if (alive == s->alive[i])
+			continue;
+		s->alive[i] = alive;
+		g->all_news = true;
+		if (alive)
+			mark_peer(g, i);
+	}
 }
 
 static unsigned state_next(struct gossip *g)
 {
 	struct state *s = g->own;
+	unsigned to;
 
-	return mesh_next(&s->mesh, g);
+	if (s->turn.begun && s->turn.unsaid && s->turn.datagrams > 0)
+		return s->turn.to;
+	to = mesh_next(&s->mesh, g);
+	if (to < g->roster->n)
+		begin_turn(g, to);
+	return to;
 }
 
 static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to)
 {
+	struct state *s = g->own;
 	uint16_t n = write_own(g, cursor);
 
-	if (g->roster->n - 1 > g->branching)
+	s->turn.datagrams--;
+	if (g->roster->n - 1 > g->branching && !s->turn.unsaid)
 		write_sections(g, cursor, to);
 	return n;
 }
@@ -399,4 +596,5 @@ const struct estimator estimator_state = {
 	.alive = state_alive,
 	.silence = mesh_silence,
 	.spread = state_spread,
+	.tells_news = true,
 };

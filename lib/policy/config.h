@@ -24,7 +24,7 @@
 #define CONFIG_WIRES_MAX    16
 #define CONFIG_WORKERS_MAX  64
 #define CONFIG_ROSTER_MAX   16384
-#define CONFIG_POLICIES_MAX 16384
+#define CONFIG_POLICIES_MAX 1000000 /* what is read of a file, READER_FILE_MAX, holds no more */
 #define CONFIG_EAL_ARGS     32
 #define CONFIG_BURST_MAX    (4ULL << 30)  /* bytes */
 #define CONFIG_COUNT_MAX    1000000000ULL /* packets or flows: of a burst, and a second */

@@ -23,7 +23,11 @@
 
 #include "policy/json_path.h"
 
-#define READER_FILE_MAX (16U << 20) /* bytes of a file */
+/*
+ * Bytes of a file, against one that never ends. As text, in jansson's tree and in the scanner for
+ * duplicates a document takes about ten times its size, while it is read.
+ */
+#define READER_FILE_MAX (256U << 20)
 
 struct reader {
 	const char *file; /* as messages name it */

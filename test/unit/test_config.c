@@ -435,8 +435,10 @@ static void test_all_errors(void **state)
 	run_cases(cases);
 }
 
-/* A roster or a list of policies at its largest size, and one more. */
-static char *make_policies(unsigned n, size_t *size)
+#define MANY_POLICIES 100000
+
+/* So many policies, each with an address of its own, and one more as it is given. */
+static char *make_policies(unsigned n, const char *last, size_t *size)
 {
 	char *text = NULL;
 	FILE *out = open_memstream(&text, size);
@@ -445,31 +447,74 @@ static char *make_policies(unsigned n, size_t *size)
 	fputs("{\"limiter\":\"me\",\"policies\":[", out);
 	for (unsigned i = 0; i < n; i++)
 		fprintf(out,
-			"%s{\"name\":\"p%u\",\"limit\":\"1Mbit/s\",\"match\":{\"dst\":"
-			"\"10.%u.%u.0/24\"}}",
-			i > 0 ? "," : "", i, i / 256, i % 256);
-	fputs("]}", out);
+			"{\"name\":\"p%u\",\"limit\":\"1Mbit/s\",\"match\":{\"dst\":"
+			"\"10.%u.%u.%u/32\"}},",
+			i, i >> 16, i >> 8 & 255, i & 255);
+	fprintf(out, "%s]}", last);
 	fclose(out);
 	return text;
 }
 
+/* The last of very many policies is read, and told apart from all before it, as the first is. */
 static void test_many_policies(void **state)
 {
-	char *text, *messages;
-	struct config *config;
-	size_t size;
+	static const struct {
+		const char *last, *words; /* NULL: none */
+	} cases[] = {
+		{"{'name':'last','limit':'1Mbit/s'}", NULL},
+		{"{'name':'last','limit':'1Mbit'}",
+			"w.json: policies[100000].limit: '1Mbit': expected bit/s such as "
+			"'10Mbit/s'\n"},
+		{"{'name':'p77777','limit':'1Mbit/s'}",
+			"w.json: policies[100000].name: 'p77777': expected a name of its own, "
+			"policies[77777] has the same\n"},
+		{"{'name':'last','limit':'1Mbit/s','match':{'dst':'10.1.0.0/32'}}",
+			"w.json: policies[100000].match: an object: expected a match of its own, "
+			"policies[65536] has the same\n"},
+	};
 
 	(void)state;
-	text = make_policies(CONFIG_POLICIES_MAX, &size);
-	assert_int_equal(parse(text, size, &messages, &config), 0);
-	assert_int_equal(config->n_policies, CONFIG_POLICIES_MAX);
-	config_free(config);
-	free(text);
-	free(messages);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *last = with_quotes(cases[i].last), *text, *messages;
+		struct config *config;
+		size_t size;
+		int rc;
 
-	text = make_policies(CONFIG_POLICIES_MAX + 1, &size);
+		text = make_policies(MANY_POLICIES, last, &size);
+		rc = parse(text, size, &messages, &config);
+		assert_int_equal(rc, cases[i].words != NULL ? -EINVAL : 0);
+		if (rc == 0) {
+			assert_string_equal(config->policies[MANY_POLICIES].name, "last");
+		} else {
+			char *words = with_quotes(cases[i].words);
+
+			assert_string_equal(messages, words);
+			free(words);
+		}
+		config_free(config);
+		free(last);
+		free(text);
+		free(messages);
+	}
+}
+
+/* One more than there may be: refused before any of them is looked at. */
+static void test_too_many_policies(void **state)
+{
+	static const char head[] = "{\"limiter\":\"me\",\"policies\":[0";
+	size_t size = sizeof(head) - 1 + (size_t)CONFIG_POLICIES_MAX * 2 + 2;
+	char *text = malloc(size + 1), *at = text, *messages;
+	struct config *config;
+
+	(void)state;
+	assert_non_null(text);
+	at += sprintf(at, "%s", head);
+	for (unsigned i = 0; i < CONFIG_POLICIES_MAX; i++)
+		at += sprintf(at, ",0");
+	sprintf(at, "]}");
 	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
-	assert_string_equal(messages, "w.json: policies: 16385 in all: expected at most 16384\n");
+	assert_string_equal(
+		messages, "w.json: policies: 1000001 in all: expected at most 1000000\n");
 	free(text);
 	free(messages);
 }
@@ -747,6 +792,7 @@ int main(void)
 		cmocka_unit_test(test_sealing),
 		cmocka_unit_test(test_all_errors),
 		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_too_many_policies),
 		cmocka_unit_test(test_many_ports),
 		cmocka_unit_test(test_many_limiters),
 		cmocka_unit_test(test_default_estimator),

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What control costs one limiter: CPU time of an estimate interval over its length, in a group of
+ * 16 whose limiters are all real and share many aggregates. Of the first limiter everything is
+ * timed that an interval takes: the tick (measure and allocate), the profiles that are published,
+ * its own datagrams (encoded and sealed) and those of the others (opened and taken in). System
+ * calls are not in it, nor what the packets cost.
+ *
+ *   bench_control_loop [--json FILE] [--quick]
+ *
+ * Flows are many and noisy: every active aggregate has flows here and elsewhere in every interval,
+ * and asks for a little more than it gets. The others of the group have one worker and all the same
+ * traffic.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sodium.h>
+
+#include "base/prng.h"
+#include "police/profile.h"
+
+#define LIMITERS    16
+#define BRANCHING   3
+#define INTERVAL_NS UINT64_C(50000000)
+#define TIMEOUT_NS  UINT64_C(1000000000)
+#define DATAGRAM    1200
+#define WORKERS     2
+#define FLOWS       12 /* of an aggregate at a limiter, over its workers */
+#define LIMIT_BPS   UINT64_C(10000000)
+#define BURST       UINT64_C(131072)
+#define HZ          UINT64_C(2500000000)
+#define HEADERS     28 /* bytes of IPv4 and UDP */
+
+struct counters {
+	uint64_t arrived, dropped;
+	uint64_t slots[FLOW_SLOTS]; /* of one worker */
+};
+
+/* What the workers of the first limiter have counted, or those of any other. */
+struct traffic {
+	struct counters *counters; /* n_policies rows of n_workers */
+	uint64_t *slots;           /* of the sample that is being read */
+	unsigned n_workers;
+};
+
+enum part { PART_TICK, PART_MEASURE, PART_PUBLISH, PART_SEND, PART_RECEIVE, PARTS };
+
+struct datagram {
+	size_t len;
+	uint8_t buf[DATAGRAM];
+};
+
+struct bench {
+	unsigned n_policies, n_active;
+	struct roster *roster;
+	struct limiter *limiters[LIMITERS];
+	struct limiter_policy *policies;
+	struct policy *configs;
+	struct limit_profile *profiles; /* n_policies rows of WORKERS */
+	struct traffic own, others;
+	struct prng prng;
+	uint64_t now, sent_bytes;
+	struct datagram *inbox;
+	unsigned n_inbox, inbox_size;
+	unsigned published;
+};
+
+static void *alloc(size_t n, size_t size)
+{
+	void *p = calloc(n, size);
+
+	if (!p) {
+		perror("bench_control_loop");
+		exit(1);
+	}
+	return p;
+}
+
+/* CPU time, so that neighbours on this machine count less. */
+static double cpu_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec * 1e6 + (double)ts.tv_nsec / 1e3;
+}
+
+/* The active aggregates lie as far from each other as they can. */
+static unsigned active_policy(const struct bench *b, unsigned i)
+{
+	return (unsigned)((uint64_t)i * b->n_policies / b->n_active);
+}
+
+static void count(struct counters *c, unsigned flow, uint64_t bytes)
+{
+	unsigned slot = (flow * 7) % FLOW_SLOTS;
+
+	c->arrived += bytes;
+	c->slots[slot] = (uint64_t)(flow + 1) << FLOW_COUNT_BITS |
+			 ((c->slots[slot] + bytes) & FLOW_COUNT_MASK);
+}
+
+/* One interval: each flow's part of limit/N and a little more, give or take a third. */
+static void arrive(struct bench *b, struct traffic *t)
+{
+	uint64_t fair = LIMIT_BPS / 8 / LIMITERS * INTERVAL_NS / 1000000000 / FLOWS;
+
+	for (unsigned i = 0; i < b->n_active; i++) {
+		struct counters *row = &t->counters[(size_t)active_policy(b, i) * t->n_workers];
+
+		for (unsigned f = 0; f < FLOWS; f++) {
+			uint64_t noise = prng_next(&b->prng) % (2 * fair / 3 + 1);
+
+			count(&row[f % t->n_workers], f, 2 * fair / 3 + noise + fair / 20);
+		}
+		row[0].dropped++;
+	}
+}
+
+/* As the appliance does it: counters of all workers added up, slots copied side by side. */
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct traffic *t = context;
+
+	*sample = (struct limiter_sample){.slots = t->slots};
+	for (unsigned w = 0; w < t->n_workers; w++) {
+		const struct counters *c = &t->counters[(size_t)policy * t->n_workers + w];
+
+		sample->arrived_bytes += c->arrived;
+		sample->dropped_packets += c->dropped;
+		memcpy(t->slots + (size_t)w * FLOW_SLOTS, c->slots, sizeof(c->slots));
+	}
+}
+
+static void make_traffic(struct traffic *t, unsigned n_policies, unsigned n_workers)
+{
+	t->n_workers = n_workers;
+	t->counters = alloc((size_t)n_policies * n_workers, sizeof(*t->counters));
+	t->slots = alloc(n_workers * FLOW_SLOTS, sizeof(*t->slots));
+}
+
+static void make_policies(struct bench *b)
+{
+	b->policies = alloc(b->n_policies, sizeof(*b->policies));
+	b->configs = alloc(b->n_policies, sizeof(*b->configs));
+	b->profiles = alloc((size_t)b->n_policies * WORKERS, sizeof(*b->profiles));
+	for (unsigned i = 0; i < b->n_policies; i++) {
+		struct policy *config = &b->configs[i];
+
+		*config = (struct policy){
+			.limit_bps = LIMIT_BPS,
+			.burst_bytes = BURST,
+			.allocator = &allocator_fps,
+			.interval_ns = INTERVAL_NS,
+			.keep_per_second = 0.1,
+			.mark = MARK_ECN,
+		};
+		snprintf(config->name, sizeof(config->name), "customer-%06u", i);
+		b->policies[i] = limit_profile_policy(config);
+	}
+}
+
+static void make_limiter(struct bench *b, unsigned i)
+{
+	static const uint8_t key[DATAGRAM_KEY] = "the key of a group that is timed";
+	struct limiter_params params = {
+		.gossip = {.roster = b->roster,
+			.self = i,
+			.key = key,
+			.epoch = 1 + i,
+			.seed = 1 + i,
+			.branching = BRANCHING,
+			.timeout_ns = TIMEOUT_NS,
+			.datagram_max = DATAGRAM},
+		.policies = b->policies,
+		.n_policies = b->n_policies,
+		.n_workers = i == 0 ? WORKERS : 1,
+	};
+
+	if (limiter_create(&params, b->now, &b->limiters[i])) {
+		fprintf(stderr, "bench_control_loop: no limiter\n");
+		exit(1);
+	}
+}
+
+static void bench_init(struct bench *b, unsigned n_policies, unsigned n_active)
+{
+	uint32_t ids[LIMITERS];
+
+	*b = (struct bench){.n_policies = n_policies, .n_active = n_active, .now = INTERVAL_NS};
+	prng_seed(&b->prng, 1);
+	for (unsigned i = 0; i < LIMITERS; i++)
+		ids[i] = 1000 + i;
+	if (roster_create(ids, LIMITERS, &b->roster))
+		exit(1);
+	make_policies(b);
+	make_traffic(&b->own, n_policies, WORKERS);
+	make_traffic(&b->others, n_policies, 1);
+	for (unsigned i = 0; i < LIMITERS; i++)
+		make_limiter(b, i);
+}
+
+static void bench_free(struct bench *b)
+{
+	for (unsigned i = 0; i < LIMITERS; i++)
+		limiter_destroy(b->limiters[i]);
+	roster_destroy(b->roster);
+	free(b->policies);
+	free(b->configs);
+	free(b->profiles);
+	free(b->own.counters);
+	free(b->own.slots);
+	free(b->others.counters);
+	free(b->others.slots);
+	free(b->inbox);
+}
+
+/* What is sent to the first limiter waits there until that is timed. */
+static void post(struct bench *b, unsigned to, uint8_t *buf, size_t len)
+{
+	if (to != 0) {
+		limiter_receive(b->limiters[to], b->now, buf, len);
+		return;
+	}
+	if (b->n_inbox == b->inbox_size) {
+		b->inbox_size = 2 * b->inbox_size + 64;
+		b->inbox = realloc(b->inbox, b->inbox_size * sizeof(*b->inbox));
+		if (!b->inbox)
+			exit(1);
+	}
+	b->inbox[b->n_inbox].len = len;
+	memcpy(b->inbox[b->n_inbox++].buf, buf, len);
+}
+
+static void run_others(struct bench *b)
+{
+	uint8_t buf[DATAGRAM];
+	unsigned to;
+	size_t len;
+
+	for (unsigned i = 1; i < LIMITERS; i++) {
+		limiter_tick(b->limiters[i], b->now, measure, &b->others);
+		while ((len = limiter_send(b->limiters[i], buf, &to)) > 0)
+			post(b, to, buf, len);
+	}
+}
+
+static void measure_alone(struct bench *b)
+{
+	struct limiter_sample sample;
+
+	for (unsigned i = 0; i < b->n_active; i++)
+		measure(&b->own, active_policy(b, i), &sample);
+}
+
+static void publish(struct bench *b)
+{
+	for (unsigned p = 0; p < b->n_policies; p++) {
+		struct limiter_view view;
+
+		limiter_view(b->limiters[0], p, &view);
+		for (unsigned w = 0; w < WORKERS; w++) {
+			struct limit_profile profile, *old = &b->profiles[(size_t)p * WORKERS + w];
+
+			if (limit_profile_init(&profile, &b->configs[p], &view, 1.0 / WORKERS, HZ))
+				continue;
+			b->published += limit_profile_succeed(&profile, old, b->now);
+			*old = profile;
+		}
+	}
+}
+
+/* Others hear of it at once: what they do with it is not timed. */
+static double send_all(struct bench *b)
+{
+	static struct datagram out[LIMITERS * 256];
+	static unsigned to[LIMITERS * 256];
+	unsigned n = 0;
+	double begin = cpu_us(), end;
+
+	while (n < LIMITERS * 256 &&
+		(out[n].len = limiter_send(b->limiters[0], out[n].buf, &to[n])) > 0)
+		n++;
+	end = cpu_us();
+	for (unsigned i = 0; i < n; i++) {
+		b->sent_bytes += out[i].len + HEADERS;
+		limiter_receive(b->limiters[to[i]], b->now, out[i].buf, out[i].len);
+	}
+	return end - begin;
+}
+
+static void receive_all(struct bench *b)
+{
+	for (unsigned i = 0; i < b->n_inbox; i++)
+		limiter_receive(b->limiters[0], b->now, b->inbox[i].buf, b->inbox[i].len);
+	b->n_inbox = 0;
+}
+
+static void interval(struct bench *b, double us[PARTS])
+{
+	double at[5];
+
+	b->now += INTERVAL_NS;
+	arrive(b, &b->own);
+	arrive(b, &b->others);
+	run_others(b);
+	at[0] = cpu_us();
+	receive_all(b);
+	at[1] = cpu_us();
+	measure_alone(b); /* once more than is needed: the tick measures too */
+	at[2] = cpu_us();
+	limiter_tick(b->limiters[0], b->now, measure, &b->own);
+	at[3] = cpu_us();
+	publish(b);
+	at[4] = cpu_us();
+	us[PART_RECEIVE] = at[1] - at[0];
+	us[PART_MEASURE] = at[2] - at[1];
+	us[PART_TICK] = at[3] - at[2];
+	us[PART_PUBLISH] = at[4] - at[3];
+	us[PART_SEND] = send_all(b);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct spread {
+	double median, p10, p90;
+};
+
+static struct spread spread_of(double *values, unsigned n)
+{
+	qsort(values, n, sizeof(*values), compare);
+	return (struct spread){values[n / 2], values[n / 10], values[n - 1 - n / 10]};
+}
+
+struct result {
+	struct spread share, parts[PARTS];
+	double gossip_bps, published;
+};
+
+static void run(struct bench *b, unsigned rounds, struct result *result)
+{
+	double *share = alloc(rounds, sizeof(double)), *parts[PARTS], us[PARTS];
+
+	for (unsigned p = 0; p < PARTS; p++)
+		parts[p] = alloc(rounds, sizeof(double));
+	for (unsigned i = 0; i < rounds; i++) {
+		interval(b, us);
+		for (unsigned p = 0; p < PARTS; p++)
+			parts[p][i] = us[p];
+		share[i] = (us[PART_TICK] + us[PART_PUBLISH] + us[PART_SEND] + us[PART_RECEIVE]) *
+			   1e3 / INTERVAL_NS;
+	}
+	result->share = spread_of(share, rounds);
+	for (unsigned p = 0; p < PARTS; p++) {
+		result->parts[p] = spread_of(parts[p], rounds);
+		free(parts[p]);
+	}
+	free(share);
+}
+
+static const struct {
+	const char *name;
+	unsigned n_policies, n_active;
+} cases[] = {
+	{"control", 10000, 10000},
+	{"control_100k_10k", 100000, 10000},
+	{"control_100k_1k", 100000, 1000},
+};
+
+static void print(const char *name, const struct result *r)
+{
+	printf("%-18s %5.1f %%  (%.1f to %.1f) of a core; us: measure %.0f, allocate %.0f, "
+	       "publish %.0f, encode and seal %.0f, open and decode %.0f; gossip %.2f Mbit/s, "
+	       "%.0f profiles\n",
+		name, 100 * r->share.median, 100 * r->share.p10, 100 * r->share.p90,
+		r->parts[PART_MEASURE].median,
+		r->parts[PART_TICK].median - r->parts[PART_MEASURE].median,
+		r->parts[PART_PUBLISH].median, r->parts[PART_SEND].median,
+		r->parts[PART_RECEIVE].median, r->gossip_bps / 1e6, r->published);
+	fflush(stdout);
+}
+
+static void print_json(FILE *out, const char *name, const struct result *r, bool first)
+{
+	fprintf(out,
+		"%s\n\t\"%s\": {\"share_of_core\": {\"median\": %.4f, \"p10\": %.4f, \"p90\": "
+		"%.4f}, \"breakdown_us\": {\"measure\": %.1f, \"allocate\": %.1f, \"publish\": "
+		"%.1f, \"encode_seal\": %.1f, \"open_decode\": %.1f}, \"gossip_bps\": %.0f}",
+		first ? "{" : ",", name, r->share.median, r->share.p10, r->share.p90,
+		r->parts[PART_MEASURE].median,
+		r->parts[PART_TICK].median - r->parts[PART_MEASURE].median,
+		r->parts[PART_PUBLISH].median, r->parts[PART_SEND].median,
+		r->parts[PART_RECEIVE].median, r->gossip_bps);
+}
+
+static void run_case(unsigned i, bool quick, struct result *result)
+{
+	unsigned warm = quick ? 30 : 100, rounds = quick ? 15 : 40;
+	double us[PARTS];
+	struct bench b;
+
+	bench_init(&b, cases[i].n_policies, cases[i].n_active);
+	for (unsigned k = 0; k < warm; k++)
+		interval(&b, us);
+	b.sent_bytes = b.published = 0;
+	run(&b, rounds, result);
+	result->gossip_bps = (double)b.sent_bytes * 8 / ((double)(rounds * INTERVAL_NS) / 1e9);
+	result->published = (double)b.published / rounds;
+	bench_free(&b);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{"json", required_argument, NULL, 'j'},
+		{"quick", no_argument, NULL, 'q'},
+		{0},
+	};
+	FILE *json = NULL;
+	bool quick = false;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (opt == 'q')
+			quick = true;
+		else if (opt != 'j' || !(json = fopen(optarg, "w"))) {
+			fprintf(stderr, "bench_control_loop [--json FILE] [--quick]\n");
+			return 2;
+		}
+	}
+	if (sodium_init() < 0)
+		return 1;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct result result;
+
+		run_case(i, quick, &result);
+		print(cases[i].name, &result);
+		if (json)
+			print_json(json, cases[i].name, &result, i == 0);
+	}
+	if (json)
+		fputs("\n}\n", json);
+	return json && fclose(json) ? 1 : 0;
+}
