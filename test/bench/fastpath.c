@@ -43,12 +43,13 @@ static const char usage[] =
 	"  --packets N          until traffic repeats, a power of two (1048576)\n"
 	"  --cold N             packets in rings (from the size of the L3 cache)\n"
 	"  --cpus WORKER,OTHER  what measures; control and the second worker (1,0)\n"
+	"  --settle-ms N        of a box with its control loop, before it counts (900)\n"
 	"  --memory MB          for DPDK (2048)\n"
 	"  --huge               on hugepages\n";
 
 struct options {
 	const char *json, *only;
-	unsigned rounds, slice_us, policies, scale, packets, cold, memory, huge;
+	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, huge;
 	unsigned cpu[2];
 };
 
@@ -101,6 +102,7 @@ static bool parse_number(struct options *o, int opt)
 		{'s', &o->scale, 1, 1000000},
 		{'n', &o->packets, 1024, 1u << 24},
 		{'c', &o->cold, 128, COLD_MAX},
+		{'t', &o->settle_ms, 0, 60000},
 		{'m', &o->memory, 64, 1u << 20},
 	};
 
@@ -124,6 +126,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"packets", required_argument, NULL, 'n'},
 		{"cold", required_argument, NULL, 'c'},
 		{"cpus", required_argument, NULL, 'C'},
+		{"settle-ms", required_argument, NULL, 't'},
 		{"memory", required_argument, NULL, 'm'},
 		{"huge", no_argument, NULL, 'H'},
 		{0},
@@ -219,6 +222,7 @@ static void run(const struct options *o, const char *directory)
 {
 	struct lab lab = {.rounds = o->rounds,
 		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
+		.settle_ms = o->settle_ms,
 		.n_traffic = o->packets,
 		.policies = o->policies,
 		.scale = o->scale,
@@ -250,6 +254,7 @@ int main(int argc, char **argv)
 		.scale = 100000,
 		.packets = 1 << 20,
 		.memory = 2048,
+		.settle_ms = 900,
 		.cpu = {1, 0}};
 
 	parse_options(argc, argv, &options);

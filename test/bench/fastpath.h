@@ -200,7 +200,8 @@ uint16_t free_udp_port(void);
 
 struct lab {
 	unsigned rounds;
-	uint64_t slice;           /* ticks */
+	uint64_t slice; /* ticks */
+	unsigned settle_ms;
 	unsigned n_traffic;       /* packets until a stream repeats */
 	unsigned policies, scale; /* of most boxes; of the largest */
 	unsigned cpu[2];

@@ -408,12 +408,11 @@ static struct rte_sched_port *sched_port(void)
 		.n_pipes_per_subport = PIPES};
 	struct rte_sched_port *port;
 
-	for (unsigned k = 0; k < RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE; k++) {
-		profile.tc_rate[k] = pipe.tc_rate[k] = rate;
-		subport.qsize[k] = k == RTE_SCHED_TRAFFIC_CLASS_BE ? 64 : 0;
-		if (!subport.qsize[k])
-			profile.tc_rate[k] = pipe.tc_rate[k] = 0;
-	}
+	for (unsigned k = 0; k < RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE; k++)
+		profile.tc_rate[k] = rate;
+	/* One class, the others without queues. */
+	pipe.tc_rate[RTE_SCHED_TRAFFIC_CLASS_BE] = rate;
+	subport.qsize[RTE_SCHED_TRAFFIC_CLASS_BE] = 64;
 	port = rte_sched_port_config(&params);
 	if (!port || rte_sched_subport_config(port, 0, &subport, 0))
 		die("rte_sched refuses its port");

@@ -23,9 +23,8 @@
 #include "fastpath.h"
 
 #define CONTENDERS 16
-#define SETTLE_MS  600 /* control's ticks until the sampling period is what it will be */
-#define LONG       10  /* slices in which the control loop ticks a few times */
-#define TIMES      5   /* that things are set up whose set-up is what is measured */
+#define LONG       10 /* slices in which the control loop ticks a few times */
+#define TIMES      5  /* that things are set up whose set-up is what is measured */
 #define PUBLISHED  15
 
 static const char *const null_devices[] = {"net_null0,size=64", "net_null1,size=64"};
@@ -86,12 +85,21 @@ static struct box_params params_of(const struct lab *lab, const struct prefixes 
 		.gossip = group_of_one()};
 }
 
+/*
+ * Ticks of the control loop until the sampling period is what it will be: it doubles in each, and
+ * what one policy gets alone is sampled most rarely.
+ */
+static void settle(const struct lab *lab, struct bench_box *bench)
+{
+	around_settle(bench, bench->params.policies == 1 ? lab->settle_ms : lab->settle_ms / 4);
+}
+
 /* As it runs in a group: sampling what flow proportional share wants to know. */
-static struct bench_box *sampled(const struct box_params *params)
+static struct bench_box *sampled(const struct lab *lab, const struct box_params *params)
 {
 	struct bench_box *bench = bench_box_open(params);
 
-	around_settle(bench, SETTLE_MS);
+	settle(lab, bench);
 	return bench;
 }
 
@@ -99,7 +107,7 @@ static struct bench_box *usual_box(const struct lab *lab, const struct prefixes 
 {
 	struct box_params params = params_of(lab, prefixes);
 
-	return sampled(&params);
+	return sampled(lab, &params);
 }
 
 /* Of the policies a share drops nearly all. */
@@ -109,7 +117,7 @@ static struct bench_box *dropping_box(
 	struct box_params params = params_of(lab, prefixes);
 
 	params.over = over;
-	return sampled(&params);
+	return sampled(lab, &params);
 }
 
 /* The same box once more, which is another's to close. */
@@ -195,11 +203,11 @@ static void ask_ipv6(struct lab *lab)
 	add(&stage, "io", io_contender(lab->ports, NULL));
 	add(&stage, "ipv4",
 		box_contender(
-			"", sampled(&params), traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
+			"", sampled(lab, &params), traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
 	params.v6 = true;
 	add(&stage, "ipv6",
 		box_contender(
-			"", sampled(&params), traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
+			"", sampled(lab, &params), traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
 	ask(&stage, "ipv6");
 	prefixes_free(&some);
 }
@@ -322,7 +330,7 @@ static void ask_cold(struct lab *lab)
 	prefixes_make(&some, lab->policies);
 	cold_open(&cold, lab, &some);
 	cold_fill(&cold, traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
-	around_settle(cold.bench, SETTLE_MS);
+	settle(lab, cold.bench);
 	ports = cold.bench->box.ports;
 	add(&stage, "io", io_contender(ports, NULL));
 	add(&stage, "mac", mac_contender(ports, NULL));
@@ -402,7 +410,7 @@ static void ask_updates(struct lab *lab)
 	params.gossip = gossip;
 	bench = bench_box_open(&params);
 	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
-	around_settle(bench, SETTLE_MS);
+	settle(lab, bench);
 	add(&stage, "updated", box_contender("", bench, packets))->longer = LONG;
 	ask(&stage, "updates");
 	unlink(key);
@@ -426,7 +434,7 @@ static void ask_workers(struct lab *lab)
 	add(&stage, "one", box_contender("", usual_box(lab, &some), packets));
 	params = params_of(lab, &some);
 	params.workers = 2;
-	bench = sampled(&params);
+	bench = sampled(lab, &params);
 	bench->launched = 1;
 	add(&stage, "two", box_contender("", bench, packets));
 	ask(&stage, "workers");
