@@ -104,6 +104,8 @@ struct contender {
 	void (*turn)(void *self);
 	/* Packets received and dropped so far. */
 	void (*counted)(const void *self, uint64_t *received, uint64_t *dropped);
+	/* Runs it for a while before it counts, however it gets into its stride; NULL: just so. */
+	void (*settle)(void *self, unsigned ms);
 	/* Around each of its slices; either may be NULL. */
 	void (*begin)(void *self);
 	void (*end)(void *self);
@@ -190,7 +192,7 @@ void around_close(struct bench_box *bench);
 void around_begin(struct around *around);
 void around_end(struct around *around);
 
-/* Runs the box with its control loop until sampling has settled. */
+/* Runs the box with its control loop. */
 void around_settle(struct bench_box *bench, unsigned ms);
 
 /* A free UDP port of loopback. */

@@ -201,6 +201,18 @@ static void box_counted(const void *self, uint64_t *received, uint64_t *dropped)
 	*dropped = totals.dropped[DROP_LIMIT];
 }
 
+/*
+ * Until the sampling period is what it will be, which doubles at most in an interval and is longest
+ * for what one policy gets alone; and until the buckets of those above their limits are empty.
+ */
+static void box_settle(void *self, unsigned ms)
+{
+	struct bench_box *bench = self;
+	bool slow = bench->params.policies == 1 || bench->params.over > 0;
+
+	around_settle(bench, slow ? ms : ms / 4);
+}
+
 struct contender box_contender(
 	const char *name, struct bench_box *bench, const struct traffic *traffic)
 {
@@ -211,6 +223,7 @@ struct contender box_contender(
 		.traffic = traffic,
 		.turn = box_turn,
 		.counted = box_counted,
+		.settle = box_settle,
 		.begin = box_begin,
 		.end = box_end,
 		.close = bench_box_close,

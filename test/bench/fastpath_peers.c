@@ -140,7 +140,7 @@ struct library {
 static void meters_make(struct library *library, unsigned n, double over)
 {
 	struct rte_meter_srtcm_params params[2] = {
-		{.cir = UINT64_C(50000000000), .cbs = 64 << 20}, {.cir = 1000, .cbs = 1500}};
+		{.cir = UINT64_C(50000000000), .cbs = 64 << 20}, {.cir = 10, .cbs = 1500}};
 
 	for (unsigned k = 0; k < 2; k++)
 		if (rte_meter_srtcm_profile_config(&library->profiles[k], &params[k]))

@@ -23,6 +23,7 @@
 #include "fastpath.h"
 
 #define CONTENDERS 16
+#define SILENT     99
 #define LONG       10 /* slices in which the control loop ticks a few times */
 #define TIMES      5  /* that things are set up whose set-up is what is measured */
 #define PUBLISHED  15
@@ -73,6 +74,25 @@ static const char *group_of_one(void)
 	return text;
 }
 
+/*
+ * A group whose other limiters are all silent, and keep their parts of the limits: so the smallest
+ * limit becomes one that lets nothing pass, and a bucket that has been emptied stays so.
+ */
+static const char *silent_group(void)
+{
+	static char text[64 * SILENT + 256];
+	int at = snprintf(text, sizeof(text),
+		"{\"insecure\":true,\"estimator\":\"state\",\"roster\":[{\"name\":\"bench\","
+		"\"address\":\"127.0.0.1:%u\"}",
+		free_udp_port());
+
+	for (unsigned i = 1; i <= SILENT; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at,
+			",{\"name\":\"silent%u\",\"address\":\"127.0.0.2:%u\"}", i, i);
+	snprintf(text + at, sizeof(text) - (size_t)at, "]}");
+	return text;
+}
+
 static struct box_params params_of(const struct lab *lab, const struct prefixes *prefixes)
 {
 	return (struct box_params){.ports = lab->ports,
@@ -85,29 +105,11 @@ static struct box_params params_of(const struct lab *lab, const struct prefixes 
 		.gossip = group_of_one()};
 }
 
-/*
- * Ticks of the control loop until the sampling period is what it will be: it doubles in each, and
- * what one policy gets alone is sampled most rarely.
- */
-static void settle(const struct lab *lab, struct bench_box *bench)
-{
-	around_settle(bench, bench->params.policies == 1 ? lab->settle_ms : lab->settle_ms / 4);
-}
-
-/* As it runs in a group: sampling what flow proportional share wants to know. */
-static struct bench_box *sampled(const struct lab *lab, const struct box_params *params)
-{
-	struct bench_box *bench = bench_box_open(params);
-
-	settle(lab, bench);
-	return bench;
-}
-
 static struct bench_box *usual_box(const struct lab *lab, const struct prefixes *prefixes)
 {
 	struct box_params params = params_of(lab, prefixes);
 
-	return sampled(lab, &params);
+	return bench_box_open(&params);
 }
 
 /* Of the policies a share drops nearly all. */
@@ -117,15 +119,17 @@ static struct bench_box *dropping_box(
 	struct box_params params = params_of(lab, prefixes);
 
 	params.over = over;
-	return sampled(lab, &params);
+	params.gossip = silent_group();
+	return bench_box_open(&params);
 }
 
-/* The same box once more, which is another's to close. */
+/* The same box once more, which is another's to settle and to close. */
 static struct contender again(struct bench_box *bench, const struct traffic *packets)
 {
 	struct contender contender = box_contender("", bench, packets);
 
 	contender.close = NULL;
+	contender.settle = NULL;
 	return contender;
 }
 
@@ -202,12 +206,12 @@ static void ask_ipv6(struct lab *lab)
 	params = params_of(lab, &some);
 	add(&stage, "io", io_contender(lab->ports, NULL));
 	add(&stage, "ipv4",
-		box_contender(
-			"", sampled(lab, &params), traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
+		box_contender("", bench_box_open(&params),
+			traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
 	params.v6 = true;
 	add(&stage, "ipv6",
-		box_contender(
-			"", sampled(lab, &params), traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
+		box_contender("", bench_box_open(&params),
+			traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
 	ask(&stage, "ipv6");
 	prefixes_free(&some);
 }
@@ -228,8 +232,8 @@ static void ask_hostile(struct lab *lab)
 		const char *name;
 		enum frame_kind kind;
 		enum draw draw;
-	} rows[] = {{"one_policy", FRAME_V4, DRAW_FIRST}, {"all_distinct", FRAME_V4, DRAW_CYCLE},
-		{"unmatched", FRAME_V4, DRAW_NONE}, {"fragments", FRAME_FRAGMENT, DRAW_UNIFORM},
+	} rows[] = {{"all_distinct", FRAME_V4, DRAW_CYCLE}, {"unmatched", FRAME_V4, DRAW_NONE},
+		{"fragments", FRAME_FRAGMENT, DRAW_UNIFORM},
 		{"options", FRAME_OPTIONS, DRAW_UNIFORM},
 		{"smallest", FRAME_SMALLEST, DRAW_UNIFORM}};
 	struct stage stage = {.lab = lab};
@@ -243,6 +247,9 @@ static void ask_hostile(struct lab *lab)
 	bench = usual_box(lab, &some);
 	add(&stage, "io", io_contender(lab->ports, NULL));
 	add(&stage, "full_10k", box_contender("", bench, usual));
+	add(&stage, "one_policy",
+		box_contender(
+			"", usual_box(lab, &some), traffic(&stage, &some, FRAME_V4, DRAW_FIRST)));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
 		add(&stage, rows[i].name,
 			again(bench, traffic(&stage, &some, rows[i].kind, rows[i].draw)));
@@ -330,11 +337,10 @@ static void ask_cold(struct lab *lab)
 	prefixes_make(&some, lab->policies);
 	cold_open(&cold, lab, &some);
 	cold_fill(&cold, traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
-	settle(lab, cold.bench);
 	ports = cold.bench->box.ports;
 	add(&stage, "io", io_contender(ports, NULL));
 	add(&stage, "mac", mac_contender(ports, NULL));
-	add(&stage, "full_10k", again(cold.bench, NULL));
+	add(&stage, "full_10k", box_contender("", cold.bench, NULL))->close = NULL;
 	add(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
 	ask(&stage, "cold");
 	cold_empty(&cold);
@@ -410,7 +416,6 @@ static void ask_updates(struct lab *lab)
 	params.gossip = gossip;
 	bench = bench_box_open(&params);
 	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
-	settle(lab, bench);
 	add(&stage, "updated", box_contender("", bench, packets))->longer = LONG;
 	ask(&stage, "updates");
 	unlink(key);
@@ -434,7 +439,7 @@ static void ask_workers(struct lab *lab)
 	add(&stage, "one", box_contender("", usual_box(lab, &some), packets));
 	params = params_of(lab, &some);
 	params.workers = 2;
-	bench = sampled(lab, &params);
+	bench = bench_box_open(&params);
 	bench->launched = 1;
 	add(&stage, "two", box_contender("", bench, packets));
 	ask(&stage, "workers");

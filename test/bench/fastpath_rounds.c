@@ -37,6 +37,27 @@ static void dress(const struct contender *c, unsigned round)
 	stand_in_attach(c->ports, c->traffic, round * 37 * TURN_PACKETS);
 }
 
+static void undress(const struct contender *c)
+{
+	if (c->traffic)
+		stand_in_detach(c->ports);
+}
+
+static void settle(const struct lab *lab, struct contender *c)
+{
+	dress(c, 0);
+	if (c->settle) {
+		c->settle(c->self, lab->settle_ms);
+	} else {
+		if (c->begin)
+			c->begin(c->self);
+		turns(c, rte_get_tsc_hz() / 4000 * lab->settle_ms);
+		if (c->end)
+			c->end(c->self);
+	}
+	undress(c);
+}
+
 static void slice(const struct lab *lab, struct contender *c, unsigned round)
 {
 	uint64_t ticks = lab->slice * RTE_MAX(c->longer, 1u), began, ended;
@@ -53,8 +74,7 @@ static void slice(const struct lab *lab, struct contender *c, unsigned round)
 	c->counted(c->self, &received, &dropped);
 	if (c->end)
 		c->end(c->self);
-	if (c->traffic)
-		stand_in_detach(c->ports);
+	undress(c);
 	received -= received_then;
 	if (received == 0)
 		die("%s received nothing", c->name);
@@ -77,8 +97,10 @@ void lab_ask(struct lab *lab, const char *question, struct contender *contenders
 {
 	json_t *results = json_object();
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		contenders[i].cycles = need(lab->rounds * sizeof(double));
+		settle(lab, &contenders[i]);
+	}
 	/* There and back: nobody always comes after the one that leaves the caches cold. */
 	for (unsigned r = 0; r < lab->rounds; r++)
 		for (unsigned i = 0; i < n; i++)
