@@ -9,7 +9,6 @@
  * fastpath_questions.c) the cycles that a packet took each contender in each round. net_null
  * receives and sends as fast as it is asked, so all is the contenders' own.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,13 +42,15 @@ static const char usage[] =
 	"  --packets N          until traffic repeats, a power of two (1048576)\n"
 	"  --cold N             packets in rings (from the size of the L3 cache)\n"
 	"  --cpus WORKER,OTHER  what measures; control and the second worker (1,0)\n"
+	"  --long-us N          of a slice in which the control loop runs (200000)\n"
+	"  --directory DIR      for sockets and keys (/tmp)\n"
 	"  --settle-ms N        of a box with its control loop, before it counts (900)\n"
 	"  --memory MB          for DPDK (2048)\n"
 	"  --huge               on hugepages\n";
 
 struct options {
-	const char *json, *only;
-	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, huge;
+	const char *json, *only, *directory;
+	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
 	unsigned cpu[2];
 };
 
@@ -102,6 +103,7 @@ static bool parse_number(struct options *o, int opt)
 		{'s', &o->scale, 1, 1000000},
 		{'n', &o->packets, 1024, 1u << 24},
 		{'c', &o->cold, 128, COLD_MAX},
+		{'l', &o->long_us, 100, 10000000},
 		{'t', &o->settle_ms, 0, 60000},
 		{'m', &o->memory, 64, 1u << 20},
 	};
@@ -126,6 +128,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"packets", required_argument, NULL, 'n'},
 		{"cold", required_argument, NULL, 'c'},
 		{"cpus", required_argument, NULL, 'C'},
+		{"long-us", required_argument, NULL, 'l'},
+		{"directory", required_argument, NULL, 'd'},
 		{"settle-ms", required_argument, NULL, 't'},
 		{"memory", required_argument, NULL, 'm'},
 		{"huge", no_argument, NULL, 'H'},
@@ -138,6 +142,8 @@ static void parse_options(int argc, char **argv, struct options *o)
 			o->json = optarg;
 		else if (opt == 'o')
 			o->only = optarg;
+		else if (opt == 'd')
+			o->directory = optarg;
 		else if (opt == 'C')
 			parse_cpus(optarg, o->cpu);
 		else if (opt == 'H')
@@ -157,7 +163,7 @@ static void start_eal(const struct options *o)
 	char lcores[64], memory[16], prefix[32];
 	const char *args[] = {"fastpath", lcores, "--main-lcore=1", "-m", memory, prefix,
 		"--no-pci", "--no-telemetry", "--log-level=4", "--vdev=net_null0,size=64",
-		"--vdev=net_null1,size=64", o->huge ? "--huge-unlink" : "--no-huge",
+		"--vdev=net_null1,size=64", o->huge ? "--in-memory" : "--no-huge",
 		o->huge ? NULL : "--no-shconf"};
 	int n = o->huge ? RTE_DIM(args) - 1 : RTE_DIM(args);
 
@@ -218,17 +224,18 @@ static void write_results(const struct lab *lab, const struct options *o)
 	json_decref(all);
 }
 
-static void run(const struct options *o, const char *directory)
+static void run(const struct options *o)
 {
 	struct lab lab = {.rounds = o->rounds,
 		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
 		.settle_ms = o->settle_ms,
+		.long_us = o->long_us,
 		.n_traffic = o->packets,
 		.policies = o->policies,
 		.scale = o->scale,
 		.cpu = {o->cpu[0], o->cpu[1]},
 		.cold = cold_of(o),
-		.directory = directory,
+		.directory = o->directory,
 		.null = open_ports(o),
 		.questions = json_object(),
 		.once = json_object()};
@@ -247,7 +254,6 @@ static void run(const struct options *o, const char *directory)
 
 int main(int argc, char **argv)
 {
-	char directory[] = "/tmp/weir-bench-XXXXXX";
 	struct options options = {.rounds = 31,
 		.slice_us = 20000,
 		.policies = 10000,
@@ -255,14 +261,15 @@ int main(int argc, char **argv)
 		.packets = 1 << 20,
 		.memory = 2048,
 		.settle_ms = 900,
+		.long_us = 200000,
+		.directory = "/tmp",
 		.cpu = {1, 0}};
 
 	parse_options(argc, argv, &options);
-	if (sodium_init() < 0 || !mkdtemp(directory))
-		die("cannot start: %s", strerror(errno));
+	if (sodium_init() < 0)
+		die("libsodium does not start");
 	start_eal(&options);
-	run(&options, directory);
-	rmdir(directory);
+	run(&options);
 	rte_eal_cleanup();
 	return 0;
 }

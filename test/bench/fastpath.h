@@ -144,8 +144,9 @@ struct box_params {
 	double over;  /* share of the policies that drop nearly all */
 	const char *allocator;
 	unsigned workers;
-	unsigned cpu[2];    /* of the workers; cpu of control is the other one */
-	const char *gossip; /* the key "gossip" and its value, or NULL: a group of one */
+	unsigned cpu[2];       /* of the workers; cpu of control is the other one */
+	const char *directory; /* for its socket */
+	const char *gossip;    /* the key "gossip" and its value, or NULL: a group of one */
 };
 
 /* Whether policy i is one of the share that drops nearly all. */
@@ -204,6 +205,7 @@ struct lab {
 	unsigned rounds;
 	uint64_t slice; /* ticks */
 	unsigned settle_ms;
+	unsigned long_us;         /* of slices in which the control loop ticks a few times */
 	unsigned n_traffic;       /* packets until a stream repeats */
 	unsigned policies, scale; /* of most boxes; of the largest */
 	unsigned cpu[2];

@@ -49,7 +49,7 @@ struct other {
 struct around {
 	struct bench_box *bench;
 	int what;
-	char socket[64];
+	char socket[CONFIG_PATH_MAX];
 	int stop[2]; /* a pipe in place of control's signalfd */
 	pthread_t control, readers, others;
 	bool ending; /* told to readers and peer: atomics only */
@@ -261,8 +261,8 @@ void around_open(struct bench_box *bench, int what, const char *key_file, uint16
 
 	around->bench = bench;
 	around->what = what;
-	snprintf(around->socket, sizeof(around->socket), "/tmp/weir-bench-%d-%u.sock",
-		(int)getpid(), serial++);
+	snprintf(around->socket, sizeof(around->socket), "%s/weir-bench-%d-%u.sock",
+		bench->params.directory, (int)getpid(), serial++);
 	if (pipe(around->stop))
 		die("no pipe");
 	if (telemetry_listen(

@@ -24,8 +24,7 @@
 
 #define CONTENDERS 16
 #define SILENT     99
-#define LONG       10 /* slices in which the control loop ticks a few times */
-#define TIMES      5  /* that things are set up whose set-up is what is measured */
+#define TIMES      5 /* that things are set up whose set-up is what is measured */
 #define PUBLISHED  15
 
 static const char *const null_devices[] = {"net_null0,size=64", "net_null1,size=64"};
@@ -102,6 +101,7 @@ static struct box_params params_of(const struct lab *lab, const struct prefixes 
 		.allocator = "fps",
 		.workers = 1,
 		.cpu = {lab->cpu[0], lab->cpu[1]},
+		.directory = lab->directory,
 		.gossip = group_of_one()};
 }
 
@@ -131,6 +131,16 @@ static struct contender again(struct bench_box *bench, const struct traffic *pac
 	contender.close = NULL;
 	contender.settle = NULL;
 	return contender;
+}
+
+/* For who wants to know whether our io is what others call so. */
+static void ask_bare(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "mac", mac_contender(lab->ports, NULL));
+	ask(&stage, "bare");
 }
 
 /* How many policies: one, some, many. And what each stage of a packet's way takes. */
@@ -351,6 +361,11 @@ static void ask_cold(struct lab *lab)
 
 /* ---- what happens around ---- */
 
+static unsigned longer(const struct lab *lab)
+{
+	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
+}
+
 /* Everything that watches, beside a bucket that nobody looks at. */
 static void ask_observed(struct lab *lab)
 {
@@ -364,10 +379,11 @@ static void ask_observed(struct lab *lab)
 	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
 	params = params_of(lab, &some);
 	params.allocator = "static";
-	add(&stage, "bucket", box_contender("", bench_box_open(&params), packets))->longer = LONG;
+	add(&stage, "bucket", box_contender("", bench_box_open(&params), packets))->longer = longer(
+		lab);
 	bench = usual_box(lab, &some);
 	around_open(bench, AROUND_CONTROL | AROUND_READERS, NULL, 0);
-	add(&stage, "observed", box_contender("", bench, packets))->longer = LONG;
+	add(&stage, "observed", box_contender("", bench, packets))->longer = longer(lab);
 	ask(&stage, "observed");
 	prefixes_free(&some);
 }
@@ -397,12 +413,12 @@ static void ask_updates(struct lab *lab)
 	const struct traffic *packets;
 	struct box_params params;
 	struct bench_box *bench;
-	char gossip[512], key[64];
+	char gossip[512], key[128];
 
 	do
 		peer = free_udp_port();
 	while (peer == own);
-	snprintf(key, sizeof(key), "%s/gossip.key", lab->directory);
+	snprintf(key, sizeof(key), "%s/weir-bench-%d.key", lab->directory, (int)getpid());
 	write_key(key);
 	snprintf(gossip, sizeof(gossip),
 		"{\"roster\":[{\"name\":\"bench\",\"address\":\"127.0.0.1:%u\"},"
@@ -411,12 +427,13 @@ static void ask_updates(struct lab *lab)
 		own, peer, key);
 	prefixes_make(&some, lab->policies);
 	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer = LONG;
+	add(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer = longer(
+		lab);
 	params = params_of(lab, &some);
 	params.gossip = gossip;
 	bench = bench_box_open(&params);
 	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
-	add(&stage, "updated", box_contender("", bench, packets))->longer = LONG;
+	add(&stage, "updated", box_contender("", bench, packets))->longer = longer(lab);
 	ask(&stage, "updates");
 	unlink(key);
 	prefixes_free(&some);
@@ -539,6 +556,7 @@ static void ask_scale(struct lab *lab)
 }
 
 const struct question questions[] = {
+	{"bare", ask_bare},
 	{"policies", ask_policies},
 	{"drops", ask_drops},
 	{"ipv6", ask_ipv6},
