@@ -84,6 +84,13 @@ static inline double allocate_effective_limit(const struct allocate_input *input
 	return input->limit * (double)(input->n - input->lost) / (double)input->n;
 }
 
+/* So many seconds pass in which nothing is allocated, since nothing arrives. */
+static inline void allocate_rest(struct allocate_state *state, double seconds)
+{
+	state->since_drop_s += seconds;
+	state->since_byte_s += seconds;
+}
+
 /* Of the limit, kept for limiters that show no demand, so that a first packet gets through. */
 #define ALLOCATE_FLOOR 0.01
 

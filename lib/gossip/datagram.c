@@ -4,6 +4,7 @@
 #include "gossip/datagram.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
@@ -37,17 +38,42 @@ static uint64_t get(struct cursor *cursor, size_t bytes)
 	return value;
 }
 
+/* Four bytes: most of a datagram is made of them. */
+static void put32(struct cursor *cursor, uint32_t value)
+{
+	if (cursor->failed || cursor_left(cursor) < 4) {
+		cursor->failed = true;
+		return;
+	}
+	value = htobe32(value);
+	memcpy(cursor->at, &value, 4);
+	cursor->at += 4;
+}
+
+static uint32_t get32(struct cursor *cursor)
+{
+	uint32_t value;
+
+	if (cursor->failed || cursor_left(cursor) < 4) {
+		cursor->failed = true;
+		return 0;
+	}
+	memcpy(&value, cursor->at, 4);
+	cursor->at += 4;
+	return be32toh(value);
+}
+
 static void put_float(struct cursor *cursor, float value)
 {
 	uint32_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put(cursor, bits, 4);
+	put32(cursor, bits);
 }
 
 static float get_float(struct cursor *cursor)
 {
-	uint32_t bits = (uint32_t)get(cursor, 4);
+	uint32_t bits = get32(cursor);
 	float value;
 
 	memcpy(&value, &bits, sizeof(value));
@@ -59,7 +85,7 @@ void datagram_write_header(struct cursor *cursor, const struct datagram_header *
 	put(cursor, header->version, 1);
 	put(cursor, header->flags, 1);
 	put(cursor, 0, 2);
-	put(cursor, header->sender, 4);
+	put32(cursor, header->sender);
 	put(cursor, header->epoch, 8);
 	put(cursor, header->counter, 8);
 }
@@ -69,57 +95,57 @@ void datagram_read_header(struct cursor *cursor, struct datagram_header *header)
 	header->version = (uint8_t)get(cursor, 1);
 	header->flags = (uint8_t)get(cursor, 1);
 	get(cursor, 2);
-	header->sender = (uint32_t)get(cursor, 4);
+	header->sender = get32(cursor);
 	header->epoch = get(cursor, 8);
 	header->counter = get(cursor, 8);
 }
 
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body)
 {
-	put(cursor, body->receiver, 4);
+	put32(cursor, body->receiver);
 	put(cursor, body->echo_epoch, 8);
-	put(cursor, body->echo_tick, 4);
-	put(cursor, body->tick, 4);
+	put32(cursor, body->echo_tick);
+	put32(cursor, body->tick);
 	put(cursor, body->n_records, 2);
 }
 
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body)
 {
-	body->receiver = (uint32_t)get(cursor, 4);
+	body->receiver = get32(cursor);
 	body->echo_epoch = get(cursor, 8);
-	body->echo_tick = (uint32_t)get(cursor, 4);
-	body->tick = (uint32_t)get(cursor, 4);
+	body->echo_tick = get32(cursor);
+	body->tick = get32(cursor);
 	body->n_records = (uint16_t)get(cursor, 2);
 }
 
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section)
 {
-	put(cursor, section->origin, 4);
+	put32(cursor, section->origin);
 	put(cursor, section->epoch, 8);
-	put(cursor, section->tick, 4);
+	put32(cursor, section->tick);
 	put(cursor, section->n_records, 2);
 }
 
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section)
 {
-	section->origin = (uint32_t)get(cursor, 4);
+	section->origin = get32(cursor);
 	section->epoch = get(cursor, 8);
-	section->tick = (uint32_t)get(cursor, 4);
+	section->tick = get32(cursor);
 	section->n_records = (uint16_t)get(cursor, 2);
 }
 
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record)
 {
-	put(cursor, record->policy, 4);
-	put(cursor, record->version, 4);
+	put32(cursor, record->policy);
+	put32(cursor, record->version);
 	put_float(cursor, record->demand);
 	put_float(cursor, record->weight);
 }
 
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record)
 {
-	record->policy = (uint32_t)get(cursor, 4);
-	record->version = (uint32_t)get(cursor, 4);
+	record->policy = get32(cursor);
+	record->version = get32(cursor);
 	record->demand = get_float(cursor);
 	record->weight = get_float(cursor);
 }
@@ -136,35 +162,35 @@ unsigned datagram_read_link(struct cursor *cursor)
 
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)
 {
-	put(cursor, sum->policy, 4);
-	put(cursor, sum->count, 4);
+	put32(cursor, sum->policy);
+	put32(cursor, sum->count);
 	put_float(cursor, sum->demand);
 	put_float(cursor, sum->weight);
 }
 
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum)
 {
-	sum->policy = (uint32_t)get(cursor, 4);
-	sum->count = (uint32_t)get(cursor, 4);
+	sum->policy = get32(cursor);
+	sum->count = get32(cursor);
 	sum->demand = get_float(cursor);
 	sum->weight = get_float(cursor);
 }
 
 void datagram_write_round(struct cursor *cursor, const struct datagram_round *round)
 {
-	put(cursor, round->generation, 4);
-	put(cursor, round->sequence, 4);
+	put32(cursor, round->generation);
+	put32(cursor, round->sequence);
 }
 
 void datagram_read_round(struct cursor *cursor, struct datagram_round *round)
 {
-	round->generation = (uint32_t)get(cursor, 4);
-	round->sequence = (uint32_t)get(cursor, 4);
+	round->generation = get32(cursor);
+	round->sequence = get32(cursor);
 }
 
 void datagram_write_share(struct cursor *cursor, const struct datagram_share *share)
 {
-	put(cursor, share->policy, 4);
+	put32(cursor, share->policy);
 	put_float(cursor, share->push);
 	put_float(cursor, share->demand);
 	put_float(cursor, share->weight);
@@ -172,7 +198,7 @@ void datagram_write_share(struct cursor *cursor, const struct datagram_share *sh
 
 void datagram_read_share(struct cursor *cursor, struct datagram_share *share)
 {
-	share->policy = (uint32_t)get(cursor, 4);
+	share->policy = get32(cursor);
 	share->push = get_float(cursor);
 	share->demand = get_float(cursor);
 	share->weight = get_float(cursor);

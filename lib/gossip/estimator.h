@@ -15,7 +15,9 @@ struct gossip {
 	const struct estimator *estimator;
 	void *own;                   /* the estimator's */
 	const struct roster *roster; /* borrowed */
-	struct roster *policies;
+	struct roster *policies;     /* ours, then those that were withdrawn */
+	unsigned n_policies;         /* ours */
+	uint64_t *withdrawn_ns;      /* of each of the others, when */
 	unsigned self, branching, datagram_max;
 	uint64_t tick_ns, timeout_ns, epoch, counter;
 	uint32_t tick;
@@ -28,6 +30,15 @@ struct gossip {
 	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
 };
+
+/* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
+struct remap {
+	unsigned n;
+	const unsigned *from; /* n */
+};
+
+/* A copy of an array of a row each policy, as the map has them, or NULL. Those added are zero. */
+void *remap_rows(const struct remap *map, const void *rows, size_t size);
 
 /* Limiters are named by their index in the roster; roster->n stands for none. */
 struct estimator {
@@ -74,6 +85,12 @@ struct estimator {
 
 	/* Nanoseconds, without delays of the network, until all know what one has noticed. */
 	uint64_t (*spread)(const struct gossip *g);
+
+	/* Whether we have ever said something of the policy. */
+	bool (*said)(const struct gossip *g, unsigned policy);
+
+	/* Moves what is kept of the policies; g->policies is the old one. 0, or -ENOMEM: as it was. */
+	int (*update)(struct gossip *g, const struct remap *map);
 
 	bool tells_news; /* calls estimator_news(), or sets g->all_news */
 };

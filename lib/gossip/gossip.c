@@ -36,6 +36,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	if (!g)
 		return -ENOMEM;
 	g->estimator = estimators[p->estimator];
+	g->n_policies = p->n_policies;
 	g->roster = p->roster;
 	g->self = p->self;
 	g->branching = p->branching;
@@ -72,6 +73,7 @@ void gossip_destroy(struct gossip *g)
 	g->estimator->destroy(g);
 	roster_destroy(g->policies);
 	free(g->news);
+	free(g->withdrawn_ns);
 	explicit_bzero(g->key, sizeof(g->key));
 	free(g);
 }
@@ -258,7 +260,7 @@ bool gossip_tells_news(const struct gossip *g)
 
 static void spread_news(struct gossip *g)
 {
-	unsigned n = g->policies->n;
+	unsigned n = g->n_policies;
 
 	memset(g->news, 0xff, n / 64 * sizeof(*g->news));
 	g->news[n / 64] = (UINT64_C(1) << n % 64) - 1;
@@ -267,7 +269,7 @@ static void spread_news(struct gossip *g)
 
 unsigned gossip_next_news(struct gossip *g, unsigned from)
 {
-	unsigned n = g->policies->n;
+	unsigned n = g->n_policies;
 
 	if (g->all_news)
 		spread_news(g);
@@ -278,7 +280,8 @@ unsigned gossip_next_news(struct gossip *g, unsigned from)
 		if (!bits)
 			continue;
 		g->news[w] &= ~(bits & -bits);
-		return w * 64 + (unsigned)__builtin_ctzll(bits);
+		from = w * 64 + (unsigned)__builtin_ctzll(bits);
+		return from < n ? from : n; /* behind n are those that were withdrawn */
 	}
 	return n;
 }

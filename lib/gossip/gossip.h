@@ -21,6 +21,7 @@
 #ifndef WEIR_GOSSIP_GOSSIP_H
 #define WEIR_GOSSIP_GOSSIP_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -88,6 +89,17 @@ struct gossip;
 /* Returns 0, -EINVAL or -ENOMEM. */
 int gossip_create(const struct gossip_params *params, uint64_t now_ns, struct gossip **out);
 void gossip_destroy(struct gossip *gossip);
+
+#define GOSSIP_ADDED UINT_MAX
+
+/*
+ * Other policies from now on: n ids, distinct, and of each its index so far, or GOSSIP_ADDED. What
+ * is known of those that stay is kept, ours and the peers'. Of those that go the peers are told
+ * that we have no demand: we are not lost to them. Returns 0; -EINVAL (an index is not that of the
+ * id, or two ids are the same) or -ENOMEM, and nothing has changed.
+ */
+int gossip_update(struct gossip *gossip, const uint32_t *policies, unsigned n, const unsigned *from,
+	uint64_t tick_ns, uint64_t now_ns);
 
 /* Sets our own record of a policy; peers hear of it from the next tick on. */
 void gossip_set(struct gossip *gossip, unsigned policy, double demand, double weight);

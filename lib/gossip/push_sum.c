@@ -306,6 +306,40 @@ static uint64_t push_sum_spread(const struct gossip *g)
 	return 0;
 }
 
+/* A mass that has been handed on counts everywhere, whether it was of anything or not. */
+static bool push_sum_said(const struct gossip *g, unsigned policy)
+{
+	(void)g;
+	(void)policy;
+	return true;
+}
+
+static int push_sum_update(struct gossip *g, const struct remap *map)
+{
+	struct push_sum *s = g->own;
+	struct mass *own = remap_rows(map, s->own, sizeof(*own));
+	struct mass *held = remap_rows(map, s->held, sizeof(*held));
+	struct mass *share = remap_rows(map, s->share, sizeof(*share));
+
+	if (!own || !held || !share) {
+		free(own);
+		free(held);
+		free(share);
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < map->n; i++)
+		if (map->from[i] == GOSSIP_ADDED)
+			held[i].push = 1;
+	free(s->own);
+	free(s->held);
+	free(s->share);
+	s->own = own;
+	s->held = held;
+	s->share = share;
+	s->at = 0;
+	return 0;
+}
+
 const struct estimator estimator_push_sum = {
 	.create = push_sum_create,
 	.destroy = push_sum_destroy,
@@ -323,4 +357,6 @@ const struct estimator estimator_push_sum = {
 	.alive = push_sum_alive,
 	.silence = mesh_silence,
 	.spread = push_sum_spread,
+	.said = push_sum_said,
+	.update = push_sum_update,
 };

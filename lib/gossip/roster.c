@@ -13,6 +13,31 @@ static int name_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
+static void fill_slots(struct roster *roster)
+{
+	uint32_t mask = UINT32_MAX >> roster->shift;
+
+	for (uint32_t at = 0; at <= mask; at++)
+		roster->slots[at].index = roster->n;
+	for (unsigned i = 0; i < roster->n; i++) {
+		uint32_t at = roster_hash(roster->ids[i]) >> roster->shift;
+
+		while (roster->slots[at].index != roster->n)
+			at = (at + 1) & mask;
+		roster->slots[at] = (struct roster_name){roster->ids[i], i};
+	}
+}
+
+/* Two slots an id, and one that stays free. */
+static unsigned slots_shift(unsigned n)
+{
+	unsigned shift = 31;
+
+	while (shift > 1 && UINT32_MAX >> shift < 2 * (uint64_t)n)
+		shift--;
+	return shift;
+}
+
 static int fill(struct roster *roster, const uint32_t *ids)
 {
 	unsigned n = roster->n;
@@ -25,6 +50,7 @@ static int fill(struct roster *roster, const uint32_t *ids)
 	for (unsigned i = 1; i < n; i++)
 		if (roster->sorted[i].id == roster->sorted[i - 1].id)
 			return -EINVAL;
+	fill_slots(roster);
 	return 0;
 }
 
@@ -38,7 +64,9 @@ int roster_create(const uint32_t *ids, unsigned n, struct roster **out)
 	roster->n = n;
 	roster->ids = calloc((size_t)n + 1, sizeof(*roster->ids));
 	roster->sorted = calloc((size_t)n + 1, sizeof(*roster->sorted));
-	if (roster->ids && roster->sorted)
+	roster->shift = slots_shift(n);
+	roster->slots = calloc((size_t)(UINT32_MAX >> roster->shift) + 1, sizeof(*roster->slots));
+	if (roster->ids && roster->sorted && roster->slots)
 		ret = fill(roster, ids);
 	if (ret) {
 		roster_destroy(roster);
@@ -54,6 +82,7 @@ void roster_destroy(struct roster *roster)
 		return;
 	free(roster->ids);
 	free(roster->sorted);
+	free(roster->slots);
 	free(roster);
 }
 
@@ -63,11 +92,4 @@ unsigned roster_position(const struct roster *roster, uint32_t id)
 
 	found = bsearch(&key, roster->sorted, roster->n, sizeof(key), name_compare);
 	return found ? (unsigned)(found - roster->sorted) : roster->n;
-}
-
-unsigned roster_find(const struct roster *roster, uint32_t id)
-{
-	unsigned position = roster_position(roster, id);
-
-	return position < roster->n ? roster->sorted[position].index : roster->n;
 }

@@ -132,6 +132,14 @@ static int state_create(struct gossip *g, uint64_t now_ns)
 	return mesh_create(&s->mesh, g, now_ns);
 }
 
+static void free_rows(struct state *s)
+{
+	free(s->entries);
+	free(s->announced);
+	free(s->untold);
+	free(s->relayed);
+}
+
 static void state_destroy(struct gossip *g)
 {
 	struct state *s = g->own;
@@ -139,10 +147,7 @@ static void state_destroy(struct gossip *g)
 	if (!s)
 		return;
 	mesh_destroy(&s->mesh);
-	free(s->entries);
-	free(s->announced);
-	free(s->untold);
-	free(s->relayed);
+	free_rows(s);
 	free(s->word_at);
 	free(s->refresh_at);
 	free(s->alive);
@@ -175,6 +180,15 @@ static void mark_policy(struct gossip *g, unsigned policy)
 		row[i].once |= bit;
 		row[i].again &= ~bit;
 	}
+}
+
+/*
+ * A peer that says something of a policy for the first time may just have been given it, and have
+ * let go what we said of it.
+ */
+static void mark_one(struct gossip *g, unsigned policy, unsigned peer)
+{
+	untold_of(g, policy / WORD_BITS, peer)->once |= UINT64_C(1) << policy % WORD_BITS;
 }
 
 /* A peer that knows nothing of us, or has not heard us for long, is told everything. */
@@ -408,6 +422,8 @@ static void take_record(struct gossip *g, unsigned origin, const struct datagram
 		return;
 	if (!entry->present || entry->demand != record->demand || entry->weight != record->weight)
 		estimator_news(g, policy);
+	if (!entry->present)
+		mark_one(g, policy, origin);
 	relayed_of(g, origin)[policy / WORD_BITS] |= UINT64_C(1) << policy % WORD_BITS;
 	*entry = (struct entry){
 		.version = record->version,
@@ -579,6 +595,57 @@ static uint64_t state_spread(const struct gossip *g)
 	return 0;
 }
 
+static bool state_said(const struct gossip *g, unsigned policy)
+{
+	return entry_of(g, policy, g->self)->present;
+}
+
+/* What a peer is still to be told, and what it is to be told of others. */
+static void remap_bits(
+	const struct gossip *g, const struct remap *map, const struct state *from, struct state *to)
+{
+	unsigned n = g->roster->n;
+
+	for (unsigned i = 0; i < map->n; i++) {
+		unsigned old = map->from[i];
+
+		for (unsigned p = 0; old != GOSSIP_ADDED && p < n; p++) {
+			const struct untold *had = &from->untold[(size_t)(old / WORD_BITS) * n + p];
+			struct untold *has = &to->untold[(size_t)(i / WORD_BITS) * n + p];
+			const uint64_t *relayed = &from->relayed[(size_t)p * from->n_words];
+			unsigned shift = i % WORD_BITS;
+
+			has->once |= (had->once >> old % WORD_BITS & 1) << shift;
+			has->again |= (had->again >> old % WORD_BITS & 1) << shift;
+			to->relayed[(size_t)p * to->n_words + i / WORD_BITS] |=
+				(relayed[old / WORD_BITS] >> old % WORD_BITS & 1) << shift;
+		}
+	}
+}
+
+static int state_update(struct gossip *g, const struct remap *map)
+{
+	unsigned n = g->roster->n;
+	struct state *s = g->own, moved = *s;
+
+	moved.n_words = map->n / WORD_BITS + 1;
+	moved.entries = remap_rows(map, s->entries, n * sizeof(*s->entries));
+	moved.announced = remap_rows(map, s->announced, sizeof(*s->announced));
+	moved.untold = calloc((size_t)moved.n_words * n, sizeof(*s->untold));
+	moved.relayed = calloc((size_t)moved.n_words * n, sizeof(*s->relayed));
+	if (!moved.entries || !moved.announced || !moved.untold || !moved.relayed) {
+		free_rows(&moved);
+		return -ENOMEM;
+	}
+	remap_bits(g, map, s, &moved);
+	moved.turn.begun = false;
+	free_rows(s);
+	*s = moved;
+	memset(s->word_at, 0, n * sizeof(*s->word_at));
+	memset(s->refresh_at, 0, n * sizeof(*s->refresh_at));
+	return 0;
+}
+
 const struct estimator estimator_state = {
 	.create = state_create,
 	.destroy = state_destroy,
@@ -596,5 +663,7 @@ const struct estimator estimator_state = {
 	.alive = state_alive,
 	.silence = mesh_silence,
 	.spread = state_spread,
+	.said = state_said,
+	.update = state_update,
 	.tells_news = true,
 };

@@ -572,6 +572,54 @@ static unsigned tree_alive(const struct gossip *g)
 	return alive;
 }
 
+static bool tree_said(const struct gossip *g, unsigned policy)
+{
+	const struct tree *t = g->own;
+
+	return t->own[policy].count > 0;
+}
+
+/* The arrays of a neighbour, moved; false when there is no memory for them. */
+static bool remap_neighbour(
+	const struct remap *map, const struct neighbour *e, struct part **heard, struct part **said)
+{
+	*heard = e->heard ? remap_rows(map, e->heard, sizeof(**heard)) : NULL;
+	*said = e->said ? remap_rows(map, e->said, sizeof(**said)) : NULL;
+	return (*heard || !e->heard) && (*said || !e->said);
+}
+
+static int tree_update(struct gossip *g, const struct remap *map)
+{
+	struct tree *t = g->own;
+	struct part **moved = calloc(2 * (size_t)t->table.n + 1, sizeof(struct part *));
+	struct part *own = remap_rows(map, t->own, sizeof(*own));
+	bool complete = moved && own;
+
+	for (unsigned i = 0; complete && i < t->table.n; i++)
+		complete = remap_neighbour(map, t->table.at[i], &moved[2 * i], &moved[2 * i + 1]);
+	for (unsigned i = 0; complete && i < t->table.n; i++) {
+		struct neighbour *e = t->table.at[i];
+		struct part *heard = e->heard, *said = e->said;
+
+		e->heard = moved[2 * i];
+		e->said = moved[2 * i + 1];
+		moved[2 * i] = heard;
+		moved[2 * i + 1] = said;
+		e->at = 0;
+	}
+	if (complete) {
+		struct part *old = t->own;
+
+		t->own = own;
+		own = old;
+	}
+	for (unsigned i = 0; moved && i < 2 * t->table.n; i++)
+		free(moved[i]);
+	free(moved);
+	free(own);
+	return complete ? 0 : -ENOMEM;
+}
+
 const struct estimator estimator_tree = {
 	.create = tree_create,
 	.destroy = tree_destroy,
@@ -589,4 +637,6 @@ const struct estimator estimator_tree = {
 	.alive = tree_alive,
 	.silence = tree_silence,
 	.spread = tree_spread,
+	.said = tree_said,
+	.update = tree_update,
 };

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "demand/demand.h"
+#include "limiter/aggregate.h"
 
 #define NS_PER_S 1e9
 
@@ -34,42 +34,24 @@
  */
 #define HOLD_SHARE 4
 
-struct aggregate {
-	struct limiter_policy policy;
-	uint64_t hold_until_ns;
-	uint64_t measured_ns, next_ns;
-	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
-	struct demand demand;
-	struct steady_rate demand_slow; /* as the flows' rates */
-	struct flow_rates *flows;       /* n_workers */
-	unsigned n_flows;
-	struct allocate_state state;
-	double effective_limit;
-	double global_demand, global_weight;
-	unsigned lost; /* peers that did not count in the last interval */
-};
-
-struct limiter {
-	unsigned n, n_policies, n_workers;
-	uint64_t started_ns, tick_ns, next_ns;
-	bool speaks; /* peers may count on what we say */
-	struct gossip *gossip;
-	struct aggregate *aggregates;
-	double *flow_scratch; /* n_workers × FLOW_SLOTS */
-};
+/*
+ * Bytes per second that are no demand any more, where policies nap. It takes the default filter 8 s
+ * to forget 100 kB/s as far as that.
+ */
+#define IDLE_RATE 1e-3
 
 static double bytes_per_second(const struct limiter_policy *policy)
 {
 	return (double)policy->limit_bps / 8;
 }
 
-static uint64_t shortest_interval(const struct limiter_params *params)
+uint64_t policies_tick(const struct limiter_policy *policies, unsigned n)
 {
-	uint64_t tick = params->n_policies ? UINT64_MAX : IDLE_TICK_NS;
+	uint64_t tick = n ? UINT64_MAX : IDLE_TICK_NS;
 
-	for (unsigned i = 0; i < params->n_policies; i++)
-		if (params->policies[i].interval_ns < tick)
-			tick = params->policies[i].interval_ns;
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].interval_ns < tick)
+			tick = policies[i].interval_ns;
 	return tick;
 }
 
@@ -91,25 +73,44 @@ static int create_gossip(struct limiter *l, const struct limiter_params *params,
 	return ret;
 }
 
-static int create_aggregate(struct limiter *l, struct aggregate *a,
-	const struct limiter_policy *policy, uint64_t now_ns)
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
+{
+	return bytes_per_second(policy) / (policy->allocator->alone ? 1 : n);
+}
+
+void aggregate_init(
+	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns)
 {
 	a->policy = *policy;
 	a->measured_ns = now_ns;
 	a->next_ns = now_ns + policy->interval_ns;
-	a->flows = calloc(l->n_workers, sizeof(*a->flows));
-	a->effective_limit = bytes_per_second(policy);
-	if (!policy->allocator->alone)
-		a->effective_limit /= l->n;
+	a->effective_limit = limiter_first_limit(policy, n);
 	a->state.local_limit = a->effective_limit;
-	a->lost = l->n - 1;
-	return a->flows ? 0 : -ENOMEM;
+	a->lost = n - 1;
+}
+
+static int create_aggregates(
+	struct limiter *l, const struct limiter_params *params, uint64_t now_ns)
+{
+	size_t words = bitmap_words(l->n_policies);
+
+	l->aggregates = calloc((size_t)l->n_policies + 1, sizeof(*l->aggregates));
+	l->awake = malloc(words * sizeof(*l->awake));
+	l->changed = malloc(words * sizeof(*l->changed));
+	l->flow_scratch = calloc((size_t)l->n_workers * FLOW_SLOTS, sizeof(*l->flow_scratch));
+	if (!l->aggregates || !l->awake || !l->changed || !l->flow_scratch)
+		return -ENOMEM;
+	memset(l->awake, 0xff, words * sizeof(*l->awake));
+	memset(l->changed, 0xff, words * sizeof(*l->changed));
+	for (unsigned i = 0; i < l->n_policies; i++)
+		aggregate_init(&l->aggregates[i], &params->policies[i], l->n, now_ns);
+	return 0;
 }
 
 int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct limiter **out)
 {
 	struct limiter *l;
-	int ret = -ENOMEM;
+	int ret;
 
 	if (params->n_workers == 0 || !params->gossip.roster)
 		return -EINVAL;
@@ -120,14 +121,12 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n_policies = params->n_policies;
 	l->n_workers = params->n_workers;
 	l->started_ns = now_ns;
-	l->tick_ns = shortest_interval(params);
+	l->naps = params->naps;
+	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
-	l->aggregates = calloc(l->n_policies + 1, sizeof(*l->aggregates));
-	l->flow_scratch = calloc((size_t)l->n_workers * FLOW_SLOTS, sizeof(*l->flow_scratch));
-	if (l->aggregates && l->flow_scratch)
+	ret = create_aggregates(l, params, now_ns);
+	if (ret == 0)
 		ret = create_gossip(l, params, now_ns);
-	for (unsigned i = 0; ret == 0 && i < l->n_policies; i++)
-		ret = create_aggregate(l, &l->aggregates[i], &params->policies[i], now_ns);
 	if (ret) {
 		limiter_destroy(l);
 		return ret;
@@ -143,6 +142,8 @@ void limiter_destroy(struct limiter *l)
 	for (unsigned i = 0; l->aggregates && i < l->n_policies; i++)
 		free(l->aggregates[i].flows);
 	free(l->aggregates);
+	free(l->awake);
+	free(l->changed);
 	free(l->flow_scratch);
 	gossip_destroy(l->gossip);
 	free(l);
@@ -159,15 +160,36 @@ static uint64_t next_beat(uint64_t due, uint64_t period, uint64_t now)
 	return due + period > now ? due + period : now + period;
 }
 
+/* Memory for them is taken with the first byte: most of very many policies never see one. */
 static unsigned measure_flows(struct limiter *l, struct aggregate *a,
 	const struct limiter_sample *sample, const struct allocate_input *in)
 {
 	unsigned n = 0;
 
+	if (!a->flows && sample->arrived_bytes > 0)
+		a->flows = calloc(l->n_workers, sizeof(*a->flows));
+	if (!a->flows)
+		return 0;
 	for (unsigned w = 0; w < l->n_workers; w++)
 		n += flow_rates_add(&a->flows[w], sample->slots + (size_t)w * FLOW_SLOTS,
 			in->interval_s, in->keep, in->keep_slow, l->flow_scratch + n);
 	return n;
+}
+
+/* Two powers for each policy would cost more than all else that an idle one takes. */
+static const struct keeps *keeps_of(
+	struct limiter *l, const struct limiter_policy *policy, double interval_s)
+{
+	struct keeps *keeps = &l->keeps;
+
+	if (keeps->interval_s != interval_s || keeps->per_second != policy->keep_per_second)
+		*keeps = (struct keeps){
+			.per_second = policy->keep_per_second,
+			.interval_s = interval_s,
+			.keep = demand_keep(policy->keep_per_second, interval_s),
+			.slow = demand_keep(policy->keep_per_second, interval_s / FLOW_MEMORY),
+		};
+	return keeps;
 }
 
 static void hold(
@@ -180,6 +202,16 @@ static void hold(
 	a->lost = lost;
 }
 
+/* What is left of a demand of long ago is none. Returns 0, the demand. */
+static double forget_demand(const struct limiter *l, struct aggregate *a)
+{
+	a->demand.rate = a->demand.sum = 0;
+	a->demand_slow = (struct steady_rate){0};
+	for (unsigned w = 0; a->flows && w < l->n_workers; w++)
+		flow_rates_rest(&a->flows[w]);
+	return 0;
+}
+
 static void allocate(
 	struct limiter *l, unsigned policy, const struct limiter_sample *sample, uint64_t now_ns)
 {
@@ -187,12 +219,11 @@ static void allocate(
 	double interval_s = (double)(now_ns - a->measured_ns) / NS_PER_S;
 	double before = a->state.local_limit;
 	struct gossip_sum sum = gossip_sum(l->gossip, policy);
-	double keep = demand_keep(a->policy.keep_per_second, interval_s);
-	double slow = demand_keep(a->policy.keep_per_second, interval_s / FLOW_MEMORY);
+	const struct keeps *keeps = keeps_of(l, &a->policy, interval_s);
 	struct allocate_input in = {
 		.interval_s = interval_s,
-		.keep = keep,
-		.keep_slow = slow,
+		.keep = keeps->keep,
+		.keep_slow = keeps->slow,
 		.n = l->n,
 		.lost = sum.lost,
 		.limit = bytes_per_second(&a->policy),
@@ -204,9 +235,11 @@ static void allocate(
 	};
 	struct allocate_output out;
 
-	demand_add(&a->demand, in.demand_now, keep);
+	demand_add(&a->demand, in.demand_now, keeps->keep);
+	in.demand_slow = demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
+	if (l->naps && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
+		in.demand_slow = forget_demand(l, a);
 	in.demand = a->demand.rate;
-	in.demand_slow = demand_steady(&a->demand_slow, in.demand_now, keep, slow);
 	if (a->policy.allocator->samples_flows)
 		in.n_flows = measure_flows(l, a, sample, &in);
 	a->policy.allocator->allocate(&a->state, &in, &out);
@@ -221,10 +254,29 @@ static void allocate(
 		gossip_set(l->gossip, policy, in.demand, out.weight);
 }
 
+static bool same_answer(const struct allocate_state *a, const struct allocate_state *b)
+{
+	return a->local_limit == b->local_limit && a->drain == b->drain && a->drop == b->drop &&
+	       a->weight == b->weight;
+}
+
+/*
+ * Whether another interval without a byte and without news from the peers would change anything,
+ * here or for them: nothing is asked for, and the last answer was the one before.
+ */
+static bool may_nap(const struct limiter *l, const struct aggregate *a,
+	const struct allocate_state *before, uint64_t now_ns)
+{
+	return l->naps && a->demand.rate <= 0 && same_answer(before, &a->state) &&
+	       (!a->policy.allocator->gossips ||
+		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
+}
+
 static void end_interval(
 	struct limiter *l, unsigned policy, uint64_t now_ns, limiter_measure measure, void *context)
 {
 	struct aggregate *a = &l->aggregates[policy];
+	struct allocate_state before = a->state;
 	struct limiter_sample sample = {0};
 
 	measure(context, policy, &sample);
@@ -233,6 +285,41 @@ static void end_interval(
 	a->dropped_packets = sample.dropped_packets;
 	a->measured_ns = now_ns;
 	a->next_ns = next_beat(a->next_ns, a->policy.interval_ns, now_ns);
+	if (!same_answer(&before, &a->state))
+		bitmap_set(l->changed, policy);
+	if (may_nap(l, a, &before, now_ns))
+		l->awake[policy / 64] &= ~(UINT64_C(1) << policy % 64);
+}
+
+void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
+{
+	uint64_t period = a->policy.interval_ns, slept_ns;
+	double slept_s;
+
+	if (now_ns < a->next_ns + period)
+		return;
+	a->next_ns += (now_ns - a->next_ns) / period * period;
+	slept_ns = a->next_ns - period - a->measured_ns;
+	slept_s = (double)slept_ns / NS_PER_S;
+	a->measured_ns += slept_ns;
+	a->demand.seen = 1 - (1 - a->demand.seen) * demand_keep(a->policy.keep_per_second, slept_s);
+	allocate_rest(&a->state, slept_s);
+}
+
+void limiter_wake(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	if (bitmap_has(l->awake, policy))
+		return;
+	bitmap_set(l->awake, policy);
+	aggregate_catch_up(&l->aggregates[policy], now_ns);
+}
+
+static void wake_for_news(struct limiter *l, uint64_t now_ns)
+{
+	unsigned policy = gossip_next_news(l->gossip, 0);
+
+	for (; policy < l->n_policies; policy = gossip_next_news(l->gossip, policy + 1))
+		limiter_wake(l, policy, now_ns);
 }
 
 /*
@@ -253,7 +340,10 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	if (now_ns < l->next_ns)
 		return false;
 	find_voice(l, now_ns);
-	for (unsigned i = 0; i < l->n_policies; i++) {
+	if (l->naps)
+		wake_for_news(l, now_ns);
+	for (unsigned i = bitmap_next(l->awake, l->n_policies, 0); i < l->n_policies;
+		i = bitmap_next(l->awake, l->n_policies, i + 1)) {
 		struct aggregate *a = &l->aggregates[i];
 		double before = a->state.local_limit;
 
@@ -265,6 +355,15 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	gossip_tick(l->gossip, now_ns);
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;
+}
+
+unsigned limiter_next_change(struct limiter *l, unsigned from)
+{
+	unsigned policy = bitmap_next(l->changed, l->n_policies, from);
+
+	if (policy < l->n_policies)
+		l->changed[policy / 64] &= ~(UINT64_C(1) << policy % 64);
+	return policy;
 }
 
 size_t limiter_send(struct limiter *l, uint8_t *buf, unsigned *peer)

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Other policies at run time. What is known of those that stay is kept. What we have said of those
+ * that go, peers go on counting with, as a record is valid until a newer one comes: so we go on
+ * saying that we have nothing of it. A policy that is withdrawn has an index behind those in use,
+ * and goes for good with a change that comes much later.
+ */
+#include "gossip/gossip.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gossip/estimator.h"
+
+/*
+ * A peer that we do not reach for longer keeps our last word on what was withdrawn meanwhile, until
+ * one of us is started anew.
+ */
+#define WITHDRAWN_NS (3600 * UINT64_C(1000000000))
+
+void *remap_rows(const struct remap *map, const void *rows, size_t size)
+{
+	char *moved = calloc((size_t)map->n + 1, size);
+
+	for (unsigned i = 0; moved && i < map->n; i++)
+		if (map->from[i] != GOSSIP_ADDED)
+			memcpy(moved + i * size, (const char *)rows + map->from[i] * size, size);
+	return moved;
+}
+
+/* What is made aside, and takes effect when nothing can fail any more. */
+struct update {
+	struct remap map;
+	unsigned *from;
+	uint32_t *ids;
+	uint64_t *withdrawn_ns, *news;
+	struct roster *policies;
+};
+
+static void update_free(struct update *u)
+{
+	free(u->from);
+	free(u->ids);
+	free(u->withdrawn_ns);
+	free(u->news);
+	roster_destroy(u->policies);
+}
+
+static int update_allocate(struct update *u, const struct gossip *g, unsigned n)
+{
+	size_t most = (size_t)n + g->policies->n + 1;
+
+	u->from = malloc(most * sizeof(*u->from));
+	u->ids = malloc(most * sizeof(*u->ids));
+	u->withdrawn_ns = malloc(most * sizeof(*u->withdrawn_ns));
+	u->news = calloc(most / 64 + 1, sizeof(*u->news));
+	return u->from && u->ids && u->withdrawn_ns && u->news ? 0 : -ENOMEM;
+}
+
+/* Those given; a name that was withdrawn is taken up again. False when an index makes no sense. */
+static bool take_new(struct update *u, const struct gossip *g, const uint32_t *ids, unsigned n,
+	const unsigned *from)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned old = roster_find(g->policies, ids[i]);
+
+		if (from[i] != GOSSIP_ADDED && from[i] != old)
+			return false;
+		u->ids[i] = ids[i];
+		u->from[i] = old < g->policies->n ? old : GOSSIP_ADDED;
+	}
+	u->map.n = n;
+	return true;
+}
+
+static bool stays(const struct gossip *g, unsigned old, uint64_t now_ns)
+{
+	if (old < g->n_policies)
+		return g->estimator->said(g, old);
+	return now_ns - g->withdrawn_ns[old - g->n_policies] < WITHDRAWN_NS;
+}
+
+static int take_withdrawn(struct update *u, const struct gossip *g, uint64_t now_ns)
+{
+	unsigned n = u->map.n;
+	bool *kept = calloc((size_t)g->policies->n + 1, sizeof(*kept));
+
+	if (!kept)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++)
+		if (u->from[i] != GOSSIP_ADDED)
+			kept[u->from[i]] = true;
+	for (unsigned old = 0; old < g->policies->n; old++) {
+		if (kept[old] || !stays(g, old, now_ns))
+			continue;
+		u->withdrawn_ns[u->map.n - n] = old < g->n_policies
+							? now_ns
+							: g->withdrawn_ns[old - g->n_policies];
+		u->ids[u->map.n] = g->policies->ids[old];
+		u->from[u->map.n++] = old;
+	}
+	free(kept);
+	return 0;
+}
+
+static int prepare(struct update *u, const struct gossip *g, const uint32_t *ids, unsigned n,
+	const unsigned *from, uint64_t now_ns)
+{
+	int ret = update_allocate(u, g, n);
+
+	if (ret)
+		return ret;
+	if (!take_new(u, g, ids, n, from))
+		return -EINVAL;
+	ret = take_withdrawn(u, g, now_ns);
+	u->map.from = u->from;
+	return ret ? ret : roster_create(u->ids, u->map.n, &u->policies);
+}
+
+static void commit(struct update *u, struct gossip *g, unsigned n)
+{
+	struct update old = {
+		.withdrawn_ns = g->withdrawn_ns, .news = g->news, .policies = g->policies};
+
+	g->policies = u->policies;
+	g->withdrawn_ns = u->withdrawn_ns;
+	g->news = u->news;
+	g->all_news = true;
+	g->n_policies = n;
+	for (unsigned i = n; i < g->policies->n; i++)
+		g->estimator->set(g, i, 0, 0);
+	free(u->from);
+	free(u->ids);
+	update_free(&old);
+}
+
+static bool same(const struct gossip *g, const uint32_t *ids, unsigned n)
+{
+	return n == g->n_policies && memcmp(ids, g->policies->ids, n * sizeof(*ids)) == 0;
+}
+
+int gossip_update(struct gossip *g, const uint32_t *ids, unsigned n, const unsigned *from,
+	uint64_t tick_ns, uint64_t now_ns)
+{
+	struct update u = {0};
+	int ret = 0;
+
+	if (!same(g, ids, n)) {
+		ret = prepare(&u, g, ids, n, from, now_ns);
+		if (ret == 0)
+			ret = g->estimator->update(g, &u.map);
+		if (ret) {
+			update_free(&u);
+			return ret;
+		}
+		commit(&u, g, n);
+	}
+	g->tick_ns = tick_ns;
+	return 0;
+}

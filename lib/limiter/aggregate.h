@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/limiter: what a limiter keeps.
+ */
+#ifndef WEIR_LIMITER_AGGREGATE_H
+#define WEIR_LIMITER_AGGREGATE_H
+
+#include "demand/demand.h"
+#include "limiter/limiter.h"
+
+struct aggregate {
+	struct limiter_policy policy;
+	uint64_t hold_until_ns;
+	uint64_t measured_ns, next_ns;
+	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
+	struct demand demand;
+	struct steady_rate demand_slow; /* as the flows' rates */
+	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
+	unsigned n_flows;
+	struct allocate_state state;
+	double effective_limit;
+	double global_demand, global_weight;
+	unsigned lost; /* peers that did not count in the last interval */
+};
+
+/* What is kept of an old value over an interval; of most policies it is the same in a tick. */
+struct keeps {
+	double per_second, interval_s;
+	double keep, slow;
+};
+
+struct limiter {
+	unsigned n, n_policies, n_workers;
+	uint64_t started_ns, tick_ns, next_ns;
+	bool speaks; /* peers may count on what we say */
+	bool naps;
+	struct gossip *gossip;
+	struct aggregate *aggregates;
+	uint64_t *awake, *changed; /* a bit a policy */
+	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
+	struct keeps keeps;
+};
+
+static inline unsigned bitmap_words(unsigned n)
+{
+	return n / 64 + 1;
+}
+
+static inline void bitmap_set(uint64_t *bits, unsigned i)
+{
+	bits[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+static inline bool bitmap_has(const uint64_t *bits, unsigned i)
+{
+	return bits[i / 64] >> i % 64 & 1;
+}
+
+/* The first that is set from `from` on, or n. */
+static inline unsigned bitmap_next(const uint64_t *bits, unsigned n, unsigned from)
+{
+	uint64_t word = bits[from / 64] & UINT64_MAX << from % 64;
+	unsigned at = from / 64, found;
+
+	while (!word && at < n / 64)
+		word = bits[++at];
+	found = word ? at * 64 + (unsigned)__builtin_ctzll(word) : n;
+	return found < n ? found : n;
+}
+
+/* Bytes per second that a policy begins with at a limiter of n. */
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
+
+/* A policy of a limiter of n that has just begun to enforce it: limit/N. */
+void aggregate_init(
+	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns);
+
+/* Makes up for the intervals that a policy has slept through, but for the one that ends now. */
+void aggregate_catch_up(struct aggregate *a, uint64_t now_ns);
+
+/* Nanoseconds of the shortest interval, which is the limiter's tick. */
+uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Other policies at run time.
+ */
+#include "limiter/limiter.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "limiter/aggregate.h"
+
+/* What is made aside, and takes effect when nothing can fail any more. */
+struct update {
+	struct aggregate *aggregates;
+	uint64_t *awake, *changed;
+	uint32_t *ids;
+};
+
+static void update_free(struct update *u)
+{
+	free(u->aggregates);
+	free(u->awake);
+	free(u->changed);
+	free(u->ids);
+}
+
+static int update_allocate(struct update *u, unsigned n)
+{
+	u->aggregates = calloc((size_t)n + 1, sizeof(*u->aggregates));
+	u->awake = calloc(bitmap_words(n), sizeof(*u->awake));
+	u->changed = calloc(bitmap_words(n), sizeof(*u->changed));
+	u->ids = calloc((size_t)n + 1, sizeof(*u->ids));
+	return u->aggregates && u->awake && u->changed && u->ids ? 0 : -ENOMEM;
+}
+
+/* No old policy goes on as two new ones, or as one of another name. */
+static bool mapping_valid(const struct limiter *l, const struct limiter_policy *policies,
+	unsigned n, const unsigned *from, struct update *u)
+{
+	for (unsigned i = 0; i < n; i++) {
+		u->ids[i] = policies[i].id;
+		if (from[i] == LIMITER_ADDED)
+			continue;
+		if (from[i] >= l->n_policies || l->aggregates[from[i]].policy.id != policies[i].id)
+			return false;
+	}
+	return true;
+}
+
+static bool policy_equal(const struct limiter_policy *a, const struct limiter_policy *b)
+{
+	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
+	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
+	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor;
+}
+
+/* Of another limit the same part, until the next interval says better. */
+static void change_limit(struct aggregate *a, const struct limiter_policy *policy)
+{
+	double scale = (double)policy->limit_bps / (double)a->policy.limit_bps;
+
+	a->effective_limit *= scale;
+	a->state.local_limit *= scale;
+	a->state.drain *= scale;
+}
+
+/* Another allocator begins as one that was just added, but goes on counting where it was. */
+static void change_allocator(
+	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
+{
+	a->state = (struct allocate_state){0};
+	a->hold_until_ns = 0;
+	a->effective_limit = a->state.local_limit = limiter_first_limit(policy, l->n);
+	a->lost = l->n - 1;
+}
+
+static void change_policy(const struct limiter *l, struct aggregate *a,
+	const struct limiter_policy *policy, uint64_t now_ns)
+{
+	if (a->policy.allocator != policy->allocator)
+		change_allocator(l, a, policy);
+	else if (a->policy.limit_bps != policy->limit_bps)
+		change_limit(a, policy);
+	if (a->policy.interval_ns != policy->interval_ns)
+		a->next_ns = now_ns + policy->interval_ns;
+	a->policy = *policy;
+}
+
+static void fill(struct update *u, struct limiter *l, const struct limiter_policy *policies,
+	unsigned n, const unsigned *from, uint64_t now_ns)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct aggregate *a = &u->aggregates[i];
+
+		if (from[i] == LIMITER_ADDED) {
+			aggregate_init(a, &policies[i], l->n, now_ns);
+			bitmap_set(u->awake, i);
+			bitmap_set(u->changed, i);
+			continue;
+		}
+		*a = l->aggregates[from[i]];
+		l->aggregates[from[i]].flows = NULL; /* they have moved */
+		if (bitmap_has(l->changed, from[i]))
+			bitmap_set(u->changed, i);
+		if (bitmap_has(l->awake, from[i]))
+			bitmap_set(u->awake, i);
+		if (policy_equal(&a->policy, &policies[i]))
+			continue;
+		if (!bitmap_has(u->awake, i))
+			aggregate_catch_up(a, now_ns);
+		change_policy(l, a, &policies[i], now_ns);
+		bitmap_set(u->awake, i);
+		bitmap_set(u->changed, i);
+	}
+}
+
+/* The tick is that of the shortest interval, and never later than it. */
+static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
+{
+	if (l->tick_ns == tick_ns)
+		return;
+	l->tick_ns = tick_ns;
+	if (l->next_ns > now_ns + tick_ns)
+		l->next_ns = now_ns + tick_ns;
+}
+
+static void commit(struct limiter *l, struct update *u, unsigned n)
+{
+	struct update old = {l->aggregates, l->awake, l->changed, u->ids};
+
+	for (unsigned i = 0; i < l->n_policies; i++)
+		free(l->aggregates[i].flows);
+	l->aggregates = u->aggregates;
+	l->awake = u->awake;
+	l->changed = u->changed;
+	l->n_policies = n;
+	update_free(&old);
+}
+
+int limiter_update(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+	const unsigned *from, uint64_t now_ns)
+{
+	uint64_t tick_ns = policies_tick(policies, n);
+	struct update u = {0};
+	int ret = update_allocate(&u, n);
+
+	if (ret == 0 && !mapping_valid(l, policies, n, from, &u))
+		ret = -EINVAL;
+	if (ret == 0)
+		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
+	if (ret) {
+		update_free(&u);
+		return ret;
+	}
+	fill(&u, l, policies, n, from, now_ns);
+	commit(l, &u, n);
+	change_tick(l, tick_ns, now_ns);
+	return 0;
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/diff.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct complaints {
+	const char *file;
+	FILE *err;
+	unsigned n;
+};
+
+/* The place is as in the messages of config_load(). */
+__attribute__((format(printf, 3, 4))) static void check(
+	struct complaints *c, bool same, const char *place, ...)
+{
+	va_list args;
+
+	if (same)
+		return;
+	c->n++;
+	fprintf(c->err, "%s: ", c->file);
+	va_start(args, place);
+	vfprintf(c->err, place, args);
+	va_end(args);
+	fputs(": cannot change while the limiter runs: restart it\n", c->err);
+}
+
+static bool address_equal(const struct sockaddr_storage *a, socklen_t a_len,
+	const struct sockaddr_storage *b, socklen_t b_len)
+{
+	return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+static void check_process(
+	struct complaints *c, const struct config *old, const struct config *config)
+{
+	bool same = old->n_eal == config->n_eal;
+
+	for (unsigned i = 0; same && i < old->n_eal; i++)
+		same = strcmp(old->eal[i], config->eal[i]) == 0;
+	check(c, strcmp(old->limiter, config->limiter) == 0, "limiter");
+	check(c, same, "eal");
+	check(c,
+		old->n_workers == config->n_workers &&
+			memcmp(old->workers, config->workers,
+				old->n_workers * sizeof(*old->workers)) == 0,
+		"workers");
+	check(c, old->idle == config->idle, "idle");
+	check(c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
+	check(c, old->control_cpu == config->control_cpu, "control.cpu");
+}
+
+/* In their order, which wires and whoever numbers them go by. */
+static void check_ports(struct complaints *c, const struct config *old, const struct config *config)
+{
+	check(c, old->n_ports == config->n_ports, "ports");
+	for (unsigned i = 0; i < old->n_ports && old->n_ports == config->n_ports; i++) {
+		const struct port_config *a = &old->ports[i], *b = &config->ports[i];
+
+		check(c,
+			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
+				a->mtu == b->mtu,
+			"ports.%s", b->name);
+	}
+	check(c, old->n_wires == config->n_wires, "wires");
+	for (unsigned i = 0; i < old->n_wires && old->n_wires == config->n_wires; i++) {
+		const struct wire *a = &old->wires[i], *b = &config->wires[i];
+
+		check(c, strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b, "wires[%u]",
+			i);
+	}
+}
+
+static void check_roster(
+	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
+{
+	check(c, old->n_roster == gossip->n_roster, "gossip.roster");
+	for (unsigned i = 0; i < old->n_roster && old->n_roster == gossip->n_roster; i++) {
+		const struct peer_config *a = &old->roster[i], *b = &gossip->roster[i];
+
+		check(c,
+			strcmp(a->name, b->name) == 0 && address_equal(&a->address, a->address_len,
+								 &b->address, b->address_len),
+			"gossip.roster[%u]", i);
+	}
+}
+
+static void check_gossip(
+	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
+{
+	check(c, address_equal(&old->listen, old->listen_len, &gossip->listen, gossip->listen_len),
+		"gossip.listen");
+	check_roster(c, old, gossip);
+	check(c, strcmp(old->key_file, gossip->key_file) == 0, "gossip.key_file");
+	check(c, old->insecure == gossip->insecure, "gossip.insecure");
+	check(c, old->branching == gossip->branching, "gossip.branching");
+	check(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
+	check(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
+	check(c, old->estimator == gossip->estimator, "gossip.estimator");
+	check(c, old->compensate == gossip->compensate, "gossip.compensate");
+}
+
+static bool prefix_equal(const struct prefix *a, const struct prefix *b)
+{
+	return a->family == b->family && a->length == b->length &&
+	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
+}
+
+static bool match_equal(const struct match *a, const struct match *b)
+{
+	return a->wire == b->wire && a->direction == b->direction && a->vlan == b->vlan &&
+	       a->dscp == b->dscp && prefix_equal(&a->src, &b->src) &&
+	       prefix_equal(&a->dst, &b->dst);
+}
+
+static bool terms_equal(const struct policy *a, const struct policy *b)
+{
+	return a->limit_bps == b->limit_bps && a->burst_bytes == b->burst_bytes &&
+	       a->window_ns == b->window_ns && a->interval_ns == b->interval_ns &&
+	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
+	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting;
+}
+
+static bool kind_equal(const struct policy *a, const struct policy *b)
+{
+	return a->count == b->count && a->meter == b->meter && a->allocator == b->allocator &&
+	       a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 && a->sources == b->sources;
+}
+
+static uint8_t changes_of(const struct policy *old, const struct policy *policy)
+{
+	return (uint8_t)((match_equal(&old->match, &policy->match) ? 0 : POLICY_MATCH) |
+			 (terms_equal(old, policy) ? 0 : POLICY_TERMS) |
+			 (kind_equal(old, policy) ? 0 : POLICY_ANEW));
+}
+
+/* Policies begin with their name, so that one stands for the other here. */
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static const char **sort_names(const struct config *config)
+{
+	const char **names = calloc((size_t)config->n_policies + 1, sizeof(*names));
+
+	for (unsigned i = 0; names && i < config->n_policies; i++)
+		names[i] = config->policies[i].name;
+	if (names)
+		qsort(names, config->n_policies, sizeof(*names), compare_names);
+	return names;
+}
+
+static unsigned find_policy(const struct config *config, const char *const *names, const char *name)
+{
+	const char *const *found = bsearch(
+		&name, names, config->n_policies, sizeof(*names), compare_names);
+
+	if (!found)
+		return POLICY_NEW;
+	return (unsigned)((const struct policy *)(const void *)*found - config->policies);
+}
+
+static void diff_policies(struct config_diff *diff, const struct config *old,
+	const struct config *config, const char *const *names)
+{
+	for (unsigned i = 0; i < diff->n; i++) {
+		const struct policy *policy = &config->policies[i];
+
+		diff->from[i] = find_policy(old, names, policy->name);
+		if (diff->from[i] == POLICY_NEW) {
+			diff->changes[i] = POLICY_ADDED;
+			diff->added++;
+			continue;
+		}
+		diff->changes[i] = changes_of(&old->policies[diff->from[i]], policy);
+		diff->changed += diff->changes[i] != 0;
+	}
+	diff->removed = old->n_policies - (diff->n - diff->added);
+}
+
+static int make_diff(
+	const struct config *old, const struct config *config, struct config_diff **out)
+{
+	struct config_diff *diff = calloc(1, sizeof(*diff));
+	const char **names = sort_names(old);
+
+	if (diff) {
+		diff->n = config->n_policies;
+		diff->from = calloc((size_t)diff->n + 1, sizeof(*diff->from));
+		diff->changes = calloc((size_t)diff->n + 1, sizeof(*diff->changes));
+	}
+	if (!diff || !names || !diff->from || !diff->changes) {
+		free(names);
+		config_diff_free(diff);
+		return -ENOMEM;
+	}
+	diff_policies(diff, old, config, names);
+	free(names);
+	*out = diff;
+	return 0;
+}
+
+int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
+	struct config_diff **out)
+{
+	struct complaints c = {.file = file, .err = err};
+
+	*out = NULL;
+	check_process(&c, old, config);
+	check_ports(&c, old, config);
+	check_gossip(&c, &old->gossip, &config->gossip);
+	return c.n > 0 ? -EINVAL : make_diff(old, config, out);
+}
+
+void config_diff_free(struct config_diff *diff)
+{
+	if (!diff)
+		return;
+	free(diff->from);
+	free(diff->changes);
+	free(diff);
+}
+
+static_assert(offsetof(struct policy, name) == 0, "a policy begins with its name");

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is between two configurations of one limiter: which of its policies stay, by name, and what
+ * of them changes. What a limiter cannot change while packets flow is refused. Control thread.
+ */
+#ifndef WEIR_POLICY_DIFF_H
+#define WEIR_POLICY_DIFF_H
+
+#include <limits.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "policy/config.h"
+
+#define POLICY_NEW UINT_MAX
+
+/* What differs of a policy; several may. 0: nothing. */
+enum policy_change {
+	POLICY_ADDED = 1, /* no other is set beside it */
+	POLICY_MATCH = 2, /* other packets are its own */
+	POLICY_TERMS = 4, /* limit, burst, window, interval, ewma, weigh, action, accounting */
+	POLICY_ANEW = 8,  /* count, meter, per, sources or allocator: its state begins anew */
+};
+
+struct config_diff {
+	unsigned n;       /* policies of the new configuration */
+	unsigned *from;   /* n: index in the old one, or POLICY_NEW */
+	uint8_t *changes; /* n: of enum policy_change */
+	unsigned added, removed, changed;
+};
+
+/*
+ * Compares them. Returns 0 and a diff for config_diff_free(); -EINVAL when something else than the
+ * policies differs, each place reported to err as `FILE: gossip.roster: cannot change while the
+ * limiter runs: restart it`; or -ENOMEM. In neither case has anything changed. n log n.
+ */
+int config_diff(const struct config *old, const struct config *config, const char *file, FILE *err,
+	struct config_diff **out);
+
+void config_diff_free(struct config_diff *diff);
+
+#endif

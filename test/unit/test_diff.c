@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Two configurations of one limiter: what may change while packets flow, key by key.
+ */
+#include "config_cases.h"
+
+#include "policy/diff.h"
+
+#define KEYS                                                                                    \
+	"'workers': [1], 'idle': 'poll', 'control': {'cpu': 0, 'socket': '/run/w'}, 'gossip': " \
+	"{'roster': [" GROUP2 "], 'key_file': '/k'}, "
+#define LIMITER(members, policies) \
+	"{'limiter': 'me', " PORTS WIRES ", " members "'policies': [" policies "]}"
+
+static struct config *load(const char *document)
+{
+	char *text = with_quotes(document), *messages;
+	struct config *config;
+
+	parse(text, strlen(text), &messages, &config);
+	if (config == NULL)
+		fail_msg("%s\n%s", text, messages);
+	free(text);
+	free(messages);
+	return config;
+}
+
+/* Both ways: the place that is named must be the same. */
+static void refuse(const char *a, const char *b, const char *place)
+{
+	struct config *configs[2] = {load(a), load(b)};
+	char expected[256];
+
+	snprintf(expected, sizeof(expected),
+		"w.json: %s: cannot change while the limiter runs: restart it\n", place);
+	for (int i = 0; i < 2; i++) {
+		struct config_diff *diff;
+		char *messages = NULL;
+		size_t size;
+		FILE *err = open_memstream(&messages, &size);
+		int rc = config_diff(configs[i], configs[!i], "w.json", err, &diff);
+
+		fclose(err);
+		assert_int_equal(rc, -EINVAL);
+		assert_null(diff);
+		assert_string_equal(messages, expected);
+		free(messages);
+	}
+	config_free(configs[0]);
+	config_free(configs[1]);
+}
+
+static void test_fixed(void **state)
+{
+	static const struct {
+		const char *document, *place;
+	} cases[] = {
+		{LIMITER("'workers': [2], 'idle': 'poll', 'control': {'cpu': 0, 'socket': "
+			 "'/run/w'}, 'gossip': {'roster': [" GROUP2 "], 'key_file': '/k'}, ",
+			 ""),
+			"workers"},
+		{LIMITER("'workers': [1], 'idle': 'sleep', 'control': {'cpu': 0, 'socket': "
+			 "'/run/w'}, 'gossip': {'roster': [" GROUP2 "], 'key_file': '/k'}, ",
+			 ""),
+			"idle"},
+		{LIMITER("'control': {'cpu': 2, 'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k'}, ",
+			 ""),
+			"control.cpu"},
+		{LIMITER("'control': {'socket': '/run/v'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k'}, ",
+			 ""),
+			"control.socket"},
+		{LIMITER(KEYS "'eal': ['--no-huge'], ", ""), "eal"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 ", {'name': 'they', 'address': '10.0.0.3:1'}], 'key_file': '/k'}, ",
+			 ""),
+			"gossip.roster"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [{'name': 'me', "
+			 "'address': '10.0.0.1:1'}, {'name': 'you', 'address': '10.0.0.3:1'}], "
+			 "'key_file': '/k'}, ",
+			 ""),
+			"gossip.roster[1]"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/l'}, ",
+			 ""),
+			"gossip.key_file"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k', 'listen': '0.0.0.0:1'}, ",
+			 ""),
+			"gossip.listen"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k', 'branching': 4}, ",
+			 ""),
+			"gossip.branching"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k', 'timeout': '2s'}, ",
+			 ""),
+			"gossip.timeout"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k', 'datagram': '1400B'}, ",
+			 ""),
+			"gossip.datagram"},
+		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
+			 "], 'key_file': '/k', 'estimator': 'tree'}, ",
+			 ""),
+			"gossip.estimator"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		refuse(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
+	refuse(NET(PORTS WIRES),
+		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null2'}}, " WIRES),
+		"ports.wan");
+	refuse(NET(PORTS WIRES), NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"),
+		"wires[0]");
+	refuse(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
+}
+
+static struct config_diff *diff_of(const char *a, const char *b)
+{
+	struct config *old = load(a), *config = load(b);
+	struct config_diff *diff;
+
+	assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
+	config_free(old);
+	config_free(config);
+	return diff;
+}
+
+/* One key of one policy, and what that is. */
+static void test_keys(void **state)
+{
+	static const struct {
+		const char *before, *after;
+		unsigned changes;
+	} cases[] = {
+		{"", "", 0},
+		{"", ", 'burst': '1MiB'", POLICY_TERMS},
+		{"", ", 'interval': '100ms'", POLICY_TERMS},
+		{"", ", 'ewma': 0.5", POLICY_TERMS},
+		{"", ", 'action': 'count'", POLICY_TERMS},
+		{", 'action': 'mark'", ", 'action': 'mark', 'mark': 8", POLICY_TERMS},
+		{"", ", 'accounting': 'wire'", POLICY_TERMS},
+		{", 'meter': 'hybrid', 'window': '1s'", ", 'meter': 'hybrid', 'window': '2s'",
+			POLICY_TERMS},
+		{", 'allocator': 'fps'", ", 'allocator': 'fps', 'weigh': 'tcp'", POLICY_TERMS},
+		{"", ", 'match': {'wire': 'w'}", POLICY_MATCH},
+		{"", ", 'match': {'direction': 'a-to-b'}", POLICY_MATCH},
+		{"", ", 'match': {'vlan': 0}", POLICY_MATCH},
+		{"", ", 'match': {'dscp': 0}", POLICY_MATCH},
+		{"", ", 'match': {'src': '0.0.0.0/0'}", POLICY_MATCH},
+		{", 'match': {'dst': '10.0.0.0/8'}", ", 'match': {'dst': '11.0.0.0/8'}",
+			POLICY_MATCH},
+		{", 'match': {'dst': '10.0.0.0/8'}", ", 'match': {'dst': '10.0.0.0/9'}",
+			POLICY_MATCH},
+		{"", ", 'meter': 'gcra'", POLICY_ANEW},
+		{"", ", 'allocator': 'static'", POLICY_ANEW},
+		{"", ", 'per': 'src'", POLICY_ANEW},
+		{", 'per': 'src'", ", 'per': 'src/24'", POLICY_ANEW},
+		{", 'per': 'src'", ", 'per': 'src/56'", POLICY_ANEW},
+		{", 'per': 'src'", ", 'per': 'src', 'sources': 2048", POLICY_ANEW},
+		{"", ", 'match': {'vlan': 1}, 'meter': 'gcra', 'ewma': 0",
+			POLICY_MATCH | POLICY_TERMS | POLICY_ANEW},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (int back = 0; back < 2; back++) {
+			char documents[2][512];
+			struct config_diff *diff;
+
+			snprintf(documents[0], sizeof(documents[0]), "%s%s}]}",
+				"{'limiter': 'me', " PORTS WIRES ", 'policies': [{'name': 'p', "
+				"'limit': '10Mbit/s'",
+				cases[i].before);
+			snprintf(documents[1], sizeof(documents[1]), "%s%s}]}",
+				"{'limiter': 'me', " PORTS WIRES ", 'policies': [{'name': 'p', "
+				"'limit': '10Mbit/s'",
+				cases[i].after);
+			diff = diff_of(documents[back], documents[!back]);
+			if (diff->changes[0] != cases[i].changes)
+				fail_msg("%s to %s: %u, expected %u", documents[back],
+					documents[!back], diff->changes[0], cases[i].changes);
+			assert_int_equal(diff->from[0], 0);
+			assert_int_equal(diff->changed, cases[i].changes != 0);
+			config_diff_free(diff);
+		}
+	}
+}
+
+#define P(name, rate, vlan) "{'name': '" name "', 'limit': '" rate "', 'match': {'vlan': " vlan "}}"
+
+/* By name, whatever their order. */
+static void test_names(void **state)
+{
+	struct config_diff *diff = diff_of(POLICIES(P("a", "1Mbit/s", "1") "," P(
+						   "b", "2Mbit/s", "2") "," P("c", "3Mbit/s", "3")),
+		POLICIES(P("d", "1Mbit/s", "1") "," P("c", "3Mbit/s", "3") "," P(
+			"a", "9Mbit/s", "4")));
+
+	(void)state;
+	assert_int_equal(diff->n, 3);
+	assert_int_equal(diff->from[0], POLICY_NEW);
+	assert_int_equal(diff->from[1], 2);
+	assert_int_equal(diff->from[2], 0);
+	assert_int_equal(diff->changes[0], POLICY_ADDED);
+	assert_int_equal(diff->changes[1], 0);
+	assert_int_equal(diff->changes[2], POLICY_TERMS | POLICY_MATCH);
+	assert_int_equal(diff->added, 1);
+	assert_int_equal(diff->removed, 1); /* b */
+	assert_int_equal(diff->changed, 1);
+	config_diff_free(diff);
+	diff = diff_of(POLICIES(P("a", "1Mbit/s", "1")), POLICIES(""));
+	assert_int_equal(diff->n, 0);
+	assert_int_equal(diff->removed, 1);
+	config_diff_free(diff);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fixed),
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
