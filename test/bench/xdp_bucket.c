@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Puts the XDP token bucket (xdp_bucket.bpf.c) between two interfaces, until a signal ends it.
+ *
+ *     xdp_bucket OBJECT IN OUT FAR BURST [ADDRESS=BPS]...
+ *
+ * What comes in at IN and conforms to its destination's limit (bit/s and bytes of layer 3) goes out
+ * at OUT; what arrives at FAR, the other end of OUT's cable, is freed, as a wire's far end does.
+ * Says "ready" on its standard output, and at its end what each bucket passed and dropped.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "xdp_bucket.h"
+
+static int fail(const char *what)
+{
+	fprintf(stderr, "xdp_bucket: %s: %s\n", what, strerror(errno));
+	return -1;
+}
+
+/* The burst is in bytes and below 2^32 of them; a rate is less than 2^32 bytes a ns. */
+static int add_bucket(int map, const char *words, uint64_t burst)
+{
+	struct xdp_bucket bucket = {.burst = burst << XDP_TOKEN_SHIFT};
+	char address[INET_ADDRSTRLEN] = "";
+	struct in_addr key;
+	double bps;
+
+	if (sscanf(words, "%15[0-9.]=%lf", address, &bps) != 2 ||
+		inet_pton(AF_INET, address, &key) != 1 || bps < 8) {
+		errno = EINVAL;
+		return fail(words);
+	}
+	bucket.rate = (uint64_t)(bps / 8e9 * (double)(UINT64_C(1) << XDP_TOKEN_SHIFT));
+	bucket.full_ns = bucket.burst / bucket.rate + 1;
+	return bpf_map_update_elem(map, &key, &bucket, BPF_NOEXIST) ? fail(words) : 0;
+}
+
+/* The limits of the command line from `argv` on, and the way out. */
+static int fill(struct bpf_object *object, unsigned out, const char *burst, char **argv)
+{
+	int buckets = bpf_object__find_map_fd_by_name(object, "buckets");
+	int port = bpf_object__find_map_fd_by_name(object, "other_port");
+	uint64_t bytes = strtoul(burst, NULL, 10);
+	uint32_t zero = 0;
+
+	if (bpf_map_update_elem(port, &zero, &out, BPF_ANY))
+		return fail("other_port");
+	for (; *argv; argv++)
+		if (add_bucket(buckets, *argv, bytes))
+			return -1;
+	return 0;
+}
+
+static int attach(struct bpf_object *object, const char *program, unsigned interface)
+{
+	struct bpf_program *found = bpf_object__find_program_by_name(object, program);
+
+	/* A link: it goes with us, however we end. */
+	return bpf_program__attach_xdp(found, (int)interface) ? 0 : fail(program);
+}
+
+static void tell(struct bpf_object *object)
+{
+	int map = bpf_object__find_map_fd_by_name(object, "buckets");
+	char address[INET_ADDRSTRLEN];
+	struct xdp_bucket bucket;
+	uint32_t key, *at = NULL;
+
+	while (bpf_map_get_next_key(map, at, &key) == 0) {
+		at = &key;
+		if (bpf_map_lookup_elem(map, &key, &bucket) == 0)
+			printf("%s passed %llu dropped %llu\n",
+				inet_ntop(AF_INET, &key, address, sizeof(address)), bucket.passed,
+				bucket.dropped);
+	}
+}
+
+static int run(struct bpf_object *object, char **argv)
+{
+	unsigned in = if_nametoindex(argv[2]), out = if_nametoindex(argv[3]);
+	unsigned far = if_nametoindex(argv[4]);
+	sigset_t set;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (!in || !out || !far)
+		return fail("interfaces");
+	if (bpf_object__load(object) || fill(object, out, argv[5], argv + 6))
+		return -1;
+	if (attach(object, "sink", far) || attach(object, "limit", in))
+		return -1;
+	puts("ready");
+	fflush(stdout);
+	sigwait(&set, &number);
+	tell(object);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct bpf_object *object;
+	int err;
+
+	if (argc < 6) {
+		fputs("usage: xdp_bucket OBJECT IN OUT FAR BURST [ADDRESS=BPS]...\n", stderr);
+		return 2;
+	}
+	object = bpf_object__open_file(argv[1], NULL);
+	if (object == NULL) {
+		fail(argv[1]);
+		return 1;
+	}
+	err = run(object, argv);
+	bpf_object__close(object);
+	return err ? 1 : 0;
+}

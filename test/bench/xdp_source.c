@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A source of packets for one end of a veth pair, and the accountant of what their way costs.
+ *
+ *     xdp_source OBJECT INTERFACE FAR ADDRESS BYTES RATE SECONDS [PID]...
+ *
+ * Sends UDP to ADDRESS, BYTES long with the Ethernet header, RATE a second (0: as many as go), or
+ * nowhere if INTERFACE is "-". The kernel makes the frames (live frames of BPF_PROG_TEST_RUN), so
+ * that they reach the other end of the pair as a driver hands them over: pages with headroom, no
+ * socket buffer yet, 64 in a batch.
+ *
+ * What softirqs do with the packets is done on our CPU, in our time or in ksoftirqd's. So what
+ * they cost this CPU is our thread's time, less what it spun waiting for the next batch; to that
+ * belongs the CPU time of the processes PID, told beside it. The time between two looks at the
+ * clock counts as spun if it is short, as an interrupt may have come in a longer one.
+ *
+ * Prints one JSON object: packets sent, packets that reached interface FAR meanwhile, seconds, ns
+ * of this CPU, ns of each PID.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/udp.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+
+#include "xdp_source.h"
+
+#define SECOND   UINT64_C(1000000000)
+#define IDLE_NS  300 /* between two looks at the clock */
+#define SEND_ALL 1e9 /* packets: more than anybody sends before time is up */
+#define PIDS     8
+#define PORT     9 /* discard */
+
+struct source {
+	int program;
+	int variables; /* the map of them */
+	unsigned char frame[ETH_FRAME_LEN];
+	unsigned bytes;
+	uint64_t rate; /* packets a second */
+};
+
+static uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec ts = {0};
+
+	clock_gettime(clock, &ts);
+	return (uint64_t)ts.tv_sec * SECOND + (uint64_t)ts.tv_nsec;
+}
+
+static uint64_t process_ns(pid_t pid)
+{
+	clockid_t clock;
+
+	return clock_getcpuclockid(pid, &clock) ? 0 : clock_ns(clock);
+}
+
+/* Packets that an interface of this network namespace has received; 0 if there is none. */
+static uint64_t received(const char *interface)
+{
+	FILE *table = fopen("/proc/self/net/dev", "r");
+	unsigned long long packets = 0;
+	char line[512], name[IF_NAMESIZE] = "";
+
+	while (table && fgets(line, sizeof(line), table) && strcmp(name, interface) != 0)
+		if (sscanf(line, " %15[^:]: %*u %llu", name, &packets) != 2)
+			name[0] = 0;
+	if (table)
+		fclose(table);
+	return strcmp(name, interface) == 0 ? packets : 0;
+}
+
+static uint16_t checksum(const void *header, unsigned bytes)
+{
+	const uint16_t *words = header;
+	uint32_t sum = 0;
+
+	for (unsigned i = 0; i < bytes / 2; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* 198.18.0.0/15 is for measurements of this kind (RFC 2544). */
+static int make_frame(struct source *source, const char *destination)
+{
+	struct ethhdr *ether = (struct ethhdr *)source->frame;
+	struct iphdr *ip = (struct iphdr *)(ether + 1);
+	struct udphdr *udp = (struct udphdr *)(ip + 1);
+
+	if (source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN)
+		return -EINVAL;
+	*ether = (struct ethhdr){{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)};
+	*ip = (struct iphdr){
+		.version = 4,
+		.ihl = sizeof(*ip) / 4,
+		.tot_len = htons((uint16_t)(source->bytes - sizeof(*ether))),
+		.ttl = 64,
+		.protocol = IPPROTO_UDP,
+		.saddr = inet_addr("198.18.0.1"),
+	};
+	if (inet_pton(AF_INET, destination, &ip->daddr) != 1)
+		return -EINVAL;
+	ip->check = checksum(ip, sizeof(*ip));
+	udp->source = htons(PORT);
+	udp->dest = htons(PORT);
+	udp->len = htons((uint16_t)(source->bytes - sizeof(*ether) - sizeof(*ip)));
+	return 0;
+}
+
+static int load(struct source *source, const char *path, const char *name)
+{
+	struct bpf_object *object = bpf_object__open_file(path, NULL);
+	struct xdp_source_constants constants = {
+		.interface = if_nametoindex(name),
+		.batch_ns = source->rate ? XDP_SOURCE_BATCH * SECOND / source->rate : 0,
+		.idle_below = IDLE_NS,
+	};
+	struct bpf_map *map;
+
+	if (object == NULL || (constants.interface == 0 && strcmp(name, "-") != 0))
+		return -errno;
+	map = bpf_object__find_map_by_name(object, ".rodata");
+	if (bpf_map__set_initial_value(map, &constants, sizeof(constants)) ||
+		bpf_object__load(object))
+		return -errno;
+	source->variables = bpf_object__find_map_fd_by_name(object, ".bss");
+	source->program = bpf_program__fd(bpf_object__find_program_by_name(object, "source"));
+	return 0;
+}
+
+static void time_is_up(int number)
+{
+	(void)number;
+}
+
+/* Sends for so many seconds. Returns 0 or negative errno. */
+static int send_for(struct source *source, double seconds)
+{
+	struct xdp_md whole = {.data_end = source->bytes};
+	struct sigaction action = {.sa_handler = time_is_up};
+	struct itimerval timer = {
+		.it_value = {(time_t)seconds, (suseconds_t)((seconds - (time_t)seconds) * 1e6)},
+	};
+	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = source->frame,
+		.data_size_in = source->bytes, .ctx_in = &whole, .ctx_size_in = sizeof(whole),
+		.repeat = SEND_ALL, .batch_size = XDP_SOURCE_BATCH,
+		.flags = BPF_F_TEST_XDP_LIVE_FRAMES);
+	int err;
+
+	if (sigaction(SIGALRM, &action, NULL) || setitimer(ITIMER_REAL, &timer, NULL))
+		return -errno;
+	err = bpf_prog_test_run_opts(source->program, &options);
+	return err == -EINTR ? 0 : err;
+}
+
+static int run(struct source *source, const char *far, double seconds, char **pids)
+{
+	uint64_t others[PIDS] = {0}, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	uint64_t arrived = received(far);
+	struct xdp_source_variables variables;
+	uint32_t zero = 0;
+	int err;
+
+	for (unsigned i = 0; i < PIDS && pids[i]; i++)
+		others[i] = process_ns(atoi(pids[i]));
+	err = send_for(source, seconds);
+	if (err)
+		return err;
+	start = clock_ns(CLOCK_MONOTONIC) - start;
+	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
+	arrived = received(far) - arrived;
+	if (bpf_map_lookup_elem(source->variables, &zero, &variables))
+		return -errno;
+	printf("{\"sent\": %llu, \"arrived\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_ns\": %llu, "
+	       "\"others_ns\": [",
+		variables.sent, arrived, (double)start / SECOND, cpu - variables.idle_ns);
+	for (unsigned i = 0; i < PIDS && pids[i]; i++)
+		printf("%s%" PRIu64, i ? ", " : "", process_ns(atoi(pids[i])) - others[i]);
+	puts("]}");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	struct source source = {0};
+	int err;
+
+	if (argc < 8 || argc > 8 + PIDS) {
+		fputs("usage: xdp_source OBJECT INTERFACE FAR ADDRESS BYTES RATE SECONDS [PID]...\n",
+			stderr);
+		return 2;
+	}
+	source.bytes = (unsigned)strtoul(argv[5], NULL, 10);
+	source.rate = strtoull(argv[6], NULL, 10);
+	err = make_frame(&source, argv[4]);
+	if (!err)
+		err = load(&source, argv[1], argv[2]);
+	if (!err)
+		err = run(&source, argv[3], strtod(argv[7], NULL), argv + 8);
+	if (err)
+		fprintf(stderr, "xdp_source: %s\n", strerror(-err));
+	return err ? 1 : 0;
+}

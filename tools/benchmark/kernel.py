@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Weir beside the limiters of Linux, between two veth cables. As root, on a machine with two CPUs.
+
+    kernel.py [--quick] [--json FILE] [--rounds N] [--seconds S] [--rate PPS]
+
+Weir over AF_XDP, nftables, HTB, TBF and a token bucket in XDP, round by round in turn. Compared is
+the CPU time that a packet costs all CPUs together, softirqs included, less what it costs to make
+it. Two loads: "full", as many packets as go, under a limit that is out of reach; and "third", PPS
+packets a second where the limit lets a third of them pass. Ratios are the peer's cost over Weir's:
+above 1 Weir forwards more packets in a second of CPU. doc/performance-kernel.md has the reasons.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+import kernel_peers as peers  # noqa: E402 (needs the path above)
+from kernel_measure import Source, spread  # noqa: E402
+from kernel_peers import box  # noqa: E402
+
+LOADS = ("full", "third")
+SHARE = 1 / 3  # of the paced load, that a limit lets pass
+QUICK = {"rounds": 9, "seconds": 0.2}
+THOROUGH = {"rounds": 31, "seconds": 0.5}
+ACCURACY_S = 5
+
+
+class Bench:
+    """All contestants, and what was measured of them so far."""
+
+    def __init__(self, options, cpus):
+        self.options = options
+        self.source = Source(cpus[0], options.rate)
+        self.notes = []
+        pps = options.rate * SHARE
+        self.peers = [kind(pps) for kind in (peers.Wire, peers.Nft, peers.Htb, peers.Tbf,
+                                             peers.Xdp)]
+        self.weir = peers.Weir(pps, cpus[1], cpus[0])
+        self.peers.append(self.weir)
+        self.costs = {}  # (contestant, load): ns a packet, one a round
+        self.accuracy = {}
+
+    def start(self):
+        """Starts whom this machine has."""
+        for peer in list(self.peers):
+            try:
+                peer.start()
+            except peers.Missing as reason:
+                if peer is self.weir:
+                    raise box.Skip(str(reason)) from reason
+                peer.stop()
+                self.peers.remove(peer)
+                self.notes.append(f"{peer.name} is not measured: {reason}")
+
+    def stop(self):
+        """Ends them; their cables go with the namespace."""
+        for peer in self.peers:
+            peer.stop()
+
+    def round(self):
+        """One run of each contestant under each load."""
+        for load in LOADS:
+            limited = load == "third"
+            alone = self.source.cost(None, limited, self.options.seconds)
+            for peer in self.peers:
+                if not (limited and peer.name == "wire"):  # which has no limit
+                    cost = self.source.cost(peer, limited, self.options.seconds)
+                    self.costs.setdefault((peer.name, load), []).append(cost - alone)
+            self.costs.setdefault(("source", load), []).append(alone)
+
+    def measure(self):
+        """All rounds, then the accuracy."""
+        self.source.run(self.weir, False, 0.1)  # the first packets through anything are slow
+        for number in range(1, self.options.rounds + 1):
+            self.round()
+            now = {name: costs[-1] for (name, load), costs in self.costs.items() if load == "full"}
+            print(f"round {number}: " + ", ".join(f"{name} {cost:.0f} ns" for name, cost
+                                                  in now.items()), flush=True)
+        for peer in self.peers:
+            if peer.name != "wire":
+                self.accuracy[peer.name] = self.source.accuracy(peer, ACCURACY_S)
+
+    def ratios(self):
+        """kernel_PEER_vs_weir under full load, kernel_PEER_third_vs_weir under the other."""
+        found = {}
+        for (name, load), costs in self.costs.items():
+            if name in ("source", "weir"):
+                continue
+            key = f"kernel_{name}_{'' if load == 'full' else load + '_'}vs_weir"
+            ours = self.costs["weir", load]
+            found[key] = spread([cost / our for cost, our in zip(costs, ours)])
+        return found
+
+    def result(self):
+        """What --json writes."""
+        costs = {load: {name: spread(values) for (name, its), values in self.costs.items()
+                        if its == load} for load in LOADS}
+        return {"ratios": self.ratios(), "accuracy": self.accuracy, "cpu_ns_per_packet": costs,
+                "rounds": self.options.rounds, "notes": self.notes}
+
+
+def show(result):
+    """Prints the table."""
+    print(f"\n{'':8}{'full load':>32}{'a third passes':>34}{'passed / limit':>25}\n{'':8}"
+          + f"{'ns a packet':>16}{'x weir':>16}{'ns a packet':>18}{'x weir':>16}"
+          + f"{'first s':>13}{'settled':>12}")
+    for name in result["cpu_ns_per_packet"]["full"]:
+        line = f"{name:8}"
+        for load, infix in zip(LOADS, ("", "third_")):
+            cost = result["cpu_ns_per_packet"][load].get(name)
+            ratio = result["ratios"].get(f"kernel_{name}_{infix}vs_weir")
+            line += f"{cost['median']:16.0f}" if cost else " " * 16
+            line += "{median:6.2f} ({p10:.2f}-{p90:.2f})".format(**ratio) if ratio else " " * 18
+        passed = result["accuracy"].get(name)
+        print(line + ("{first_second:11.3f}{settled:12.4f}".format(**passed) if passed else ""))
+    for note in result["notes"]:
+        print("note:", note)
+
+
+def parse():
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="in a minute and a half")
+    parser.add_argument("--json", metavar="FILE", help="write the result there too")
+    parser.add_argument("--rounds", type=int)
+    parser.add_argument("--seconds", type=float, help="of a run")
+    parser.add_argument("--rate", type=int, default=100000, help="paced load, packets a second")
+    options = parser.parse_args()
+    for name, value in (QUICK if options.quick else THOROUGH).items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
+    return options
+
+
+def prepare():
+    """A namespace of our own, which vanishes with us; the CPUs to use."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        raise box.Skip("needs two CPUs")
+    if not os.access(peers.binary("xdp_source"), os.X_OK):
+        raise box.Skip("xdp_source is not built (needs clang and libbpf)")
+    box.enter_netns()
+    with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
+        out.write("1")  # else it says hello on every cable, and is counted
+    return cpus
+
+
+def main():
+    """Measures, prints and writes."""
+    options = parse()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    bench = None
+    try:
+        bench = Bench(options, prepare())
+        bench.start()
+        bench.measure()
+    except box.Skip as reason:
+        print(f"skipped: {reason}")
+        sys.exit(box.SKIP)
+    except KeyboardInterrupt:
+        sys.exit(1)
+    finally:
+        if bench:
+            bench.stop()
+    result = bench.result()
+    show(result)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump(result, out, indent=2)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Single runs of kernel.py: what packets cost through one limiter, and how many it lets pass."""
+
+import json
+import statistics
+import subprocess
+import time
+
+import box  # kernel_peers.py has put its directory on the path
+from kernel_peers import FRAME, FREE, LIMITED, binary
+
+SETTLE_S = 1  # until buckets are empty and queues full
+
+
+def spread(values):
+    """Median and the spread from the 10th to the 90th percentile."""
+    cuts = statistics.quantiles(values, n=10, method="inclusive")
+    return {"median": statistics.median(values), "p10": cuts[0], "p90": cuts[8]}
+
+
+def softirq_threads():
+    """The pids of ksoftirqd on every CPU."""
+    done = subprocess.run(["ps", "-e", "-o", "pid=,comm="], capture_output=True, text=True,
+                          check=True)
+    rows = (line.split(None, 1) for line in done.stdout.splitlines())
+    return [int(pid) for pid, name in rows if name.startswith("ksoftirqd/")]
+
+
+def received(interface):
+    """Packets that an interface of this namespace has received."""
+    with open("/proc/self/net/dev", encoding="ascii") as table:
+        for line in table:
+            name, _, columns = line.partition(":")
+            if name.strip() == interface:
+                return int(columns.split()[1])
+    raise box.Skip(f"no interface {interface}")
+
+
+class Source:
+    """The source of packets (test/bench/xdp_source.c), on a CPU of its own."""
+
+    def __init__(self, cpu, paced_pps):
+        self.cpu = cpu
+        self.paced_pps = paced_pps
+        self.threads = softirq_threads()
+
+    def command(self, peer, limited, seconds):
+        """The source's command line. Without a peer its packets go nowhere."""
+        near, far = (peer.ends[0], peer.ends[3]) if peer else ("-", "-")
+        pids = self.threads + (peer.pids() if peer else [])
+        words = [binary("xdp_source"), binary("xdp_source.bpf.o"), near, far,
+                 LIMITED if limited else FREE, FRAME, self.paced_pps if limited else 0, seconds,
+                 *pids]
+        return ["taskset", "-c", str(self.cpu), *map(str, words)]
+
+    def run(self, peer, limited, seconds):
+        """One run; the source's account of it."""
+        if peer:
+            peer.before(limited)
+        done = subprocess.run(self.command(peer, limited, seconds), capture_output=True, text=True,
+                              check=False, timeout=seconds + box.PATIENCE_S,
+                              preexec_fn=box.die_with_parent)
+        box.expect(done.returncode == 0, done.stderr.strip())
+        account = json.loads(done.stdout)
+        box.expect(account["sent"] > 0, "the source sent nothing")
+        return account
+
+    def cost(self, peer, limited, seconds):
+        """ns of all CPUs a packet, the making of the packet included.
+
+        Softirqs and the source have seen every packet. A process of the limiter's own may be
+        slower than they are: its time is divided by what it had, if that was not all.
+        """
+        account = self.run(peer, limited, seconds)
+        n_threads = len(self.threads)
+        kernel = account["cpu_ns"] + sum(account["others_ns"][:n_threads])
+        own = sum(account["others_ns"][n_threads:])
+        box.expect(not peer or account["arrived"] > 0, "nothing arrived")
+        return kernel / account["sent"] + own / (
+            account["sent"] if limited else max(account["arrived"], 1))
+
+    def accuracy(self, peer, seconds):
+        """What passed, over the limit: once settled, and in the first second from rest."""
+        peer.before(True)
+        process = subprocess.Popen(self.command(peer, True, SETTLE_S + seconds + 1),
+                                   stdout=subprocess.DEVNULL, preexec_fn=box.die_with_parent)
+        limit_pps = peer.limited_bps / 8 / peer.counts
+        try:
+            before = received(peer.ends[3])
+            box.wait_until(lambda: received(peer.ends[3]) > before, "the first packet", 10)
+            samples = []
+            for wait in (SETTLE_S, seconds):
+                began = time.monotonic()
+                time.sleep(wait)
+                now = received(peer.ends[3])
+                samples.append((now - before) / (time.monotonic() - began) / limit_pps)
+                before = now
+        finally:
+            process.kill()
+            process.wait()
+        return {"first_second": samples[0], "settled": samples[1]}

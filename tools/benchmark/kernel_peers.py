@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The contestants of kernel.py: each a limiter between two cables of its own.
+
+    source ── NAMEa0 ═ NAMEa1 ── limiter ── NAMEb0 ═ NAMEb1 (what arrives is freed)
+
+All live in one network namespace, at the same time. Each has a limit that is out of reach for
+packets to FREE, and a limit that counts for packets to LIMITED.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "..", "test", "net"))
+
+import box  # noqa: E402 (needs the path above)
+
+FREE, LIMITED = "198.18.1.1", "198.18.1.2"
+FRAME = 60  # bytes: the least that Ethernet carries, without its checksum
+HEADER = 14  # bytes of Ethernet
+BURST = 65536  # bytes, of every limiter
+OUT_OF_REACH = 10e9  # bit/s
+PATIENCE_S = 20
+
+
+class Missing(Exception):
+    """This machine has no such limiter; the text says why."""
+
+
+def binary(name):
+    """A program or object that test/bench builds."""
+    return os.path.join(box.BUILD, "test", "bench", name)
+
+
+def run(command, text=None):
+    """Runs a command of the operator's; Missing with its words if it fails."""
+    words = command.split()
+    if not shutil.which(words[0]):
+        raise Missing(f"no {words[0]} here")
+    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise Missing(f"{command}: {(done.stderr or done.stdout).strip().splitlines()[0]}")
+
+
+def cable(a, b):
+    """A veth pair. With GRO its ends have NAPI, and so take frames as a driver does."""
+    queues = "numrxqueues 1 numtxqueues 1"
+    run(f"ip link add {a} {queues} type veth peer name {b} {queues}")
+    for end in (a, b):
+        run(f"ip link set {end} up")
+        run(f"ethtool -K {end} gro on")
+
+
+class Peer:
+    """A contestant. Subclasses put the limiter between the cables."""
+
+    name = ""
+    counts = FRAME  # bytes of a packet, as this limiter counts them
+
+    def __init__(self, limited_pps):
+        """limited_pps: packets a second that the limit for LIMITED is to let pass."""
+        self.limited_bps = limited_pps * self.counts * 8
+        self.ends = [f"{self.name}{end}" for end in ("a0", "a1", "b0", "b1")]
+
+    def start(self):
+        """Makes the cables and the limiter; Missing if this machine has not what it takes."""
+        cable(*self.ends[:2])
+        cable(*self.ends[2:])
+        # What comes as a socket buffer is cheapest freed by a stack that need not look for more.
+        run(f"ethtool -K {self.ends[3]} gro off")
+        self.limit()
+
+    def limit(self):
+        """Makes the limiter."""
+        raise NotImplementedError
+
+    def pids(self):
+        """Processes whose CPU time is this limiter's."""
+        return []
+
+    def before(self, limited):
+        """Called before every run."""
+
+    def stop(self):
+        """Ends what start() began, less what goes with the namespace."""
+
+    def forward(self):
+        """What comes in goes out: the shortest way that the kernel has, with no bridge's table."""
+        run(f"tc qdisc add dev {self.ends[1]} ingress")
+        run(f"tc filter add dev {self.ends[1]} ingress protocol all u32 match u32 0 0 "
+            f"action mirred egress redirect dev {self.ends[2]}")
+
+
+class Wire(Peer):
+    """No limiter: what the cables and the way between them cost the kernel."""
+
+    name = "wire"
+
+    def limit(self):
+        self.forward()
+
+
+class Nft(Peer):
+    """nftables polices at the ingress hook, and forwards from there."""
+
+    name = "nft"
+    counts = FRAME - HEADER
+
+    def limit(self):
+        over = "limit rate over {} bytes/second burst {} bytes drop"
+        run("nft -f -", f"""
+            table netdev weir {{ chain in {{
+                type filter hook ingress device "{self.ends[1]}" priority 0; policy accept;
+                ip daddr {FREE} {over.format(round(OUT_OF_REACH / 8), BURST)}
+                ip daddr {LIMITED} {over.format(round(self.limited_bps / 8), BURST)}
+                fwd to "{self.ends[2]}"
+            }}
+            }}""")
+
+
+class Htb(Peer):
+    """A class of HTB for each destination."""
+
+    name = "htb"
+
+    def limit(self):
+        self.forward()
+        out = self.ends[2]
+        run(f"tc qdisc add dev {out} root handle 1: htb")
+        for number, (to, bps) in enumerate([(FREE, OUT_OF_REACH), (LIMITED, self.limited_bps)], 1):
+            run(f"tc class add dev {out} parent 1: classid 1:{number} htb rate {bps:.0f}bit "
+                f"burst {BURST}b quantum 1514")
+            run(f"tc filter add dev {out} parent 1: protocol ip u32 match ip dst {to}/32 "
+                f"classid 1:{number}")
+
+
+class Tbf(Peer):
+    """TBF knows no destinations: it is told before a run what the limit is now."""
+
+    name = "tbf"
+
+    def limit(self):
+        self.forward()
+        self._set("add", OUT_OF_REACH)
+
+    def before(self, limited):
+        self._set("change", self.limited_bps if limited else OUT_OF_REACH)
+
+    def _set(self, verb, bps):
+        run(f"tc qdisc {verb} dev {self.ends[2]} root tbf rate {bps:.0f}bit burst {BURST}b "
+            f"limit {BURST}b")
+
+
+class Xdp(Peer):
+    """test/bench/xdp_bucket: a token bucket in BPF before there is a socket buffer."""
+
+    name = "xdp"
+    counts = FRAME - HEADER
+
+    def __init__(self, limited_pps):
+        super().__init__(limited_pps)
+        self.process = None
+
+    def limit(self):
+        if not os.access(binary("xdp_bucket"), os.X_OK):
+            raise Missing("xdp_bucket is not built (needs clang and libbpf)")
+        run(f"ethtool -K {self.ends[3]} gro on")
+        command = [binary("xdp_bucket"), binary("xdp_bucket.bpf.o"), *self.ends[1:], str(BURST),
+                   f"{FREE}={OUT_OF_REACH}", f"{LIMITED}={self.limited_bps}"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                        text=True, preexec_fn=box.die_with_parent)
+        if self.process.stdout.readline().strip() != "ready":
+            raise Missing(f"xdp_bucket: {self.process.communicate()[1].strip()}")
+
+    def stop(self):
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+
+
+class Weir(Peer):
+    """Weir over AF_XDP sockets."""
+
+    name = "weir"
+    counts = FRAME - HEADER
+
+    def __init__(self, limited_pps, cpu, control_cpu, idle="sleep"):
+        super().__init__(limited_pps)
+        self.cpus = (cpu, control_cpu)
+        self.idle = idle
+        self.scene = self.box = None
+
+    def limit(self):
+        if not os.access(box.WEIR, os.X_OK):
+            raise Missing(f"{box.WEIR} is not built")
+        self.scene = box.Scene()
+        self.box = self.scene.box(self._config(), "weir")
+        self.box.start()
+        time.sleep(0.2)
+
+    def _config(self):
+        # Without busy polling: the source's CPU delivers anyway, and to ask again costs a call.
+        devices = [f"net_af_xdp{number},iface={end},busy_budget=0"
+                   for number, end in enumerate(self.ends[1:3])]
+        policies = [{"name": name, "match": {"dst": f"{to}/32"}, "limit": f"{bps:.0f}bit/s",
+                     "burst": f"{BURST}B"}
+                    for name, to, bps in (("free", FREE, OUT_OF_REACH),
+                                          ("limited", LIMITED, self.limited_bps))]
+        return box.wire(*devices) | {
+            "eal": [*box.EAL, "--no-pci", "--no-telemetry"], "idle": self.idle,
+            "workers": [self.cpus[0]], "control": {"cpu": self.cpus[1]}, "policies": policies}
+
+    def pids(self):
+        return [self.box.process.pid]
+
+    def stop(self):
+        if self.scene is not None:
+            self.scene.close()
