@@ -9,44 +9,48 @@
  */
 #include "classify/tables.h"
 
-#include <endian.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include <rte_errno.h>
 #include <rte_malloc.h>
 
-#define TBL24_BITS 24         /* rte_lpm and rte_lpm6 resolve these in the first step */
-#define TBL8_BITS  8          /* and these in each further one */
-#define TBL8S_MAX  (1u << 21) /* rte_lpm6 numbers them in 21 bits */
-#define NOT_NAMED  255        /* sorts behind every prefix length */
-#define NAME_LEN   24         /* rte_lpm6 puts 7 characters before it, in names of 32 */
+#define NOT_NAMED  255 /* sorts behind every prefix length */
+#define ENTRY_NONE UINT32_MAX
+#define ANY_PORT   UINT16_MAX /* sorts behind every range, which is narrower */
 
-enum stage { STAGE_DST, STAGE_SRC, STAGE_ANY };
+enum stage { STAGE_DST, STAGE_SRC, STAGE_ANY, STAGES };
 
 /* Compared as bytes, in this order. Up to length it names the prefix; the rest is precedence. */
 struct order {
 	uint8_t stage, family, addr[16], length;
-	uint8_t source;  /* 128 - length of the source prefix, as the longest goes first */
-	uint8_t unnamed; /* a bit for each of VLAN, DSCP, wire, direction; VLAN weighs most */
+	uint8_t source;   /* 128 - length of the source prefix, as the longest goes first */
+	uint8_t no_field; /* a bit for each of VLAN, DSCP, protocol not named; VLAN weighs most */
+	uint8_t dst_ports[2]; /* how many more than one, big-endian */
+	uint8_t src_ports[2];
+	uint8_t no_place; /* a bit each for wire and direction */
 };
 
 struct entry {
 	struct order order;
 	uint32_t policy;
 	uint32_t first;  /* first entry of this prefix */
-	uint32_t parent; /* first entry of the closest enclosing prefix, or RULE_NONE */
+	uint32_t parent; /* first entry of the closest enclosing prefix, or ENTRY_NONE */
 };
 
 struct build {
 	const struct policy *policies;
 	struct entry *entries;
 	uint32_t n;
+	enum direction direction[STAGES]; /* that all policies of a stage name, or DIRECTION_ANY */
 	int socket;
 	struct classifier *classifier;
 };
+
+static const struct match *match_of(const struct build *build, uint32_t i)
+{
+	return &build->policies[build->entries[i].policy].match;
+}
 
 static bool named(const struct prefix *prefix)
 {
@@ -71,6 +75,14 @@ static void order_vlan(struct order *order, int vlan)
 	order->addr[1] = vlan & 0xff;
 }
 
+static void order_ports(uint8_t order[2], const struct port_range *range)
+{
+	const unsigned width = range->first == 0 ? ANY_PORT : range->last - range->first;
+
+	order[0] = (uint8_t)(width >> 8);
+	order[1] = (uint8_t)width;
+}
+
 static struct order match_order(const struct match *match)
 {
 	struct order order = {0};
@@ -82,8 +94,11 @@ static struct order match_order(const struct match *match)
 	else
 		order_vlan(&order, match->vlan);
 	order.source = named(&match->src) ? 128 - match->src.length : NOT_NAMED;
-	order.unnamed = (match->vlan == CONFIG_ANY) << 3 | (match->dscp == CONFIG_ANY) << 2 |
-			(match->wire == CONFIG_ANY) << 1 | (match->direction == DIRECTION_ANY);
+	order.no_field = (match->vlan == CONFIG_ANY) << 2 | (match->dscp == CONFIG_ANY) << 1 |
+			 (match->proto == 0);
+	order_ports(order.dst_ports, &match->dst_port);
+	order_ports(order.src_ports, &match->src_port);
+	order.no_place = (match->wire == CONFIG_ANY) << 1 | (match->direction == DIRECTION_ANY);
 	return order;
 }
 
@@ -129,13 +144,13 @@ static bool encloses(const struct order *a, const struct order *b)
 static void link_entries(struct entry *entries, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t at = i > 0 ? entries[i - 1].first : RULE_NONE;
+		uint32_t at = i > 0 ? entries[i - 1].first : ENTRY_NONE;
 
-		while (at != RULE_NONE && !encloses(&entries[at].order, &entries[i].order))
+		while (at != ENTRY_NONE && !encloses(&entries[at].order, &entries[i].order))
 			at = entries[at].parent;
 		entries[i].first = i;
 		entries[i].parent = at;
-		if (at != RULE_NONE && entries[at].order.length == entries[i].order.length) {
+		if (at != ENTRY_NONE && entries[at].order.length == entries[i].order.length) {
 			entries[i].first = at;
 			entries[i].parent = entries[at].parent;
 		}
@@ -160,16 +175,24 @@ static int make_entries(struct build *build, unsigned n_policies)
 	return 0;
 }
 
-static struct source source_condition(const struct prefix *prefix)
+/*
+ * A direction that all policies of a stage name is no condition of each: in the other direction the
+ * stage is left out.
+ */
+static void find_directions(struct build *build)
 {
-	struct source source;
-	uint8_t mask[16] = {0};
+	bool seen[STAGES] = {false};
 
-	for (unsigned bit = 0; bit < prefix->length; bit++)
-		mask[bit / 8] |= 0x80 >> bit % 8;
-	load_address(prefix->addr, prefix->family, source.addr);
-	load_address(mask, prefix->family, source.mask);
-	return source;
+	for (uint32_t i = 0; i < build->n; i++) {
+		const enum stage stage = build->entries[i].order.stage;
+		const enum direction direction = match_of(build, i)->direction;
+
+		if (stage != STAGE_ANY && (!seen[stage] || build->direction[stage] == direction))
+			build->direction[stage] = direction;
+		else
+			build->direction[stage] = DIRECTION_ANY;
+		seen[stage] = true;
+	}
 }
 
 static void add_condition(struct rule *rule, uint64_t mask, unsigned shift, uint64_t value)
@@ -178,44 +201,95 @@ static void add_condition(struct rule *rule, uint64_t mask, unsigned shift, uint
 	rule->key |= value << shift;
 }
 
-static void rule_conditions(struct rule *rule, const struct match *match)
+/* What the tables have not asked already; for the last stage they have asked for the VLAN. */
+static void rule_conditions(
+	const struct build *build, enum stage stage, const struct match *match, struct rule *rule)
 {
-	if (match->vlan != CONFIG_ANY)
+	if (match->vlan != CONFIG_ANY && stage != STAGE_ANY)
 		add_condition(rule, KEY_VLAN_MASK, 0, match->vlan);
 	if (match->dscp != CONFIG_ANY)
 		add_condition(rule, KEY_DSCP_MASK, KEY_DSCP_SHIFT, match->dscp);
-	if (match->direction != DIRECTION_ANY)
+	if (match->proto != 0)
+		add_condition(rule, KEY_PROTO_MASK, KEY_PROTO_SHIFT, match->proto);
+	if (match->direction != build->direction[stage])
 		add_condition(rule, KEY_DIRECTION_MASK, KEY_DIRECTION_SHIFT, match->direction);
 	if (match->wire != CONFIG_ANY)
 		add_condition(rule, KEY_WIRE_MASK, KEY_WIRE_SHIFT, match->wire);
 }
 
-static struct rule make_rule(const struct build *build, uint32_t i, uint32_t *n_sources)
+static bool needs_detail(enum stage stage, const struct match *match)
 {
-	const struct entry *entry = &build->entries[i];
-	const struct match *match = &build->policies[entry->policy].match;
-	const bool last = i + 1 == build->n || build->entries[i + 1].first != entry->first;
-	struct rule rule = {
-		.policy = entry->policy,
-		.next = last ? entry->parent : i + 1,
-		.source = RULE_NONE,
-	};
+	return (stage == STAGE_DST && named(&match->src)) || match->src_port.first != 0 ||
+	       match->dst_port.first != 0;
+}
 
-	rule_conditions(&rule, match);
-	if (entry->order.stage == STAGE_DST && named(&match->src)) {
-		build->classifier->sources[*n_sources] = source_condition(&match->src);
-		rule.source = (*n_sources)++;
-	}
+static struct port_range port_condition(struct port_range range)
+{
+	return range.first != 0 ? range : (struct port_range){0, UINT16_MAX};
+}
+
+static struct detail make_detail(enum stage stage, const struct match *match)
+{
+	const struct prefix *prefix = &match->src;
+	struct detail detail = {
+		.src_port = port_condition(match->src_port),
+		.dst_port = port_condition(match->dst_port),
+	};
+	uint8_t mask[16] = {0};
+
+	if (stage != STAGE_DST || !named(prefix))
+		return detail;
+	for (unsigned bit = 0; bit < prefix->length; bit++)
+		mask[bit / 8] |= 0x80 >> bit % 8;
+	memcpy(detail.addr, prefix->addr, sizeof(detail.addr));
+	memcpy(detail.mask, mask, sizeof(detail.mask));
+	return detail;
+}
+
+/* An entry as its rule, but for where to go on. */
+static struct rule make_rule(const struct build *build, uint32_t i)
+{
+	const enum stage stage = build->entries[i].order.stage;
+	struct rule rule = {.policy = build->entries[i].policy, .detail = DETAIL_NONE};
+
+	rule_conditions(build, stage, match_of(build, i), &rule);
 	return rule;
 }
 
-static uint32_t count_sources(const struct build *build)
+/* The start that an entry is: its policy, or the chain that begins with its rule. */
+static uint32_t start_of(const struct build *build, uint32_t i)
+{
+	const struct rule *rule = &build->classifier->rules[i];
+
+	return rule->mask == 0 && rule->detail == DETAIL_NONE ? rule->policy : START_CHAIN | i;
+}
+
+/* What packets get that no rule of this stage matches. */
+static uint32_t otherwise(const struct build *build, enum stage stage)
+{
+	if (stage == STAGE_ANY)
+		return START_NONE;
+	return stage == STAGE_DST ? build->classifier->dst.otherwise
+				  : build->classifier->src.otherwise;
+}
+
+static uint32_t next_start(const struct build *build, uint32_t i)
+{
+	const struct entry *entry = &build->entries[i];
+
+	if (i + 1 < build->n && build->entries[i + 1].first == entry->first)
+		return start_of(build, i + 1);
+	if (entry->parent != ENTRY_NONE)
+		return start_of(build, entry->parent);
+	return otherwise(build, entry->order.stage);
+}
+
+static uint32_t count_details(const struct build *build)
 {
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < build->n; i++)
-		n += build->entries[i].order.stage == STAGE_DST &&
-		     build->entries[i].order.source != NOT_NAMED;
+		n += needs_detail(build->entries[i].order.stage, match_of(build, i));
 	return n;
 }
 
@@ -228,15 +302,28 @@ static void *array(const struct build *build, size_t n, size_t size)
 static int make_rules(struct build *build)
 {
 	struct classifier *classifier = build->classifier;
-	uint32_t n_sources = 0;
+	uint32_t n_details = 0;
 
 	classifier->rules = array(build, build->n, sizeof(*classifier->rules));
-	classifier->sources = array(build, count_sources(build), sizeof(*classifier->sources));
-	if (classifier->rules == NULL || classifier->sources == NULL)
+	classifier->details = array(build, count_details(build), sizeof(*classifier->details));
+	if (classifier->rules == NULL || classifier->details == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < build->n; i++)
-		classifier->rules[i] = make_rule(build, i, &n_sources);
+	for (uint32_t i = 0; i < build->n; i++) {
+		const enum stage stage = build->entries[i].order.stage;
+
+		classifier->rules[i] = make_rule(build, i);
+		if (!needs_detail(stage, match_of(build, i)))
+			continue;
+		classifier->rules[i].detail = n_details;
+		classifier->details[n_details++] = make_detail(stage, match_of(build, i));
+	}
 	return 0;
+}
+
+static void chain_rules(struct build *build)
+{
+	for (uint32_t i = 0; i < build->n; i++)
+		build->classifier->rules[i].next = next_start(build, i);
 }
 
 static int make_by_vlan(struct build *build)
@@ -263,7 +350,7 @@ static int make_any(struct build *build)
 		if (order->stage != STAGE_ANY || build->entries[i].first != i)
 			continue;
 		if (order->length == 0) {
-			classifier->any = i;
+			classifier->any = start_of(build, i);
 			continue;
 		}
 		if (classifier->by_vlan == NULL) {
@@ -271,158 +358,103 @@ static int make_any(struct build *build)
 			if (rc < 0)
 				return rc;
 		}
-		classifier->by_vlan[order->addr[0] << 8 | order->addr[1]] = i;
+		classifier->by_vlan[order->addr[0] << 8 | order->addr[1]] = start_of(build, i);
 	}
 	return 0;
 }
 
-/* Calls visit for each prefix of one table that is longer than 0 bits. */
-static int each_prefix(const struct build *build, enum stage stage, uint8_t family,
-	int (*visit)(void *lpm, const struct order *order, uint32_t first), void *lpm)
+static bool is_any_alike(const struct build *build)
 {
-	int rc = 0;
+	const struct classifier *classifier = build->classifier;
 
-	for (uint32_t i = 0; i < build->n && rc == 0; i++) {
-		const struct entry *entry = &build->entries[i];
+	for (uint32_t i = 0; i < build->n; i++) {
+		const struct rule *rule = &classifier->rules[i];
 
-		if (entry->order.stage == stage && entry->order.family == family &&
-			entry->first == i && entry->order.length > 0)
-			rc = visit(lpm, &entry->order, i);
+		if (build->entries[i].order.stage == STAGE_ANY &&
+			(rule->mask & KEY_PACKET_MASK || rule->detail != DETAIL_NONE))
+			return false;
 	}
-	return rc;
+	return classifier->by_vlan == NULL;
 }
 
-/* How many tables of 8 bits lie on the way to a prefix. */
-static unsigned tbl8s_of(unsigned length)
+static bool overlap(const struct table *a, const struct table *b)
 {
-	return length > TBL24_BITS ? (length - TBL24_BITS + TBL8_BITS - 1) / TBL8_BITS : 0;
+	return a->used && b->used &&
+	       (a->direction == DIRECTION_ANY || b->direction == DIRECTION_ANY ||
+		       a->direction == b->direction);
 }
-
-struct size {
-	uint32_t prefixes, tbl8s;
-	const struct order *previous;
-};
 
 /*
- * Counts exactly what rte_lpm will use: a prefix shares the tables on its way with others that
- * begin alike, and as they are sorted, with none more than with the one before it.
+ * Where packets go that a table has nothing for. Straight to what lies behind the last table, if
+ * that is this one and there are no VLANs to tell apart.
  */
-static int count_prefix(void *arg, const struct order *order, uint32_t first)
+static void find_otherwise(struct build *build)
 {
-	struct size *size = arg;
-	unsigned own = tbl8s_of(order->length), shared = 0, common;
+	struct classifier *classifier = build->classifier;
+	struct table *dst = &classifier->dst, *src = &classifier->src;
 
-	(void)first;
-	if (size->previous != NULL) {
-		common = common_bits(size->previous->addr, order->addr) + 1;
-		shared = tbl8s_of(
-			common < size->previous->length ? common : size->previous->length);
-	}
-	size->prefixes++;
-	size->tbl8s += own > shared ? own - shared : 0;
-	size->previous = order;
-	return 0;
-}
-
-static int add4(void *lpm, const struct order *order, uint32_t first)
-{
-	uint32_t addr;
-
-	memcpy(&addr, order->addr, sizeof(addr));
-	return rte_lpm_add(lpm, be32toh(addr), order->length, first);
-}
-
-static int add6(void *lpm, const struct order *order, uint32_t first)
-{
-	return rte_lpm6_add(lpm, order->addr, order->length, first);
-}
-
-/* DPDK wants names; the address tells apart the classifiers that live at once during a reload. */
-static void table_name(const struct build *build, enum stage stage, unsigned family, char *name)
-{
-	snprintf(name, NAME_LEN, "w%c%u-%" PRIxPTR, stage == STAGE_DST ? 'd' : 's', family,
-		(uintptr_t)build->classifier);
-}
-
-static int make_table4(struct build *build, enum stage stage, struct rte_lpm **out)
-{
-	struct size size = {0};
-	char name[NAME_LEN];
-
-	each_prefix(build, stage, PACKET_IPV4, count_prefix, &size);
-	if (size.prefixes == 0)
-		return 0;
-	table_name(build, stage, PACKET_IPV4, name);
-	*out = rte_lpm_create(name, build->socket,
-		&(struct rte_lpm_config){
-			.max_rules = size.prefixes,
-			.number_tbl8s = size.tbl8s + 1, /* 0 is refused */
-		});
-	if (*out == NULL)
-		return -rte_errno;
-	return each_prefix(build, stage, PACKET_IPV4, add4, *out);
-}
-
-static int make_table6(struct build *build, enum stage stage, struct rte_lpm6 **out)
-{
-	struct size size = {0};
-	char name[NAME_LEN];
-
-	each_prefix(build, stage, PACKET_IPV6, count_prefix, &size);
-	if (size.prefixes == 0)
-		return 0;
-	if (size.tbl8s >= TBL8S_MAX)
-		return -E2BIG;
-	table_name(build, stage, PACKET_IPV6, name);
-	*out = rte_lpm6_create(name, build->socket,
-		&(struct rte_lpm6_config){
-			.max_rules = size.prefixes,
-			.number_tbl8s = size.tbl8s + 1,
-		});
-	if (*out == NULL)
-		return -rte_errno;
-	return each_prefix(build, stage, PACKET_IPV6, add6, *out);
-}
-
-/* The prefixes of no bits, which rte_lpm cannot hold. */
-static void find_roots(const struct build *build, enum stage stage, struct table *table)
-{
-	table->root4 = RULE_NONE;
-	table->root6 = RULE_NONE;
 	for (uint32_t i = 0; i < build->n; i++) {
-		const struct order *order = &build->entries[i].order;
-
-		if (order->stage != stage)
-			continue;
-		table->used = true;
-		if (order->length > 0 || build->entries[i].first != i)
-			continue;
-		*(order->family == PACKET_IPV4 ? &table->root4 : &table->root6) = i;
+		dst->used |= build->entries[i].order.stage == STAGE_DST;
+		src->used |= build->entries[i].order.stage == STAGE_SRC;
 	}
+	dst->direction = build->direction[STAGE_DST];
+	src->direction = build->direction[STAGE_SRC];
+	src->last = classifier->by_vlan == NULL;
+	dst->last = src->last && !overlap(dst, src);
+	src->otherwise = src->last ? classifier->any : START_NONE;
+	dst->otherwise = dst->last ? classifier->any : START_NONE;
+}
+
+/* The prefixes of one table; one of no bits is its root instead. Returns how many. */
+static uint32_t list_prefixes(const struct build *build, enum stage stage, uint8_t family,
+	struct lpm_prefix *prefixes, uint32_t *root)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < build->n; i++) {
+		const struct entry *entry = &build->entries[i];
+
+		if (entry->order.stage != stage || entry->order.family != family ||
+			entry->first != i)
+			continue;
+		if (entry->order.length == 0) {
+			*root = start_of(build, i);
+			continue;
+		}
+		prefixes[n].length = entry->order.length;
+		prefixes[n].answer = start_of(build, i);
+		memcpy(prefixes[n].addr, entry->order.addr, sizeof(prefixes[n].addr));
+		n++;
+	}
+	return n;
 }
 
 static int make_table(struct build *build, enum stage stage, struct table *table)
 {
-	int rc;
+	struct lpm_prefix *prefixes = calloc((size_t)build->n + 1, sizeof(*prefixes));
+	uint32_t n;
+	int rc = 0;
 
-	find_roots(build, stage, table);
-	rc = make_table4(build, stage, &table->v4);
-	if (rc < 0)
-		return rc;
-	return make_table6(build, stage, &table->v6);
+	if (prefixes == NULL)
+		return -ENOMEM;
+	table->root4 = table->otherwise;
+	table->root6 = table->otherwise;
+	n = list_prefixes(build, stage, PACKET_IPV4, prefixes, &table->root4);
+	if (n > 0)
+		rc = lpm4_create(prefixes, n, table->root4, build->socket, &table->v4);
+	n = list_prefixes(build, stage, PACKET_IPV6, prefixes, &table->root6);
+	if (rc == 0 && n > 0)
+		rc = lpm6_create(prefixes, n, table->root6, build->socket, &table->v6);
+	free(prefixes);
+	return rc;
 }
 
-/* No address table, no VLAN table, and no DSCP in what is left. */
-static bool is_per_burst(const struct build *build)
+static bool wants_l2_len(const struct policy *policies, unsigned n)
 {
-	const struct classifier *classifier = build->classifier;
-
-	if (classifier->dst.used || classifier->src.used || classifier->by_vlan != NULL)
-		return false;
-	for (uint32_t i = 0; i < build->n; i++)
-		if (classifier->rules[i].mask & KEY_DSCP_MASK)
-			return false;
-	return true;
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].count == COUNT_BYTES && policies[i].accounting == ACCOUNTING_L3)
+			return true;
+	return false;
 }
 
 static int make(struct build *build, unsigned n_policies)
@@ -430,18 +462,23 @@ static int make(struct build *build, unsigned n_policies)
 	struct classifier *classifier = build->classifier;
 	int rc;
 
-	classifier->any = RULE_NONE;
+	classifier->any = START_NONE;
+	classifier->wants_l2_len = wants_l2_len(build->policies, n_policies);
 	rc = make_entries(build, n_policies);
-	if (rc == 0)
-		rc = make_rules(build);
+	if (rc < 0)
+		return rc;
+	find_directions(build);
+	rc = make_rules(build);
 	if (rc == 0)
 		rc = make_any(build);
-	if (rc == 0)
-		rc = make_table(build, STAGE_DST, &classifier->dst);
+	if (rc < 0)
+		return rc;
+	classifier->any_alike = is_any_alike(build);
+	find_otherwise(build);
+	chain_rules(build);
+	rc = make_table(build, STAGE_DST, &classifier->dst);
 	if (rc == 0)
 		rc = make_table(build, STAGE_SRC, &classifier->src);
-	if (rc == 0)
-		classifier->per_burst = is_per_burst(build);
 	return rc;
 }
 
@@ -468,8 +505,8 @@ int classifier_create(
 
 static void table_free(struct table *table)
 {
-	rte_lpm_free(table->v4);
-	rte_lpm6_free(table->v6);
+	lpm4_destroy(table->v4);
+	lpm6_destroy(table->v6);
 }
 
 void classifier_destroy(struct classifier *classifier)
@@ -480,6 +517,6 @@ void classifier_destroy(struct classifier *classifier)
 	table_free(&classifier->src);
 	rte_free(classifier->by_vlan);
 	rte_free(classifier->rules);
-	rte_free(classifier->sources);
+	rte_free(classifier->details);
 	rte_free(classifier);
 }

@@ -2,226 +2,263 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The workers' side: the destination's longest prefix, then the source's, then no address at all.
- * Each stage works on the packets that the one before left without a policy.
+ * Each stage works on the packets that the one before left without a policy; mostly the first
+ * leaves none, and has given policies rather than rules.
  */
-#include "classify/frames.h"
-#include "classify/tables.h"
-
-#include <endian.h>
+#include <string.h>
 
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
-enum side { SIDE_DST, SIDE_SRC };
+#include "classify/burst.h"
 
-struct burst {
-	const struct classifier *classifier;
-	const struct packet *packets;
-	const uint8_t *const *data;
-	uint32_t *policies;
-	uint64_t key; /* wire and direction */
-	unsigned n_waiting;
-	uint8_t waiting[BURST_MAX]; /* packets without a policy yet */
-	uint32_t start[BURST_MAX];  /* a packet's first rule in this stage */
-};
-
-static uint64_t packet_key(uint64_t key, const struct packet *packet)
+static bool port_in(uint16_t port, struct port_range range)
 {
-	const uint64_t dscp = packet->family == PACKET_OTHER ? KEY_DSCP_NOT_IP : packet->dscp;
-
-	return key | packet->vlan | dscp << KEY_DSCP_SHIFT;
+	return port >= range.first && port <= range.last;
 }
 
-static bool source_matches(
-	const struct source *source, const struct packet *packet, const uint8_t *data)
+/* Where ports are named a packet without any, 0, is in no range. */
+static bool detail_matches(const struct detail *detail, const struct facts *facts)
 {
-	uint64_t addr[2];
+	uint64_t addr[2] = {0};
 
-	load_address(data + packet->src_off, packet->family, addr);
-	return (addr[0] & source->mask[0]) == source->addr[0] &&
-	       (addr[1] & source->mask[1]) == source->addr[1];
+	if (!port_in(facts->src_port, detail->src_port) ||
+		!port_in(facts->dst_port, detail->dst_port))
+		return false;
+	if (facts->family == PACKET_OTHER)
+		return true; /* names no source: it would not have been looked up */
+	memcpy(addr, facts->src, facts->family == PACKET_IPV4 ? 4 : 16);
+	return (addr[0] & detail->mask[0]) == detail->addr[0] &&
+	       (addr[1] & detail->mask[1]) == detail->addr[1];
 }
 
-static uint32_t walk(const struct classifier *classifier, uint32_t start, uint64_t key,
-	const struct packet *packet, const uint8_t *data)
+/* Follows a start to a policy, or to START_NONE. */
+static uint32_t walk(const struct classifier *classifier, uint32_t start, const struct facts *facts)
 {
-	const struct rule *rule;
+	while (start_is_chain(start)) {
+		const struct rule *rule = &classifier->rules[start & ~START_CHAIN];
 
-	for (uint32_t at = start; at != RULE_NONE; at = rule->next) {
-		rule = &classifier->rules[at];
-		if ((key & rule->mask) != rule->key)
-			continue;
-		if (rule->source == RULE_NONE ||
-			source_matches(&classifier->sources[rule->source], packet, data))
-			return rule->policy;
+		if ((facts->key & rule->mask) != rule->key)
+			start = rule->next;
+		else if (rule->detail != DETAIL_NONE &&
+			 !detail_matches(&classifier->details[rule->detail], facts))
+			start = rule->next;
+		else
+			start = rule->policy;
 	}
-	return CLASSIFY_NONE;
+	return start;
 }
 
-/* Follows each waiting packet's chain and keeps waiting those that found nothing. */
-static void walk_waiting(struct burst *burst)
+static void fill(uint32_t *starts, unsigned n, uint32_t start)
 {
-	unsigned left = 0;
+	for (unsigned i = 0; i < n; i++)
+		starts[i] = start;
+}
 
-	for (unsigned w = 0; w < burst->n_waiting; w++) {
-		const uint8_t i = burst->waiting[w];
-		const struct packet *packet = &burst->packets[i];
+static void scatter(struct burst *burst, const uint8_t *who, const uint32_t *starts, unsigned n)
+{
+	for (unsigned k = 0; k < n; k++)
+		burst->policies[who[k]] = starts[k];
+}
 
-		burst->policies[i] = walk(burst->classifier, burst->start[i],
-			packet_key(burst->key, packet), packet, burst->data[i]);
-		burst->waiting[left] = i;
-		left += burst->policies[i] == CLASSIFY_NONE;
+static void start4(const struct burst *burst, const struct table *table, uint32_t *starts)
+{
+	if (table->v4 != NULL)
+		lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
+	else
+		fill(starts, burst->n4, table->root4);
+}
+
+static void start6(const struct burst *burst, const struct table *table, uint32_t *starts)
+{
+	if (table->v6 != NULL)
+		lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
+	else
+		fill(starts, burst->n6, table->root6);
+}
+
+/* What the columns' addresses start with; without an address, what comes after all tables. */
+static void start(struct burst *burst, const struct table *table)
+{
+	uint32_t starts[BURST_MAX];
+
+	if (burst->in_order && burst->n4 == burst->n) {
+		start4(burst, table, burst->policies);
+		return;
 	}
-	burst->n_waiting = left;
+	if (burst->in_order && burst->n6 == burst->n) {
+		start6(burst, table, burst->policies);
+		return;
+	}
+	start4(burst, table, starts);
+	scatter(burst, burst->who4, starts, burst->n4);
+	start6(burst, table, starts);
+	scatter(burst, burst->who6, starts, burst->n6);
+	fill(starts, burst->n_other, burst->classifier->src.otherwise);
+	scatter(burst, burst->other, starts, burst->n_other);
 }
 
-static const uint8_t *address(const struct burst *burst, uint8_t i, enum side side)
+/* Whether any packet has no policy yet: a chain to follow, or nothing that might still come. */
+static bool any_waiting(const struct burst *burst, bool none_is_final)
 {
-	const struct packet *packet = &burst->packets[i];
+	uint32_t chains = 0, others = 0;
 
-	return burst->data[i] + (side == SIDE_DST ? packet->dst_off : packet->src_off);
+	for (unsigned i = 0; i < burst->n; i++) {
+		chains |= start_is_chain(burst->policies[i]);
+		others |= burst->policies[i] >> 31;
+	}
+	return chains != 0 || (others != 0 && !none_is_final);
 }
 
-/* The waiting packets of one family into who; returns how many. */
-static unsigned gather(const struct burst *burst, uint8_t family, uint8_t *who)
+static unsigned list_waiting(const struct burst *burst, uint8_t *waiting)
 {
 	unsigned n = 0;
 
-	for (unsigned w = 0; w < burst->n_waiting; w++) {
-		who[n] = burst->waiting[w];
-		n += burst->packets[burst->waiting[w]].family == family;
+	for (unsigned i = 0; i < burst->n; i++) {
+		waiting[n] = (uint8_t)i;
+		n += burst->policies[i] >> 31;
 	}
 	return n;
 }
 
-static void set_start(struct burst *burst, uint8_t i, uint32_t rule)
+/* Follows the chains of those that wait; returns how many still do. */
+static unsigned walk_waiting(struct burst *burst, uint8_t *waiting, unsigned n)
 {
-	burst->start[i] = rule;
-	if (rule != RULE_NONE)
-		rte_prefetch0(&burst->classifier->rules[rule]);
-}
+	const struct classifier *classifier = burst->classifier;
+	unsigned left = 0;
 
-static void set_starts(struct burst *burst, const uint8_t *who, unsigned n, uint32_t rule)
-{
-	for (unsigned k = 0; k < n; k++)
-		set_start(burst, who[k], rule);
-}
+	for (unsigned w = 0; w < n; w++)
+		if (start_is_chain(burst->policies[waiting[w]]))
+			rte_prefetch0(
+				&classifier->rules[burst->policies[waiting[w]] & ~START_CHAIN]);
+	for (unsigned w = 0; w < n; w++) {
+		const uint8_t i = waiting[w];
 
-/* Returns how many of the waiting packets are of this family. */
-static unsigned lookup4(struct burst *burst, const struct table *table, enum side side)
-{
-	uint32_t addr[BURST_MAX], hop[BURST_MAX];
-	uint8_t who[BURST_MAX];
-	const unsigned n = gather(burst, PACKET_IPV4, who);
+		if (start_is_chain(burst->policies[i])) {
+			const struct facts facts = facts_of(burst, i);
 
-	if (table->v4 == NULL || n == 0) {
-		set_starts(burst, who, n, table->root4);
-		return n;
+			burst->policies[i] = walk(classifier, burst->policies[i], &facts);
+		}
+		waiting[left] = i;
+		left += burst->policies[i] == START_NONE;
 	}
-	for (unsigned k = 0; k < n; k++) {
-		memcpy(&addr[k], address(burst, who[k], side), sizeof(addr[k]));
-		addr[k] = be32toh(addr[k]);
-	}
-	rte_lpm_lookup_bulk(table->v4, addr, hop, n);
-	for (unsigned k = 0; k < n; k++)
-		set_start(burst, who[k],
-			hop[k] & RTE_LPM_LOOKUP_SUCCESS ? hop[k] & 0xffffff : table->root4);
-	return n;
+	return left;
 }
 
-static unsigned lookup6(struct burst *burst, const struct table *table, enum side side)
-{
-	uint8_t addr[BURST_MAX][RTE_LPM6_IPV6_ADDR_SIZE];
-	int32_t hop[BURST_MAX];
-	uint8_t who[BURST_MAX];
-	const unsigned n = gather(burst, PACKET_IPV6, who);
-
-	if (table->v6 == NULL || n == 0) {
-		set_starts(burst, who, n, table->root6);
-		return n;
-	}
-	for (unsigned k = 0; k < n; k++)
-		memcpy(addr[k], address(burst, who[k], side), sizeof(addr[k]));
-	rte_lpm6_lookup_bulk_func(table->v6, addr, hop, n);
-	for (unsigned k = 0; k < n; k++)
-		set_start(burst, who[k], hop[k] >= 0 ? (uint32_t)hop[k] : table->root6);
-	return n;
-}
-
-/* Most bursts are of one family, and then looked through for no other. */
-static void match_address(struct burst *burst, const struct table *table, enum side side)
-{
-	uint8_t who[BURST_MAX];
-	unsigned n;
-
-	if (!table->used || burst->n_waiting == 0)
-		return;
-	n = lookup4(burst, table, side);
-	if (n < burst->n_waiting)
-		n += lookup6(burst, table, side);
-	if (n < burst->n_waiting)
-		set_starts(burst, who, gather(burst, PACKET_OTHER, who), RULE_NONE);
-	walk_waiting(burst);
-}
-
-static void match_any(struct burst *burst)
+/* Those that no address has a policy for. */
+static void match_any(struct burst *burst, const uint8_t *waiting, unsigned n)
 {
 	const struct classifier *classifier = burst->classifier;
 
-	for (unsigned w = 0; w < burst->n_waiting; w++) {
-		const uint8_t i = burst->waiting[w];
-		const uint16_t vlan = burst->packets[i].vlan;
+	for (unsigned w = 0; w < n; w++) {
+		const uint8_t i = waiting[w];
+		const struct facts facts = facts_of(burst, i);
+		const unsigned vlan = facts.key & KEY_VLAN_MASK;
+		const uint32_t begin = classifier->by_vlan != NULL && vlan < VLANS
+					       ? classifier->by_vlan[vlan]
+					       : classifier->any;
 
-		burst->start[i] = classifier->by_vlan != NULL && vlan < VLANS
-					  ? classifier->by_vlan[vlan]
-					  : classifier->any;
+		burst->policies[i] = walk(classifier, begin, &facts);
 	}
-	walk_waiting(burst);
 }
 
-static uint64_t burst_key(unsigned wire, enum direction direction)
+/* The first table that has anything for this direction, or NULL. */
+static const struct table *first_table(const struct burst *burst)
 {
-	return (uint64_t)wire << KEY_WIRE_SHIFT | (uint64_t)direction << KEY_DIRECTION_SHIFT;
+	const struct classifier *classifier = burst->classifier;
+
+	if (table_applies(&classifier->dst, burst->direction))
+		return &classifier->dst;
+	return table_applies(&classifier->src, burst->direction) ? &classifier->src : NULL;
+}
+
+static enum side side_of(const struct burst *burst, const struct table *table)
+{
+	return table == &burst->classifier->src ? SIDE_SRC : SIDE_DST;
+}
+
+/* All stages, of a burst whose columns are the first table's. */
+static void classify(struct burst *burst, const struct table *table)
+{
+	const struct classifier *classifier = burst->classifier;
+	const struct table *second = &classifier->src;
+	uint8_t waiting[BURST_MAX];
+	unsigned n;
+
+	if (table != NULL)
+		start(burst, table);
+	else
+		fill(burst->policies, burst->n, START_NONE);
+	if (likely(!any_waiting(burst, table != NULL && table->last)))
+		return;
+	n = walk_waiting(burst, waiting, list_waiting(burst, waiting));
+	if (n > 0 && table == &classifier->dst && table_applies(second, burst->direction)) {
+		columns_of(burst, waiting, n, SIDE_SRC);
+		start(burst, second);
+		n = walk_waiting(burst, waiting, n);
+	}
+	match_any(burst, waiting, n);
 }
 
 /* What no packet can change is decided once. */
 static void classify_alike(
 	const struct classifier *classifier, uint64_t key, unsigned n, uint32_t *policies)
 {
-	const uint32_t policy = walk(classifier, classifier->any, key, NULL, NULL);
+	const struct facts facts = {.key = key};
 
-	for (unsigned i = 0; i < n; i++)
-		policies[i] = policy;
+	fill(policies, n, walk(classifier, classifier->any, &facts));
+}
+
+/* Not the columns; those are written before they are read. */
+static void begin(struct burst *burst, const struct classifier *classifier, unsigned wire,
+	enum direction direction, unsigned n, uint32_t *policies)
+{
+	burst->classifier = classifier;
+	burst->direction = direction;
+	burst->key = (uint64_t)wire << KEY_WIRE_SHIFT | (uint64_t)direction << KEY_DIRECTION_SHIFT;
+	burst->n = n;
+	burst->policies = policies;
 }
 
 void classify_burst(const struct classifier *classifier, unsigned wire, enum direction direction,
 	const struct packet *packets, const uint8_t *const *data, unsigned n, uint32_t *policies)
 {
+	const struct table *table;
+	uint8_t all[BURST_MAX];
 	struct burst burst;
 
-	burst.key = burst_key(wire, direction);
-	if (classifier->per_burst) {
+	begin(&burst, classifier, wire, direction, n, policies);
+	table = first_table(&burst);
+	if (table == NULL && classifier->any_alike) {
 		classify_alike(classifier, burst.key, n, policies);
 		return;
 	}
-	burst.classifier = classifier;
+	burst.parsed = UINT64_MAX;
 	burst.packets = packets;
 	burst.data = data;
-	burst.policies = policies;
-	burst.n_waiting = n;
 	for (unsigned i = 0; i < n; i++)
-		burst.waiting[i] = i;
-	match_address(&burst, &classifier->dst, SIDE_DST);
-	match_address(&burst, &classifier->src, SIDE_SRC);
-	match_any(&burst);
+		all[i] = (uint8_t)i;
+	columns_of(&burst, all, n, side_of(&burst, table));
+	classify(&burst, table);
 }
 
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
 	struct frames *frames, unsigned n)
 {
+	const struct table *table;
+	struct burst burst;
+
+	begin(&burst, classifier, wire, direction, n, frames->policy);
 	frames->parsed = 0;
-	for (unsigned i = 0; i < n; i++)
-		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
-	classify_burst(
-		classifier, wire, direction, frames->packet, frames->data, n, frames->policy);
+	table = first_table(&burst);
+	if (table == NULL && classifier->any_alike) {
+		classify_alike(classifier, burst.key, n, frames->policy);
+		if (classifier->wants_l2_len)
+			l2_lengths(frames, n);
+		else
+			memset(frames->l2_len, 0, sizeof(frames->l2_len));
+		return;
+	}
+	columns_of_frames(&burst, frames, side_of(&burst, table));
+	classify(&burst, table);
 }

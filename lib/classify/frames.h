@@ -19,8 +19,9 @@ struct frames {
 	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
 	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
 	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
-	uint16_t l2_len[FRAMES_MAX]; /* out: bytes before its L3 header */
-	uint64_t parsed;             /* frames whose packet[] is filled in, a bit each */
+	uint16_t
+		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
+	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each */
 	struct packet packet[FRAMES_MAX];
 };
 

@@ -151,7 +151,11 @@ static uint32_t parse_transport(const uint8_t *data, uint32_t end, uint32_t off,
 	out->l4_off = off;
 	if (out->proto == PROTO_TCP && off + TCP_FLAGS < end)
 		out->tcp_flags = data[off + TCP_FLAGS];
-	return has_ports(out->proto) ? raw32(data + off) : 0;
+	if (!has_ports(out->proto))
+		return 0;
+	out->src_port = be16(data + off);
+	out->dst_port = be16(data + off + 2);
+	return raw32(data + off);
 }
 
 /* False, with *out untouched, when this is no whole and sound IPv4 header. */

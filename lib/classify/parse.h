@@ -22,9 +22,11 @@ struct packet {
 	uint16_t vlan;    /* outermost VLAN id, or PARSE_NO_VLAN */
 	uint16_t src_off; /* offset of the source address; valid for IPv4 and IPv6 */
 	uint16_t dst_off;
-	uint16_t l4_off;    /* offset of the transport header; 0 when unknown */
-	uint8_t tcp_flags;  /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
-	uint8_t ecn;        /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
+	uint16_t l4_off;   /* offset of the transport header; 0 when unknown */
+	uint8_t tcp_flags; /* byte 13 of the TCP header; 0 when it is not TCP or not all there */
+	uint8_t ecn;       /* 0–3: the two bits below the DSCP; 0 for PACKET_OTHER */
+	uint16_t src_port; /* 0 when the protocol has none, or it is not known: a fragment's */
+	uint16_t dst_port;
 	uint32_t flow_hash; /* packet_flow_hash() is how to read it */
 };
 

@@ -3,9 +3,10 @@
  *
  * What the control side builds (build.c) and the workers read (classify.c). Private to this folder.
  *
- * Every policy is one rule. Policies that share a prefix are a run of rules in order of precedence;
- * the lookup tables give the first of a run, and each rule names the one to try when it does not
- * match: the next in its run, or the first of the enclosing prefix's run. So "fall back to the
+ * What the lookup tables answer is a "start": a policy, where nothing but the prefix was asked for,
+ * so that most packets are done with the lookup; or the first of a chain of rules. Policies that
+ * share a prefix are a run of rules in order of precedence, and each rule names the start for what
+ * it does not match: the next in its run, or that of the enclosing prefix. So "fall back to the
  * parent" costs the worker nothing but to follow the chain.
  */
 #ifndef WEIR_CLASSIFY_TABLES_H
@@ -14,69 +15,88 @@
 #include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <string.h>
-
-#include <rte_lpm.h>
-#include <rte_lpm6.h>
 
 #include "classify/classify.h"
+#include "classify/lpm4.h"
+#include "classify/lpm6.h"
 
 #define BURST_MAX 64
-#define RULE_NONE UINT32_MAX
-#define RULES_MAX (1u << 21) /* rte_lpm6 keeps 21 bits of a next hop; rte_lpm has 24 */
+#define RULES_MAX (1u << 21)
 #define VLANS     4096
+
+/* A start: a policy, START_NONE ("ask the next table"), or this bit and the index of a rule. */
+#define START_CHAIN (1u << 31)
+#define START_NONE  UINT32_MAX
+static_assert(START_NONE == CLASSIFY_NONE, "what no table knows has no policy");
+static_assert(START_NONE == LPM_NONE, "as the tables of prefixes say it");
+
+static inline bool start_is_chain(uint32_t start)
+{
+	return start >> 30 == START_CHAIN >> 30;
+}
 
 /*
  * The cheap conditions side by side in one word, so that one mask and one comparison check them
- * all. A packet that is not IP has a DSCP that no policy can name.
+ * all. A packet that is not IP has a DSCP that no policy can name, and protocol 0, likewise.
  */
 #define KEY_DSCP_SHIFT      16
 #define KEY_DIRECTION_SHIFT 24
-#define KEY_WIRE_SHIFT      32
+#define KEY_PROTO_SHIFT     32
+#define KEY_WIRE_SHIFT      40
 #define KEY_VLAN_MASK       UINT64_C(0xffff)
 #define KEY_DSCP_MASK       (UINT64_C(0xff) << KEY_DSCP_SHIFT)
 #define KEY_DIRECTION_MASK  (UINT64_C(0xff) << KEY_DIRECTION_SHIFT)
-#define KEY_WIRE_MASK       (UINT64_C(0xffffffff) << KEY_WIRE_SHIFT)
+#define KEY_PROTO_MASK      (UINT64_C(0xff) << KEY_PROTO_SHIFT)
+#define KEY_WIRE_MASK       (UINT64_C(0xffffff) << KEY_WIRE_SHIFT)
 #define KEY_DSCP_NOT_IP     0xff
+
+/* Those that differ between the packets of a burst. */
+#define KEY_PACKET_MASK (KEY_VLAN_MASK | KEY_DSCP_MASK | KEY_PROTO_MASK)
+
+#define DETAIL_NONE UINT32_MAX
 
 struct rule {
 	uint64_t key;  /* mask already applied */
 	uint64_t mask; /* 0: every packet */
 	uint32_t policy;
-	uint32_t next;   /* RULE_NONE ends the chain */
-	uint32_t source; /* index into sources, or RULE_NONE: any */
+	uint32_t next;   /* a start */
+	uint32_t detail; /* index into details, or DETAIL_NONE */
 	uint32_t reserved;
 };
 static_assert(sizeof(struct rule) == 32, "two rules a cache line");
 
-/* A source prefix as a condition, as two words in the packet's byte order. */
-struct source {
-	uint64_t addr[2], mask[2];
+/* The rarer conditions: a source prefix beside a destination's, and ports. */
+struct detail {
+	uint64_t addr[2], mask[2];            /* in the packet's byte order; no mask: any source */
+	struct port_range src_port, dst_port; /* 0 to 65535: any, and none */
 };
 
-/* Longest prefix → first rule, for one of the two addresses of a packet. */
+/* Longest prefix → start, for one of the two addresses of a packet. */
 struct table {
-	struct rte_lpm *v4; /* NULL when no policy needs it: it is 64 MB */
-	struct rte_lpm6 *v6;
-	uint32_t root4, root6; /* the rules of 0.0.0.0/0 and ::/0, or RULE_NONE */
-	bool used;             /* has any rule */
+	struct lpm4 *v4; /* NULL when no policy needs it: it is 64 MB */
+	struct lpm6 *v6;
+	uint32_t root4, root6;    /* the start of what is in no prefix of v4, or v6 */
+	uint32_t otherwise;       /* START_NONE; if it is the last, classifier.any */
+	bool last;                /* nothing else is to be asked for what it has no start for */
+	enum direction direction; /* the only one in which it has any policies, or DIRECTION_ANY */
+	bool used;                /* has any rule */
 };
 
 struct classifier {
 	struct table dst;  /* policies that name a destination */
 	struct table src;  /* policies that name a source only */
-	uint32_t *by_vlan; /* policies that name neither; NULL when none names a VLAN */
-	uint32_t any;      /* those without a VLAN either */
-	bool per_burst;    /* all conditions are the same for all packets of a burst */
+	uint32_t *by_vlan; /* starts of policies that name neither; NULL when none names a VLAN */
+	uint32_t any;      /* the start of those without a VLAN either */
+	bool any_alike;    /* it depends on nothing that differs between packets of a burst */
+	bool wants_l2_len; /* some policy charges packets without their L2 header */
 	struct rule *rules;
-	struct source *sources;
+	struct detail *details;
 };
 
-static inline void load_address(const uint8_t *p, uint8_t family, uint64_t out[2])
+/* Whether packets of this direction have to be looked up in it. */
+static inline bool table_applies(const struct table *table, enum direction direction)
 {
-	out[0] = 0;
-	out[1] = 0;
-	memcpy(out, p, family == PACKET_IPV4 ? 4 : 16);
+	return table->used && (table->direction == DIRECTION_ANY || table->direction == direction);
 }
 
 #endif

@@ -71,12 +71,18 @@ struct prefix {
 	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
 };
 
+struct port_range {
+	uint16_t first, last; /* inclusive; both 0: any, or none at all */
+};
+
 struct match {
 	int wire; /* index into config.wires or CONFIG_ANY */
 	enum direction direction;
 	struct prefix src, dst;
-	int vlan; /* outermost VLAN id 0–4094, or CONFIG_ANY */
-	int dscp; /* 0–63, or CONFIG_ANY */
+	int vlan;                             /* outermost VLAN id 0–4094, or CONFIG_ANY */
+	int dscp;                             /* 0–63, or CONFIG_ANY */
+	uint8_t proto;                        /* transport protocol, or 0: any */
+	struct port_range src_port, dst_port; /* of a protocol that has ports */
 };
 
 struct policy {
@@ -163,6 +169,12 @@ void config_free(struct config *config);
 
 /* Says in words what a limiter with this configuration would do (`weir --check`). */
 void config_describe(const struct config *config, FILE *out);
+
+/* "tcp" and the other names that "proto" knows, or NULL. */
+const char *proto_name(uint8_t proto);
+
+/* Whether its headers begin with a source and a destination port. */
+bool proto_has_ports(uint8_t proto);
 
 const char *direction_name(enum direction direction);
 const char *accounting_name(enum accounting accounting);

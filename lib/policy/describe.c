@@ -133,6 +133,23 @@ __attribute__((format(printf, 3, 4))) static void describe_part(
 	va_end(args);
 }
 
+static void describe_transport(const struct match *match, unsigned *parts, FILE *out)
+{
+	const char *proto = proto_name(match->proto);
+	char text[PORTS_TEXT_MAX];
+
+	if (proto != NULL)
+		describe_part(out, parts, "%s", proto);
+	else if (match->proto != 0)
+		describe_part(out, parts, "protocol %u", match->proto);
+	if (match->src_port.first != 0)
+		describe_part(out, parts, "from port %s",
+			port_range_format(&match->src_port, text, sizeof(text)));
+	if (match->dst_port.first != 0)
+		describe_part(out, parts, "to port %s",
+			port_range_format(&match->dst_port, text, sizeof(text)));
+}
+
 static void describe_match(const struct config *config, const struct match *match, FILE *out)
 {
 	char text[PREFIX_TEXT_MAX];
@@ -152,6 +169,7 @@ static void describe_match(const struct config *config, const struct match *matc
 		describe_part(out, &parts, "VLAN %d", match->vlan);
 	if (match->dscp != CONFIG_ANY)
 		describe_part(out, &parts, "DSCP %d", match->dscp);
+	describe_transport(match, &parts, out);
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 

@@ -67,6 +67,11 @@ static int prefix_compare(const struct prefix *a, const struct prefix *b)
 	return memcmp(a->addr, b->addr, sizeof(a->addr));
 }
 
+static int ports_compare(const struct port_range *a, const struct port_range *b)
+{
+	return a->first != b->first ? a->first - b->first : a->last - b->last;
+}
+
 static int match_compare(const void *a, const void *b)
 {
 	const struct match *left = &((const struct policy *)a)->match;
@@ -76,6 +81,9 @@ static int match_compare(const void *a, const void *b)
 		(int)left->direction - (int)right->direction,
 		left->vlan - right->vlan,
 		left->dscp - right->dscp,
+		left->proto - right->proto,
+		ports_compare(&left->src_port, &right->src_port),
+		ports_compare(&left->dst_port, &right->dst_port),
 		prefix_compare(&left->src, &right->src),
 		prefix_compare(&left->dst, &right->dst),
 	};

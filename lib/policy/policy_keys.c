@@ -14,6 +14,7 @@
 #include "policy/value.h"
 
 #define DSCP_MAX        63
+#define EXPECTED_PORTS  "a port such as 443, or a range such as \"1024-2047\""
 #define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
 
 static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
@@ -55,6 +56,69 @@ static void read_prefix(struct reader *reader, const struct json_path *path, jso
 		memcpy(key_field(key, base), &prefix, sizeof(prefix));
 }
 
+static const struct choice protos[] = {
+	{"icmp", IPPROTO_ICMP},
+	{"tcp", IPPROTO_TCP},
+	{"udp", IPPROTO_UDP},
+	{"dccp", IPPROTO_DCCP},
+	{"gre", IPPROTO_GRE},
+	{"esp", IPPROTO_ESP},
+	{"icmpv6", IPPROTO_ICMPV6},
+	{"sctp", IPPROTO_SCTP},
+	{"udplite", IPPROTO_UDPLITE},
+	{0},
+};
+
+const char *proto_name(uint8_t proto)
+{
+	for (const struct choice *choice = protos; choice->name != NULL; choice++) {
+		if (choice->value == proto)
+			return choice->name;
+	}
+	return NULL;
+}
+
+bool proto_has_ports(uint8_t proto)
+{
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
+	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
+}
+
+/* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
+static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t number = json_integer_value(value);
+
+	for (const struct choice *choice = protos; text != NULL && choice->name; choice++) {
+		if (strcmp(text, choice->name) == 0)
+			number = choice->value;
+	}
+	if (number >= 1 && number <= UINT8_MAX)
+		key_store(key, base, (uint64_t)number);
+	else
+		reader_expected(reader, path,
+			"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u",
+			UINT8_MAX);
+}
+
+static void read_ports(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t number = json_integer_value(value);
+	struct port_range range = {(uint16_t)number, (uint16_t)number};
+	bool good = number >= 1 && number <= UINT16_MAX;
+
+	if (text != NULL)
+		good = port_range_parse(text, &range) == 0;
+	if (good)
+		memcpy(key_field(key, base), &range, sizeof(range));
+	else
+		reader_expected(reader, path, EXPECTED_PORTS);
+}
+
 static const struct key match_keys[] = {
 	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
 	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
@@ -64,8 +128,30 @@ static const struct key match_keys[] = {
 		.detail = &(const struct integer_range){0, 4094}},
 	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
 		.detail = &(const struct integer_range){0, DSCP_MAX}},
+	{"proto", read_proto, KEY_FIELD(struct match, proto)},
+	{"src-port", read_ports, KEY_FIELD(struct match, src_port)},
+	{"dst-port", read_ports, KEY_FIELD(struct match, dst_port)},
 	{0},
 };
+
+static void check_families(
+	struct reader *reader, const struct json_path *path, const struct match *match)
+{
+	struct json_path dst = {.parent = path, .key = "dst"};
+
+	if (match->src.family != 0 && match->dst.family != 0 &&
+		match->src.family != match->dst.family)
+		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
+}
+
+static void check_ports(struct reader *reader, const struct json_path *path,
+	const struct match *match, const char *name)
+{
+	struct json_path at = {.parent = path, .key = name};
+
+	if (match->proto != 0 && !proto_has_ports(match->proto) && reader_has(reader, path, name))
+		reader_expected(reader, &at, "none unless \"proto\" has ports, as \"tcp\" does");
+}
 
 /* Is called without a match too, so that what no policy was read into stays WIRE_REFUSED. */
 static void read_match(struct reader *reader, const struct json_path *path, json_t *value,
@@ -78,12 +164,9 @@ static void read_match(struct reader *reader, const struct json_path *path, json
 	if (value == NULL)
 		return;
 	read_keys(reader, path, value, match_keys, match);
-	if (match->src.family != 0 && match->dst.family != 0 &&
-		match->src.family != match->dst.family) {
-		struct json_path dst = {.parent = path, .key = "dst"};
-
-		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
-	}
+	check_families(reader, path, match);
+	check_ports(reader, path, match, "src-port");
+	check_ports(reader, path, match, "dst-port");
 	if (reader->errors != errors)
 		match->wire = WIRE_REFUSED;
 }

@@ -232,6 +232,42 @@ char *prefix_format(const struct prefix *prefix, char *buf, size_t size)
 	return buf;
 }
 
+/* One port, and where its text ends; 0 when it is none. */
+static uint16_t port_number_parse(const char *text, const char **end)
+{
+	unsigned long number;
+
+	*end = skip(text, DECIMAL, 1, 5);
+	number = *end != NULL && *text != '0' ? strtoul(text, NULL, 10) : 0;
+	return number <= UINT16_MAX ? (uint16_t)number : 0;
+}
+
+int port_range_parse(const char *text, struct port_range *out)
+{
+	struct port_range range;
+	const char *end;
+
+	range.first = port_number_parse(text, &end);
+	if (range.first == 0)
+		return -EINVAL;
+	range.last = *end == '-' ? port_number_parse(end + 1, &end) : range.first;
+	if (range.last < range.first || *end != '\0')
+		return -EINVAL;
+	*out = range;
+	return 0;
+}
+
+char *port_range_format(const struct port_range *range, char *buf, size_t size)
+{
+	if (range->first == 0)
+		snprintf(buf, size, "any");
+	else if (range->first == range->last)
+		snprintf(buf, size, "%u", range->first);
+	else
+		snprintf(buf, size, "%u-%u", range->first, range->last);
+	return buf;
+}
+
 int source_parse(const char *text, unsigned *bits)
 {
 	static const char src[] = "src";

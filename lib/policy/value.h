@@ -37,6 +37,13 @@ bool address_is_one_host(const struct sockaddr_storage *address); /* no group, n
 /* "192.0.2.0/24". Returns -EDOM when host bits are set; then out holds the prefix without them. */
 int prefix_parse(const char *text, struct prefix *out);
 
+/* "443", or "1024-2047": 1 to 65535, not falling. */
+int port_range_parse(const char *text, struct port_range *out);
+
+/* "any", "443", "1024-2047" into buf (at least PORTS_TEXT_MAX); returns buf. */
+#define PORTS_TEXT_MAX 16
+char *port_range_format(const struct port_range *range, char *buf, size_t size);
+
 #define SOURCE_V4_BITS   32
 #define SOURCE_V6_BITS   128
 #define SOURCE_V6_SUBNET 64 /* of an IPv6 host one subnet: it has 2^64 addresses to choose from */

@@ -62,6 +62,11 @@ GOOD = [
     policy(action="mark", mark=63),
     match(vlan=4094),
     match(dst="2001:db8::/32"),
+    match(proto="tcp"),
+    match(proto=255),
+    match(proto="icmp", dscp=1),
+    match(**{"dst-port": 443}),
+    match(**{"proto": 17, "dst-port": "53", "src-port": "1024-65535"}),
     port("0000:03:00.0"),
     port("net_af_packet0,iface=eth1", mtu=16000),
     gossip(1),
@@ -119,6 +124,14 @@ BAD = [
     policy(limt="1Mbit/s"),
     match(vlan=4095),
     match(dscp=64),
+    match(proto="TCP"),
+    match(proto=0),
+    match(proto=256),
+    match(**{"dst-port": 0}),
+    match(**{"dst-port": 65536}),
+    match(**{"dst-port": "1024-"}),
+    match(**{"proto": "icmp", "dst-port": 443}),
+    match(**{"proto": 50, "src-port": "1-2"}),
     match(dst="192.0.2.0"),
     match(direction="any"),
     port("eth0"),
@@ -223,7 +236,7 @@ def schema_keys(schema):
 
 def table_keys(source):
     """Every key of tables such as lib/policy/*keys.c: rows of a name, then its reader."""
-    return set(re.findall(r'(?:\{"(?=\w+",\s*(?:read|keep)_)|_KEY\(")(\w+)"', source))
+    return set(re.findall(r'(?:\{"(?=[\w-]+",\s*(?:read|keep)_)|_KEY\(")([\w-]+)"', source))
 
 
 def load(path):

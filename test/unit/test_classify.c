@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The order of precedence from tables, and random policies against a reference that knows nothing
- * but the documented order.
+ * but the documented order. All on real frames, of which the reference knows what was put into
+ * them: each goes through the parser and classify_burst(), and through classify_frames().
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,12 +23,10 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
-#include "classify/classify.h"
+#include "classify/frames.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define BURST    64
-#define SRC_OFF  3 /* odd, as addresses in packets are not aligned */
-#define DST_OFF  21
 #define NAMED(n) ((n) + 1) /* so that 0, left out, is "any" */
 #define ROWS_MAX 12
 #define NOTHING  (-1)
@@ -37,6 +36,8 @@ struct row {
 	bool used;
 	const char *dst, *src; /* a packet without is not IP */
 	int vlan, dscp, wire;  /* NAMED() */
+	uint8_t proto;
+	struct port_range sport, dport; /* of a packet the first is its port */
 	enum direction direction;
 	int expect; /* index of a policy or NOTHING */
 };
@@ -47,9 +48,26 @@ struct scenario {
 	struct row packets[ROWS_MAX];
 };
 
+/* How a frame differs from what most are. */
+enum form {
+	PLAIN,
+	SECOND_TAG,
+	OPTIONS,  /* or an IPv6 extension header */
+	FRAGMENT, /* the first one */
+	EMPTY,    /* nothing behind the IP header but padding */
+	CUT,      /* in the IP header, which then is none */
+	FORMS
+};
+
+/* A frame, and what was put into it. */
 struct frame {
-	uint8_t bytes[DST_OFF + 16];
-	struct packet packet;
+	enum form form;
+	uint8_t family, proto, dscp;
+	uint8_t src[16], dst[16];
+	uint16_t sport, dport;
+	int vlan; /* CONFIG_ANY: no tag */
+	unsigned l2_len, len;
+	uint8_t bytes[160];
 };
 
 static struct prefix make_prefix(const char *text)
@@ -80,6 +98,9 @@ static struct policy make_policy(const struct row *row)
 				.direction = row->direction,
 				.dst = make_prefix(row->dst),
 				.src = make_prefix(row->src),
+				.proto = row->proto,
+				.src_port = row->sport,
+				.dst_port = row->dport,
 			},
 	};
 }
@@ -92,45 +113,213 @@ static uint8_t put_address(const char *text, uint8_t *out)
 	return family;
 }
 
-static void make_frame(const struct row *row, struct frame *frame)
+static uint64_t random_state = 1;
+
+static uint64_t random_next(void)
 {
-	*frame = (struct frame){0};
-	frame->packet.vlan = row->vlan != 0 ? row->vlan - 1 : PARSE_NO_VLAN;
-	if (row->dst == NULL)
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state >> 8;
+}
+
+static bool one_in(unsigned n)
+{
+	return random_next() % n == 0;
+}
+
+static void put(struct frame *frame, const void *bytes, unsigned n)
+{
+	assert_true(frame->len + n <= sizeof(frame->bytes));
+	memcpy(frame->bytes + frame->len, bytes, n);
+	frame->len += n;
+}
+
+static void put8(struct frame *frame, unsigned byte)
+{
+	put(frame, &(uint8_t){(uint8_t)byte}, 1);
+}
+
+static void put16(struct frame *frame, unsigned word)
+{
+	put8(frame, word >> 8);
+	put8(frame, word);
+}
+
+static void put_random(struct frame *frame, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		put8(frame, random_next());
+}
+
+static void put_ethernet(struct frame *frame)
+{
+	static const uint16_t tags[] = {0x8100, 0x8100, 0x88a8, 0x9100};
+
+	put_random(frame, 12);
+	if (frame->vlan != CONFIG_ANY) {
+		put16(frame, tags[random_next() % COUNT(tags)]);
+		put16(frame, (random_next() & 0xf) << 12 | (unsigned)frame->vlan);
+	}
+	if (frame->vlan != CONFIG_ANY && frame->form == SECOND_TAG) {
+		put16(frame, 0x8100);
+		put16(frame, random_next());
+	}
+	put16(frame, frame->family == 4 ? 0x0800 : frame->family == 6 ? 0x86dd : 0x0806);
+	frame->l2_len = frame->len;
+}
+
+static void put_ipv4(struct frame *frame, unsigned payload)
+{
+	const bool options = frame->form == OPTIONS;
+
+	put8(frame, options ? 0x46 : 0x45);
+	put8(frame, frame->dscp << 2 | (random_next() & 3));
+	put16(frame, (options ? 24 : 20) + payload);
+	put16(frame, random_next());
+	put16(frame, frame->form == FRAGMENT ? 0x2000 : one_in(2) << 14);
+	put8(frame, random_next());
+	put8(frame, frame->proto);
+	put_random(frame, 2);
+	put(frame, frame->src, 4);
+	put(frame, frame->dst, 4);
+	put_random(frame, options ? 4 : 0);
+}
+
+static void put_ipv6(struct frame *frame, unsigned payload)
+{
+	const bool more = frame->form == OPTIONS || frame->form == FRAGMENT;
+
+	put16(frame, 6u << 12 | frame->dscp << 6 | (random_next() & 0x3f));
+	put_random(frame, 2);
+	put16(frame, payload + (more ? 8 : 0));
+	put8(frame, frame->form == FRAGMENT ? 44 : more ? 60 : frame->proto);
+	put8(frame, random_next());
+	put(frame, frame->src, 16);
+	put(frame, frame->dst, 16);
+	if (!more)
 		return;
-	frame->packet.dscp = row->dscp != 0 ? row->dscp - 1 : 0;
-	frame->packet.src_off = SRC_OFF;
-	frame->packet.dst_off = DST_OFF;
-	frame->packet.family = put_address(row->dst, frame->bytes + DST_OFF);
+	put8(frame, frame->proto);
+	put8(frame, 0);
+	put16(frame, frame->form == FRAGMENT);
+	put_random(frame, 4);
+}
+
+static bool has_ports(uint8_t proto)
+{
+	return proto == 6 || proto == 17 || proto == 33 || proto == 132 || proto == 136;
+}
+
+/* Bytes from the rest of the frame; and what of that nobody can see is taken from it again. */
+static void put_frame(struct frame *frame)
+{
+	const unsigned payload = frame->form == EMPTY ? random_next() % 4 : 20;
+
+	frame->len = 0;
+	put_ethernet(frame);
+	if (frame->family == 4)
+		put_ipv4(frame, payload);
+	else if (frame->family == 6)
+		put_ipv6(frame, payload);
+	if (frame->form != CUT) {
+		put16(frame, frame->sport);
+		put16(frame, frame->dport);
+		put_random(frame, 16 + random_next() % 20);
+	} else if (frame->family != 0) {
+		frame->len = frame->l2_len + random_next() % 20;
+		frame->family = 0;
+	}
+	if (frame->family == 0)
+		frame->proto = 0;
+	if (!has_ports(frame->proto) || frame->form == FRAGMENT || frame->form == EMPTY) {
+		frame->sport = 0;
+		frame->dport = 0;
+	}
+}
+
+static void make_frame(const struct row *row, enum form form, struct frame *frame)
+{
+	*frame = (struct frame){.form = form, .vlan = row->vlan - 1, .proto = row->proto};
+	frame->dscp = row->dscp != 0 ? row->dscp - 1 : 0;
+	frame->sport = row->sport.first;
+	frame->dport = row->dport.first;
+	if (row->dst != NULL)
+		frame->family = put_address(row->dst, frame->dst);
 	if (row->src != NULL)
-		put_address(row->src, frame->bytes + SRC_OFF);
+		put_address(row->src, frame->src);
+	put_frame(frame);
+}
+
+/* Exactly the bytes of each frame, so that AddressSanitizer sees any that is read behind them. */
+static void copy_frames(const struct frame *from, unsigned n, struct frames *to)
+{
+	memset(to, 0xa5, sizeof(*to));
+	for (unsigned i = 0; i < n; i++) {
+		uint8_t *copy = malloc(from[i].len);
+
+		assert_non_null(copy);
+		memcpy(copy, from[i].bytes, from[i].len);
+		to->data[i] = copy;
+		to->len[i] = from[i].len;
+	}
+}
+
+static void free_frames(struct frames *frames, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		free((void *)(uintptr_t)frames->data[i]);
+}
+
+/* Whether the policies are those expected, and the L2 lengths are right, if there are any. */
+static void check_policies(const char *name, const struct frame *sent, unsigned n,
+	const struct frames *frames, const uint32_t *expect)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (frames->policy[i] != expect[i])
+			fail_msg("%s: frame %u of %u, form %d: policy %d, not %d", name, i, n,
+				sent[i].form, (int)frames->policy[i], (int)expect[i]);
+		if (frames->l2_len[i] != 0 && frames->l2_len[i] != sent[i].l2_len)
+			fail_msg("%s: frame %u of %u, form %d: L2 length %u, not %u", name, i, n,
+				sent[i].form, frames->l2_len[i], sent[i].l2_len);
+	}
+}
+
+/* Both ways to the same policies. */
+static void classify_both(const char *name, const struct classifier *classifier, unsigned wire,
+	enum direction direction, const struct frame *sent, unsigned n, const uint32_t *expect)
+{
+	struct packet packets[BURST];
+	struct frames frames;
+
+	copy_frames(sent, n, &frames);
+	classify_frames(classifier, wire, direction, &frames, n);
+	check_policies(name, sent, n, &frames, expect);
+	for (unsigned i = 0; i < n; i++) {
+		packet_parse(frames.data[i], frames.len[i], &packets[i]);
+		frames.l2_len[i] = packets[i].l2_len;
+	}
+	memset(frames.policy, 0xa5, sizeof(frames.policy));
+	classify_burst(classifier, wire, direction, packets, frames.data, n, frames.policy);
+	check_policies(name, sent, n, &frames, expect);
+	if (n < BURST)
+		assert_int_equal(frames.policy[n], 0xa5a5a5a5);
+	free_frames(&frames, n);
 }
 
 /* Every place of a burst must get the same answer as the first alone. */
-static void check_packet(
-	const struct classifier *classifier, const struct row *row, const char *name, unsigned nth)
+static void check_packet(const struct classifier *classifier, const struct row *row,
+	const char *name, enum form form)
 {
-	const uint32_t expect = row->expect == NOTHING ? CLASSIFY_NONE : (uint32_t)row->expect;
-	struct packet packets[BURST];
-	const uint8_t *data[BURST];
-	uint32_t policies[BURST + 1];
-	struct frame frame;
+	struct frame sent[BURST];
+	uint32_t expect[BURST];
 
-	make_frame(row, &frame);
 	for (unsigned i = 0; i < BURST; i++) {
-		packets[i] = frame.packet;
-		data[i] = frame.bytes;
+		make_frame(row, form, &sent[i]);
+		expect[i] = row->expect == NOTHING ? CLASSIFY_NONE : (uint32_t)row->expect;
 	}
-	for (unsigned n = 0; n <= BURST; n = n * 2 + 1) {
-		memset(policies, 0xa5, sizeof(policies));
-		classify_burst(classifier, row->wire != 0 ? row->wire - 1 : 0, row->direction,
-			packets, data, n, policies);
-		for (unsigned i = 0; i < n; i++)
-			if (policies[i] != expect)
-				fail_msg("%s: packet %u: policy %d, not %d", name, nth,
-					(int)policies[i], (int)expect);
-		assert_int_equal(policies[n], 0xa5a5a5a5);
-	}
+	for (unsigned n = 0; n <= BURST; n = n * 2 + 1)
+		classify_both(name, classifier, row->wire != 0 ? row->wire - 1 : 0, row->direction,
+			sent, n, expect);
 }
 
 static void check_scenario(const struct scenario *scenario)
@@ -144,8 +333,10 @@ static void check_scenario(const struct scenario *scenario)
 		n++;
 	}
 	assert_int_equal(classifier_create(policies, n, -1, &classifier), 0);
-	for (unsigned i = 0; i < ROWS_MAX && scenario->packets[i].used; i++)
-		check_packet(classifier, &scenario->packets[i], scenario->name, i);
+	for (unsigned i = 0; i < ROWS_MAX && scenario->packets[i].used; i++) {
+		check_packet(classifier, &scenario->packets[i], scenario->name, PLAIN);
+		check_packet(classifier, &scenario->packets[i], scenario->name, SECOND_TAG);
+	}
 	classifier_destroy(classifier);
 }
 
@@ -301,6 +492,58 @@ static const struct scenario scenarios[] = {
 		{P(.dst = "0.0.0.0/0", .src = "::/0"), P(.dst = "::/0", .src = "0.0.0.0/0")},
 		{X(NOTHING, .dst = "10.0.0.1", A_TO_B), X(NOTHING, .dst = "::1", A_TO_B),
 			X(NOTHING, A_TO_B)}},
+	{"DSCP before protocol, protocol before ports",
+		{P(.dst = "10.0.0.0/8", .dscp = NAMED(2)), P(.dst = "10.0.0.0/8", .proto = 6),
+			P(.dst = "10.0.0.0/8", .dport = {80, 80}, .sport = {9, 9}, .wire = NAMED(0),
+				A_TO_B)},
+		{X(0, .dst = "10.0.0.1", .dscp = NAMED(2), .proto = 6, .dport = {80}, .sport = {9},
+			 A_TO_B),
+			X(1, .dst = "10.0.0.1", .proto = 6, .dport = {80}, .sport = {9}, A_TO_B),
+			X(2, .dst = "10.0.0.1", .proto = 17, .dport = {80}, .sport = {9}, A_TO_B),
+			X(NOTHING, .dst = "10.0.0.1", .proto = 1, .dport = {80}, .sport = {9},
+				A_TO_B)}},
+	{"the narrower range of destination ports, then of source ports",
+		{P(.proto = 6, .dport = {80, 89}, .sport = {1, 1}),
+			P(.proto = 6, .dport = {85, 93}), P(.proto = 6, .dport = {93, 101}),
+			P(.proto = 6, .sport = {1000, 1001}), P(.proto = 6, .sport = {1001, 1001}),
+			P(.proto = 6, .wire = NAMED(0), A_TO_B)},
+		{X(0, .dst = "::1", .proto = 6, .dport = {84}, .sport = {1}, A_TO_B),
+			X(1, .dst = "::1", .proto = 6, .dport = {85}, .sport = {1}, A_TO_B),
+			X(1, .dst = "1.1.1.1", .proto = 6, .dport = {93}, A_TO_B),
+			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {94}, A_TO_B),
+			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {101}, A_TO_B),
+			X(5, .dst = "1.1.1.1", .proto = 6, .dport = {102}, A_TO_B),
+			X(3, .dst = "::1", .proto = 6, .sport = {1000}, .dport = {79}, A_TO_B),
+			X(4, .dst = "::1", .proto = 6, .sport = {1001}, .dport = {79}, A_TO_B),
+			X(5, .dst = "::1", .proto = 6, .sport = {1002}, .dport = {79}, A_TO_B),
+			X(NOTHING, .dst = "::1", .proto = 17, .sport = {1001}, A_TO_B)}},
+	{"ports before wire and direction",
+		{P(.wire = NAMED(0), A_TO_B), P(.sport = {1, 65535}), P(.dport = {65535, 65535})},
+		{X(2, .dst = "::1", .proto = 17, .sport = {1}, .dport = {65535}, A_TO_B),
+			X(1, .dst = "::1", .proto = 132, .sport = {1}, .dport = {65534}, A_TO_B),
+			X(0, .dst = "::1", .proto = 132, .sport = {0}, .dport = {1}, A_TO_B),
+			X(0, .dst = "::1", .proto = 58, .sport = {1}, .dport = {1}, A_TO_B),
+			X(0, A_TO_B)}},
+	{"a protocol beside prefixes, VLANs and nothing",
+		{P(.dst = "10.0.0.0/8", .proto = 17), P(.src = "10.0.0.0/8", .proto = 17),
+			P(.vlan = NAMED(1), .proto = 17), P(.proto = 17), P()},
+		{X(0, .dst = "10.0.0.1", .src = "10.0.0.1", .proto = 17, A_TO_B),
+			X(1, .dst = "11.0.0.1", .src = "10.0.0.1", .proto = 17, A_TO_B),
+			X(2, .dst = "11.0.0.1", .vlan = NAMED(1), .proto = 17, A_TO_B),
+			X(3, .dst = "11.0.0.1", .vlan = NAMED(2), .proto = 17, A_TO_B),
+			X(4, .dst = "10.0.0.1", .src = "10.0.0.1", .proto = 50, A_TO_B),
+			X(4, .vlan = NAMED(1), A_TO_B)}},
+	{"each direction its own side, and the rest",
+		{P(.dst = "10.0.0.0/8", B_TO_A), P(.src = "10.0.0.0/8", A_TO_B),
+			P(.dst = "10.1.0.0/16", .dscp = NAMED(1), B_TO_A), P()},
+		{X(0, .dst = "10.1.0.1", .src = "10.1.0.1", B_TO_A),
+			X(1, .dst = "10.1.0.1", .src = "10.1.0.1", A_TO_B),
+			X(2, .dst = "10.1.0.1", .dscp = NAMED(1), B_TO_A),
+			X(3, .dst = "11.0.0.1", .src = "10.0.0.1", B_TO_A),
+			X(3, .dst = "10.0.0.1", .src = "11.0.0.1", A_TO_B), X(3, A_TO_B)}},
+	{"one direction only", {P(.dst = "10.0.0.0/8", B_TO_A), P(.dst = "::/0", B_TO_A)},
+		{X(0, .dst = "10.1.0.1", B_TO_A), X(NOTHING, .dst = "10.1.0.1", A_TO_B),
+			X(1, .dst = "::1", B_TO_A), X(NOTHING, .dst = "::1", A_TO_B)}},
 	{"v6 sources beside a destination",
 		{P(.dst = "2001:db8::/32", .src = "2001:db8:1::/48"),
 			P(.dst = "2001:db8::/32", .src = "2001:db8:1::1:0/113"),
@@ -322,36 +565,51 @@ static void test_scenarios(void **state)
 
 /* The reference: whether one policy matches one packet, and which of two goes first. */
 
-static bool in_prefix(const struct prefix *prefix, const struct frame *frame, unsigned off)
+static bool in_prefix(const struct prefix *prefix, const struct frame *frame, const uint8_t *addr)
 {
 	if (prefix->family == 0)
 		return true;
-	if (prefix->family != frame->packet.family)
+	if (prefix->family != frame->family)
 		return false;
 	for (unsigned bit = 0; bit < prefix->length; bit++)
-		if ((prefix->addr[bit / 8] ^ frame->bytes[off + bit / 8]) & 0x80 >> bit % 8)
+		if ((prefix->addr[bit / 8] ^ addr[bit / 8]) & 0x80 >> bit % 8)
 			return false;
 	return true;
+}
+
+static bool in_range(const struct port_range *range, uint16_t port)
+{
+	return range->first == 0 || (port >= range->first && port <= range->last);
 }
 
 static bool matches(const struct match *match, const struct frame *frame, unsigned wire,
 	enum direction direction)
 {
-	if (match->vlan != CONFIG_ANY && match->vlan != frame->packet.vlan)
+	if (match->vlan != CONFIG_ANY && match->vlan != frame->vlan)
 		return false;
-	if (match->dscp != CONFIG_ANY &&
-		(frame->packet.family == PACKET_OTHER || match->dscp != frame->packet.dscp))
+	if (match->dscp != CONFIG_ANY && (frame->family == 0 || match->dscp != frame->dscp))
+		return false;
+	if (match->proto != 0 && match->proto != frame->proto)
+		return false;
+	if (!in_range(&match->src_port, frame->sport) || !in_range(&match->dst_port, frame->dport))
 		return false;
 	if (match->wire != CONFIG_ANY && (unsigned)match->wire != wire)
 		return false;
 	if (match->direction != DIRECTION_ANY && match->direction != direction)
 		return false;
-	return in_prefix(&match->dst, frame, DST_OFF) && in_prefix(&match->src, frame, SRC_OFF);
+	return in_prefix(&match->dst, frame, frame->dst) &&
+	       in_prefix(&match->src, frame, frame->src);
 }
 
 static int bits_named(const struct prefix *prefix)
 {
 	return prefix->family == 0 ? -1 : prefix->length;
+}
+
+/* The fewer, the more is named. */
+static int ports_left_out(const struct port_range *range)
+{
+	return range->first == 0 ? -65536 : range->first - range->last;
 }
 
 static bool goes_before(const struct match *a, const struct match *b)
@@ -361,6 +619,9 @@ static bool goes_before(const struct match *a, const struct match *b)
 		{bits_named(&a->src), bits_named(&b->src)},
 		{a->vlan != CONFIG_ANY, b->vlan != CONFIG_ANY},
 		{a->dscp != CONFIG_ANY, b->dscp != CONFIG_ANY},
+		{a->proto != 0, b->proto != 0},
+		{ports_left_out(&a->dst_port), ports_left_out(&b->dst_port)},
+		{ports_left_out(&a->src_port), ports_left_out(&b->src_port)},
 		{a->wire != CONFIG_ANY, b->wire != CONFIG_ANY},
 		{a->direction != DIRECTION_ANY, b->direction != DIRECTION_ANY},
 	};
@@ -386,23 +647,8 @@ static uint32_t reference(const struct policy *policies, unsigned n, const struc
 	return best;
 }
 
-static uint64_t random_state;
-
-static uint64_t random_next(void)
-{
-	random_state ^= random_state << 13;
-	random_state ^= random_state >> 7;
-	random_state ^= random_state << 17;
-	return random_state >> 8;
-}
-
-static bool one_in(unsigned n)
-{
-	return random_next() % n == 0;
-}
-
 /* Few bits are ever set, and those near where prefixes end, so that most prefixes nest. */
-static void random_address(uint8_t family, uint8_t *addr)
+static void random_address(uint8_t family, bool wide, uint8_t *addr)
 {
 	static const uint8_t bits4[] = {4, 7, 15, 16, 22, 23, 24, 25, 30, 31};
 	static const uint8_t bits6[] = {3, 23, 24, 31, 32, 47, 48, 55, 63, 64, 95, 120, 126, 127};
@@ -411,6 +657,8 @@ static void random_address(uint8_t family, uint8_t *addr)
 
 	memset(addr, 0, 16);
 	addr[0] = 0x20;
+	for (unsigned i = 1; wide && i < (family == 4 ? 4 : 16); i++)
+		addr[i] = random_next();
 	for (unsigned i = random_next() % 5; i > 0; i--) {
 		const unsigned bit = bits[random_next() % n];
 
@@ -418,12 +666,12 @@ static void random_address(uint8_t family, uint8_t *addr)
 	}
 }
 
-static struct prefix random_prefix(uint8_t family)
+static struct prefix random_prefix(uint8_t family, bool wide)
 {
 	const unsigned max = family == 4 ? 32 : 128;
 	struct prefix prefix = {.family = family};
 
-	random_address(family, prefix.addr);
+	random_address(family, wide, prefix.addr);
 	prefix.length = one_in(12) ? 0 : one_in(6) ? max : random_next() % (max + 1);
 	for (unsigned bit = prefix.length; bit < 128; bit++)
 		prefix.addr[bit / 8] &= ~(0x80 >> bit % 8);
@@ -432,7 +680,10 @@ static struct prefix random_prefix(uint8_t family)
 
 /* What the policies of one round may name; the fewer, the more of a classifier is left out. */
 struct flavour {
-	bool dst, src, v4, v6, vlan, dscp, wire, direction;
+	bool dst, src, v4, v6, vlan, dscp, proto, ports, wire, direction;
+	bool wide;     /* addresses from everywhere, so that most prefixes do not nest */
+	bool two_ways; /* destinations in one direction, sources in the other */
+	bool l3;       /* L2 lengths are asked for */
 };
 
 static struct flavour random_flavour(void)
@@ -444,9 +695,50 @@ static struct flavour random_flavour(void)
 		.v6 = one_in(2),
 		.vlan = one_in(2),
 		.dscp = one_in(2),
+		.proto = one_in(2),
+		.ports = one_in(2),
 		.wire = one_in(2),
 		.direction = one_in(2),
+		.wide = one_in(3),
+		.two_ways = one_in(4),
+		.l3 = one_in(2),
 	};
+}
+
+static uint8_t random_proto(void)
+{
+	static const uint8_t protos[] = {6, 6, 6, 17, 17, 1, 58, 132, 50, 59, 33, 136};
+
+	return protos[random_next() % sizeof(protos)];
+}
+
+static struct port_range random_range(void)
+{
+	const uint16_t first = 1 + random_next() % 8;
+
+	return (struct port_range){first, first + random_next() % 4};
+}
+
+static void random_transport(const struct flavour *flavour, struct match *match)
+{
+	if (flavour->proto && one_in(3))
+		match->proto = random_proto();
+	if (flavour->ports && one_in(3))
+		match->dst_port = random_range();
+	if (flavour->ports && one_in(3))
+		match->src_port = random_range();
+}
+
+static void random_place(const struct flavour *flavour, struct match *match)
+{
+	if (flavour->wire && one_in(3))
+		match->wire = random_next() % 3;
+	if (flavour->two_ways && match->dst.family != 0)
+		match->direction = DIRECTION_B_TO_A;
+	else if (flavour->two_ways && match->src.family != 0)
+		match->direction = DIRECTION_A_TO_B;
+	else if (flavour->direction && one_in(3))
+		match->direction = one_in(2) ? DIRECTION_A_TO_B : DIRECTION_B_TO_A;
 }
 
 static struct policy random_policy(const struct flavour *flavour)
@@ -455,61 +747,84 @@ static struct policy random_policy(const struct flavour *flavour)
 	struct match match = {.vlan = CONFIG_ANY, .dscp = CONFIG_ANY, .wire = CONFIG_ANY};
 
 	if (flavour->dst && !one_in(4))
-		match.dst = random_prefix(family);
+		match.dst = random_prefix(family, flavour->wide);
 	if (flavour->src && one_in(2))
-		match.src = random_prefix(one_in(50) ? 10 - family : family);
+		match.src = random_prefix(one_in(50) ? 10 - family : family, flavour->wide);
 	if (flavour->vlan && one_in(3))
 		match.vlan = random_next() % 4;
 	if (flavour->dscp && one_in(3))
 		match.dscp = random_next() % 3;
-	if (flavour->wire && one_in(3))
-		match.wire = random_next() % 3;
-	if (flavour->direction && one_in(3))
-		match.direction = one_in(2) ? DIRECTION_A_TO_B : DIRECTION_B_TO_A;
-	return (struct policy){.match = match};
+	random_transport(flavour, &match);
+	random_place(flavour, &match);
+	return (struct policy){
+		.match = match, .accounting = flavour->l3 ? ACCOUNTING_L3 : ACCOUNTING_L2};
 }
 
-static void random_frame(struct frame *frame)
+/* The address of some policy, if it has one, and behind its prefix any other. */
+static void borrow_address(const struct prefix *prefix, uint8_t family, uint8_t *addr)
 {
-	static const uint8_t families[] = {4, 4, 6, 6, PACKET_OTHER};
-	uint8_t addr[16];
-
-	*frame = (struct frame){0};
-	frame->packet.family = families[random_next() % sizeof(families)];
-	frame->packet.vlan = one_in(2) ? PARSE_NO_VLAN : random_next() % 5;
-	if (frame->packet.family == PACKET_OTHER)
+	if (prefix->family != family)
 		return;
-	frame->packet.dscp = random_next() % 4;
-	frame->packet.src_off = SRC_OFF;
-	frame->packet.dst_off = DST_OFF;
-	random_address(frame->packet.family, addr);
-	memcpy(frame->bytes + SRC_OFF, addr, frame->packet.family == 4 ? 4 : 16);
-	random_address(frame->packet.family, addr);
-	memcpy(frame->bytes + DST_OFF, addr, frame->packet.family == 4 ? 4 : 16);
+	for (unsigned bit = 0; bit < prefix->length; bit++) {
+		addr[bit / 8] &= ~(0x80 >> bit % 8);
+		addr[bit / 8] |= prefix->addr[bit / 8] & 0x80 >> bit % 8;
+	}
 }
 
-static void check_burst(
-	const struct classifier *classifier, const struct policy *policies, unsigned n_policies)
+static void random_frame(const struct policy *model, uint8_t family, bool tag, enum form form,
+	bool wide, struct frame *frame)
+{
+	*frame = (struct frame){
+		.form = form,
+		.family = family,
+		.proto = random_proto(),
+		.dscp = random_next() % 4,
+		.vlan = tag ? (int)(random_next() % 5) : CONFIG_ANY,
+		.sport = random_next() % 12,
+		.dport = random_next() % 12,
+	};
+	random_address(family, wide, frame->src);
+	random_address(family, wide, frame->dst);
+	if (one_in(2)) {
+		borrow_address(&model->match.src, family, frame->src);
+		borrow_address(&model->match.dst, family, frame->dst);
+	}
+	put_frame(frame);
+}
+
+/* Bursts of one kind, nearly of one kind, and of anything. */
+static void random_frames(const struct policy *policies, unsigned n_policies, bool wide,
+	struct frame *frames, unsigned n)
+{
+	static const uint8_t families[] = {4, 4, 6, 6, 0};
+	const uint8_t family = families[random_next() % sizeof(families)];
+	const bool tag = one_in(2);
+	const enum form form = one_in(2) ? PLAIN : random_next() % FORMS;
+	const unsigned odd = one_in(3) ? 0 : one_in(2) ? 1 : 30;
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct policy *model = &policies[random_next() % n_policies];
+
+		if (odd == 0 || !one_in(odd))
+			random_frame(model, family, tag, form, wide, &frames[i]);
+		else
+			random_frame(model, families[random_next() % sizeof(families)], one_in(2),
+				random_next() % FORMS, wide, &frames[i]);
+	}
+}
+
+static void check_burst(const struct classifier *classifier, const struct policy *policies,
+	unsigned n_policies, bool wide)
 {
 	const enum direction direction = one_in(2) ? DIRECTION_A_TO_B : DIRECTION_B_TO_A;
 	const unsigned wire = random_next() % 3, n = random_next() % (BURST + 1);
 	struct frame frames[BURST];
-	struct packet packets[BURST] = {0};
-	const uint8_t *data[BURST] = {NULL};
-	uint32_t got[BURST], want;
+	uint32_t expect[BURST];
 
-	for (unsigned i = 0; i < n; i++) {
-		random_frame(&frames[i]);
-		packets[i] = frames[i].packet;
-		data[i] = frames[i].bytes;
-	}
-	classify_burst(classifier, wire, direction, packets, data, n, got);
-	for (unsigned i = 0; i < n; i++) {
-		want = reference(policies, n_policies, &frames[i], wire, direction);
-		if (got[i] != want)
-			fail_msg(
-				"packet %u of %u: policy %d, not %d", i, n, (int)got[i], (int)want);
-	}
+	random_frames(policies, n_policies, wide, frames, n);
+	for (unsigned i = 0; i < n; i++)
+		expect[i] = reference(policies, n_policies, &frames[i], wire, direction);
+	classify_both("random", classifier, wire, direction, frames, n, expect);
 }
 
 static void check_random(unsigned n_policies, unsigned bursts, const struct flavour *flavour)
@@ -522,7 +837,7 @@ static void check_random(unsigned n_policies, unsigned bursts, const struct flav
 		policies[i] = random_policy(flavour);
 	assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
 	for (unsigned i = 0; i < bursts; i++)
-		check_burst(classifier, policies, n_policies);
+		check_burst(classifier, policies, n_policies, flavour->wide);
 	classifier_destroy(classifier);
 	free(policies);
 }
@@ -539,10 +854,38 @@ static void test_random(void **state)
 	random_state = seed * 2 + 1;
 	for (unsigned round = 0; round < 100; round++) {
 		flavour = random_flavour();
-		check_random(1 + random_next() % (round < 50 ? 8 : 100), 32, &flavour);
+		check_random(1 + random_next() % (round < 50 ? 8 : 100), 40, &flavour);
 	}
-	flavour = (struct flavour){true, true, true, true, true, true, true, true};
+	flavour = (struct flavour){
+		true, true, true, true, true, true, true, true, true, true, false, false, false};
 	check_random(5000, 50, &flavour);
+	flavour.wide = true;
+	check_random(100000, 8, &flavour);
+}
+
+/* The L2 lengths are there if a policy charges without them, whatever else is asked. */
+static void test_l2_lengths(void **state)
+{
+	struct policy policies[] = {make_policy(&(struct row){.used = true}),
+		make_policy(&(struct row){.dst = "10.0.0.0/8"})};
+	struct classifier *classifier = NULL;
+	struct frame sent[BURST];
+	struct frames frames;
+
+	(void)state;
+	policies[0].accounting = ACCOUNTING_L3;
+	for (unsigned n_policies = 1; n_policies <= COUNT(policies); n_policies++) {
+		assert_int_equal(classifier_create(policies, n_policies, -1, &classifier), 0);
+		for (unsigned round = 0; round < 200; round++) {
+			random_frames(policies, n_policies, false, sent, BURST);
+			copy_frames(sent, BURST, &frames);
+			classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, BURST);
+			for (unsigned i = 0; i < BURST; i++)
+				assert_int_equal(frames.l2_len[i], sent[i].l2_len);
+			free_frames(&frames, BURST);
+		}
+		classifier_destroy(classifier);
+	}
 }
 
 /* Prefixes that share nothing below 24 bits need the most tables that rte_lpm can be made to. */
@@ -583,7 +926,7 @@ static void check_one(const struct classifier *classifier, const char *dst, int 
 {
 	const struct row row = {.dst = dst, .direction = DIRECTION_A_TO_B, .expect = expect};
 
-	check_packet(classifier, &row, dst, 0);
+	check_packet(classifier, &row, dst, PLAIN);
 }
 
 /* As during a reload: the new one is built beside the old one, which goes away later. */
@@ -614,25 +957,52 @@ static unsigned allocations(void)
 	return stats.alloc_count;
 }
 
-/* A classifier that does not fit is refused, and leaves nothing behind. */
-static void fill_memory(const struct policy *policies, unsigned n_policies)
+/* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */
+static void *hoard(size_t block)
+{
+	void **newest = NULL, **older;
+
+	for (;;) {
+		older = newest;
+		newest = rte_malloc("hoard", block, 0);
+		if (newest == NULL)
+			return older;
+		*newest = older;
+	}
+}
+
+/*
+ * A classifier that does not fit is refused, and leaves nothing behind. With ever more memory,
+ * every one of its allocations is once the first that fails.
+ */
+static void fill_memory(const struct policy *policies, unsigned n_policies, size_t block)
 {
 	const unsigned before = allocations();
-	struct classifier *classifiers[16];
-	unsigned n = 0;
-	int rc = 0;
+	void **hoarded = hoard(block), **older;
+	struct classifier *classifier = NULL;
+	unsigned refused = 0, held;
+	int rc;
 
-	while (n < COUNT(classifiers)) {
-		rc = classifier_create(policies, n_policies, -1, &classifiers[n]);
-		if (rc < 0)
+	for (;;) {
+		held = allocations();
+		rc = classifier_create(policies, n_policies, -1, &classifier);
+		if (rc == 0)
 			break;
-		n++;
+		assert_int_equal(rc, -ENOMEM);
+		assert_int_equal(allocations(), held);
+		refused++;
+		assert_non_null(hoarded);
+		older = *hoarded;
+		rte_free(hoarded);
+		hoarded = older;
 	}
-	assert_int_equal(rc, -ENOMEM);
-	assert_true(n > 0);
-	check_one(classifiers[n - 1], "10.0.0.1", 0);
-	while (n > 0)
-		classifier_destroy(classifiers[--n]);
+	assert_true(refused > 0);
+	check_one(classifier, "10.0.0.1", 0);
+	classifier_destroy(classifier);
+	for (; hoarded != NULL; hoarded = older) {
+		older = *hoarded;
+		rte_free(hoarded);
+	}
 	assert_int_equal(allocations(), before);
 }
 
@@ -647,9 +1017,9 @@ static void test_out_of_memory(void **state)
 		make_policy(&(struct row){.src = "2001:db8::/32"})};
 
 	(void)state;
-	fill_memory(v4, COUNT(v4));
-	fill_memory(v6, COUNT(v6));
-	fill_memory(all, COUNT(all));
+	fill_memory(v4, COUNT(v4), 1 << 20);
+	fill_memory(v6, COUNT(v6), 1 << 12);
+	fill_memory(all, COUNT(all), 1 << 20);
 }
 
 static void test_too_many(void **state)
@@ -684,6 +1054,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scenarios),
 		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_l2_lengths),
 		cmocka_unit_test(test_scattered_prefixes),
 		cmocka_unit_test(test_two_at_once),
 		cmocka_unit_test(test_out_of_memory),

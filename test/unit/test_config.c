@@ -633,6 +633,8 @@ static void test_defaults(void **state)
 	assert_int_equal(policy->match.wire, CONFIG_ANY);
 	assert_int_equal(policy->match.vlan, CONFIG_ANY);
 	assert_int_equal(policy->match.dscp, CONFIG_ANY);
+	assert_int_equal(policy->match.proto, 0);
+	assert_int_equal(policy->match.src_port.first | policy->match.dst_port.first, 0);
 	assert_int_equal(policy->match.direction, DIRECTION_ANY);
 	assert_int_equal(policy->match.src.family, 0);
 	assert_int_equal(policy->limit_bps, 10000000);
@@ -689,7 +691,8 @@ static void test_everything(void **state)
 		"'[2001:db8::1]:8'}, {'name': 'you', 'address': '[2001:db8::2]:8'}], 'key_file': "
 		"'/k', 'insecure': false, 'branching': 7, 'timeout': '2.5s', 'datagram': '1kB'}, "
 		"'policies': [{'name': 'p', 'match': {'wire': 'w', 'direction': 'b-to-a', 'src': "
-		"'2001:db8:4::/46', 'dst': '::/0', 'vlan': 7, 'dscp': 46}, 'limit': '1.5Gbit/s', "
+		"'2001:db8:4::/46', 'dst': '::/0', 'vlan': 7, 'dscp': 46, 'proto': 'sctp', "
+		"'src-port': '1024-2047', 'dst-port': 7}, 'limit': '1.5Gbit/s', "
 		"'burst': '64KiB', 'allocator': 'static', 'meter': 'token-bucket', 'action': "
 		"'drop', 'accounting': 'wire', 'interval': '100ms', 'ewma': 0.25}]}");
 	const struct sockaddr_in6 *at = (const struct sockaddr_in6 *)&config->gossip.listen;
@@ -715,6 +718,11 @@ static void test_everything(void **state)
 	assert_int_equal(policy->match.direction, DIRECTION_B_TO_A);
 	assert_int_equal(policy->match.vlan, 7);
 	assert_int_equal(policy->match.dscp, 46);
+	assert_int_equal(policy->match.proto, IPPROTO_SCTP);
+	assert_int_equal(policy->match.src_port.first, 1024);
+	assert_int_equal(policy->match.src_port.last, 2047);
+	assert_int_equal(policy->match.dst_port.first, 7);
+	assert_int_equal(policy->match.dst_port.last, 7);
 	assert_string_equal(
 		prefix_format(&policy->match.src, text, sizeof(text)), "2001:db8:4::/46");
 	assert_string_equal(prefix_format(&policy->match.dst, text, sizeof(text)), "::/0");

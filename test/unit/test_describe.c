@@ -15,6 +15,8 @@ static const char *const described[] = {
 	"  tells 1 peer an interval, in datagrams of at most 1200 bytes\n",
 	"counts as lost and takes 1/2 of each limit with it\n",
 	"policy p\n  takes wire w, from 10.0.0.0/8, DSCP 0\n",
+	"policy q\n  takes udp, from port 53, to port 1024-65535\n",
+	"policy r\n  takes protocol 89\n",
 	"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers), over all 2 limiters\n",
 	"  burst 125kB",
 	"  allocator fps every 50ms",
@@ -39,7 +41,9 @@ static void test_describe(void **state)
 		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
 		"]}, 'policies': "
 		"[{'name': 'p', 'limit': '10Mbit/s', 'match': {'wire': 'w', 'src': "
-		"'10.0.0.0/8', 'dscp': 0}}]}");
+		"'10.0.0.0/8', 'dscp': 0}}, {'name': 'q', 'limit': '10Mbit/s', 'match': {'proto': "
+		"'udp', 'src-port': 53, 'dst-port': '1024-65535'}}, {'name': 'r', 'limit': "
+		"'10Mbit/s', 'match': {'proto': 89}}]}");
 	char *text = describe(config);
 
 	(void)state;

@@ -365,6 +365,27 @@ static void expect_fields(const char *name, const struct packet *got, const stru
 			fail_msg("%s: %s is %d, not %d", name, fields[i], rows[i][0], rows[i][1]);
 }
 
+static bool has_ports(const struct packet *packet)
+{
+	return packet->l4_off != 0 &&
+	       (packet->proto == TCP || packet->proto == UDP || packet->proto == SCTP ||
+		       packet->proto == UDP_LITE || packet->proto == DCCP);
+}
+
+static uint16_t word_at(const uint8_t *bytes, unsigned at)
+{
+	return (uint16_t)(bytes[at] << 8 | bytes[at + 1]);
+}
+
+static void expect_ports(const char *name, const struct packet *packet, const uint8_t *bytes)
+{
+	const bool has = has_ports(packet);
+
+	if (packet->src_port != (has ? word_at(bytes, packet->l4_off) : 0) ||
+		packet->dst_port != (has ? word_at(bytes, packet->l4_off + 2U) : 0))
+		fail_msg("%s: ports %u and %u", name, packet->src_port, packet->dst_port);
+}
+
 static void test_fields(void **state)
 {
 	struct packet packet;
@@ -375,6 +396,7 @@ static void test_fields(void **state)
 		build_frame(cases[i].layers, &frame);
 		packet = parse_exactly(frame.bytes, frame.len);
 		expect_fields(cases[i].name, &packet, &cases[i].expect);
+		expect_ports(cases[i].name, &packet, frame.bytes);
 	}
 }
 

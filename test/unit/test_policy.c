@@ -88,6 +88,14 @@ static void test_match(void **state)
 		MATCH("'dst': '" text "'"),                                           \
 			"w.json: policies[0].match.dst: '" text "': " EXPECTED_PREFIX \
 	}
+#define EXPECTED_PROTO    "expected a protocol such as 'tcp' or 'udp', or its number from 1 to 255\n"
+#define EXPECTED_NO_PORTS "expected none unless 'proto' has ports, as 'tcp' does\n"
+#define PORTS_REFUSED(text)                                                               \
+	{                                                                                 \
+		MATCH("'dst-port': " text),                                               \
+			"w.json: policies[0].match.dst-port: " text                       \
+			": expected a port such as 443, or a range such as '1024-2047'\n" \
+	}
 #define HOST_BITS(text, right)                                                              \
 	{                                                                                   \
 		MATCH("'dst': '" text "'"), "w.json: policies[0].match.dst: '" text         \
@@ -111,6 +119,30 @@ static void test_match(void **state)
 			"4094\n"
 			"w.json: policies[0].match.dscp: null: expected a whole number from 0 to "
 			"63\n"},
+		{MATCH("'proto': 'tcp', 'dst-port': 443, 'src-port': '1024-65535'"), ""},
+		{MATCH("'proto': 1"), ""},
+		{MATCH("'proto': 255"), ""},
+		{MATCH("'dst-port': '80'"), ""},
+		{MATCH("'dst-port': '80-80'"), ""},
+		{MATCH("'proto': 0"), "w.json: policies[0].match.proto: 0: " EXPECTED_PROTO},
+		{MATCH("'proto': 256"), "w.json: policies[0].match.proto: 256: " EXPECTED_PROTO},
+		{MATCH("'proto': '6'"), "w.json: policies[0].match.proto: '6': " EXPECTED_PROTO},
+		{MATCH("'proto': 6.0"), "w.json: policies[0].match.proto: 6.0: " EXPECTED_PROTO},
+		PORTS_REFUSED("0"),
+		PORTS_REFUSED("65536"),
+		PORTS_REFUSED("80.5"),
+		PORTS_REFUSED("'80-20'"),
+		PORTS_REFUSED("'0-20'"),
+		PORTS_REFUSED("'20-65536'"),
+		PORTS_REFUSED("'020'"),
+		PORTS_REFUSED("'20-'"),
+		PORTS_REFUSED("'20 - 80'"),
+		PORTS_REFUSED("'20-80,443'"),
+		PORTS_REFUSED("''"),
+		{MATCH("'proto': 'icmp', 'dst-port': 80"),
+			"w.json: policies[0].match.dst-port: 80: " EXPECTED_NO_PORTS},
+		{MATCH("'proto': 50, 'src-port': 80"),
+			"w.json: policies[0].match.src-port: 80: " EXPECTED_NO_PORTS},
 		{MATCH("'dts': '10.0.0.0/8'"),
 			"w.json: policies[0].match.dts: unknown key: did you mean 'dst'?\n"},
 		{LIMITED(", 'match': 'all'"), "w.json: policies[0].match: 'all': expected an "
@@ -172,6 +204,13 @@ static void test_policies(void **state)
 			 "b", "'vlan': 8, 'dst': '10.0.0.0/8'") ", " PM("c",
 			 "'dst': '10.0.0.0/8', 'vlan': 7")),
 			"w.json: policies[2].match: an object: " SAME_MATCH},
+		{POLICIES(PM("a", "'dst-port': 80") ", " PM("b", "'src-port': 80") ", " PM(
+			 "c", "'dst-port': '80-81'") ", " PM("d",
+			 "'proto': 17, 'dst-port': 80") ", " PM("e", "'src-port': 81")),
+			""},
+		{POLICIES(PM("a", "'proto': 'udp', 'dst-port': 80") ", " PM(
+			 "b", "'proto': 17, 'dst-port': '80-80'")),
+			"w.json: policies[1].match: an object: " SAME_MATCH},
 		/* A match that was refused is not compared. */
 		{POLICIES(PM("a", "'dst': 'x'") ", " PM("b", "'dst': 'y'")),
 			"w.json: policies[0].match.dst: 'x': " EXPECTED_PREFIX
