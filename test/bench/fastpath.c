@@ -44,7 +44,7 @@ static const char usage[] =
 	"  --cpus WORKER,OTHER  what measures; control and the second worker (1,0)\n"
 	"  --long-us N          of a slice in which the control loop runs (200000)\n"
 	"  --directory DIR      for sockets and keys (/tmp)\n"
-	"  --settle-ms N        of a box with its control loop, before it counts (900)\n"
+	"  --settle-ms N        of a box with its control loop, before it counts (2500)\n"
 	"  --memory MB          for DPDK (2048)\n"
 	"  --huge               on hugepages\n";
 
@@ -260,7 +260,7 @@ int main(int argc, char **argv)
 		.scale = 100000,
 		.packets = 1 << 20,
 		.memory = 2048,
-		.settle_ms = 900,
+		.settle_ms = 2500,
 		.long_us = 200000,
 		.directory = "/tmp",
 		.cpu = {1, 0}};

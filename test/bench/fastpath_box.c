@@ -202,15 +202,12 @@ static void box_counted(const void *self, uint64_t *received, uint64_t *dropped)
 }
 
 /*
- * Until the sampling period is what it will be, which doubles at most in an interval and is longest
- * for what one policy gets alone; and until the buckets of those above their limits are empty.
+ * Until flows are sampled as often as they will be, which takes control a second or two, and until
+ * the buckets of those above their limits are empty.
  */
 static void box_settle(void *self, unsigned ms)
 {
-	struct bench_box *bench = self;
-	bool slow = bench->params.policies == 1 || bench->params.over > 0;
-
-	around_settle(bench, slow ? ms : ms / 4);
+	around_settle(self, ms);
 }
 
 struct contender box_contender(

@@ -51,7 +51,7 @@ static void settle(const struct lab *lab, struct contender *c)
 	} else {
 		if (c->begin)
 			c->begin(c->self);
-		turns(c, rte_get_tsc_hz() / 4000 * lab->settle_ms);
+		turns(c, rte_get_tsc_hz() / 10000 * lab->settle_ms);
 		if (c->end)
 			c->end(c->self);
 	}
