@@ -54,8 +54,8 @@ void prefixes_free(struct prefixes *prefixes);
 
 enum draw {
 	DRAW_UNIFORM,
-	DRAW_ZIPF,  /* the k-th policy 1/k as often as the first */
-	DRAW_CYCLE, /* each policy once, then each again: no line is in a cache for another packet */
+	DRAW_ZIPF,   /* the k-th policy 1/k as often as the first */
+	DRAW_CYCLE,  /* each policy once, then each again: a line is never still in a cache */
 	DRAW_FIRST,  /* always the first policy */
 	DRAW_NONE,   /* addresses of no policy */
 	DRAW_TUPLES, /* as uniform, of one 5-tuple a policy */

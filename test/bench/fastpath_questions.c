@@ -171,6 +171,9 @@ static void ask_policies(struct lab *lab)
 	unsampled.allocator = "static";
 	add(&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
 	add(&stage, "full_100k", box_contender("", usual_box(lab, &many), to_many));
+	unsampled.prefixes = &many;
+	unsampled.policies = many.n;
+	add(&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));
 	add(&stage, "library_10k", library_contender(lab->ports, to_some, &some, 0));
 	add(&stage, "library_100k", library_contender(lab->ports, to_many, &many, 0));
 	ask(&stage, "policies");
@@ -570,6 +573,8 @@ static void ask_scale(struct lab *lab)
 			time_publishing(lab, bench);
 		bench_box_close(bench);
 	}
+	once(lab, "sampled_policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
+	params.allocator = "static";
 	once(lab, "policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
 	prefixes_free(&many);
 }

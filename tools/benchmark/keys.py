@@ -36,6 +36,8 @@ KEYS = (
     Key("full_100k_vs_io", "policies", "full_100k", "io", None, "100,000 policies"),
     Key("full_100k_vs_10k", "policies", "full_100k", "full_10k", 1.20,
         "100,000 policies against 10,000"),
+    Key("unsampled_100k_vs_10k", "policies", "unsampled_100k", "unsampled_10k", None,
+        "the same where no flow is sampled"),
     Key("library_10k_vs_io", "policies", "library_10k", "io", None,
         "rte_lpm and rte_meter, 10,000 prefixes"),
     Key("full_vs_library", "policies", "full_10k", "library_10k", 0.70,
@@ -89,7 +91,8 @@ class Figure(typing.NamedTuple):
 
 
 FIGURES = (
-    Figure("publish_ms", "publish_ms", 10, "ms", "100,000 new limits told to a worker: control's time"),
+    Figure("publish_ms", "publish_ms", 10, "ms",
+           "100,000 new limits told to a worker: control's time"),
     Figure("policy_bytes", "policy_bytes", 128, "B", "memory of a policy for one more worker"),
     Figure("sampled_policy_bytes", "sampled_policy_bytes", None, "B",
            "the same of one whose flows are sampled (fps)"),

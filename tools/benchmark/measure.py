@@ -82,7 +82,7 @@ def stop(process):
 
 
 def json_of(command, *options):
-    """What a program writes with --json FILE; "{}" is a directory that is removed afterwards."""
+    """What a program writes with --json FILE; "{}" is a directory that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="weir-bench-") as folder:
         path = os.path.join(folder, "result.json")
         run([word.replace("{}", folder) for word in [*command, "--json", path, *options]])
@@ -93,7 +93,8 @@ def json_of(command, *options):
 def fastpath(build, questions, huge, settings):
     """The program that has all contenders in it."""
     command = [os.path.join(build, "test", "bench", "fastpath")]
-    options = ["--directory", "{}", "--cpus", ",".join(map(str, machine.cpus())), "--memory", str(MEMORY_MB), *settings]
+    options = ["--directory", "{}", "--cpus", ",".join(map(str, machine.cpus())),
+               "--memory", str(MEMORY_MB), *settings]
     return json_of(command, "--only", ",".join(questions), *options, *(["--huge"] if huge else []))
 
 
