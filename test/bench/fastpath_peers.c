@@ -213,8 +213,13 @@ static struct contender library_like(const char *name, struct library *library,
 
 static uint32_t destination(const struct rte_mbuf *mbuf)
 {
-	return *rte_pktmbuf_mtod_offset(mbuf, const unaligned_uint32_t *,
-		sizeof(struct rte_ether_hdr) + offsetof(struct rte_ipv4_hdr, dst_addr));
+	uint32_t address;
+
+	memcpy(&address,
+		rte_pktmbuf_mtod_offset(mbuf, const uint8_t *,
+			sizeof(struct rte_ether_hdr) + offsetof(struct rte_ipv4_hdr, dst_addr)),
+		sizeof(address));
+	return address;
 }
 
 /* The policies of four packets, whose meters are on their way then. */
