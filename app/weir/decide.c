@@ -3,18 +3,24 @@
  */
 #include "decide.h"
 
+#include <string.h>
+
 #include <rte_prefetch.h>
 
 #include "police/mark.h"
+
+static bool has_hash(const struct burst *burst, unsigned i)
+{
+	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+}
 
 /* All that is to be known of a packet, its flow's hash from the device if that tells it. */
 static const struct packet *packet_of(struct burst *burst, unsigned i)
 {
 	struct packet *packet = frames_packet(&burst->frames, i);
-	const struct rte_mbuf *m = burst->mbufs[i];
 
-	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
-		packet->flow_hash = m->hash.rss;
+	if (has_hash(burst, i))
+		packet->flow_hash = burst->mbufs[i]->hash.rss;
 	return packet;
 }
 
@@ -28,13 +34,38 @@ static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
 }
 
-/* Out of line, as few packets come here and the others need the registers. */
+/* The hash of a packet's flow; false if the policy does not want to see it. */
+static bool sampled_hash(
+	const struct policy_state *state, struct burst *burst, unsigned i, uint32_t *hash)
+{
+	const struct packet *packet;
+
+	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
+		*hash = burst->mbufs[i]->hash.rss;
+		return true;
+	}
+	packet = packet_of(burst, i);
+	*hash = packet_flow_hash(packet, burst->frames.data[i]);
+	return police_samples_packet(state, packet);
+}
+
+/*
+ * Notes a packet that is sampled, and begins to fetch what will be written for it. Out of line, as
+ * few packets come here and the others need the registers.
+ */
 static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
 {
-	uint32_t policy = burst->frames.policy[i];
+	uint32_t policy = burst->frames.policy[i], hash;
+	const struct policy_state *state = &w->policies[policy];
 
-	police_sample(w->samples[policy], &w->policies[policy], packet_of(burst, i),
-		burst->frames.data[i], cost);
+	if (!sampled_hash(state, burst, i, &hash))
+		return;
+	burst->sampled[burst->n_sampled++] = (struct sampled){
+		.sample = w->samples[policy],
+		.bytes = police_sample_bytes(state, cost),
+		.hash = hash,
+	};
+	flow_sample_prefetch(w->samples[policy], hash);
 }
 
 /* judge() for policies that are not plain. */
@@ -60,9 +91,9 @@ static __rte_noinline bool judge_other(
 }
 
 /* Samples, meters and counts a packet, and marks it if that is its fate; whether it may pass. */
-static inline bool judge(struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+static inline bool judge(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *state = &w->policies[burst->frames.policy[i]];
 	uint32_t bytes;
 
 	if (unlikely(!police_is_plain(state)))
@@ -97,45 +128,47 @@ static void prefetch_burst(struct worker *w, struct burst *burst, uint16_t n)
 static uint16_t decide_each(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
-	uint16_t n_pass = 0, n_drop = 0, unmatched = 0;
+	struct policy_state *policies = w->policies;
+	unsigned n_pass = 0, unmatched = 0;
 
 	prefetch_burst(w, burst, n);
-	for (uint16_t i = 0; i < n; i++) {
+	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
 		bool passes = true;
 
 		if (burst->frames.policy[i] == CLASSIFY_NONE)
 			unmatched++;
 		else
-			passes = judge(w, burst, i, now);
+			passes = judge(w, &policies[burst->frames.policy[i]], burst, i, now);
 		/* Both stores, one of which counts: no branch on the verdict. */
 		burst->mbufs[n_pass] = m;
-		dropped[n_drop] = m;
+		dropped[i - n_pass] = m;
 		n_pass += passes;
-		n_drop += !passes;
 	}
 	counter_add(&w->counters.unmatched_packets, unmatched);
-	return n_pass;
+	return (uint16_t)n_pass;
 }
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
 static uint16_t divide(
 	struct rte_mbuf **mbufs, uint64_t passes, uint16_t n, struct rte_mbuf **dropped)
 {
-	uint16_t n_pass = 0, n_drop = 0;
+	unsigned n_pass = 0;
 
 	if (passes == UINT64_MAX >> (64 - n))
 		return n;
-	for (uint16_t i = 0; i < n; i++) {
+	if (passes == 0) {
+		memcpy(dropped, mbufs, n * sizeof(*dropped));
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++, passes >>= 1) {
 		struct rte_mbuf *m = mbufs[i];
-		uint16_t pass = passes >> i & 1;
 
 		mbufs[n_pass] = m;
-		dropped[n_drop] = m;
-		n_pass += pass;
-		n_drop += !pass;
+		dropped[i - n_pass] = m;
+		n_pass += passes & 1;
 	}
-	return n_pass;
+	return (uint16_t)n_pass;
 }
 
 /* A whole burst of one plain policy. */
@@ -171,11 +204,12 @@ uint16_t decide(
 	uint32_t first = burst->frames.policy[0];
 	uint16_t n_pass;
 
+	burst->unmarkable = 0;
+	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
 		return n;
 	}
-	burst->unmarkable = 0;
 	if (alike && police_is_plain(&w->policies[first]))
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else

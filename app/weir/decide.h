@@ -17,6 +17,13 @@
 /* Headers that may have to be gathered from a chain of segments. */
 #define GATHER 128
 
+/* A packet that was sampled; its flow is counted when nobody waits for it any more. */
+struct sampled {
+	struct flow_sample *sample;
+	uint64_t bytes; /* as it stands for others too */
+	uint32_t hash;  /* of its flow */
+};
+
 /* A burst on its way through the stages. */
 struct burst {
 	struct rte_mbuf *mbufs[BURST];
@@ -24,14 +31,27 @@ struct burst {
 	struct frames frames;
 	bool rx_hash;        /* mbufs may have a flow's hash */
 	uint16_t unmarkable; /* of those that do not pass */
+	uint16_t n_sampled;
+	struct sampled sampled[BURST];
 	uint8_t gathered[BURST][GATHER];
 };
 
 /*
  * Charges the n packets of a burst, which arrived at tick `now`, and counts them. Leaves those that
  * pass at the front of burst->mbufs, in order, and returns how many; the others go to `dropped`.
+ * decide_samples() is due when the packets are on their way.
  */
 uint16_t decide(struct worker *worker, struct burst *burst, uint16_t n, uint64_t now,
 	struct rte_mbuf **dropped);
+
+/* Adds those of the burst that were sampled to their policies' samples. */
+static inline void decide_samples(const struct burst *burst)
+{
+	for (unsigned i = 0; i < burst->n_sampled; i++) {
+		const struct sampled *sampled = &burst->sampled[i];
+
+		flow_sample_add(sampled->sample, sampled->hash, sampled->bytes);
+	}
+}
 
 #endif

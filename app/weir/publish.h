@@ -18,8 +18,8 @@ struct box;
 int publish_first(struct box *box);
 
 /*
- * Tells the workers what has changed. A limit that no meter can express leaves the old one in force;
- * one that finds a ring full is left for publish_rest(). True when nothing was left.
+ * Tells the workers what has changed. A limit that no meter can express leaves the old one in
+ * force; one that finds a ring full is left for publish_rest(). True when nothing was left.
  */
 bool publish(struct box *box);
 

@@ -98,6 +98,7 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	transmit(w, path, burst->mbufs, pass);
 	if (pass < n)
 		rte_pktmbuf_free_bulk(dropped, n - pass);
+	decide_samples(burst);
 	counter_add(&w->counters.rx_packets, n);
 	if (unlikely(is_timed(w->counters.bursts)))
 		counter_add(&w->counters.busy_cycles, (rte_rdtsc() - now) << TIMED_LOG2);

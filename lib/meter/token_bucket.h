@@ -51,9 +51,9 @@ struct token_bucket_profile {
 
 struct token_bucket {
 	uint64_t tokens;   /* 2^-24 bytes */
-	uint64_t last;     /* tick up to which tokens have been credited */
 	uint32_t fraction; /* 2^-56 bytes */
-	uint32_t owner;    /* not the meter's: room for its owner in what alignment would waste */
+	uint8_t owner[4];  /* not the meter's: room for its owner in what alignment would waste */
+	uint64_t last;     /* tick up to which tokens have been credited */
 };
 
 /* Units a tick, rounded down. Returns 0, or -ERANGE for 128 bytes a tick and more, or no ticks. */
@@ -114,26 +114,33 @@ static inline tokens_t token_bucket_level(const struct token_bucket *bucket)
  */
 static inline uint64_t token_bucket_elapsed(const struct token_bucket *bucket, uint64_t now)
 {
-	int64_t elapsed = (int64_t)(now - bucket->last);
+	uint64_t since = (int64_t)(now - bucket->last) < 0 ? now : bucket->last;
 
-	return elapsed > 0 ? (uint64_t)elapsed : 0;
+	return now - since;
 }
 
 /*
  * Brings the bucket up to `now`, at a rate that is not negative. A burst that has become smaller
  * takes what is above it even when no time has passed.
+ *
+ * Masks, not branches: full or not is anybody's guess. Only what fills the largest bucket there is,
+ * whatever was in it, is rare enough to ask.
  */
 static inline void token_bucket_refill(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
-	uint64_t elapsed = token_bucket_elapsed(bucket, now);
-	tokens_t earned = (tokens_t)elapsed * (uint64_t)profile->rate + bucket->fraction;
-	tokens_t tokens = (earned >> TOKEN_FRACTION) + bucket->tokens;
-	bool full = tokens >= profile->burst;
+	uint64_t elapsed = token_bucket_elapsed(bucket, now), burst = profile->burst;
+	tokens_t earned = (tokens_t)elapsed * (uint64_t)profile->rate;
+	uint64_t low = (uint64_t)earned + bucket->fraction;
+	uint64_t high = (uint64_t)(earned >> 64) + (low < bucket->fraction);
+	uint64_t tokens = bucket->tokens + (high << TOKEN_FRACTION | low >> TOKEN_FRACTION);
+	uint64_t below;
 
-	/* Choices, not branches: full or not is anybody's guess. */
-	bucket->tokens = full ? profile->burst : (uint64_t)tokens;
-	bucket->fraction = full ? 0 : (uint32_t)earned;
+	if (__builtin_expect(high >> (TOKEN_FRACTION - 1) != 0, 0))
+		tokens = UINT64_MAX;
+	below = -(uint64_t)(tokens < burst);
+	bucket->tokens = burst + ((tokens - burst) & below);
+	bucket->fraction = (uint32_t)(low & below);
 	bucket->last += elapsed;
 }
 

@@ -45,18 +45,12 @@ size_t policy_other_bytes(const struct policy *policy)
 	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy);
 }
 
-static uint32_t owner_of(const struct policy *policy, uint8_t sample_shift)
+static uint8_t flags_of(const struct policy *policy)
 {
-	uint32_t owner = (uint32_t)sample_shift << POLICE_SHIFT_AT;
+	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
 
-	owner |= policy_is_plain(policy) ? POLICE_PLAIN : 0;
-	owner |= policy->allocator->samples_flows ? POLICE_SAMPLED : 0;
-	owner |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
-	if (policy->accounting == ACCOUNTING_WIRE)
-		owner |= (uint32_t)WIRE_EXTRA << POLICE_EXTRA_AT;
-	if (policy->accounting == ACCOUNTING_L3)
-		owner |= UINT32_C(1) << POLICE_WITHOUT_L2_AT;
-	return owner;
+	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
+	return (uint8_t)flags;
 }
 
 static void other_init(struct policy_other *other, const struct policy *policy,
@@ -86,7 +80,13 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
 	const struct limit_profile *profile, const struct policy_start *start)
 {
+	uint8_t *owner = state->bucket.owner;
+
 	*state = (struct policy_state){0};
+	owner[POLICE_FLAGS] = flags_of(policy);
+	owner[POLICE_SHIFT] = profile->sample_shift;
+	owner[POLICE_EXTRA] = policy->accounting == ACCOUNTING_WIRE ? WIRE_EXTRA : 0;
+	owner[POLICE_WITHOUT_L2] = policy->accounting == ACCOUNTING_L3 ? UINT8_MAX : 0;
 	if (policy_is_plain(policy)) {
 		state->limit = profile->meter.bucket;
 		token_bucket_init(&state->bucket, &state->limit, start->now);
@@ -94,7 +94,6 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 		state->other = memory;
 		other_init(state->other, policy, profile, start);
 	}
-	state->bucket.owner = owner_of(policy, profile->sample_shift);
 }
 
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)

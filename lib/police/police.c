@@ -117,20 +117,11 @@ void police_marked(struct policy_state *state, const struct packet *packet, cons
 		drop(state, cost);
 }
 
-static void set_sample_shift(struct policy_state *state, uint8_t shift)
-{
-	uint32_t owner = state->bucket.owner & ~(UINT32_C(31) << POLICE_SHIFT_AT);
-
-	/* Others look at the flags beside it. */
-	__atomic_store_n(
-		&state->bucket.owner, owner | (uint32_t)shift << POLICE_SHIFT_AT, __ATOMIC_RELAXED);
-}
-
 void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now)
 {
 	struct policy_other *other = state->other;
 
-	set_sample_shift(state, profile->sample_shift);
+	state->bucket.owner[POLICE_SHIFT] = profile->sample_shift;
 	if (police_is_plain(state))
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else

@@ -54,27 +54,29 @@ enum verdict {
 	VERDICT_COUNT, /* passes; would have been dropped */
 };
 
-/*
- * What a policy is, in the word that its bucket leaves to its owner: flags; how often it is
- * sampled; bytes charged beside the frame's own.
- */
+/* What a policy is, in the bytes that its bucket leaves to its owner. */
+enum {
+	POLICE_FLAGS,     /* never change */
+	POLICE_SHIFT,     /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
+	POLICE_EXTRA,     /* bytes charged beside the frame's own */
+	POLICE_WITHOUT_L2 /* a mask: Ethernet and VLAN headers are not charged */
+};
+
 enum {
 	POLICE_PLAIN = 1 << 0,
-	POLICE_SAMPLED = 1 << 1,  /* see police_samples() */
-	POLICE_TCP_ONLY = 1 << 2, /* only TCP flows are sampled */
-	POLICE_SHIFT_AT = 8,      /* one packet in 2^(5 bits from here) is sampled */
-	POLICE_EXTRA_AT = 16,     /* 8 bits */
-	POLICE_WITHOUT_L2_AT = 31 /* Ethernet and VLAN headers are not charged */
+	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
 };
 
 #define POLICE_SHIFT_MAX 15
+#define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
 
 /*
  * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	struct token_bucket bucket; /* its owner is the word above; the rest is for the plain */
+	struct token_bucket
+		bucket; /* its owner's bytes are those above; the rest is of the plain */
 	union {
 		struct token_bucket_profile limit; /* plain */
 		struct policy_other *other;        /* the others */
@@ -104,7 +106,7 @@ struct limit_profile {
 	union meter_profile meter;
 	uint32_t policy;      /* its index: the sender's and the receiver's */
 	uint8_t kind;         /* enum meter_kind */
-	uint8_t sample_shift; /* one packet in 2^this is sampled, if any */
+	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
@@ -115,10 +117,10 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now);
 
-/* Anybody: how often to sample changes while others look. */
+/* Anybody. */
 static inline bool police_is_plain(const struct policy_state *state)
 {
-	return __atomic_load_n(&state->bucket.owner, __ATOMIC_RELAXED) & POLICE_PLAIN;
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_PLAIN;
 }
 
 /*
@@ -128,10 +130,10 @@ static inline bool police_is_plain(const struct policy_state *state)
 static inline uint32_t police_bytes(
 	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
 {
-	uint32_t owner = state->bucket.owner;
-	uint32_t without_l2 = -(owner >> POLICE_WITHOUT_L2_AT);
+	const uint8_t *owner = state->bucket.owner;
 
-	return frame_len - (l2_len & without_l2) + (owner >> POLICE_EXTRA_AT & 0xff);
+	return frame_len - (l2_len & (uint32_t)(int8_t)owner[POLICE_WITHOUT_L2]) +
+	       owner[POLICE_EXTRA];
 }
 
 /*
@@ -156,9 +158,32 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 
 #define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
 
-static inline unsigned police_sample_shift(uint32_t owner)
+/* Words below this say yes: 2^-shift of all there are, or none. A load, as a shift costs more. */
+static inline uint64_t police_sample_below(const struct policy_state *state)
 {
-	return owner >> POLICE_SHIFT_AT & 31;
+	static const uint64_t below[] = {
+		[POLICE_UNSAMPLED] = 0,
+#define BELOW(shift) [shift] = UINT64_C(1) << (32 - (shift))
+		BELOW(0),
+		BELOW(1),
+		BELOW(2),
+		BELOW(3),
+		BELOW(4),
+		BELOW(5),
+		BELOW(6),
+		BELOW(7),
+		BELOW(8),
+		BELOW(9),
+		BELOW(10),
+		BELOW(11),
+		BELOW(12),
+		BELOW(13),
+		BELOW(14),
+		BELOW(15),
+#undef BELOW
+	};
+
+	return below[state->bucket.owner[POLICE_SHIFT]];
 }
 
 /*
@@ -169,10 +194,9 @@ static inline unsigned police_sample_shift(uint32_t owner)
  */
 static inline bool police_samples(const struct policy_state *state)
 {
-	uint32_t n = state->passed_packets + state->dropped_packets, owner = state->bucket.owner;
+	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
 
-	return (n * POLICE_WEYL <= UINT32_MAX >> police_sample_shift(owner)) &
-	       !!(owner & POLICE_SAMPLED);
+	return word < police_sample_below(state);
 }
 
 /*
@@ -182,31 +206,46 @@ static inline bool police_samples(const struct policy_state *state)
 static inline uint64_t police_samples_burst(const struct policy_state *state, unsigned n)
 {
 	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
-	uint32_t below = UINT32_MAX >> police_sample_shift(state->bucket.owner), any = 0;
-	uint64_t samples = 0;
+	uint64_t below = police_sample_below(state), samples = 0;
+	uint32_t last = (uint32_t)(below - 1), any = 0;
 
-	if (!(state->bucket.owner & POLICE_SAMPLED))
+	if (below == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++)
-		any |= word + i * POLICE_WEYL <= below;
+		any |= word + i * POLICE_WEYL <= last;
 	for (uint32_t i = 0; any && i < n; i++)
-		samples |= (uint64_t)(word + i * POLICE_WEYL <= below) << i;
+		samples |= (uint64_t)(word + i * POLICE_WEYL <= last) << i;
 	return samples;
 }
 
+static inline bool police_samples_tcp_only(const struct policy_state *state)
+{
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_TCP_ONLY;
+}
+
+/* Whether a packet that police_samples() has chosen is one of those that the policy looks at. */
+static inline bool police_samples_packet(
+	const struct policy_state *state, const struct packet *packet)
+{
+	return !police_samples_tcp_only(state) || packet->proto == POLICE_TCP;
+}
+
+/* What a packet that is sampled counts for, as it stands for others too. */
+static inline uint64_t police_sample_bytes(const struct policy_state *state, uint32_t cost)
+{
+	return (uint64_t)cost << state->bucket.owner[POLICE_SHIFT];
+}
+
 /*
- * Adds to the sample a packet that police_samples() has chosen, which then stands for all. `data`
- * are the bytes that `packet` was parsed from.
+ * Adds to the sample a packet that police_samples() has chosen. `data` are the bytes that `packet`
+ * was parsed from.
  */
 static inline void police_sample(struct flow_sample *sample, const struct policy_state *state,
 	const struct packet *packet, const uint8_t *data, uint32_t cost)
 {
-	uint32_t owner = state->bucket.owner;
-
-	if (owner & POLICE_TCP_ONLY && packet->proto != POLICE_TCP)
-		return;
-	flow_sample_add(sample, packet_flow_hash(packet, data),
-		(uint64_t)cost << police_sample_shift(owner));
+	if (police_samples_packet(state, packet))
+		flow_sample_add(
+			sample, packet_flow_hash(packet, data), police_sample_bytes(state, cost));
 }
 
 /* Counts packets, so many of them passed, and their bytes. */
@@ -232,22 +271,29 @@ static inline enum verdict police_charge_plain(
 
 /*
  * The verdicts of police_charge_plain() for n packets (at most 64) that arrived at `now`, one by
- * one: a bit each, 1 for those that pass. What the bucket and the counters are is read and written
- * once.
+ * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
+ * all pass, or none can, nobody is asked.
  */
 static inline uint64_t police_charge_burst(
 	struct policy_state *state, const uint32_t *costs, unsigned n, uint64_t now)
 {
 	uint64_t sum = 0, passed_bytes = 0, passes = 0, tokens;
+	uint32_t least = UINT32_MAX;
 
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
+		least = costs[i] < least ? costs[i] : least;
 		sum += costs[i];
+	}
 	token_bucket_refill(&state->bucket, &state->limit, now);
 	tokens = state->bucket.tokens;
 	if (tokens >= sum << TOKEN_BYTE) {
 		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
 		police_count(state, n, sum, n, sum);
 		return n ? UINT64_MAX >> (64 - n) : 0;
+	}
+	if (tokens < (uint64_t)least << TOKEN_BYTE) {
+		police_count(state, n, sum, 0, 0);
+		return 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
 		uint64_t conforms = tokens >= (uint64_t)costs[i] << TOKEN_BYTE;

@@ -93,7 +93,8 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	*profile = (struct limit_profile){
 		.policy = index,
 		.kind = (uint8_t)params.kind,
-		.sample_shift = policy->allocator->samples_flows ? sampling->shift : 0,
+		.sample_shift = policy->allocator->samples_flows ? sampling->shift
+								 : POLICE_UNSAMPLED,
 	};
 	return meter_profile_init(&profile->meter, &params, hz);
 }

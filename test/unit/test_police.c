@@ -579,7 +579,7 @@ static void test_sources_of_every_kind(void **state)
 static struct policy_state sampled(unsigned shift, uint32_t flags, uint32_t packets)
 {
 	return (struct policy_state){
-		.bucket.owner = POLICE_PLAIN | POLICE_SAMPLED | flags | shift << POLICE_SHIFT_AT,
+		.bucket.owner = {(uint8_t)(POLICE_PLAIN | flags), (uint8_t)shift},
 		.limit = {0, TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE},
 		.dropped_packets = packets,
 	};
@@ -613,7 +613,7 @@ static void test_sample(void **state)
 		for (unsigned slot = 0; slot < FLOW_SLOTS; slot++)
 			bytes += (double)flow_slot_count(flow_slot_read(&sample, slot));
 		assert_near(bytes, rows[i].share * N * COST, 0.01 * rows[i].share * N * COST);
-		line.bucket.owner &= ~(uint32_t)POLICE_SAMPLED;
+		line.bucket.owner[POLICE_SHIFT] = POLICE_UNSAMPLED;
 		for (unsigned n = 0; n < 1000; n++, police_charge_plain(&line, COST, 0)) {
 			assert_false(police_samples(&line));
 			assert_int_equal(police_samples_burst(&line, 64), 0);

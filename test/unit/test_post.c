@@ -194,7 +194,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* Limits change all the time, and some find no room; in the end the worker knows the last of all. */
+/* Limits change all the time and some find no room; in the end the worker knows the last of all. */
 static void test_race(void **state)
 {
 	enum { CHANGES = 2000000 };

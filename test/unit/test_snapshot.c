@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Publishing a classifier: what a worker holds never changes under it, and nothing is kept for ever.
+ * Publishing a classifier: what a worker holds never changes under it, and nothing is kept for
+ * ever.
  * The first tests play every thread themselves and are exact; the last one is a race for real, and
  * is worth most under ThreadSanitizer.
  */
