@@ -62,12 +62,15 @@ static int fill(struct bpf_object *object, unsigned out, const char *burst, char
 	return 0;
 }
 
-static int attach(struct bpf_object *object, const char *program, unsigned interface)
+/* NULL on failure. Until it is destroyed, or we end, however that is. */
+static struct bpf_link *attach(struct bpf_object *object, const char *program, unsigned interface)
 {
 	struct bpf_program *found = bpf_object__find_program_by_name(object, program);
+	struct bpf_link *link = bpf_program__attach_xdp(found, (int)interface);
 
-	/* A link: it goes with us, however we end. */
-	return bpf_program__attach_xdp(found, (int)interface) ? 0 : fail(program);
+	if (link == NULL)
+		fail(program);
+	return link;
 }
 
 static void tell(struct bpf_object *object)
@@ -86,10 +89,9 @@ static void tell(struct bpf_object *object)
 	}
 }
 
-static int run(struct bpf_object *object, char **argv)
+/* Says so when it begins; returns when a signal comes. */
+static void serve(void)
 {
-	unsigned in = if_nametoindex(argv[2]), out = if_nametoindex(argv[3]);
-	unsigned far = if_nametoindex(argv[4]);
 	sigset_t set;
 	int number;
 
@@ -97,17 +99,31 @@ static int run(struct bpf_object *object, char **argv)
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
 	sigprocmask(SIG_BLOCK, &set, NULL);
+	puts("ready");
+	fflush(stdout);
+	sigwait(&set, &number);
+}
+
+static int run(struct bpf_object *object, char **argv)
+{
+	unsigned in = if_nametoindex(argv[2]), out = if_nametoindex(argv[3]);
+	unsigned far = if_nametoindex(argv[4]);
+	struct bpf_link *sink, *limit = NULL;
+
 	if (!in || !out || !far)
 		return fail("interfaces");
 	if (bpf_object__load(object) || fill(object, out, argv[5], argv + 6))
 		return -1;
-	if (attach(object, "sink", far) || attach(object, "limit", in))
-		return -1;
-	puts("ready");
-	fflush(stdout);
-	sigwait(&set, &number);
-	tell(object);
-	return 0;
+	sink = attach(object, "sink", far);
+	if (sink)
+		limit = attach(object, "limit", in);
+	if (limit) {
+		serve();
+		tell(object);
+	}
+	bpf_link__destroy(limit);
+	bpf_link__destroy(sink);
+	return limit ? 0 : -1;
 }
 
 int main(int argc, char **argv)

@@ -43,10 +43,18 @@
 #define PIDS     8
 #define PORT     9 /* discard */
 
+struct frame {
+	struct ethhdr ether;
+	struct iphdr ip;
+	struct udphdr udp;
+	uint8_t rest[ETH_FRAME_LEN];
+} __attribute__((packed));
+
 struct source {
+	struct bpf_object *object;
 	int program;
 	int variables; /* the map of them */
-	unsigned char frame[ETH_FRAME_LEN];
+	struct frame frame;
 	unsigned bytes;
 	uint64_t rate; /* packets a second */
 };
@@ -95,48 +103,54 @@ static uint16_t checksum(const void *header, unsigned bytes)
 /* 198.18.0.0/15 is for measurements of this kind (RFC 2544). */
 static int make_frame(struct source *source, const char *destination)
 {
-	struct ethhdr *ether = (struct ethhdr *)source->frame;
-	struct iphdr *ip = (struct iphdr *)(ether + 1);
-	struct udphdr *udp = (struct udphdr *)(ip + 1);
-
-	if (source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN)
-		return -EINVAL;
-	*ether = (struct ethhdr){{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)};
-	*ip = (struct iphdr){
+	struct iphdr ip = {
 		.version = 4,
-		.ihl = sizeof(*ip) / 4,
-		.tot_len = htons((uint16_t)(source->bytes - sizeof(*ether))),
+		.ihl = sizeof(ip) / 4,
+		.tot_len = htons((uint16_t)(source->bytes - sizeof(struct ethhdr))),
 		.ttl = 64,
 		.protocol = IPPROTO_UDP,
 		.saddr = inet_addr("198.18.0.1"),
 	};
-	if (inet_pton(AF_INET, destination, &ip->daddr) != 1)
+
+	if (source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN ||
+		inet_pton(AF_INET, destination, &ip.daddr) != 1)
 		return -EINVAL;
-	ip->check = checksum(ip, sizeof(*ip));
-	udp->source = htons(PORT);
-	udp->dest = htons(PORT);
-	udp->len = htons((uint16_t)(source->bytes - sizeof(*ether) - sizeof(*ip)));
+	ip.check = checksum(&ip, sizeof(ip));
+	source->frame = (struct frame){
+		.ether = {{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)},
+		.ip = ip,
+		.udp =
+			{
+				.source = htons(PORT),
+				.dest = htons(PORT),
+				.len = htons((uint16_t)(source->bytes - sizeof(struct ethhdr) -
+							sizeof(ip))),
+			},
+	};
 	return 0;
 }
 
-static int load(struct source *source, const char *path, const char *name)
+static int load(struct source *source, const char *path, const char *interface)
 {
-	struct bpf_object *object = bpf_object__open_file(path, NULL);
 	struct xdp_source_constants constants = {
-		.interface = if_nametoindex(name),
+		.interface = if_nametoindex(interface),
 		.batch_ns = source->rate ? XDP_SOURCE_BATCH * SECOND / source->rate : 0,
 		.idle_below = IDLE_NS,
 	};
 	struct bpf_map *map;
 
-	if (object == NULL || (constants.interface == 0 && strcmp(name, "-") != 0))
+	if (constants.interface == 0 && strcmp(interface, "-") != 0)
 		return -errno;
-	map = bpf_object__find_map_by_name(object, ".rodata");
+	source->object = bpf_object__open_file(path, NULL);
+	if (source->object == NULL)
+		return -errno;
+	map = bpf_object__find_map_by_name(source->object, ".rodata");
 	if (bpf_map__set_initial_value(map, &constants, sizeof(constants)) ||
-		bpf_object__load(object))
+		bpf_object__load(source->object))
 		return -errno;
-	source->variables = bpf_object__find_map_fd_by_name(object, ".bss");
-	source->program = bpf_program__fd(bpf_object__find_program_by_name(object, "source"));
+	source->variables = bpf_object__find_map_fd_by_name(source->object, ".bss");
+	source->program = bpf_program__fd(
+		bpf_object__find_program_by_name(source->object, "source"));
 	return 0;
 }
 
@@ -153,7 +167,7 @@ static int send_for(struct source *source, double seconds)
 	struct itimerval timer = {
 		.it_value = {(time_t)seconds, (suseconds_t)((seconds - (time_t)seconds) * 1e6)},
 	};
-	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = source->frame,
+	LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = &source->frame,
 		.data_size_in = source->bytes, .ctx_in = &whole, .ctx_size_in = sizeof(whole),
 		.repeat = SEND_ALL, .batch_size = XDP_SOURCE_BATCH,
 		.flags = BPF_F_TEST_XDP_LIVE_FRAMES);
@@ -184,9 +198,11 @@ static int run(struct source *source, const char *far, double seconds, char **pi
 	arrived = received(far) - arrived;
 	if (bpf_map_lookup_elem(source->variables, &zero, &variables))
 		return -errno;
-	printf("{\"sent\": %llu, \"arrived\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_ns\": %llu, "
+	printf("{\"sent\": %llu, \"arrived\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_ns\": %" PRId64
+	       ", "
 	       "\"others_ns\": [",
-		variables.sent, arrived, (double)start / SECOND, cpu - variables.idle_ns);
+		variables.sent, arrived, (double)start / SECOND,
+		(int64_t)(cpu - variables.idle_ns));
 	for (unsigned i = 0; i < PIDS && pids[i]; i++)
 		printf("%s%" PRIu64, i ? ", " : "", process_ns(atoi(pids[i])) - others[i]);
 	puts("]}");
@@ -212,5 +228,6 @@ int main(int argc, char **argv)
 		err = run(&source, argv[3], strtod(argv[7], NULL), argv + 8);
 	if (err)
 		fprintf(stderr, "xdp_source: %s\n", strerror(-err));
+	bpf_object__close(source.object);
 	return err ? 1 : 0;
 }

@@ -69,16 +69,19 @@ class Source:
     def cost(self, peer, limited, seconds):
         """ns of all CPUs a packet, the making of the packet included.
 
-        Softirqs and the source have seen every packet. A process of the limiter's own may be
-        slower than they are: its time is divided by what it had, if that was not all.
+        Softirqs have seen every packet. A process has not, if it is slower than they are: its time
+        is divided by what it took. Under full load the far end tells that, in the very time that
+        was accounted for; where a limit drops, it must tell itself.
         """
+        before = peer.seen() if peer else None
         account = self.run(peer, limited, seconds)
         n_threads = len(self.threads)
         kernel = account["cpu_ns"] + sum(account["others_ns"][:n_threads])
-        own = sum(account["others_ns"][n_threads:])
-        box.expect(not peer or account["arrived"] > 0, "nothing arrived")
-        return kernel / account["sent"] + own / (
-            account["sent"] if limited else max(account["arrived"], 1))
+        if before is None:
+            return kernel / account["sent"]
+        taken = peer.seen() - before if limited else account["arrived"]
+        box.expect(taken > 0, f"nothing passed through {peer.name}")
+        return kernel / account["sent"] + sum(account["others_ns"][n_threads:]) / taken
 
     def accuracy(self, peer, seconds):
         """What passed, over the limit: once settled, and in the first second from rest."""

@@ -12,7 +12,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "..", "test", "net"))
@@ -85,6 +84,10 @@ class Peer:
     def before(self, limited):
         """Called before every run."""
 
+    def seen(self):
+        """Packets that the processes have taken so far; None if it has none."""
+        return None
+
     def stop(self):
         """Ends what start() began, less what goes with the namespace."""
 
@@ -133,7 +136,7 @@ class Htb(Peer):
         run(f"tc qdisc add dev {out} root handle 1: htb")
         for number, (to, bps) in enumerate([(FREE, OUT_OF_REACH), (LIMITED, self.limited_bps)], 1):
             run(f"tc class add dev {out} parent 1: classid 1:{number} htb rate {bps:.0f}bit "
-                f"burst {BURST}b quantum 1514")
+                f"burst {BURST}b cburst {BURST}b quantum 1514")
             run(f"tc filter add dev {out} parent 1: protocol ip u32 match ip dst {to}/32 "
                 f"classid 1:{number}")
 
@@ -199,8 +202,11 @@ class Weir(Peer):
             raise Missing(f"{box.WEIR} is not built")
         self.scene = box.Scene()
         self.box = self.scene.box(self._config(), "weir")
-        self.box.start()
-        time.sleep(0.2)
+        try:
+            self.box.start()
+        except AssertionError:
+            self.scene.show_logs()
+            raise
 
     def _config(self):
         # Without busy polling: the source's CPU delivers anyway, and to ask again costs a call.
@@ -216,6 +222,15 @@ class Weir(Peer):
 
     def pids(self):
         return [self.box.process.pid]
+
+    def seen(self):
+        return self.box.total("rx_packets")
+
+    def ticks(self):
+        """Clock ticks that it has spent in user mode, and in the kernel."""
+        with open(f"/proc/{self.box.process.pid}/stat", encoding="ascii") as stat:
+            columns = stat.read().rpartition(")")[2].split()
+        return int(columns[11]), int(columns[12])
 
     def stop(self):
         if self.scene is not None:
