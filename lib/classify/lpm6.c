@@ -12,16 +12,21 @@
 
 #define LENGTHS 129
 
-/* Two slots of three in use on average: few buckets overflow. */
-#define BUCKETS(entries) ((entries) / 2 + 1)
+/* Half of the slots in use, on average: few buckets overflow. */
+#define BUCKETS(entries) ((entries)*2 / LPM6_SLOTS + 1)
 
 /* Which bucket. The addresses in the table are the operator's, so nobody can aim at one bucket. */
-static inline uint32_t bucket_of(const struct lpm6 *lpm, struct lpm6_addr key, uint64_t length)
+static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr key)
 {
-	uint64_t h = (key.word[0] ^ length) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = key.word[0] * UINT64_C(0x9e3779b97f4a7c15);
 
 	h = (h ^ h >> 32 ^ key.word[1]) * UINT64_C(0xd6e8feb86659fd93);
-	return (h >> 32) * lpm->n_buckets >> 32;
+	return node->first + (uint32_t)((h >> 32) * node->n_buckets >> 32);
+}
+
+static uint32_t bucket_after(const struct lpm6_node *node, uint32_t at)
+{
+	return at + 1 < node->first + node->n_buckets ? at + 1 : node->first;
 }
 
 static inline struct lpm6_addr masked(struct lpm6_addr addr, struct lpm6_addr mask)
@@ -29,45 +34,43 @@ static inline struct lpm6_addr masked(struct lpm6_addr addr, struct lpm6_addr ma
 	return (struct lpm6_addr){{addr.word[0] & mask.word[0], addr.word[1] & mask.word[1]}};
 }
 
-static inline bool slot_is(
-	const struct lpm6_bucket *bucket, unsigned slot, struct lpm6_addr key, uint64_t length)
+static inline bool same(struct lpm6_addr a, struct lpm6_addr b)
 {
-	return ((bucket->addr[slot].word[0] ^ key.word[0]) |
-		       (bucket->addr[slot].word[1] ^ key.word[1]) |
-		       (bucket->length[slot] ^ length)) == 0;
+	return ((a.word[0] ^ b.word[0]) | (a.word[1] ^ b.word[1])) == 0;
 }
 
-/* Takes the answer of the slot that has the key, if one has; whether one has. */
-static inline bool look(
-	const struct lpm6_bucket *bucket, struct lpm6_addr key, uint64_t length, uint32_t *answer)
+/*
+ * Takes the answer of the slot that has the key, if one has; whether one has. With masks, as which
+ * slot it is nobody can predict.
+ */
+static inline bool look(const struct lpm6_bucket *bucket, struct lpm6_addr key, uint32_t *answer)
 {
-	bool found = false;
+	const bool second = same(bucket->addr[1], key), third = same(bucket->addr[2], key);
+	const bool found = same(bucket->addr[0], key) | second | third;
+	/* Slots that repeat another, and only they, are found at once with it. */
+	const uint32_t there = bucket->answer[third ? 2 : second];
 
-	for (unsigned slot = 0; slot < LPM6_SLOTS; slot++) {
-		const bool here = slot_is(bucket, slot, key, length);
-
-		*answer = here ? bucket->answer[slot] : *answer;
-		found |= here;
-	}
+	*answer ^= (*answer ^ there) & -(uint32_t)found;
 	return found;
 }
 
-static __attribute__((noinline)) bool look_further(const struct lpm6 *lpm, uint32_t at,
-	struct lpm6_addr key, uint64_t length, uint32_t *answer)
+static __attribute__((noinline)) bool look_further(const struct lpm6 *lpm,
+	const struct lpm6_node *node, uint32_t at, struct lpm6_addr key, uint32_t *answer)
 {
 	while (lpm->buckets[at].overflowed) {
-		at = at + 1 < lpm->n_buckets ? at + 1 : 0;
-		if (look(&lpm->buckets[at], key, length, answer))
+		at = bucket_after(node, at);
+		if (look(&lpm->buckets[at], key, answer))
 			return true;
 	}
 	return false;
 }
 
-void lpm6_lookup(
+uint32_t lpm6_lookup(
 	const struct lpm6 *lpm, const struct lpm6_addr *addr, unsigned n, uint32_t *answers)
 {
 	uint32_t at[LPM6_BURST_MAX];
-	uint8_t node[LPM6_BURST_MAX];
+	uint32_t node[LPM6_BURST_MAX];
+	uint32_t all = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		node[i] = 1;
@@ -77,20 +80,23 @@ void lpm6_lookup(
 		for (unsigned i = 0; i < n; i++) {
 			const struct lpm6_node *here = &lpm->nodes[node[i]];
 
-			at[i] = bucket_of(lpm, masked(addr[i], here->mask), here->length);
+			at[i] = bucket_of(here, masked(addr[i], here->mask));
 			rte_prefetch0(&lpm->buckets[at[i]]);
 		}
+		all = 0;
 		for (unsigned i = 0; i < n; i++) {
 			const struct lpm6_node *here = &lpm->nodes[node[i]];
 			const struct lpm6_bucket *bucket = &lpm->buckets[at[i]];
 			const struct lpm6_addr key = masked(addr[i], here->mask);
-			bool found = look(bucket, key, here->length, &answers[i]);
+			bool found = look(bucket, key, &answers[i]);
 
 			if (unlikely(bucket->overflowed && !found))
-				found = look_further(lpm, at[i], key, here->length, &answers[i]);
+				found = look_further(lpm, here, at[i], key, &answers[i]);
 			node[i] = node[i] * 2 + found;
+			all |= answers[i];
 		}
 	}
+	return all;
 }
 
 static struct lpm6_addr mask_of(unsigned length)
@@ -111,11 +117,6 @@ static struct lpm6_addr address(const struct lpm_prefix *prefix)
 
 	memcpy(&addr, prefix->addr, sizeof(addr));
 	return addr;
-}
-
-static bool same(struct lpm6_addr a, struct lpm6_addr b)
-{
-	return ((a.word[0] ^ b.word[0]) | (a.word[1] ^ b.word[1])) == 0;
 }
 
 /* The tree over lengths[from] to lengths[to - 1]; returns its height. */
@@ -147,8 +148,7 @@ static unsigned plant_lengths(
 	for (unsigned length = 1; length < LENGTHS; length++)
 		if (used[length])
 			lengths[n_lengths++] = (uint8_t)length;
-	for (unsigned node = 0; node < 1u << LPM6_STEPS_MAX; node++)
-		nodes[node] = (struct lpm6_node){.length = LPM6_NO_LENGTH};
+	memset(nodes, 0, sizeof(*nodes) << LPM6_STEPS_MAX);
 	return plant(nodes, 1, lengths, 0, n_lengths);
 }
 
@@ -156,7 +156,7 @@ static unsigned plant_lengths(
 struct sower {
 	const struct lpm6_node *nodes;
 	struct lpm6 *lpm; /* NULL: count */
-	uint32_t n_entries;
+	uint32_t n_entries[LENGTHS];
 	uint32_t otherwise;
 	struct lpm6_addr last[LENGTHS];          /* the last entry of each length */
 	bool any[LENGTHS];                       /* whether there is one */
@@ -164,24 +164,19 @@ struct sower {
 	unsigned n_above;
 };
 
-static void insert(struct lpm6 *lpm, struct lpm6_addr key, uint8_t length, uint32_t answer)
+static void insert(
+	struct lpm6 *lpm, const struct lpm6_node *node, struct lpm6_addr key, uint32_t answer)
 {
-	uint32_t at = bucket_of(lpm, key, length);
+	uint32_t at = bucket_of(node, key);
 	struct lpm6_bucket *bucket = &lpm->buckets[at];
 
-	while (bucket->length[LPM6_SLOTS - 1] != 0) {
+	while (bucket->n_used == LPM6_SLOTS) {
 		bucket->overflowed = 1;
-		at = at + 1 < lpm->n_buckets ? at + 1 : 0;
+		at = bucket_after(node, at);
 		bucket = &lpm->buckets[at];
 	}
-	for (unsigned slot = 0; slot < LPM6_SLOTS; slot++) {
-		if (bucket->length[slot] != 0)
-			continue;
-		bucket->addr[slot] = key;
-		bucket->length[slot] = length;
-		bucket->answer[slot] = answer;
-		return;
-	}
+	bucket->addr[bucket->n_used] = key;
+	bucket->answer[bucket->n_used++] = answer;
 }
 
 /* The answer of the longest prefix around this one, or itself, of at most so many bits. */
@@ -204,9 +199,9 @@ static void sow_entry(
 		return;
 	sower->any[length] = true;
 	sower->last[length] = key;
-	sower->n_entries++;
+	sower->n_entries[length]++;
 	if (sower->lpm != NULL)
-		insert(sower->lpm, key, length, best_of(sower, length));
+		insert(sower->lpm, node, key, best_of(sower, length));
 }
 
 static bool encloses(const struct lpm_prefix *outer, const struct lpm_prefix *inner)
@@ -233,14 +228,51 @@ static void sow_prefix(struct sower *sower, const struct lpm_prefix *prefix)
 	sow_entry(sower, prefix, &sower->nodes[node]);
 }
 
-static uint32_t sow(const struct lpm6_node *nodes, struct lpm6 *lpm,
-	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise)
+static void sow(struct sower *sower, const struct lpm_prefix *prefixes, uint32_t n)
 {
-	struct sower sower = {.nodes = nodes, .lpm = lpm, .otherwise = otherwise};
-
 	for (uint32_t i = 0; i < n; i++)
-		sow_prefix(&sower, &prefixes[i]);
-	return sower.n_entries;
+		sow_prefix(sower, &prefixes[i]);
+}
+
+/* Each length its buckets, behind the one of all nodes without a length. Returns how many. */
+static uint32_t share_buckets(
+	struct lpm6_node *nodes, const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise)
+{
+	struct sower sower = {.nodes = nodes, .otherwise = otherwise};
+	uint32_t n_buckets = 1;
+
+	sow(&sower, prefixes, n);
+	for (unsigned node = 0; node < 1u << LPM6_STEPS_MAX; node++) {
+		if (nodes[node].length == 0)
+			continue;
+		nodes[node].first = n_buckets;
+		nodes[node].n_buckets = BUCKETS(sower.n_entries[nodes[node].length]);
+		n_buckets += nodes[node].n_buckets;
+	}
+	return n_buckets;
+}
+
+/* An empty bucket gets a key that is looked for, and found, in another. */
+static void fill_slots(struct lpm6_bucket *bucket, struct lpm6_addr elsewhere)
+{
+	if (bucket->n_used == 0)
+		bucket->addr[0] = elsewhere;
+	for (unsigned slot = bucket->n_used > 0 ? bucket->n_used : 1; slot < LPM6_SLOTS; slot++) {
+		bucket->addr[slot] = bucket->addr[0];
+		bucket->answer[slot] = bucket->answer[0];
+	}
+}
+
+static void fill_buckets(struct lpm6 *lpm, const struct sower *sower)
+{
+	/* Nodes without a length look for zeroes, and this is none. */
+	fill_slots(&lpm->buckets[0], (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
+	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
+		const struct lpm6_node *node = &lpm->nodes[i];
+
+		for (uint32_t at = 0; at < node->n_buckets; at++)
+			fill_slots(&lpm->buckets[node->first + at], sower->last[node->length]);
+	}
 }
 
 int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
@@ -248,17 +280,18 @@ int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 {
 	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
 	const unsigned n_steps = plant_lengths(nodes, prefixes, n);
-	const uint32_t n_buckets = BUCKETS(sow(nodes, NULL, prefixes, n, otherwise));
+	const uint32_t n_buckets = share_buckets(nodes, prefixes, n, otherwise);
 	struct lpm6 *lpm = rte_zmalloc_socket(
 		"weir_lpm6", sizeof(*lpm) + n_buckets * sizeof(lpm->buckets[0]), 64, socket);
+	struct sower sower = {.nodes = nodes, .lpm = lpm, .otherwise = otherwise};
 
 	if (lpm == NULL)
 		return -ENOMEM;
 	memcpy(lpm->nodes, nodes, sizeof(nodes));
 	lpm->n_steps = n_steps;
-	lpm->n_buckets = n_buckets;
 	lpm->otherwise = otherwise;
-	sow(nodes, lpm, prefixes, n, otherwise);
+	sow(&sower, prefixes, n);
+	fill_buckets(lpm, &sower);
 	*out = lpm;
 	return 0;
 }

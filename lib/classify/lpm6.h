@@ -23,9 +23,8 @@
 #include "classify/lpm.h"
 
 #define LPM6_BURST_MAX 64
-#define LPM6_STEPS_MAX 8   /* of a binary search among 128 lengths */
-#define LPM6_SLOTS     3   /* of a bucket */
-#define LPM6_NO_LENGTH 255 /* no slot has it */
+#define LPM6_STEPS_MAX 8 /* of a binary search among 128 lengths */
+#define LPM6_SLOTS     3 /* of a bucket */
 
 /* An address as it lies in a packet. */
 struct lpm6_addr {
@@ -35,23 +34,23 @@ struct lpm6_addr {
 /* A node of the search tree over lengths; node 1 is the root, 2i and 2i + 1 are below i. */
 struct lpm6_node {
 	struct lpm6_addr mask;
-	uint64_t length; /* LPM6_NO_LENGTH: none here, nothing matches */
-	uint64_t reserved;
+	uint32_t first;     /* bucket of this length's table */
+	uint32_t n_buckets; /* 0: no length here, and the bucket matches nothing */
+	uint64_t length;
 };
 
-/* One cache line. */
+/* One cache line. A slot that is not used repeats one that is, or what is looked for elsewhere. */
 struct lpm6_bucket {
 	struct lpm6_addr addr[LPM6_SLOTS];
 	uint32_t answer[LPM6_SLOTS];
-	uint8_t length[LPM6_SLOTS]; /* 0: slot free */
-	uint8_t overflowed;         /* some that belong here are in the next bucket */
+	uint16_t n_used;
+	uint16_t overflowed; /* some that belong here are in the next bucket */
 };
 static_assert(sizeof(struct lpm6_bucket) == 64, "a bucket is a cache line");
 
 struct lpm6 {
 	struct lpm6_node nodes[1 << LPM6_STEPS_MAX];
 	unsigned n_steps;
-	uint32_t n_buckets;
 	uint32_t otherwise;
 	struct lpm6_bucket buckets[] __attribute__((aligned(64)));
 };
@@ -64,8 +63,11 @@ int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 	struct lpm6 **out);
 void lpm6_destroy(struct lpm6 *lpm);
 
-/* The answers for n addresses, at most LPM6_BURST_MAX. Worker lcores. */
-void lpm6_lookup(
+/*
+ * The answers for n addresses, at most LPM6_BURST_MAX; returns all their bits together. Worker
+ * lcores.
+ */
+uint32_t lpm6_lookup(
 	const struct lpm6 *lpm, const struct lpm6_addr *addr, unsigned n, uint32_t *answers);
 
 #endif
