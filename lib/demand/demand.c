@@ -59,11 +59,3 @@ unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOT
 	}
 	return n;
 }
-
-void flow_rates_rest(struct flow_rates *rates)
-{
-	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
-		rates->rate[i] = (struct steady_rate){0};
-		rates->silent_s[i] = FLOW_SILENT_S;
-	}
-}

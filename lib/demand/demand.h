@@ -81,7 +81,4 @@ struct flow_rates {
 unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
 	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS]);
 
-/* The flows have been silent for so long that nothing is left of their rates. */
-void flow_rates_rest(struct flow_rates *rates);
-
 #endif

@@ -119,15 +119,26 @@ static int prepare(struct update *u, const struct gossip *g, const uint32_t *ids
 	return ret ? ret : roster_create(u->ids, u->map.n, &u->policies);
 }
 
+/* What has not been told of those that stay; of one that is added there is nothing to tell. */
+static void remap_news(const struct update *u, const struct gossip *g, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned old = u->from[i];
+
+		if (old < g->n_policies && g->news[old / 64] >> old % 64 & 1)
+			u->news[i / 64] |= UINT64_C(1) << i % 64;
+	}
+}
+
 static void commit(struct update *u, struct gossip *g, unsigned n)
 {
 	struct update old = {
 		.withdrawn_ns = g->withdrawn_ns, .news = g->news, .policies = g->policies};
 
+	remap_news(u, g, n);
 	g->policies = u->policies;
 	g->withdrawn_ns = u->withdrawn_ns;
 	g->news = u->news;
-	g->all_news = true;
 	g->n_policies = n;
 	for (unsigned i = n; i < g->policies->n; i++)
 		g->estimator->set(g, i, 0, 0);

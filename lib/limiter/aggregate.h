@@ -32,7 +32,7 @@ struct keeps {
 
 struct limiter {
 	unsigned n, n_policies, n_workers;
-	uint64_t started_ns, tick_ns, next_ns;
+	uint64_t started_ns, ticked_ns, tick_ns, next_ns;
 	bool speaks; /* peers may count on what we say */
 	bool naps;
 	struct gossip *gossip;
@@ -76,8 +76,11 @@ double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
 void aggregate_init(
 	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns);
 
-/* Makes up for the intervals that a policy has slept through, but for the one that ends now. */
-void aggregate_catch_up(struct aggregate *a, uint64_t now_ns);
+/*
+ * Makes up for the intervals that a policy has slept through: those that ended with the last tick,
+ * or before.
+ */
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

@@ -120,7 +120,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n = params->gossip.roster->n;
 	l->n_policies = params->n_policies;
 	l->n_workers = params->n_workers;
-	l->started_ns = now_ns;
+	l->started_ns = l->ticked_ns = now_ns;
 	l->naps = params->naps;
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
@@ -202,14 +202,11 @@ static void hold(
 	a->lost = lost;
 }
 
-/* What is left of a demand of long ago is none. Returns 0, the demand. */
-static double forget_demand(const struct limiter *l, struct aggregate *a)
+/* What is left of a demand of long ago is none; of its flows' rates there is no more left. */
+static void forget_demand(struct aggregate *a)
 {
 	a->demand.rate = a->demand.sum = 0;
 	a->demand_slow = (struct steady_rate){0};
-	for (unsigned w = 0; a->flows && w < l->n_workers; w++)
-		flow_rates_rest(&a->flows[w]);
-	return 0;
 }
 
 static void allocate(
@@ -236,10 +233,11 @@ static void allocate(
 	struct allocate_output out;
 
 	demand_add(&a->demand, in.demand_now, keeps->keep);
-	in.demand_slow = demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
+	demand_steady(&a->demand_slow, in.demand_now, keeps->keep, keeps->slow);
 	if (l->naps && in.demand_now <= 0 && a->demand.rate < IDLE_RATE)
-		in.demand_slow = forget_demand(l, a);
+		forget_demand(a);
 	in.demand = a->demand.rate;
+	in.demand_slow = a->demand_slow.slow;
 	if (a->policy.allocator->samples_flows)
 		in.n_flows = measure_flows(l, a, sample, &in);
 	a->policy.allocator->allocate(&a->state, &in, &out);
@@ -291,14 +289,14 @@ static void end_interval(
 		l->awake[policy / 64] &= ~(UINT64_C(1) << policy % 64);
 }
 
-void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
 {
 	uint64_t period = a->policy.interval_ns, slept_ns;
 	double slept_s;
 
-	if (now_ns < a->next_ns + period)
+	if (ticked_ns < a->next_ns)
 		return;
-	a->next_ns += (now_ns - a->next_ns) / period * period;
+	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
 	slept_ns = a->next_ns - period - a->measured_ns;
 	slept_s = (double)slept_ns / NS_PER_S;
 	a->measured_ns += slept_ns;
@@ -306,20 +304,20 @@ void aggregate_catch_up(struct aggregate *a, uint64_t now_ns)
 	allocate_rest(&a->state, slept_s);
 }
 
-void limiter_wake(struct limiter *l, unsigned policy, uint64_t now_ns)
+void limiter_wake(struct limiter *l, unsigned policy)
 {
 	if (bitmap_has(l->awake, policy))
 		return;
 	bitmap_set(l->awake, policy);
-	aggregate_catch_up(&l->aggregates[policy], now_ns);
+	aggregate_catch_up(&l->aggregates[policy], l->ticked_ns);
 }
 
-static void wake_for_news(struct limiter *l, uint64_t now_ns)
+static void wake_for_news(struct limiter *l)
 {
 	unsigned policy = gossip_next_news(l->gossip, 0);
 
 	for (; policy < l->n_policies; policy = gossip_next_news(l->gossip, policy + 1))
-		limiter_wake(l, policy, now_ns);
+		limiter_wake(l, policy);
 }
 
 /*
@@ -341,7 +339,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		return false;
 	find_voice(l, now_ns);
 	if (l->naps)
-		wake_for_news(l, now_ns);
+		wake_for_news(l);
 	for (unsigned i = bitmap_next(l->awake, l->n_policies, 0); i < l->n_policies;
 		i = bitmap_next(l->awake, l->n_policies, i + 1)) {
 		struct aggregate *a = &l->aggregates[i];
@@ -353,6 +351,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		changed |= a->state.local_limit != before;
 	}
 	gossip_tick(l->gossip, now_ns);
+	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;
 }

@@ -70,10 +70,10 @@ void limiter_destroy(struct limiter *limiter);
  * Other policies from now on, n of them, and of each the index that it has had, or LIMITER_ADDED:
  * measurements are asked for by the new indices from now on. One that goes on keeps all that is
  * known of it; of another limit it has the same part, and with another allocator it begins anew.
- * One that is added begins at limit/N; of one that is gone the peers are told that nothing is asked
- * for here. When all is as it was nothing changes. Returns 0; -EINVAL (an index is of another name,
- * or two names are the same) or -ENOMEM, and nothing has changed. Not between limiter_send() calls
- * of one tick.
+ * One that is added begins at limit/N, and its counts at 0; of one that is gone the peers are told
+ * that nothing is asked for here. When all is as it was nothing changes. Returns 0; -EINVAL (an
+ * index is of another name, or two names are the same) or -ENOMEM, and nothing has changed. Not
+ * between the limiter_send() calls of one tick.
  */
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
@@ -91,10 +91,11 @@ bool limiter_tick(struct limiter *limiter, uint64_t now_ns, limiter_measure meas
 /*
  * Says, before a tick, that bytes of a policy have arrived since the last one. With `naps` a policy
  * that nobody asks anything of is left out of the ticks, at no cost, until this or news of a peer
- * wakes it; what it decides then is what it would have decided awake. (With the estimators tree and
+ * wakes it; what it decides then is what it would have decided awake, but that a demand of less
+ * than a byte in a quarter of an hour is none. (With the estimators tree and
  * push-sum only policies whose allocator does not gossip nap.) Of a policy that is awake, nothing.
  */
-void limiter_wake(struct limiter *limiter, unsigned policy, uint64_t now_ns);
+void limiter_wake(struct limiter *limiter, unsigned policy);
 
 /*
  * The next policy from `from` on whose local limit, drain or drop has changed since it was told

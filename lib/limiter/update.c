@@ -108,7 +108,7 @@ static void fill(struct update *u, struct limiter *l, const struct limiter_polic
 		if (policy_equal(&a->policy, &policies[i]))
 			continue;
 		if (!bitmap_has(u->awake, i))
-			aggregate_catch_up(a, now_ns);
+			aggregate_catch_up(a, l->ticked_ns);
 		change_policy(l, a, &policies[i], now_ns);
 		bitmap_set(u->awake, i);
 		bitmap_set(u->changed, i);

@@ -2,12 +2,15 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A group of limiters in virtual time, with the very brain of the appliance, over a network that
- * delays, loses, repeats and reorders, and through partitions, crashes and restarts. Traffic is a
+ * delays, loses, repeats and reorders, and through partitions, crashes and restarts, and reloads in
+ * which each has other policies at another time. Traffic is a
  * fluid: unbottlenecked flows share what their limiter leaves them, bottlenecked ones send their
  * rate. One seed is one run:
  *
- *   test_group [SEED [COUNT [tree]]]   runs seeds SEED to SEED + COUNT - 1, on the state estimator
- *                                      or on the tree; a failure prints its seed
+ *   test_group [SEED [COUNT [ESTIMATOR [reload]]]]
+ *
+ * runs seeds SEED to SEED + COUNT - 1, on the estimator state or tree, with reloads among what
+ * happens or without; a failure prints its seed.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -28,6 +31,8 @@
 #define LIMIT    12500000.0 /* 100 Mbit/s in bytes per second */
 #define N_MAX    10
 #define FLYING   4096
+#define TRAFFIC  7 /* id of the policy with traffic */
+#define BESIDE   4 /* policies that come and go around it, at the most */
 
 struct flight {
 	uint64_t at;
@@ -38,6 +43,9 @@ struct flight {
 
 struct node {
 	struct limiter *limiter; /* NULL while crashed */
+	unsigned policy;         /* index of the one with traffic; those around it come and go */
+	unsigned n_policies;
+	bool away; /* that policy is not its own at the moment */
 	unsigned starts;
 	unsigned flows;      /* unbottlenecked */
 	double bottlenecked; /* bytes per second */
@@ -74,16 +82,21 @@ static double local_limit(const struct node *node)
 {
 	struct limiter_view view;
 
-	limiter_view(node->limiter, 0, &view);
+	limiter_view(node->limiter, node->policy, &view);
 	return view.local_limit;
+}
+
+static struct limiter_policy policy_of(uint32_t id)
+{
+	return (struct limiter_policy){
+		id, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000, INTERVAL, 0.1, 0};
 }
 
 static void start(struct world *w, unsigned i)
 {
 	static const uint8_t key[DATAGRAM_KEY] = "the group's key in virtual time";
 	struct node *node = &w->nodes[i];
-	struct limiter_policy policy = {
-		7, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000, INTERVAL, 0.1, 0};
+	struct limiter_policy policy = policy_of(TRAFFIC);
 	struct limiter_params params = {
 		.gossip = {.roster = w->roster,
 			.self = i,
@@ -100,6 +113,8 @@ static void start(struct world *w, unsigned i)
 	};
 
 	node->starts++;
+	node->policy = 0;
+	node->n_policies = 1;
 	node->arrived = node->dropped = 0;
 	node->measured = w->now;
 	memset(node->slots, 0, sizeof(node->slots));
@@ -135,10 +150,14 @@ static void arrive(struct world *w, struct node *node)
 
 static void measure(void *context, unsigned policy, struct limiter_sample *sample)
 {
+	static const uint64_t none[FLOW_SLOTS];
 	struct node *node = context;
 
-	(void)policy;
-	*sample = (struct limiter_sample){node->arrived, node->dropped, node->slots};
+	if (policy >= node->n_policies)
+		abort();
+	*sample = (struct limiter_sample){.slots = none};
+	if (policy == node->policy)
+		*sample = (struct limiter_sample){node->arrived, node->dropped, node->slots};
 }
 
 static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
@@ -177,7 +196,7 @@ static double sum_of_limits(const struct world *w)
 	double sum = 0;
 
 	for (unsigned i = 0; i < w->n; i++)
-		if (w->nodes[i].limiter)
+		if (w->nodes[i].limiter && !w->nodes[i].away)
 			sum += local_limit(&w->nodes[i]);
 	return sum;
 }
@@ -239,7 +258,7 @@ static void check_split(struct world *w)
 		double want = w->nodes[i].flows * per_flow + w->nodes[i].bottlenecked;
 		double got = local_limit(&w->nodes[i]);
 
-		if (fabs(got - want) > 0.03 * LIMIT)
+		if (!w->nodes[i].away && fabs(got - want) > 0.03 * LIMIT)
 			complain(w, "share of the limit", got / LIMIT, want / LIMIT);
 	}
 	if (sum_of_limits(w) > 1.03 * LIMIT)
@@ -284,6 +303,89 @@ static void crash_and_restart(struct world *w)
 		complain(w, "limit after a restart", local_limit(&w->nodes[i]), LIMIT / w->n);
 }
 
+/*
+ * One limiter is given other policies around the one with traffic, which may change its place: what
+ * is known of that one stays. Whoever has others ignores those that it does not know.
+ */
+static void reload(struct world *w, unsigned i)
+{
+	struct node *node = &w->nodes[i];
+	unsigned n = 1 + prng_below(&w->prng, BESIDE), at = prng_below(&w->prng, n);
+	struct limiter_policy policies[BESIDE];
+	unsigned from[BESIDE];
+	double before = local_limit(node);
+
+	for (unsigned k = 0; k < n; k++) {
+		policies[k] = policy_of(
+			k == at ? TRAFFIC : 100 + prng_below(&w->prng, 1000) * 4 + k);
+		from[k] = k == at ? node->policy : LIMITER_ADDED;
+	}
+	if (limiter_update(node->limiter, policies, n, from, w->now))
+		abort();
+	node->policy = at;
+	node->n_policies = n;
+	if (local_limit(node) != before)
+		complain(w, "limit after a reload", local_limit(node), before);
+}
+
+/* All of them, each at its own time; what is shared is shared as before all the while. */
+static void reload_all(struct world *w)
+{
+	for (unsigned round = 0; round < 3 * w->n && !w->failed; round++) {
+		unsigned i = prng_below(&w->prng, w->n);
+
+		if (w->nodes[i].limiter)
+			reload(w, i);
+		run(w, prng_below(&w->prng, 20) * 50 * MS);
+		check_split(w);
+	}
+}
+
+static bool others_have_flows(const struct world *w)
+{
+	unsigned flows = 0;
+
+	for (unsigned i = 0; i < w->n; i++)
+		flows += w->nodes[i].flows;
+	return flows > 0;
+}
+
+/*
+ * The policy itself is taken from one limiter, whose flows end with it, and given back. Without it
+ * a limiter is not lost to the others, which share the whole limit; with it again it begins at 1/N.
+ */
+static void take_away(struct world *w)
+{
+	unsigned i = prng_below(&w->prng, w->n);
+	struct node *node = &w->nodes[i];
+	struct limiter_policy policy = policy_of(8);
+	unsigned added = LIMITER_ADDED, flows = node->flows;
+	double bottlenecked = node->bottlenecked;
+
+	if (w->n < 3)
+		return;
+	if (limiter_update(node->limiter, &policy, 1, &added, w->now))
+		abort();
+	node->away = true;
+	node->policy = 0;
+	node->n_policies = 1;
+	node->flows = 0;
+	node->bottlenecked = 0;
+	run(w, 20000 * MS);
+	if (others_have_flows(w))
+		check_split(w);
+	policy = policy_of(TRAFFIC);
+	node->arrived = node->dropped = 0;
+	memset(node->slots, 0, sizeof(node->slots));
+	if (limiter_update(node->limiter, &policy, 1, &added, w->now))
+		abort();
+	node->away = false;
+	node->flows = flows;
+	node->bottlenecked = bottlenecked;
+	if (local_limit(node) > LIMIT / w->n * 1.0001)
+		complain(w, "limit of a policy that is back", local_limit(node), LIMIT / w->n);
+}
+
 static void populate(struct world *w)
 {
 	unsigned flows = 0;
@@ -313,7 +415,7 @@ static void populate(struct world *w)
 		start(w, i);
 }
 
-static bool scenario(uint64_t seed, enum gossip_estimator estimator)
+static bool scenario(uint64_t seed, enum gossip_estimator estimator, bool reloads)
 {
 	static struct world world;
 	struct world *w = &world;
@@ -330,9 +432,10 @@ static bool scenario(uint64_t seed, enum gossip_estimator estimator)
 	run(w, 20000 * MS);
 	check_split(w);
 	for (int fault = 0; fault < 4 && !w->failed; fault++) {
-		unsigned kind = prng_below(&w->prng, 3);
+		static void (*const faults[])(struct world *) = {
+			isolate, split_in_two, crash_and_restart, reload_all, take_away};
 
-		(kind == 0 ? isolate : kind == 1 ? split_in_two : crash_and_restart)(w);
+		faults[prng_below(&w->prng, reloads ? 5 : 3)](w);
 		run(w, 20000 * MS);
 		check_split(w);
 	}
@@ -349,13 +452,14 @@ int main(int argc, char **argv)
 	uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : 1, failed = 0;
 
 	bool tree = argc > 3 && strcmp(argv[3], "tree") == 0;
+	bool reloads = argc > 4 && strcmp(argv[4], "reload") == 0;
 
 	if (sodium_init() < 0)
 		return 1;
 	for (uint64_t i = 0; i < n; i++)
-		if (!scenario(seed + i, tree ? GOSSIP_TREE : GOSSIP_STATE)) {
-			printf("replay: %s %llu 1%s\n", argv[0], (unsigned long long)(seed + i),
-				tree ? " tree" : "");
+		if (!scenario(seed + i, tree ? GOSSIP_TREE : GOSSIP_STATE, reloads)) {
+			printf("replay: %s %llu 1 %s%s\n", argv[0], (unsigned long long)(seed + i),
+				tree ? "tree" : "state", reloads ? " reload" : "");
 			failed++;
 		}
 	printf("%llu seeds, %llu failed\n", (unsigned long long)n, (unsigned long long)failed);

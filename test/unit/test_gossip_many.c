@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Gossip of thousands of policies: more than a datagram holds, and than a peer's turn does.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/prng.h"
+#include "gossip/gossip.h"
+
+#define MS            UINT64_C(1000000)
+#define TICK          (50 * MS)
+#define MANY          3000
+#define DATAGRAM      1200
+#define TURN          32 /* datagrams to a peer a tick */
+#define RECORDS       70 /* a datagram, at least */
+#define TURNS_FOR_ALL (1 + MANY / (TURN * RECORDS))
+
+/* Two limiters. */
+struct pair {
+	struct roster *roster;
+	struct gossip *g[2];
+	unsigned n[2]; /* policies of each */
+	uint32_t ids[MANY];
+	uint64_t now;
+	double loss;
+	struct prng prng;
+	unsigned most; /* datagrams of one in one tick */
+};
+
+static void start(struct pair *p, unsigned i, unsigned n)
+{
+	struct gossip_params params = {
+		.roster = p->roster,
+		.self = i,
+		.n_policies = n,
+		.policies = p->ids,
+		.epoch = 1 + i + p->now,
+		.seed = i,
+		.branching = 3,
+		.tick_ns = TICK,
+		.timeout_ns = 1000 * MS,
+		.datagram_max = DATAGRAM,
+	};
+
+	p->n[i] = n;
+	assert_int_equal(gossip_create(&params, p->now, &p->g[i]), 0);
+}
+
+static struct pair *pair_create(unsigned n0, unsigned n1)
+{
+	static const uint32_t names[2] = {7, 8};
+	struct pair *p = calloc(1, sizeof(*p));
+
+	assert_non_null(p);
+	p->now = 1000 * MS;
+	prng_seed(&p->prng, 1);
+	for (unsigned i = 0; i < MANY; i++)
+		p->ids[i] = 100 + i * 7919;
+	assert_int_equal(roster_create(names, 2, &p->roster), 0);
+	start(p, 0, n0);
+	start(p, 1, n1);
+	return p;
+}
+
+static void pair_free(struct pair *p)
+{
+	gossip_destroy(p->g[0]);
+	gossip_destroy(p->g[1]);
+	roster_destroy(p->roster);
+	free(p);
+}
+
+static void tick(struct pair *p)
+{
+	p->now += TICK;
+	for (unsigned i = 0; i < 2; i++) {
+		uint8_t buf[DATAGRAM];
+		unsigned to, n = 0;
+		size_t len;
+
+		gossip_tick(p->g[i], p->now);
+		while ((len = gossip_send(p->g[i], buf, &to)) > 0) {
+			assert_int_equal(to, !i);
+			n++;
+			if (prng_unit(&p->prng) >= p->loss)
+				gossip_receive(p->g[to], p->now, buf, len);
+		}
+		p->most = n > p->most ? n : p->most;
+	}
+}
+
+static void set_all(struct pair *p, unsigned i, double base)
+{
+	for (unsigned k = 0; k < p->n[i]; k++)
+		gossip_set(p->g[i], k, base + k, 1 + k % 5);
+}
+
+/* Policies of which the other knows what was set. */
+static unsigned known(const struct pair *p, unsigned i, double base)
+{
+	unsigned n = 0;
+
+	for (unsigned k = 0; k < p->n[!i]; k++) {
+		struct gossip_sum sum = gossip_sum(p->g[!i], k);
+
+		n += sum.lost == 0 && fabs(sum.demand - base - k) < 0.5;
+	}
+	return n;
+}
+
+/* Each hears the other, and nothing is said of any policy yet. */
+static void meet(struct pair *p)
+{
+	for (int t = 0; t < 5; t++)
+		tick(p);
+	assert_int_equal(gossip_alive(p->g[0]), 1);
+	assert_int_equal(gossip_alive(p->g[1]), 1);
+}
+
+static void test_all_are_told(void **state)
+{
+	struct pair *p = pair_create(MANY, MANY);
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	for (int t = 0; t < TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), MANY);
+	assert_int_equal(p->most, TURN);
+	/* One that changes does not wait behind those that do not. */
+	gossip_set(p->g[0], 1234, 5e6, 3);
+	tick(p);
+	assert_near(gossip_sum(p->g[1], 1234).demand, 5e6, 1);
+	pair_free(p);
+}
+
+/* Each is said twice, so that a datagram lost in ten leaves one in a hundred for later. */
+static void test_told_twice(void **state)
+{
+	struct pair *p = pair_create(MANY, MANY);
+	unsigned after;
+
+	(void)state;
+	meet(p);
+	p->loss = 0.1;
+	set_all(p, 0, 1e6);
+	for (int t = 0; t < 2 * TURNS_FOR_ALL + 1; t++)
+		tick(p);
+	after = known(p, 0, 1e6);
+	assert_true(after > 96 * MANY / 100);
+	/* What was lost twice comes round with those that are refreshed: two rounds of 256 turns. */
+	for (int t = 0; t < 512; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), MANY);
+	pair_free(p);
+}
+
+/* A small change waits for its turn to be refreshed, but comes. */
+static void test_refresh(void **state)
+{
+	struct pair *p = pair_create(MANY, MANY);
+	int t = 0;
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	for (int k = 0; k < 3 * TURNS_FOR_ALL; k++)
+		tick(p);
+	set_all(p, 0, 1e6 + 10);
+	tick(p);
+	assert_true(known(p, 0, 1e6 + 10) < 100);
+	for (; known(p, 0, 1e6 + 10) < MANY; t++)
+		tick(p);
+	assert_true(t <= 256);
+	pair_free(p);
+}
+
+/* Who comes back, or has not been heard for long, is told all at once, not as things come round. */
+static void test_comes_back(void **state)
+{
+	struct pair *p = pair_create(MANY, MANY);
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	for (int t = 0; t < 3 * TURNS_FOR_ALL; t++)
+		tick(p);
+	gossip_destroy(p->g[1]);
+	start(p, 1, MANY);
+	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), MANY);
+	p->loss = 1;
+	for (int t = 0; t < 30; t++)
+		tick(p);
+	assert_int_equal(gossip_alive(p->g[0]), 0);
+	set_all(p, 0, 2e6);
+	for (int t = 0; t < 30; t++) /* until all has been said twice, to nobody */
+		tick(p);
+	p->loss = 0;
+	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 2e6), MANY);
+	pair_free(p);
+}
+
+/* Who is given policies later has let go what was said of them, and is told again. */
+static void test_added_later(void **state)
+{
+	struct pair *p = pair_create(MANY, 10);
+	unsigned from[MANY];
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	set_all(p, 1, 0);
+	for (int t = 0; t < 3 * TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), 10);
+	assert_true(gossip_counters(p->g[1])->unknown_policy >= MANY - 10);
+	for (unsigned i = 0; i < MANY; i++)
+		from[i] = i < 10 ? i : GOSSIP_ADDED;
+	assert_int_equal(gossip_update(p->g[1], p->ids, MANY, from, TICK, p->now), 0);
+	p->n[1] = MANY;
+	assert_int_equal(known(p, 0, 1e6), 10);
+	set_all(p, 1, 0);
+	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), MANY);
+	pair_free(p);
+}
+
+/* What is still to be told when the policies change is told under the new indices. */
+static void test_changed_while_told(void **state)
+{
+	struct pair *p = pair_create(MANY, MANY);
+	unsigned from[MANY];
+	uint32_t ids[MANY];
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	tick(p);
+	assert_true(known(p, 0, 1e6) < MANY);
+	for (unsigned i = 0; i < MANY; i++) {
+		from[i] = MANY - 1 - i;
+		ids[i] = p->ids[from[i]];
+	}
+	assert_int_equal(gossip_update(p->g[0], ids, MANY, from, TICK, p->now), 0);
+	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
+		tick(p);
+	assert_int_equal(known(p, 0, 1e6), MANY);
+	pair_free(p);
+}
+
+/* Nothing of an update that is refused stays. */
+static void test_refused(void **state)
+{
+	struct pair *p = pair_create(20, 20);
+	unsigned from[3] = {0, 1, 2};
+	uint32_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	tick(p);
+	assert_int_equal(gossip_update(p->g[0], ids, 3, from, TICK, p->now), -EINVAL);
+	from[1] = 20;
+	from[2] = 1;
+	assert_int_equal(gossip_update(p->g[0], ids, 3, from, TICK, p->now), -EINVAL);
+	from[1] = 2;
+	ids[2] = ids[1];
+	from[2] = from[1];
+	assert_int_equal(gossip_update(p->g[0], ids, 3, from, TICK, p->now), -EINVAL);
+	set_all(p, 0, 2e6);
+	tick(p);
+	assert_int_equal(known(p, 0, 2e6), 20);
+	pair_free(p);
+}
+
+/* News is told once, of those of which there is any. */
+static void test_news(void **state)
+{
+	struct pair *p = pair_create(200, 200);
+
+	(void)state;
+	meet(p);
+	set_all(p, 0, 1e6);
+	for (int t = 0; t < 10; t++)
+		tick(p);
+	assert_true(gossip_tells_news(p->g[1]));
+	for (unsigned i = 0; i < 200; i++)
+		assert_int_equal(gossip_next_news(p->g[1], i), i);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
+	tick(p);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
+	gossip_set(p->g[0], 63, 5e6, 1);
+	gossip_set(p->g[0], 64, 5e6, 1);
+	gossip_set(p->g[0], 199, 1e6 + 199, 2);
+	tick(p);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 63);
+	assert_int_equal(gossip_next_news(p->g[1], 64), 64);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 199);
+	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
+	pair_free(p);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_all_are_told),
+		cmocka_unit_test(test_told_twice),
+		cmocka_unit_test(test_refresh),
+		cmocka_unit_test(test_comes_back),
+		cmocka_unit_test(test_added_later),
+		cmocka_unit_test(test_changed_while_told),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_news),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}

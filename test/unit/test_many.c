@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limiters with many policies: those that nap decide what those that are always awake do, and
+ * policies come, change and go while traffic flows. Traffic is random but asks nobody, so that two
+ * groups can be given the same; a failure prints its seed.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "base/prng.h"
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+
+#define MS       UINT64_C(1000000)
+#define INTERVAL (50 * MS)
+#define LIMIT    1250000.0
+#define N        3
+#define POLICIES 8 /* as many as every datagram carries, so that groups differ in nothing else */
+#define SEEDS    8
+
+struct source {
+	uint64_t arrived, dropped;
+	uint64_t slots[FLOW_SLOTS];
+	bool active;
+};
+
+struct node {
+	struct limiter *limiter;
+	struct source sources[POLICIES]; /* by the policy's id */
+	unsigned n;                      /* policies that it has now, */
+	unsigned of[POLICIES];           /* and which */
+	uint64_t measured;
+};
+
+struct group {
+	struct roster *roster;
+	struct node nodes[N];
+	unsigned n;
+	bool naps;
+	uint64_t now;
+	struct prng prng;
+};
+
+static struct limiter_policy policy_of(unsigned id)
+{
+	static const char *const allocators[] = {"fps", "fps", "grd", "gtb", "static", "fps"};
+
+	return (struct limiter_policy){.id = 100 + id,
+		.allocator = allocator_find(allocators[id % 6]),
+		.limit_bps = (uint64_t)(LIMIT * 8),
+		.burst_bytes = 75000,
+		.interval_ns = id == 5 ? 2 * INTERVAL : INTERVAL,
+		.keep_per_second = id == 7 ? 0 : 0.1};
+}
+
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct node *node = context;
+	const struct source *s;
+
+	assert_true(policy < node->n);
+	s = &node->sources[node->of[policy]];
+	node->measured++;
+	*sample = (struct limiter_sample){s->arrived, s->dropped, s->slots};
+}
+
+static void start(struct group *g, unsigned i, unsigned n, const unsigned *of)
+{
+	struct limiter_policy policies[POLICIES];
+	struct limiter_params params = {
+		.gossip = {.roster = g->roster,
+			.self = i,
+			.epoch = 10 + i,
+			.seed = i,
+			.branching = 3,
+			.timeout_ns = 1000 * MS,
+			.datagram_max = 1200},
+		.policies = policies,
+		.n_policies = n,
+		.n_workers = 1,
+		.naps = g->naps,
+	};
+
+	for (unsigned p = 0; p < n; p++) {
+		policies[p] = policy_of(of[p]);
+		g->nodes[i].of[p] = of[p];
+	}
+	g->nodes[i].n = n;
+	assert_int_equal(limiter_create(&params, g->now, &g->nodes[i].limiter), 0);
+}
+
+static struct group *group_create(uint64_t seed, unsigned n, bool naps)
+{
+	static const unsigned all[POLICIES] = {0, 1, 2, 3, 4, 5, 6, 7};
+	static const uint32_t ids[N] = {11, 22, 33};
+	struct group *g = calloc(1, sizeof(*g));
+
+	assert_non_null(g);
+	g->n = n;
+	g->naps = naps;
+	g->now = 1000 * MS;
+	prng_seed(&g->prng, seed);
+	assert_int_equal(roster_create(ids, n, &g->roster), 0);
+	for (unsigned i = 0; i < n; i++)
+		start(g, i, POLICIES, all);
+	return g;
+}
+
+static void group_free(struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		limiter_destroy(g->nodes[i].limiter);
+	roster_destroy(g->roster);
+	free(g);
+}
+
+/* An interval's traffic of a policy that is active: few flows, some drops. */
+static void arrive(struct group *g, struct source *s)
+{
+	unsigned flows = 1 + prng_below(&g->prng, 6);
+
+	for (unsigned f = 0; f < flows; f++) {
+		uint64_t bytes = 1 + prng_below(&g->prng, 30000);
+
+		s->arrived += bytes;
+		s->slots[f] = (uint64_t)(f + 1) << FLOW_COUNT_BITS |
+			      ((s->slots[f] + bytes) & FLOW_COUNT_MASK);
+	}
+	s->dropped += prng_below(&g->prng, 2);
+}
+
+static unsigned index_of(const struct node *node, unsigned id)
+{
+	unsigned i = 0;
+
+	while (i < node->n && node->of[i] != id)
+		i++;
+	return i;
+}
+
+/* Active for some seconds, idle for a minute or two. */
+static void traffic(struct group *g, struct node *node)
+{
+	for (unsigned id = 0; id < POLICIES; id++) {
+		struct source *s = &node->sources[id];
+		unsigned policy = index_of(node, id);
+
+		if (prng_below(&g->prng, s->active ? 60 : 2000) == 0)
+			s->active = !s->active;
+		if (!s->active)
+			continue;
+		arrive(g, s);
+		if (g->naps && policy < node->n)
+			limiter_wake(node->limiter, policy);
+	}
+}
+
+static void tick(struct group *g)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned to;
+	size_t len;
+
+	g->now += INTERVAL;
+	for (unsigned i = 0; i < g->n; i++) {
+		struct node *node = &g->nodes[i];
+
+		traffic(g, node);
+		limiter_tick(node->limiter, g->now, measure, node);
+		while ((len = limiter_send(node->limiter, buf, &to)) > 0)
+			limiter_receive(g->nodes[to].limiter, g->now, buf, len);
+	}
+}
+
+static struct limiter_view view_of(const struct group *g, unsigned i, unsigned id)
+{
+	const struct node *node = &g->nodes[i];
+	unsigned policy = index_of(node, id);
+	struct limiter_view view;
+
+	assert_true(policy < node->n);
+	limiter_view(node->limiter, policy, &view);
+	return view;
+}
+
+/* Below `least` bytes per second over all of a group a demand is none to those that nap. */
+static void compare(
+	const struct group *a, const struct group *b, double tolerance, double least, uint64_t seed)
+{
+	for (unsigned i = 0; i < a->n; i++) {
+		for (unsigned id = 0; id < POLICIES; id++) {
+			double x = view_of(a, i, id).local_limit, y = view_of(b, i, id).local_limit;
+
+			if (view_of(a, i, id).global_demand < least)
+				continue;
+			if (fabs(x - y) > tolerance)
+				fail_msg("seed %llu at %llu ms: limiter %u, policy %u: %.17g and "
+					 "%.17g",
+					(unsigned long long)seed, (unsigned long long)(a->now / MS),
+					i, id, x, y);
+		}
+	}
+}
+
+/* Whoever naps wakes in time, and decides as if it never had. */
+static void test_naps(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		struct group *awake = group_create(seed, N, false);
+		struct group *naps = group_create(seed, N, true);
+
+		for (unsigned t = 0; t < 6000; t++) {
+			tick(awake);
+			tick(naps);
+			compare(awake, naps, 1e-4 * LIMIT, 100, seed);
+		}
+		assert_true(naps->nodes[0].measured < 2 * awake->nodes[0].measured / 3);
+		group_free(awake);
+		group_free(naps);
+	}
+}
+
+/* As tick(), but nobody sends a byte. */
+static void quiet_tick(struct group *g)
+{
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned id = 0; id < POLICIES; id++)
+			g->nodes[i].sources[id].active = false;
+	prng_seed(&g->prng, 1); /* with which none begins, see below */
+	tick(g);
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned id = 0; id < POLICIES; id++)
+			assert_false(g->nodes[i].sources[id].active);
+}
+
+/* With nothing to do a limiter measures nothing; a byte is seen in the very next tick. */
+static void test_idle(void **state)
+{
+	struct group *g = group_create(1, N, true);
+	struct node *node = &g->nodes[0];
+	uint64_t measured;
+
+	(void)state;
+	for (unsigned t = 0; t < 100; t++)
+		quiet_tick(g);
+	measured = node->measured;
+	for (unsigned t = 0; t < 100; t++)
+		quiet_tick(g);
+	assert_int_equal(node->measured, measured);
+	node->sources[1].arrived += 1000;
+	node->sources[1].slots[0] = UINT64_C(1) << FLOW_COUNT_BITS | 1000;
+	limiter_wake(node->limiter, 1);
+	quiet_tick(g);
+	assert_int_equal(node->measured, measured + 1);
+	/* 1000 bytes in the interval that has just ended, not in all that was slept through. */
+	assert_near(view_of(g, 0, 1).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
+	group_free(g);
+}
+
+/* Bytes of one flow. */
+static void send_some(struct group *g, unsigned i, unsigned id, uint64_t bytes)
+{
+	struct node *node = &g->nodes[i];
+	struct source *s = &node->sources[id];
+
+	s->arrived += bytes;
+	s->slots[0] = UINT64_C(1) << FLOW_COUNT_BITS | ((s->slots[0] + bytes) & FLOW_COUNT_MASK);
+	limiter_wake(node->limiter, index_of(node, id));
+}
+
+/* The time that was slept through is time since the last drop, of a policy without a memory too. */
+static void test_time_in_sleep(void **state)
+{
+	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
+
+	(void)state;
+	for (unsigned t = 0; t < 100; t++) {
+		for (int k = 0; k < 2; k++) {
+			if (t < 40 || t >= 55) {
+				send_some(groups[k], 0, 7, 4000);
+				send_some(groups[k], 1, 7, 8000);
+				groups[k]->nodes[0].sources[7].dropped += t < 40;
+			}
+			quiet_tick(groups[k]);
+		}
+		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+	}
+	assert_true(groups[1]->nodes[0].measured < groups[0]->nodes[0].measured / 2);
+	group_free(groups[0]);
+	group_free(groups[1]);
+}
+
+/*
+ * Who sleeps hears of it when a peer is lost, and when it is back: its part of the limit goes, and
+ * comes again when the others have had the time to give it up.
+ */
+static void test_lost_in_sleep(void **state)
+{
+	struct group *groups[2] = {group_create(1, N, false), group_create(1, N, true)};
+
+	(void)state;
+	for (unsigned t = 0; t < 300; t++) {
+		for (int k = 0; k < 2; k++) {
+			groups[k]->n = t >= 100 && t < 200 ? N - 1 : N;
+			send_some(groups[k], 1, 0, 8000);
+			quiet_tick(groups[k]);
+		}
+		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+		if (t == 199)
+			assert_int_equal(view_of(groups[1], 0, 0).lost, 1);
+	}
+	assert_int_equal(view_of(groups[1], 0, 0).lost, 0);
+	group_free(groups[0]);
+	group_free(groups[1]);
+}
+
+/* What a reader of changes is told is what has changed. */
+static void test_changes(void **state)
+{
+	struct group *g = group_create(3, N, true);
+	double told[POLICIES];
+
+	(void)state;
+	for (unsigned t = 0; t < 2000; t++) {
+		struct limiter *l = g->nodes[0].limiter;
+
+		for (unsigned p = limiter_next_change(l, 0); p < POLICIES;
+			p = limiter_next_change(l, p + 1))
+			told[p] = view_of(g, 0, p).local_limit;
+		assert_int_equal(limiter_next_change(l, 0), POLICIES);
+		for (unsigned p = 0; p < POLICIES; p++)
+			assert_true(view_of(g, 0, p).local_limit == told[p]);
+		tick(g);
+	}
+	group_free(g);
+}
+
+/* The policies of a limiter from now on; those that it has keep their state. */
+static void reload(struct group *g, unsigned i, unsigned n, const unsigned *of)
+{
+	struct limiter_policy policies[POLICIES];
+	struct node *node = &g->nodes[i];
+	unsigned from[POLICIES];
+
+	for (unsigned p = 0; p < n; p++) {
+		unsigned old = index_of(node, of[p]);
+
+		policies[p] = policy_of(of[p]);
+		from[p] = old < node->n ? old : LIMITER_ADDED;
+	}
+	assert_int_equal(limiter_update(node->limiter, policies, n, from, g->now), 0);
+	node->n = n;
+	memcpy(node->of, of, n * sizeof(*of));
+}
+
+static void shuffle(struct prng *prng, unsigned *of)
+{
+	for (unsigned i = POLICIES - 1; i > 0; i--) {
+		unsigned j = prng_below(prng, i + 1), t = of[i];
+
+		of[i] = of[j];
+		of[j] = t;
+	}
+}
+
+/* A reload that changes nothing but perhaps the order changes not one bit of what follows. */
+static void test_reload_of_the_same(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
+		struct group *left = group_create(seed, N, seed % 2);
+		struct group *reloaded = group_create(seed, N, seed % 2);
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		for (unsigned t = 0; t < 1000; t++) {
+			unsigned i = prng_below(&prng, N), of[POLICIES];
+
+			tick(left);
+			tick(reloaded);
+			compare(left, reloaded, 0, 0, seed);
+			memcpy(of, reloaded->nodes[i].of, sizeof(of));
+			if (prng_below(&prng, 2))
+				shuffle(&prng, of);
+			if (prng_below(&prng, 5) == 0)
+				reload(reloaded, i, POLICIES, of);
+		}
+		group_free(left);
+		group_free(reloaded);
+	}
+}
+
+/* So many ticks with a steady demand for policy 0 at both of two. */
+static void run_pair(struct group *g, unsigned ticks)
+{
+	for (unsigned t = 0; t < ticks; t++) {
+		for (unsigned i = 0; i < 2; i++) {
+			for (unsigned id = 0; id < POLICIES; id++)
+				g->nodes[i].sources[id].active = false;
+			arrive(g, &g->nodes[i].sources[0]);
+			limiter_wake(g->nodes[i].limiter, 0);
+		}
+		tick(g);
+	}
+}
+
+/*
+ * One of two lets a policy go: it is not lost to the other, which gets all. It comes back: half of
+ * the limit at most until it knows better, and the two share again.
+ */
+static void test_removed_and_added(void **state)
+{
+	static const unsigned with[] = {0, 4}, without[] = {4};
+
+	(void)state;
+	for (int naps = 0; naps < 2; naps++) {
+		struct group *g = group_create(1, 2, naps);
+		double sum;
+
+		reload(g, 0, 2, with);
+		reload(g, 1, 2, with);
+		run_pair(g, 200);
+		sum = view_of(g, 0, 0).local_limit + view_of(g, 1, 0).local_limit;
+		assert_near(sum, LIMIT, 0.05 * LIMIT);
+		reload(g, 0, 1, without);
+		run_pair(g, 200);
+		assert_int_equal(view_of(g, 1, 0).lost, 0);
+		assert_near(view_of(g, 1, 0).local_limit, LIMIT, 0.02 * LIMIT);
+		reload(g, 0, 2, with);
+		assert_near(view_of(g, 0, 0).local_limit, LIMIT / 2, 1e-6);
+		for (unsigned t = 0; t < 200; t++) {
+			run_pair(g, 1);
+			sum = view_of(g, 0, 0).local_limit + view_of(g, 1, 0).local_limit;
+			/* News takes a tick. */
+			assert_true(sum <= (t < 2 ? 1.5 : 1.05) * LIMIT);
+		}
+		assert_true(view_of(g, 0, 0).local_limit > 0.3 * LIMIT);
+		group_free(g);
+	}
+}
+
+/* A policy that nobody else has yet gets 1/N, and its share when the others have it too. */
+static void test_rolled_out(void **state)
+{
+	static const unsigned with[] = {4, 0}, without[] = {4};
+	struct group *g = group_create(2, 2, true);
+
+	(void)state;
+	reload(g, 0, 1, without);
+	reload(g, 1, 1, without);
+	run_pair(g, 0);
+	for (unsigned t = 0; t < 100; t++)
+		tick(g);
+	reload(g, 0, 2, with);
+	for (unsigned t = 0; t < 100; t++) {
+		arrive(g, &g->nodes[0].sources[0]);
+		limiter_wake(g->nodes[0].limiter, 1);
+		tick(g);
+		assert_true(view_of(g, 0, 0).local_limit <= 0.5001 * LIMIT);
+	}
+	assert_int_equal(view_of(g, 0, 0).lost, 1);
+	reload(g, 1, 2, with);
+	for (unsigned t = 0; t < 100; t++) {
+		arrive(g, &g->nodes[0].sources[0]);
+		limiter_wake(g->nodes[0].limiter, 1);
+		tick(g);
+	}
+	assert_int_equal(view_of(g, 0, 0).lost, 0);
+	assert_true(view_of(g, 0, 0).local_limit > 0.8 * LIMIT);
+	group_free(g);
+}
+
+/* Another limit counts at once, in the proportion that there was; another allocator begins anew. */
+static void test_changed(void **state)
+{
+	static const unsigned of[] = {0, 1};
+	struct limiter_policy policies[2] = {policy_of(0), policy_of(1)};
+	struct group *g = group_create(4, 2, false);
+	const unsigned from[] = {0, 1}, wrong[] = {1, 0};
+	double before;
+
+	(void)state;
+	reload(g, 0, 2, of);
+	run_pair(g, 100);
+	before = view_of(g, 0, 0).local_limit;
+	policies[0].limit_bps /= 4;
+	policies[1].allocator = allocator_find("static");
+	assert_int_equal(limiter_update(g->nodes[0].limiter, policies, 2, wrong, g->now), -EINVAL);
+	assert_true(view_of(g, 0, 0).local_limit == before);
+	assert_int_equal(limiter_update(g->nodes[0].limiter, policies, 2, from, g->now), 0);
+	assert_near(view_of(g, 0, 0).local_limit, before / 4, 1e-6);
+	assert_near(view_of(g, 0, 0).limit, LIMIT / 4, 1e-6);
+	assert_near(view_of(g, 0, 1).local_limit, LIMIT / 2, 1e-6);
+	group_free(g);
+}
+
+/* The same of a policy that sleeps; what then arrives is of the last interval. */
+static void test_changed_in_sleep(void **state)
+{
+	static const unsigned from[] = {0};
+	struct limiter_policy policy = policy_of(0);
+	struct group *g = group_create(1, N, true);
+	struct node *node = &g->nodes[0];
+
+	(void)state;
+	for (unsigned i = 0; i < N; i++)
+		reload(g, i, 1, from);
+	for (unsigned t = 0; t < 100; t++)
+		quiet_tick(g);
+	policy.limit_bps /= 4;
+	assert_int_equal(limiter_update(node->limiter, &policy, 1, from, g->now), 0);
+	assert_near(view_of(g, 0, 0).local_limit, LIMIT / 12, 1e-6);
+	assert_int_equal(limiter_next_change(node->limiter, 0), 0);
+	node->sources[0].arrived += 1000;
+	quiet_tick(g);
+	assert_near(view_of(g, 0, 0).demand, 1000 / 0.05 * (1 - pow(0.1, 0.05)), 1);
+	group_free(g);
+}
+
+/* The beat is that of the shortest interval, and begins at once. */
+static void test_other_interval(void **state)
+{
+	struct limiter_policy policy = policy_of(0);
+	struct group *g = group_create(1, 2, false);
+	struct limiter *l = g->nodes[0].limiter;
+	const unsigned from[] = {0};
+	uint64_t next = limiter_next(l);
+
+	(void)state;
+	assert_int_equal(next, g->now + INTERVAL);
+	policy.interval_ns = 10 * MS;
+	assert_int_equal(limiter_update(l, &policy, 1, from, g->now), 0);
+	assert_int_equal(limiter_next(l), g->now + 10 * MS);
+	g->nodes[0].n = 1;
+	g->nodes[0].measured = 0;
+	limiter_tick(l, g->now + 10 * MS, measure, &g->nodes[0]);
+	assert_int_equal(g->nodes[0].measured, 1);
+	group_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_naps),
+		cmocka_unit_test(test_idle),
+		cmocka_unit_test(test_time_in_sleep),
+		cmocka_unit_test(test_lost_in_sleep),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_reload_of_the_same),
+		cmocka_unit_test(test_removed_and_added),
+		cmocka_unit_test(test_rolled_out),
+		cmocka_unit_test(test_changed),
+		cmocka_unit_test(test_changed_in_sleep),
+		cmocka_unit_test(test_other_interval),
+	};
+
+	return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+}
