@@ -91,58 +91,91 @@ static inline uint64_t gcra_time(const struct gcra_profile *profile, uint64_t no
 	return (uint64_t)(gcra_granted(profile, now) >> (TOKEN_SHIFT - GCRA_SHIFT));
 }
 
-/* The state as of virtual time `at`: a bucket holds no more than the burst. */
-static inline uint64_t gcra_allow_at(
-	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t at)
+/*
+ * A profile as of one instant: what every state is judged by that is looked at then. A burst of
+ * packets makes it once; so a packet costs some additions and no multiplication.
+ */
+struct gcra_now {
+	uint64_t at;     /* virtual time */
+	uint64_t burst;  /* virtual time */
+	uint64_t second; /* virtual time */
+};
+
+/* Any thread. */
+static inline struct gcra_now gcra_now(const struct gcra_profile *profile, uint64_t now)
 {
-	uint64_t tokens = at - gcra->allow_at;
+	return (struct gcra_now){gcra_time(profile, now), profile->burst, profile->second};
+}
+
+/* What the bucket holds: no more than the burst. Negative while a clock is back. */
+static inline int64_t gcra_tokens(const struct gcra *gcra, const struct gcra_now *now)
+{
+	uint64_t tokens = now->at - gcra->allow_at;
 
 	/*
 	 * Only a clock that steps back (another core's, read earlier) takes virtual time behind a
 	 * state: it stays, so that nothing is granted twice. More than a second of that is another
-	 * clock, or a state so old that virtual time has wrapped: it is full.
+	 * clock, or a state so old that virtual time has wrapped: it is full. One comparison does
+	 * for both ends.
 	 */
-	if (tokens <= profile->burst || -tokens <= profile->second)
-		return gcra->allow_at;
-	return at - profile->burst;
+	return (int64_t)(tokens + now->second < now->burst + now->second ? tokens : now->burst);
 }
 
 /* A meter that starts with its whole burst. */
+static inline void gcra_init_now(struct gcra *gcra, const struct gcra_now *now)
+{
+	gcra->allow_at = now->at - now->burst;
+}
+
 static inline void gcra_init(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
 {
-	gcra->allow_at = gcra_time(profile, now) - profile->burst;
+	struct gcra_now instant = gcra_now(profile, now);
+
+	gcra_init_now(gcra, &instant);
 }
 
 /*
  * Whether a packet of so many units conforms; takes them if so. A cost of 0 always conforms. The
  * state's one writer.
  */
-static inline bool gcra_conforms(
-	struct gcra *gcra, const struct gcra_profile *profile, uint64_t now, uint32_t cost)
+static inline bool gcra_conforms_now(struct gcra *gcra, const struct gcra_now *now, uint32_t cost)
 {
-	uint64_t at = gcra_time(profile, now), need = (uint64_t)cost << GCRA_SHIFT;
-	uint64_t allow_at = gcra_allow_at(gcra, profile, at);
-	int64_t tokens = (int64_t)(at - allow_at);
-	bool conforms = (uint64_t)(tokens > 0 ? tokens : 0) >= need;
+	int64_t tokens = gcra_tokens(gcra, now), need = (int64_t)((uint64_t)cost << GCRA_SHIFT);
+	bool conforms = (tokens > 0 ? tokens : 0) >= need;
 
-	/* A mask, not a branch: verdicts near the limit are a coin toss to the predictor. */
-	gcra->allow_at = allow_at + (need & -(uint64_t)conforms);
+	/* A choice, not a branch: verdicts near the limit are a coin toss to the predictor. */
+	gcra->allow_at = now->at - (uint64_t)(conforms ? tokens - need : tokens);
 	return conforms;
 }
 
+static inline bool gcra_conforms(
+	struct gcra *gcra, const struct gcra_profile *profile, uint64_t now, uint32_t cost)
+{
+	struct gcra_now instant = gcra_now(profile, now);
+
+	return gcra_conforms_now(gcra, &instant, cost);
+}
+
 /* Whether the meter has its whole burst, as a fresh one has. Any thread that may read the state. */
+static inline bool gcra_idle_now(const struct gcra *gcra, const struct gcra_now *now)
+{
+	return (uint64_t)gcra_tokens(gcra, now) == now->burst;
+}
+
 static inline bool gcra_idle(
 	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
 {
-	uint64_t at = gcra_time(profile, now);
+	struct gcra_now instant = gcra_now(profile, now);
 
-	return at - gcra_allow_at(gcra, profile, at) == profile->burst;
+	return gcra_idle_now(gcra, &instant);
 }
 
 /* Brings a state up to `now`, so that virtual time does not wrap past it. Its one writer. */
 static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
 {
-	gcra->allow_at = gcra_allow_at(gcra, profile, gcra_time(profile, now));
+	struct gcra_now instant = gcra_now(profile, now);
+
+	gcra->allow_at = instant.at - (uint64_t)gcra_tokens(gcra, &instant);
 }
 
 static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");

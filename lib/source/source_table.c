@@ -5,18 +5,7 @@
  */
 #include "source/source_table.h"
 
-/* Where and when: what all of the below is about. */
-struct visit {
-	struct source_table *table;
-	const union meter_profile *profile;
-	uint64_t now;
-};
-
-/* Relaxed: the reader needs the word whole, not ordered with anything else. */
-static void counter_set(uint64_t *counter, uint64_t value)
-{
-	__atomic_store_n(counter, value, __ATOMIC_RELAXED);
-}
+#include "source/visit.h"
 
 /*
  * What follows from the size of a kind's state. Moves are those that one newcomer may cause, each
@@ -78,6 +67,7 @@ struct source_table *source_table_init(
 	table->n_lines = n_lines;
 	table->kind = (uint8_t)kind;
 	table->ways = geometry->ways;
+	table->avx2 = burst_has_avx2();
 	table->all_ways = (uint8_t)((1u << geometry->ways) - 1);
 	table->stats.capacity = (uint64_t)n_lines * geometry->ways * geometry->capacity.ways /
 				geometry->capacity.of;
@@ -88,7 +78,7 @@ static bool idle(const struct visit *visit, const void *state)
 {
 	switch (visit->table->kind) {
 	case METER_GCRA:
-		return gcra_idle(state, &visit->profile->gcra, visit->now);
+		return gcra_idle_now(state, &visit->gcra);
 	case METER_FIXED_WINDOW:
 		return fixed_window_idle(state, &visit->profile->quota, visit->now);
 	default:
@@ -100,7 +90,7 @@ static void start(const struct visit *visit, void *state)
 {
 	switch (visit->table->kind) {
 	case METER_GCRA:
-		gcra_init(state, &visit->profile->gcra, visit->now);
+		gcra_init_now(state, &visit->gcra);
 		break;
 	case METER_FIXED_WINDOW:
 		fixed_window_init(state, visit->now);
@@ -157,15 +147,21 @@ static void move(struct source_table *table, union source_line *from, unsigned f
 	take(table, to, to_way, tag, at_home);
 }
 
-/* The first of the ways in a mask of them, or -1. */
-static int first_way(unsigned ways)
+/* The ways of a line whose meters are idle, a bit each; of free ones it may be any. */
+static unsigned idle_ways(const struct visit *visit, union source_line *line)
 {
-	return ways ? __builtin_ctz(ways) : -1;
+	unsigned ways = 0;
+
+	if (visit->table->kind == METER_GCRA)
+		return visit_idle_ways(visit, line);
+	for (unsigned way = 0; way < visit->table->ways; way++)
+		ways |= (unsigned)idle(visit, source_state(visit->table->kind, line, way)) << way;
+	return ways;
 }
 
-static int free_way(const struct source_table *table, const union source_line *line)
+static unsigned free_ways(const struct source_table *table, const union source_line *line)
 {
-	return first_way(source_find(table, line, 0));
+	return source_find(line, 0) & table->all_ways;
 }
 
 /*
@@ -176,17 +172,16 @@ static int free_way(const struct source_table *table, const union source_line *l
 static int vacancy(const struct visit *visit, union source_line *line, uint32_t tag)
 {
 	struct source_table *table = visit->table;
-	unsigned way = (unsigned)((uint64_t)tag * table->ways >> 32);
-	int found = free_way(table, line);
+	unsigned ways = free_ways(table, line), way;
 
-	for (unsigned i = 0; i < table->ways && found < 0; i++) {
-		if (idle(visit, source_state(table->kind, line, way))) {
-			leave(table, line, way);
-			found = (int)way;
-		}
-		way = way + 1 < table->ways ? way + 1 : 0;
-	}
-	return found;
+	if (ways)
+		return __builtin_ctz(ways);
+	ways = idle_ways(visit, line);
+	if (ways == 0)
+		return -1;
+	way = visit_pick(ways, table->ways, tag);
+	leave(table, line, way);
+	return (int)way;
 }
 
 /*
@@ -248,7 +243,7 @@ static void *overflow_state(const struct visit *visit, uint32_t tag)
 		start(visit, state);
 		table->overflow_live |= UINT64_C(1) << i;
 	}
-	counter_set(&table->stats.overflows, table->stats.overflows + 1);
+	visit_count(&table->stats.overflows, table->stats.overflows + 1);
 	return state;
 }
 
@@ -272,7 +267,7 @@ static void *admit(
 	take(table, line, (unsigned)way, tag, line != home);
 	state = source_state(table->kind, line, (unsigned)way);
 	start(visit, state);
-	counter_set(&table->stats.new_sources, table->stats.new_sources + 1);
+	visit_count(&table->stats.new_sources, table->stats.new_sources + 1);
 	return state;
 }
 
@@ -283,30 +278,47 @@ static void *admit(
 static void *find_guest(
 	struct source_table *table, union source_line *home, union source_line *other, uint32_t tag)
 {
-	int way = first_way(source_find(table, other, tag) & other->head.guests);
-	int home_way;
+	unsigned found = source_find(other, tag) & other->head.guests;
+	unsigned room = free_ways(table, home), way, home_way;
 
-	if (way < 0)
+	if (found == 0)
 		return NULL;
-	home_way = free_way(table, home);
-	if (home_way < 0)
-		return source_state(table->kind, other, (unsigned)way);
-	move(table, other, (unsigned)way, home, (unsigned)home_way);
-	return source_state(table->kind, home, (unsigned)home_way);
+	way = (unsigned)__builtin_ctz(found);
+	if (room == 0)
+		return source_state(table->kind, other, way);
+	home_way = (unsigned)__builtin_ctz(room);
+	move(table, other, way, home, home_way);
+	return source_state(table->kind, home, home_way);
+}
+
+static bool state_conforms(const struct visit *visit, void *state, uint32_t cost)
+{
+	switch (visit->table->kind) {
+	case METER_GCRA:
+		return gcra_conforms_now(state, &visit->gcra, cost);
+	case METER_FIXED_WINDOW:
+		return fixed_window_conforms(state, &visit->profile->quota, visit->now, cost);
+	default:
+		return hybrid_conforms(state, &visit->profile->quota, visit->now, cost);
+	}
+}
+
+bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
+{
+	union source_line *other = source_other(visit->table, home, tag);
+	void *state = home->head.away ? find_guest(visit->table, home, other, tag) : NULL;
+
+	if (state == NULL)
+		state = admit(visit, home, other, tag);
+	return state_conforms(visit, state, cost);
 }
 
 bool source_table_conforms_away(struct source_table *table, const union meter_profile *profile,
-	uint64_t hash, uint64_t now, uint32_t cost)
+	union source_line *home, uint32_t tag, uint64_t now, uint32_t cost)
 {
-	const struct visit visit = {table, profile, now};
-	union source_line *home = source_home(table, hash);
-	uint32_t tag = source_tag(hash);
-	union source_line *other = source_other(table, home, tag);
-	void *state = home->head.away ? find_guest(table, home, other, tag) : NULL;
+	const struct visit visit = visit_begin(table, profile, now);
 
-	if (state == NULL)
-		state = admit(&visit, home, other, tag);
-	return source_state_conforms(table->kind, state, profile, now, cost);
+	return visit_away(&visit, home, tag, cost);
 }
 
 static void sweep_line(const struct visit *visit, union source_line *line)
@@ -330,7 +342,7 @@ static void complete_sweep(const struct visit *visit)
 	for (unsigned i = 0; i < SOURCE_OVERFLOWS; i++)
 		if (table->overflow_live >> i & 1 && idle(visit, &table->overflow[i]))
 			table->overflow_live &= ~(UINT64_C(1) << i);
-	counter_set(&table->stats.sources, table->swept_busy);
+	visit_count(&table->stats.sources, table->swept_busy);
 	table->swept_busy = 0;
 	table->swept = 0;
 }
@@ -338,7 +350,7 @@ static void complete_sweep(const struct visit *visit)
 bool source_table_age(struct source_table *table, const union meter_profile *profile, uint64_t now,
 	unsigned lines)
 {
-	const struct visit visit = {table, profile, now};
+	const struct visit visit = visit_begin(table, profile, now);
 	bool completed = false;
 
 	for (; lines > 0; lines--) {

@@ -108,6 +108,7 @@ struct source_table {
 	uint8_t kind; /* enum meter_kind */
 	uint8_t ways;
 	uint8_t all_ways; /* a bit each */
+	bool avx2;        /* bursts are decided with it */
 	bool crowded;     /* so many live away that both lines are worth a prefetch */
 
 	/* Written for newcomers and by the sweep. */
@@ -150,7 +151,7 @@ void source_table_read_stats(const struct source_table *table, struct source_tab
 
 /* source_table_conforms() for a source that is not at home. Not for others. */
 bool source_table_conforms_away(struct source_table *table, const union meter_profile *profile,
-	uint64_t hash, uint64_t now, uint32_t cost);
+	union source_line *home, uint32_t tag, uint64_t now, uint32_t cost);
 
 /* See source_key_hash(). */
 static inline uint64_t source_hash(const struct source_table *table, const uint8_t *addr,
@@ -178,10 +179,9 @@ static inline uint32_t source_tag(uint64_t hash)
 
 /*
  * The ways of a line that have this tag, a bit each. No branches: any way is equally likely. Looks
- * at five words whatever the kind; what is no tag is masked out.
+ * at five words whatever the kind; what is no tag is for the caller to mask out.
  */
-static inline unsigned source_find(
-	const struct source_table *table, const union source_line *line, uint32_t tag)
+static inline unsigned source_find(const union source_line *line, uint32_t tag)
 {
 	unsigned found = (unsigned)(line->tag[4] == tag) << 4;
 #ifdef __SSE2__
@@ -193,7 +193,7 @@ static inline unsigned source_find(
 	for (unsigned way = 0; way < 4; way++)
 		found |= (unsigned)(line->tag[way] == tag) << way;
 #endif
-	return found & table->all_ways;
+	return found;
 }
 
 static_assert(SOURCE_WAYS_MAX == 5, "as source_find() has it");
@@ -246,22 +246,30 @@ static inline __attribute__((always_inline)) void source_table_prefetch(
 		__builtin_prefetch(source_other(table, home, source_tag(hash)), 1);
 }
 
+/* source_table_conforms() for a source whose home and tag are known. Not for others. */
+static inline bool source_table_conforms_at(struct source_table *table,
+	const union meter_profile *profile, union source_line *home, uint32_t tag, uint64_t now,
+	uint32_t cost)
+{
+	unsigned found = source_find(home, tag) & table->all_ways;
+	enum meter_kind kind = table->kind;
+
+	if (__builtin_expect(found == 0, 0))
+		return source_table_conforms_away(table, profile, home, tag, now, cost);
+	return source_state_conforms(
+		kind, source_state(kind, home, (unsigned)__builtin_ctz(found)), profile, now, cost);
+}
+
 /*
  * Whether a packet that costs so many units conforms to its source's own limit; takes them if so.
  * The hash is source_hash()'s. The profile is of the table's kind; now, in its ticks, is not
- * earlier than at the last call. The table's worker.
+ * earlier than at the last call. The table's worker. For whole bursts see source_burst.h.
  */
 static inline bool source_table_conforms(struct source_table *table,
 	const union meter_profile *profile, uint64_t hash, uint64_t now, uint32_t cost)
 {
-	union source_line *line = source_home(table, hash);
-	unsigned found = source_find(table, line, source_tag(hash));
-	enum meter_kind kind = table->kind;
-
-	if (__builtin_expect(found == 0, 0))
-		return source_table_conforms_away(table, profile, hash, now, cost);
-	return source_state_conforms(
-		kind, source_state(kind, line, (unsigned)__builtin_ctz(found)), profile, now, cost);
+	return source_table_conforms_at(
+		table, profile, source_home(table, hash), source_tag(hash), now, cost);
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/prng.h"
-#include "source/source_table.h"
+#include "source/source_burst.h"
 
 #define GHZ UINT64_C(1000000000)
 #define MS  UINT64_C(1000000) /* ticks */
@@ -157,14 +157,26 @@ static void test_memory_is_the_callers(void **state)
 	free(memory);
 }
 
+/* Ways to ask for a verdict. A CPU without AVX2 has two of them. */
+enum form { SINGLY, BURST_PLAIN, BURST_AVX2, FORMS };
+
+/* Packets that are yet to be decided, and what they should hear. */
+struct waiting {
+	struct source_burst burst;
+	uint64_t want;
+};
+
 /* Packets of one kind of traffic, decided by a table and by as many meters as there are sources. */
 struct race {
+	enum form form;
+	struct waiting waiting;
 	struct source_table *table;
 	union meter_profile profile;
 	union meter *own;
 	unsigned sources, packets;
 	uint64_t gap; /* ticks between packets, at most; on average half */
 	uint64_t passed;
+	unsigned longest; /* burst */
 	struct prng prng;
 };
 
@@ -176,9 +188,50 @@ static uint32_t skewed(struct race *race)
 	return (uint32_t)(pow(u, 8) * race->sources);
 }
 
+static void set_form(struct source_table *table, enum form form)
+{
+	table->avx2 &= form == BURST_AVX2;
+}
+
+static void decide(struct race *race, uint64_t now, enum meter_kind kind, uint64_t seed)
+{
+	struct waiting *waiting = &race->waiting;
+	uint64_t got = source_table_conforms_burst(
+		race->table, &race->profile, &waiting->burst, now);
+
+	if (got != waiting->want)
+		fail_msg("form %d kind %d seed %lu: burst of %u: %lx, not %lx", (int)race->form,
+			(int)kind, seed, waiting->burst.n, got, waiting->want);
+	race->passed += (unsigned)__builtin_popcountll(got);
+	race->longest = waiting->burst.n > race->longest ? waiting->burst.n : race->longest;
+	waiting->burst.n = 0;
+	waiting->want = 0;
+}
+
+static void ask(struct race *race, uint32_t source, uint64_t now, uint32_t cost, bool want,
+	enum meter_kind kind, uint64_t seed)
+{
+	struct waiting *waiting = &race->waiting;
+
+	if (race->form == SINGLY) {
+		bool got = conforms(race->table, &race->profile, source, now, cost);
+
+		if (got != want)
+			fail_msg("kind %d seed %lu: %d", (int)kind, seed, got);
+		race->passed += got;
+		return;
+	}
+	waiting->want |= (uint64_t)want << waiting->burst.n;
+	source_burst_add(&waiting->burst, race->table, hash_of(race->table, source), cost);
+	if (waiting->burst.n == SOURCE_BURST)
+		decide(race, now, kind, seed);
+}
+
 static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
 {
 	uint64_t now = GHZ;
+
+	set_form(race->table, race->form);
 
 	race->own = calloc(race->sources, sizeof(*race->own));
 	assert_non_null(race->own);
@@ -186,15 +239,15 @@ static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
 		meter_init(kind, &race->own[i], &race->profile, now, 0);
 	prng_seed(&race->prng, seed);
 	for (unsigned i = 0; i < race->packets; i++) {
-		uint32_t source = skewed(race), cost = 1 + prng_below(&race->prng, 1500);
+		uint32_t source = skewed(race), cost = prng_below(&race->prng, 1500);
 		bool want = meter_conforms(kind, &race->own[source], &race->profile, now, cost);
-		bool got = conforms(race->table, &race->profile, source, now, cost);
 
-		if (got != want)
-			fail_msg("kind %d seed %lu packet %u: %d", (int)kind, seed, i, got);
-		race->passed += got;
-		if (prng_below(&race->prng, 8) == 0) /* else in one burst */
-			now += prng_below(&race->prng, (uint32_t)(8 * race->gap));
+		ask(race, source, now, cost, want, kind, seed);
+		if (prng_below(&race->prng, 16) == 0) { /* else in one burst */
+			if (race->form != SINGLY)
+				decide(race, now, kind, seed);
+			now += prng_below(&race->prng, (uint32_t)(16 * race->gap));
+		}
 		if (prng_below(&race->prng, 64) == 0)
 			source_table_age(
 				race->table, &race->profile, now, prng_below(&race->prng, 100));
@@ -218,11 +271,12 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < KINDS * 2 * SEEDS; i++) {
+	for (size_t i = 0; i < KINDS * 2 * FORMS * SEEDS; i++) {
 		enum meter_kind kind = kinds[i % KINDS];
 		size_t c = i / KINDS % 2;
-		uint64_t seed = 1 + i / KINDS / 2;
-		struct race race = {.table = table_of(kind, cases[c].capacity, seed),
+		uint64_t seed = 1 + i / KINDS / 2 / FORMS;
+		struct race race = {.form = (enum form)(i / KINDS / 2 % FORMS),
+			.table = table_of(kind, cases[c].capacity, seed),
 			.profile = profile_of(kind, cases[c].rate),
 			.sources = cases[c].sources,
 			.packets = 200000,
@@ -232,6 +286,7 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 		run_race(&race, kind, seed);
 		census(race.table, &used, &guests);
 		assert_int_equal(stats_of(race.table).overflows, 0);
+		assert_true(race.form == SINGLY || race.longest == SOURCE_BURST);
 		/* Both verdicts were common; places changed hands; and sources lived away. */
 		assert_in_range(race.passed, race.packets / 100, race.packets * 95 / 100);
 		if (cases[c].crowded)
@@ -377,19 +432,39 @@ static void test_guests_go_home(void **state)
 	table_free(table);
 }
 
+/* Those of sources that pass, by what their overflow meter is. */
+static void pass_newcomers(struct source_table *table, const union meter_profile *profile,
+	uint32_t source, unsigned n, uint64_t now, uint64_t *passed)
+{
+	struct source_burst burst = {.n = 0};
+	uint64_t conforming;
+
+	for (unsigned i = 0; i < n; i++)
+		source_burst_add(
+			&burst, table, hash_of(table, source + i), 1 + (source + i) % 1500);
+	conforming = n == 1 ? conforms(table, profile, source, now, burst.cost[0])
+			    : source_table_conforms_burst(table, profile, &burst, now);
+	for (unsigned i = 0; i < n; i++)
+		if (conforming >> i & 1)
+			passed[burst.tag[i] % SOURCE_OVERFLOWS] += burst.cost[i];
+}
+
 /* A table that never has room again: newcomers share, are counted, and get no more than said. */
 static void test_full_table(void **state)
 {
-	enum { NEWCOMERS = 200000 };
+	enum { NEWCOMERS = 3200 * SOURCE_BURST };
 
 	(void)state;
-	for (size_t k = 0; k < KINDS; k++) {
-		enum meter_kind kind = kinds[k];
+	for (size_t k = 0; k < KINDS * FORMS; k++) {
+		enum meter_kind kind = kinds[k % KINDS];
+		enum form form = (enum form)(k / KINDS);
 		union meter_profile profile = profile_of(kind, RATE);
 		struct source_table *table = table_of(kind, 1000, k);
 		uint64_t now = GHZ, passed[SOURCE_OVERFLOWS] = {0}, most, placed;
 		uint32_t regulars = 100000;
+		unsigned size = form == SINGLY ? 1 : SOURCE_BURST;
 
+		set_form(table, form);
 		/* Enough for every way; all spent at once, so busy for as long as we look. */
 		for (uint32_t source = 0; source < regulars; source++)
 			conforms(table, &profile, source, now, BURST);
@@ -397,13 +472,8 @@ static void test_full_table(void **state)
 		placed = stats_of(table).new_sources;
 		assert_int_equal(placed, (uint64_t)table->n_lines * table->ways);
 		assert_int_equal(stats_of(table).overflows, regulars - placed);
-		for (uint32_t i = 0; i < NEWCOMERS; i++) {
-			uint32_t cost = 1 + i % 1500;
-			uint64_t hash = hash_of(table, regulars + i);
-
-			if (source_table_conforms(table, &profile, hash, now, cost))
-				passed[source_tag(hash) % SOURCE_OVERFLOWS] += cost;
-		}
+		for (uint32_t i = 0; i < NEWCOMERS; i += size)
+			pass_newcomers(table, &profile, regulars + i, size, now, passed);
 		assert_int_equal(stats_of(table).new_sources, placed);
 		assert_int_equal(stats_of(table).overflows, regulars - placed + NEWCOMERS);
 		/* What a GCRA has earned since the regulars spent all; a window has not ended. */
@@ -549,6 +619,96 @@ static void test_guest_and_resident(void **state)
 	table_free(table);
 }
 
+/* A burst that was made for another table with the same secret. */
+static uint64_t conforms_elsewhere(struct source_table *table, const union meter_profile *profile,
+	const struct source_burst *burst, const struct source_table *was, uint64_t now)
+{
+	struct source_burst moved = *burst;
+
+	for (unsigned i = 0; i < burst->n; i++)
+		moved.home[i] = table->lines + (burst->home[i] - was->lines);
+	return source_table_conforms_burst(table, profile, &moved, now);
+}
+
+/* As many as there are numbers of packets, of few sources: each has its place, once. */
+static void test_newcomers_of_a_burst(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < FORMS * (SOURCE_BURST + 1); i++) {
+		enum form form = (enum form)(i % FORMS);
+		union meter_profile profile = profile_of(METER_GCRA, 0);
+		struct source_table *table = table_of(METER_GCRA, 100, i);
+		struct source_burst burst = {.n = 0};
+		unsigned n = i / FORMS, sources = n < 5 ? n : 5, used, guests;
+		uint64_t want = 0;
+
+		if (form == SINGLY)
+			continue;
+		set_form(table, form);
+		for (unsigned k = 0; k < n; k++) {
+			/* The first two of each pass, and whatever costs nothing. */
+			uint32_t cost = k % 7 == 6 ? 0 : BURST / 2;
+
+			source_burst_add(&burst, table, hash_of(table, k % 5), cost);
+		}
+		for (unsigned k = 0, paid[5] = {0}; k < n; k++) {
+			paid[k % 5] += burst.cost[k] != 0;
+			want |= (uint64_t)(burst.cost[k] == 0 || paid[k % 5] <= 2) << k;
+		}
+		assert_int_equal(source_table_conforms_burst(table, &profile, &burst, 1), want);
+		assert_int_equal(stats_of(table).new_sources, sources);
+		census(table, &used, &guests);
+		assert_int_equal(used, sources);
+		table_free(table);
+	}
+}
+
+/*
+ * Both ways through a burst leave the same table behind, whatever it was: states anywhere in
+ * virtual time, and clocks that step back or far ahead.
+ */
+static void test_bursts_agree(void **state)
+{
+	enum { SOURCES = 500, BURSTS = 20000 };
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		union meter_profile profile = profile_of(METER_GCRA, RATE);
+		struct source_table *a = table_of(METER_GCRA, SOURCES, seed);
+		struct source_table *b = table_of(METER_GCRA, SOURCES, seed);
+		uint64_t now = GHZ;
+		struct prng prng;
+
+		if (!a->avx2)
+			skip();
+		set_form(b, BURST_PLAIN);
+		prng_seed(&prng, seed);
+		for (unsigned i = 0; i < BURSTS; i++) {
+			struct source_burst burst = {.n = 0};
+			unsigned n = prng_below(&prng, SOURCE_BURST + 1);
+			uint32_t line = prng_below(&prng, a->n_lines);
+			uint64_t allow_at = gcra_time(&profile.gcra, now) - (1 << 20) +
+					    prng_below(&prng, 1 << 21);
+
+			allow_at = prng_below(&prng, 4) ? allow_at : prng_next(&prng);
+			a->lines[line].gcra.state[i % 5].allow_at = allow_at;
+			b->lines[line].gcra.state[i % 5].allow_at = allow_at;
+			while (burst.n < n)
+				source_burst_add(&burst, a,
+					hash_of(a, prng_below(&prng, 2 * SOURCES)),
+					prng_below(&prng, 4) ? prng_below(&prng, 1500) : 0);
+			now += prng_below(&prng, 100) ? prng_below(&prng, MS / 4)
+						      : prng_next(&prng) >> prng_below(&prng, 64);
+			if (source_table_conforms_burst(a, &profile, &burst, now) !=
+				conforms_elsewhere(b, &profile, &burst, a, now))
+				fail_msg("seed %lu burst %u", seed, i);
+			assert_memory_equal(a->lines, b->lines, a->n_lines * sizeof(*a->lines));
+		}
+		table_free(a);
+		table_free(b);
+	}
+}
+
 static void test_prefixes(void **state)
 {
 	static const struct {
@@ -680,6 +840,8 @@ int main(void)
 		cmocka_unit_test(test_idle_are_seldom_forgotten),
 		cmocka_unit_test(test_state_is_no_tag),
 		cmocka_unit_test(test_guest_and_resident),
+		cmocka_unit_test(test_newcomers_of_a_burst),
+		cmocka_unit_test(test_bursts_agree),
 		cmocka_unit_test(test_prefixes),
 		cmocka_unit_test(test_families),
 		cmocka_unit_test(test_secret),

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "source/source_burst.h"
+
+#include "source/visit.h"
+
+void burst_at_home(const struct visit *visit, const struct source_burst *burst,
+	struct burst_verdicts *verdicts)
+{
+	const struct gcra_now now = visit->gcra;
+	uint64_t refused = 0, missed = 0;
+	struct gcra nobody = {0};
+
+	for (unsigned i = 0; i < burst->n; i++) {
+		union source_line *line = burst->home[i];
+		unsigned found = source_find(line, burst->tag[i]);
+		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
+
+		state = found ? state : &nobody;
+		refused |= (uint64_t)!gcra_conforms_now(state, &now, burst->cost[i]) << i;
+		missed |= (uint64_t)!found << i;
+	}
+	*verdicts = (struct burst_verdicts){refused & ~missed, missed};
+}
+
+/*
+ * What is common of newcomers: nobody who is at home in this line lives away, and there is room. If
+ * not, NULL is said and nothing done. A newcomer's next packets in the burst find it here too.
+ */
+static inline struct gcra *settle(const struct visit *visit, union source_line *home, uint32_t tag)
+{
+	struct source_table *table = visit->table;
+	unsigned found = source_find(home, tag), room, way;
+
+	if (__builtin_expect(found != 0, 0))
+		return &home->gcra.state[__builtin_ctz(found)];
+	if (home->head.away)
+		return NULL;
+	room = source_find(home, 0);
+	room = room ? room : visit_idle_ways(visit, home) & ~(unsigned)home->head.guests;
+	if (__builtin_expect(room == 0, 0))
+		return NULL;
+	way = visit_pick(room, SOURCE_WAYS(struct gcra), tag);
+	home->gcra.tag[way] = tag;
+	gcra_init_now(&home->gcra.state[way], &visit->gcra);
+	visit_count(&table->stats.new_sources, table->stats.new_sources + 1);
+	return &home->gcra.state[way];
+}
+
+static bool conforms_missed(
+	const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
+{
+	struct gcra *state = settle(visit, home, tag);
+
+	if (state == NULL)
+		return visit_away(visit, home, tag, cost);
+	return gcra_conforms_now(state, &visit->gcra, cost);
+}
+
+/* Those that the first pass has left: newcomers, and sources that live in their other line. */
+static uint64_t refuse_missed(
+	const struct visit *visit, const struct source_burst *burst, uint64_t missed)
+{
+	const struct source_table *table = visit->table;
+	uint64_t refused = 0;
+
+	for (uint64_t left = table->guests ? missed : 0; left; left &= left - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(left);
+
+		__builtin_prefetch(source_other(table, burst->home[i], burst->tag[i]), 1);
+	}
+	for (; missed; missed &= missed - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(missed);
+
+		refused |= (uint64_t)!conforms_missed(
+				   visit, burst->home[i], burst->tag[i], burst->cost[i])
+			   << i;
+	}
+	return refused;
+}
+
+static uint64_t burst_singly(struct source_table *table, const union meter_profile *profile,
+	const struct source_burst *burst, uint64_t now)
+{
+	uint64_t conforming = 0;
+
+	for (unsigned i = 0; i < burst->n; i++)
+		conforming |= (uint64_t)source_table_conforms_at(table, profile, burst->home[i],
+				      burst->tag[i], now, burst->cost[i])
+			      << i;
+	return conforming;
+}
+
+uint64_t source_table_conforms_burst(struct source_table *table, const union meter_profile *profile,
+	const struct source_burst *burst, uint64_t now)
+{
+	struct burst_verdicts verdicts;
+	struct visit visit;
+
+	if (burst->n == 0)
+		return 0;
+	for (unsigned i = 0; i < burst->n; i++)
+		__builtin_prefetch(burst->home[i], 1);
+	if (table->kind != METER_GCRA)
+		return burst_singly(table, profile, burst, now);
+	visit = visit_begin(table, profile, now);
+	if (table->avx2)
+		burst_at_home_avx2(&visit, burst, &verdicts);
+	else
+		burst_at_home(&visit, burst, &verdicts);
+	if (verdicts.missed)
+		verdicts.refused |= refuse_missed(&visit, burst, verdicts.missed);
+	return ~verdicts.refused & UINT64_MAX >> (SOURCE_BURST - burst->n);
+}
