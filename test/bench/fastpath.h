@@ -110,6 +110,7 @@ struct contender {
 	void (*begin)(void *self);
 	void (*end)(void *self);
 	void (*close)(void *self);
+	bool threads;    /* more than the measuring one have a part in it */
 	unsigned longer; /* slices are so many times as long; 0: once */
 
 	/* results */

@@ -456,12 +456,12 @@ static void ask_workers(struct lab *lab)
 		return;
 	prefixes_make(&some, lab->policies);
 	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "one", box_contender("", usual_box(lab, &some), packets));
+	add(&stage, "one", box_contender("", usual_box(lab, &some), packets))->threads = true;
 	params = params_of(lab, &some);
 	params.workers = 2;
 	bench = bench_box_open(&params);
 	bench->launched = 1;
-	add(&stage, "two", box_contender("", bench, packets));
+	add(&stage, "two", box_contender("", bench, packets))->threads = true;
 	ask(&stage, "workers");
 	prefixes_free(&some);
 }

@@ -15,6 +15,7 @@ import json
 import os
 import signal
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -80,8 +81,10 @@ class Run:
         asked = [name for name in self.args.questions if name not in OTHERS]
         if not asked:
             return
+        began = time.monotonic()
         found = measure.fastpath(self.build, asked, huge, settings(self.args))
         questions, once = found.pop("questions"), found.pop("once")
+        found["seconds"] = {"fastpath": time.monotonic() - began}
         self.result["run"] = found
         self.result["ratios"] |= keys.ratios_of(questions)
         self.result["figures"] |= keys.figures_of(once)
@@ -98,10 +101,12 @@ class Run:
             if name not in self.args.questions:
                 continue
             print(f"bench: {name} ...", file=sys.stderr)
+            began = time.monotonic()
             try:
                 self.extra(name, program())
             except measure.BenchError as error:
                 self.note(f"{name} is not measured: {error}")
+            self.result["run"].setdefault("seconds", {})[name] = time.monotonic() - began
 
     def extra(self, name, found):
         """What a program of its own has found."""
