@@ -234,6 +234,7 @@ def main():
     if not options.quick:
         fuzz(wanted, result)
         scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
+        scripts("bench", ["smoke"], wanted, result)
         scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
                 result)
     if options.long:

@@ -31,6 +31,8 @@ RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
 static void ports_stop(struct box *box)
 {
+	if (box->lent)
+		return;
 	for (unsigned i = 0; i < box->config->n_ports; i++)
 		port_stop(&box->ports[i]);
 	for (unsigned i = 0; i < box->config->n_ports; i++) {
@@ -66,6 +68,17 @@ static void warn_few_queues(const struct box *box, const struct wire *wire)
 			wire->name, queues, queues == 1 ? "" : "s", workers);
 }
 
+/* Ports that run already, as many of their queues as there are workers. */
+static int ports_borrow(struct box *box)
+{
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		box->ports[i] = box->lent[i];
+		box->ports[i].queues = RTE_MIN(
+			box->lent[i].queues, (uint16_t)box->config->n_workers);
+	}
+	return 0;
+}
+
 static int ports_start(struct box *box)
 {
 	const struct config *config = box->config;
@@ -73,6 +86,8 @@ static int ports_start(struct box *box)
 	unsigned held[CONFIG_PORTS_MAX] = {0};
 	int ret = 0;
 
+	if (box->lent)
+		return ports_borrow(box);
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++) {
 		queues[i] = 1;
 		ret = port_probe(&box->ports[i], &config->ports[i], box->port_ids[i]);
@@ -448,9 +463,10 @@ static const struct module {
 /* Modules below this are up before any worker runs. */
 #define PREPARED (RTE_DIM(modules) - 2)
 
-static int start_modules(struct box *box, const struct config *config, unsigned n)
+static int start_modules(
+	struct box *box, const struct config *config, const struct port *lent, unsigned n)
 {
-	*box = (struct box){.config = config, .gossip.fd = -1};
+	*box = (struct box){.config = config, .lent = lent, .gossip.fd = -1};
 	for (unsigned i = 0; i < config->n_ports; i++)
 		box->links[i].known = false;
 	if (eal_find_ports(config, box->port_ids))
@@ -469,12 +485,12 @@ static int start_modules(struct box *box, const struct config *config, unsigned 
 
 int box_start(struct box *box, const struct config *config)
 {
-	return start_modules(box, config, RTE_DIM(modules));
+	return start_modules(box, config, NULL, RTE_DIM(modules));
 }
 
-int box_prepare(struct box *box, const struct config *config)
+int box_prepare(struct box *box, const struct config *config, const struct port *ports)
 {
-	return start_modules(box, config, PREPARED);
+	return start_modules(box, config, ports, PREPARED);
 }
 
 void box_stop(struct box *box)

@@ -44,6 +44,7 @@ struct box {
 	const struct config *config;
 	unsigned started; /* modules of start-up that are up */
 	struct tsc_clock clock;
+	const struct port *lent; /* ports of another box that it shares; NULL: its own */
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
 	struct link_state links[CONFIG_PORTS_MAX];
@@ -79,9 +80,11 @@ int box_start(struct box *box, const struct config *config);
 
 /*
  * The same, but that no worker runs yet and no control socket is open: for benchmarks, which turn
- * the workers themselves. box_stop() ends it.
+ * the workers themselves. box_stop() ends it. Boxes that take turns may stand on the same ports:
+ * on those of a box that was prepared before and is stopped after (`ports`, in the configured
+ * order; NULL: bring up its own).
  */
-int box_prepare(struct box *box, const struct config *config);
+int box_prepare(struct box *box, const struct config *config, const struct port *ports);
 
 /* Stops the workers, closes the ports, removes the sockets. */
 void box_stop(struct box *box);

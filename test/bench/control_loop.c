@@ -284,6 +284,7 @@ static void measure_alone(struct bench *b)
 
 static void publish(struct bench *b)
 {
+	const struct sampling sampling = {0};
 	struct limiter *l = b->limiters[0];
 
 	for (unsigned p = limiter_next_change(l, 0); p < b->n_policies;
@@ -294,9 +295,10 @@ static void publish(struct bench *b)
 		for (unsigned w = 0; w < WORKERS; w++) {
 			struct limit_profile profile, *old = &b->profiles[(size_t)p * WORKERS + w];
 
-			if (limit_profile_init(&profile, &b->configs[p], &view, 1.0 / WORKERS, HZ))
+			if (limit_profile_init(&profile, &b->configs[p], p, &view, &sampling,
+				    1.0 / WORKERS, HZ))
 				continue;
-			b->published += limit_profile_succeed(&profile, old, b->now);
+			b->published += memcmp(&profile, old, sizeof(profile)) != 0;
 			*old = profile;
 		}
 	}

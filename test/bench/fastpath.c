@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the fast path costs, as ratios to bare forwarding on the same ports in the same run:
+ *
+ *     fastpath --json FILE [--rounds 31] [--slice-us 20000] [--only QUESTION,...] [--huge]
+ *
+ * tools/bench calls it, and makes tables of what it writes: for each question (in
+ * fastpath_questions.c) the cycles that a packet took each contender in each round. net_null
+ * receives and sends as fast as it is asked, so all is the contenders' own.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_log.h>
+#include <rte_version.h>
+
+#include <sodium.h>
+
+#include "fastpath.h"
+
+/* Two lines of a buffer are touched; so many bytes of them are twice what caches hold. */
+#define COLD_BYTES   128
+#define COLD_DEFAULT (32u << 20) /* of L3, if nobody knows */
+#define COLD_MAX     (1u << 20)
+
+static const char usage[] =
+	"Usage: fastpath --json FILE [options]\n"
+	"\n"
+	"  --only QUESTION,...  these questions, not all\n"
+	"  --rounds N           rounds of each question (31)\n"
+	"  --slice-us N         of each contender in a round (20000)\n"
+	"  --policies N         of most boxes (10000)\n"
+	"  --scale N            of the largest boxes (100000)\n"
+	"  --packets N          until traffic repeats, a power of two (1048576)\n"
+	"  --cold N             packets in rings (from the size of the L3 cache)\n"
+	"  --cpus WORKER,OTHER  what measures; control and the second worker (1,0)\n"
+	"  --long-us N          of a slice in which the control loop runs (200000)\n"
+	"  --directory DIR      for sockets and keys (/tmp)\n"
+	"  --settle-ms N        of a box with its control loop, before it counts (2500)\n"
+	"  --memory MB          for DPDK (2048)\n"
+	"  --huge               on hugepages\n";
+
+struct options {
+	const char *json, *only, *directory;
+	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
+	unsigned cpu[2];
+};
+
+void die(const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	fputs("fastpath: ", stderr);
+	vfprintf(stderr, format, ap);
+	fputc('\n', stderr);
+	va_end(ap);
+	exit(EXIT_FAILURE);
+}
+
+void *need(size_t bytes)
+{
+	void *p = calloc(1, bytes);
+
+	if (!p)
+		die("no memory: %zu bytes", bytes);
+	return p;
+}
+
+static unsigned number(const char *text, unsigned least, unsigned most)
+{
+	char *end;
+	unsigned long value = strtoul(text, &end, 10);
+
+	if (*text == '\0' || *end || value < least || value > most)
+		die("%s: expected a number from %u to %u", text, least, most);
+	return (unsigned)value;
+}
+
+static void parse_cpus(const char *text, unsigned cpu[2])
+{
+	if (sscanf(text, "%u,%u", &cpu[0], &cpu[1]) != 2)
+		die("--cpus %s: expected two numbers", text);
+}
+
+static bool parse_number(struct options *o, int opt)
+{
+	const struct {
+		int opt;
+		unsigned *value, least, most;
+	} rows[] = {
+		{'r', &o->rounds, 1, 10000},
+		{'u', &o->slice_us, 100, 10000000},
+		{'p', &o->policies, 1, 1000000},
+		{'s', &o->scale, 1, 1000000},
+		{'n', &o->packets, 1024, 1u << 24},
+		{'c', &o->cold, 128, COLD_MAX},
+		{'l', &o->long_us, 100, 10000000},
+		{'t', &o->settle_ms, 0, 60000},
+		{'m', &o->memory, 64, 1u << 20},
+	};
+
+	for (unsigned i = 0; i < RTE_DIM(rows); i++)
+		if (rows[i].opt == opt) {
+			*rows[i].value = number(optarg, rows[i].least, rows[i].most);
+			return true;
+		}
+	return false;
+}
+
+static void parse_options(int argc, char **argv, struct options *o)
+{
+	static const struct option longs[] = {
+		{"json", required_argument, NULL, 'j'},
+		{"only", required_argument, NULL, 'o'},
+		{"rounds", required_argument, NULL, 'r'},
+		{"slice-us", required_argument, NULL, 'u'},
+		{"policies", required_argument, NULL, 'p'},
+		{"scale", required_argument, NULL, 's'},
+		{"packets", required_argument, NULL, 'n'},
+		{"cold", required_argument, NULL, 'c'},
+		{"cpus", required_argument, NULL, 'C'},
+		{"long-us", required_argument, NULL, 'l'},
+		{"directory", required_argument, NULL, 'd'},
+		{"settle-ms", required_argument, NULL, 't'},
+		{"memory", required_argument, NULL, 'm'},
+		{"huge", no_argument, NULL, 'H'},
+		{0},
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "", longs, NULL)) != -1) {
+		if (opt == 'j')
+			o->json = optarg;
+		else if (opt == 'o')
+			o->only = optarg;
+		else if (opt == 'd')
+			o->directory = optarg;
+		else if (opt == 'C')
+			parse_cpus(optarg, o->cpu);
+		else if (opt == 'H')
+			o->huge = 1;
+		else if (!parse_number(o, opt))
+			die("see the usage:\n%s", usage);
+	}
+	if (optind != argc || !o->json)
+		die("see the usage:\n%s", usage);
+	if (o->packets & (o->packets - 1))
+		die("--packets %u: expected a power of two", o->packets);
+}
+
+/* The measuring thread is EAL's main one, and lcore 1, as the first worker of a box. */
+static void start_eal(const struct options *o)
+{
+	char lcores[64], memory[16], prefix[32];
+	const char *args[] = {"fastpath", lcores, "--main-lcore=1", "-m", memory, prefix,
+		"--no-pci", "--no-telemetry", "--log-level=4", "--vdev=net_null0,size=64",
+		"--vdev=net_null1,size=64", o->huge ? "--in-memory" : "--no-huge",
+		o->huge ? NULL : "--no-shconf"};
+	int n = o->huge ? RTE_DIM(args) - 1 : RTE_DIM(args);
+
+	snprintf(lcores, sizeof(lcores), "--lcores=1@%u,2@%u", o->cpu[0], o->cpu[1]);
+	snprintf(memory, sizeof(memory), "%u", o->memory);
+	snprintf(prefix, sizeof(prefix), "--file-prefix=bench%d", (int)getpid());
+	if (rte_eal_init(n, (char **)(uintptr_t)args) < 0)
+		die("EAL: %s", rte_strerror(rte_errno));
+	rte_log_set_level_pattern("weir", RTE_LOG_WARNING);
+}
+
+static unsigned cold_of(const struct options *o)
+{
+	long l3 = sysconf(_SC_LEVEL3_CACHE_SIZE);
+	unsigned bytes = l3 > 0 ? (unsigned)l3 : COLD_DEFAULT;
+
+	if (o->cold)
+		return o->cold & ~1u;
+	return RTE_MIN(2 * bytes / COLD_BYTES, COLD_MAX) & ~1u;
+}
+
+/* The box that brings up the ports which all others share, with a queue for each of two workers. */
+static struct bench_box *open_ports(const struct options *o)
+{
+	static const char *const devices[] = {"net_null0,size=64", "net_null1,size=64"};
+	struct box_params params = {.devices = devices,
+		.allocator = "static",
+		.workers = o->cpu[0] == o->cpu[1] ? 1 : 2,
+		.cpu = {o->cpu[0], o->cpu[1]}};
+
+	return bench_box_open(&params);
+}
+
+static bool wanted(const struct options *o, const char *name)
+{
+	size_t len = strlen(name);
+	const char *at = o->only;
+
+	while (at) {
+		if (strncmp(at, name, len) == 0 && (at[len] == ',' || at[len] == '\0'))
+			return true;
+		at = strchr(at, ',');
+		at += at != NULL;
+	}
+	return !o->only;
+}
+
+static void write_results(const struct lab *lab, const struct options *o)
+{
+	json_t *all = json_pack("{s:s, s:s, s:I, s:b, s:i, s:i, s:i, s:i, s:i, s:O, s:O}", "weir",
+		WEIR_VERSION, "dpdk", rte_version(), "tsc_hz", (json_int_t)rte_get_tsc_hz(), "huge",
+		(int)o->huge, "rounds", (int)o->rounds, "slice_us", (int)o->slice_us, "policies",
+		(int)o->policies, "scale", (int)o->scale, "cold", (int)lab->cold, "questions",
+		lab->questions, "once", lab->once);
+
+	if (!all || json_dump_file(all, o->json, JSON_INDENT(1)))
+		die("%s: cannot be written", o->json);
+	json_decref(all);
+}
+
+static void run(const struct options *o)
+{
+	struct lab lab = {.rounds = o->rounds,
+		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
+		.settle_ms = o->settle_ms,
+		.long_us = o->long_us,
+		.n_traffic = o->packets,
+		.policies = o->policies,
+		.scale = o->scale,
+		.cpu = {o->cpu[0], o->cpu[1]},
+		.cold = cold_of(o),
+		.directory = o->directory,
+		.null = open_ports(o),
+		.questions = json_object(),
+		.once = json_object()};
+
+	lab.ports = lab.null->box.ports;
+	for (const struct question *q = questions; q->name; q++)
+		if (wanted(o, q->name)) {
+			fprintf(stderr, "fastpath: %s ...\n", q->name);
+			q->ask(&lab);
+		}
+	write_results(&lab, o);
+	json_decref(lab.questions);
+	json_decref(lab.once);
+	bench_box_close(lab.null);
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {.rounds = 31,
+		.slice_us = 20000,
+		.policies = 10000,
+		.scale = 100000,
+		.packets = 1 << 20,
+		.memory = 2048,
+		.settle_ms = 2500,
+		.long_us = 200000,
+		.directory = "/tmp",
+		.cpu = {1, 0}};
+
+	parse_options(argc, argv, &options);
+	if (sodium_init() < 0)
+		die("libsodium does not start");
+	start_eal(&options);
+	run(&options);
+	rte_eal_cleanup();
+	return 0;
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The parts of the fast path's benchmark (fastpath.c): traffic, contenders, and the rounds in which
+ * they take turns. One process, one thread that measures; whatever else runs is said where it is.
+ *
+ * Functions of set-up end the program with a message when they fail: nothing is measured then.
+ */
+#ifndef WEIR_BENCH_FASTPATH_H
+#define WEIR_BENCH_FASTPATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <rte_mbuf.h>
+#include <rte_mempool.h>
+
+#include "base/prng.h"
+#include "box.h"
+
+#define FRAME_BYTES  64   /* on net_null */
+#define TURN_PACKETS 64   /* a turn is a burst in each direction */
+#define PIPES        4096 /* of rte_sched's port */
+#define TUPLES_MAX   100000
+
+/* Prints why, as printf does, and ends the program. */
+__attribute__((noreturn, format(printf, 1, 2))) void die(const char *format, ...);
+
+/* Zeroed memory, or the end. */
+void *need(size_t bytes);
+
+/* ---- traffic (fastpath_traffic.c) ---- */
+
+enum frame_kind {
+	FRAME_V4,
+	FRAME_V6,
+	FRAME_OPTIONS,  /* IPv4 with 20 bytes of options */
+	FRAME_FRAGMENT, /* IPv4, not the first of its packet */
+	FRAME_SMALLEST, /* IPv4 and nothing in it */
+};
+
+/* The destinations of n policies, of an IP version each: a prefix for a policy, in random order. */
+struct prefixes {
+	unsigned n;
+	uint32_t *v4; /* host order */
+	uint8_t *length;
+	uint64_t *v6; /* host order: the first 64 bits of a /48 */
+};
+
+void prefixes_make(struct prefixes *prefixes, unsigned n);
+void prefixes_free(struct prefixes *prefixes);
+
+enum draw {
+	DRAW_UNIFORM,
+	DRAW_ZIPF,   /* the k-th policy 1/k as often as the first */
+	DRAW_CYCLE,  /* each policy once, then each again: a line is never still in a cache */
+	DRAW_FIRST,  /* always the first policy */
+	DRAW_NONE,   /* addresses of no policy */
+	DRAW_TUPLES, /* as uniform, of one 5-tuple a policy */
+	DRAW_SCAN,   /* one destination, each packet from the next source */
+};
+
+/* What packets there are, in which order: all contenders see the same. Read-only once made. */
+struct traffic {
+	unsigned serial; /* no two have the same */
+	enum frame_kind kind;
+	uint16_t frame_len;
+	uint16_t address, ports; /* where the stand-in stores */
+	unsigned n;              /* packets until it repeats: a power of two */
+	uint64_t *words; /* a packet's IPv4 source and destination, or the IPv6 destination's two */
+	uint8_t header[FRAME_BYTES];
+};
+
+struct traffic *traffic_make(
+	const struct prefixes *prefixes, enum frame_kind kind, enum draw draw, unsigned n);
+void traffic_free(struct traffic *traffic);
+
+/* The packet's 5-tuple source and destination of a policy, as DRAW_TUPLES has them. */
+uint64_t traffic_tuple(const struct prefixes *prefixes, unsigned policy);
+
+/* Writes the traffic's header into every buffer of a pool. */
+void traffic_headers(const struct traffic *traffic, struct rte_mempool *pool);
+
+/* A frame with the header and the addresses of packet i. */
+void traffic_frame(const struct traffic *traffic, unsigned i, struct rte_mbuf *mbuf);
+
+/*
+ * The stand-in for a wire: a receive callback that gives each packet of net_null, whose header was
+ * written into its buffer before, its addresses. On all queues of two ports, from packet `at` on.
+ */
+void stand_in_attach(const struct port *ports, const struct traffic *traffic, unsigned at);
+void stand_in_detach(const struct port *ports);
+
+/* ---- contenders ---- */
+
+struct contender {
+	const char *name;
+	void *self;
+	const struct port *ports;      /* two */
+	const struct traffic *traffic; /* of the stand-in; NULL: none */
+	/* A burst in each direction. */
+	void (*turn)(void *self);
+	/* Packets received and dropped so far. */
+	void (*counted)(const void *self, uint64_t *received, uint64_t *dropped);
+	/* Runs it for a while before it counts, however it gets into its stride; NULL: just so. */
+	void (*settle)(void *self, unsigned ms);
+	/* Around each of its slices; either may be NULL. */
+	void (*begin)(void *self);
+	void (*end)(void *self);
+	void (*close)(void *self);
+	bool threads;    /* more than the measuring one have a part in it */
+	unsigned longer; /* slices are so many times as long; 0: once */
+
+	/* results */
+	double *cycles; /* a packet, in each round */
+	uint64_t received, dropped;
+};
+
+/* Bare forwarding, and what others build on it (fastpath_peers.c). */
+struct contender io_contender(const struct port *ports, const struct traffic *traffic);
+struct contender mac_contender(const struct port *ports, const struct traffic *traffic);
+
+/* rte_lpm_lookupx4 and rte_meter's srTCM; of the policies a share `over` drops all. */
+struct contender library_contender(const struct port *ports, const struct traffic *traffic,
+	const struct prefixes *prefixes, double over);
+
+/* The same with an exact match of the 5-tuple by rte_hash in place of the prefix. */
+struct contender hash_contender(
+	const struct port *ports, const struct traffic *traffic, const struct prefixes *prefixes);
+
+/* A hierarchical scheduler: rte_sched with a pipe for each of PIPES destinations. */
+struct contender sched_contender(const struct port *ports, const struct traffic *traffic);
+
+/* ---- the appliance (fastpath_box.c) ---- */
+
+struct box_params {
+	const struct port *ports;        /* borrowed; NULL: net_null's, its own */
+	const char *const *devices;      /* two */
+	const struct prefixes *prefixes; /* NULL: one policy that matches everything */
+	unsigned policies;               /* the first so many of them */
+	bool v6;
+	bool sources; /* each policy limits each source by itself */
+	double over;  /* share of the policies that drop nearly all */
+	const char *allocator;
+	unsigned workers;
+	unsigned cpu[2];       /* of the workers; cpu of control is the other one */
+	const char *directory; /* for its socket */
+	const char *gossip;    /* the key "gossip" and its value, or NULL: a group of one */
+};
+
+/* Whether policy i is one of the share that drops nearly all. */
+static inline bool policy_is_over(unsigned i, double share)
+{
+	return (unsigned)((double)(i + 1) * share) != (unsigned)((double)i * share);
+}
+
+/* One of the appliance's boxes; its workers turn when they are told. */
+struct bench_box {
+	struct config *config;
+	struct box box;
+	struct box_params params;
+	struct around *around; /* what happens beside it in its slices, or NULL */
+	unsigned launched;     /* workers that run on lcores of their own in its slices */
+	bool stop;
+	double load_s, prepare_s; /* of CPU: to read the configuration, to set up the box */
+};
+
+struct bench_box *bench_box_open(const struct box_params *params);
+void bench_box_close(void *self);
+
+/* Its workers, the first of them on the measuring thread. */
+struct contender box_contender(
+	const char *name, struct bench_box *bench, const struct traffic *traffic);
+
+/* Only its classifier. */
+struct contender classify_contender(struct bench_box *bench, const struct traffic *traffic);
+
+/* The configuration of a box as text; free() it. */
+char *config_text(const struct box_params *params, size_t *len);
+
+/* ---- what happens around a box (fastpath_around.c) ---- */
+
+enum {
+	AROUND_CONTROL = 1, /* the control loop and its telemetry socket, on control's CPU */
+	AROUND_READERS = 2, /* three clients that each ask ten times a second */
+	AROUND_PEER = 4,    /* another limiter, on loopback, whose demand changes */
+};
+
+/* Makes these happen in every slice of the box's contenders from now on. */
+void around_open(struct bench_box *bench, int what, const char *key_file, uint16_t peer_port);
+void around_close(struct bench_box *bench);
+void around_begin(struct around *around);
+void around_end(struct around *around);
+
+/* Runs the box with its control loop. */
+void around_settle(struct bench_box *bench, unsigned ms);
+
+/* A free UDP port of loopback. */
+uint16_t free_udp_port(void);
+
+/* ---- rounds (fastpath_rounds.c) ---- */
+
+struct lab {
+	unsigned rounds;
+	uint64_t slice; /* ticks */
+	unsigned settle_ms;
+	unsigned long_us;         /* of slices in which the control loop ticks a few times */
+	unsigned n_traffic;       /* packets until a stream repeats */
+	unsigned policies, scale; /* of most boxes; of the largest */
+	unsigned cpu[2];
+	unsigned cold;          /* buffers in the rings */
+	const char *directory;  /* for sockets and keys */
+	struct bench_box *null; /* holds the ports of net_null */
+	const struct port *ports;
+	json_t *questions, *once;
+};
+
+/*
+ * The contenders of a question take turns, in both orders; then they are closed and their cycles
+ * are in lab->questions.
+ */
+void lab_ask(struct lab *lab, const char *question, struct contender *contenders, unsigned n);
+
+/* ---- questions (fastpath_questions.c) ---- */
+
+struct question {
+	const char *name;
+	void (*ask)(struct lab *lab);
+};
+
+extern const struct question questions[]; /* ended by one without a name */
+
+#endif

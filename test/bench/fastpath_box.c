@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The appliance as a contender: a configuration as an operator would write it, set up as the
+ * appliance sets itself up, and its own workers, turned here.
+ */
+#include <arpa/inet.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_launch.h>
+#include <rte_mbuf.h>
+
+#include "classify/frames.h"
+#include "fastpath.h"
+
+#define SOURCES 1048576 /* that a table has room for */
+
+/* ---- configuration ---- */
+
+static void write_match(FILE *out, const struct box_params *params, unsigned i)
+{
+	const struct prefixes *prefixes = params->prefixes;
+	char text[INET6_ADDRSTRLEN];
+	uint8_t v6[16] = {0};
+
+	if (!prefixes)
+		return;
+	if (params->v6) {
+		for (unsigned k = 0; k < 8; k++)
+			v6[k] = (uint8_t)(prefixes->v6[i] >> (56 - 8 * k));
+		inet_ntop(AF_INET6, v6, text, sizeof(text));
+		fprintf(out, ",\"match\":{\"dst\":\"%s/48\"}", text);
+	} else {
+		uint32_t v4 = htonl(prefixes->v4[i]);
+
+		inet_ntop(AF_INET, &v4, text, sizeof(text));
+		fprintf(out, ",\"match\":{\"dst\":\"%s/%u\"}", text, prefixes->length[i]);
+	}
+}
+
+static void write_policy(FILE *out, const struct box_params *params, unsigned i)
+{
+	bool over = policy_is_over(i, params->over);
+
+	fprintf(out, "%s{\"name\":\"p%u\"", i ? ",\n" : "", i);
+	write_match(out, params, i);
+	fprintf(out, ",\"limit\":\"%s\",\"burst\":\"%s\"", over ? "8kbit/s" : "400Gbit/s",
+		over ? "1500B" : "64MiB");
+	if (params->sources)
+		fprintf(out, ",\"per\":\"src\",\"sources\":%u", SOURCES);
+	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);
+}
+
+char *config_text(const struct box_params *params, size_t *len)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, len);
+
+	if (!out)
+		die("out of memory");
+	fprintf(out,
+		"{\"limiter\":\"bench\",\"ports\":{\"a\":{\"device\":\"%s\"},"
+		"\"b\":{\"device\":\"%s\"}},\n\"wires\":[{\"name\":\"w\",\"a\":\"a\",\"b\":\"b\"}],"
+		"\"workers\":[%u",
+		params->devices[0], params->devices[1], params->cpu[0]);
+	if (params->workers > 1)
+		fprintf(out, ",%u", params->cpu[1]);
+	fprintf(out, "],\"control\":{\"cpu\":%u},", params->cpu[1]);
+	if (params->gossip)
+		fprintf(out, "\"gossip\":%s,", params->gossip);
+	fputs("\n\"policies\":[", out);
+	for (unsigned i = 0; i < params->policies; i++)
+		write_policy(out, params, i);
+	fputs("]}\n", out);
+	if (fclose(out))
+		die("out of memory");
+	return text;
+}
+
+/* Warnings are for operators, not for us. */
+static struct config *parse_text(const char *text, size_t len)
+{
+	struct config *config;
+	char *words = NULL;
+	size_t words_len;
+	FILE *err = open_memstream(&words, &words_len);
+	int ret = err ? config_parse(text, len, "bench", err, &config) : -ENOMEM;
+
+	if (err)
+		fclose(err);
+	if (ret)
+		die("configuration: %.2000s", words ? words : "out of memory");
+	free(words);
+	return config;
+}
+
+/* ---- life ---- */
+
+/* Seconds of CPU that this thread has used: sleeps and neighbours do not count. */
+static double cpu_seconds(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
+}
+
+struct bench_box *bench_box_open(const struct box_params *params)
+{
+	struct bench_box *bench = need(sizeof(*bench));
+	double began;
+	size_t len;
+	char *text = config_text(params, &len);
+	int ret;
+
+	bench->params = *params;
+	began = cpu_seconds();
+	bench->config = parse_text(text, len);
+	bench->load_s = cpu_seconds() - began;
+	free(text);
+	began = cpu_seconds();
+	ret = box_prepare(&bench->box, bench->config, params->ports);
+	bench->prepare_s = cpu_seconds() - began;
+	if (ret)
+		die("a box of %u policies does not come up: %s", params->policies, strerror(-ret));
+	return bench;
+}
+
+void bench_box_close(void *self)
+{
+	struct bench_box *bench = self;
+
+	around_close(bench);
+	box_stop(&bench->box);
+	if (bench->box.leaked)
+		die("%u packet buffers are missing", bench->box.leaked);
+	config_free(bench->config);
+	free(bench);
+}
+
+/* ---- slices ---- */
+
+static int turn_worker(void *arg)
+{
+	struct worker *worker = arg;
+
+	worker_begin(worker);
+	while (!__atomic_load_n(worker->stop, __ATOMIC_RELAXED))
+		worker_turn(worker);
+	worker_end(worker);
+	return 0;
+}
+
+static void box_begin(void *self)
+{
+	struct bench_box *bench = self;
+	struct box *box = &bench->box;
+
+	__atomic_store_n(&box->stop, false, __ATOMIC_RELAXED);
+	for (unsigned i = 1; i <= bench->launched; i++)
+		if (rte_eal_remote_launch(turn_worker, &box->workers[i], box->workers[i].lcore))
+			die("lcore %u does not start", box->workers[i].lcore);
+	worker_begin(&box->workers[0]);
+	if (bench->around)
+		around_begin(bench->around);
+}
+
+static void box_end(void *self)
+{
+	struct bench_box *bench = self;
+	struct box *box = &bench->box;
+
+	if (bench->around)
+		around_end(bench->around);
+	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
+	for (unsigned i = 1; i <= bench->launched; i++)
+		rte_eal_wait_lcore(box->workers[i].lcore);
+	worker_end(&box->workers[0]);
+}
+
+static void box_turn(void *self)
+{
+	struct bench_box *bench = self;
+
+	worker_turn(&bench->box.workers[0]);
+}
+
+static void box_counted(const void *self, uint64_t *received, uint64_t *dropped)
+{
+	const struct bench_box *bench = self;
+	struct worker_counters totals = box_worker_totals(&bench->box);
+
+	*received = totals.rx_packets;
+	*dropped = totals.dropped[DROP_LIMIT];
+}
+
+/*
+ * Until flows are sampled as often as they will be, which takes control a second or two, and until
+ * the buckets of those above their limits are empty.
+ */
+static void box_settle(void *self, unsigned ms)
+{
+	around_settle(self, ms);
+}
+
+struct contender box_contender(
+	const char *name, struct bench_box *bench, const struct traffic *traffic)
+{
+	return (struct contender){
+		.name = name,
+		.self = bench,
+		.ports = bench->box.ports,
+		.traffic = traffic,
+		.turn = box_turn,
+		.counted = box_counted,
+		.settle = box_settle,
+		.begin = box_begin,
+		.end = box_end,
+		.close = bench_box_close,
+	};
+}
+
+/* ---- the classifier alone ---- */
+
+struct classify {
+	struct bench_box *bench;
+	uint64_t received;
+	struct frames frames;
+};
+
+static void classify_path(struct classify *self, const struct path *path)
+{
+	const struct classifier *classifier =
+		publisher_current(&self->bench->box.publisher)->classifier;
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST), sent;
+
+	for (uint16_t i = 0; i < n; i++) {
+		self->frames.data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
+		self->frames.len[i] = mbufs[i]->data_len;
+	}
+	classify_frames(classifier, path->wire, path->direction, &self->frames, n);
+	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
+	rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
+	self->received += n;
+}
+
+static void classify_turn(void *arg)
+{
+	struct classify *self = arg;
+	const struct worker *worker = &self->bench->box.workers[0];
+
+	for (unsigned i = 0; i < worker->n_paths; i++)
+		classify_path(self, &worker->paths[i]);
+}
+
+static void classify_counted(const void *arg, uint64_t *received, uint64_t *dropped)
+{
+	*received = ((const struct classify *)arg)->received;
+	*dropped = 0;
+}
+
+struct contender classify_contender(struct bench_box *bench, const struct traffic *traffic)
+{
+	struct classify *self = need(sizeof(*self));
+
+	self->bench = bench;
+	return (struct contender){
+		.name = "classify",
+		.self = self,
+		.ports = bench->box.ports,
+		.traffic = traffic,
+		.turn = classify_turn,
+		.counted = classify_counted,
+		.close = free,
+	};
+}

@@ -1,0 +1,595 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is asked of the fast path: for each question the contenders that take turns.
+ */
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <rte_cycles.h>
+#include <rte_eth_ring.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_ring.h>
+
+#include <sodium.h>
+
+#include "fastpath.h"
+#include "publish.h"
+
+#define CONTENDERS 16
+#define SILENT     99
+#define TIMES      5 /* that things are set up whose set-up is what is measured */
+#define PUBLISHED  15
+
+static const char *const null_devices[] = {"net_null0,size=64", "net_null1,size=64"};
+
+/* The set of contenders of one question, with what must outlive them. */
+struct stage {
+	struct lab *lab;
+	struct contender contenders[CONTENDERS];
+	unsigned n, n_traffic;
+	struct traffic *traffic[CONTENDERS];
+};
+
+static struct contender *add(struct stage *stage, const char *name, struct contender contender)
+{
+	struct contender *added = &stage->contenders[stage->n++];
+
+	*added = contender;
+	added->name = name;
+	return added;
+}
+
+static const struct traffic *traffic(
+	struct stage *stage, const struct prefixes *prefixes, enum frame_kind kind, enum draw draw)
+{
+	struct traffic *made = traffic_make(prefixes, kind, draw, stage->lab->n_traffic);
+
+	stage->traffic[stage->n_traffic++] = made;
+	return made;
+}
+
+static void ask(struct stage *stage, const char *question)
+{
+	lab_ask(stage->lab, question, stage->contenders, stage->n);
+	while (stage->n_traffic)
+		traffic_free(stage->traffic[--stage->n_traffic]);
+}
+
+/* A group of one, which flow proportional share may be asked of. */
+static const char *group_of_one(void)
+{
+	static char text[128];
+
+	snprintf(text, sizeof(text),
+		"{\"roster\":[{\"name\":\"bench\",\"address\":\"127.0.0.1:%u\"}]}",
+		free_udp_port());
+	return text;
+}
+
+/*
+ * A group whose other limiters are all silent, and keep their parts of the limits: so the smallest
+ * limit becomes one that lets nothing pass, and a bucket that has been emptied stays so.
+ */
+static const char *silent_group(void)
+{
+	static char text[64 * SILENT + 256];
+	int at = snprintf(text, sizeof(text),
+		"{\"insecure\":true,\"estimator\":\"state\",\"roster\":[{\"name\":\"bench\","
+		"\"address\":\"127.0.0.1:%u\"}",
+		free_udp_port());
+
+	for (unsigned i = 1; i <= SILENT; i++)
+		at += snprintf(text + at, sizeof(text) - (size_t)at,
+			",{\"name\":\"silent%u\",\"address\":\"127.0.0.2:%u\"}", i, i);
+	snprintf(text + at, sizeof(text) - (size_t)at, "]}");
+	return text;
+}
+
+static struct box_params params_of(const struct lab *lab, const struct prefixes *prefixes)
+{
+	return (struct box_params){.ports = lab->ports,
+		.devices = null_devices,
+		.prefixes = prefixes,
+		.policies = prefixes ? prefixes->n : 1,
+		.allocator = "fps",
+		.workers = 1,
+		.cpu = {lab->cpu[0], lab->cpu[1]},
+		.directory = lab->directory,
+		.gossip = group_of_one()};
+}
+
+static struct bench_box *usual_box(const struct lab *lab, const struct prefixes *prefixes)
+{
+	struct box_params params = params_of(lab, prefixes);
+
+	return bench_box_open(&params);
+}
+
+/* Of the policies a share drops nearly all. */
+static struct bench_box *dropping_box(
+	const struct lab *lab, const struct prefixes *prefixes, double over)
+{
+	struct box_params params = params_of(lab, prefixes);
+
+	params.over = over;
+	params.gossip = silent_group();
+	return bench_box_open(&params);
+}
+
+/* The same box once more, which is another's to settle and to close. */
+static struct contender again(struct bench_box *bench, const struct traffic *packets)
+{
+	struct contender contender = box_contender("", bench, packets);
+
+	contender.close = NULL;
+	contender.settle = NULL;
+	return contender;
+}
+
+/* For who wants to know whether our io is what others call so. */
+static void ask_bare(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "mac", mac_contender(lab->ports, NULL));
+	ask(&stage, "bare");
+}
+
+/* How many policies: one, some, many. And what each stage of a packet's way takes. */
+static void ask_policies(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct prefixes one, some, many;
+	const struct traffic *to_one, *to_some, *to_many;
+	struct box_params unsampled;
+	struct bench_box *bench;
+
+	prefixes_make(&one, 1);
+	prefixes_make(&some, lab->policies);
+	prefixes_make(&many, lab->scale);
+	to_one = traffic(&stage, &one, FRAME_V4, DRAW_UNIFORM);
+	to_some = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	to_many = traffic(&stage, &many, FRAME_V4, DRAW_UNIFORM);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "io_with_headers", io_contender(lab->ports, to_some));
+	add(&stage, "mac", mac_contender(lab->ports, NULL));
+	add(&stage, "full_any", box_contender("", usual_box(lab, NULL), to_one));
+	add(&stage, "full_1", box_contender("", usual_box(lab, &one), to_one));
+	bench = usual_box(lab, &some);
+	add(&stage, "full_10k", box_contender("", bench, to_some));
+	add(&stage, "full_10k_zipf", again(bench, traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
+	add(&stage, "classify_10k", classify_contender(bench, to_some));
+	unsampled = params_of(lab, &some);
+	unsampled.allocator = "static";
+	add(&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
+	add(&stage, "full_100k", box_contender("", usual_box(lab, &many), to_many));
+	unsampled.prefixes = &many;
+	unsampled.policies = many.n;
+	add(&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));
+	add(&stage, "library_10k", library_contender(lab->ports, to_some, &some, 0));
+	add(&stage, "library_100k", library_contender(lab->ports, to_many, &many, 0));
+	ask(&stage, "policies");
+	prefixes_free(&one);
+	prefixes_free(&some);
+	prefixes_free(&many);
+}
+
+/* A share of the policies is over its limit. */
+static void ask_drops(struct lab *lab)
+{
+	static const struct {
+		const char *name, *library;
+		double over;
+	} rows[] = {{"full_0", "library_0", 0}, {"full_10", NULL, 0.1},
+		{"full_33", "library_33", 1 / 3.0}, {"full_50", "library_50", 0.5},
+		{"full_90", NULL, 0.9}, {"full_100", NULL, 1}};
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *packets;
+
+	prefixes_make(&some, lab->policies);
+	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		add(&stage, rows[i].name,
+			box_contender("", dropping_box(lab, &some, rows[i].over), packets));
+		if (rows[i].library)
+			add(&stage, rows[i].library,
+				library_contender(lab->ports, packets, &some, rows[i].over));
+	}
+	ask(&stage, "drops");
+	prefixes_free(&some);
+}
+
+static void ask_ipv6(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	struct box_params params;
+
+	prefixes_make(&some, lab->policies);
+	params = params_of(lab, &some);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "ipv4",
+		box_contender("", bench_box_open(&params),
+			traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
+	params.v6 = true;
+	add(&stage, "ipv6",
+		box_contender("", bench_box_open(&params),
+			traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
+	ask(&stage, "ipv6");
+	prefixes_free(&some);
+}
+
+static struct bench_box *source_box(const struct lab *lab, const struct prefixes *one)
+{
+	struct box_params params = params_of(lab, one);
+
+	params.sources = true;
+	params.allocator = "static";
+	return bench_box_open(&params);
+}
+
+/* What somebody would send who wants to harm. */
+static void ask_hostile(struct lab *lab)
+{
+	static const struct {
+		const char *name;
+		enum frame_kind kind;
+		enum draw draw;
+	} rows[] = {{"all_distinct", FRAME_V4, DRAW_CYCLE}, {"unmatched", FRAME_V4, DRAW_NONE},
+		{"fragments", FRAME_FRAGMENT, DRAW_UNIFORM},
+		{"options", FRAME_OPTIONS, DRAW_UNIFORM},
+		{"smallest", FRAME_SMALLEST, DRAW_UNIFORM}};
+	struct stage stage = {.lab = lab};
+	struct prefixes some, one;
+	const struct traffic *usual;
+	struct bench_box *bench;
+
+	prefixes_make(&some, lab->policies);
+	prefixes_make(&one, 1);
+	usual = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	bench = usual_box(lab, &some);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "full_10k", box_contender("", bench, usual));
+	add(&stage, "one_policy",
+		box_contender(
+			"", usual_box(lab, &some), traffic(&stage, &some, FRAME_V4, DRAW_FIRST)));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++)
+		add(&stage, rows[i].name,
+			again(bench, traffic(&stage, &some, rows[i].kind, rows[i].draw)));
+	add(&stage, "all_over", box_contender("", dropping_box(lab, &some, 1), usual));
+	add(&stage, "source_scan",
+		box_contender(
+			"", source_box(lab, &one), traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
+	ask(&stage, "hostile");
+	prefixes_free(&some);
+	prefixes_free(&one);
+}
+
+/* ---- cold packets ---- */
+
+struct cold {
+	struct rte_ring *ring[2];
+	struct rte_mempool *pool;
+	struct bench_box *bench;
+};
+
+/* Rings that give back what they are given, more buffers in them than caches hold. */
+static void cold_fill(struct cold *cold, const struct traffic *packets, unsigned n)
+{
+	struct rte_mbuf **mbufs = need(n * sizeof(*mbufs));
+	struct prng prng;
+
+	cold->pool = rte_pktmbuf_pool_create(
+		"cold", n, 0, 0, RTE_PKTMBUF_HEADROOM + 2 * FRAME_BYTES, (int)rte_socket_id());
+	if (!cold->pool || rte_pktmbuf_alloc_bulk(cold->pool, mbufs, n))
+		die("no memory for %u cold buffers", n);
+	prng_seed(&prng, 3);
+	/* Not one after another in memory, as no pool in use is. */
+	for (unsigned i = n - 1; i > 0; i--) {
+		unsigned k = prng_below(&prng, i + 1);
+		struct rte_mbuf *kept = mbufs[i];
+
+		mbufs[i] = mbufs[k];
+		mbufs[k] = kept;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		traffic_frame(packets, i & (packets->n - 1), mbufs[i]);
+		if (rte_ring_enqueue(cold->ring[i % 2], mbufs[i]))
+			die("a ring is full");
+	}
+	free(mbufs);
+}
+
+static void cold_empty(struct cold *cold)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		void *mbuf;
+
+		while (rte_ring_dequeue(cold->ring[k], &mbuf) == 0)
+			rte_pktmbuf_free(mbuf);
+	}
+	if (!rte_mempool_full(cold->pool))
+		die("cold buffers are missing");
+}
+
+static void cold_open(struct cold *cold, struct lab *lab, const struct prefixes *prefixes)
+{
+	static const char *const devices[] = {"net_ring_cold0", "net_ring_cold1"};
+	struct box_params params = params_of(lab, prefixes);
+	char name[16];
+
+	for (unsigned k = 0; k < 2; k++) {
+		snprintf(name, sizeof(name), "cold%u", k);
+		cold->ring[k] = rte_ring_create(name, rte_align32pow2(lab->cold + 1),
+			(int)rte_socket_id(), RING_F_SP_ENQ | RING_F_SC_DEQ);
+		if (!cold->ring[k] || rte_eth_from_ring(cold->ring[k]) < 0)
+			die("no ring of %u buffers", lab->cold);
+	}
+	params.ports = NULL; /* its own */
+	params.devices = devices;
+	cold->bench = bench_box_open(&params);
+}
+
+static void ask_cold(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct cold cold;
+	struct prefixes some;
+	const struct port *ports;
+
+	prefixes_make(&some, lab->policies);
+	cold_open(&cold, lab, &some);
+	cold_fill(&cold, traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
+	ports = cold.bench->box.ports;
+	add(&stage, "io", io_contender(ports, NULL));
+	add(&stage, "mac", mac_contender(ports, NULL));
+	add(&stage, "full_10k", box_contender("", cold.bench, NULL))->close = NULL;
+	add(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
+	ask(&stage, "cold");
+	cold_empty(&cold);
+	bench_box_close(cold.bench);
+	rte_mempool_free(cold.pool);
+	prefixes_free(&some);
+}
+
+/* ---- what happens around ---- */
+
+static unsigned longer(const struct lab *lab)
+{
+	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
+}
+
+/* Everything that watches, beside a bucket that nobody looks at. */
+static void ask_observed(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *packets;
+	struct box_params params;
+	struct bench_box *bench;
+
+	prefixes_make(&some, lab->policies);
+	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	params = params_of(lab, &some);
+	params.allocator = "static";
+	add(&stage, "bucket", box_contender("", bench_box_open(&params), packets))->longer = longer(
+		lab);
+	bench = usual_box(lab, &some);
+	around_open(bench, AROUND_CONTROL | AROUND_READERS, NULL, 0);
+	add(&stage, "observed", box_contender("", bench, packets))->longer = longer(lab);
+	ask(&stage, "observed");
+	prefixes_free(&some);
+}
+
+static void write_key(const char *path)
+{
+	uint8_t key[DATAGRAM_KEY];
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	randombytes_buf(key, sizeof(key));
+	for (unsigned i = 0; i < sizeof(key); i++)
+		if (fd < 0 || dprintf(fd, "%02x", key[i]) < 0)
+			die("%s: cannot be written", path);
+	dprintf(fd, "\n");
+	close(fd);
+}
+
+/*
+ * Limits that change all the time, by a peer's gossip. The peer is patient: in the slices between
+ * it hears nothing.
+ */
+static void ask_updates(struct lab *lab)
+{
+	uint16_t own = free_udp_port(), peer;
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *packets;
+	struct box_params params;
+	struct bench_box *bench;
+	char gossip[512], key[128];
+
+	do
+		peer = free_udp_port();
+	while (peer == own);
+	snprintf(key, sizeof(key), "%s/weir-bench-%d.key", lab->directory, (int)getpid());
+	write_key(key);
+	snprintf(gossip, sizeof(gossip),
+		"{\"roster\":[{\"name\":\"bench\",\"address\":\"127.0.0.1:%u\"},"
+		"{\"name\":\"peer\",\"address\":\"127.0.0.1:%u\"}],\"key_file\":\"%s\","
+		"\"timeout\":\"3600s\"}",
+		own, peer, key);
+	prefixes_make(&some, lab->policies);
+	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer = longer(
+		lab);
+	params = params_of(lab, &some);
+	params.gossip = gossip;
+	bench = bench_box_open(&params);
+	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
+	add(&stage, "updated", box_contender("", bench, packets))->longer = longer(lab);
+	ask(&stage, "updates");
+	unlink(key);
+	prefixes_free(&some);
+}
+
+/* ---- two workers ---- */
+
+static void ask_workers(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *packets;
+	struct box_params params;
+	struct bench_box *bench;
+
+	if (lab->cpu[0] == lab->cpu[1])
+		return;
+	prefixes_make(&some, lab->policies);
+	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add(&stage, "one", box_contender("", usual_box(lab, &some), packets))->threads = true;
+	params = params_of(lab, &some);
+	params.workers = 2;
+	bench = bench_box_open(&params);
+	bench->launched = 1;
+	add(&stage, "two", box_contender("", bench, packets))->threads = true;
+	ask(&stage, "workers");
+	prefixes_free(&some);
+}
+
+/* ---- what else DPDK has ---- */
+
+static void ask_peers(struct lab *lab)
+{
+	struct stage stage = {.lab = lab};
+	struct prefixes some;
+	const struct traffic *tuples;
+
+	prefixes_make(&some, lab->policies);
+	tuples = traffic(&stage, &some, FRAME_V4, DRAW_TUPLES);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	add(&stage, "full_10k", box_contender("", usual_box(lab, &some), tuples));
+	add(&stage, "library_10k", library_contender(lab->ports, tuples, &some, 0));
+	add(&stage, "rte_hash_10k", hash_contender(lab->ports, tuples, &some));
+	add(&stage, "rte_sched", sched_contender(lab->ports, tuples));
+	ask(&stage, "peers");
+	prefixes_free(&some);
+}
+
+/* ---- many policies, at rest ---- */
+
+/* Bytes that are allocated, by DPDK and by the C library. */
+static double allocated(void)
+{
+	struct mallinfo2 libc = mallinfo2();
+	double sum = (double)libc.uordblks + (double)libc.hblkhd;
+
+	for (unsigned i = 0; i < rte_socket_count(); i++) {
+		struct rte_malloc_socket_stats stats;
+
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
+			sum += (double)stats.heap_allocsz_bytes;
+	}
+	return sum;
+}
+
+/* What a box with so many workers takes. */
+static double memory_of(const struct box_params *params, unsigned workers)
+{
+	struct box_params more = *params;
+	double before = allocated(), taken;
+	struct bench_box *bench;
+
+	more.workers = workers;
+	bench = bench_box_open(&more);
+	taken = allocated() - before;
+	bench_box_close(bench);
+	return taken;
+}
+
+static void once(struct lab *lab, const char *name, double value)
+{
+	json_t *values = json_object_get(lab->once, name);
+
+	if (!values) {
+		values = json_array();
+		json_object_set_new(lab->once, name, values);
+	}
+	json_array_append_new(values, json_real(value));
+}
+
+/* Milliseconds of control that it takes to tell a worker everything anew. */
+static double publish_all(struct bench_box *bench)
+{
+	struct worker *worker = &bench->box.workers[0];
+	uint64_t began, ticks;
+	bool told;
+
+	/* What it was told last is none of what there is. */
+	memset(worker->post.told_shift, UINT8_MAX, bench->params.policies);
+	began = rte_rdtsc_precise();
+	told = publish(&bench->box);
+	ticks = rte_rdtsc_precise() - began;
+	while (!told) {
+		/* The worker takes in what is in its ring: its time, not control's. */
+		while (!rte_ring_empty(worker->post.ring))
+			worker_turn(worker);
+		began = rte_rdtsc_precise();
+		told = publish_rest(&bench->box);
+		ticks += rte_rdtsc_precise() - began;
+	}
+	return (double)ticks * 1e3 / (double)rte_get_tsc_hz();
+}
+
+static void time_publishing(struct lab *lab, struct bench_box *bench)
+{
+	worker_begin(&bench->box.workers[0]);
+	for (unsigned i = 0; i < PUBLISHED; i++)
+		once(lab, "publish_ms", publish_all(bench));
+	worker_end(&bench->box.workers[0]);
+}
+
+static void ask_scale(struct lab *lab)
+{
+	struct prefixes many;
+	struct box_params params;
+	struct bench_box *bench;
+
+	prefixes_make(&many, lab->scale);
+	params = params_of(lab, &many);
+	for (unsigned i = 0; i < TIMES; i++) {
+		bench = bench_box_open(&params);
+		once(lab, "load_s", bench->load_s + bench->prepare_s);
+		if (i == 0)
+			time_publishing(lab, bench);
+		bench_box_close(bench);
+	}
+	once(lab, "sampled_policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
+	params.allocator = "static";
+	once(lab, "policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
+	prefixes_free(&many);
+}
+
+const struct question questions[] = {
+	{"bare", ask_bare},
+	{"policies", ask_policies},
+	{"drops", ask_drops},
+	{"ipv6", ask_ipv6},
+	{"hostile", ask_hostile},
+	{"cold", ask_cold},
+	{"observed", ask_observed},
+	{"updates", ask_updates},
+	{"workers", ask_workers},
+	{"peers", ask_peers},
+	{"scale", ask_scale},
+	{NULL, NULL},
+};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Rounds: each contender of a question has a slice of time in each, so that a machine that changes
+ * its speed changes it for all. What counts are ratios within a round.
+ */
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+
+#include "fastpath.h"
+
+#define WARM_PART    3 /* of a slice, before it counts: others have had the caches */
+#define TURNS_A_LOOK 8 /* at the clock */
+
+static void turns(const struct contender *c, uint64_t ticks)
+{
+	uint64_t until = rte_rdtsc() + ticks;
+
+	do
+		for (unsigned i = 0; i < TURNS_A_LOOK; i++)
+			c->turn(c->self);
+	while (rte_rdtsc() < until);
+}
+
+/* The headers in the pools are those of one kind of traffic at a time. */
+static void dress(const struct contender *c, unsigned round)
+{
+	static unsigned worn;
+
+	if (!c->traffic)
+		return;
+	if (c->traffic->serial != worn)
+		for (unsigned p = 0; p < 2; p++)
+			traffic_headers(c->traffic, c->ports[p].pool);
+	worn = c->traffic->serial;
+	/* The same packets for all in a round, and others in the next. */
+	stand_in_attach(c->ports, c->traffic, round * 37 * TURN_PACKETS);
+}
+
+static void undress(const struct contender *c)
+{
+	if (c->traffic)
+		stand_in_detach(c->ports);
+}
+
+static void settle(const struct lab *lab, struct contender *c)
+{
+	dress(c, 0);
+	if (c->settle) {
+		c->settle(c->self, lab->settle_ms);
+	} else {
+		if (c->begin)
+			c->begin(c->self);
+		turns(c, rte_get_tsc_hz() / 10000 * lab->settle_ms);
+		if (c->end)
+			c->end(c->self);
+	}
+	undress(c);
+}
+
+/*
+ * Cycles that this thread has had: those that it lost to others of the machine are not the
+ * contender's. Of contenders with threads of their own what counts is how long it took.
+ */
+static uint64_t cycles_had(const struct contender *c)
+{
+	struct timespec ts;
+
+	if (c->threads)
+		return rte_rdtsc_precise();
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)(((double)ts.tv_sec + (double)ts.tv_nsec / 1e9) *
+			  (double)rte_get_tsc_hz());
+}
+
+static void slice(const struct lab *lab, struct contender *c, unsigned round)
+{
+	uint64_t ticks = lab->slice * RTE_MAX(c->longer, 1u), began, ended;
+	uint64_t received, dropped, received_then, dropped_then;
+
+	dress(c, round);
+	if (c->begin)
+		c->begin(c->self);
+	turns(c, ticks / WARM_PART);
+	c->counted(c->self, &received_then, &dropped_then);
+	began = cycles_had(c);
+	turns(c, ticks);
+	ended = cycles_had(c);
+	c->counted(c->self, &received, &dropped);
+	if (c->end)
+		c->end(c->self);
+	undress(c);
+	received -= received_then;
+	if (received == 0)
+		die("%s received nothing", c->name);
+	c->received += received;
+	c->dropped += dropped - dropped_then;
+	c->cycles[round] = (double)(ended - began) / (double)received;
+}
+
+static json_t *result_of(const struct lab *lab, const struct contender *c)
+{
+	json_t *cycles = json_array();
+
+	for (unsigned r = 0; r < lab->rounds; r++)
+		json_array_append_new(cycles, json_real(c->cycles[r]));
+	return json_pack("{s:o, s:f, s:I}", "cycles", cycles, "dropped",
+		(double)c->dropped / (double)c->received, "packets", (json_int_t)c->received);
+}
+
+void lab_ask(struct lab *lab, const char *question, struct contender *contenders, unsigned n)
+{
+	json_t *results = json_object();
+
+	for (unsigned i = 0; i < n; i++) {
+		contenders[i].cycles = need(lab->rounds * sizeof(double));
+		settle(lab, &contenders[i]);
+	}
+	/* There and back: nobody always comes after the one that leaves the caches cold. */
+	for (unsigned r = 0; r < lab->rounds; r++)
+		for (unsigned i = 0; i < n; i++)
+			slice(lab, &contenders[r % 2 ? n - 1 - i : i], r);
+	for (unsigned i = 0; i < n; i++) {
+		json_object_set_new(results, contenders[i].name, result_of(lab, &contenders[i]));
+		free(contenders[i].cycles);
+	}
+	/* In reverse: a contender may borrow from one before it. */
+	while (n-- > 0)
+		if (contenders[n].close)
+			contenders[n].close(contenders[n].self);
+	json_object_set_new(lab->questions, question, results);
+}

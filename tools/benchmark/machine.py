@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The machine: what it is, and the hugepages that are lent to a run and put back."""
+
+import contextlib
+import os
+import platform
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from testbed.interrupt import shielded  # noqa: E402 (needs the path above)
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+PAGES = "/proc/sys/vm/nr_hugepages"
+SPARE_KB = 2 << 20  # of memory that must be left for everybody else
+
+
+def read(path):
+    """A small file, or nothing."""
+    with contextlib.suppress(OSError):
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    return ""
+
+
+def meminfo(name):
+    """A number of /proc/meminfo: kB, or pages."""
+    found = re.search(rf"^{name}:\s+(\d+)", read("/proc/meminfo"), re.M)
+    return int(found[1]) if found else 0
+
+
+def words(command):
+    """The first line of what a command says."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT,
+                              timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip().split("\n")[0]
+
+
+def cpu_model():
+    """As the kernel calls it."""
+    found = re.search(r"^model name\s*:\s*(.+)$", read("/proc/cpuinfo"), re.M)
+    return found[1] if found else platform.machine()
+
+
+def cache(level):
+    """Bytes of a cache of the first CPU that may run us, in words."""
+    folder = f"/sys/devices/system/cpu/cpu{min(os.sched_getaffinity(0))}/cache"
+    with contextlib.suppress(OSError):
+        for name in sorted(os.listdir(folder)):
+            if read(f"{folder}/{name}/level").strip() == str(level):
+                return read(f"{folder}/{name}/size").strip()
+    return "unknown"
+
+
+def describe():
+    """What a reader wants to know before he believes a figure."""
+    flags = re.search(r"^flags\s*:(.*)$", read("/proc/cpuinfo"), re.M)
+    flags = flags[1].split() if flags else []
+    return {"cpu": cpu_model(), "cpus": len(os.sched_getaffinity(0)), "l2": cache(2),
+            "l3": cache(3), "virtual": "hypervisor" in flags, "avx2": "avx2" in flags,
+            "avx512": "avx512f" in flags, "kernel": platform.release(),
+            "compiler": words(["cc", "--version"]),
+            "commit": words(["git", "-c", f"safe.directory={ROOT}", "describe", "--always",
+                             "--dirty"]),
+            "isolated": read("/sys/devices/system/cpu/isolated").strip(),
+            "load": os.getloadavg()[0]}
+
+
+def cpus():
+    """(what measures, what everything else runs on): isolated ones first, CPU 0 last."""
+    allowed = sorted(os.sched_getaffinity(0), reverse=True)
+    isolated = read("/sys/devices/system/cpu/isolated").strip()
+    first = re.match(r"\d+", isolated)
+    if first and int(first[0]) in allowed:
+        allowed.remove(int(first[0]))
+        allowed.insert(0, int(first[0]))
+    return allowed[0], allowed[1] if len(allowed) > 1 else allowed[0]
+
+
+def set_pages(number):
+    """Asks the kernel for so many; it gives what it can."""
+    with open(PAGES, "w", encoding="utf-8") as file:
+        file.write(str(number))
+
+
+@contextlib.contextmanager
+def hugepages(megabytes):
+    """Whether there are hugepages for so much, inside; afterwards as many as before."""
+    size_kb = meminfo("Hugepagesize")
+    wanted = -(-megabytes * 1024 // size_kb) if size_kb else 0
+    before = read(PAGES).strip()
+    lacking = wanted - meminfo("HugePages_Free")
+    if lacking <= 0 < wanted:
+        yield True
+        return
+    if not before or not wanted or meminfo("MemAvailable") - lacking * size_kb < SPARE_KB:
+        yield False
+        return
+    try:
+        # Held back: a signal in between would leave them reserved, or be lost.
+        with shielded(), contextlib.suppress(OSError):
+            set_pages(int(before) + lacking)
+        yield meminfo("HugePages_Free") >= wanted
+    finally:
+        with shielded(), contextlib.suppress(OSError):
+            set_pages(before)

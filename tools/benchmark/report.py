@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What was measured, as text for the terminal and as tables and pictures for the document."""
+
+import os
+import re
+
+from bars import Bar, picture
+from keys import FIGURES, KEYS, STAGES, WORST_DROP
+
+# Contenders of a question in the order of its picture: (name, label, ours).
+PICTURES = {
+    "policies": ("What a packet costs, by the number of policies", (
+        ("io", "io forwarding", False), ("mac", "MAC addresses swapped", False),
+        ("full_any", "Weir, one policy, of all", True),
+        ("full_1", "Weir, one policy, a prefix", True),
+        ("full_10k", "Weir, 10,000 policies", True),
+        ("full_10k_zipf", "Weir, 10,000, Zipf", True),
+        ("full_100k", "Weir, 100,000 policies", True),
+        ("library_10k", "rte_lpm + rte_meter, 10,000", False),
+        ("library_100k", "rte_lpm + rte_meter, 100,000", False))),
+    "drops": ("What a packet costs, by the share that is dropped", (
+        ("full_0", "Weir, none", True), ("full_10", "Weir, 10 %", True),
+        ("full_33", "Weir, 33 %", True), ("full_50", "Weir, 50 %", True),
+        ("full_90", "Weir, 90 %", True), ("full_100", "Weir, 100 %", True),
+        ("library_0", "rte_lpm + rte_meter, none", False),
+        ("library_33", "rte_lpm + rte_meter, 33 %", False),
+        ("library_50", "rte_lpm + rte_meter, 50 %", False))),
+    "hostile": ("What hostile traffic costs", (
+        ("full_10k", "usual traffic", True), ("one_policy", "all to one policy", True),
+        ("all_distinct", "each of another policy", True), ("unmatched", "all unmatched", True),
+        ("fragments", "all fragments", True), ("options", "IPv4 options", True),
+        ("smallest", "smallest packets", True), ("all_over", "100 % over the limit", True),
+        ("source_scan", "a scan over sources", True))),
+    "cold": ("Packets that are in no cache", (
+        ("io", "io forwarding", False), ("mac", "MAC addresses swapped", False),
+        ("full_10k", "Weir, 10,000 policies", True),
+        ("library_10k", "rte_lpm + rte_meter", False))),
+    "peers": ("Beside what else DPDK has", (
+        ("io", "io forwarding", False), ("full_10k", "Weir, 10,000 policies", True),
+        ("library_10k", "rte_lpm + rte_meter", False),
+        ("rte_hash_10k", "rte_hash + rte_meter", False),
+        ("rte_sched", "rte_sched", False))),
+}
+
+
+def number(value):
+    """As many digits as mean something."""
+    return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+
+
+def cell(spread):
+    """median (p10–p90)"""
+    return f"{spread['median']:.2f} ({spread['p10']:.2f}–{spread['p90']:.2f})"
+
+
+def verdict(value, target, least=False):
+    """Whether a target is reached."""
+    if target is None:
+        return ""
+    reached = value >= target if least else value <= target
+    return f"{'≥' if least else '≤'} {target:g}: {'reached' if reached else 'not reached'}"
+
+
+def ratio_rows(result):
+    """(key, figure, verdict, words) of each ratio that was measured."""
+    ratios = dict(result["ratios"])
+    for key in (*KEYS, WORST_DROP):
+        spread = ratios.pop(key.name, None)
+        if spread:
+            yield (key.name, cell(spread), verdict(spread["median"], key.target, key.least),
+                   key.words)
+    targets = {"per_source_vs_line": (1.10, "a meter for each source, against one cache line")}
+    for name, spread in ratios.items():
+        target, words = targets.get(name, (None, ""))
+        yield name, cell(spread), verdict(spread["median"], target), words
+
+
+def figure_rows(result):
+    """Likewise of each figure."""
+    figures = dict(result["figures"])
+    for one in FIGURES:
+        spread = figures.pop(one.name, None)
+        if spread:
+            yield (one.name, f"{number(spread['median'])} {one.unit}",
+                   verdict(spread["median"], one.target), one.words)
+    for name, spread in figures.items():
+        target = 0.25 if name == "control_share" else None
+        yield (name, number(spread["median"]), verdict(spread["median"], target),
+               "of a core: the control loop, 10,000 active aggregates, 16 limiters"
+               if name == "control_share" else "")
+
+
+def machine_words(result):
+    """One sentence about the machine and the run."""
+    machine, run = result["machine"], result["run"]
+    kind = "virtual" if machine["virtual"] else "real"
+    return (f"{machine['cpus']} {kind} CPUs {machine['cpu']}, L2 {machine['l2']}, L3 "
+            f"{machine['l3']}, TSC {run['tsc_hz'] / 1e9:.2f} GHz, {run['dpdk']}, "
+            f"{'hugepages' if run['huge'] else 'without hugepages'}; {run['rounds']} rounds of "
+            f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start; "
+            f"Weir {machine['commit'] or run['weir']}.")
+
+
+def text(result):
+    """For the terminal."""
+    lines = [machine_words(result), "", "ratios: median (p10–p90) over the rounds"]
+    rows = [*ratio_rows(result), *figure_rows(result)]
+    width = max((len(row[0]) for row in rows), default=0)
+    lines += [f"  {key:{width}}  {figure:22} {said:22} {words}".rstrip()
+              for key, figure, said, words in rows]
+    cycles = result["cycles"]
+    if "total" in cycles:
+        lines += ["", "cycles a packet, 10,000 policies, stage by stage"]
+        lines += [f"  {words:46} {cell(cycles[name])}" for name, _, _, words in STAGES]
+    if "drop_handling" in cycles:
+        lines.append(f"  {'when half is dropped, more':46} {cell(cycles['drop_handling'])}")
+    lines += ["", *result["notes"]] if result["notes"] else []
+    return "\n".join(lines)
+
+
+def markdown_table(heads, rows):
+    """A table."""
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    return "\n".join(lines + ["| " + " | ".join(str(one) for one in row) + " |" for row in rows])
+
+
+def stage_table(result):
+    """The budget, stage by stage."""
+    cycles = result["cycles"]
+    rows = [[words, cell(cycles[name])] for name, _, _, words in STAGES if name in cycles]
+    if "drop_handling" in cycles:
+        rows.append(["when half is dropped, more", cell(cycles["drop_handling"])])
+    return markdown_table(["stage", "cycles a packet"], rows)
+
+
+def contender_tables(result):
+    """Cycles of every contender of every question."""
+    parts = []
+    for question, contenders in result["cycles"]["contenders"].items():
+        rows = [[name, cell(one), f"{one['dropped']:.1%}"] for name, one in contenders.items()]
+        parts.append(f"`{question}`\n\n"
+                     + markdown_table(["contender", "cycles a packet", "dropped"], rows))
+    return "\n\n".join(parts)
+
+
+# Bytes of a frame with preamble, gap and FCS: 64 B; 7:4:1 of 64, 594 and 1518 B; 1518 B.
+LOADS = (("64 B", 84), ("IMIX", (7 * 84 + 4 * 614 + 1538) / 12), ("1500 B", 1538))
+SPEEDS = (10, 25, 40, 100)
+CARD = 60  # cycles that a real card's receive and send take more than net_null, to be careful
+
+
+def sizing_table(result):
+    """Cores for a speed, by what a packet costs here."""
+    hz = result["run"]["tsc_hz"]
+    cost = result["cycles"]["total"]["median"] + CARD
+    rows = []
+    for speed in SPEEDS:
+        row = [f"{speed} Gbit/s"]
+        for _, frame in LOADS:
+            pps = speed * 1e9 / 8 / frame
+            row.append(f"{pps / 1e6:.1f} Mpps, {hz / pps:.0f} cycles, {-(-cost * pps // hz):.0f}")
+        rows.append(row)
+    heads = ["one direction", *(name for name, _ in LOADS)]
+    return markdown_table(heads, rows)
+
+
+def ratio_table(result):
+    """All ratios and figures."""
+    rows = [[f"`{key}`", figure, said, words]
+            for key, figure, said, words in [*ratio_rows(result), *figure_rows(result)]]
+    return markdown_table(["key", "median (p10–p90)", "target", "what"], rows)
+
+
+def gallery(result):
+    """Lines that show the pictures."""
+    return "\n\n".join(f"![{PICTURES[name][0]}](performance/{name}.svg)"
+                       for name in PICTURES if name in result["cycles"]["contenders"])
+
+
+BLOCKS = {
+    "machine": machine_words, "stages": stage_table, "ratios": ratio_table,
+    "pictures": gallery, "sizing": sizing_table, "contenders": contender_tables,
+}
+
+
+def fill(document, result):
+    """The document with everything between its markers written anew."""
+    for name, block in BLOCKS.items():
+        pattern = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.S)
+        content = block(result)
+        document, found = pattern.subn(lambda at, words=content: f"{at[1]}{words}\n{at[2]}",
+                                       document)
+        if found != 1:
+            raise ValueError(f"expected one block {name!r} in the document, found {found}")
+    return document
+
+
+def pictures(result):
+    """{name: SVG}"""
+    drawn = {}
+    for name, (title, rows) in PICTURES.items():
+        contenders = result["cycles"]["contenders"].get(name)
+        if contenders:
+            bars = [Bar(label, contenders[key], ours) for key, label, ours in rows]
+            drawn[name] = picture(title, "median over the rounds; line: p10 to p90; net_null, "
+                                  "64 bytes, one worker" if name != "cold" else
+                                  "median over the rounds; line: p10 to p90; rings, one worker",
+                                  "TSC cycles a packet", bars)
+    return drawn
+
+
+def write_document(root, result, write):
+    """doc/performance.md and its pictures."""
+    path = os.path.join(root, "doc", "performance.md")
+    with open(path, encoding="utf-8") as file:
+        document = file.read()
+    write(path, fill(document, result))
+    for name, content in pictures(result).items():
+        write(os.path.join(root, "doc", "performance", name + ".svg"), content)
