@@ -136,21 +136,21 @@ static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint6
 {
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
-	uint64_t at = gcra_time(&profile->limit, now), lot = reserve_lot(profile, now);
+	struct gcra_now instant = gcra_now(&profile->limit, now);
+	uint64_t lot = reserve_lot(profile, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t taken, left;
 
 	do {
-		uint64_t from = gcra_allow_at(&(struct gcra){seen}, &profile->limit, at);
-		int64_t tokens = (int64_t)(at - from);
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
 
 		/* Another core's clock may be ahead of ours: what it took is not here yet. */
 		taken = reserve_part(
 			profile, tokens > 0 ? (uint64_t)tokens : 0, need << GCRA_SHIFT, lot);
 		if (taken == 0)
 			return 0;
-		left = from + taken;
+		left = instant.at - (uint64_t)tokens + taken;
 	} while (!__atomic_compare_exchange_n(
 		&reserve->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return taken >> GCRA_SHIFT;
