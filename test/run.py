@@ -21,7 +21,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 SKIP = 77
 FUZZ_S = 12
-TESTED_BY_TSAN = ("snapshot", "telemetry")
+TESTED_BY_TSAN = ("post", "snapshot", "telemetry")
 # Undefined behaviour is a failure, not a line of text.
 SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1",
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}

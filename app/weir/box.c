@@ -20,6 +20,7 @@
 #include "control.h"
 #include "eal.h"
 #include "log.h"
+#include "publish.h"
 #include "show.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
@@ -84,30 +85,42 @@ static void splits_free(struct box *box)
 		free(box->splits[i].demand);
 	}
 	free(box->splits);
+	free(box->totals);
+	free(box->untold);
 	free(box->slots);
 	free(box->alive);
+}
+
+/* A worker that is alone gets everything. */
+static int split_alloc(struct split *split, unsigned n_workers)
+{
+	split->measured_ns = control_now();
+	if (n_workers == 1)
+		return 0;
+	split->arrived = calloc(n_workers, sizeof(*split->arrived));
+	split->demand = calloc(n_workers, sizeof(*split->demand));
+	return split->arrived && split->demand ? 0 : -ENOMEM;
 }
 
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
+	size_t policies = box->config->n_policies;
+	int ret = 0;
 
-	box->splits = calloc(box->config->n_policies + 1, sizeof(*box->splits));
+	box->splits = calloc(policies + 1, sizeof(*box->splits));
+	box->totals = calloc(policies * n + 1, sizeof(*box->totals));
+	box->untold = calloc(policies / 64 + 1, sizeof(*box->untold));
 	box->slots = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->slots));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
-	if (!box->splits || !box->slots || !box->alive)
+	if (!box->splits || !box->totals || !box->untold || !box->slots || !box->alive)
 		return -ENOMEM;
-	for (unsigned i = 0; i < box->config->n_policies; i++) {
-		struct split *split = &box->splits[i];
-
-		split->arrived = calloc(n, sizeof(*split->arrived));
-		split->demand = calloc(n, sizeof(*split->demand));
-		sampling_init(&split->sampling);
-		split->measured_ns = control_now();
-		if (!split->arrived || !split->demand)
-			return -ENOMEM;
-	}
-	return 0;
+	box->all_told = true;
+	sampling_budget_init(&box->budget, n);
+	box->budget_ns = control_now();
+	for (unsigned i = 0; ret == 0 && i < policies; i++)
+		ret = split_alloc(&box->splits[i], n);
+	return ret;
 }
 
 static void memory_stop(struct box *box)
@@ -150,7 +163,7 @@ static int memory_start(struct box *box)
 {
 	const struct config *config = box->config;
 	unsigned n = config->n_workers;
-	int ret = publisher_init(&box->publisher, n, config->n_policies);
+	int ret = publisher_init(&box->publisher, n);
 
 	box->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, n * sizeof(*box->workers));
 	if (box->workers)
@@ -167,7 +180,7 @@ static int memory_start(struct box *box)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, config->policies, config->n_policies);
+		ret = worker_init(worker, config->n_policies);
 		if (ret == 0)
 			ret = paths_alloc(box, worker, n);
 	}
@@ -299,12 +312,12 @@ static void land(struct box *box)
 static int limits_start(struct box *box)
 {
 	tsc_clock_start(&box->clock);
-	return control_publish_first(box);
+	return publish_first(box);
 }
 
 static void limits_stop(struct box *box)
 {
-	(void)box; /* the publisher goes with the rest of the memory */
+	(void)box; /* what was published goes with the rest of the memory */
 }
 
 static int launch(struct box *box)
@@ -372,20 +385,30 @@ void box_stop(struct box *box)
 		modules[--box->started].stop(box);
 }
 
+struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker)
+{
+	const struct policy_state *state = &box->workers[worker].policies[policy];
+	struct packet_totals *totals = box_totals(box, policy, worker);
+
+	counter_fold(&totals->passed, &state->passed_packets);
+	counter_fold(&totals->dropped, &state->dropped_packets);
+	return totals;
+}
+
 struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
 {
 	struct policy_totals totals = {0};
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[policy];
-		const struct policy_extra *extra = &box->workers[i].extras[policy];
+		const struct packet_totals *packets = box_fold(box, policy, i);
 
-		totals.passed_packets += counter_read(&state->passed_packets);
+		totals.passed_packets += packets->passed;
 		totals.passed_bytes += counter_read(&state->passed_bytes);
-		totals.dropped_packets += counter_read(&state->dropped_packets);
+		totals.dropped_packets += packets->dropped;
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
-		totals.over_packets += counter_read(&extra->over_packets);
-		totals.over_bytes += counter_read(&extra->over_bytes);
+		totals.over_packets += police_over_packets(state);
+		totals.over_bytes += police_over_bytes(state);
 	}
 	return totals;
 }
@@ -395,7 +418,8 @@ struct source_table_stats box_source_totals(const struct box *box, unsigned poli
 	struct source_table_stats totals = {0};
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct source_table *table = box->workers[i].extras[policy].sources;
+		const struct source_table *table = police_sources(
+			&box->workers[i].policies[policy]);
 		struct source_table_stats stats;
 
 		if (!table)

@@ -22,12 +22,17 @@
 #include "telemetry/server.h"
 #include "worker.h"
 
-/* How control splits one policy over the workers. */
+/* How control splits one policy over the workers, and how often they sample it. */
 struct split {
-	uint64_t *arrived;     /* n_workers: bytes as of the last interval */
-	struct demand *demand; /* n_workers */
+	uint64_t *arrived;     /* n_workers, if there are several: bytes as of the last interval */
+	struct demand *demand; /* likewise */
 	uint64_t measured_ns;
 	struct sampling sampling;
+};
+
+/* A worker's packets of one policy, of which it counts the lower 32 bits only. */
+struct packet_totals {
+	uint64_t passed, dropped;
 };
 
 struct link_state {
@@ -52,10 +57,15 @@ struct box {
 	struct limiter *limiter;
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;
-	struct split *splits; /* n_policies */
-	uint64_t *slots;      /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
-	bool *alive;          /* n_roster: as last logged */
-	unsigned leaked;      /* mbufs that did not come back at the stop */
+	struct split *splits;         /* n_policies */
+	struct packet_totals *totals; /* n_policies × n_workers */
+	struct sampling_budget budget;
+	uint64_t budget_ns; /* when its round began */
+	uint64_t *untold;   /* policies that some worker has yet to be told of, a bit each */
+	bool all_told;      /* there are none */
+	uint64_t *slots;    /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	bool *alive;        /* n_roster: as last logged */
+	unsigned leaked;    /* mbufs that did not come back at the stop */
 };
 
 /*
@@ -81,6 +91,16 @@ struct policy_totals {
 
 /* A policy's tables of sources, all zero if it has none. */
 struct source_table_stats box_source_totals(const struct box *box, unsigned policy);
+
+/* A worker's packets of a policy, as last folded. */
+static inline struct packet_totals *box_totals(
+	const struct box *box, unsigned policy, unsigned worker)
+{
+	return &box->totals[(size_t)policy * box->config->n_workers + worker];
+}
+
+/* The same, folded: every measurement and every look does it. */
+struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker);
 
 struct policy_totals box_policy_totals(const struct box *box, unsigned policy);
 struct worker_counters box_worker_totals(const struct box *box);

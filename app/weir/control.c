@@ -12,26 +12,25 @@
 
 #include <sys/signalfd.h>
 
-#include <rte_cycles.h>
-
-#include <sodium.h>
+#include <rte_common.h>
 
 #include "box.h"
 #include "log.h"
 #include "police/profile.h"
+#include "publish.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
 
-/* A worker without traffic keeps this part of an even share, for its first packets. */
-#define SPLIT_FLOOR 0.05
-
 /* As the demand of a whole box is smoothed by default. */
 #define SPLIT_KEEP_PER_SECOND 0.1
 
 #define LINK_PERIOD_NS (SECOND_NS / 4)
+
+/* How long a worker has to take in limits before more are sent. */
+#define REST_NS (SECOND_NS / 1000)
 
 uint64_t control_now(void)
 {
@@ -41,99 +40,38 @@ uint64_t control_now(void)
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* Part of a policy's local limit that a worker gets; the parts sum to 1. */
-static double worker_share(const struct box *box, unsigned policy, unsigned worker)
+/* What one worker has counted of a policy is added to what all have. */
+static void measure_worker(struct box *box, unsigned policy, unsigned w, double interval_s,
+	struct limiter_sample *sample)
 {
-	const struct split *split = &box->splits[policy];
-	unsigned n = box->config->n_workers;
-	double sum = 0;
+	const struct worker *worker = &box->workers[w];
+	const struct policy_state *state = &worker->policies[policy];
+	const struct flow_sample *flows = worker->samples[policy];
+	struct split *split = &box->splits[policy];
+	uint64_t arrived = counter_read(&state->passed_bytes) + counter_read(&state->dropped_bytes);
 
-	for (unsigned i = 0; i < n; i++)
-		sum += split->demand[i].rate;
-	if (sum <= 0)
-		return 1.0 / n;
-	return SPLIT_FLOOR / n + (1 - SPLIT_FLOOR) * split->demand[worker].rate / sum;
+	sample->arrived_bytes += arrived;
+	/* What is marked or only counted is too much all the same. */
+	sample->dropped_packets += box_fold(box, policy, w)->dropped + police_over_packets(state);
+	if (split->demand) {
+		demand_add(&split->demand[w], (double)(arrived - split->arrived[w]) / interval_s,
+			demand_keep(SPLIT_KEEP_PER_SECOND, interval_s));
+		split->arrived[w] = arrived;
+	}
+	for (unsigned i = 0; i < FLOW_SLOTS; i++)
+		box->slots[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
 }
 
-/*
- * The profile of a policy on a worker, given the one before it, if any. A limit that no meter can
- * express leaves the old one in force.
- */
-static bool fill_profile(const struct box *box, unsigned policy, unsigned worker,
-	const struct limiter_view *view, const struct limit_profile *old, uint64_t tsc,
-	struct limit_profile *profile)
+static uint64_t packets_of(const struct box *box, unsigned policy)
 {
-	const struct policy *config = &box->config->policies[policy];
-	double share = box->config->n_workers > 1 ? worker_share(box, policy, worker) : 1;
-	int ret = limit_profile_init(profile, config, view, share, box->clock.hz);
+	uint64_t packets = 0;
 
-	if (ret) {
-		log_err("policy %s: %s", config->name, strerror(-ret));
-		if (old)
-			*profile = *old;
-		return false;
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		const struct packet_totals *totals = box_totals(box, policy, w);
+
+		packets += totals->passed + totals->dropped;
 	}
-	limit_profile_sample(profile, &box->splits[policy].sampling);
-	return !old || limit_profile_succeed(profile, old, tsc);
-}
-
-/*
- * Fills a snapshot with the limiter's present limits; true when any differs from the current one.
- */
-static bool fill_snapshot(struct box *box, struct snapshot *snapshot)
-{
-	const struct snapshot *old = box->publisher.current;
-	uint64_t tsc = rte_rdtsc();
-	bool changed = !old;
-
-	snapshot->classifier = box->classifier;
-	for (unsigned p = 0; p < box->config->n_policies; p++) {
-		struct limiter_view view;
-
-		limiter_view(box->limiter, p, &view);
-		for (unsigned w = 0; w < box->config->n_workers; w++) {
-			changed |= fill_profile(box, p, w, &view,
-				old ? &snapshot_profiles_of(old, w)[p] : NULL, tsc,
-				&snapshot_profiles(snapshot, w)[p]);
-		}
-	}
-	return changed;
-}
-
-static int publish(struct box *box)
-{
-	struct snapshot *snapshot;
-
-	publisher_reclaim(&box->publisher);
-	snapshot = publisher_take(&box->publisher);
-	if (!snapshot)
-		return -ENOMEM;
-	if (fill_snapshot(box, snapshot)) {
-		publisher_publish(&box->publisher, snapshot);
-	} else {
-		snapshot->next = box->publisher.spare;
-		box->publisher.spare = snapshot;
-	}
-	return 0;
-}
-
-int control_publish_first(struct box *box)
-{
-	int ret = publish(box);
-
-	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++) {
-		const struct limit_profile *profiles = snapshot_profiles_of(
-			box->publisher.current, w);
-
-		for (unsigned p = 0; p < box->config->n_policies; p++) {
-			uint64_t seed;
-
-			randombytes_buf(&seed, sizeof(seed));
-			policy_state_init(
-				&box->workers[w].policies[p], &profiles[p], rte_rdtsc(), seed);
-		}
-	}
-	return ret;
+	return packets;
 }
 
 /* The brain's measurement of a policy; on the way, how its demand lies over the workers. */
@@ -141,32 +79,24 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 {
 	struct box *box = context;
 	struct split *split = &box->splits[policy];
-	uint64_t now = control_now(), packets = 0;
+	uint64_t now = control_now(), before = packets_of(box, policy);
 	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
-	double keep = demand_keep(SPLIT_KEEP_PER_SECOND, interval_s);
 
 	*sample = (struct limiter_sample){.slots = box->slots};
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
-		const struct worker *worker = &box->workers[w];
-		const struct policy_state *state = &worker->policies[policy];
-		const struct policy_extra *extra = &worker->extras[policy];
-		uint64_t arrived = counter_read(&state->passed_bytes) +
-				   counter_read(&state->dropped_bytes);
-		uint64_t dropped = counter_read(&state->dropped_packets);
-
-		demand_add(&split->demand[w], (double)(arrived - split->arrived[w]) / interval_s,
-			keep);
-		split->arrived[w] = arrived;
-		sample->arrived_bytes += arrived;
-		/* What is marked or only counted is too much all the same. */
-		sample->dropped_packets += dropped + counter_read(&extra->over_packets);
-		packets += counter_read(&state->passed_packets) + dropped;
-		for (unsigned i = 0; i < FLOW_SLOTS; i++)
-			box->slots[w * FLOW_SLOTS + i] = flow_slot_read(
-				&worker->samples[policy], i);
-	}
-	sampling_adapt(&split->sampling, packets, interval_s);
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		measure_worker(box, policy, w, interval_s, sample);
+	if (box->config->policies[policy].allocator->samples_flows)
+		sampling_adapt(&split->sampling, &box->budget, packets_of(box, policy) - before,
+			interval_s);
 	split->measured_ns = now;
+}
+
+static void share_samples(struct box *box, uint64_t now)
+{
+	if (now - box->budget_ns < SECOND_NS)
+		return;
+	sampling_budget_adapt(&box->budget, (double)(now - box->budget_ns) / SECOND_NS);
+	box->budget_ns = now;
 }
 
 static void log_peers(struct box *box)
@@ -200,8 +130,8 @@ static void tick(struct box *box)
 	if (tsc_clock_refine(&box->clock, control_now()))
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 	limiter_tick(box->limiter, control_now(), measure, box);
-	if (publish(box))
-		log_err("out of memory: limits stay as they are");
+	share_samples(box, control_now());
+	publish(box);
 	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
 		gossip_socket_send(&box->gossip, peer, buf, len);
 	log_peers(box);
@@ -237,6 +167,14 @@ static void watch_links(struct box *box)
 	}
 }
 
+/* When there is something to do that nobody tells. */
+static uint64_t next_ns(const struct box *box, uint64_t now)
+{
+	uint64_t tick = limiter_next(box->limiter);
+
+	return box->all_told ? tick : RTE_MIN(tick, now + REST_NS);
+}
+
 static int timeout_ms(uint64_t now, uint64_t next)
 {
 	/* Rounded up: to wake before the tick is to wake twice. */
@@ -268,7 +206,7 @@ int control_run(struct box *box, int signal_fd)
 	for (;;) {
 		uint64_t now = control_now();
 		unsigned n = 2 + telemetry_pollfds(box->telemetry, fds + 2);
-		int ready = poll(fds, n, timeout_ms(now, limiter_next(box->limiter)));
+		int ready = poll(fds, n, timeout_ms(now, next_ns(box, now)));
 
 		if (ready > 0 && fds[0].revents) {
 			int sig = take_signal(signal_fd);
@@ -281,6 +219,8 @@ int control_run(struct box *box, int signal_fd)
 		now = control_now();
 		if (now >= limiter_next(box->limiter))
 			tick(box);
+		else
+			publish_rest(box);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
 			links_ns = now;

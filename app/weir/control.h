@@ -13,9 +13,6 @@ struct box;
 /* CLOCK_MONOTONIC in nanoseconds: the brain's time. */
 uint64_t control_now(void);
 
-/* Publishes the limits that the limiter starts with. Before the workers run. */
-int control_publish_first(struct box *box);
-
 /* Runs until SIGTERM or SIGINT arrives at signal_fd. Returns the signal. */
 int control_run(struct box *box, int signal_fd);
 

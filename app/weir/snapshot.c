@@ -16,11 +16,11 @@ static void *zalloc_aligned(size_t size)
 	return p;
 }
 
-int publisher_init(struct publisher *publisher, unsigned n_workers, unsigned n_policies)
+int publisher_init(struct publisher *publisher, unsigned n_workers)
 {
 	size_t size = rte_rcu_qsbr_get_memsize(n_workers);
 
-	*publisher = (struct publisher){.n_workers = n_workers, .n_policies = n_policies};
+	*publisher = (struct publisher){0};
 	publisher->rcu = zalloc_aligned(size);
 	if (!publisher->rcu)
 		return -ENOMEM;
@@ -49,18 +49,16 @@ void publisher_free(struct publisher *publisher)
 
 struct snapshot *publisher_take(struct publisher *publisher)
 {
-	size_t n = (size_t)publisher->n_workers * publisher->n_policies;
 	struct snapshot *snapshot = publisher->spare;
 
 	if (snapshot) {
 		publisher->spare = snapshot->next;
 	} else {
-		snapshot = zalloc_aligned(sizeof(*snapshot) + n * sizeof(snapshot->profiles[0]));
+		snapshot = zalloc_aligned(sizeof(*snapshot));
 		if (!snapshot)
 			return NULL;
 	}
 	snapshot->next = NULL;
-	snapshot->n_policies = publisher->n_policies;
 	snapshot->generation = ++publisher->generation;
 	return snapshot;
 }

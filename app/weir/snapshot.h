@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The limits as the workers see them: one immutable snapshot, built aside by control, exchanged by
- * pointer, and used again only after every worker has passed a quiescent state (rte_rcu_qsbr). This
- * is the only way from control to the packet path.
+ * What all workers see alike, the tables of the classifier: one immutable snapshot, exchanged by
+ * pointer, and used again only after every worker has passed a quiescent state (rte_rcu_qsbr). What
+ * is a worker's own, its limits, it is told by post.h. Between them these are the only ways from
+ * control to the packet path, and publish.c is the only one who goes them.
+ *
+ * A policy's line on each worker is ready before the classifier that leads packets to it is
+ * published: publisher_publish() orders the one before the other.
  */
 #ifndef WEIR_APP_SNAPSHOT_H
 #define WEIR_APP_SNAPSHOT_H
@@ -15,8 +19,6 @@
 #include <rte_common.h>
 #include <rte_rcu_qsbr.h>
 
-#include "police/police.h"
-
 struct classifier;
 
 struct snapshot {
@@ -24,20 +26,7 @@ struct snapshot {
 	uint64_t token;        /* control: when it was retired */
 	uint64_t generation;
 	const struct classifier *classifier;
-	unsigned n_policies;
-	struct limit_profile profiles[] __rte_cache_aligned; /* n_workers rows of n_policies */
 };
-
-static inline struct limit_profile *snapshot_profiles(struct snapshot *snapshot, unsigned worker)
-{
-	return &snapshot->profiles[(size_t)worker * snapshot->n_policies];
-}
-
-static inline const struct limit_profile *snapshot_profiles_of(
-	const struct snapshot *snapshot, unsigned worker)
-{
-	return &snapshot->profiles[(size_t)worker * snapshot->n_policies];
-}
 
 struct publisher {
 	struct snapshot *current; /* written by control, read by workers: atomics only */
@@ -45,11 +34,10 @@ struct publisher {
 	struct snapshot *retired; /* control: may still be read, oldest first */
 	struct snapshot *spare;   /* control: read by nobody */
 	uint64_t generation;
-	unsigned n_workers, n_policies;
 };
 
 /* Control, before the workers start. Returns 0 or -ENOMEM. */
-int publisher_init(struct publisher *publisher, unsigned n_workers, unsigned n_policies);
+int publisher_init(struct publisher *publisher, unsigned n_workers);
 
 /* Control, after the workers have stopped. */
 void publisher_free(struct publisher *publisher);

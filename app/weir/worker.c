@@ -13,9 +13,8 @@
 #include <rte_prefetch.h>
 
 #include "classify/classify.h"
-#include "classify/frames.h"
-#include "police/extra.h"
-#include "police/mark.h"
+#include "decide.h"
+#include "police/other.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -34,17 +33,14 @@
 #define AGE_TURNS 64
 #define AGE_LINES 16
 
-/* Headers that may have to be gathered from a chain of segments. */
-#define GATHER 128
+/*
+ * New limits that are taken in before a burst: each is a line to fetch, so that 100,000 that change
+ * at once hold no packet up for more than a microsecond or two.
+ */
+#define LIMITS_A_TURN 16
 
-/* A burst on its way through the stages. */
-struct burst {
-	struct rte_mbuf *mbufs[BURST];
-	struct frames frames;
-	bool rx_hash;        /* mbufs may have a flow's hash */
-	uint16_t unmarkable; /* of those that do not pass */
-	uint8_t gathered[BURST][GATHER];
-};
+/* One burst in so many is timed. */
+#define TIMED_LOG2 4
 
 static void gather(struct burst *burst, uint16_t n)
 {
@@ -54,6 +50,7 @@ static void gather(struct burst *burst, uint16_t n)
 		struct rte_mbuf *m = burst->mbufs[i];
 		uint32_t len = m->data_len;
 
+		burst->len[i] = m->pkt_len;
 		burst->frames.data[i] = rte_pktmbuf_mtod(m, const uint8_t *);
 		if (unlikely(m->nb_segs > 1 && len < GATHER)) {
 			len = RTE_MIN(m->pkt_len, (uint32_t)GATHER);
@@ -61,115 +58,6 @@ static void gather(struct burst *burst, uint16_t n)
 		}
 		burst->frames.len[i] = len;
 	}
-}
-
-/* All that is to be known of a packet, its flow's hash from the device if that tells it. */
-static const struct packet *packet_of(struct burst *burst, uint16_t i)
-{
-	struct packet *packet = frames_packet(&burst->frames, i);
-	const struct rte_mbuf *m = burst->mbufs[i];
-
-	if (burst->rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
-		packet->flow_hash = m->hash.rss;
-	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
-	return packet;
-}
-
-/*
- * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
- * what others share would take a buffer that may not be there.
- */
-static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
-{
-	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
-	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
-}
-
-/* judge() for policies that are not plain; out of line, as the others need the registers. */
-static __rte_noinline bool judge_other(struct worker *w, const struct limit_profile *profile,
-	struct burst *burst, uint16_t i, uint64_t now)
-{
-	uint32_t policy = burst->frames.policy[i], cost;
-	struct policy_state *state = &w->policies[policy];
-	struct policy_extra *extra = &w->extras[policy];
-	const struct packet *packet = packet_of(burst, i);
-	enum verdict verdict;
-	bool marked;
-
-	cost = police_cost(profile, extra, packet, burst->mbufs[i]->pkt_len, now);
-	police_sample(
-		&w->samples[policy], &state->meter.bucket.owner, &w->random, profile, packet, cost);
-	verdict = police_charge(state, extra, profile, packet, burst->frames.data[i], cost, now);
-	if (verdict != VERDICT_MARK)
-		return verdict != VERDICT_DROP;
-	marked = mark(burst->mbufs[i], packet, profile->mark);
-	police_marked(state, extra, profile, packet, cost, now, marked);
-	burst->unmarkable += !marked;
-	return marked;
-}
-
-/* Samples, meters and counts a packet, and marks it if that is its fate; whether it may pass. */
-static inline bool judge(struct worker *w, const struct limit_profile *profile, struct burst *burst,
-	uint16_t i, uint64_t now)
-{
-	struct policy_state *state = &w->policies[burst->frames.policy[i]];
-	const struct packet *packet = packet_of(burst, i);
-	uint32_t bytes;
-
-	if (unlikely(!profile->plain))
-		return judge_other(w, profile, burst, i, now);
-	bytes = police_bytes(profile, packet, burst->mbufs[i]->pkt_len);
-	police_sample(&w->samples[burst->frames.policy[i]], &state->meter.bucket.owner, &w->random,
-		profile, packet, bytes);
-	return police_charge_plain(state, profile, bytes, now) == VERDICT_PASS;
-}
-
-static void prefetch_burst(
-	struct worker *w, const struct limit_profile *profiles, struct burst *burst, uint16_t n)
-{
-	const uint32_t *policies = burst->frames.policy;
-
-	for (uint16_t i = 0; i < n; i++)
-		if (policies[i] != CLASSIFY_NONE) {
-			rte_prefetch0(&w->policies[policies[i]]);
-			rte_prefetch0(&profiles[policies[i]]);
-		}
-	if (likely(w->n_sourced == 0))
-		return;
-	for (uint16_t i = 0; i < n; i++)
-		if (policies[i] != CLASSIFY_NONE)
-			police_prefetch_source(&w->extras[policies[i]], &profiles[policies[i]],
-				packet_of(burst, i), burst->frames.data[i]);
-}
-
-/* Leaves the packets that pass at the front of mbufs, in order; the others go to dropped. */
-static uint16_t decide(struct worker *w, const struct snapshot *snapshot, struct burst *burst,
-	uint16_t n, uint64_t now, struct rte_mbuf **dropped)
-{
-	const struct limit_profile *profiles = snapshot_profiles_of(snapshot, w->index);
-	uint16_t n_pass = 0, n_drop = 0, unmatched = 0;
-
-	burst->unmarkable = 0;
-	prefetch_burst(w, profiles, burst, n);
-	for (uint16_t i = 0; i < n; i++) {
-		struct rte_mbuf *m = burst->mbufs[i];
-		uint32_t policy = burst->frames.policy[i];
-		bool passes = true;
-
-		if (policy == CLASSIFY_NONE)
-			unmatched++;
-		else
-			passes = judge(w, &profiles[policy], burst, i, now);
-		/* Both stores, one of which counts: no branch on the verdict. */
-		burst->mbufs[n_pass] = m;
-		dropped[n_drop] = m;
-		n_pass += passes;
-		n_drop += !passes;
-	}
-	counter_add(&w->counters.unmatched_packets, unmatched);
-	counter_add(&w->counters.dropped[DROP_LIMIT], n_drop - burst->unmarkable);
-	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
-	return n_pass;
 }
 
 static void transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
@@ -183,6 +71,12 @@ static void transmit(struct worker *w, const struct path *path, struct rte_mbuf 
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
 		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
 	}
+}
+
+/* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
+static bool is_timed(uint64_t burst)
+{
+	return (uint32_t)burst * POLICE_WEYL <= UINT32_MAX >> TIMED_LOG2;
 }
 
 /* One burst of one path; returns whether there was anything. */
@@ -200,18 +94,44 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	gather(burst, n);
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
 	burst->frames.tunnels = w->tunnels;
-	burst->frames.fragments = w->fragments;
+	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
-	pass = decide(w, snapshot, burst, n, now, dropped);
+	pass = decide(w, burst, n, now, dropped);
 	transmit(w, path, burst->mbufs, pass);
 	if (pass < n)
 		rte_pktmbuf_free_bulk(dropped, n - pass);
+	decide_samples(burst);
 	counter_add(&w->counters.rx_packets, n);
+	if (unlikely(is_timed(w->counters.bursts)))
+		counter_add(&w->counters.busy_cycles, (rte_rdtsc() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
 	w->idle_since = now;
-	counter_add(&w->counters.busy_cycles, rte_rdtsc() - now);
 	return true;
+}
+
+/* Takes in limits that have changed; returns whether there may be more of them. */
+static bool take_limits(struct worker *w)
+{
+	struct limit_profile limits[LIMITS_A_TURN];
+	unsigned n = post_take(&w->post, limits, LIMITS_A_TURN);
+	uint64_t now;
+
+	if (likely(n == 0))
+		return false;
+	now = rte_rdtsc();
+	for (unsigned i = 0; i < n; i++)
+		rte_prefetch0(&w->policies[limits[i].policy]);
+	for (unsigned i = 0; i < n; i++)
+		police_limit(&w->policies[limits[i].policy], &limits[i], now);
+	return n == LIMITS_A_TURN;
+}
+
+/* All that were sent while the worker slept; control may go on sending, but no packet waits. */
+static void catch_up(struct worker *w)
+{
+	for (unsigned i = 0; i <= POST_MAX / LIMITS_A_TURN && take_limits(w); i++)
+		;
 }
 
 static uint64_t sleep_after(uint64_t quiet_ns)
@@ -237,16 +157,16 @@ static void rest(struct worker *w)
 	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
 	nanosleep(&ts, NULL);
 	rte_rcu_qsbr_thread_online(w->publisher->rcu, w->index);
+	catch_up(w);
 	counter_add(&w->counters.sleeps, 1);
 }
 
 /* The next policy of those that have a table of sources, a little. */
-static void age(struct worker *w, const struct snapshot *snapshot)
+static void age(struct worker *w)
 {
 	uint32_t policy = w->sourced[w->aged++ % w->n_sourced];
 
-	police_age(&w->extras[policy], &snapshot_profiles_of(snapshot, w->index)[policy],
-		rte_rdtsc(), AGE_LINES);
+	policy_state_age(&w->policies[policy], rte_rdtsc(), AGE_LINES);
 }
 
 void worker_begin(struct worker *w)
@@ -270,16 +190,17 @@ void worker_turn(struct worker *w)
 {
 	const struct snapshot *snapshot = publisher_current(w->publisher);
 	struct burst burst;
-	bool busy = false;
+	bool more = take_limits(w), busy = false;
 
 	for (unsigned i = 0; i < w->n_paths; i++)
 		busy |= forward(w, snapshot, &w->paths[i], &burst);
 	if (w->n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
-		age(w, snapshot);
+		age(w);
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);
-		rest(w);
+		if (!more)
+			rest(w);
 	}
 }
 

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A worker lcore: receive a burst, decide, send. What it shares with control is its own counters
- * and flow samples (one writer: the worker; relaxed loads by control) and the snapshot that it
- * reads.
+ * and flow samples (one writer: the worker; relaxed loads by control), the snapshot that it reads,
+ * and the ring by which it is told of limits.
  */
 #ifndef WEIR_APP_WORKER_H
 #define WEIR_APP_WORKER_H
@@ -16,6 +16,7 @@
 #include "flow/flow_sample.h"
 #include "police/police.h"
 #include "policy/config.h"
+#include "post.h"
 #include "snapshot.h"
 
 #define BURST 32
@@ -33,7 +34,11 @@ struct worker_counters {
 	uint64_t unmatched_packets; /* passed without a policy */
 	uint64_t dropped[DROP_REASONS];
 	uint64_t bursts, empty_polls, sleeps;
-	uint64_t busy_cycles; /* from a non-empty receive to the end of its transmission */
+	/*
+	 * From a non-empty receive to the end of its transmission: one burst in 16, chosen as
+	 * samples are, stands for all, so that most need one look at the clock and not two.
+	 */
+	uint64_t busy_cycles;
 };
 
 /* One direction of one queue of a wire. */
@@ -56,29 +61,35 @@ struct worker {
 	unsigned n_paths;
 	unsigned *sourced; /* the policies that have a meter for each source */
 	unsigned n_sourced;
-	void **memory; /* n_policies: of the extras */
-	unsigned n_policies;
+	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
+	unsigned n_policies;          /* that there is room for */
+	struct post post;
 
-	/* written by the worker, read by control */
+	/* written by the worker, read by control; each line first by control, before the worker
+	 * sees its policy */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
-	struct policy_extra *extras;
-	struct flow_sample *samples;
-	struct fragments *fragments; /* NULL where no policy names ports */
+	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
 
 	/* the worker's own */
 	uint64_t idle_since; /* tick of the last packet */
-	uint32_t random;
-	uint32_t turns; /* of the loop, if there are tables of sources to look after */
-	uint32_t aged;  /* turns in which one was */
+	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
+	uint32_t aged;       /* turns in which one was */
 } __rte_cache_aligned;
 
 /*
- * Control: memory for the policies, on the worker's NUMA node (worker_memory.c). Returns 0 or
- * -ENOMEM, logged; worker_free() is due in either case.
+ * Control: room for so many policies, on the worker's NUMA node (worker_memory.c). Returns 0 or
+ * -ENOMEM; worker_free() is due in either case.
  */
-int worker_init(struct worker *worker, const struct policy *policies, unsigned n_policies);
+int worker_init(struct worker *worker, unsigned n_policies);
 void worker_free(struct worker *worker);
+
+/*
+ * Control: a policy's line, with its first limit, and whatever else it needs on this worker, before
+ * a classifier is published that leads the worker there. Returns 0 or -ENOMEM, logged.
+ */
+int worker_add_policy(
+	struct worker *worker, const struct policy *policy, const struct limit_profile *profile);
 
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
 int worker_run(void *arg);

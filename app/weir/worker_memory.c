@@ -10,9 +10,10 @@
 
 #include <sodium.h>
 
+#include "allocate/allocate.h"
 #include "classify/fragment.h"
 #include "log.h"
-#include "police/extra.h"
+#include "police/other.h"
 #include "worker.h"
 
 static void *alloc_lines(size_t bytes, int socket)
@@ -20,77 +21,90 @@ static void *alloc_lines(size_t bytes, int socket)
 	return rte_zmalloc_socket("worker", bytes ? bytes : 1, RTE_CACHE_LINE_SIZE, socket);
 }
 
-/* The tables of a policy on this worker, if it needs any. */
-static int extra_alloc(struct worker *w, unsigned i, const struct policy *policy, int socket)
+static int socket_of(const struct worker *w)
 {
-	size_t bytes = police_extra_bytes(policy);
-	uint64_t secret;
-
-	if (bytes == 0)
-		return 0;
-	w->memory[i] = alloc_lines(bytes, socket);
-	if (!w->memory[i]) {
-		log_err("policy %s: no %zu bytes for its tables on the worker of CPU %u",
-			policy->name, bytes, w->cpu);
-		return -ENOMEM;
-	}
-	randombytes_buf(&secret, sizeof(secret));
-	police_extra_init(&w->extras[i], w->memory[i], policy, secret, rte_get_tsc_hz());
-	if (w->extras[i].sources)
-		w->sourced[w->n_sourced++] = i;
-	return 0;
+	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-/* The table of fragments, if anything depends on what it knows. */
-static int fragments_alloc(
-	struct worker *w, const struct policy *policies, unsigned n_policies, int socket)
+int worker_init(struct worker *w, unsigned n_policies)
 {
-	uint64_t secret;
-
-	if (!policies_name_ports(policies, n_policies))
-		return 0;
-	w->fragments = alloc_lines(sizeof(*w->fragments), socket);
-	if (!w->fragments)
-		return -ENOMEM;
-	randombytes_buf(&secret, sizeof(secret));
-	fragments_init(w->fragments, secret, rte_get_tsc_hz());
-	return 0;
-}
-
-int worker_init(struct worker *w, const struct policy *policies, unsigned n_policies)
-{
-	int socket = (int)rte_lcore_to_socket_id(w->lcore), ret = 0;
-
 	w->n_policies = n_policies;
-	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket);
-	w->extras = alloc_lines(n_policies * sizeof(*w->extras), socket);
-	w->samples = alloc_lines(n_policies * sizeof(*w->samples), socket);
+	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
+	w->samples = calloc(n_policies + 1, sizeof(*w->samples));
 	w->sourced = calloc(n_policies + 1, sizeof(*w->sourced));
-	w->memory = calloc(n_policies + 1, sizeof(*w->memory));
-	w->random = 0x9e3779b9u * (w->index + 1);
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
-	if (!w->policies || !w->extras || !w->samples || !w->sourced || !w->memory)
+	if (!w->policies || !w->samples || !w->sourced)
 		return -ENOMEM;
-	ret = fragments_alloc(w, policies, n_policies, socket);
-	for (unsigned i = 0; ret == 0 && i < n_policies; i++)
-		ret = extra_alloc(w, i, &policies[i], socket);
-	return ret;
+	return post_init(&w->post, n_policies);
+}
+
+static int no_memory(const struct worker *w, const struct policy *policy, size_t bytes)
+{
+	log_err("policy %s: no %zu bytes for its tables on the worker of CPU %u", policy->name,
+		bytes, w->cpu);
+	return -ENOMEM;
+}
+
+/* The table of fragments, when the first policy comes that depends on what it knows. */
+static int add_fragments(struct worker *w, const struct policy *policy)
+{
+	struct fragments *fragments;
+	uint64_t secret;
+
+	if (w->fragments || !policies_name_ports(policy, 1))
+		return 0;
+	fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	if (!fragments)
+		return no_memory(w, policy, sizeof(*fragments));
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(fragments, secret, rte_get_tsc_hz());
+	__atomic_store_n(&w->fragments, fragments, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int worker_add_policy(
+	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
+{
+	struct policy_state *state = &w->policies[profile->policy];
+	struct policy_start start = {.now = rte_rdtsc(), .hz = rte_get_tsc_hz()};
+	size_t bytes = policy_other_bytes(policy);
+	void *memory;
+
+	if (add_fragments(w, policy))
+		return -ENOMEM;
+	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
+	if (bytes && !memory)
+		return no_memory(w, policy, bytes);
+	randombytes_buf(&start.secret, sizeof(start.secret));
+	randombytes_buf(&start.seed, sizeof(start.seed));
+	policy_state_init(state, memory, policy, profile, &start);
+	if (police_sources(state))
+		w->sourced[w->n_sourced++] = profile->policy;
+	if (!policy->allocator->samples_flows)
+		return 0;
+	w->samples[profile->policy] = alloc_lines(sizeof(struct flow_sample), socket_of(w));
+	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));
+}
+
+/* A line that no policy has been given is all zero: neither plain nor anything else. */
+static void *memory_of(const struct policy_state *state)
+{
+	return police_is_plain(state) ? NULL : state->other;
 }
 
 void worker_free(struct worker *w)
 {
-	for (unsigned i = 0; w->memory && i < w->n_policies; i++)
-		rte_free(w->memory[i]);
+	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
+		rte_free(memory_of(&w->policies[i]));
+	for (unsigned i = 0; w->samples && i < w->n_policies; i++)
+		rte_free(w->samples[i]);
 	rte_free(w->policies);
-	rte_free(w->extras);
-	rte_free(w->samples);
 	rte_free(w->fragments);
+	free(w->samples);
 	free(w->sourced);
-	free(w->memory);
+	post_free(&w->post);
 	w->policies = NULL;
-	w->extras = NULL;
-	w->samples = NULL;
 	w->fragments = NULL;
+	w->samples = NULL;
 	w->sourced = NULL;
-	w->memory = NULL;
 }

@@ -45,22 +45,6 @@ static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_
 	return at;
 }
 
-static int extra_create(struct sim *sim, struct node *node, unsigned p)
-{
-	const struct policy *policy = &sim->scenario->group.policies[p];
-	size_t bytes = police_extra_bytes(policy);
-
-	if (bytes == 0)
-		return 0;
-	node->policies[p].memory = aligned_alloc(
-		CACHE_LINE, (bytes + CACHE_LINE - 1) & -CACHE_LINE);
-	if (!node->policies[p].memory)
-		return -ENOMEM;
-	police_extra_init(&node->policies[p].extra, node->policies[p].memory, policy,
-		prng_next(&sim->prng[STREAM_NODES]), NODE_HZ);
-	return 0;
-}
-
 static void policies_free(struct sim *sim, struct node *node)
 {
 	for (unsigned p = 0; node->policies && p < sim->scenario->group.n_policies; p++)
@@ -72,34 +56,49 @@ static void policies_free(struct sim *sim, struct node *node)
 static int profile_make(struct sim *sim, struct node *node, unsigned p, struct limit_profile *out)
 {
 	struct limiter_view view;
-	int ret;
 
 	limiter_view(node->limiter, p, &view);
-	ret = limit_profile_init(out, &sim->scenario->group.policies[p], &view, 1, NODE_HZ);
-	limit_profile_sample(out, &node->policies[p].sampling);
-	return ret;
+	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
+		&node->policies[p].sampling, 1, NODE_HZ);
+}
+
+static int policy_create(struct sim *sim, struct node *node, unsigned p)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	size_t bytes = policy_other_bytes(policy);
+	struct policy_start start = {
+		.now = node_clock(sim, node, sim->now_ns),
+		.hz = NODE_HZ,
+		.secret = node->secret,
+		.seed = prng_next(&sim->prng[STREAM_NODES]),
+	};
+	struct node_policy *mine = &node->policies[p];
+	struct limit_profile profile;
+	int ret = profile_make(sim, node, p, &profile);
+
+	if (ret)
+		return ret;
+	if (bytes) {
+		mine->memory = aligned_alloc(CACHE_LINE, bytes);
+		if (!mine->memory)
+			return -ENOMEM;
+	}
+	policy_state_init(&mine->state, mine->memory, policy, &profile, &start);
+	return 0;
 }
 
 static int policies_create(struct sim *sim, struct node *node)
 {
-	uint64_t now = node_clock(sim, node, sim->now_ns);
 	unsigned n = sim->scenario->group.n_policies;
 	int ret = 0;
 
+	sampling_budget_init(&node->budget, 1);
 	node->policies = aligned_alloc(CACHE_LINE, (n + 1) * sizeof(*node->policies));
 	if (!node->policies)
 		return -ENOMEM;
 	memset(node->policies, 0, (n + 1) * sizeof(*node->policies));
-	for (unsigned p = 0; ret == 0 && p < n; p++) {
-		struct node_policy *policy = &node->policies[p];
-
-		sampling_init(&policy->sampling);
-		ret = profile_make(sim, node, p, &policy->profile);
-		policy_state_init(
-			&policy->state, &policy->profile, now, prng_next(&sim->prng[STREAM_NODES]));
-		if (ret == 0)
-			ret = extra_create(sim, node, p);
-	}
+	for (unsigned p = 0; ret == 0 && p < n; p++)
+		ret = policy_create(sim, node, p);
 	return ret;
 }
 
@@ -139,7 +138,8 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 
 	*sample = (struct limiter_sample){
 		.arrived_bytes = p->state.passed_bytes + p->state.dropped_bytes,
-		.dropped_packets = p->state.dropped_packets + p->extra.over_packets,
+		.dropped_packets = counter_fold(&p->dropped_packets, &p->state.dropped_packets) +
+				   police_over_packets(&p->state),
 		.slots = p->sample.slot,
 	};
 }
@@ -159,6 +159,18 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 			node->index, v.local_limit, v.demand, v.weight);
 }
 
+static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)
+{
+	uint64_t before = policy->sampled_packets;
+
+	policy->sampled_packets = counter_fold(
+					  &policy->passed_packets, &policy->state.passed_packets) +
+				  counter_fold(
+					  &policy->dropped_packets, &policy->state.dropped_packets);
+	sampling_adapt(
+		&policy->sampling, &node->budget, policy->sampled_packets - before, interval_s);
+}
+
 /* After an interval of so many seconds. */
 static void publish(struct sim *sim, struct node *node, double interval_s)
 {
@@ -166,18 +178,18 @@ static void publish(struct sim *sim, struct node *node, double interval_s)
 
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
 		struct node_policy *policy = &node->policies[p];
-		const struct policy_state *state = &policy->state;
 		struct limit_profile profile;
 
-		sampling_adapt(&policy->sampling, state->passed_packets + state->dropped_packets,
-			interval_s);
+		if (sim->scenario->group.policies[p].allocator->samples_flows)
+			sample_adapt(node, policy, interval_s);
 		if (profile_make(sim, node, p, &profile))
 			sim_problem(sim, "limiter %u: rate out of range", node->index);
-		limit_profile_succeed(&profile, &policy->profile, now);
-		policy->profile = profile;
-		police_age(&policy->extra, &policy->profile, now, AGED_LINES);
+		else
+			police_limit(&policy->state, &profile, now);
+		policy_state_age(&policy->state, now, AGED_LINES);
 		check_view(sim, node, p);
 	}
+	sampling_budget_adapt(&node->budget, interval_s);
 }
 
 static void schedule_tick(struct sim *sim, struct node *node);
@@ -301,15 +313,15 @@ enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	if (!node->limiter)
 		return VERDICT_DROP;
 	p = &node->policies[policy];
-	cost = police_cost(&p->profile, &p->extra, packet, frame_len, now);
-	police_sample(
-		&p->sample, &p->state.meter.bucket.owner, &node->random, &p->profile, packet, cost);
-	verdict = police_charge(&p->state, &p->extra, &p->profile, packet, data, cost, now);
+	cost = police_cost(&p->state, packet, data, frame_len, now);
+	if (police_samples(&p->state))
+		police_sample(&p->sample, &p->state, packet, data, cost);
+	verdict = police_charge(&p->state, packet, data, cost, now);
 	if (verdict != VERDICT_MARK)
 		return verdict;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
-	markable = p->profile.mark != MARK_ECN;
-	police_marked(&p->state, &p->extra, &p->profile, packet, cost, now, markable);
+	markable = police_mark(&p->state) != MARK_ECN;
+	police_marked(&p->state, packet, data, cost, now, markable);
 	return markable ? VERDICT_MARK : VERDICT_DROP;
 }
 
@@ -349,7 +361,7 @@ int nodes_create(struct sim *sim)
 		struct node *node = &sim->nodes[i];
 
 		node->index = i;
-		node->random = (uint32_t)prng_next(&sim->prng[STREAM_NODES]) | 1;
+		node->secret = prng_next(&sim->prng[STREAM_NODES]);
 		ret = node_start(
 			sim, node, prng_next(&sim->prng[STREAM_NODES]) % shortest_interval(s));
 	}

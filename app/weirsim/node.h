@@ -12,18 +12,18 @@
 #include <stdint.h>
 
 #include "limiter/limiter.h"
-#include "police/extra.h"
+#include "police/other.h"
 #include "police/police.h"
 #include "police/profile.h"
 #include "sim.h"
 
 struct node_policy {
-	struct limit_profile profile;
 	struct policy_state state;
-	struct policy_extra extra;
+	uint64_t passed_packets, dropped_packets; /* of state, whole */
+	uint64_t sampled_packets;                 /* those that how often to sample was chosen by */
 	struct flow_sample sample;
 	struct sampling sampling;
-	void *memory; /* of extra */
+	void *memory; /* of what is not in state */
 };
 
 struct node {
@@ -31,7 +31,8 @@ struct node {
 	struct limiter *limiter; /* NULL: crashed */
 	bool paused;
 	uint64_t resume_ns; /* of the event that counts, while it is paused */
-	uint32_t random;    /* for the choice of samples */
+	uint64_t secret;    /* of its tables of sources */
+	struct sampling_budget budget;
 	uint64_t ticked_ns;
 	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
 	struct held {

@@ -11,8 +11,8 @@
 #include "classify/fragment.h"
 #include "classify/parse.h"
 #include "classify/tunnel.h"
-#include "police/extra.h"
 #include "police/mark.h"
+#include "police/other.h"
 #include "police/profile.h"
 #include "replay_limits.h"
 
@@ -26,10 +26,9 @@
 
 /* One policy as a worker has it. */
 struct policed {
-	struct limit_profile profile;
 	struct policy_state state;
-	struct policy_extra extra;
-	void *memory; /* of extra */
+	uint64_t dropped_packets; /* of state, whole */
+	void *memory;             /* of what is not in state */
 };
 
 struct decider {
@@ -49,10 +48,12 @@ struct decider {
 
 static int make_profile(const struct decider *d, unsigned i, struct limit_profile *profile)
 {
+	static const struct sampling all = {0}; /* of which nobody reads any */
 	struct limiter_view view;
 
 	limiter_view(d->limits.limiter, i, &view);
-	return limit_profile_init(profile, &d->params.config->policies[i], &view, 1, TICKS_PER_S);
+	return limit_profile_init(
+		profile, &d->params.config->policies[i], i, &view, &all, 1, TICKS_PER_S);
 }
 
 static void *lines_alloc(size_t size)
@@ -67,20 +68,25 @@ static void *lines_alloc(size_t size)
 static int start_policy(struct decider *d, unsigned i)
 {
 	const struct policy *policy = &d->params.config->policies[i];
-	size_t bytes = police_extra_bytes(policy);
+	const struct policy_start start = {
+		.now = d->params.start_ns,
+		.hz = TICKS_PER_S,
+		.secret = SECRET,
+		.seed = name_hash(policy->name),
+	};
+	size_t bytes = policy_other_bytes(policy);
 	struct policed *policed = &d->policies[i];
-	int ret = make_profile(d, i, &policed->profile);
+	struct limit_profile profile;
+	int ret = make_profile(d, i, &profile);
 
 	if (ret)
 		return ret;
-	policy_state_init(
-		&policed->state, &policed->profile, d->params.start_ns, name_hash(policy->name));
-	if (bytes == 0)
-		return 0;
-	policed->memory = lines_alloc(bytes);
-	if (!policed->memory)
-		return -ENOMEM;
-	police_extra_init(&policed->extra, policed->memory, policy, SECRET, TICKS_PER_S);
+	if (bytes) {
+		policed->memory = lines_alloc(bytes);
+		if (!policed->memory)
+			return -ENOMEM;
+	}
+	policy_state_init(&policed->state, policed->memory, policy, &profile, &start);
 	return 0;
 }
 
@@ -204,23 +210,22 @@ static bool truncated(const struct frame *frame, const struct packet *packet)
 /* What is marked or only counted is too much all the same. */
 static void measure(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	const struct policed *policed = &((const struct decider *)context)->policies[policy];
+	struct policed *policed = &((struct decider *)context)->policies[policy];
+	const struct policy_state *state = &policed->state;
 
-	sample->arrived_bytes = policed->state.passed_bytes + policed->state.dropped_bytes;
-	sample->dropped_packets = policed->state.dropped_packets + policed->extra.over_packets;
+	sample->arrived_bytes = state->passed_bytes + state->dropped_bytes;
+	sample->dropped_packets = counter_fold(&policed->dropped_packets, &state->dropped_packets) +
+				  police_over_packets(state);
 }
 
 /* A limit that no meter can express leaves the old one in force, as in the appliance. */
-static void renew_profiles(struct decider *d)
+static void renew_limits(struct decider *d)
 {
 	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
-		struct policed *policed = &d->policies[i];
 		struct limit_profile profile;
 
-		if (make_profile(d, i, &profile))
-			continue;
-		limit_profile_succeed(&profile, &policed->profile, d->now_ns);
-		policed->profile = profile;
+		if (make_profile(d, i, &profile) == 0)
+			police_limit(&d->policies[i].state, &profile, d->now_ns);
 	}
 }
 
@@ -230,38 +235,37 @@ static void set_time(struct decider *d, uint64_t now_ns)
 		return;
 	d->now_ns = now_ns;
 	if (limits_advance(&d->limits, now_ns, measure, d))
-		renew_profiles(d);
+		renew_limits(d);
 }
 
-static void note_source(const struct limit_profile *profile, const struct frame *frame,
+static void note_source(const struct policy_state *state, const struct frame *frame,
 	const struct packet *packet, struct prefix *source)
 {
 	const uint8_t *addr = frame->data + packet->src_off;
+	unsigned bits = police_source_bits(state, packet);
 
-	if (!police_has_source(profile, packet))
+	if (bits == 0)
 		return;
 	source->family = packet->family;
-	source->length = packet->family == PACKET_IPV4 ? profile->per_v4 : profile->per_v6;
-	for (unsigned bit = 0; bit < source->length; bit++)
+	source->length = (uint8_t)bits;
+	for (unsigned bit = 0; bit < bits; bit++)
 		source->addr[bit / 8] |= addr[bit / 8] & (0x80 >> bit % 8);
 }
 
 static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
-	struct policed *p = &d->policies[decision->policy];
-	const struct limit_profile *profile = &p->profile;
+	struct policy_state *state = &d->policies[decision->policy].state;
 	bool marked;
 
-	note_source(profile, frame, packet, &decision->source);
-	decision->cost = police_cost(profile, &p->extra, packet, frame->bytes, d->now_ns);
-	decision->verdict = police_charge(
-		&p->state, &p->extra, profile, packet, frame->data, decision->cost, d->now_ns);
+	note_source(state, frame, packet, &decision->source);
+	decision->cost = police_cost(state, packet, frame->data, frame->bytes, d->now_ns);
+	decision->verdict = police_charge(state, packet, frame->data, decision->cost, d->now_ns);
 	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
 	if (decision->verdict != VERDICT_MARK)
 		return;
-	marked = mark_frame(frame->data, frame->captured, packet, profile->mark);
-	police_marked(&p->state, &p->extra, profile, packet, decision->cost, d->now_ns, marked);
+	marked = mark_frame(frame->data, frame->captured, packet, police_mark(state));
+	police_marked(state, packet, frame->data, decision->cost, d->now_ns, marked);
 	if (!marked) {
 		decision->verdict = VERDICT_DROP;
 		decision->reason = REASON_UNMARKABLE;
@@ -276,7 +280,6 @@ static void parse(struct decider *d, const struct frame *frame, struct packet *p
 		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
 	if (d->fragments && packet->fragment)
 		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
-	packet->flow_hash = packet_flow_hash(packet, frame->data);
 }
 
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)

@@ -61,6 +61,7 @@ struct allocator {
 	bool gossips;       /* needs the peers' records */
 	bool samples_flows; /* needs flow rates */
 	bool whole_burst;   /* each limiter's bucket stands for the global one */
+	bool drains;        /* a local limit may be below 0, see allocate_state */
 	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
 		struct allocate_output *output);
 };

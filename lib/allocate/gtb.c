@@ -29,5 +29,6 @@ const struct allocator allocator_gtb = {
 	.name = "gtb",
 	.gossips = true,
 	.whole_burst = true,
+	.drains = true,
 	.allocate = gtb_allocate,
 };

@@ -79,6 +79,15 @@ static inline void flow_sample_add(struct flow_sample *sample, uint32_t hash, ui
 	__atomic_store_n(&sample->slot[i], slot, __ATOMIC_RELAXED);
 }
 
+/* Begins to fetch what flow_sample_add() will change. */
+static inline void flow_sample_prefetch(const struct flow_sample *sample, uint32_t hash)
+{
+	unsigned i = hash & (FLOW_SLOTS - 1);
+
+	__builtin_prefetch(&sample->slot[i], 1);
+	__builtin_prefetch(&sample->score[i], 1);
+}
+
 static_assert((FLOW_SLOTS & (FLOW_SLOTS - 1)) == 0, "the slot number is a mask of the hash");
 static_assert(FLOW_SLOTS <= 256, "slot number and tag must cover the hash between them");
 

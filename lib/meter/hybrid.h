@@ -145,6 +145,6 @@ static inline bool hybrid_conforms(
 	return hybrid_conforms_bursty(hybrid, quota, now, cost);
 }
 
-static_assert(sizeof(struct hybrid) == 24, "leaves the meter's owner its room");
+static_assert(sizeof(struct hybrid) == 24, "as a token bucket");
 
 #endif

@@ -7,9 +7,9 @@
  * A unit is what the policy counts: a byte, a packet, or a new flow. Time is in ticks of any
  * monotonic counter. State has one writer. A cost of 0 conforms with every kind and takes nothing.
  *
- * Profiles change while packets flow. Whatever the kind, what passes at once is then never more
- * than the larger of the two bursts or quotas, and no state waits for ever under a rate that lets
- * anything pass; what each keeps over a change stands in its header.
+ * Profiles change while packets flow, by meter_change(). Whatever the kind, what passes at once is
+ * then never more than the larger of the two bursts or quotas, and no state waits for ever under a
+ * rate that lets anything pass; what each keeps over a change stands in its header.
  */
 #ifndef WEIR_METER_METER_H
 #define WEIR_METER_METER_H
@@ -46,7 +46,7 @@ struct meter_params {
 	double drop_probability; /* random drop: 0 to 1 */
 };
 
-/* One limit, precomputed; written by control, then only read. */
+/* One limit, precomputed by control. */
 union meter_profile {
 	struct token_bucket_profile bucket;
 	struct gcra_profile gcra;
@@ -54,7 +54,7 @@ union meter_profile {
 	struct random_drop_profile drop;
 };
 
-/* One state. No kind touches bucket.owner, which belongs to the meter's owner. */
+/* One state. */
 union meter {
 	struct token_bucket bucket;
 	struct gcra gcra;
@@ -63,12 +63,8 @@ union meter {
 	struct random_drop drop;
 };
 
-static_assert(sizeof(union meter_profile) == 48, "leaves a quarter line for the policy's");
-static_assert(sizeof(union meter) == 32, "half a cache line of state");
-static_assert(sizeof(struct gcra) <= offsetof(struct token_bucket, owner), "owner stays free");
-static_assert(sizeof(struct fixed_window) <= offsetof(struct token_bucket, owner), "likewise");
-static_assert(sizeof(struct hybrid) <= offsetof(struct token_bucket, owner), "likewise");
-static_assert(sizeof(struct random_drop) <= offsetof(struct token_bucket, owner), "likewise");
+static_assert(sizeof(union meter_profile) == 48, "with an index it is a line on its way");
+static_assert(sizeof(union meter) == 24, "no kind is larger than the usual one");
 
 /* As configurations say it; NULL for what is no kind. Any thread. */
 static inline const char *meter_name(enum meter_kind kind)
@@ -121,36 +117,68 @@ static inline int meter_profile_init(
 }
 
 /*
- * Makes `profile` the successor of `old`, of the same kind, from tick `now` on. States that have
- * been metered by `old` need it before `profile`. Control thread, before the profile is published.
+ * Makes `profile` the successor of `old`, of the same kind, from tick `now` on, in what a profile
+ * itself has to know of the one before it (GCRA's virtual time): enough for the states of a table,
+ * none of which is visited. A state of one's own has meter_change(). Before the first use of
+ * `profile`; the states' one writer.
  */
 static inline void meter_profile_succeed(enum meter_kind kind, union meter_profile *profile,
 	const union meter_profile *old, uint64_t now)
 {
-	if (kind == METER_TOKEN_BUCKET)
-		token_bucket_profile_succeed(&profile->bucket, &old->bucket, now);
-	else if (kind == METER_GCRA)
+	if (kind == METER_GCRA)
 		gcra_profile_succeed(&profile->gcra, &old->gcra, now);
+}
+
+/*
+ * Makes `next` the profile of `meter`, of the same kind, from tick `now` on. The state's one
+ * writer, whose own copy *profile is.
+ */
+static inline void meter_change(enum meter_kind kind, union meter *meter,
+	union meter_profile *profile, const union meter_profile *next, uint64_t now)
+{
+	union meter_profile old = *profile;
+
+	if (kind == METER_TOKEN_BUCKET) {
+		token_bucket_change(&meter->bucket, &profile->bucket, &next->bucket, now);
+		return;
+	}
+	*profile = *next;
+	meter_profile_succeed(kind, profile, &old, now);
+}
+
+/* What tells limits of one kind apart. */
+struct meter_limit {
+	uint64_t rate;  /* a token bucket's drain is a negative one, in two's complement */
+	uint64_t burst; /* or window */
+};
+
+/* Any thread. */
+static inline struct meter_limit meter_profile_limit(
+	enum meter_kind kind, const union meter_profile *profile)
+{
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+		return (struct meter_limit){(uint64_t)profile->bucket.rate, profile->bucket.burst};
+	case METER_GCRA:
+		return (struct meter_limit){profile->gcra.rate, profile->gcra.burst};
+	case METER_FIXED_WINDOW:
+	case METER_HYBRID:
+		return (struct meter_limit){profile->quota.units, profile->quota.window};
+	case METER_RANDOM_DROP:
+		return (struct meter_limit){profile->drop.threshold, 0};
+	case METER_KINDS:
+		break;
+	}
+	return (struct meter_limit){0};
 }
 
 /* Whether both say the same limit, since whenever they do. Any thread. */
 static inline bool meter_profile_equal(
 	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
 {
-	switch (kind) {
-	case METER_TOKEN_BUCKET:
-		return a->bucket.rate == b->bucket.rate && a->bucket.burst == b->bucket.burst;
-	case METER_GCRA:
-		return a->gcra.rate == b->gcra.rate && a->gcra.burst == b->gcra.burst;
-	case METER_FIXED_WINDOW:
-	case METER_HYBRID:
-		return a->quota.units == b->quota.units && a->quota.window == b->quota.window;
-	case METER_RANDOM_DROP:
-		return a->drop.threshold == b->drop.threshold;
-	case METER_KINDS:
-		break;
-	}
-	return false;
+	struct meter_limit x = meter_profile_limit(kind, a), y = meter_profile_limit(kind, b);
+
+	return x.rate == y.rate && x.burst == y.burst;
 }
 
 /* A fresh state: all that the limit allows at once. Only random drop reads the seed. */
@@ -198,8 +226,10 @@ static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *met
 static inline bool meter_conforms(enum meter_kind kind, union meter *meter,
 	const union meter_profile *profile, uint64_t now, uint32_t cost)
 {
-	if (__builtin_expect(kind == METER_TOKEN_BUCKET, 1))
-		return token_bucket_conforms(&meter->bucket, &profile->bucket, now, cost);
+	if (__builtin_expect(kind == METER_TOKEN_BUCKET, 1)) {
+		token_bucket_advance(&meter->bucket, &profile->bucket, now);
+		return token_bucket_take(&meter->bucket, cost);
+	}
 	return meter_conforms_unusual(kind, meter, profile, now, cost);
 }
 
@@ -215,7 +245,7 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
 		bucket = meter->bucket;
-		token_bucket_refill(&bucket, &profile->bucket, now);
+		token_bucket_advance(&bucket, &profile->bucket, now);
 		return bucket.tokens >= profile->bucket.burst;
 	case METER_GCRA:
 		return gcra_idle(&meter->gcra, &profile->gcra, now);

@@ -5,14 +5,19 @@
  * backlogged one passes no less than that minus one packet. A rate may be negative: others then
  * drain the bucket faster than the limit fills it (allocator gtb), and it loses tokens down to 0.
  *
- * Three structs: params (human units) → profile (precomputed, shared, read-only) → state (one
- * writer). A pure function of them, the time and the packet's bytes; time is in ticks of any
- * monotonic counter, which the caller reads once a burst.
+ * Three structs: params (human units) → profile (precomputed) → state (one writer). A pure function
+ * of them, the time and the packet's bytes; time is in ticks of any monotonic counter, which the
+ * caller reads once a burst.
  *
- * Tokens are counted in 2^-57 bytes in 128 bits, and the rate in the same unit per tick. So a
- * refill is one 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and
- * no overflow whatever the gap between packets. The only rounding is that of the rate itself, down,
- * by less than one unit per tick: 1e-10 of 8 kbit/s at 5 GHz, and less of anything faster.
+ * The rate is counted in 2^-56 bytes a tick, and tokens in the same unit: 64 bits of 2^-24 bytes,
+ * which is what packets are held against, and a fraction of 32 bits below. So a refill is one
+ * 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and no overflow
+ * whatever the gap between packets. The only rounding is that of the rate itself, down, by less
+ * than one unit per tick: 1e-10 of 8 kbit/s at 5 GHz, and less of anything faster.
+ *
+ * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
+ * earned before is credited at the old rate, exactly. One who holds the state under a profile that
+ * somebody else has changed credits the time since the last look at the new rate.
  */
 #ifndef WEIR_METER_TOKEN_BUCKET_H
 #define WEIR_METER_TOKEN_BUCKET_H
@@ -22,12 +27,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Less than 64 bytes a tick, 400 Gbit/s at 0.8 GHz and faster, fit above it beside the sign. */
-#define TOKEN_SHIFT 57
+/* Less than 128 bytes a tick, 400 Gbit/s at 0.4 GHz and faster, fit above it beside the sign. */
+#define TOKEN_SHIFT 56
 
-#define TOKEN_BUCKET_MAX_BURST (UINT64_C(1) << 40) /* bytes */
+#define TOKEN_FRACTION 32 /* bits of a token below those that packets are held against */
+#define TOKEN_BYTE     (TOKEN_SHIFT - TOKEN_FRACTION)
 
-typedef unsigned __int128 tokens_t;
+/* 2^63 of 2^-24 bytes: a full bucket, and what one more packet costs, stay below 2^64. */
+#define TOKEN_BUCKET_MAX_BURST (UINT64_C(1) << 39) /* bytes */
+
+typedef unsigned __int128 tokens_t; /* 2^-56 bytes */
 
 struct token_bucket_params {
 	uint64_t rate_bps;    /* bit/s */
@@ -36,19 +45,18 @@ struct token_bucket_params {
 };
 
 struct token_bucket_profile {
-	tokens_t burst;      /* tokens */
-	int64_t rate;        /* tokens a tick; negative: a drain */
-	int64_t rate_before; /* what a bucket earns until `since` */
-	uint64_t since;      /* tick at which this profile replaced another */
+	int64_t rate;   /* 2^-56 bytes a tick; negative: a drain */
+	uint64_t burst; /* 2^-24 bytes */
 };
 
 struct token_bucket {
-	tokens_t tokens;
-	uint64_t last;  /* tick up to which tokens have been credited */
-	uint32_t owner; /* not the meter's: room for its owner in what alignment would waste */
+	uint64_t tokens;   /* 2^-24 bytes */
+	uint32_t fraction; /* 2^-56 bytes */
+	uint8_t owner[4];  /* not the meter's: room for its owner in what alignment would waste */
+	uint64_t last;     /* tick up to which tokens have been credited */
 };
 
-/* Tokens a tick, rounded down. Returns 0, or -ERANGE for 64 bytes a tick and more, or no ticks. */
+/* Units a tick, rounded down. Returns 0, or -ERANGE for 128 bytes a tick and more, or no ticks. */
 static inline int token_rate(uint64_t bps, uint64_t hz, int64_t *rate)
 {
 	tokens_t tokens;
@@ -64,7 +72,7 @@ static inline int token_rate(uint64_t bps, uint64_t hz, int64_t *rate)
 
 /*
  * The profile of a bucket on a counter of hz ticks a second. Returns 0, -ERANGE for a rate or drain
- * of 64 bytes a tick and more, a burst above TOKEN_BUCKET_MAX_BURST, or no ticks, and -EINVAL for
+ * of 128 bytes a tick and more, a burst above TOKEN_BUCKET_MAX_BURST, or no ticks, and -EINVAL for
  * rate and drain together. Control thread.
  */
 static inline int token_bucket_profile_init(
@@ -73,33 +81,16 @@ static inline int token_bucket_profile_init(
 	uint64_t bps = params->drain_bps ? params->drain_bps : params->rate_bps;
 	int err;
 
-	*profile = (struct token_bucket_profile){
-		.burst = (tokens_t)params->burst_bytes << TOKEN_SHIFT,
-	};
+	*profile = (struct token_bucket_profile){0};
 	if (params->drain_bps && params->rate_bps)
 		return -EINVAL;
 	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST)
 		return -ERANGE;
+	profile->burst = params->burst_bytes << TOKEN_BYTE;
 	err = token_rate(bps, hz, &profile->rate);
 	if (params->drain_bps)
 		profile->rate = -profile->rate;
-	profile->rate_before = profile->rate;
 	return err;
-}
-
-/*
- * Makes `profile` the successor of `old` from tick `now` on: what a bucket earned before is then
- * credited at the lower of the two rates, so that a quiet bucket gains nothing from a raise that
- * came later. Nor does it lose by a drain that came later: until `now` that counts as a rate of 0.
- * Control thread, before the profile is published.
- */
-static inline void token_bucket_profile_succeed(
-	struct token_bucket_profile *profile, const struct token_bucket_profile *old, uint64_t now)
-{
-	int64_t rate = profile->rate > 0 ? profile->rate : 0;
-
-	profile->rate_before = old->rate < rate ? old->rate : rate;
-	profile->since = now;
 }
 
 /* A bucket that starts full. */
@@ -107,60 +98,113 @@ static inline void token_bucket_init(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
 	bucket->tokens = profile->burst;
+	bucket->fraction = 0;
 	bucket->last = now;
 }
 
-static inline void token_bucket_credit(
-	struct token_bucket *bucket, int64_t rate, tokens_t burst, uint64_t until)
+/* All that the bucket holds. */
+static inline tokens_t token_bucket_level(const struct token_bucket *bucket)
 {
-	int64_t elapsed = (int64_t)(until - bucket->last);
-	tokens_t tokens, change;
-
-	/*
-	 * A clock that stands still or steps back (another core's, read earlier) credits nothing.
-	 */
-	if (elapsed <= 0)
-		return;
-	change = (tokens_t)((__int128)elapsed * rate);
-	tokens = bucket->tokens + change;
-	if (__builtin_expect(rate < 0 && -change > bucket->tokens, 0))
-		tokens = 0;
-	bucket->tokens = tokens < burst ? tokens : burst;
-	bucket->last = until;
-}
-
-/* Brings the bucket up to `now`. */
-static inline void token_bucket_refill(
-	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
-{
-	if (__builtin_expect((int64_t)(profile->since - bucket->last) > 0, 0)) {
-		uint64_t until = (int64_t)(now - profile->since) > 0 ? profile->since : now;
-
-		token_bucket_credit(bucket, profile->rate_before, profile->burst, until);
-	}
-	token_bucket_credit(bucket, profile->rate, profile->burst, now);
-	/* A profile with a smaller burst takes what is above it even when no time has passed. */
-	if (bucket->tokens > profile->burst)
-		bucket->tokens = profile->burst;
+	return (tokens_t)bucket->tokens << TOKEN_FRACTION | bucket->fraction;
 }
 
 /*
- * Whether a packet of so many bytes conforms; takes its tokens if so. The bucket's one writer.
+ * Ticks to credit. A clock that stands still or steps back (another core's, read earlier) credits
+ * nothing, until it has come to where it was.
+ */
+static inline uint64_t token_bucket_elapsed(const struct token_bucket *bucket, uint64_t now)
+{
+	uint64_t since = (int64_t)(now - bucket->last) < 0 ? now : bucket->last;
+
+	return now - since;
+}
+
+/*
+ * Brings the bucket up to `now`, at a rate that is not negative. A burst that has become smaller
+ * takes what is above it even when no time has passed.
+ *
+ * Masks, not branches: full or not is anybody's guess. Only what fills the largest bucket there is,
+ * whatever was in it, is rare enough to ask.
+ */
+static inline void token_bucket_refill(
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	uint64_t elapsed = token_bucket_elapsed(bucket, now), burst = profile->burst;
+	tokens_t earned = (tokens_t)elapsed * (uint64_t)profile->rate;
+	uint64_t low = (uint64_t)earned + bucket->fraction;
+	uint64_t high = (uint64_t)(earned >> 64) + (low < bucket->fraction);
+	uint64_t tokens = bucket->tokens + (high << TOKEN_FRACTION | low >> TOKEN_FRACTION);
+	uint64_t below;
+
+	if (__builtin_expect(high >> (TOKEN_FRACTION - 1) != 0, 0))
+		tokens = UINT64_MAX;
+	below = -(uint64_t)(tokens < burst);
+	bucket->tokens = burst + ((tokens - burst) & below);
+	bucket->fraction = (uint32_t)(low & below);
+	bucket->last += elapsed;
+}
+
+/* The same at a negative rate, down to no tokens and not below. */
+static inline void token_bucket_drain(
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	uint64_t elapsed = token_bucket_elapsed(bucket, now);
+	tokens_t lost = (tokens_t)elapsed * (uint64_t)-profile->rate;
+	tokens_t level = token_bucket_level(bucket);
+	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
+
+	level -= lost < level ? lost : level;
+	level = level < burst ? level : burst;
+	bucket->tokens = (uint64_t)(level >> TOKEN_FRACTION);
+	bucket->fraction = (uint32_t)level;
+	bucket->last += elapsed;
+}
+
+/* The same at any rate. */
+static inline void token_bucket_advance(
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	if (__builtin_expect(profile->rate < 0, 0))
+		token_bucket_drain(bucket, profile, now);
+	else
+		token_bucket_refill(bucket, profile, now);
+}
+
+/*
+ * Makes `next` the bucket's profile from tick `now` on: what it earned or lost before, it did at
+ * the rate of *profile, which is the bucket's own. A smaller burst takes what is above it at the
+ * next look. The bucket's one writer.
+ */
+static inline void token_bucket_change(struct token_bucket *bucket,
+	struct token_bucket_profile *profile, const struct token_bucket_profile *next, uint64_t now)
+{
+	token_bucket_advance(bucket, profile, now);
+	*profile = *next;
+}
+
+/* Whether a packet of so many bytes conforms to what is there now; takes its tokens if so. */
+static inline bool token_bucket_take(struct token_bucket *bucket, uint32_t bytes)
+{
+	uint64_t cost = (uint64_t)bytes << TOKEN_BYTE;
+	bool conforms = bucket->tokens >= cost;
+
+	/* A mask, not a branch: verdicts near the limit are a coin toss to the predictor. */
+	bucket->tokens -= cost & -(uint64_t)conforms;
+	return conforms;
+}
+
+/*
+ * Whether a packet of so many bytes conforms at `now`; takes its tokens if so. The rate is not
+ * negative. The bucket's one writer.
  */
 static inline bool token_bucket_conforms(struct token_bucket *bucket,
 	const struct token_bucket_profile *profile, uint64_t now, uint32_t bytes)
 {
-	tokens_t cost = (tokens_t)bytes << TOKEN_SHIFT;
-	bool conforms;
-
 	token_bucket_refill(bucket, profile, now);
-	conforms = bucket->tokens >= cost;
-	/* A mask, not a branch: verdicts near the limit are a coin toss to the predictor. */
-	bucket->tokens -= cost & -(tokens_t)conforms;
-	return conforms;
+	return token_bucket_take(bucket, bytes);
 }
 
-static_assert(sizeof(struct token_bucket) == 32, "half a cache line of state");
-static_assert(sizeof(struct token_bucket_profile) == 48, "leaves a quarter line for the policy's");
+static_assert(sizeof(struct token_bucket) == 24, "with its profile and the counters: one line");
+static_assert(sizeof(struct token_bucket_profile) == 16, "likewise");
 
 #endif

@@ -16,87 +16,91 @@ static bool in_table(const struct packet *packet)
 	return packet->proto == UDP || (packet->proto == POLICE_TCP && packet->fragment);
 }
 
-static bool begins_flow(struct new_flows *flows, const struct packet *packet, uint64_t now)
+static bool begins_flow(
+	struct new_flows *flows, const struct packet *packet, const uint8_t *data, uint64_t now)
 {
 	if (in_table(packet))
-		return !new_flows_known(flows, packet->flow_hash, now);
+		return !new_flows_known(flows, packet_flow_hash(packet, data), now);
 	return packet->proto == POLICE_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
-uint32_t police_cost_other(const struct limit_profile *profile, struct policy_extra *extra,
-	const struct packet *packet, uint32_t bytes, uint64_t now)
+uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t bytes, uint64_t now)
 {
-	switch (profile->count) {
+	switch (state->other->count) {
 	case COUNT_PACKETS:
 		return 1;
 	case COUNT_FLOWS:
-		return begins_flow(extra->flows, packet, now);
+		return begins_flow(state->other->flows, packet, data, now);
 	default:
 		return bytes;
 	}
 }
 
-static uint64_t source_of(const struct policy_extra *extra, const struct limit_profile *profile,
-	const struct packet *packet, const uint8_t *data)
+static uint64_t source_of(const struct policy_other *other, const struct packet *packet,
+	const uint8_t *data, unsigned bits)
 {
-	unsigned bits = packet->family == PACKET_IPV4 ? profile->per_v4 : profile->per_v6;
-
-	return source_hash(extra->sources, data + packet->src_off, packet->family, bits);
+	return source_hash(other->sources, data + packet->src_off, packet->family, bits);
 }
 
-void police_prefetch_source(const struct policy_extra *extra, const struct limit_profile *profile,
-	const struct packet *packet, const uint8_t *data)
+void police_prefetch_source(
+	const struct policy_state *state, const struct packet *packet, const uint8_t *data)
 {
-	if (police_has_source(profile, packet))
-		source_table_prefetch(extra->sources, source_of(extra, profile, packet, data));
+	unsigned bits = police_source_bits(state, packet);
+
+	if (bits)
+		source_table_prefetch(
+			state->other->sources, source_of(state->other, packet, data, bits));
 }
 
 /* A packet that passes. A flow counts as begun only now: one that is refused stays new. */
-static void pass(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, uint32_t cost,
-	uint64_t now)
+static void pass(struct policy_state *state, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now)
 {
-	counter_add(&state->passed_packets, 1);
-	counter_add(&state->passed_bytes, cost);
-	if (profile->count == COUNT_FLOWS && cost > 0 && in_table(packet))
-		new_flows_remember(extra->flows, packet->flow_hash, now);
+	struct policy_other *other = state->other;
+
+	police_count(state, 1, cost, 1, cost);
+	if (other->count == COUNT_FLOWS && cost > 0 && in_table(packet))
+		new_flows_remember(other->flows, packet_flow_hash(packet, data), now);
 }
 
-static void pass_over(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, uint32_t cost,
-	uint64_t now)
+static void pass_over(struct policy_state *state, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now)
 {
-	pass(state, extra, profile, packet, cost, now);
-	counter_add(&extra->over_packets, 1);
-	counter_add(&extra->over_bytes, cost);
+	pass(state, packet, data, cost, now);
+	counter_add(&state->other->over_packets, 1);
+	counter_add(&state->other->over_bytes, cost);
 }
 
 static void drop(struct policy_state *state, uint32_t cost)
 {
-	counter_add(&state->dropped_packets, 1);
-	counter_add(&state->dropped_bytes, cost);
+	police_count(state, 1, cost, 0, 0);
 }
 
-enum verdict police_charge_other(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, const uint8_t *data,
+static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
 {
-	bool conforms;
+	struct policy_other *other = state->other;
+	unsigned bits = police_source_bits(state, packet);
 
-	if (police_has_source(profile, packet))
-		conforms = source_table_conforms(extra->sources, &profile->meter,
-			source_of(extra, profile, packet, data), now, cost);
-	else
-		conforms = meter_conforms(profile->kind, &state->meter, &profile->meter, now, cost);
-	if (conforms) {
-		pass(state, extra, profile, packet, cost, now);
+	if (bits)
+		return source_table_conforms(other->sources, &other->profile,
+			source_of(other, packet, data, bits), now, cost);
+	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
+}
+
+enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
+{
+	if (conforms(state, packet, data, cost, now)) {
+		pass(state, packet, data, cost, now);
 		return VERDICT_PASS;
 	}
-	switch (profile->action) {
+	switch (state->other->action) {
 	case ACTION_MARK:
 		return VERDICT_MARK;
 	case ACTION_COUNT:
-		pass_over(state, extra, profile, packet, cost, now);
+		pass_over(state, packet, data, cost, now);
 		return VERDICT_COUNT;
 	default:
 		drop(state, cost);
@@ -104,12 +108,22 @@ enum verdict police_charge_other(struct policy_state *state, struct policy_extra
 	}
 }
 
-void police_marked(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, uint32_t cost,
-	uint64_t now, bool marked)
+void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now, bool marked)
 {
 	if (marked)
-		pass_over(state, extra, profile, packet, cost, now);
+		pass_over(state, packet, data, cost, now);
 	else
 		drop(state, cost);
+}
+
+void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now)
+{
+	struct policy_other *other = state->other;
+
+	state->bucket.owner[POLICE_SHIFT] = profile->sample_shift;
+	if (police_is_plain(state))
+		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
+	else
+		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
 }

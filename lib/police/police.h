@@ -8,7 +8,8 @@
  * A packet's way, for whoever has the time to prefetch between the steps:
  *
  *     cost = police_cost(...);
- *     police_sample(..., cost);                    what FPS takes as evidence
+ *     if (police_samples(...))                     what FPS takes as evidence
+ *             police_sample(..., cost);
  *     verdict = police_charge(..., cost, now);     counts, unless it says VERDICT_MARK
  *     if (verdict == VERDICT_MARK)
  *             police_marked(..., mark_frame(...)); counts then
@@ -16,10 +17,15 @@
  * police() is the first and the third in one.
  *
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
- * drops) are decided inline, with one line read and one written. All others cost a call, and what
- * they need beyond that lies in struct policy_extra, which the plain ones never touch.
+ * drops) are *plain*: decided inline, from and into the one line that is the policy's state on a
+ * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. All
+ * others cost a call, and what they need beyond that lies in struct policy_other, which is theirs
+ * alone.
  *
- * State has one writer; counters may be read by anybody, with counter_read(). None ever decreases.
+ * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
+ * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
+ * packets have 32 bits, so that whoever wants totals has to look, with counter_fold(), once in 2^32
+ * packets: every 28 s at what 100 Gbit/s can carry, which is far more than a worker can.
  */
 #ifndef WEIR_POLICE_POLICE_H
 #define WEIR_POLICE_POLICE_H
@@ -48,56 +54,86 @@ enum verdict {
 	VERDICT_COUNT, /* passes; would have been dropped */
 };
 
-/* One policy's limit on one worker; read-only to workers. Made by limit_profile_init(). */
-struct limit_profile {
-	union meter_profile meter;
-	uint16_t sample_period; /* one packet in so many is sampled; 0 none */
-	int16_t extra;          /* bytes charged beside the frame's own */
-	uint8_t kind;           /* enum meter_kind */
-	uint8_t count;          /* enum counting */
-	uint8_t action;         /* enum action */
-	int8_t mark;            /* MARK_ECN or a DSCP */
-	uint8_t per_v4, per_v6; /* bits of the source address that make a source; 0: one for all */
-	bool without_l2;        /* Ethernet and VLAN headers are not charged */
-	bool tcp_only;          /* only TCP flows are sampled */
-	bool plain;             /* token bucket, bytes, one for all, drop: asked instead of these */
-} __attribute__((aligned(CACHE_LINE)));
-
-static_assert(sizeof(struct limit_profile) == CACHE_LINE, "one line read a packet");
-
-/*
- * One policy on one worker, written by it for each packet. "Bytes" are what the policy counts: with
- * COUNT_PACKETS packets, with COUNT_FLOWS new flows.
- */
-struct policy_state {
-	union meter meter; /* its bucket.owner counts down to the next sample, whatever the kind */
-	uint64_t passed_packets, passed_bytes;
-	uint64_t dropped_packets, dropped_bytes;
-} __attribute__((aligned(CACHE_LINE)));
-
-static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line written a packet");
-
-/* What only some policies need. */
-struct policy_extra {
-	struct source_table *sources;      /* "per" a source */
-	struct new_flows *flows;           /* "count" flows */
-	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
+/* What a policy is, in the bytes that its bucket leaves to its owner. */
+enum {
+	POLICE_FLAGS,     /* never change */
+	POLICE_SHIFT,     /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
+	POLICE_EXTRA,     /* bytes charged beside the frame's own */
+	POLICE_WITHOUT_L2 /* a mask: Ethernet and VLAN headers are not charged */
 };
 
+enum {
+	POLICE_PLAIN = 1 << 0,
+	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
+};
+
+#define POLICE_SHIFT_MAX 15
+#define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
+
+/*
+ * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
+ * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
+ */
+struct policy_state {
+	struct token_bucket
+		bucket; /* its owner's bytes are those above; the rest is of the plain */
+	union {
+		struct token_bucket_profile limit; /* plain */
+		struct policy_other *other;        /* the others */
+	};
+	uint64_t passed_bytes, dropped_bytes;
+	uint32_t passed_packets, dropped_packets;
+} __attribute__((aligned(CACHE_LINE)));
+
+static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
+
+/* What only policies have that are not plain. The worker's own; counters as above. */
+struct policy_other {
+	union meter_profile profile;
+	union meter meter;
+	struct source_table *sources; /* "per" a source */
+	struct new_flows *flows;      /* "count" flows */
+	uint8_t kind;                 /* enum meter_kind */
+	uint8_t count;                /* enum counting */
+	uint8_t action;               /* enum action */
+	int8_t mark;                  /* MARK_ECN or a DSCP */
+	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
+	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
+} __attribute__((aligned(CACHE_LINE)));
+
+/* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
+struct limit_profile {
+	union meter_profile meter;
+	uint32_t policy;      /* its index: the sender's and the receiver's */
+	uint8_t kind;         /* enum meter_kind */
+	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
+};
+
+static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
+
 /* police_cost() and police_charge() of policies that are not plain. */
-uint32_t police_cost_other(const struct limit_profile *profile, struct policy_extra *extra,
-	const struct packet *packet, uint32_t bytes, uint64_t now);
-enum verdict police_charge_other(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now);
+uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t bytes, uint64_t now);
+enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now);
 
-/* Bytes that a policy charges for a frame of frame_len bytes, as "accounting" says. */
-static inline uint32_t police_bytes(
-	const struct limit_profile *profile, const struct packet *packet, uint32_t frame_len)
+/* Anybody. */
+static inline bool police_is_plain(const struct policy_state *state)
 {
-	uint32_t bytes = frame_len - (profile->without_l2 ? packet->l2_len : 0);
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_PLAIN;
+}
 
-	return bytes + (uint32_t)profile->extra;
+/*
+ * Bytes that a policy charges for a frame of frame_len bytes, l2_len of them before the L3 header,
+ * as "accounting" says.
+ */
+static inline uint32_t police_bytes(
+	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
+{
+	const uint8_t *owner = state->bucket.owner;
+
+	return frame_len - (l2_len & (uint32_t)(int8_t)owner[POLICE_WITHOUT_L2]) +
+	       owner[POLICE_EXTRA];
 }
 
 /*
@@ -110,101 +146,236 @@ static inline uint32_t police_bytes(
  * Whatever else there is begins nothing. The two directions of a UDP flow are two flows; TCP's
  * other direction begins with a SYN-ACK, and so none.
  */
-static inline uint32_t police_cost(const struct limit_profile *profile, struct policy_extra *extra,
-	const struct packet *packet, uint32_t frame_len, uint64_t now)
+static inline uint32_t police_cost(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t frame_len, uint64_t now)
 {
-	uint32_t bytes = police_bytes(profile, packet, frame_len);
+	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
 
-	if (__builtin_expect(profile->plain, 1))
+	if (__builtin_expect(police_is_plain(state), 1))
 		return bytes;
-	return police_cost_other(profile, extra, packet, bytes, now);
+	return police_cost_other(state, packet, data, bytes, now);
 }
 
-/* xorshift32: enough for the gap to the next sample, which only must not beat with the traffic. */
-static inline uint32_t police_next_gap(uint32_t *random, uint16_t period)
-{
-	uint32_t x = *random;
+#define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
 
-	x ^= x << 13;
-	x ^= x >> 17;
-	x ^= x << 5;
-	*random = x;
-	return 1 + (uint32_t)(((uint64_t)x * (2u * period - 1)) >> 32);
+/* Words below this say yes: 2^-shift of all there are, or none. A load, as a shift costs more. */
+static inline uint64_t police_sample_below(const struct policy_state *state)
+{
+	static const uint64_t below[] = {
+		[POLICE_UNSAMPLED] = 0,
+#define BELOW(shift) [shift] = UINT64_C(1) << (32 - (shift))
+		BELOW(0),
+		BELOW(1),
+		BELOW(2),
+		BELOW(3),
+		BELOW(4),
+		BELOW(5),
+		BELOW(6),
+		BELOW(7),
+		BELOW(8),
+		BELOW(9),
+		BELOW(10),
+		BELOW(11),
+		BELOW(12),
+		BELOW(13),
+		BELOW(14),
+		BELOW(15),
+#undef BELOW
+	};
+
+	return below[state->bucket.owner[POLICE_SHIFT]];
 }
 
 /*
- * Adds one packet in profile->sample_period to the sample; returns whether it was this one.
- * `countdown` is state->meter.bucket.owner; `random` is the worker's own, seeded with anything but
- * 0, for all its policies.
+ * Whether the next packet to be charged is of the sample: one in 2^k, as the policy's own count of
+ * packets times the golden ratio says (a Weyl sequence). That is spread as evenly as can be, over
+ * any stretch of packets and over every m-th of them, whatever m, so that traffic in step with
+ * something is not seen one-sidedly. The state's one writer.
  */
-static inline bool police_sample(struct flow_sample *sample, uint32_t *countdown, uint32_t *random,
-	const struct limit_profile *profile, const struct packet *packet, uint32_t cost)
+static inline bool police_samples(const struct policy_state *state)
 {
-	if (__builtin_expect(profile->sample_period == 0, 1))
-		return false;
-	if (profile->tcp_only && packet->proto != POLICE_TCP)
-		return false;
-	if (*countdown > 1) {
-		--*countdown;
-		return false;
-	}
-	*countdown = police_next_gap(random, profile->sample_period);
-	flow_sample_add(sample, packet->flow_hash, (uint64_t)cost * profile->sample_period);
-	return true;
+	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
+
+	return word < police_sample_below(state);
 }
 
-/* police_charge() of a plain policy; for loops that have asked profile->plain already. */
-static inline enum verdict police_charge_plain(struct policy_state *state,
-	const struct limit_profile *profile, uint32_t cost, uint64_t now)
+/*
+ * police_samples() of the next n packets (at most 64), a bit each. Mostly there is none, which is
+ * found out with vectors.
+ */
+static inline uint64_t police_samples_burst(const struct policy_state *state, unsigned n)
 {
-	bool passes = token_bucket_conforms(
-		&state->meter.bucket, &profile->meter.bucket, now, cost);
+	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
+	uint64_t below = police_sample_below(state), samples = 0;
+	uint32_t last = (uint32_t)(below - 1), any = 0;
+
+	if (below == 0)
+		return 0;
+	for (uint32_t i = 0; i < n; i++)
+		any |= word + i * POLICE_WEYL <= last;
+	for (uint32_t i = 0; any && i < n; i++)
+		samples |= (uint64_t)(word + i * POLICE_WEYL <= last) << i;
+	return samples;
+}
+
+static inline bool police_samples_tcp_only(const struct policy_state *state)
+{
+	return state->bucket.owner[POLICE_FLAGS] & POLICE_TCP_ONLY;
+}
+
+/* Whether a packet that police_samples() has chosen is one of those that the policy looks at. */
+static inline bool police_samples_packet(
+	const struct policy_state *state, const struct packet *packet)
+{
+	return !police_samples_tcp_only(state) || packet->proto == POLICE_TCP;
+}
+
+/* What a packet that is sampled counts for, as it stands for others too. */
+static inline uint64_t police_sample_bytes(const struct policy_state *state, uint32_t cost)
+{
+	return (uint64_t)cost << state->bucket.owner[POLICE_SHIFT];
+}
+
+/*
+ * Adds to the sample a packet that police_samples() has chosen. `data` are the bytes that `packet`
+ * was parsed from.
+ */
+static inline void police_sample(struct flow_sample *sample, const struct policy_state *state,
+	const struct packet *packet, const uint8_t *data, uint32_t cost)
+{
+	if (police_samples_packet(state, packet))
+		flow_sample_add(
+			sample, packet_flow_hash(packet, data), police_sample_bytes(state, cost));
+}
+
+/* Counts packets, so many of them passed, and their bytes. */
+static inline void police_count(struct policy_state *state, uint32_t packets, uint64_t bytes,
+	uint32_t passed_packets, uint64_t passed_bytes)
+{
+	counter_add32(&state->passed_packets, passed_packets);
+	counter_add32(&state->dropped_packets, packets - passed_packets);
+	counter_add(&state->passed_bytes, passed_bytes);
+	counter_add(&state->dropped_bytes, bytes - passed_bytes);
+}
+
+/* police_charge() of a plain policy; for loops that have asked police_is_plain() already. */
+static inline enum verdict police_charge_plain(
+	struct policy_state *state, uint32_t cost, uint64_t now)
+{
+	bool passes = token_bucket_conforms(&state->bucket, &state->limit, now, cost);
 
 	/* Sums, not branches, as in the meter. */
-	counter_add(&state->passed_packets, passes);
-	counter_add(&state->passed_bytes, passes ? cost : 0);
-	counter_add(&state->dropped_packets, !passes);
-	counter_add(&state->dropped_bytes, passes ? 0 : cost);
+	police_count(state, 1, cost, passes, cost & -(uint32_t)passes);
 	return passes ? VERDICT_PASS : VERDICT_DROP;
+}
+
+/*
+ * The verdicts of police_charge_plain() for n packets (at most 64) that arrived at `now`, one by
+ * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
+ * all pass, or none can, nobody is asked.
+ */
+static inline uint64_t police_charge_burst(
+	struct policy_state *state, const uint32_t *costs, unsigned n, uint64_t now)
+{
+	uint64_t sum = 0, passed_bytes = 0, passes = 0, tokens;
+	uint32_t least = UINT32_MAX;
+
+	for (unsigned i = 0; i < n; i++) {
+		least = costs[i] < least ? costs[i] : least;
+		sum += costs[i];
+	}
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	tokens = state->bucket.tokens;
+	if (tokens >= sum << TOKEN_BYTE) {
+		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
+		police_count(state, n, sum, n, sum);
+		return n ? UINT64_MAX >> (64 - n) : 0;
+	}
+	if (tokens < (uint64_t)least << TOKEN_BYTE) {
+		police_count(state, n, sum, 0, 0);
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t conforms = tokens >= (uint64_t)costs[i] << TOKEN_BYTE;
+		uint64_t taken = costs[i] & -conforms;
+
+		tokens -= taken << TOKEN_BYTE;
+		passed_bytes += taken;
+		passes |= conforms << i;
+	}
+	state->bucket.tokens = tokens;
+	police_count(state, n, sum, (uint32_t)__builtin_popcountll(passes), passed_bytes);
+	return passes;
 }
 
 /*
  * Meters a packet of that cost, and counts it. `data` are the bytes that `packet` was parsed from.
  * With VERDICT_MARK nothing is counted yet: the caller tries to mark and says police_marked().
  */
-static inline enum verdict police_charge(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now)
+static inline enum verdict police_charge(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	if (__builtin_expect(profile->plain, 1))
-		return police_charge_plain(state, profile, cost, now);
-	return police_charge_other(state, extra, profile, packet, data, cost, now);
+	if (__builtin_expect(police_is_plain(state), 1))
+		return police_charge_plain(state, cost, now);
+	return police_charge_other(state, packet, data, cost, now);
 }
 
 /* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
-void police_marked(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, uint32_t cost,
-	uint64_t now, bool marked);
+void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now, bool marked);
 
 /* A packet's whole way but for the sample. */
-static inline enum verdict police(struct policy_state *state, struct policy_extra *extra,
-	const struct limit_profile *profile, const struct packet *packet, const uint8_t *data,
-	uint32_t frame_len, uint64_t now)
+static inline enum verdict police(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t frame_len, uint64_t now)
 {
-	uint32_t cost = police_cost(profile, extra, packet, frame_len, now);
+	uint32_t cost = police_cost(state, packet, data, frame_len, now);
 
-	return police_charge(state, extra, profile, packet, data, cost, now);
+	return police_charge(state, packet, data, cost, now);
 }
 
-/* Whether the policy has a meter for the packet's source; what has no address shares its own. */
-static inline bool police_has_source(
-	const struct limit_profile *profile, const struct packet *packet)
+/*
+ * The limit is `profile` from tick `now` on: what was earned before was earned at the old rate. Its
+ * policy and kind are the state's. The state's one writer.
+ */
+void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now);
+
+/* The policy's DSCP to mark with, or MARK_ECN; it is one that said VERDICT_MARK. */
+static inline int police_mark(const struct policy_state *state)
 {
-	return (profile->per_v4 | profile->per_v6) && packet->family != PACKET_OTHER;
+	return state->other->mark;
+}
+
+/* Of those passed, what did not conform; 0 for most. Anybody. */
+static inline uint64_t police_over_packets(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->over_packets);
+}
+
+static inline uint64_t police_over_bytes(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->over_bytes);
+}
+
+/* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
+static inline struct source_table *police_sources(const struct policy_state *state)
+{
+	return police_is_plain(state) ? NULL : state->other->sources;
+}
+
+/*
+ * Bits of the packet's source address that have a meter of their own: 0 when the policy has one for
+ * all, or the packet no address, as those share one.
+ */
+static inline unsigned police_source_bits(
+	const struct policy_state *state, const struct packet *packet)
+{
+	if (police_is_plain(state) || packet->family == PACKET_OTHER)
+		return 0;
+	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }
 
 /* Begins to fetch the meter of the packet's source, if it has one; worth it in a burst only. */
-void police_prefetch_source(const struct policy_extra *extra, const struct limit_profile *profile,
-	const struct packet *packet, const uint8_t *data);
+void police_prefetch_source(
+	const struct policy_state *state, const struct packet *packet, const uint8_t *data);
 
 #endif

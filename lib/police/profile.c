@@ -3,6 +3,8 @@
  */
 #include "police/profile.h"
 
+#include <math.h>
+
 #include "allocate/allocate.h"
 #include "base/name_hash.h"
 
@@ -17,15 +19,11 @@
 /* As the brain allows by itself where bytes are counted. */
 #define LOCAL_PACKETS UINT64_C(6)
 
-/* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
-#define SAMPLES_PER_S 2000
-
-#define SAMPLE_PERIOD_MAX (1u << 15)
-
 /* bit/s: as much as a meter can do; an estimate of what others drain may be of any size. */
 #define DRAIN_MAX 400e9
 
-#define WIRE_EXTRA 24 /* bytes of FCS, preamble and inter-frame gap */
+/* One sample a second says nothing; less would not be cheaper. */
+#define SAMPLES_LEAST 1.0
 
 static bool per_source(const struct policy *policy)
 {
@@ -79,15 +77,8 @@ static uint64_t worker_burst(enum counting count, uint64_t local, double share)
 	return burst < local ? burst : local;
 }
 
-/* A token bucket is one for all: one for each source would be a GCRA. */
-static bool is_plain(const struct limit_profile *profile)
-{
-	return profile->kind == METER_TOKEN_BUCKET && profile->count == COUNT_BYTES &&
-	       profile->action == ACTION_DROP;
-}
-
-int limit_profile_init(struct limit_profile *profile, const struct policy *policy,
-	const struct limiter_view *view, double share, uint64_t hz)
+int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
+	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
 	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
 	struct meter_params params = {
@@ -100,62 +91,44 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	};
 
 	*profile = (struct limit_profile){
-		.sample_period = policy->allocator->samples_flows,
-		.extra = policy->accounting == ACCOUNTING_WIRE ? WIRE_EXTRA : 0,
+		.policy = index,
 		.kind = (uint8_t)params.kind,
-		.count = (uint8_t)policy->count,
-		.action = (uint8_t)policy->action,
-		.mark = (int8_t)policy->mark,
-		.per_v4 = policy->per_v4,
-		.per_v6 = policy->per_v6,
-		.without_l2 = policy->accounting == ACCOUNTING_L3,
-		.tcp_only = policy->weigh_tcp_only,
+		.sample_shift = policy->allocator->samples_flows ? sampling->shift
+								 : POLICE_UNSAMPLED,
 	};
-	profile->plain = is_plain(profile);
 	return meter_profile_init(&profile->meter, &params, hz);
 }
 
-void limit_profile_sample(struct limit_profile *profile, const struct sampling *sampling)
+void sampling_budget_init(struct sampling_budget *budget, unsigned workers)
 {
-	if (profile->sample_period)
-		profile->sample_period = sampling->period;
-}
-
-bool limit_profile_succeed(
-	struct limit_profile *profile, const struct limit_profile *old, uint64_t now)
-{
-	if (profile->sample_period == old->sample_period &&
-		meter_profile_equal(profile->kind, &profile->meter, &old->meter)) {
-		*profile = *old;
-		return false;
-	}
-	meter_profile_succeed(profile->kind, &profile->meter, &old->meter, now);
-	return true;
-}
-
-void policy_state_init(struct policy_state *state, const struct limit_profile *profile,
-	uint64_t now, uint64_t seed)
-{
-	*state = (struct policy_state){0};
-	meter_init(profile->kind, &state->meter, &profile->meter, now, seed);
-}
-
-void sampling_init(struct sampling *sampling)
-{
-	*sampling = (struct sampling){.period = 1};
+	*budget = (struct sampling_budget){
+		.most = (double)SAMPLES_PER_WORKER_S * workers,
+		.allowance = SAMPLES_PER_S,
+	};
 }
 
 /*
- * A power of two, so that a load that wavers does not change it all the time: doubled when samples
- * come too often, halved when they come less than a third as often as they may.
+ * A power of two, so that a load that wavers does not change it all the time: more when samples
+ * come too often, twice as many when they come less than a third as often as they may.
  */
-void sampling_adapt(struct sampling *sampling, uint64_t packets, double interval_s)
+void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, uint64_t packets,
+	double interval_s)
 {
-	double samples = (double)(packets - sampling->packets) / interval_s / sampling->period;
+	double most = budget->allowance * interval_s,
+	       samples = ldexp((double)packets, -sampling->shift);
 
-	sampling->packets = packets;
-	if (samples > SAMPLES_PER_S && sampling->period < SAMPLE_PERIOD_MAX)
-		sampling->period *= 2;
-	else if (samples < SAMPLES_PER_S / 3.0 && sampling->period > 1)
-		sampling->period /= 2;
+	budget->wanted += fmin((double)packets, most);
+	if (samples < most / 3 && sampling->shift > 0)
+		sampling->shift--;
+	for (; samples > most && sampling->shift < POLICE_SHIFT_MAX; samples /= 2)
+		sampling->shift++;
+}
+
+void sampling_budget_adapt(struct sampling_budget *budget, double round_s)
+{
+	double most = budget->most * round_s;
+	double change = budget->wanted > most / 2 ? most / budget->wanted : 2;
+
+	budget->allowance = fmin(fmax(budget->allowance * change, SAMPLES_LEAST), SAMPLES_PER_S);
+	budget->wanted = 0;
 }

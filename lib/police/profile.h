@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What the brain has decided, as the packet path reads it: from a limiter's view of a policy to the
- * profile of each worker. Pure; control thread.
+ * profile of each worker, and how often to sample. Pure; control thread.
  */
 #ifndef WEIR_POLICE_PROFILE_H
 #define WEIR_POLICE_PROFILE_H
@@ -13,11 +13,27 @@
 #include "limiter/limiter.h"
 #include "police/police.h"
 
-/* How often a policy is sampled. */
+/* How often a policy is sampled: one packet in 2^shift. Zeroed before use. */
 struct sampling {
-	uint64_t packets; /* that have arrived by the end of the last interval */
-	uint16_t period;  /* one packet in so many */
+	uint8_t shift;
 };
+
+/*
+ * What samples may cost, over all policies: so many a second on a worker. While few policies are
+ * busy each has SAMPLES_PER_S of them; then they share, so that ten thousand busy ones do not each
+ * sample all that they see.
+ */
+struct sampling_budget {
+	double most;      /* samples a second, over all policies and workers */
+	double allowance; /* samples a second of a policy */
+	double wanted;    /* samples that all would have taken at that, since the last round */
+};
+
+/* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
+#define SAMPLES_PER_S 2000
+
+/* Of a worker, at some tens of cycles each: less than a percent of it. */
+#define SAMPLES_PER_WORKER_S 100000
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
@@ -29,39 +45,29 @@ enum meter_kind limit_profile_kind(const struct policy *policy);
 struct limiter_policy limit_profile_policy(const struct policy *policy);
 
 /*
- * The profile of a policy on a worker that gets `share` (0 to 1] of the local limit, on a counter
- * of hz ticks a second. Two things are not divided: a policy for each source gives every source the
- * whole local limit wherever it shows up, and random drop (view->drop) has the same odds
- * everywhere. If the policy's allocator wants samples, each packet is sampled; see
- * limit_profile_sample().
+ * The profile of a policy, whose index it is, on a worker that gets `share` (0 to 1] of the local
+ * limit, on a counter of hz ticks a second. Two things are not divided: a policy for each source
+ * gives every source the whole local limit wherever it shows up, and random drop (view->drop) has
+ * the same odds everywhere. If the policy's allocator wants samples, they are as often as
+ * `sampling` says.
  *
  * Returns 0, or what meter_profile_init() says of a limit that is out of range (-ERANGE, -EINVAL),
  * with *profile of no use.
  */
-int limit_profile_init(struct limit_profile *profile, const struct policy *policy,
-	const struct limiter_view *view, double share, uint64_t hz);
+int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
+	const struct limiter_view *view, const struct sampling *sampling, double share,
+	uint64_t hz);
 
-/* Samples as often as `sampling` says, if at all. */
-void limit_profile_sample(struct limit_profile *profile, const struct sampling *sampling);
-
-/*
- * Makes `profile` the successor of `old`, of the same policy and worker, from tick `now` on. One
- * that says the same becomes a copy of it, so that a meter sees no change. Returns whether anything
- * differs. Before the profile is published.
- */
-bool limit_profile_succeed(
-	struct limit_profile *profile, const struct limit_profile *old, uint64_t now);
-
-/* A policy on a worker before its first packet. The seed is for meters that draw lots. */
-void policy_state_init(struct policy_state *state, const struct limit_profile *profile,
-	uint64_t now, uint64_t seed);
-
-void sampling_init(struct sampling *sampling);
+void sampling_budget_init(struct sampling_budget *budget, unsigned workers);
 
 /*
- * After each estimate interval, of so many seconds: chooses how often to sample in the next one,
- * from all the packets that have arrived so far.
+ * After an estimate interval of a policy that is sampled, of so many seconds and packets: chooses
+ * how often to sample in the next one.
  */
-void sampling_adapt(struct sampling *sampling, uint64_t packets, double interval_s);
+void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, uint64_t packets,
+	double interval_s);
+
+/* After a round of so many seconds, of about one: what each policy may have in the next. */
+void sampling_budget_adapt(struct sampling_budget *budget, double round_s);
 
 #endif

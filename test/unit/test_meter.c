@@ -56,7 +56,7 @@ struct linear {
 	struct {
 		__int128 granted;
 		uint64_t at, burst, passed;
-	} event[EVENTS + 1];
+	} event[EVENTS + 2];
 };
 
 /* Bounds of what may pass at once; what a meter's rounding of the rate can take lies between. */
@@ -167,10 +167,10 @@ static void clock_step(struct clock *clock, struct prng *prng, uint64_t gap, uin
 static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 {
 	struct linear model = {.n = 0};
-	struct meter_params params, next;
-	union meter_profile profile, old;
+	struct meter_params params;
+	union meter_profile profile, next;
 	struct clock clock = {GHZ * 100, GHZ * 100};
-	uint64_t since = 0;
+	uint64_t since = 0, burst;
 	__int128 before = 0;
 	union meter meter;
 	struct prng prng;
@@ -189,12 +189,15 @@ static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 
 		clock_step(&clock, &prng, linear_gap(&prng, params.rate_bps, model.hz), model.hz);
 		if (changes && one_in(&prng, 5)) {
-			old = profile;
 			before += (__int128)(clock.latest - since) * params.rate_bps;
 			since = clock.latest;
-			profile = random_linear(&prng, kind, model.hz, &next);
-			params = next;
-			meter_profile_succeed(kind, &profile, &old, since);
+			burst = params.burst;
+			next = random_linear(&prng, kind, model.hz, &params);
+			meter_change(kind, &meter, &profile, &next, since);
+			/* A bucket is cut at once, virtual time only at the next look. */
+			if (kind == METER_TOKEN_BUCKET)
+				linear_add(&model, since,
+					burst < params.burst ? burst : params.burst, before, 0);
 		}
 		at = kind == METER_GCRA ? clock.now : clock.latest;
 		at = at > since ? at : since;
@@ -216,6 +219,13 @@ static void test_token_bucket_is_linear(void **state)
 	(void)state;
 	FOR_EACH_SEED(seed)
 	check_linear(seed, METER_TOKEN_BUCKET, false);
+}
+
+static void test_token_bucket_is_linear_over_changes(void **state)
+{
+	(void)state;
+	FOR_EACH_SEED(seed)
+	check_linear(seed, METER_TOKEN_BUCKET, true);
 }
 
 static void test_gcra_is_linear(void **state)
@@ -262,7 +272,7 @@ static void test_gcra_is_a_token_bucket(void **state)
 
 			now += linear_gap(&prng, params.rate_bps, hz) >> 8;
 			token_bucket_refill(&bucket, &p.bucket, now);
-			tokens = bucket.tokens;
+			tokens = token_bucket_level(&bucket);
 			cost = (uint32_t)(tokens >> TOKEN_SHIFT);
 			cost = one_in(&prng, 2) ? cost + prng_below(&prng, 2)
 						: 1 + prng_below(&prng, 9000);
@@ -276,7 +286,7 @@ static void test_gcra_is_a_token_bucket(void **state)
 			}
 			difference = (int64_t)(gcra_time(&q.gcra, now) - gcra.allow_at);
 			difference = (difference << (TOKEN_SHIFT - GCRA_SHIFT)) -
-				     (__int128)bucket.tokens;
+				     (__int128)token_bucket_level(&bucket);
 			assert_seed(seed, difference > -resolution && difference < resolution);
 		}
 	}
@@ -291,7 +301,7 @@ static void test_drain_tick_by_tick(void **state)
 	FOR_EACH_SEED(seed)
 	{
 		struct token_bucket_params params = {.burst_bytes = 3000};
-		struct token_bucket_profile profile, old;
+		struct token_bucket_profile profile, next;
 		__int128 level = (__int128)3000 * 8 * hz, most = level, net = 0;
 		struct token_bucket bucket;
 		struct prng prng;
@@ -309,9 +319,8 @@ static void test_drain_tick_by_tick(void **state)
 				params.drain_bps = one_in(&prng, 2) ? params.rate_bps : 0;
 				params.rate_bps -= params.drain_bps;
 				net = (__int128)params.rate_bps - (__int128)params.drain_bps;
-				old = profile;
-				token_bucket_profile_init(&profile, &params, hz);
-				token_bucket_profile_succeed(&profile, &old, now);
+				token_bucket_profile_init(&next, &params, hz);
+				token_bucket_change(&bucket, &profile, &next, now);
 			}
 			for (uint32_t gap = prng_below(&prng, 300); gap > 0; gap--, now++) {
 				level += net;
@@ -320,8 +329,8 @@ static void test_drain_tick_by_tick(void **state)
 			cost = (uint32_t)(level / (8 * hz)) / (1 + prng_below(&prng, 2)) +
 			       prng_below(&prng, 2);
 			fits = (__int128)cost * 8 * hz <= level;
-			assert_seed(
-				seed, token_bucket_conforms(&bucket, &profile, now, cost) == fits);
+			token_bucket_advance(&bucket, &profile, now);
+			assert_seed(seed, token_bucket_take(&bucket, cost) == fits);
 			level -= fits ? (__int128)cost * 8 * hz : 0;
 		}
 	}
@@ -616,7 +625,7 @@ static uint64_t bound_of(enum meter_kind kind, const union meter_profile *profil
 {
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
-		return (uint64_t)(profile->bucket.burst >> TOKEN_SHIFT);
+		return profile->bucket.burst >> TOKEN_BYTE;
 	case METER_GCRA:
 		return profile->gcra.burst >> GCRA_SHIFT;
 	default:
@@ -659,8 +668,7 @@ static void check_changes(uint64_t seed, enum meter_kind kind)
 			meter_conforms(kind, &meter, &profile, now, 1 + prng_below(&prng, 100));
 		bound = bound_of(kind, &profile);
 		next = random_profile(&prng, kind, GHZ, &params);
-		meter_profile_succeed(kind, &next, &profile, now);
-		profile = next;
+		meter_change(kind, &meter, &profile, &next, now);
 		if (bound < bound_of(kind, &profile))
 			bound = bound_of(kind, &profile);
 		assert_seed(seed, drink(kind, meter, &profile, now) <= bound);
@@ -733,6 +741,7 @@ int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_token_bucket_is_linear),
+		cmocka_unit_test(test_token_bucket_is_linear_over_changes),
 		cmocka_unit_test(test_gcra_is_linear),
 		cmocka_unit_test(test_gcra_is_linear_over_changes),
 		cmocka_unit_test(test_gcra_is_a_token_bucket),

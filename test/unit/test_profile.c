@@ -11,7 +11,7 @@
 
 #include "allocate/allocate.h"
 #include "flow/new_flow.h"
-#include "police/extra.h"
+#include "police/other.h"
 #include "police/profile.h"
 #include "source/source_table.h"
 
@@ -33,6 +33,14 @@ static struct policy policy_of(enum meter_kind meter, enum counting count, bool 
 		.sources = 1024,
 		.mark = MARK_ECN,
 	};
+}
+
+static const struct sampling every = {0}; /* packet */
+
+static int make(struct limit_profile *profile, const struct policy *policy,
+	const struct limiter_view *view, double share, uint64_t hz)
+{
+	return limit_profile_init(profile, policy, 5, view, &every, share, hz);
 }
 
 static const struct limiter_view whole = {
@@ -96,47 +104,54 @@ static void test_parts(void **state)
 		struct limit_profile profile;
 		union meter_profile want;
 
-		if (limit_profile_init(&profile, &policy, &view, rows[i].share, GHZ))
+		if (make(&profile, &policy, &view, rows[i].share, GHZ))
 			fail_msg("%s: out of range", rows[i].name);
 		assert_int_equal(meter_profile_init(&want, &rows[i].want, GHZ), 0);
+		assert_int_equal(profile.policy, 5);
 		if (profile.kind != rows[i].want.kind ||
 			!meter_profile_equal(profile.kind, &profile.meter, &want))
 			fail_msg("%s: not as expected", rows[i].name);
 	}
 }
 
+/* What a line says that no limit changes. */
 static void test_what_is_configured(void **state)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_PACKETS, true);
+	const struct policy_start start = {.hz = GHZ};
 	struct limit_profile profile;
+	struct policy_state line;
 
 	(void)state;
 	policy.action = ACTION_MARK;
 	policy.mark = 46;
 	policy.per_v4 = 24;
 	policy.per_v6 = 64;
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, GHZ), 0);
-	assert_int_equal(profile.count, COUNT_PACKETS);
-	assert_int_equal(profile.action, ACTION_MARK);
-	assert_int_equal(profile.mark, 46);
-	assert_int_equal(profile.per_v4, 24);
-	assert_int_equal(profile.per_v6, 64);
-	assert_int_equal(profile.sample_period, 0);
-	assert_false(profile.tcp_only || profile.plain);
+	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_other_bytes(&policy)), &policy,
+		&profile, &start);
+	assert_int_equal(line.bucket.owner[POLICE_FLAGS], 0);
+	assert_int_equal(line.other->count, COUNT_PACKETS);
+	assert_int_equal(line.other->action, ACTION_MARK);
+	assert_int_equal(police_mark(&line), 46);
+	assert_int_equal(line.other->per_v4, 24);
+	assert_int_equal(line.other->per_v6, 64);
+	free(line.other);
 
 	policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	policy.allocator = allocator_find("fps");
 	policy.weigh_tcp_only = true;
 	policy.accounting = ACCOUNTING_L3;
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, GHZ), 0);
-	assert_int_equal(profile.sample_period, 1);
-	assert_int_equal(profile.mark, MARK_ECN);
-	assert_int_equal(profile.extra, 0);
-	assert_true(profile.tcp_only && profile.plain && profile.without_l2);
+	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+	assert_int_equal(policy_other_bytes(&policy), 0);
+	policy_state_init(&line, NULL, &policy, &profile, &start);
+	assert_int_equal(line.bucket.owner[POLICE_FLAGS], POLICE_PLAIN | POLICE_TCP_ONLY);
+	assert_int_equal(police_bytes(&line, 18, 118), 100);
+	assert_null(police_sources(&line));
+	assert_int_equal(police_over_packets(&line) + police_over_bytes(&line), 0);
 	policy.accounting = ACCOUNTING_WIRE;
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, GHZ), 0);
-	assert_int_equal(profile.extra, 24);
-	assert_false(profile.without_l2);
+	policy_state_init(&line, NULL, &policy, &profile, &start);
+	assert_int_equal(police_bytes(&line, 18, 118), 142);
 }
 
 static void test_out_of_range(void **state)
@@ -145,8 +160,8 @@ static void test_out_of_range(void **state)
 	struct limit_profile profile;
 
 	(void)state;
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, 0), -ERANGE);
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, 1000), -ERANGE);
+	assert_int_equal(make(&profile, &policy, &whole, 1, 0), -ERANGE);
+	assert_int_equal(make(&profile, &policy, &whole, 1, 1000), -ERANGE);
 }
 
 static void test_burst_floor(void **state)
@@ -161,140 +176,180 @@ static void test_burst_floor(void **state)
 	assert_int_equal(limit_profile_policy(&policy).burst_floor, 1);
 }
 
-/* The same limit is the same profile, to the bit; another one knows what it replaced. */
-static void test_succession(void **state)
+/* How often to sample is for those that are sampled. */
+static void test_sample_shift(void **state)
 {
-	(void)state;
-	for (unsigned kind = 0; kind < METER_KINDS; kind++) {
-		struct policy policy = policy_of(kind, COUNT_BYTES, false);
-		struct limiter_view view = whole;
-		struct limit_profile first, second, third;
-
-		policy.allocator = allocator_find("fps");
-		assert_int_equal(limit_profile_init(&first, &policy, &view, 1, GHZ), 0);
-		assert_int_equal(limit_profile_init(&second, &policy, &view, 0.5, GHZ), 0);
-		if (kind != METER_RANDOM_DROP) {
-			assert_true(limit_profile_succeed(&second, &first, 1000));
-			assert_false(meter_profile_equal(kind, &second.meter, &first.meter));
-		}
-		assert_int_equal(limit_profile_init(&third, &policy, &view, 0.5, GHZ), 0);
-		assert_false(limit_profile_succeed(&third, &second, 2000));
-		assert_memory_equal(&third, &second, sizeof(third));
-		/* How often to sample is part of it. */
-		limit_profile_sample(&third, &(struct sampling){.period = 8});
-		assert_int_equal(third.sample_period, 8);
-		assert_true(limit_profile_succeed(&third, &second, 3000));
-		assert_int_equal(third.sample_period, 8);
-		view.drop = 0.5;
-		assert_int_equal(limit_profile_init(&third, &policy, &view, 0.5, GHZ), 0);
-		assert_int_equal(
-			limit_profile_succeed(&third, &second, 4000), kind == METER_RANDOM_DROP);
-	}
-}
-
-/* A policy that is not sampled stays so. */
-static void test_no_samples(void **state)
-{
+	static const struct sampling some = {.shift = 3};
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	struct limit_profile profile;
 
 	(void)state;
-	assert_int_equal(limit_profile_init(&profile, &policy, &whole, 1, GHZ), 0);
-	limit_profile_sample(&profile, &(struct sampling){.period = 8});
-	assert_int_equal(profile.sample_period, 0);
+	assert_int_equal(limit_profile_init(&profile, &policy, 0, &whole, &some, 1, GHZ), 0);
+	assert_int_equal(profile.sample_shift, POLICE_UNSAMPLED);
+	policy.allocator = allocator_find("fps");
+	assert_int_equal(limit_profile_init(&profile, &policy, 0, &whole, &some, 1, GHZ), 0);
+	assert_int_equal(profile.sample_shift, 3);
 }
 
-/* A bucket that was quiet while the limit was low has not saved up for the raise. */
-static void test_raise_is_not_for_the_past(void **state)
+/* A limit that a worker is told changes its line from then on, and not for the past. */
+static void test_limit_is_not_for_the_past(void **state)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 	struct limiter_view view = {.local_limit = 1000, .local_burst = 100000};
-	struct limit_profile slow, fast;
-	struct policy_state meter;
+	const struct policy_start start = {.hz = GHZ};
 
 	(void)state;
-	assert_int_equal(limit_profile_init(&slow, &policy, &view, 1, GHZ), 0);
-	view.local_limit = 1000000;
-	assert_int_equal(limit_profile_init(&fast, &policy, &view, 1, GHZ), 0);
-	policy_state_init(&meter, &slow, 0, 0);
-	assert_int_equal(police_charge_plain(&meter, &slow, 100000, 0), VERDICT_PASS);
-	assert_true(limit_profile_succeed(&fast, &slow, SECOND));
-	assert_int_equal(police_charge_plain(&meter, &fast, 1001, SECOND), VERDICT_DROP);
-	assert_int_equal(police_charge_plain(&meter, &fast, 999, SECOND), VERDICT_PASS);
+	for (unsigned plain = 0; plain < 2; plain++) {
+		struct limit_profile slow, fast;
+		struct policy_state line;
+		struct packet packet = {0};
+		void *memory;
+
+		policy.action = plain ? ACTION_DROP : ACTION_COUNT;
+		view.local_limit = 1000;
+		assert_int_equal(make(&slow, &policy, &view, 1, GHZ), 0);
+		view.local_limit = 1000000;
+		assert_int_equal(make(&fast, &policy, &view, 1, GHZ), 0);
+		fast.sample_shift = 9;
+		memory = plain ? NULL : aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
+		policy_state_init(&line, memory, &policy, &slow, &start);
+		assert_int_equal(police_is_plain(&line), plain);
+		assert_int_equal(police_charge(&line, &packet, NULL, 100000, 0), VERDICT_PASS);
+		police_limit(&line, &fast, SECOND);
+		assert_int_equal(line.bucket.owner[POLICE_SHIFT], 9);
+		assert_int_equal(police_is_plain(&line), plain);
+		assert_int_not_equal(
+			police_charge(&line, &packet, NULL, 1001, SECOND), VERDICT_PASS);
+		assert_int_equal(police_charge(&line, &packet, NULL, 999, SECOND), VERDICT_PASS);
+		assert_int_equal(police_charge(&line, &packet, NULL, 999, SECOND + SECOND / 1000),
+			VERDICT_PASS);
+		free(memory);
+	}
 }
 
 static void test_sampling(void **state)
 {
 	static const struct {
 		uint64_t per_s;
-		uint16_t before, after;
+		uint8_t before, after;
 	} rows[] = {
-		{0, 1, 1},
-		{2000, 1, 1},
-		{2001, 1, 2},
-		{2001, 2, 2},
-		{4001, 2, 4},
-		{1334, 2, 2}, /* 667 samples a second: a third */
-		{1332, 2, 1},
-		{0, 1 << 15, 1 << 14},
-		{UINT64_C(1) << 40, 1 << 14, 1 << 15},
-		{UINT64_C(1) << 40, 1 << 15, 1 << 15},
+		{0, 0, 0}, {2000, 0, 0}, {2002, 0, 1}, {2002, 1, 1}, {4002, 1, 2},
+		{1334, 1, 1}, /* 667 samples a second: a third */
+		{1332, 1, 0}, {0, 15, 14}, {UINT64_C(1) << 40, 14, 15}, {UINT64_C(1) << 40, 15, 15},
+		{1000000, 0, 9}, /* at once, and not a step an interval */
 	};
-	struct sampling sampling;
 
 	(void)state;
-	sampling_init(&sampling);
-	assert_int_equal(sampling.period, 1);
-	for (unsigned i = 0; i < COUNT(rows); i++) {
-		sampling = (struct sampling){.packets = 77, .period = rows[i].before};
-		sampling_adapt(&sampling, 77 + rows[i].per_s / 2, 0.5);
-		if (sampling.period != rows[i].after && rows[i].per_s % 2 == 0)
-			fail_msg("row %u: %u", i, sampling.period);
-		sampling = (struct sampling){.packets = 77, .period = rows[i].before};
-		sampling_adapt(&sampling, 77 + 2 * rows[i].per_s, 2);
-		if (sampling.period != rows[i].after)
-			fail_msg("row %u: %u", i, sampling.period);
-		assert_int_equal(sampling.packets, 77 + 2 * rows[i].per_s);
+	for (unsigned i = 0; i < COUNT(rows); i++)
+		for (unsigned half = 1; half <= 4; half *= 4) {
+			struct sampling sampling = {rows[i].before};
+			struct sampling_budget budget;
+
+			sampling_budget_init(&budget, 1);
+			sampling_adapt(&sampling, &budget, rows[i].per_s * half / 2, half / 2.0);
+			if (sampling.shift != rows[i].after)
+				fail_msg("row %u: %u", i, sampling.shift);
+		}
+}
+
+/* Samples a second of all policies, when each has had time to adapt. */
+static double samples_of(struct sampling_budget *budget, struct sampling *samplings,
+	const uint64_t *per_s, unsigned n)
+{
+	double sum = 0;
+
+	for (unsigned second = 0; second < 40; second++) {
+		sum = 0;
+		for (unsigned k = 0; k < 2; k++) /* two intervals a round */
+			for (unsigned i = 0; i < n; i++)
+				sampling_adapt(&samplings[i], budget, per_s[i] / 2, 0.5);
+		for (unsigned i = 0; i < n; i++)
+			sum += (double)(per_s[i] >> samplings[i].shift);
+		sampling_budget_adapt(budget, 1);
 	}
+	return sum;
+}
+
+/* Few policies have their 2000; many share what there is, the quiet ones before the busy. */
+static void test_sampling_budget(void **state)
+{
+	enum { N = 10000 };
+	static struct sampling samplings[N];
+	static uint64_t per_s[N];
+	struct sampling_budget budget;
+	double sum;
+
+	(void)state;
+	sampling_budget_init(&budget, 2);
+	for (unsigned i = 0; i < 40; i++)
+		per_s[i] = 50000;
+	sum = samples_of(&budget, samplings, per_s, 40);
+	assert_true(budget.allowance == SAMPLES_PER_S);
+	assert_true(sum > 40 * SAMPLES_PER_S / 3.0 && sum <= 40 * SAMPLES_PER_S);
+
+	for (unsigned i = 0; i < N; i++)
+		per_s[i] = i % 2 ? 1000 : 4;
+	sum = samples_of(&budget, samplings, per_s, N);
+	assert_true(sum > 2 * SAMPLES_PER_WORKER_S / 3.0 && sum <= 2 * SAMPLES_PER_WORKER_S);
+	assert_int_equal(samplings[0].shift, 0);
+	assert_true(samplings[1].shift > 0);
+
+	/* And have it back when the others are gone. */
+	for (unsigned i = 1; i < N; i++)
+		per_s[i] = 0;
+	per_s[1] = 100000;
+	sum = samples_of(&budget, samplings, per_s, N);
+	assert_true(budget.allowance == SAMPLES_PER_S);
+	assert_true(sum > SAMPLES_PER_S / 3.0 && sum <= SAMPLES_PER_S + 4);
 }
 
 /* Only those that need memory get any, and it is enough: AddressSanitizer watches. */
-static void test_extra(void **state)
+static void test_other(void **state)
 {
 	static const struct {
+		const char *allocator;
 		enum counting count;
-		bool per_source, sources, flows;
+		bool per_source, plain, sources, flows;
 	} rows[] = {
-		{COUNT_BYTES, false, false, false},
-		{COUNT_PACKETS, false, false, false},
-		{COUNT_BYTES, true, true, false},
-		{COUNT_FLOWS, false, false, true},
-		{COUNT_FLOWS, true, true, true},
+		{"central", COUNT_BYTES, false, true, false, false},
+		{"gtb", COUNT_BYTES, false, false, false, false},
+		{"central", COUNT_PACKETS, false, false, false, false},
+		{"central", COUNT_BYTES, true, false, true, false},
+		{"central", COUNT_FLOWS, false, false, false, true},
+		{"central", COUNT_FLOWS, true, false, true, true},
 	};
+	const struct policy_start start = {.hz = GHZ, .secret = 1};
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = policy_of(
 			METER_TOKEN_BUCKET, rows[i].count, rows[i].per_source);
-		size_t bytes = police_extra_bytes(&policy);
-		void *memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
-		struct policy_extra extra;
+		struct limit_profile profile;
+		struct policy_state line;
+		struct new_flows *flows;
+		void *memory;
+		size_t bytes;
 
-		assert_int_equal(bytes > 0, rows[i].sources || rows[i].flows);
-		police_extra_init(&extra, memory, &policy, 1, GHZ);
-		assert_int_equal(extra.sources != NULL, rows[i].sources);
-		assert_int_equal(extra.flows != NULL, rows[i].flows);
-		assert_int_equal(extra.over_packets + extra.over_bytes, 0);
-		if (extra.sources && extra.flows) /* one behind the other */
-			assert_true(
-				(uintptr_t)extra.flows >=
-				(uintptr_t)memory + source_table_bytes(METER_GCRA, policy.sources));
-		if (extra.flows) {
-			for (uint32_t hash = 0; hash < 3 * POLICE_FLOWS; hash++) {
-				assert_false(new_flows_known(extra.flows, hash, SECOND));
-				new_flows_remember(extra.flows, hash, SECOND);
-				assert_true(new_flows_known(extra.flows, hash, SECOND));
-			}
+		policy.allocator = allocator_find(rows[i].allocator);
+		bytes = policy_other_bytes(&policy);
+		memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
+		assert_int_equal(policy_is_plain(&policy), rows[i].plain);
+		assert_int_equal(bytes == 0, rows[i].plain);
+		assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+		policy_state_init(&line, memory, &policy, &profile, &start);
+		assert_int_equal(police_sources(&line) != NULL, rows[i].sources);
+		assert_int_equal(police_over_packets(&line) + police_over_bytes(&line), 0);
+		policy_state_age(&line, 0, 16);
+		flows = rows[i].plain ? NULL : line.other->flows;
+		assert_int_equal(flows != NULL, rows[i].flows);
+		if (flows && rows[i].sources) /* one behind the other */
+			assert_true((uintptr_t)flows >=
+				    (uintptr_t)line.other->sources +
+					    source_table_bytes(METER_GCRA, policy.sources));
+		for (uint32_t hash = 0; flows && hash < 3 * POLICE_FLOWS; hash++) {
+			assert_false(new_flows_known(flows, hash, SECOND));
+			new_flows_remember(flows, hash, SECOND);
+			assert_true(new_flows_known(flows, hash, SECOND));
 		}
 		free(memory);
 	}
@@ -307,11 +362,11 @@ int main(void)
 		cmocka_unit_test(test_what_is_configured),
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_burst_floor),
-		cmocka_unit_test(test_succession),
-		cmocka_unit_test(test_no_samples),
-		cmocka_unit_test(test_raise_is_not_for_the_past),
+		cmocka_unit_test(test_sample_shift),
+		cmocka_unit_test(test_limit_is_not_for_the_past),
 		cmocka_unit_test(test_sampling),
-		cmocka_unit_test(test_extra),
+		cmocka_unit_test(test_sampling_budget),
+		cmocka_unit_test(test_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,8 @@
  */
 #include "check.h"
 
+#include <inttypes.h>
+
 #include "base/prng.h"
 #include "meter/token_bucket.h"
 
@@ -25,8 +27,8 @@ static void test_params_at_their_limits(void **state)
 	} cases[] = {
 		{8000, 1500, 5 * GHZ, 0},
 		{400 * GHZ, 1 << 20, GHZ, 0},
-		{400 * GHZ, 1 << 20, 781250000, -ERANGE}, /* 64 bytes a tick */
-		{400 * GHZ, 1 << 20, 781250001, 0},
+		{400 * GHZ, 1 << 20, 390625000, -ERANGE}, /* 128 bytes a tick */
+		{400 * GHZ, 1 << 20, 390625001, 0},
 		{0, 0, GHZ, 0},
 		{8000, TOKEN_BUCKET_MAX_BURST, GHZ, 0},
 		{8000, TOKEN_BUCKET_MAX_BURST + 1, GHZ, -ERANGE},
@@ -89,7 +91,6 @@ static void test_counter_that_wraps(void **state)
 	struct token_bucket b;
 
 	(void)state;
-	p.since = UINT64_MAX - 1000; /* published shortly before */
 	token_bucket_init(&b, &p, UINT64_MAX - 9);
 	assert_true(token_bucket_conforms(&b, &p, UINT64_MAX - 9, 1500));
 	assert_true(token_bucket_conforms(&b, &p, 90, 100)); /* 100 ticks later */
@@ -190,37 +191,111 @@ static void test_every_window(void **state)
 			assert_true(sum[j + 1] - sum[i] <= at[j] - at[i] + 3000);
 }
 
-/* A raise that comes after a quiet time is not credited for that time. */
-static void test_succession(void **state)
+/* However often a bucket is looked at, it has what it would have at one look; of any rate. */
+static void test_looks_cost_nothing(void **state)
 {
-	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ);
-	struct token_bucket_profile fast = profile_of(8 * GHZ, 10000, GHZ), back = slow;
+	const uint64_t seed = 3;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < 2000; i++) {
+		uint64_t bps = 1 + prng_next(&prng) % (UINT64_C(1) << (10 + i % 29)), now = 0;
+		struct token_bucket_profile p = profile_of(bps, TOKEN_BUCKET_MAX_BURST, GHZ);
+		struct token_bucket often = {0}, once = {0};
+
+		for (unsigned looks = 0; looks < 100; looks++) {
+			now += prng_below(&prng, 1 << prng_below(&prng, 20));
+			token_bucket_refill(&often, &p, now);
+		}
+		token_bucket_refill(&once, &p, now);
+		if (often.tokens != once.tokens || often.fraction != once.fraction)
+			fail_msg("seed %" PRIu64 ", %" PRIu64 " bit/s", seed, bps);
+		assert_true(token_bucket_level(&once) == (tokens_t)(uint64_t)p.rate * now);
+	}
+}
+
+/* The longest gap at the highest rate, and what a full bucket of the largest size takes. */
+static void test_nothing_overflows(void **state)
+{
+	struct token_bucket_profile p = {
+		.rate = INT64_MAX, .burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE};
+	struct token_bucket b = {.fraction = UINT32_MAX};
+
+	(void)state;
+	token_bucket_refill(&b, &p, INT64_MAX);
+	assert_true(b.tokens == p.burst && b.fraction == 0);
+	token_bucket_refill(&b, &p, UINT64_MAX - 1);
+	assert_true(b.tokens == p.burst && b.fraction == 0);
+	assert_true(token_bucket_take(&b, UINT32_MAX));
+	assert_true(b.tokens == p.burst - ((uint64_t)UINT32_MAX << TOKEN_BYTE));
+	token_bucket_refill(&b, &p, UINT64_MAX); /* less than 128 bytes */
+	assert_true(b.tokens < p.burst - ((uint64_t)(UINT32_MAX - 128) << TOKEN_BYTE));
+	assert_true(token_bucket_level(&b) ==
+		    ((tokens_t)(p.burst - ((uint64_t)UINT32_MAX << TOKEN_BYTE)) << TOKEN_FRACTION) +
+			    INT64_MAX);
+}
+
+/* Where the lower half of a product and the fraction run over, the upper half has it. */
+static void test_carry(void **state)
+{
+	struct token_bucket_profile p = {.rate = 0x5555555555555555, .burst = UINT64_C(1) << 62};
+	struct token_bucket b = {.fraction = 1};
+
+	(void)state;
+	token_bucket_refill(&b, &p, 3); /* 2^64 - 1 and 1 */
+	assert_true(token_bucket_level(&b) == (tokens_t)1 << 64);
+}
+
+/* A full bucket keeps no fraction above its burst. */
+static void test_full_is_the_burst(void **state)
+{
+	struct token_bucket_profile p = {.rate = 3, .burst = 1};
+	struct token_bucket b = {.tokens = 0, .fraction = 0};
+
+	(void)state;
+	token_bucket_refill(&b, &p, UINT64_C(1) << TOKEN_FRACTION);
+	assert_true(b.tokens == 1 && b.fraction == 0);
+	b = (struct token_bucket){.tokens = 0, .fraction = UINT32_MAX - 2};
+	token_bucket_refill(&b, &p, 1);
+	assert_true(b.tokens == 1 && b.fraction == 0);
+}
+
+/* Time before a change is credited at the rate of that time, and the rest at the new one. */
+static void test_change(void **state)
+{
+	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ), p = slow;
+	struct token_bucket_profile fast = profile_of(8 * GHZ, 10000, GHZ);
 	struct token_bucket b;
 
 	(void)state;
 	token_bucket_init(&b, &slow, 0);
-	assert_true(token_bucket_conforms(&b, &slow, 0, 10000));
-	token_bucket_profile_succeed(&fast, &slow, 10000);
-	assert_false(token_bucket_conforms(&b, &fast, 10500, 100 + 500 + 1));
-	assert_true(token_bucket_conforms(&b, &fast, 10500, 100 + 500 - 1));
-	token_bucket_profile_succeed(&back, &fast, 20000);
-	assert_true(token_bucket_conforms(&b, &fast, 20000, 9000));
-	assert_false(token_bucket_conforms(&b, &back, 20100, 502));
-	assert_true(token_bucket_conforms(&b, &back, 20100, 500));
+	assert_true(token_bucket_conforms(&b, &p, 0, 10000));
+	token_bucket_change(&b, &p, &fast, 10000);
+	assert_false(token_bucket_conforms(&b, &p, 10500, 100 + 500 + 1));
+	assert_true(token_bucket_conforms(&b, &p, 10500, 100 + 500 - 1));
+	token_bucket_change(&b, &p, &slow, 15000);
+	assert_false(token_bucket_conforms(&b, &p, 15100, 4502));
+	assert_true(token_bucket_conforms(&b, &p, 15100, 4501));
+	/* A clock that is back changes the limit and earns nothing. */
+	token_bucket_change(&b, &p, &fast, 14000);
+	assert_false(token_bucket_conforms(&b, &p, 15100, 1));
+	assert_true(token_bucket_conforms(&b, &p, 15101, 1));
 }
 
-/* A smaller burst takes effect at once. */
-static void test_smaller_burst(void **state)
+/* A smaller burst takes effect at once, and a larger one gives nothing away. */
+static void test_other_burst(void **state)
 {
-	struct token_bucket_profile large = profile_of(8000, 10000, GHZ);
+	struct token_bucket_profile large = profile_of(8000, 10000, GHZ), p = large;
 	struct token_bucket_profile small = profile_of(8000, 1000, GHZ);
 	struct token_bucket b;
 
 	(void)state;
-	token_bucket_init(&b, &large, 0);
-	token_bucket_profile_succeed(&small, &large, 0);
-	assert_false(token_bucket_conforms(&b, &small, 0, 1001));
-	assert_true(token_bucket_conforms(&b, &small, 0, 1000));
+	token_bucket_init(&b, &p, 0);
+	token_bucket_change(&b, &p, &small, 0);
+	token_bucket_change(&b, &p, &large, 0);
+	assert_false(token_bucket_conforms(&b, &p, 0, 1001));
+	assert_true(token_bucket_conforms(&b, &p, 0, 1000));
 }
 
 static struct token_bucket_profile drain_of(uint64_t bps, uint64_t burst)
@@ -232,6 +307,13 @@ static struct token_bucket_profile drain_of(uint64_t bps, uint64_t burst)
 	return profile;
 }
 
+static bool conforms_drained(struct token_bucket *bucket,
+	const struct token_bucket_profile *profile, uint64_t now, uint32_t bytes)
+{
+	token_bucket_advance(bucket, profile, now);
+	return token_bucket_take(bucket, bytes);
+}
+
 /* Others take a byte a tick. */
 static void test_drain(void **state)
 {
@@ -241,35 +323,33 @@ static void test_drain(void **state)
 
 	(void)state;
 	token_bucket_init(&b, &p, 0);
-	assert_false(token_bucket_conforms(&b, &p, 500, 1001));
-	assert_true(token_bucket_conforms(&b, &p, 500, 600));
-	assert_false(token_bucket_conforms(&b, &p, 400, 401)); /* nothing comes back */
-	assert_true(token_bucket_conforms(&b, &p, 899, 1));
-	assert_false(token_bucket_conforms(&b, &p, 900, 1));
-	assert_true(token_bucket_conforms(&b, &p, 900, 0));
+	assert_false(conforms_drained(&b, &p, 500, 1001));
+	assert_true(conforms_drained(&b, &p, 500, 600));
+	assert_false(conforms_drained(&b, &p, 400, 401)); /* nothing comes back */
+	assert_true(conforms_drained(&b, &p, 899, 1));
+	assert_false(conforms_drained(&b, &p, 900, 1));
+	assert_true(conforms_drained(&b, &p, 900, 0));
 	/* Down to none, and not below, over any gap. */
-	assert_false(token_bucket_conforms(&b, &p, UINT64_C(1) << 62, 1));
-	assert_true(b.tokens == 0);
+	assert_false(conforms_drained(&b, &p, UINT64_C(1) << 62, 1));
+	assert_true(token_bucket_level(&b) == 0);
 	assert_int_equal(token_bucket_profile_init(&p, &both, GHZ), -EINVAL);
 	both = (struct token_bucket_params){0, 1500, 400 * GHZ};
-	assert_int_equal(token_bucket_profile_init(&p, &both, 781250000), -ERANGE);
+	assert_int_equal(token_bucket_profile_init(&p, &both, 390625000), -ERANGE);
 }
 
 /* What a bucket of 5000 bytes has at tick 2000, quiet since 0, when a rate changed at 1000. */
-static void test_drain_succession(void **state)
+static void test_drain_changes(void **state)
 {
 	static const struct {
 		int before, after; /* bytes in 10 ticks */
 		uint32_t tokens;
 	} cases[] = {
-		{10, 20, 5000 + 1000 + 2000},
-		{20, 10, 5000 + 1000 + 1000},
-		{20, -10, 5000 - 1000},        /* a drain begins now */
-		{-10, 20, 5000 - 1000 + 2000}, /* a raise helps from now on */
-		{-10, -20, 5000 - 1000 - 2000},
-		{-20, -10, 5000 - 2000 - 1000},
-		{-10, 0, 5000 - 1000},
-		{0, -10, 5000 - 1000},
+		{10, 20, 5000 + 1000 + 2000}, {20, 10, 5000 + 2000 + 1000},
+		{20, -10, 5000 + 2000 - 1000}, {-10, 20, 5000 - 1000 + 2000},
+		{-10, -20, 5000 - 1000 - 2000}, {-20, -10, 5000 - 2000 - 1000},
+		{-10, 0, 5000 - 1000}, {0, -10, 5000 - 1000},
+		{100, -10, 10000 - 1000}, /* full in between */
+		{-100, 10, 0 + 1000},     /* empty in between */
 	};
 
 	(void)state;
@@ -283,12 +363,12 @@ static void test_drain_succession(void **state)
 			p[k] = bps < 0 ? drain_of((uint64_t)-bps, 10000)
 				       : profile_of((uint64_t)bps, 10000, GHZ);
 		}
-		token_bucket_profile_succeed(&p[1], &p[0], 1000);
 		token_bucket_init(&b, &p[0], 0);
-		assert_true(token_bucket_conforms(&b, &p[0], 0, 5000));
-		token_bucket_refill(&b, &p[1], 2000);
+		assert_true(token_bucket_take(&b, 5000));
+		token_bucket_change(&b, &p[0], &p[1], 1000);
+		token_bucket_advance(&b, &p[0], 2000);
 		/* A rate is rounded down: so is what it earns, and so is what it drains. */
-		assert_near((double)b.tokens / 0x1p57, cases[i].tokens, 1e-9);
+		assert_near((double)token_bucket_level(&b) / 0x1p56, cases[i].tokens, 1e-9);
 	}
 }
 
@@ -302,10 +382,14 @@ int main(void)
 		cmocka_unit_test(test_long_gap),
 		cmocka_unit_test(test_exact_over_any_rate),
 		cmocka_unit_test(test_every_window),
-		cmocka_unit_test(test_succession),
-		cmocka_unit_test(test_smaller_burst),
+		cmocka_unit_test(test_looks_cost_nothing),
+		cmocka_unit_test(test_nothing_overflows),
+		cmocka_unit_test(test_carry),
+		cmocka_unit_test(test_full_is_the_burst),
+		cmocka_unit_test(test_change),
+		cmocka_unit_test(test_other_burst),
 		cmocka_unit_test(test_drain),
-		cmocka_unit_test(test_drain_succession),
+		cmocka_unit_test(test_drain_changes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A classified burst → which of its packets pass. The worker's own thread.
+ */
+#ifndef WEIR_APP_DECIDE_H
+#define WEIR_APP_DECIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+
+#include "classify/frames.h"
+#include "worker.h"
+
+/* Headers that may have to be gathered from a chain of segments. */
+#define GATHER 128
+
+/* A packet that was sampled; its flow is counted when nobody waits for it any more. */
+struct sampled {
+	struct flow_sample *sample;
+	uint64_t bytes; /* as it stands for others too */
+	uint32_t hash;  /* of its flow */
+};
+
+/* A burst on its way through the stages. */
+struct burst {
+	struct rte_mbuf *mbufs[BURST];
+	uint32_t len[BURST]; /* of the whole frame */
+	struct frames frames;
+	bool rx_hash;        /* mbufs may have a flow's hash */
+	uint16_t unmarkable; /* of those that do not pass */
+	uint16_t n_sampled;
+	struct sampled sampled[BURST];
+	uint8_t gathered[BURST][GATHER];
+};
+
+/*
+ * Charges the n packets of a burst, which arrived at tick `now`, and counts them. Leaves those that
+ * pass at the front of burst->mbufs, in order, and returns how many; the others go to `dropped`.
+ * decide_samples() is due when the packets are on their way.
+ */
+uint16_t decide(struct worker *worker, struct burst *burst, uint16_t n, uint64_t now,
+	struct rte_mbuf **dropped);
+
+/* Adds those of the burst that were sampled to their policies' samples. */
+static inline void decide_samples(const struct burst *burst)
+{
+	for (unsigned i = 0; i < burst->n_sampled; i++) {
+		const struct sampled *sampled = &burst->sampled[i];
+
+		flow_sample_add(sampled->sample, sampled->hash, sampled->bytes);
+	}
+}
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* Acquire and release, not barriers that only a compiler of this machine understands. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "post.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include <rte_common.h>
+#include <rte_ring_elem.h>
+
+static struct rte_ring *ring_new(unsigned capacity)
+{
+	unsigned count = rte_align32pow2(capacity + 1); /* one of them is always free */
+	ssize_t size = rte_ring_get_memsize_elem(sizeof(struct limit_profile), count);
+	struct rte_ring *ring;
+
+	if (size < 0)
+		return NULL;
+	ring = aligned_alloc(
+		RTE_CACHE_LINE_SIZE, RTE_ALIGN_CEIL((size_t)size, RTE_CACHE_LINE_SIZE));
+	if (ring && rte_ring_init(ring, "limits", count, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+int post_init(struct post *post, unsigned n_policies)
+{
+	post->ring = ring_new(RTE_MIN(n_policies + 1, (unsigned)POST_MAX));
+	post->told = calloc(n_policies + 1, sizeof(*post->told));
+	post->told_shift = calloc(n_policies + 1, sizeof(*post->told_shift));
+	return post->ring && post->told && post->told_shift ? 0 : -ENOMEM;
+}
+
+void post_free(struct post *post)
+{
+	free(post->ring);
+	free(post->told);
+	free(post->told_shift);
+	*post = (struct post){0};
+}
+
+void post_begin(struct post *post, const struct limit_profile *profile)
+{
+	post->told[profile->policy] = meter_profile_limit(profile->kind, &profile->meter);
+	post->told_shift[profile->policy] = profile->sample_shift;
+}
+
+static bool is_news(const struct post *post, const struct limit_profile *profile)
+{
+	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
+	const struct meter_limit *told = &post->told[profile->policy];
+
+	return limit.rate != told->rate || limit.burst != told->burst ||
+	       profile->sample_shift != post->told_shift[profile->policy];
+}
+
+bool post_send(struct post *post, const struct limit_profile *profile)
+{
+	struct limit_profile letter = *profile; /* as the ring takes nothing const */
+
+	if (!is_news(post, profile))
+		return true;
+	if (rte_ring_sp_enqueue_elem(post->ring, &letter, sizeof(letter)))
+		return false;
+	post_begin(post, profile);
+	return true;
+}
+
+unsigned post_take(const struct post *post, struct limit_profile *profiles, unsigned n)
+{
+	return rte_ring_sc_dequeue_burst_elem(post->ring, profiles, sizeof(*profiles), n, NULL);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the limiter has decided, on its way to the workers: split over them, and told to each by its
+ * ring. Control.
+ */
+#ifndef WEIR_APP_PUBLISH_H
+#define WEIR_APP_PUBLISH_H
+
+#include <stdbool.h>
+
+struct box;
+
+/*
+ * Before the workers run: gives every policy its line on each worker, with the limit that the
+ * limiter starts with, and then publishes the classifier. Returns 0 or a negative errno, logged.
+ */
+int publish_first(struct box *box);
+
+/*
+ * Tells the workers what has changed. A limit that no meter can express leaves the old one in
+ * force; one that finds a ring full is left for publish_rest(). True when nothing was left.
+ */
+bool publish(struct box *box);
+
+/* Tells what was left, as it is now. True when nothing is left. */
+bool publish_rest(struct box *box);
+
+#endif

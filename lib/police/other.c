@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "police/other.h"
+
+#include "flow/new_flow.h"
+#include "police/profile.h"
+#include "source/source_table.h"
+
+#define WIRE_EXTRA 24 /* bytes of FCS, preamble and inter-frame gap */
+
+static bool per_source(const struct policy *policy)
+{
+	return policy->per_v4 || policy->per_v6;
+}
+
+bool policy_is_plain(const struct policy *policy)
+{
+	return policy->meter == METER_TOKEN_BUCKET && !per_source(policy) &&
+	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
+	       !policy->allocator->drains;
+}
+
+static size_t whole_lines(size_t bytes)
+{
+	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+}
+
+static size_t sources_bytes(const struct policy *policy)
+{
+	if (!per_source(policy))
+		return 0;
+	return whole_lines(source_table_bytes(limit_profile_kind(policy), policy->sources));
+}
+
+static size_t flows_bytes(const struct policy *policy)
+{
+	return policy->count == COUNT_FLOWS ? whole_lines(new_flows_bytes(POLICE_FLOWS)) : 0;
+}
+
+size_t policy_other_bytes(const struct policy *policy)
+{
+	if (policy_is_plain(policy))
+		return 0;
+	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy);
+}
+
+static uint8_t flags_of(const struct policy *policy)
+{
+	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
+
+	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
+	return (uint8_t)flags;
+}
+
+static void other_init(struct policy_other *other, const struct policy *policy,
+	const struct limit_profile *profile, const struct policy_start *start)
+{
+	uint8_t *memory = (uint8_t *)(other + 1);
+
+	*other = (struct policy_other){
+		.profile = profile->meter,
+		.kind = profile->kind,
+		.count = (uint8_t)policy->count,
+		.action = (uint8_t)policy->action,
+		.mark = (int8_t)policy->mark,
+		.per_v4 = policy->per_v4,
+		.per_v6 = policy->per_v6,
+	};
+	meter_init(profile->kind, &other->meter, &profile->meter, start->now, start->seed);
+	if (sources_bytes(policy))
+		other->sources = source_table_init(
+			memory, profile->kind, policy->sources, start->secret);
+	if (flows_bytes(policy)) {
+		other->flows = (struct new_flows *)(memory + sources_bytes(policy));
+		new_flows_init(other->flows, POLICE_FLOWS, start->hz);
+	}
+}
+
+void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
+	const struct limit_profile *profile, const struct policy_start *start)
+{
+	uint8_t *owner = state->bucket.owner;
+
+	*state = (struct policy_state){0};
+	owner[POLICE_FLAGS] = flags_of(policy);
+	owner[POLICE_SHIFT] = profile->sample_shift;
+	owner[POLICE_EXTRA] = policy->accounting == ACCOUNTING_WIRE ? WIRE_EXTRA : 0;
+	owner[POLICE_WITHOUT_L2] = policy->accounting == ACCOUNTING_L3 ? UINT8_MAX : 0;
+	if (policy_is_plain(policy)) {
+		state->limit = profile->meter.bucket;
+		token_bucket_init(&state->bucket, &state->limit, start->now);
+	} else {
+		state->other = memory;
+		other_init(state->other, policy, profile, start);
+	}
+}
+
+void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)
+{
+	if (police_sources(state))
+		source_table_age(state->other->sources, &state->other->profile, now, lines);
+}

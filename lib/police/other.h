@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A policy's state on a worker before its first packet, and the memory that it takes beyond its
+ * line when it is not plain: struct policy_other, a meter for each source, and the flows that are
+ * known. The caller owns it; nothing is allocated here.
+ */
+#ifndef WEIR_POLICE_OTHER_H
+#define WEIR_POLICE_OTHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "police/police.h"
+
+/* Flows without a handshake that a policy of COUNT_FLOWS can tell from new ones, on one worker. */
+#define POLICE_FLOWS 65536
+
+/*
+ * Whether a policy is decided from its line alone. A token bucket for each source is no token
+ * bucket but a GCRA; one that others drain has a rate below 0. Any thread.
+ */
+bool policy_is_plain(const struct policy *policy);
+
+/* Bytes that a policy's state takes on one worker beside its line; 0 if plain. Any thread. */
+size_t policy_other_bytes(const struct policy *policy);
+
+struct policy_start {
+	uint64_t now, hz; /* ticks; and of them a second */
+	uint64_t secret;  /* keeps others from aiming at a place in the table of sources */
+	uint64_t seed;    /* of a meter that draws lots */
+};
+
+/*
+ * A policy on one worker with its first limit. `memory` is of policy_other_bytes() and aligned to a
+ * cache line; NULL if that is 0. Control thread, before the worker sees the policy.
+ */
+void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
+	const struct limit_profile *profile, const struct policy_start *start);
+
+/*
+ * Looks after a policy's table of sources, if it has one, so many lines of it: to be called now and
+ * then, see source_table_age(). The policy's worker.
+ */
+void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines);
+
+#endif

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a classified packet costs until its verdict is known and counted, by the appliance's own
+ * decide(), beside the least that memory asks for it: to read, change and write the line of its
+ * policy.
+ *
+ *     bench_police [--rounds N] [--json FILE]
+ *
+ * Packets of random sizes come in bursts of 32, for policies that are all equally likely. Every
+ * policy's rate is such that a certain part of its packets does not conform, in no order that a
+ * branch predictor could learn; and one in 128 is sampled or none. Contestants are interleaved
+ * round by round, since a machine's mood lasts longer than a round: the ratios count.
+ */
+#include <getopt.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/mman.h>
+
+#include <rte_cycles.h>
+
+#include "base/prng.h"
+#include "decide.h"
+
+#define SEQUENCE    (1u << 21) /* packets, until they come again */
+#define ROUND       (1u << 14) /* packets at least: less than the scheduler gives at a time */
+#define BURST_TICKS 1000       /* from burst to burst, of the bucket's clock */
+#define SHIFT       7          /* of the sampled: one packet in 128 */
+#define LENGTH      782        /* bytes, on average */
+#define HUGEPAGE    (UINT64_C(2) << 20)
+
+static const unsigned sizes[] = {1, 10000, 100000};
+
+/* In per cent of the packets. */
+static const unsigned drops[] = {0, 33, 50, 100};
+
+enum { LINE, BUCKET, SAMPLED = BUCKET + RTE_DIM(drops), CONTESTANTS };
+
+struct traffic {
+	uint32_t *policy, *len;
+	unsigned at;
+};
+
+struct contest {
+	unsigned n_policies;
+	unsigned packets; /* a round */
+	struct traffic traffic;
+	uint64_t (*lines)[8];
+	struct worker *workers[CONTESTANTS];
+	uint64_t now[CONTESTANTS];
+	double *cycles[CONTESTANTS]; /* a packet, of each round */
+};
+
+static void *alloc(size_t bytes)
+{
+	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
+	void *memory = aligned_alloc(HUGEPAGE, whole);
+
+	if (!memory) {
+		fprintf(stderr, "no %zu bytes\n", whole);
+		exit(1);
+	}
+	madvise(memory, whole, MADV_HUGEPAGE);
+	return memset(memory, 0, whole);
+}
+
+static void traffic_make(struct traffic *traffic, unsigned n_policies)
+{
+	struct prng prng;
+
+	prng_seed(&prng, n_policies);
+	traffic->policy = alloc(SEQUENCE * sizeof(uint32_t));
+	traffic->len = alloc(SEQUENCE * sizeof(uint32_t));
+	for (unsigned i = 0; i < SEQUENCE; i++) {
+		traffic->policy[i] = prng_below(&prng, n_policies);
+		traffic->len[i] = 64 + prng_below(&prng, 2 * (LENGTH - 64));
+	}
+}
+
+/* What a policy gets, and what it may keep for later: some ten packets, as little is often full. */
+static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sampled)
+{
+	double arrives = (double)LENGTH * BURST / n_policies / BURST_TICKS; /* bytes a tick */
+	struct policy_state state = {
+		.bucket.owner = {POLICE_PLAIN, sampled ? SHIFT : POLICE_UNSAMPLED},
+		.limit.rate = (int64_t)(arrives * (100 - drop) / 100 * 0x1p56),
+		.limit.burst = (uint64_t)(20 * LENGTH + 4 * BURST * LENGTH / n_policies)
+			       << TOKEN_BYTE,
+	};
+
+	if (drop == 0)
+		state.limit.rate *= 4;
+	if (drop == 100)
+		state.limit.burst = 0;
+	return state;
+}
+
+static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampled)
+{
+	struct worker *w = alloc(sizeof(*w));
+	struct flow_sample *samples = alloc(n_policies * sizeof(*samples));
+
+	w->policies = alloc(n_policies * sizeof(*w->policies));
+	w->samples = alloc(n_policies * sizeof(*w->samples));
+	for (unsigned i = 0; i < n_policies; i++) {
+		w->policies[i] = line_make(n_policies, drop, sampled);
+		w->samples[i] = &samples[i];
+	}
+	return w;
+}
+
+static void contest_make(struct contest *contest, unsigned n_policies, unsigned rounds)
+{
+	contest->n_policies = n_policies;
+	contest->packets = RTE_MAX(ROUND, rte_align32pow2(n_policies));
+	traffic_make(&contest->traffic, n_policies);
+	contest->lines = alloc(n_policies * sizeof(contest->lines[0]));
+	for (unsigned c = 0; c < CONTESTANTS; c++) {
+		contest->cycles[c] = alloc(rounds * sizeof(double));
+		if (c != LINE)
+			contest->workers[c] = worker_make(
+				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);
+	}
+}
+
+/* The bytes of every packet are the same, and its flow is whatever the device says. */
+static void burst_make(struct burst *burst, struct rte_mbuf *m)
+{
+	static const uint8_t frame[64];
+
+	memset(burst, 0, sizeof(*burst));
+	burst->rx_hash = true;
+	for (unsigned i = 0; i < BURST; i++) {
+		burst->mbufs[i] = m;
+		burst->frames.data[i] = frame;
+		burst->frames.len[i] = sizeof(frame);
+		burst->frames.l2_len[i] = 14;
+	}
+	m->ol_flags = RTE_MBUF_F_RX_RSS_HASH;
+}
+
+static void take_burst(struct burst *burst, const struct traffic *traffic, unsigned at)
+{
+	memcpy(burst->frames.policy, traffic->policy + at, BURST * sizeof(uint32_t));
+	memcpy(burst->len, traffic->len + at, BURST * sizeof(uint32_t));
+	burst->frames.parsed = 0;
+}
+
+static void run_line(const struct contest *contest, struct burst *burst, unsigned at)
+{
+	for (unsigned end = at + contest->packets; at < end; at += BURST) {
+		take_burst(burst, &contest->traffic, at);
+		for (unsigned i = 0; i < BURST; i++)
+			rte_prefetch0(contest->lines[burst->frames.policy[i]]);
+		for (unsigned i = 0; i < BURST; i++)
+			contest->lines[burst->frames.policy[i]][0] += burst->len[i];
+	}
+}
+
+static void run_decide(struct contest *contest, unsigned c, struct burst *burst, unsigned at)
+{
+	struct rte_mbuf *dropped[BURST];
+
+	for (unsigned end = at + contest->packets; at < end; at += BURST) {
+		take_burst(burst, &contest->traffic, at);
+		contest->now[c] += BURST_TICKS;
+		decide(contest->workers[c], burst, BURST, contest->now[c], dropped);
+		decide_samples(burst);
+	}
+}
+
+static double run(struct contest *contest, unsigned c, unsigned at)
+{
+	static struct burst burst;
+	static struct rte_mbuf mbuf;
+	uint64_t began;
+
+	burst_make(&burst, &mbuf);
+	mbuf.hash.rss = at;
+	began = rte_rdtsc_precise();
+	if (c == LINE)
+		run_line(contest, &burst, at);
+	else
+		run_decide(contest, c, &burst, at);
+	return (double)(rte_rdtsc_precise() - began) / contest->packets;
+}
+
+static void run_rounds(struct contest *contest, unsigned rounds)
+{
+	for (unsigned round = 0; round < rounds; round++) {
+		unsigned at = round * contest->packets % SEQUENCE;
+
+		/* Once before, untimed: nobody is to meet what the others left in the caches. */
+		for (unsigned c = 0; c < CONTESTANTS; c++) {
+			unsigned other = (c + round) % CONTESTANTS;
+
+			run(contest, other, at);
+			contest->cycles[other][round] = run(contest, other, at);
+		}
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+struct ratio {
+	double median, p10, p90;
+};
+
+static struct ratio ratio_of(const double *a, const double *b, unsigned rounds)
+{
+	double *ratios = alloc(rounds * sizeof(*ratios));
+	struct ratio ratio;
+
+	for (unsigned i = 0; i < rounds; i++)
+		ratios[i] = a[i] / b[i];
+	qsort(ratios, rounds, sizeof(*ratios), compare);
+	ratio = (struct ratio){
+		ratios[rounds / 2], ratios[rounds / 10], ratios[rounds - 1 - rounds / 10]};
+	free(ratios);
+	return ratio;
+}
+
+static double median_of(const double *values, unsigned rounds)
+{
+	double *sorted = alloc(rounds * sizeof(*sorted)), median;
+
+	memcpy(sorted, values, rounds * sizeof(*sorted));
+	qsort(sorted, rounds, sizeof(*sorted), compare);
+	median = sorted[rounds / 2];
+	free(sorted);
+	return median;
+}
+
+static double dropped_share(const struct worker *w, unsigned n_policies)
+{
+	double passed = 0, dropped = 0;
+
+	for (unsigned i = 0; i < n_policies; i++) {
+		passed += w->policies[i].passed_packets;
+		dropped += w->policies[i].dropped_packets;
+	}
+	return dropped / (passed + dropped);
+}
+
+static void json_ratio(FILE *json, const char *key, unsigned n, struct ratio ratio)
+{
+	static bool first = true;
+
+	if (!json)
+		return;
+	fprintf(json, "%s\"%s_%u\": {\"median\": %.4f, \"p10\": %.4f, \"p90\": %.4f}",
+		first ? "" : ", ", key, n, ratio.median, ratio.p10, ratio.p90);
+	first = false;
+}
+
+static void report(const struct contest *contest, unsigned rounds, FILE *json)
+{
+	unsigned n = contest->n_policies;
+
+	printf("%u policies: a bare line %.1f cycles\n", n,
+		median_of(contest->cycles[LINE], rounds));
+	for (unsigned c = BUCKET; c < CONTESTANTS; c++) {
+		struct ratio line = ratio_of(contest->cycles[c], contest->cycles[LINE], rounds);
+		struct ratio none = ratio_of(contest->cycles[c], contest->cycles[BUCKET], rounds);
+		char key[32] = "sampled";
+
+		if (c != SAMPLED)
+			snprintf(key, sizeof(key), "drop%u", drops[c - BUCKET]);
+		printf("  %-8s %5.1f cycles, %4.1f %% dropped; to a line %.2f (%.2f to %.2f), to "
+		       "neither %.3f (%.3f to %.3f)\n",
+			key, median_of(contest->cycles[c], rounds),
+			100 * dropped_share(contest->workers[c], n), line.median, line.p10,
+			line.p90, none.median, none.p10, none.p90);
+		json_ratio(json, key, n, line);
+		snprintf(key + strlen(key), sizeof(key) - strlen(key), "_to_none");
+		json_ratio(json, key, n, none);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+		{"json", required_argument, NULL, 'j'}, {0}};
+	unsigned rounds = 101;
+	FILE *json = NULL;
+
+	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (option == 'r')
+			rounds = (unsigned)strtoul(optarg, NULL, 10);
+		if (option == 'j')
+			json = fopen(optarg, "w");
+		if (option == '?' || rounds == 0 || (option == 'j' && !json)) {
+			fprintf(stderr, "bench_police [--rounds N] [--json FILE]\n");
+			return 1;
+		}
+	}
+	if (json)
+		fprintf(json, "{\"ratios\": {");
+	for (unsigned s = 0; s < RTE_DIM(sizes); s++) {
+		static struct contest contest;
+
+		contest_make(&contest, sizes[s], rounds);
+		run_rounds(&contest, rounds);
+		report(&contest, rounds, json);
+	}
+	if (json)
+		fprintf(json, "}}\n");
+	return json ? fclose(json) != 0 : 0;
+}

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limits on their way to a worker: in order, once, whole, and never lost for good. The last test is
+ * a race for real, and is worth most under ThreadSanitizer.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "post.h"
+
+#define POLICIES 10000 /* more than a ring holds */
+
+/* A limit that says in each word which it is. */
+static struct limit_profile limit(uint32_t policy, uint64_t value)
+{
+	return (struct limit_profile){
+		.meter.bucket = {.rate = (int64_t)value, .burst = ~value},
+		.policy = policy,
+		.kind = METER_TOKEN_BUCKET,
+		.sample_shift = value % 16,
+	};
+}
+
+static bool is_whole(const struct limit_profile *profile)
+{
+	uint64_t value = (uint64_t)profile->meter.bucket.rate;
+
+	return profile->meter.bucket.burst == ~value && profile->sample_shift == value % 16 &&
+	       profile->kind == METER_TOKEN_BUCKET && profile->policy < POLICIES;
+}
+
+static bool tell(struct post *post, uint32_t policy, uint64_t value)
+{
+	struct limit_profile profile = limit(policy, value);
+
+	return post_send(post, &profile);
+}
+
+static void expect(struct post *post, uint32_t policy, uint64_t value)
+{
+	struct limit_profile got;
+
+	assert_int_equal(post_take(post, &got, 1), 1);
+	assert_true(is_whole(&got));
+	assert_int_equal(got.policy, policy);
+	assert_int_equal(got.meter.bucket.rate, value);
+}
+
+static void expect_nothing(struct post *post)
+{
+	struct limit_profile got[4];
+
+	assert_int_equal(post_take(post, got, 4), 0);
+}
+
+static void test_only_news_is_sent(void **state)
+{
+	struct limit_profile first = limit(3, 100), shift = limit(3, 101);
+	struct post post;
+
+	(void)state;
+	assert_int_equal(post_init(&post, POLICIES), 0);
+	post_begin(&post, &first);
+	expect_nothing(&post);
+	assert_true(tell(&post, 3, 100));
+	expect_nothing(&post);
+	assert_true(tell(&post, 3, 101));
+	assert_true(tell(&post, 3, 101));
+	assert_true(tell(&post, 4, 101));
+	assert_true(tell(&post, 3, 100));
+	expect(&post, 3, 101);
+	expect(&post, 4, 101);
+	expect(&post, 3, 100);
+	expect_nothing(&post);
+	/* How often to sample is news by itself. */
+	shift.meter = first.meter;
+	assert_true(post_send(&post, &shift));
+	assert_int_equal(post_take(&post, &first, 1), 1);
+	assert_int_equal(first.sample_shift, shift.sample_shift);
+	expect_nothing(&post);
+	post_free(&post);
+}
+
+/* Each kind of meter is told apart by what its limits differ in. */
+static void test_every_kind(void **state)
+{
+	const struct meter_params params = {.rate_bps = 8000000,
+		.burst = 1000,
+		.window_ns = 1000000000,
+		.drop_probability = 0.25};
+	struct meter_params other = params;
+	struct post post;
+
+	(void)state;
+	other.rate_bps *= 2;
+	other.drop_probability *= 2;
+	assert_int_equal(post_init(&post, METER_KINDS), 0);
+	for (uint32_t kind = 0; kind < METER_KINDS; kind++) {
+		struct limit_profile a = {.policy = kind, .kind = (uint8_t)kind}, b = a, got;
+		struct meter_params one = params, two = other;
+
+		one.kind = two.kind = kind;
+		assert_int_equal(meter_profile_init(&a.meter, &one, 1000000000), 0);
+		assert_int_equal(meter_profile_init(&b.meter, &two, 1000000000), 0);
+		post_begin(&post, &a);
+		assert_true(post_send(&post, &a));
+		expect_nothing(&post);
+		assert_true(post_send(&post, &b));
+		assert_int_equal(post_take(&post, &got, 1), 1);
+		assert_true(meter_profile_equal(kind, &got.meter, &b.meter));
+	}
+	post_free(&post);
+}
+
+/* What does not fit is not said, and so is news again when there is room; as it is by then. */
+static void test_full(void **state)
+{
+	struct limit_profile got;
+	uint32_t sent = 0;
+	struct post post;
+
+	(void)state;
+	assert_int_equal(post_init(&post, POLICIES), 0);
+	while (tell(&post, sent, 1))
+		sent++;
+	assert_int_equal(sent, POST_MAX);
+	assert_true(tell(&post, 0, 1)); /* no news: needs no room */
+	assert_false(tell(&post, 0, 2));
+	assert_false(tell(&post, 0, 3));
+	expect(&post, 0, 1);
+	assert_true(tell(&post, 0, 4));
+	for (uint32_t i = 1; i < sent; i++)
+		expect(&post, i, 1);
+	expect(&post, 0, 4);
+	assert_int_equal(post_take(&post, &got, 1), 0);
+	post_free(&post);
+}
+
+static void test_few_policies(void **state)
+{
+	struct post post;
+
+	(void)state;
+	for (unsigned n = 0; n < 5; n++) {
+		assert_int_equal(post_init(&post, n), 0);
+		for (uint64_t round = 1; round < 20; round++)
+			for (unsigned p = 0; p < n; p++) {
+				assert_true(tell(&post, p, round));
+				expect(&post, p, round);
+			}
+		expect_nothing(&post);
+		post_free(&post);
+	}
+}
+
+struct race {
+	struct post post;
+	bool over;                 /* nothing more will be sent: atomics only */
+	uint64_t limits[POLICIES]; /* of the worker: as last told */
+	uint64_t taken, broken, went_back;
+};
+
+/* A worker that takes some at a time, and forgets to look now and then. */
+static void *work(void *arg)
+{
+	struct race *race = arg;
+	struct limit_profile got[16];
+	bool over;
+
+	do {
+		unsigned n;
+
+		over = __atomic_load_n(&race->over, __ATOMIC_ACQUIRE);
+		n = post_take(&race->post, got, 16);
+		for (unsigned i = 0; i < n; i++) {
+			uint64_t value = (uint64_t)got[i].meter.bucket.rate;
+
+			race->broken += !is_whole(&got[i]);
+			race->went_back += value <= race->limits[got[i].policy % POLICIES];
+			race->limits[got[i].policy % POLICIES] = value;
+		}
+		race->taken += n;
+		if (n == 0 || race->taken % 1000 < 16)
+			sched_yield();
+		over = over && n == 0;
+	} while (!over);
+	return NULL;
+}
+
+/* Limits change all the time and some find no room; in the end the worker knows the last of all. */
+static void test_race(void **state)
+{
+	enum { CHANGES = 2000000 };
+	static struct race race;
+	static uint64_t wanted[POLICIES], told[POLICIES];
+	uint64_t refused = 0;
+	struct prng prng;
+	pthread_t thread;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	assert_int_equal(post_init(&race.post, POLICIES), 0);
+	assert_int_equal(pthread_create(&thread, NULL, work, &race), 0);
+	for (uint64_t i = 1; i <= CHANGES; i++) {
+		uint32_t policy = prng_below(&prng, POLICIES);
+
+		wanted[policy] = i;
+		if (tell(&race.post, policy, i))
+			told[policy] = i;
+		else
+			refused++;
+	}
+	for (bool rest = true; rest; sched_yield()) {
+		rest = false;
+		for (uint32_t p = 0; p < POLICIES; p++)
+			if (wanted[p] != told[p]) {
+				if (tell(&race.post, p, wanted[p]))
+					told[p] = wanted[p];
+				rest = true;
+			}
+	}
+	__atomic_store_n(&race.over, true, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+	assert_int_equal(race.broken, 0);
+	assert_int_equal(race.went_back, 0);
+	assert_memory_equal(race.limits, wanted, sizeof(wanted));
+	print_message("%" PRIu64 " taken, %" PRIu64 " had to wait\n", race.taken, refused);
+	post_free(&race.post);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_only_news_is_sent),
+		cmocka_unit_test(test_every_kind),
+		cmocka_unit_test(test_full),
+		cmocka_unit_test(test_few_policies),
+		cmocka_unit_test(test_race),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
