@@ -217,43 +217,46 @@ static void rule_conditions(
 		add_condition(rule, KEY_WIRE_MASK, KEY_WIRE_SHIFT, match->wire);
 }
 
-static bool needs_detail(enum stage stage, const struct match *match)
-{
-	return (stage == STAGE_DST && named(&match->src)) || match->src_port.first != 0 ||
-	       match->dst_port.first != 0;
-}
-
 static struct port_range port_condition(struct port_range range)
 {
 	return range.first != 0 ? range : (struct port_range){0, UINT16_MAX};
 }
 
-static struct detail make_detail(enum stage stage, const struct match *match)
+static void source_condition(struct rule *rule, const struct prefix *prefix)
 {
-	const struct prefix *prefix = &match->src;
-	struct detail detail = {
-		.src_port = port_condition(match->src_port),
-		.dst_port = port_condition(match->dst_port),
-	};
 	uint8_t mask[16] = {0};
 
-	if (stage != STAGE_DST || !named(prefix))
-		return detail;
 	for (unsigned bit = 0; bit < prefix->length; bit++)
 		mask[bit / 8] |= 0x80 >> bit % 8;
-	memcpy(detail.addr, prefix->addr, sizeof(detail.addr));
-	memcpy(detail.mask, mask, sizeof(detail.mask));
-	return detail;
+	memcpy(rule->src, prefix->addr, sizeof(rule->src));
+	memcpy(rule->src_mask, mask, sizeof(rule->src_mask));
 }
 
 /* An entry as its rule, but for where to go on. */
 static struct rule make_rule(const struct build *build, uint32_t i)
 {
 	const enum stage stage = build->entries[i].order.stage;
-	struct rule rule = {.policy = build->entries[i].policy, .detail = DETAIL_NONE};
+	const struct match *match = match_of(build, i);
+	struct rule rule = {
+		.policy = build->entries[i].policy,
+		.src_port = port_condition(match->src_port),
+		.dst_port = port_condition(match->dst_port),
+	};
 
-	rule_conditions(build, stage, match_of(build, i), &rule);
+	rule_conditions(build, stage, match, &rule);
+	if (stage == STAGE_DST)
+		source_condition(&rule, &match->src);
 	return rule;
+}
+
+static bool any_port(const struct rule *rule)
+{
+	return rule->src_port.first == 0 && rule->dst_port.first == 0;
+}
+
+static bool is_unconditional(const struct rule *rule)
+{
+	return rule->mask == 0 && any_port(rule) && (rule->src_mask[0] | rule->src_mask[1]) == 0;
 }
 
 /* The start that an entry is: its policy, or the chain that begins with its rule. */
@@ -261,7 +264,7 @@ static uint32_t start_of(const struct build *build, uint32_t i)
 {
 	const struct rule *rule = &build->classifier->rules[i];
 
-	return rule->mask == 0 && rule->detail == DETAIL_NONE ? rule->policy : START_CHAIN | i;
+	return is_unconditional(rule) ? rule->policy : START_CHAIN | i;
 }
 
 /* What packets get that no rule of this stage matches. */
@@ -284,15 +287,6 @@ static uint32_t next_start(const struct build *build, uint32_t i)
 	return otherwise(build, entry->order.stage);
 }
 
-static uint32_t count_details(const struct build *build)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < build->n; i++)
-		n += needs_detail(build->entries[i].order.stage, match_of(build, i));
-	return n;
-}
-
 /* One more than needed, since rte_malloc has nothing to give for 0 bytes. */
 static void *array(const struct build *build, size_t n, size_t size)
 {
@@ -302,21 +296,12 @@ static void *array(const struct build *build, size_t n, size_t size)
 static int make_rules(struct build *build)
 {
 	struct classifier *classifier = build->classifier;
-	uint32_t n_details = 0;
 
 	classifier->rules = array(build, build->n, sizeof(*classifier->rules));
-	classifier->details = array(build, count_details(build), sizeof(*classifier->details));
-	if (classifier->rules == NULL || classifier->details == NULL)
+	if (classifier->rules == NULL)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < build->n; i++) {
-		const enum stage stage = build->entries[i].order.stage;
-
+	for (uint32_t i = 0; i < build->n; i++)
 		classifier->rules[i] = make_rule(build, i);
-		if (!needs_detail(stage, match_of(build, i)))
-			continue;
-		classifier->rules[i].detail = n_details;
-		classifier->details[n_details++] = make_detail(stage, match_of(build, i));
-	}
 	return 0;
 }
 
@@ -371,7 +356,7 @@ static bool is_any_alike(const struct build *build)
 		const struct rule *rule = &classifier->rules[i];
 
 		if (build->entries[i].order.stage == STAGE_ANY &&
-			(rule->mask & KEY_PACKET_MASK || rule->detail != DETAIL_NONE))
+			(rule->mask & KEY_PACKET_MASK || !any_port(rule)))
 			return false;
 	}
 	return classifier->by_vlan == NULL;
@@ -517,6 +502,5 @@ void classifier_destroy(struct classifier *classifier)
 	table_free(&classifier->src);
 	rte_free(classifier->by_vlan);
 	rte_free(classifier->rules);
-	rte_free(classifier->details);
 	rte_free(classifier);
 }

@@ -17,19 +17,22 @@ static bool port_in(uint16_t port, struct port_range range)
 	return port >= range.first && port <= range.last;
 }
 
-/* Where ports are named a packet without any, 0, is in no range. */
-static bool detail_matches(const struct detail *detail, const struct facts *facts)
+static bool source_in(const struct rule *rule, const struct facts *facts)
 {
 	uint64_t addr[2] = {0};
 
-	if (!port_in(facts->src_port, detail->src_port) ||
-		!port_in(facts->dst_port, detail->dst_port))
-		return false;
-	if (facts->family == PACKET_OTHER)
-		return true; /* names no source: it would not have been looked up */
+	if ((rule->src_mask[0] | rule->src_mask[1]) == 0)
+		return true;
 	memcpy(addr, facts->src, facts->family == PACKET_IPV4 ? 4 : 16);
-	return (addr[0] & detail->mask[0]) == detail->addr[0] &&
-	       (addr[1] & detail->mask[1]) == detail->addr[1];
+	return (addr[0] & rule->src_mask[0]) == rule->src[0] &&
+	       (addr[1] & rule->src_mask[1]) == rule->src[1];
+}
+
+/* A packet without ports has 0, which is in no range that names any. */
+static bool rule_matches(const struct rule *rule, const struct facts *facts)
+{
+	return (facts->key & rule->mask) == rule->key && port_in(facts->src_port, rule->src_port) &&
+	       port_in(facts->dst_port, rule->dst_port) && source_in(rule, facts);
 }
 
 /* Follows a start to a policy, or to START_NONE. */
@@ -38,13 +41,7 @@ static uint32_t walk(const struct classifier *classifier, uint32_t start, const 
 	while (start_is_chain(start)) {
 		const struct rule *rule = &classifier->rules[start & ~START_CHAIN];
 
-		if ((facts->key & rule->mask) != rule->key)
-			start = rule->next;
-		else if (rule->detail != DETAIL_NONE &&
-			 !detail_matches(&classifier->details[rule->detail], facts))
-			start = rule->next;
-		else
-			start = rule->policy;
+		start = rule_matches(rule, facts) ? rule->policy : rule->next;
 	}
 	return start;
 }
@@ -61,41 +58,44 @@ static void scatter(struct burst *burst, const uint8_t *who, const uint32_t *sta
 		burst->policies[who[k]] = starts[k];
 }
 
-static void start4(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t start4(const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v4 != NULL)
-		lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
-	else
-		fill(starts, burst->n4, table->root4);
+		return lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
+	fill(starts, burst->n4, table->root4);
+	return table->root4;
 }
 
-static void start6(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t start6(const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v6 != NULL)
-		lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
-	else
-		fill(starts, burst->n6, table->root6);
+		return lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
+	fill(starts, burst->n6, table->root6);
+	return table->root6;
 }
 
 /* What the columns' addresses start with; without an address, what comes after all tables. */
-static void start(struct burst *burst, const struct table *table)
+static void start_mixed(struct burst *burst, const struct table *table)
 {
 	uint32_t starts[BURST_MAX];
 
-	if (burst->in_order && burst->n4 == burst->n) {
-		start4(burst, table, burst->policies);
-		return;
-	}
-	if (burst->in_order && burst->n6 == burst->n) {
-		start6(burst, table, burst->policies);
-		return;
-	}
 	start4(burst, table, starts);
 	scatter(burst, burst->who4, starts, burst->n4);
 	start6(burst, table, starts);
 	scatter(burst, burst->who6, starts, burst->n6);
 	fill(starts, burst->n_other, burst->classifier->src.otherwise);
 	scatter(burst, burst->other, starts, burst->n_other);
+}
+
+/* The same of a burst in which all may be alike; returns all bits of the starts together. */
+static uint32_t start(struct burst *burst, const struct table *table)
+{
+	if (burst->in_order && burst->n4 == burst->n)
+		return start4(burst, table, burst->policies);
+	if (burst->in_order && burst->n6 == burst->n)
+		return start6(burst, table, burst->policies);
+	start_mixed(burst, table);
+	return START_NONE;
 }
 
 /* Whether any packet has no policy yet: a chain to follow, or nothing that might still come. */
@@ -183,18 +183,19 @@ static void classify(struct burst *burst, const struct table *table)
 	const struct classifier *classifier = burst->classifier;
 	const struct table *second = &classifier->src;
 	uint8_t waiting[BURST_MAX];
+	uint32_t all = START_NONE;
 	unsigned n;
 
 	if (table != NULL)
-		start(burst, table);
+		all = start(burst, table);
 	else
 		fill(burst->policies, burst->n, START_NONE);
-	if (likely(!any_waiting(burst, table != NULL && table->last)))
+	if (likely(!(all & START_CHAIN)) || !any_waiting(burst, table != NULL && table->last))
 		return;
 	n = walk_waiting(burst, waiting, list_waiting(burst, waiting));
 	if (n > 0 && table == &classifier->dst && table_applies(second, burst->direction)) {
 		columns_of(burst, waiting, n, SIDE_SRC);
-		start(burst, second);
+		start_mixed(burst, second);
 		n = walk_waiting(burst, waiting, n);
 	}
 	match_any(burst, waiting, n);

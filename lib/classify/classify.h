@@ -3,9 +3,12 @@
  *
  * Packet → policy. The most specific match wins, and what "most specific" means is an order that an
  * operator can do in the head: the longest destination prefix; among equals the longest source
- * prefix; then a named VLAN; then a named DSCP; then a named wire; then a named direction.
+ * prefix; then a named VLAN; then a named DSCP; then a named protocol; then the narrower range of
+ * destination ports, then of source ports; then a named wire; then a named direction; then the
+ * first in the file.
  *
- * Built by control (allocates; EAL must be up), read by workers, never changed in between.
+ * Built by control (allocates; EAL must be up; no lcore is needed), read by workers, never changed
+ * in between: another one is built aside and exchanged by its pointer.
  */
 #ifndef WEIR_CLASSIFY_CLASSIFY_H
 #define WEIR_CLASSIFY_CLASSIFY_H
@@ -19,13 +22,18 @@
 
 struct classifier;
 
-/* Returns 0, -ENOMEM, or the negative errno of the lookup tables. socket: NUMA node or -1. */
+/*
+ * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
+ * takes 64 bytes; IPv4 prefixes take 64 MB for destinations, 64 MB for sources, and 1 KB for each
+ * /24 that is divided further; an IPv6 prefix takes some 45 bytes, and its markers too (lpm6.h).
+ */
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);
 void classifier_destroy(struct classifier *classifier);
 
 /*
- * The policy index of each of n (at most 64) parsed packets, received on one wire in one direction.
+ * The policy of each of n (at most 64) packets that are parsed already; frames.h has the fast way
+ * for those that are not. An index, or CLASSIFY_NONE. All received on one wire in one direction.
  * data[i] is the start of packet i, where packets[i].src_off and dst_off point into.
  * Worker lcores; no lock, no allocation.
  */

@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * From frames to columns. A plain frame is Ethernet with no tag or one, then IPv4 without options
- * that is no fragment, or IPv6 with its transport header right behind; and no tunnel. It is told by
- * two words and never parsed. Mostly all frames of a burst are plain in the same way, which is
- * found out without a branch on any of them.
+ * that is no fragment, or IPv6 with its transport header right behind; and no tunnel, if those are
+ * entered. It is told by two words and never parsed. Mostly all frames of a burst are plain in the
+ * same way, which is found out without a branch on any of them.
  */
 #include <endian.h>
 #include <string.h>
@@ -36,11 +36,11 @@
 #define V4_FRAGMENT    0x3fff /* more-fragments flag and offset */
 #define PORTS_LEN      4
 
-/* Next headers of IPv6 that are none of a transport, all of them below 64; and GRE, a tunnel. */
-#define NOT_PLAIN                                                              \
-	(UINT64_C(1) << IPPROTO_HOPOPTS | UINT64_C(1) << IPPROTO_ROUTING |     \
-		UINT64_C(1) << IPPROTO_FRAGMENT | UINT64_C(1) << IPPROTO_GRE | \
-		UINT64_C(1) << IPPROTO_AH | UINT64_C(1) << IPPROTO_DSTOPTS)
+/* Next headers of IPv6 that are none of a transport; all of them are below 64. */
+#define EXTENSIONS                                                            \
+	(UINT64_C(1) << IPPROTO_HOPOPTS | UINT64_C(1) << IPPROTO_ROUTING |    \
+		UINT64_C(1) << IPPROTO_FRAGMENT | UINT64_C(1) << IPPROTO_AH | \
+		UINT64_C(1) << IPPROTO_DSTOPTS)
 
 static inline uint16_t be16(const uint8_t *p)
 {
@@ -69,11 +69,10 @@ static inline uint64_t be64(const uint8_t *p)
 /* Whether what lies behind l2 bytes, at least IPV4_LEN, is plain IPv4. No branch. */
 static inline bool is_plain4(const uint8_t *data, unsigned l2)
 {
-	const uint64_t begin = be64(data + l2 - 2);  /* EtherType, version, TOS, length, ID */
-	const uint64_t middle = be64(data + l2 + 6); /* fragment, TTL, protocol, checksum, … */
+	const uint64_t begin = be64(data + l2 - 2); /* EtherType, version, TOS, length, ID */
 
 	return (begin >> PLAIN_V4_SHIFT == PLAIN_V4) & ((begin >> 16 & 0xffff) >= IPV4_LEN) &
-	       ((middle >> 48 & V4_FRAGMENT) == 0) & ((middle >> 32 & 0xff) != IPPROTO_GRE);
+	       ((be16(data + l2 + 6) & V4_FRAGMENT) == 0);
 }
 
 /* Likewise, of at least IPV6_LEN. */
@@ -83,7 +82,7 @@ static inline bool is_plain6(const uint8_t *data, unsigned l2)
 	const uint8_t next = data[l2 + 6];
 
 	return (begin >> PLAIN_V6_SHIFT == PLAIN_V6) &
-	       ((next > 63) | !(NOT_PLAIN >> (next & 63) & 1));
+	       ((next > 63) | !(EXTENSIONS >> (next & 63) & 1));
 }
 
 static inline bool is_tag(uint16_t type)
@@ -146,53 +145,78 @@ static inline __attribute__((always_inline)) bool plain6(
 	return good;
 }
 
-/* Whether all frames are plain in the way in which the first could be. */
-static bool all_alike(struct burst *burst, struct frames *frames, enum side side)
+/* Whether a plain frame could be a tunnel that the parser enters. */
+static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t len)
 {
-	const unsigned off4 = side == SIDE_DST ? IPV4_DST : IPV4_SRC;
-	const unsigned off6 = side == SIDE_DST ? IPV6_DST : IPV6_SRC;
-	const unsigned l2 = likely_l2(frames->data[0], frames->len[0]);
-	bool good;
+	const bool v4 = ip[0] >> 4 == 4;
+	const uint8_t proto = v4 ? ip[9] : ip[6];
+	const unsigned port = (v4 ? IPV4_LEN : IPV6_LEN) + 2;
 
-	if (frames->len[0] <= l2)
+	if (proto == IPPROTO_UDP)
+		return len >= port + 2 && be16(ip + port) == tunnels->vxlan_port;
+	return proto == IPPROTO_GRE || proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
+}
+
+static bool is_plain(const struct tunnels *tunnels, const uint8_t *data, uint32_t len, unsigned l2)
+{
+	if (!(len >= l2 + IPV4_LEN && is_plain4(data, l2)) &&
+		!(len >= l2 + IPV6_LEN && is_plain6(data, l2)))
 		return false;
-	if (frames->data[0][l2] >> 4 == 6)
-		good = l2 == ETHER_LEN ? plain6(burst, frames, ETHER_LEN, off6)
-				       : plain6(burst, frames, TAGGED, off6);
-	else
-		good = l2 == ETHER_LEN ? plain4(burst, frames, ETHER_LEN, off4)
-				       : plain4(burst, frames, TAGGED, off4);
-	for (unsigned i = 0; i < burst->n; i++)
-		frames->l2_len[i] = (uint16_t)l2;
-	return good;
-}
-
-static bool is_plain(const uint8_t *data, uint32_t len, unsigned l2)
-{
-	return (len >= l2 + IPV4_LEN && is_plain4(data, l2)) ||
-	       (len >= l2 + IPV6_LEN && is_plain6(data, l2));
-}
-
-/* Whether a plain frame may be a tunnel's: the parser knows. */
-static bool may_be_tunnel(const uint8_t *ip)
-{
-	const uint8_t proto = ip[0] >> 4 == 4 ? ip[9] : ip[6];
-
-	return proto == IPPROTO_UDP || proto == IPPROTO_GRE || proto == IPPROTO_IPIP ||
-	       proto == IPPROTO_IPV6;
+	return tunnels == NULL || !is_tunnel(tunnels, data + l2, len - l2);
 }
 
 /* Frame by frame: a plain one's L2 length, or all that the parser finds. */
 static void tell_apart(struct frames *frames, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		const unsigned l2 = likely_l2(frames->data[i], frames->len[i]);
-		bool plain = is_plain(frames->data[i], frames->len[i], l2);
+		const uint8_t *data = frames->data[i];
+		const unsigned l2 = likely_l2(data, frames->len[i]);
 
-		if (plain && frames->tunnels != NULL)
-			plain = !may_be_tunnel(frames->data[i] + l2);
-		frames->l2_len[i] = plain ? (uint16_t)l2 : frames_packet(frames, i)->l2_len;
+		frames->l2_len[i] = is_plain(frames->tunnels, data, frames->len[i], l2)
+					    ? (uint16_t)l2
+					    : frames_packet(frames, i)->l2_len;
 	}
+}
+
+static void parse_all(struct frames *frames, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
+}
+
+/* Whether all frames are plain in the way in which the first is. */
+static bool all_alike(struct burst *burst, struct frames *frames, unsigned l2, enum side side)
+{
+	const unsigned off4 = side == SIDE_DST ? IPV4_DST : IPV4_SRC;
+	const unsigned off6 = side == SIDE_DST ? IPV6_DST : IPV6_SRC;
+
+	for (unsigned i = 0; i < burst->n; i++)
+		frames->l2_len[i] = (uint16_t)l2;
+	if (frames->data[0][l2] >> 4 == 4)
+		return l2 == ETHER_LEN ? plain4(burst, frames, ETHER_LEN, off4)
+				       : plain4(burst, frames, TAGGED, off4);
+	return l2 == ETHER_LEN ? plain6(burst, frames, ETHER_LEN, off6)
+			       : plain6(burst, frames, TAGGED, off6);
+}
+
+/*
+ * Finds out where everything is in all frames; returns whether their columns are filled in too.
+ * The first frame stands for the burst: if that is not plain, none is tried, so that a flood of
+ * such frames costs their parsing and no more.
+ */
+static bool find_headers(struct burst *burst, struct frames *frames, enum side side)
+{
+	const uint8_t *first = frames->data[0];
+	const unsigned l2 = likely_l2(first, frames->len[0]);
+
+	if (!is_plain(frames->tunnels, first, frames->len[0], l2)) {
+		parse_all(frames, burst->n);
+		return false;
+	}
+	if (frames->tunnels == NULL && all_alike(burst, frames, l2, side))
+		return true;
+	tell_apart(frames, burst->n);
+	return false;
 }
 
 static void add4(struct burst *burst, uint8_t i, const uint8_t *addr)
@@ -263,9 +287,8 @@ void columns_of_frames(struct burst *burst, struct frames *frames, enum side sid
 	burst->n4 = 0;
 	burst->n6 = 0;
 	burst->n_other = 0;
-	if (burst->n == 0 || (frames->tunnels == NULL && all_alike(burst, frames, side)))
+	if (burst->n == 0 || find_headers(burst, frames, side))
 		return;
-	tell_apart(frames, burst->n);
 	burst->parsed = frames->parsed;
 	for (unsigned i = 0; i < burst->n; i++)
 		all[i] = (uint8_t)i;

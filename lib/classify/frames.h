@@ -32,7 +32,9 @@ struct frames {
 
 /*
  * Fills in the policies and L2 lengths of n frames, at most FRAMES_MAX, received on one wire in one
- * direction. Worker lcores; no lock, no allocation.
+ * direction. Parses frames that are not plain: that have IPv4 options or IPv6 extension headers,
+ * more than one VLAN tag, are fragments, tunnels to enter or no IP. Worker lcores; no lock, no
+ * allocation.
  */
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
 	struct frames *frames, unsigned n);

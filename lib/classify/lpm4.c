@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include <rte_malloc.h>
-#include <rte_prefetch.h>
 
 #define FIRST_BITS  24
 #define FIRST_SLOTS (1u << FIRST_BITS)
@@ -31,23 +30,15 @@ static inline uint32_t last_slot(uint32_t slot, uint32_t addr)
 	return slot >> GROUP_SHIFT == IS_GROUP ? in_group : addr >> 8;
 }
 
-void lpm4_lookup(const struct lpm4 *lpm, const uint32_t *addr, unsigned n, uint32_t *answers)
+uint32_t lpm4_lookup(const struct lpm4 *lpm, const uint32_t *addr, unsigned n, uint32_t *answers)
 {
-	uint32_t last[LPM4_BURST_MAX];
+	uint32_t all = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		rte_prefetch0(&lpm->slots[addr[i] >> 8]);
-	if (lpm->n_groups == 0) {
-		for (unsigned i = 0; i < n; i++)
-			answers[i] = lpm->slots[addr[i] >> 8];
-		return;
-	}
 	for (unsigned i = 0; i < n; i++) {
-		last[i] = last_slot(lpm->slots[addr[i] >> 8], addr[i]);
-		rte_prefetch0(&lpm->slots[last[i]]);
+		answers[i] = lpm->slots[last_slot(lpm->slots[addr[i] >> 8], addr[i])];
+		all |= answers[i];
 	}
-	for (unsigned i = 0; i < n; i++)
-		answers[i] = lpm->slots[last[i]];
+	return all;
 }
 
 static uint32_t address(const struct lpm_prefix *prefix)

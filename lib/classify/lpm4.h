@@ -16,8 +16,6 @@
 
 #include "classify/lpm.h"
 
-#define LPM4_BURST_MAX 64
-
 struct lpm4;
 
 /*
@@ -28,7 +26,10 @@ int lpm4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 	struct lpm4 **out);
 void lpm4_destroy(struct lpm4 *lpm);
 
-/* The answers for n addresses in host order, at most LPM4_BURST_MAX. Worker lcores. */
-void lpm4_lookup(const struct lpm4 *lpm, const uint32_t *addr, unsigned n, uint32_t *answers);
+/*
+ * The answers for n addresses in host order; returns all their bits together (to read them back
+ * so soon, many at a time, would stall). Worker lcores.
+ */
+uint32_t lpm4_lookup(const struct lpm4 *lpm, const uint32_t *addr, unsigned n, uint32_t *answers);
 
 #endif

@@ -65,11 +65,12 @@ static __attribute__((noinline)) bool look_further(const struct lpm6 *lpm,
 	return false;
 }
 
-void lpm6_lookup(
+uint32_t lpm6_lookup(
 	const struct lpm6 *lpm, const struct lpm6_addr *addr, unsigned n, uint32_t *answers)
 {
 	uint32_t at[LPM6_BURST_MAX];
 	uint32_t node[LPM6_BURST_MAX];
+	uint32_t all = 0;
 
 	for (unsigned i = 0; i < n; i++) {
 		node[i] = 1;
@@ -82,6 +83,7 @@ void lpm6_lookup(
 			at[i] = bucket_of(here, masked(addr[i], here->mask));
 			rte_prefetch0(&lpm->buckets[at[i]]);
 		}
+		all = 0;
 		for (unsigned i = 0; i < n; i++) {
 			const struct lpm6_node *here = &lpm->nodes[node[i]];
 			const struct lpm6_bucket *bucket = &lpm->buckets[at[i]];
@@ -91,8 +93,10 @@ void lpm6_lookup(
 			if (unlikely(bucket->overflowed && !found))
 				found = look_further(lpm, here, at[i], key, &answers[i]);
 			node[i] = node[i] * 2 + found;
+			all |= answers[i];
 		}
 	}
+	return all;
 }
 
 static struct lpm6_addr mask_of(unsigned length)

@@ -63,8 +63,11 @@ int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 	struct lpm6 **out);
 void lpm6_destroy(struct lpm6 *lpm);
 
-/* The answers for n addresses, at most LPM6_BURST_MAX. Worker lcores. */
-void lpm6_lookup(
+/*
+ * The answers for n addresses, at most LPM6_BURST_MAX; returns all their bits together. Worker
+ * lcores.
+ */
+uint32_t lpm6_lookup(
 	const struct lpm6 *lpm, const struct lpm6_addr *addr, unsigned n, uint32_t *answers);
 
 #endif

@@ -53,23 +53,16 @@ static inline bool start_is_chain(uint32_t start)
 /* Those that differ between the packets of a burst. */
 #define KEY_PACKET_MASK (KEY_VLAN_MASK | KEY_DSCP_MASK | KEY_PROTO_MASK)
 
-#define DETAIL_NONE UINT32_MAX
-
+/* One cache line. */
 struct rule {
 	uint64_t key;  /* mask already applied */
 	uint64_t mask; /* 0: every packet */
 	uint32_t policy;
-	uint32_t next;   /* a start */
-	uint32_t detail; /* index into details, or DETAIL_NONE */
-	uint32_t reserved;
-};
-static_assert(sizeof(struct rule) == 32, "two rules a cache line");
-
-/* The rarer conditions: a source prefix beside a destination's, and ports. */
-struct detail {
-	uint64_t addr[2], mask[2];            /* in the packet's byte order; no mask: any source */
+	uint32_t next;                        /* a start */
 	struct port_range src_port, dst_port; /* 0 to 65535: any, and none */
+	uint64_t src[2], src_mask[2];         /* in the packet's byte order; no mask: any source */
 };
+static_assert(sizeof(struct rule) == 64, "a rule is a cache line");
 
 /* Longest prefix → start, for one of the two addresses of a packet. */
 struct table {
@@ -90,7 +83,6 @@ struct classifier {
 	bool any_alike;    /* it depends on nothing that differs between packets of a burst */
 	bool wants_l2_len; /* some policy charges packets without their L2 header */
 	struct rule *rules;
-	struct detail *details;
 };
 
 /* Whether packets of this direction have to be looked up in it. */

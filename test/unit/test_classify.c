@@ -56,6 +56,8 @@ enum form {
 	FRAGMENT, /* the first one */
 	EMPTY,    /* nothing behind the IP header but padding */
 	CUT,      /* in the IP header, which then is none */
+	SHORT,    /* an IPv4 length of less than its header, which then is none */
+	NO_TAG,   /* another EtherType where that of a tag is, or of IP */
 	FORMS
 };
 
@@ -175,7 +177,7 @@ static void put_ipv4(struct frame *frame, unsigned payload)
 
 	put8(frame, options ? 0x46 : 0x45);
 	put8(frame, frame->dscp << 2 | (random_next() & 3));
-	put16(frame, (options ? 24 : 20) + payload);
+	put16(frame, frame->form == SHORT ? 19 : (options ? 24 : 20) + payload);
 	put16(frame, random_next());
 	put16(frame, frame->form == FRAGMENT ? 0x2000 : one_in(2) << 14);
 	put8(frame, random_next());
@@ -221,14 +223,21 @@ static void put_frame(struct frame *frame)
 		put_ipv4(frame, payload);
 	else if (frame->family == 6)
 		put_ipv6(frame, payload);
+	if (frame->form == NO_TAG) {
+		frame->bytes[13] = 0x06;
+		frame->l2_len = 14;
+		frame->vlan = CONFIG_ANY;
+	}
 	if (frame->form != CUT) {
 		put16(frame, frame->sport);
 		put16(frame, frame->dport);
 		put_random(frame, 16 + random_next() % 20);
 	} else if (frame->family != 0) {
 		frame->len = frame->l2_len + random_next() % 20;
-		frame->family = 0;
 	}
+	if (frame->form == CUT || frame->form == NO_TAG ||
+		(frame->form == SHORT && frame->family == 4))
+		frame->family = 0;
 	if (frame->family == 0)
 		frame->proto = 0;
 	if (!has_ports(frame->proto) || frame->form == FRAGMENT || frame->form == EMPTY) {
@@ -498,33 +507,39 @@ static const struct scenario scenarios[] = {
 		{P(.dst = "10.0.0.0/8", .dscp = NAMED(2)), P(.dst = "10.0.0.0/8", .proto = 6),
 			P(.dst = "10.0.0.0/8", .dport = {80, 80}, .sport = {9, 9}, .wire = NAMED(0),
 				A_TO_B)},
-		{X(0, .dst = "10.0.0.1", .dscp = NAMED(2), .proto = 6, .dport = {80}, .sport = {9},
-			 A_TO_B),
-			X(1, .dst = "10.0.0.1", .proto = 6, .dport = {80}, .sport = {9}, A_TO_B),
-			X(2, .dst = "10.0.0.1", .proto = 17, .dport = {80}, .sport = {9}, A_TO_B),
-			X(NOTHING, .dst = "10.0.0.1", .proto = 1, .dport = {80}, .sport = {9},
-				A_TO_B)}},
+		{X(0, .dst = "10.0.0.1", .dscp = NAMED(2), .proto = 6, .dport = {80, 80},
+			 .sport = {9, 9}, A_TO_B),
+			X(1, .dst = "10.0.0.1", .proto = 6, .dport = {80, 80}, .sport = {9, 9},
+				A_TO_B),
+			X(2, .dst = "10.0.0.1", .proto = 17, .dport = {80, 80}, .sport = {9, 9},
+				A_TO_B),
+			X(NOTHING, .dst = "10.0.0.1", .proto = 1, .dport = {80, 80},
+				.sport = {9, 9}, A_TO_B)}},
 	{"the narrower range of destination ports, then of source ports",
 		{P(.proto = 6, .dport = {80, 89}, .sport = {1, 1}),
 			P(.proto = 6, .dport = {85, 93}), P(.proto = 6, .dport = {93, 101}),
 			P(.proto = 6, .sport = {1000, 1001}), P(.proto = 6, .sport = {1001, 1001}),
 			P(.proto = 6, .wire = NAMED(0), A_TO_B)},
-		{X(0, .dst = "::1", .proto = 6, .dport = {84}, .sport = {1}, A_TO_B),
-			X(1, .dst = "::1", .proto = 6, .dport = {85}, .sport = {1}, A_TO_B),
-			X(1, .dst = "1.1.1.1", .proto = 6, .dport = {93}, A_TO_B),
-			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {94}, A_TO_B),
-			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {101}, A_TO_B),
-			X(5, .dst = "1.1.1.1", .proto = 6, .dport = {102}, A_TO_B),
-			X(3, .dst = "::1", .proto = 6, .sport = {1000}, .dport = {79}, A_TO_B),
-			X(4, .dst = "::1", .proto = 6, .sport = {1001}, .dport = {79}, A_TO_B),
-			X(5, .dst = "::1", .proto = 6, .sport = {1002}, .dport = {79}, A_TO_B),
-			X(NOTHING, .dst = "::1", .proto = 17, .sport = {1001}, A_TO_B)}},
+		{X(0, .dst = "::1", .proto = 6, .dport = {84, 84}, .sport = {1, 1}, A_TO_B),
+			X(1, .dst = "::1", .proto = 6, .dport = {85, 85}, .sport = {1, 1}, A_TO_B),
+			X(1, .dst = "1.1.1.1", .proto = 6, .dport = {93, 93}, A_TO_B),
+			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {94, 94}, A_TO_B),
+			X(2, .dst = "1.1.1.1", .proto = 6, .dport = {101, 101}, A_TO_B),
+			X(5, .dst = "1.1.1.1", .proto = 6, .dport = {102, 102}, A_TO_B),
+			X(3, .dst = "::1", .proto = 6, .sport = {1000, 1000}, .dport = {79, 79},
+				A_TO_B),
+			X(4, .dst = "::1", .proto = 6, .sport = {1001, 1001}, .dport = {79, 79},
+				A_TO_B),
+			X(5, .dst = "::1", .proto = 6, .sport = {1002, 1002}, .dport = {79, 79},
+				A_TO_B),
+			X(NOTHING, .dst = "::1", .proto = 17, .sport = {1001, 1001}, A_TO_B)}},
 	{"ports before wire and direction",
 		{P(.wire = NAMED(0), A_TO_B), P(.sport = {1, 65535}), P(.dport = {65535, 65535})},
-		{X(2, .dst = "::1", .proto = 17, .sport = {1}, .dport = {65535}, A_TO_B),
-			X(1, .dst = "::1", .proto = 132, .sport = {1}, .dport = {65534}, A_TO_B),
-			X(0, .dst = "::1", .proto = 132, .sport = {0}, .dport = {1}, A_TO_B),
-			X(0, .dst = "::1", .proto = 58, .sport = {1}, .dport = {1}, A_TO_B),
+		{X(2, .dst = "::1", .proto = 17, .sport = {1, 1}, .dport = {65535, 65535}, A_TO_B),
+			X(1, .dst = "::1", .proto = 132, .sport = {1, 1}, .dport = {65534, 65534},
+				A_TO_B),
+			X(0, .dst = "::1", .proto = 132, .sport = {0, 0}, .dport = {1, 1}, A_TO_B),
+			X(0, .dst = "::1", .proto = 58, .sport = {1, 1}, .dport = {1, 1}, A_TO_B),
 			X(0, A_TO_B)}},
 	{"a protocol beside prefixes, VLANs and nothing",
 		{P(.dst = "10.0.0.0/8", .proto = 17), P(.src = "10.0.0.0/8", .proto = 17),
@@ -890,7 +905,78 @@ static void test_l2_lengths(void **state)
 	}
 }
 
-/* Prefixes that share nothing below 24 bits need the most tables that rte_lpm can be made to. */
+/* Whether the last of n frames, and no other, is parsed. */
+static void check_parsed(const struct classifier *classifier, const struct tunnels *tunnels,
+	const struct frame *sent, unsigned n, bool parsed)
+{
+	struct frames frames;
+
+	copy_frames(sent, n, &frames);
+	frames.tunnels = tunnels;
+	classify_frames(classifier, 0, DIRECTION_A_TO_B, &frames, n);
+	if (frames.parsed != (uint64_t)parsed << (n - 1))
+		fail_msg("form %d, protocol %u: parsed %#" PRIx64 " of %u", sent[n - 1].form,
+			sent[n - 1].proto, frames.parsed, n);
+	free_frames(&frames, n);
+}
+
+/* What the parser knows more of, or might, it is asked about; what is plain it is not. */
+static void test_who_is_parsed(void **state)
+{
+	static const struct {
+		enum form form;
+		uint8_t family, proto;
+		bool tag, parsed, by_tunnels;
+	} rows[] = {
+		{PLAIN, 4, 6, false, false, false},
+		{PLAIN, 4, 6, true, false, false},
+		{PLAIN, 6, 6, false, false, false},
+		{PLAIN, 6, 6, true, false, false},
+		{PLAIN, 6, 58, false, false, false},
+		{PLAIN, 6, 132, false, false, false},
+		{PLAIN, 4, 17, false, false, true}, /* VXLAN's port */
+		{PLAIN, 6, 17, true, false, true},
+		{PLAIN, 4, 47, false, false, true}, /* GRE */
+		{PLAIN, 6, 47, true, false, true},
+		{PLAIN, 4, 4, false, false, true}, /* IP in IP */
+		{PLAIN, 4, 41, false, false, true},
+		{PLAIN, 0, 0, false, true, true},
+		{SECOND_TAG, 4, 6, true, true, true},
+		{OPTIONS, 4, 6, false, true, true},
+		{OPTIONS, 6, 6, false, true, true},
+		{FRAGMENT, 4, 17, false, true, true},
+		{FRAGMENT, 6, 17, true, true, true},
+		{CUT, 4, 6, false, true, true},
+		{SHORT, 4, 6, false, true, true},
+		{NO_TAG, 4, 6, true, true, true},
+	};
+	const struct tunnels tunnels = {.classify = TUNNELS_INNER, .vxlan_port = 4789};
+	const struct policy policy = make_policy(&(struct row){.dst = "10.0.0.0/8"});
+	struct classifier *classifier = NULL;
+	struct frame sent[2];
+
+	(void)state;
+	assert_int_equal(classifier_create(&policy, 1, -1, &classifier), 0);
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		make_frame(
+			&(struct row){.dst = rows[i].family == 6 ? "1.1.1.1" : "::1", .proto = 6},
+			PLAIN, &sent[0]);
+		sent[1] = (struct frame){.form = rows[i].form,
+			.family = rows[i].family,
+			.proto = rows[i].proto,
+			.dport = tunnels.vxlan_port,
+			.vlan = rows[i].tag ? 7 : CONFIG_ANY};
+		put_frame(&sent[1]);
+		/* Alone, and behind a frame of another kind. */
+		for (unsigned n = 1; n <= 2; n++) {
+			check_parsed(classifier, NULL, sent + 2 - n, n, rows[i].parsed);
+			check_parsed(classifier, &tunnels, sent + 2 - n, n, rows[i].by_tunnels);
+		}
+	}
+	classifier_destroy(classifier);
+}
+
+/* Prefixes that share nothing below 24 bits need as many groups of slots as there are of them. */
 static void test_scattered_prefixes(void **state)
 {
 	enum { N = 2000 };
@@ -1057,6 +1143,7 @@ int main(void)
 		cmocka_unit_test(test_scenarios),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_l2_lengths),
+		cmocka_unit_test(test_who_is_parsed),
 		cmocka_unit_test(test_scattered_prefixes),
 		cmocka_unit_test(test_two_at_once),
 		cmocka_unit_test(test_out_of_memory),
