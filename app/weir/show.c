@@ -12,6 +12,7 @@
 #include <rte_ethdev.h>
 
 #include "box.h"
+#include "classify/fragment.h"
 #include "control.h"
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -345,6 +346,18 @@ static json_t *show_drops(const char *params, void *context)
 	return json;
 }
 
+/* What became of fragments, or null where no policy names ports. */
+static json_t *fragments(const struct worker *worker)
+{
+	const struct fragments *table = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
+
+	if (!table)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "first", integer(counter_read(&table->first)), "found",
+		integer(counter_read(&table->found)), "unknown",
+		integer(counter_read(&table->unknown)));
+}
+
 static json_t *worker_json(const struct worker *worker)
 {
 	const struct worker_counters *c = &worker->counters;
@@ -361,6 +374,7 @@ static json_t *worker_json(const struct worker *worker)
 	json_object_set_new(
 		json, "unmatched_packets", integer(counter_read(&c->unmatched_packets)));
 	json_object_set_new(json, "dropped", dropped);
+	json_object_set_new(json, "fragments", fragments(worker));
 	json_object_set_new(json, "bursts", integer(counter_read(&c->bursts)));
 	json_object_set_new(json, "empty_polls", integer(counter_read(&c->empty_polls)));
 	json_object_set_new(json, "sleeps", integer(counter_read(&c->sleeps)));

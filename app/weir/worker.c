@@ -112,7 +112,7 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	gather(burst, n);
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
 	burst->frames.tunnels = w->tunnels;
-	burst->frames.fragments = w->fragments;
+	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);

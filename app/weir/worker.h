@@ -76,7 +76,7 @@ struct worker {
 	 * sees its policy */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
-	struct fragments *fragments; /* NULL where no policy names ports */
+	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
 
 	/* the worker's own */
 	uint64_t idle_since; /* tick of the last packet */

@@ -26,22 +26,7 @@ static int socket_of(const struct worker *w)
 	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-/* The table of fragments, if anything depends on what it knows. */
-static int fragments_alloc(struct worker *w, const struct policy *policies, unsigned n_policies)
-{
-	uint64_t secret;
-
-	if (!policies_name_ports(policies, n_policies))
-		return 0;
-	w->fragments = alloc_lines(sizeof(*w->fragments), socket_of(w));
-	if (!w->fragments)
-		return -ENOMEM;
-	randombytes_buf(&secret, sizeof(secret));
-	fragments_init(w->fragments, secret, rte_get_tsc_hz());
-	return 0;
-}
-
-int worker_init(struct worker *w, const struct policy *policies, unsigned n_policies)
+int worker_init(struct worker *w, unsigned n_policies)
 {
 	w->n_policies = n_policies;
 	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
@@ -49,8 +34,6 @@ int worker_init(struct worker *w, const struct policy *policies, unsigned n_poli
 	w->sourced = calloc(n_policies + 1, sizeof(*w->sourced));
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples || !w->sourced)
-		return -ENOMEM;
-	if (fragments_alloc(w, policies, n_policies))
 		return -ENOMEM;
 	return post_init(&w->post, n_policies);
 }
@@ -62,14 +45,34 @@ static int no_memory(const struct worker *w, const struct policy *policy, size_t
 	return -ENOMEM;
 }
 
+/* The table of fragments, when the first policy comes that depends on what it knows. */
+static int add_fragments(struct worker *w, const struct policy *policy)
+{
+	struct fragments *fragments;
+	uint64_t secret;
+
+	if (w->fragments || !policies_name_ports(policy, 1))
+		return 0;
+	fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	if (!fragments)
+		return no_memory(w, policy, sizeof(*fragments));
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(fragments, secret, rte_get_tsc_hz());
+	__atomic_store_n(&w->fragments, fragments, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int worker_add_policy(
 	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
 {
 	struct policy_state *state = &w->policies[profile->policy];
 	struct policy_start start = {.now = rte_rdtsc(), .hz = rte_get_tsc_hz()};
 	size_t bytes = policy_other_bytes(policy);
-	void *memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
+	void *memory;
 
+	if (add_fragments(w, policy))
+		return -ENOMEM;
+	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
 	if (bytes && !memory)
 		return no_memory(w, policy, bytes);
 	randombytes_buf(&start.secret, sizeof(start.secret));
@@ -96,12 +99,12 @@ void worker_free(struct worker *w)
 	for (unsigned i = 0; w->samples && i < w->n_policies; i++)
 		rte_free(w->samples[i]);
 	rte_free(w->policies);
-	free(w->samples);
 	rte_free(w->fragments);
+	free(w->samples);
 	free(w->sourced);
 	post_free(&w->post);
 	w->policies = NULL;
-	w->samples = NULL;
 	w->fragments = NULL;
+	w->samples = NULL;
 	w->sourced = NULL;
 }

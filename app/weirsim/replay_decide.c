@@ -280,7 +280,6 @@ static void parse(struct decider *d, const struct frame *frame, struct packet *p
 		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
 	if (d->fragments && packet->fragment)
 		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
-	packet->flow_hash = packet_flow_hash(packet, frame->data);
 }
 
 void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)

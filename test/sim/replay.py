@@ -26,9 +26,12 @@ from fractions import Fraction
 
 logging.getLogger("scapy").setLevel(logging.ERROR)
 # pylint: disable=wrong-import-position
+from scapy.contrib.mpls import MPLS
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_Router_Alert, fragment
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment
-from scapy.layers.l2 import ARP, Dot1AD, Dot1Q, Ether
+from scapy.layers.l2 import ARP, GRE, Dot1AD, Dot1Q, Ether
+from scapy.layers.ppp import PPPoE
+from scapy.layers.vxlan import VXLAN
 from scapy.packet import Raw
 from scapy.utils import PcapNgWriter
 
@@ -38,6 +41,7 @@ WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
 SKIP = 77
 DONE, FAILED, USAGE, CUT = 0, 1, 2, 3
 NS = 10**9
+PPP_IPV6 = b"\x00\x57"  # scapy's own is in one byte, which PPPoE advises against
 START_NS = 1_700_000_000 * NS
 SEED = int(os.environ.get("WEIR_SEED", "1"), 0)
 COLUMNS = ["index", "time_ns", "bytes", "policy", "source", "verdict", "reason"]
@@ -96,6 +100,9 @@ def templates(length):
     yield ether / Dot1AD(vlan=7) / Dot1Q(vlan=9) / IP(**back) / body, 22, ("tagged", "web-back")
     yield ether / IP(**back) / UDP() / body, 14, ("", "web-back")
     yield ether / IPv6(**six) / UDP() / body, 14, ("six", "six")
+    yield ether / MPLS(label=3, s=0) / MPLS(label=4) / IP(**web) / UDP() / body, 22, ("web", "")
+    yield (ether / PPPoE(sessionid=5) / Raw(PPP_IPV6) / IPv6(**six) / TCP() / body, 22,
+           ("six", "six"))
     yield ether / Dot1Q(vlan=7) / IPv6(**six) / TCP() / body, 18, ("six", "six")
     yield ether / IPv6(**six) / IPv6ExtHdrDestOpt() / TCP() / body, 14, ("six", "six")
     yield ether / IPv6(**six) / IPv6ExtHdrFragment(id=3, offset=9, nh=17) / body, 14, ("six", "six")
@@ -196,10 +203,10 @@ class Scene:
         self.folder = folder
         self.configure(POLICIES)
 
-    def configure(self, policies):
-        """Writes the configuration."""
+    def configure(self, policies, **settings):
+        """Writes the configuration; settings are keys of the file."""
         ports = {name: {"device": f"net_null{i}"} for i, name in enumerate("abcd")}
-        config = {"limiter": "box", "ports": ports, "policies": policies,
+        config = {"limiter": "box", "ports": ports, "policies": policies, **settings,
                   "wires": [{"name": "first", "a": "a", "b": "b"},
                             {"name": "second", "a": "c", "b": "d"}]}
         with open(self.path("weir.json"), "w", encoding="utf-8") as out:
@@ -347,16 +354,23 @@ def short_snaplen(scene):
 
 def too_short_snaplen(scene):
     """What cannot be known is not guessed at: taken for what is there, and said to be truncated."""
-    wire = {"src": "192.0.2.1", "dst": "10.0.0.9"}
-    web = bytes(Ether(**MACS) / IP(**wire) / UDP() / Raw(PADDING[:100]))
+    ends = {"src": "192.0.2.1", "dst": "10.0.0.9"}
+    web = bytes(Ether(**MACS) / IP(**ends) / UDP() / Raw(PADDING[:100]))
     six = bytes(Ether(**MACS) / IPv6(src="::1", dst="2001:db8::1") / Raw(PADDING[:100]))
-    tag = bytes(Ether(**MACS) / Dot1Q(vlan=7) / IP(**wire) / UDP() / Raw(PADDING[:100]))
+    tag = bytes(Ether(**MACS) / Dot1Q(vlan=7) / IP(**ends) / UDP() / Raw(PADDING[:100]))
+    mpls = bytes(Ether(**MACS) / MPLS(label=3, s=0) / MPLS(label=4) / IP(**ends) / PADDING[:50])
+    wire = bytes(Ether(**MACS) / MPLS(label=4) / Raw(bytes(4)) / Ether(**MACS) / IP(**ends))
+    ppp = bytes(Ether(**MACS) / PPPoE() / Raw(PPP_IPV6) / IPv6(src="::1", dst="2001:db8::1") /
+                PADDING[:50])
     arp = bytes(Ether(**MACS) / ARP()) + PADDING[:18]
     cases = [(web, 34, "web", "conforms"), (web, 33, "", "truncated"), (web, 14, "", "truncated"),
              (web, 13, "", "truncated"), (web, 0, "", "truncated"), (six, 54, "six", "conforms"),
              (six, 53, "", "truncated"), (tag, 38, "web", "conforms"),
              (tag, 37, "tagged", "truncated"), (tag, 18, "tagged", "truncated"),
-             (tag, 17, "", "truncated"), (tag, 14, "", "truncated"), (arp, 20, "", "unmatched"),
+             (tag, 17, "", "truncated"), (tag, 14, "", "truncated"), (mpls, 42, "web", "conforms"),
+             (mpls, 41, "", "truncated"), (mpls, 22, "", "truncated"), (mpls, 19, "", "truncated"),
+             (wire, 30, "", "unmatched"), (ppp, 62, "six", "conforms"), (ppp, 61, "", "truncated"),
+             (ppp, 21, "", "truncated"), (arp, 20, "", "unmatched"),
              (web[:33], 33, "", "unmatched"), (web[:13], 13, "", "unmatched")]
     frames = []
     for text, captured, _, _ in cases:
@@ -417,6 +431,43 @@ def check_table(scene, table):
     for got, (packet, ms, want) in zip(tell(rows), table, strict=True):
         expect(got == want, f"{packet.summary()} at {ms} ms: {got}, not {want}")
     return {policy["name"]: policy for policy in summary["policies"]}
+
+
+def tunnels(scene):
+    """Outside or inside, as the configuration says; lengths are those of outside."""
+    ether, body = Ether(**MACS), Raw(PADDING[:100])
+    ends = {"src": "198.51.100.1", "dst": "198.51.100.2"}
+    web = IP(src="192.0.2.1", dst="10.0.0.9") / UDP(sport=7, dport=53) / body
+    packets = [ether / IP(**ends) / GRE(key_present=1, key=9) / web,
+               ether / IP(**ends) / GRE() / (Ether(**MACS) / web),
+               ether / IP(**ends) / UDP(sport=1, dport=8472) /
+               (VXLAN(flags="Instance", vni=4) / (ether / web)),
+               ether / MPLS(label=6) / IP(**ends) / web]
+    policies = [{"name": "ends", "limit": "1Gbit/s", "match": {"dst": "198.51.100.2/32"}},
+                {"name": "web", "limit": "1Gbit/s", "match": {"dst": "10.0.0.0/24",
+                                                              "dst-port": 53}}]
+    for classify, policy in (("outer", "ends"), ("inner", "web")):
+        settings = {"classify": classify, **({"vxlan-port": 8472} if policy == "web" else {})}
+        scene.configure(policies, tunnels=settings)
+        want = (policy, "", "pass", "conforms")
+        told = check_table(scene, [(packet, 1, want) for packet in packets])
+        charged = told[policy]["passed"]["charged"]
+        expect(charged == sum(len(packet) - 14 for packet in packets) - 4, f"{charged} charged")
+
+
+def fragments(scene):
+    """All fragments go where the first one goes, in time and in order."""
+    def parts(port, number):
+        packet = IP(src="192.0.2.1", dst="10.0.0.9", id=number) / UDP(sport=9, dport=port)
+        return [Ether(**MACS) / part
+                for part in fragment(packet / Raw(PADDING[:900]), fragsize=400)]
+    dns, web = parts(53, 1), parts(443, 2)
+    scene.configure([{"name": "dns", "limit": "1Gbit/s", "match": {"dst-port": 53}},
+                     {"name": "rest", "limit": "1Gbit/s"}])
+    named, other = ("dns", "", "pass", "conforms"), ("rest", "", "pass", "conforms")
+    check_table(scene, [(dns[0], 1, named), (web[0], 1, other), (dns[2], 2, named),
+                        (web[1], 3, other), (dns[1], 4000, named), (dns[1], 7000, other)])
+    check_table(scene, [(dns[1], 1, other), (dns[0], 2, named), (dns[2], 3, named)])
 
 
 def every_action(scene):
@@ -638,9 +689,9 @@ def wrong_usage(scene):
 
 
 SCENARIOS = [every_packet, second_wire, every_format, as_scapy_writes, exact_boundary, one_of_four,
-             short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, every_action,
-             every_unit, each_source, random_drop, cut_short, damaged, other_links, simple_packets,
-             from_a_pipe, output_that_fails, wrong_usage]
+             short_snaplen, too_short_snaplen, raw_ip, clock_that_steps_back, tunnels, fragments,
+             every_action, every_unit, each_source, random_drop, cut_short, damaged, other_links,
+             simple_packets, from_a_pipe, output_that_fails, wrong_usage]
 
 
 def main():
