@@ -94,7 +94,7 @@ def hugepages(megabytes):
     """Whether there are hugepages for so much, inside; afterwards as many as before."""
     size_kb = meminfo("Hugepagesize")
     wanted = -(-megabytes * 1024 // size_kb) if size_kb else 0
-    before = read(PAGES).strip()
+    before, given = read(PAGES).strip(), 0
     lacking = wanted - meminfo("HugePages_Free")
     if lacking <= 0 < wanted:
         yield True
@@ -106,7 +106,9 @@ def hugepages(megabytes):
         # Held back: a signal in between would leave them reserved, or be lost.
         with shielded(), contextlib.suppress(OSError):
             set_pages(int(before) + lacking)
+            given = int(read(PAGES)) - int(before)
         yield meminfo("HugePages_Free") >= wanted
     finally:
+        # As many as we were given: somebody else may have reserved some meanwhile.
         with shielded(), contextlib.suppress(OSError):
-            set_pages(before)
+            set_pages(max(int(read(PAGES)) - given, 0))

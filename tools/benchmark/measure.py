@@ -127,7 +127,7 @@ def testpmd_rate(mode, seconds, huge):
 def testpmd(build, huge, quick):
     """Our io loop beside testpmd's, in turn: whether io is what others call io."""
     ratios = {"testpmd_io_vs_io": [], "testpmd_mac_vs_mac": []}
-    for _ in range(3 if quick else 9):
+    for _ in range(2 if quick else 9):
         ours = fastpath(build, ["bare"], huge, ["--rounds", "31", "--slice-us", "5000"])
         for mode, contender in (("io", "io"), ("mac", "mac")):
             theirs = ours["tsc_hz"] / testpmd_rate(mode, 3, huge)
