@@ -291,7 +291,7 @@ static int memory_start(struct box *box)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, config->policies, config->n_policies);
+		ret = worker_init(worker, config->n_policies);
 		if (ret == 0)
 			ret = paths_alloc(box, worker);
 	}
