@@ -126,7 +126,7 @@ static void test_tunnels(void **state)
 	classifier_destroy(classifier);
 }
 
-/* A later fragment is charged as its first was, in this burst or the next; else as without ports. */
+/* A later fragment is charged as its first, in this burst or the next; else as without ports. */
 static void test_fragments(void **state)
 {
 	static const layer layers[][LAYERS_MAX] = {
