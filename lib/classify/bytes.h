@@ -11,6 +11,14 @@
 #include <string.h>
 
 /* As they lie there: for what is only compared or hashed. */
+static inline uint16_t raw16(const uint8_t *at)
+{
+	uint16_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
 static inline uint32_t raw32(const uint8_t *at)
 {
 	uint32_t word;
@@ -29,15 +37,17 @@ static inline uint64_t raw64(const uint8_t *at)
 
 static inline uint16_t be16(const uint8_t *at)
 {
-	uint16_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return be16toh(word);
+	return be16toh(raw16(at));
 }
 
 static inline uint32_t be32(const uint8_t *at)
 {
 	return be32toh(raw32(at));
+}
+
+static inline uint64_t be64(const uint8_t *at)
+{
+	return be64toh(raw64(at));
 }
 
 #endif

@@ -6,84 +6,12 @@
  * entered. It is told by two words and never parsed. Mostly all frames of a burst are plain in the
  * same way, which is found out without a branch on any of them.
  */
-#include <endian.h>
 #include <string.h>
 
 #include "classify/burst.h"
+#include "classify/plain.h"
 
-#define ETHER_LEN 14
-#define VLAN_LEN  4
-#define TAGGED    (ETHER_LEN + VLAN_LEN)
-
-#define IPV4_LEN 20
-#define IPV4_SRC 12
-#define IPV4_DST 16
-#define IPV6_LEN 40
-#define IPV6_SRC 8
-#define IPV6_DST 24
-
-#define ETHERTYPE_IPV4 0x0800
-#define ETHERTYPE_IPV6 0x86dd
-#define ETHERTYPE_VLAN 0x8100
-#define ETHERTYPE_QINQ 0x88a8
-#define ETHERTYPE_9100 0x9100
-
-/* How the frames begin: EtherType, version, and of IPv4 the header's length in words. */
-#define PLAIN_V4       (ETHERTYPE_IPV4 << 8 | 0x45)
-#define PLAIN_V4_SHIFT 40
-#define PLAIN_V6       (ETHERTYPE_IPV6 << 4 | 6)
-#define PLAIN_V6_SHIFT 44
-#define V4_FRAGMENT    0x3fff /* more-fragments flag and offset */
-#define PORTS_LEN      4
-
-/* Next headers of IPv6 that are none of a transport; all of them are below 64. */
-#define EXTENSIONS                                                            \
-	(UINT64_C(1) << IPPROTO_HOPOPTS | UINT64_C(1) << IPPROTO_ROUTING |    \
-		UINT64_C(1) << IPPROTO_FRAGMENT | UINT64_C(1) << IPPROTO_AH | \
-		UINT64_C(1) << IPPROTO_DSTOPTS)
-
-static inline uint16_t be16(const uint8_t *p)
-{
-	uint16_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return be16toh(word);
-}
-
-static inline uint32_t be32(const uint8_t *p)
-{
-	uint32_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return be32toh(word);
-}
-
-static inline uint64_t be64(const uint8_t *p)
-{
-	uint64_t word;
-
-	memcpy(&word, p, sizeof(word));
-	return be64toh(word);
-}
-
-/* Whether what lies behind l2 bytes, at least IPV4_LEN, is plain IPv4. No branch. */
-static inline bool is_plain4(const uint8_t *data, unsigned l2)
-{
-	const uint64_t begin = be64(data + l2 - 2); /* EtherType, version, TOS, length, ID */
-
-	return (begin >> PLAIN_V4_SHIFT == PLAIN_V4) & ((begin >> 16 & 0xffff) >= IPV4_LEN) &
-	       ((be16(data + l2 + 6) & V4_FRAGMENT) == 0);
-}
-
-/* Likewise, of at least IPV6_LEN. */
-static inline bool is_plain6(const uint8_t *data, unsigned l2)
-{
-	const uint64_t begin = be64(data + l2 - 2); /* EtherType, version, class, label, length */
-	const uint8_t next = data[l2 + 6];
-
-	return (begin >> PLAIN_V6_SHIFT == PLAIN_V6) &
-	       ((next > 63) | !(EXTENSIONS >> (next & 63) & 1));
-}
+#define PORTS_LEN 4
 
 static inline bool is_tag(uint16_t type)
 {
@@ -94,55 +22,6 @@ static inline bool is_tag(uint16_t type)
 static inline unsigned likely_l2(const uint8_t *data, uint32_t len)
 {
 	return len >= TAGGED && is_tag(be16(data + ETHER_LEN - 2)) ? TAGGED : ETHER_LEN;
-}
-
-static bool all_hold(const struct frames *frames, unsigned n, uint32_t bytes)
-{
-	bool good = true;
-
-	for (unsigned i = 0; i < n; i++)
-		good &= frames->len[i] >= bytes;
-	return good;
-}
-
-/*
- * The addresses of n frames that are plain IPv4 behind l2 bytes each, or false. Inline with l2
- * known, as the other is below.
- */
-static inline __attribute__((always_inline)) bool plain4(
-	struct burst *burst, const struct frames *frames, unsigned l2, unsigned off)
-{
-	bool good = true;
-
-	if (!all_hold(frames, burst->n, l2 + IPV4_LEN))
-		return false;
-	for (unsigned i = 0; i < burst->n; i++) {
-		const uint8_t *data = frames->data[i];
-
-		good &= is_plain4(data, l2);
-		good &= l2 == ETHER_LEN || is_tag(be16(data + ETHER_LEN - 2));
-		burst->addr4[i] = be32(data + l2 + off);
-	}
-	burst->n4 = burst->n;
-	return good;
-}
-
-static inline __attribute__((always_inline)) bool plain6(
-	struct burst *burst, const struct frames *frames, unsigned l2, unsigned off)
-{
-	bool good = true;
-
-	if (!all_hold(frames, burst->n, l2 + IPV6_LEN))
-		return false;
-	for (unsigned i = 0; i < burst->n; i++) {
-		const uint8_t *data = frames->data[i];
-
-		good &= is_plain6(data, l2);
-		good &= l2 == ETHER_LEN || is_tag(be16(data + ETHER_LEN - 2));
-		memcpy(&burst->addr6[i], data + l2 + off, sizeof(burst->addr6[i]));
-	}
-	burst->n6 = burst->n;
-	return good;
 }
 
 /* Whether a plain frame could be a tunnel that the parser enters. */
@@ -159,8 +38,8 @@ static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t
 
 static bool is_plain(const struct tunnels *tunnels, const uint8_t *data, uint32_t len, unsigned l2)
 {
-	if (!(len >= l2 + IPV4_LEN && is_plain4(data, l2)) &&
-		!(len >= l2 + IPV6_LEN && is_plain6(data, l2)))
+	if (!(len >= l2 + IPV4_LEN && not_plain4(data, l2) == 0) &&
+		!(len >= l2 + IPV6_LEN && not_plain6(data, l2) == 0))
 		return false;
 	return tunnels == NULL || !is_tunnel(tunnels, data + l2, len - l2);
 }
@@ -184,19 +63,26 @@ static void parse_all(struct frames *frames, unsigned n)
 		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
 }
 
-/* Whether all frames are plain in the way in which the first is. */
+static void fill_l2(struct frames *frames, unsigned n, unsigned l2)
+{
+	for (unsigned i = 0; i < n; i++)
+		frames->l2_len[i] = (uint16_t)l2;
+}
+
+/* Whether all frames are plain in the way in which the first is, and their columns filled in. */
 static bool all_alike(struct burst *burst, struct frames *frames, unsigned l2, enum side side)
 {
-	const unsigned off4 = side == SIDE_DST ? IPV4_DST : IPV4_SRC;
-	const unsigned off6 = side == SIDE_DST ? IPV6_DST : IPV6_SRC;
+	const unsigned n = burst->n;
 
-	for (unsigned i = 0; i < burst->n; i++)
-		frames->l2_len[i] = (uint16_t)l2;
-	if (frames->data[0][l2] >> 4 == 4)
-		return l2 == ETHER_LEN ? plain4(burst, frames, ETHER_LEN, off4)
-				       : plain4(burst, frames, TAGGED, off4);
-	return l2 == ETHER_LEN ? plain6(burst, frames, ETHER_LEN, off6)
-			       : plain6(burst, frames, TAGGED, off6);
+	fill_l2(frames, n, l2);
+	if (frames->data[0][l2] >> 4 == 4) {
+		burst->n4 = n;
+		return all_plain4(frames->data, frames->len, n, l2,
+			side == SIDE_DST ? IPV4_DST : IPV4_SRC, burst->addr4);
+	}
+	burst->n6 = n;
+	return all_plain6(frames->data, frames->len, n, l2, side == SIDE_DST ? IPV6_DST : IPV6_SRC,
+		burst->addr6);
 }
 
 /*
@@ -363,17 +249,25 @@ static inline bool is_untagged_ip(const uint8_t *data)
 	return (type == ETHERTYPE_IPV4) | (type == ETHERTYPE_IPV6);
 }
 
+/* Whether all frames are like the first one, whose is so. */
+static bool all_untagged_ip(const struct frames *frames, unsigned n)
+{
+	const uint16_t first = raw16(frames->data[0] + ETHER_LEN - 2);
+	uint32_t different = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		different |= raw16(frames->data[i] + ETHER_LEN - 2) ^ first;
+	return different == 0 && is_untagged_ip(frames->data[0]);
+}
+
 void l2_lengths(struct frames *frames, unsigned n)
 {
-	bool good = all_hold(frames, n, ETHER_LEN);
-
-	for (unsigned i = 0; good && i < n; i++)
-		frames->l2_len[i] = ETHER_LEN;
-	for (unsigned i = 0; good && i < n; i++)
-		good &= is_untagged_ip(frames->data[i]);
-	for (unsigned i = 0; !good && i < n; i++)
-		if (frames->len[i] >= ETHER_LEN && is_untagged_ip(frames->data[i]))
-			frames->l2_len[i] = ETHER_LEN;
-		else
+	if (n == 0)
+		return;
+	fill_l2(frames, n, ETHER_LEN);
+	if (all_hold(frames->len, n, ETHER_LEN) && all_untagged_ip(frames, n))
+		return;
+	for (unsigned i = 0; i < n; i++)
+		if (frames->len[i] < ETHER_LEN || !is_untagged_ip(frames->data[i]))
 			frames->l2_len[i] = frames_packet(frames, i)->l2_len;
 }
