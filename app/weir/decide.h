@@ -27,12 +27,13 @@ struct sampled {
 /* A burst on its way through the stages. */
 struct burst {
 	struct rte_mbuf *mbufs[BURST];
-	uint32_t len[BURST]; /* of the whole frame */
+	const uint32_t *len; /* of the whole frame: what is in frames, or whole[] */
 	struct frames frames;
 	bool rx_hash;        /* mbufs may have a flow's hash */
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t n_sampled;
 	struct sampled sampled[BURST];
+	uint32_t whole[BURST]; /* where a frame has several segments */
 	uint8_t gathered[BURST][GATHER];
 };
 

@@ -43,22 +43,39 @@
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
 
-static void gather(struct burst *burst, uint16_t n)
+/* Of frames in several segments what the headers are in, if the first one is too short for them. */
+static __rte_noinline void gather_chains(struct burst *burst, uint16_t n)
 {
-	for (uint16_t i = 0; i < n; i++)
-		rte_prefetch0(rte_pktmbuf_mtod(burst->mbufs[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
 		struct rte_mbuf *m = burst->mbufs[i];
-		uint32_t len = m->data_len;
+		uint32_t len = RTE_MIN(m->pkt_len, (uint32_t)GATHER);
 
-		burst->len[i] = m->pkt_len;
-		burst->frames.data[i] = rte_pktmbuf_mtod(m, const uint8_t *);
-		if (unlikely(m->nb_segs > 1 && len < GATHER)) {
-			len = RTE_MIN(m->pkt_len, (uint32_t)GATHER);
-			burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
-		}
+		burst->whole[i] = m->pkt_len;
+		if (m->data_len >= len)
+			continue;
+		burst->frames.data[i] = rte_pktmbuf_read(m, 0, len, burst->gathered[i]);
 		burst->frames.len[i] = len;
 	}
+	burst->len = burst->whole;
+}
+
+/* Where the frames are, all of which are being fetched when the first is read. */
+static inline void gather(struct burst *burst, uint16_t n)
+{
+	uint32_t segments = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		const struct rte_mbuf *m = burst->mbufs[i];
+		const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+
+		rte_prefetch0(data);
+		burst->frames.data[i] = data;
+		burst->frames.len[i] = m->data_len;
+		segments |= m->nb_segs;
+	}
+	burst->len = burst->frames.len;
+	if (unlikely(segments != 1))
+		gather_chains(burst, n);
 }
 
 void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)

@@ -145,7 +145,7 @@ static void burst_make(struct burst *burst, struct rte_mbuf *m)
 static void take_burst(struct burst *burst, const struct traffic *traffic, unsigned at)
 {
 	memcpy(burst->frames.policy, traffic->policy + at, BURST * sizeof(uint32_t));
-	memcpy(burst->len, traffic->len + at, BURST * sizeof(uint32_t));
+	burst->len = traffic->len + at;
 	burst->frames.parsed = 0;
 }
 
