@@ -63,9 +63,10 @@ static void parse_all(struct frames *frames, unsigned n)
 		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
 }
 
-static void fill_l2(struct frames *frames, unsigned n, unsigned l2)
+/* Of all frames there may be, as a few wide stores cost less than to count them. */
+static void fill_l2(struct frames *frames, unsigned l2)
 {
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < FRAMES_MAX; i++)
 		frames->l2_len[i] = (uint16_t)l2;
 }
 
@@ -74,7 +75,7 @@ static bool all_alike(struct burst *burst, struct frames *frames, unsigned l2, e
 {
 	const unsigned n = burst->n;
 
-	fill_l2(frames, n, l2);
+	fill_l2(frames, l2);
 	if (frames->data[0][l2] >> 4 == 4) {
 		burst->n4 = n;
 		return all_plain4(frames->data, frames->len, n, l2,
@@ -264,7 +265,7 @@ void l2_lengths(struct frames *frames, unsigned n)
 {
 	if (n == 0)
 		return;
-	fill_l2(frames, n, ETHER_LEN);
+	fill_l2(frames, ETHER_LEN);
 	if (all_hold(frames->len, n, ETHER_LEN) && all_untagged_ip(frames, n))
 		return;
 	for (unsigned i = 0; i < n; i++)
