@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is found out of a whole burst at once, against what is said of one frame byte by byte: all
+ * frames are plain but one, of which one field is another.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "classify/plain.h"
+
+#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
+#define FRAMES     64
+#define FRAME_SIZE (TAGGED + IPV6_LEN + 8)
+
+struct sent {
+	unsigned n, l2;
+	bool v6;
+	uint8_t bytes[FRAMES][FRAME_SIZE];
+	const uint8_t *data[FRAMES];
+	uint32_t len[FRAMES];
+};
+
+static const uint16_t tags[] = {ETHERTYPE_VLAN, ETHERTYPE_QINQ, ETHERTYPE_9100};
+
+static void put16(uint8_t *at, uint16_t word)
+{
+	at[0] = (uint8_t)(word >> 8);
+	at[1] = (uint8_t)word;
+}
+
+/* Everything that may be anything is random. */
+static void make_frame(struct prng *prng, const struct sent *sent, uint16_t tag, uint8_t *frame)
+{
+	uint8_t *ip = frame + sent->l2;
+
+	for (unsigned i = 0; i < FRAME_SIZE; i++)
+		frame[i] = (uint8_t)prng_below(prng, 256);
+	if (sent->l2 == TAGGED)
+		put16(frame + 12, tag);
+	put16(ip - 2, sent->v6 ? 0x86dd : 0x0800);
+	if (sent->v6) {
+		ip[0] = 0x60 | (ip[0] & 0xf);
+		ip[6] = prng_below(prng, 2) ? 6 : 17;
+	} else {
+		ip[0] = 0x45;
+		put16(ip + 2, (uint16_t)(20 + prng_below(prng, 65516)));
+		ip[6] &= 0xc0;
+		ip[7] = 0;
+	}
+}
+
+static void make_burst(struct prng *prng, struct sent *sent, unsigned n, unsigned l2, bool v6)
+{
+	const uint16_t tag = tags[prng_below(prng, COUNT(tags))];
+
+	sent->n = n;
+	sent->l2 = l2;
+	sent->v6 = v6;
+	for (unsigned i = 0; i < n; i++) {
+		make_frame(prng, sent, tag, sent->bytes[i]);
+		sent->data[i] = sent->bytes[i];
+		sent->len[i] = l2 + (v6 ? 40 : 20) + prng_below(prng, 9);
+	}
+}
+
+/* Whether a frame is as its burst is said to be. */
+static bool expect_plain(const struct sent *sent, unsigned i)
+{
+	const uint8_t *frame = sent->data[i], *ip = frame + sent->l2;
+
+	if (sent->len[i] < sent->l2 + (sent->v6 ? 40 : 20))
+		return false;
+	if (sent->l2 == TAGGED && memcmp(frame + 12, sent->data[0] + 12, 2) != 0)
+		return false;
+	if (sent->v6)
+		return ip[-2] == 0x86 && ip[-1] == 0xdd && ip[0] >> 4 == 6 && ip[6] != 0 &&
+		       ip[6] != 43 && ip[6] != 44 && ip[6] != 51 && ip[6] != 60;
+	return ip[-2] == 8 && ip[-1] == 0 && ip[0] == 0x45 && (ip[2] << 8 | ip[3]) >= 20 &&
+	       (ip[6] & 0x3f) == 0 && ip[7] == 0;
+}
+
+static bool all_plain(const struct sent *sent, uint32_t *addr4, struct lpm6_addr *addr6)
+{
+	if (sent->v6)
+		return all_plain6(sent->data, sent->len, sent->n, sent->l2, IPV6_DST, addr6);
+	return all_plain4(sent->data, sent->len, sent->n, sent->l2, IPV4_DST, addr4);
+}
+
+static void check_addresses(
+	const struct sent *sent, const uint32_t *addr4, const struct lpm6_addr *addr6)
+{
+	for (unsigned i = 0; i < sent->n; i++) {
+		const uint8_t *ip = sent->data[i] + sent->l2;
+
+		if (sent->v6)
+			assert_memory_equal(&addr6[i], ip + 24, 16);
+		else
+			assert_int_equal(addr4[i],
+				(uint32_t)ip[16] << 24 | ip[17] << 16 | ip[18] << 8 | ip[19]);
+	}
+}
+
+/* Both of the burst and of each frame alone, which has any tag. */
+static void check(const struct sent *sent)
+{
+	struct lpm6_addr addr6[FRAMES];
+	uint32_t addr4[FRAMES];
+	bool expect = true;
+
+	for (unsigned i = 0; i < sent->n; i++) {
+		bool plain = expect_plain(sent, i);
+
+		expect &= plain;
+		if (sent->l2 == ETHER_LEN && sent->len[i] >= sent->l2 + (sent->v6 ? 40 : 20))
+			assert_int_equal(sent->v6 ? not_plain6(sent->data[i], sent->l2) == 0
+						  : not_plain4(sent->data[i], sent->l2) == 0,
+				plain);
+	}
+	if (all_plain(sent, addr4, addr6) != expect)
+		fail_msg("%u of IPv%u behind %u: expected %d", sent->n, sent->v6 ? 6 : 4, sent->l2,
+			expect);
+	if (expect)
+		check_addresses(sent, addr4, addr6);
+}
+
+/* Each bit of one frame's headers, and its length. */
+static void check_one_other(struct prng *prng, struct sent *sent)
+{
+	const unsigned other = prng_below(prng, sent->n), headers = sent->l2 + (sent->v6 ? 40 : 20);
+	const uint32_t len = sent->len[other];
+
+	check(sent);
+	for (unsigned bit = 12 * 8; bit < headers * 8; bit++) {
+		sent->bytes[other][bit / 8] ^= (uint8_t)(1 << bit % 8);
+		check(sent);
+		sent->bytes[other][bit / 8] ^= (uint8_t)(1 << bit % 8);
+	}
+	for (sent->len[other] = 0; sent->len[other] <= headers; sent->len[other]++)
+		check(sent);
+	sent->len[other] = len;
+}
+
+static uint64_t seed_of_run(void)
+{
+	const char *text = getenv("WEIR_SEED");
+	const uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 0x5eed0007;
+
+	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
+	return seed;
+}
+
+static void test_one_other(void **state)
+{
+	static struct sent sent;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	for (unsigned n = 1; n <= FRAMES; n++)
+		for (unsigned form = 0; form < 4; form++) {
+			make_burst(&prng, &sent, n, form & 1 ? TAGGED : ETHER_LEN, form & 2);
+			check_one_other(&prng, &sent);
+		}
+}
+
+/* The words whose neighbours could carry into one another: total length, with TOS and ID. */
+static void test_total_length(void **state)
+{
+	static const uint16_t totals[] = {0, 19, 20, 21, 0xff, 0x100, 0x113, 0x8000, 0xffff};
+	static const uint16_t others[] = {0, 1, 0xff, 0x8000, 0xffff};
+	static struct sent sent;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	make_burst(&prng, &sent, 2, ETHER_LEN, false);
+	for (unsigned t = 0; t < COUNT(totals); t++)
+		for (unsigned o = 0; o < COUNT(others) * COUNT(others); o++) {
+			uint8_t *ip = sent.bytes[1] + ETHER_LEN;
+
+			ip[1] = (uint8_t)others[o % COUNT(others)];
+			put16(ip + 2, totals[t]);
+			put16(ip + 4, others[o / COUNT(others)]);
+			check(&sent);
+		}
+}
+
+static void test_next_headers(void **state)
+{
+	static struct sent sent;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	make_burst(&prng, &sent, 3, ETHER_LEN, true);
+	for (unsigned next = 0; next < 256; next++) {
+		sent.bytes[2][ETHER_LEN + 6] = (uint8_t)next;
+		check(&sent);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_other),
+		cmocka_unit_test(test_total_length),
+		cmocka_unit_test(test_next_headers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
