@@ -426,7 +426,7 @@ static int make_table(struct build *build, enum stage stage, struct table *table
 	table->root6 = table->otherwise;
 	n = list_prefixes(build, stage, PACKET_IPV4, prefixes, &table->root4);
 	if (n > 0)
-		rc = lpm4_create(prefixes, n, table->root4, build->socket, &table->v4);
+		rc = fib4_create(prefixes, n, table->root4, build->socket, &table->v4);
 	n = list_prefixes(build, stage, PACKET_IPV6, prefixes, &table->root6);
 	if (rc == 0 && n > 0)
 		rc = lpm6_create(prefixes, n, table->root6, build->socket, &table->v6);
@@ -490,7 +490,7 @@ int classifier_create(
 
 static void table_free(struct table *table)
 {
-	lpm4_destroy(table->v4);
+	rte_fib_free(table->v4);
 	lpm6_destroy(table->v6);
 }
 

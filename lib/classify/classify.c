@@ -61,7 +61,7 @@ static void scatter(struct burst *burst, const uint8_t *who, const uint32_t *sta
 static uint32_t start4(const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v4 != NULL)
-		return lpm4_lookup(table->v4, burst->addr4, burst->n4, starts);
+		return fib4_lookup(table->v4, burst->addr4, burst->n4, starts);
 	fill(starts, burst->n4, table->root4);
 	return table->root4;
 }

@@ -9,7 +9,7 @@
 
 #include "base/counter.h"
 #include "classify/bytes.h"
-#include "classify/layers.h"
+#include "policy/config.h"
 
 /* What fragments of one packet have in common: the lines of their addresses, a line, an entry. */
 struct place {
@@ -89,7 +89,7 @@ static void insert(struct fragment_set *set, const struct fragment *entry)
 
 static void remember(const struct place *place, const uint8_t *data, struct packet *packet)
 {
-	if (packet->l4_off != 0 && layers_has_ports(packet->proto)) {
+	if (packet->l4_off != 0 && proto_has_ports(packet->proto)) {
 		packet->src_port = be16(data + packet->l4_off);
 		packet->dst_port = be16(data + packet->l4_off + 2);
 	}

@@ -10,7 +10,6 @@
 #ifndef WEIR_CLASSIFY_LAYERS_H
 #define WEIR_CLASSIFY_LAYERS_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "classify/parse.h"
@@ -23,19 +22,9 @@ enum {
 	PROTO_IPV4 = 4,
 	PROTO_TCP = 6,
 	PROTO_UDP = 17,
-	PROTO_DCCP = 33,
 	PROTO_IPV6 = 41,
 	PROTO_GRE = 47,
-	PROTO_SCTP = 132,
-	PROTO_UDP_LITE = 136,
 };
-
-/* Whether a protocol's header begins with two ports. */
-static inline bool layers_has_ports(uint8_t proto)
-{
-	return proto == PROTO_TCP || proto == PROTO_UDP || proto == PROTO_SCTP ||
-	       proto == PROTO_UDP_LITE || proto == PROTO_DCCP;
-}
 
 /* An Ethernet header at data[off], and all that follows. */
 void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out);

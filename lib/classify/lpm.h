@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What lpm4.h and lpm6.h are made from. Private to this folder.
+ * What fib4.h and lpm6.h are made from. Private to this folder.
  */
 #ifndef WEIR_CLASSIFY_LPM_H
 #define WEIR_CLASSIFY_LPM_H
 
 #include <stdint.h>
 
-#define LPM_NONE UINT32_MAX /* an answer that is none */
-
 struct lpm_prefix {
 	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
 	uint8_t length;
-	uint32_t answer; /* LPM_NONE, or anything whose upper two bits are not 01 */
+	uint32_t answer; /* anything whose upper two bits are alike: fib4.h keeps 31 */
 };
 
 #endif

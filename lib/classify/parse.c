@@ -7,6 +7,7 @@
 
 #include "classify/bytes.h"
 #include "classify/layers.h"
+#include "policy/config.h"
 
 #define ETHER_LEN     14
 #define VLAN_LEN      4
@@ -77,7 +78,7 @@ static inline void parse_transport(
 		take_ports(data + off, out);
 		if (off + TCP_FLAGS < end)
 			out->tcp_flags = data[off + TCP_FLAGS];
-	} else if (layers_has_ports(proto)) {
+	} else if (proto_has_ports(proto)) {
 		take_ports(data + off, out);
 	}
 }

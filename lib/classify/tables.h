@@ -17,22 +17,25 @@
 #include <stdint.h>
 
 #include "classify/classify.h"
-#include "classify/lpm4.h"
+#include "classify/fib4.h"
 #include "classify/lpm6.h"
 
 #define BURST_MAX 64
 #define RULES_MAX (1u << 21)
 #define VLANS     4096
 
-/* A start: a policy, START_NONE ("ask the next table"), or this bit and the index of a rule. */
-#define START_CHAIN (1u << 31)
+/*
+ * A start: a policy, START_NONE ("ask the next table"), or START_CHAIN's bits and the index of a
+ * rule. The upper two bits are alike in each, as lpm.h wants it.
+ */
+#define START_CHAIN (3u << 30)
 #define START_NONE  UINT32_MAX
 static_assert(START_NONE == CLASSIFY_NONE, "what no table knows has no policy");
-static_assert(START_NONE == LPM_NONE, "as the tables of prefixes say it");
+static_assert(RULES_MAX <= 1u << 29, "a chain is never START_NONE, and a policy never a chain");
 
 static inline bool start_is_chain(uint32_t start)
 {
-	return start >> 30 == START_CHAIN >> 30;
+	return start >> 29 == START_CHAIN >> 29;
 }
 
 /*
@@ -66,7 +69,7 @@ static_assert(sizeof(struct rule) == 64, "a rule is a cache line");
 
 /* Longest prefix → start, for one of the two addresses of a packet. */
 struct table {
-	struct lpm4 *v4; /* NULL when no policy needs it: it is 64 MB */
+	struct rte_fib *v4; /* NULL when no policy needs it: it is 64 MB and more */
 	struct lpm6 *v6;
 	uint32_t root4, root6;    /* the start of what is in no prefix of v4, or v6 */
 	uint32_t otherwise;       /* START_NONE; if it is the last, classifier.any */

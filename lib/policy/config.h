@@ -186,8 +186,12 @@ bool policies_name_ports(const struct policy *policies, unsigned n);
 /* "tcp" and the other names that "proto" knows, or NULL. */
 const char *proto_name(uint8_t proto);
 
-/* Whether its headers begin with a source and a destination port. */
-bool proto_has_ports(uint8_t proto);
+/* Whether its headers begin with a source and a destination port. Any thread. */
+static inline bool proto_has_ports(uint8_t proto)
+{
+	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
+	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
+}
 
 const char *direction_name(enum direction direction);
 const char *accounting_name(enum accounting accounting);

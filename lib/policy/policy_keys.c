@@ -78,12 +78,6 @@ const char *proto_name(uint8_t proto)
 	return NULL;
 }
 
-bool proto_has_ports(uint8_t proto)
-{
-	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
-	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
-}
-
 /* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
 static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include <arpa/inet.h>
+#include <pthread.h>
 
 #include <cmocka.h>
 
@@ -495,6 +496,17 @@ static const struct scenario scenarios[] = {
 		{X(NOTHING, A_TO_B), X(3, .wire = NAMED(1), B_TO_A),
 			X(NOTHING, .wire = NAMED(1), A_TO_B), X(1, .dst = "0.0.0.0", A_TO_B),
 			X(2, .dst = "::", A_TO_B)}},
+	{"from the first address to the last",
+		{P(.dst = "0.0.0.0/1"), P(.dst = "0.0.0.0/32"), P(.dst = "128.0.0.0/1"),
+			P(.dst = "255.255.255.0/24"), P(.dst = "255.255.255.128/25"),
+			P(.dst = "255.255.255.255/32")},
+		{X(1, .dst = "0.0.0.0", A_TO_B), X(0, .dst = "0.0.0.1", A_TO_B),
+			X(0, .dst = "127.255.255.255", A_TO_B), X(2, .dst = "128.0.0.0", A_TO_B),
+			X(2, .dst = "255.255.254.255", A_TO_B),
+			X(3, .dst = "255.255.255.127", A_TO_B),
+			X(4, .dst = "255.255.255.128", A_TO_B),
+			X(4, .dst = "255.255.255.254", A_TO_B),
+			X(5, .dst = "255.255.255.255", A_TO_B), X(NOTHING, .dst = "::", A_TO_B)}},
 	{"DSCP 0 is a DSCP", {P(.dscp = NAMED(0)), P(.dscp = NAMED(63))},
 		{X(0, .dst = "10.0.0.1", A_TO_B),
 			X(NOTHING, .dst = "10.0.0.1", .dscp = NAMED(1), A_TO_B),
@@ -1010,6 +1022,40 @@ static void test_scattered_prefixes(void **state)
 	free(policies);
 }
 
+/* The policy of a packet to 10.0.group.last. */
+static uint32_t policy_of(const struct classifier *classifier, uint8_t group, uint8_t last)
+{
+	const struct packet packet = {.family = PACKET_IPV4, .vlan = PARSE_NO_VLAN};
+	const uint8_t addr[] = {10, 0, group, last}, *data = addr;
+	uint32_t policy;
+
+	classify_burst(classifier, 0, DIRECTION_A_TO_B, &packet, &data, 1, &policy);
+	return policy;
+}
+
+/* As many groups of slots as there is room for, and in each a prefix that ends with its group. */
+static void test_full_groups(void **state)
+{
+	static const unsigned counts[] = {1, 63, 64, 65, 128};
+	struct policy policies[128];
+	struct classifier *classifier = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(policies); i++) {
+		policies[i] = make_policy(&(struct row){.dst = "10.0.0.128/25"});
+		policies[i].match.dst.addr[2] = i;
+	}
+	for (unsigned c = 0; c < COUNT(counts); c++) {
+		assert_int_equal(classifier_create(policies, counts[c], -1, &classifier), 0);
+		for (unsigned i = 0; i < COUNT(policies); i++) {
+			assert_int_equal(policy_of(classifier, i, 127), CLASSIFY_NONE);
+			assert_int_equal(
+				policy_of(classifier, i, 128), i < counts[c] ? i : CLASSIFY_NONE);
+		}
+		classifier_destroy(classifier);
+	}
+}
+
 static void check_one(const struct classifier *classifier, const char *dst, int expect)
 {
 	const struct row row = {.dst = dst, .direction = DIRECTION_A_TO_B, .expect = expect};
@@ -1043,6 +1089,48 @@ static unsigned allocations(void)
 
 	assert_int_equal(rte_malloc_get_socket_stats(0, &stats), 0);
 	return stats.alloc_count;
+}
+
+/* What a thread that is none of EAL's does a few times: returns how often it failed. */
+static void *build_some(void *arg)
+{
+	const struct policy *policy = arg;
+	struct classifier *classifier = NULL;
+	uintptr_t failed = 0;
+
+	for (unsigned i = 0; i < 8; i++) {
+		if (classifier_create(policy, 1, -1, &classifier) == 0 &&
+			policy_of(classifier, 0, 1) == 0 &&
+			policy_of(classifier, 1, 1) == CLASSIFY_NONE)
+			classifier_destroy(classifier);
+		else
+			failed++;
+	}
+	return (void *)failed;
+}
+
+/* Nothing is left of those built by two other threads at once, and lookups here go on. */
+static void test_built_aside(void **state)
+{
+	struct policy used = make_policy(&(struct row){.dst = "10.0.0.0/23"});
+	struct policy other = make_policy(&(struct row){.dst = "10.0.0.1/32"});
+	struct classifier *classifier = NULL;
+	unsigned before;
+	pthread_t threads[2];
+	void *failed;
+
+	(void)state;
+	assert_int_equal(classifier_create(&used, 1, -1, &classifier), 0);
+	before = allocations();
+	for (unsigned i = 0; i < COUNT(threads); i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, build_some, &other), 0);
+	for (unsigned i = 0; i < COUNT(threads); i++) {
+		while (pthread_tryjoin_np(threads[i], &failed) != 0)
+			assert_int_equal(policy_of(classifier, 1, 1), 0);
+		assert_null(failed);
+	}
+	assert_int_equal(allocations(), before);
+	classifier_destroy(classifier);
 }
 
 /* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */
@@ -1145,7 +1233,9 @@ int main(void)
 		cmocka_unit_test(test_l2_lengths),
 		cmocka_unit_test(test_who_is_parsed),
 		cmocka_unit_test(test_scattered_prefixes),
+		cmocka_unit_test(test_full_groups),
 		cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_built_aside),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_too_many),
 	};
