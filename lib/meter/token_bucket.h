@@ -12,9 +12,10 @@
  * The rate is counted in 2^-56 bytes a tick, and tokens in the same unit: 64 bits of 2^-24 bytes,
  * which is what packets are held against, and a fraction of 32 bits below. So a refill is one
  * 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and no overflow
- * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted up
- * by the other half before it is multiplied: so the product is added as it is, to both words. The only rounding is that of the rate itself, down, by less
- * than one unit per tick: 1e-10 of 8 kbit/s at 5 GHz, and less of anything faster.
+ * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted
+ * up by the other half before it is multiplied: so the product is added as it is, to both words.
+ * The only rounding is that of the rate itself, down, by less than one unit per tick: 1e-10 of
+ * 8 kbit/s at 5 GHz, and less of anything faster.
  *
  * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
  * earned before is credited at the old rate, exactly. One who holds the state under a profile that
