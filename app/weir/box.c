@@ -499,13 +499,12 @@ void box_stop(struct box *box)
 		modules[--box->started].stop(box);
 }
 
-struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker)
+struct police_totals *box_fold(const struct box *box, unsigned policy, unsigned worker)
 {
 	const struct policy_state *state = &box->workers[worker].policies[policy];
-	struct packet_totals *totals = box_totals(box, policy, worker);
+	struct police_totals *totals = box_totals(box, policy, worker);
 
-	counter_fold(&totals->passed, &state->passed_packets);
-	counter_fold(&totals->dropped, &state->dropped_packets);
+	police_fold(totals, state);
 	return totals;
 }
 
@@ -515,11 +514,11 @@ struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[policy];
-		const struct packet_totals *packets = box_fold(box, policy, i);
+		const struct police_totals *packets = box_fold(box, policy, i);
 
-		totals.passed_packets += packets->passed;
-		totals.passed_bytes += counter_read(&state->passed_bytes);
-		totals.dropped_packets += packets->dropped;
+		totals.passed_packets += packets->passed_packets;
+		totals.passed_bytes += packets->passed_bytes;
+		totals.dropped_packets += packets->dropped_packets;
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
 		totals.over_packets += police_over_packets(state);
 		totals.over_bytes += police_over_bytes(state);

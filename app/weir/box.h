@@ -29,11 +29,6 @@ struct split {
 	struct sampling sampling;
 };
 
-/* A worker's packets of one policy, of which it counts the lower 32 bits only. */
-struct packet_totals {
-	uint64_t passed, dropped;
-};
-
 struct link_state {
 	bool known, up;
 	uint32_t speed_mbps;
@@ -58,7 +53,7 @@ struct box {
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;
 	struct split *splits;         /* n_policies */
-	struct packet_totals *totals; /* n_policies × n_workers */
+	struct police_totals *totals; /* n_policies × n_workers */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */
 	uint64_t *untold;         /* policies that some worker has yet to be told of, a bit each */
@@ -99,14 +94,14 @@ struct policy_totals {
 struct source_table_stats box_source_totals(const struct box *box, unsigned policy);
 
 /* A worker's packets of a policy, as last folded. */
-static inline struct packet_totals *box_totals(
+static inline struct police_totals *box_totals(
 	const struct box *box, unsigned policy, unsigned worker)
 {
 	return &box->totals[(size_t)policy * box->config->n_workers + worker];
 }
 
 /* The same, folded: every measurement and every look does it. */
-struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker);
+struct police_totals *box_fold(const struct box *box, unsigned policy, unsigned worker);
 
 struct policy_totals box_policy_totals(const struct box *box, unsigned policy);
 struct worker_counters box_worker_totals(const struct box *box);

@@ -45,11 +45,12 @@ static void measure_worker(struct box *box, unsigned policy, unsigned w, double 
 	const struct policy_state *state = &worker->policies[policy];
 	const struct flow_sample *flows = worker->samples[policy];
 	struct split *split = &box->splits[policy];
-	uint64_t arrived = counter_read(&state->passed_bytes) + counter_read(&state->dropped_bytes);
+	uint64_t arrived = counter_read(&state->bytes);
 
 	sample->arrived_bytes += arrived;
 	/* What is marked or only counted is too much all the same. */
-	sample->dropped_packets += box_fold(box, policy, w)->dropped + police_over_packets(state);
+	sample->dropped_packets += box_fold(box, policy, w)->dropped_packets +
+				   police_over_packets(state);
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
@@ -60,11 +61,8 @@ static uint64_t packets_of(const struct box *box, unsigned policy)
 {
 	uint64_t packets = 0;
 
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
-		const struct packet_totals *totals = box_totals(box, policy, w);
-
-		packets += totals->passed + totals->dropped;
-	}
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		packets += box_totals(box, policy, w)->packets;
 	return packets;
 }
 

@@ -70,10 +70,9 @@ static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigne
 }
 
 /* judge() for policies that are not plain. */
-static __rte_noinline bool judge_other(
-	struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+static bool judge_other(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
-	struct policy_state *state = &w->policies[burst->frames.policy[i]];
 	const struct packet *packet = packet_of(burst, i);
 	const uint8_t *data = burst->frames.data[i];
 	uint32_t cost = police_cost(state, packet, data, burst->len[i], now);
@@ -91,20 +90,27 @@ static __rte_noinline bool judge_other(
 	return marked;
 }
 
-/* Samples, meters and counts a packet, and marks it if that is its fate; whether it may pass. */
-static inline bool judge(
-	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+/* police_over() of a policy that is lent what it takes, if `lends`. */
+static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
+	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
 {
-	uint32_t bytes;
+	if (lends)
+		police_lend(state, &w->reserves[policy], bytes, now);
+	return police_over(state, bytes, now);
+}
 
-	if (unlikely(!police_is_plain(state)))
-		return judge_other(w, burst, i, now);
+/* judge() of what is sampled, and of policies that are not plain: the mask that says "dropped". */
+static __rte_noinline uint64_t judge_aside(
+	struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t policy = burst->frames.policy[i], bytes;
+	struct policy_state *state = &w->policies[policy];
+
+	if (!police_is_plain(state))
+		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
-	if (unlikely(police_samples(state)))
-		sample(w, burst, i, bytes);
-	if (w->reserves)
-		police_lend(state, &w->reserves[burst->frames.policy[i]], bytes, now);
-	return police_charge_plain(state, bytes, now) == VERDICT_PASS;
+	sample(w, burst, i, bytes);
+	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
 
 static void prefetch_sources(struct worker *w, struct burst *burst, uint16_t n)
@@ -117,39 +123,24 @@ static void prefetch_sources(struct worker *w, struct burst *burst, uint16_t n)
 				burst->frames.data[i]);
 }
 
-static void prefetch_burst(struct worker *w, struct burst *burst, uint16_t n)
+/* The state of each packet's policy, which begins to be fetched; of those without one, `none`. */
+static void states_of(struct policy_state *states[], struct worker *w, struct burst *burst,
+	uint16_t n, struct policy_state *none)
 {
 	const uint32_t *policies = burst->frames.policy;
+	struct policy_state *first = w->policies;
 
-	for (uint16_t i = 0; i < n; i++)
-		if (policies[i] != CLASSIFY_NONE)
-			rte_prefetch0(&w->policies[policies[i]]);
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++) {
+		if (unlikely(policies[i] == CLASSIFY_NONE)) {
+			states[i] = none;
+			continue;
+		}
+		states[i] = &first[policies[i]];
+		rte_prefetch0(states[i]);
+	}
 	if (unlikely(w->n_sourced))
 		prefetch_sources(w, burst, n);
-}
-
-static uint16_t decide_each(
-	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
-{
-	struct policy_state *policies = w->policies;
-	unsigned n_pass = 0, unmatched = 0;
-
-	prefetch_burst(w, burst, n);
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = burst->mbufs[i];
-		bool passes = true;
-
-		if (burst->frames.policy[i] == CLASSIFY_NONE)
-			unmatched++;
-		else
-			passes = judge(w, &policies[burst->frames.policy[i]], burst, i, now);
-		/* Both stores, one of which counts: no branch on the verdict. */
-		burst->mbufs[n_pass] = m;
-		dropped[i - n_pass] = m;
-		n_pass += passes;
-	}
-	counter_add(&w->counters.unmatched_packets, unmatched);
-	return (uint16_t)n_pass;
 }
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
@@ -172,6 +163,65 @@ static uint16_t divide(
 		n_pass += passes & 1;
 	}
 	return (uint16_t)n_pass;
+}
+
+/* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
+static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		costs[ACCOUNTING_L2][i] = burst->len[i];
+		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.l2_len[i];
+		costs[ACCOUNTING_WIRE][i] = burst->len[i] + POLICE_WIRE;
+	}
+}
+
+/* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
+static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
+	struct policy_state *const *states, uint16_t n, uint64_t now, bool lends)
+{
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
+	uint64_t drops = 0, over;
+
+	costs_of(costs, burst);
+	for (size_t i = 0; i < n; i++) {
+		struct policy_state *state = states[i];
+
+		if (unlikely(police_aside(state)))
+			over = judge_aside(w, burst, i, now);
+		else
+			over = charge_plain(w, state, burst->frames.policy[i],
+				costs[police_accounting(state)][i], now, lends);
+		drops = 2 * drops - over;
+	}
+	return drops;
+}
+
+static uint64_t reversed(uint64_t bits)
+{
+	bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+	bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+	bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+	return __builtin_bswap64(bits);
+}
+
+static uint16_t decide_each(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	/* Plain, never empty and never full: packets without a policy need no question. */
+	struct policy_state none = {
+		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+		.bucket.fraction = police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.last = now,
+		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+	};
+	struct policy_state *states[BURST];
+	uint64_t drops;
+
+	states_of(states, w, burst, n, &none);
+	drops = w->reserves ? judge(w, burst, states, n, now, true)
+			    : judge(w, burst, states, n, now, false);
+	counter_add(&w->counters.unmatched_packets, none.packets);
+	return divide(burst->mbufs, reversed(~drops) >> (64 - n), n, dropped);
 }
 
 /* police_charge_burst() of a bucket that is lent to: at one go, or else packet by packet. */

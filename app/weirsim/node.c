@@ -136,10 +136,10 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	struct node *node = context;
 	struct node_policy *p = &node->policies[policy];
 
+	police_fold(&p->totals, &p->state);
 	*sample = (struct limiter_sample){
-		.arrived_bytes = p->state.passed_bytes + p->state.dropped_bytes,
-		.dropped_packets = counter_fold(&p->dropped_packets, &p->state.dropped_packets) +
-				   police_over_packets(&p->state),
+		.arrived_bytes = p->state.bytes,
+		.dropped_packets = p->totals.dropped_packets + police_over_packets(&p->state),
 		.slots = p->sample.slot,
 	};
 }
@@ -163,10 +163,8 @@ static void sample_adapt(struct node *node, struct node_policy *policy, double i
 {
 	uint64_t before = policy->sampled_packets;
 
-	policy->sampled_packets = counter_fold(
-					  &policy->passed_packets, &policy->state.passed_packets) +
-				  counter_fold(
-					  &policy->dropped_packets, &policy->state.dropped_packets);
+	police_fold(&policy->totals, &policy->state);
+	policy->sampled_packets = policy->totals.packets;
 	sampling_adapt(
 		&policy->sampling, &node->budget, policy->sampled_packets - before, interval_s);
 }

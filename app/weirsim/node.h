@@ -19,8 +19,8 @@
 
 struct node_policy {
 	struct policy_state state;
-	uint64_t passed_packets, dropped_packets; /* of state, whole */
-	uint64_t sampled_packets;                 /* those that how often to sample was chosen by */
+	struct police_totals totals;
+	uint64_t sampled_packets; /* those that how often to sample was chosen by */
 	struct flow_sample sample;
 	struct sampling sampling;
 	void *memory; /* of what is not in state */

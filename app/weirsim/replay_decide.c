@@ -27,8 +27,8 @@
 /* One policy as a worker has it. */
 struct policed {
 	struct policy_state state;
-	uint64_t dropped_packets; /* of state, whole */
-	void *memory;             /* of what is not in state */
+	struct police_totals totals;
+	void *memory; /* of what is not in state */
 };
 
 struct decider {
@@ -213,9 +213,9 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	struct policed *policed = &((struct decider *)context)->policies[policy];
 	const struct policy_state *state = &policed->state;
 
-	sample->arrived_bytes = state->passed_bytes + state->dropped_bytes;
-	sample->dropped_packets = counter_fold(&policed->dropped_packets, &state->dropped_packets) +
-				  police_over_packets(state);
+	police_fold(&policed->totals, state);
+	sample->arrived_bytes = state->bytes;
+	sample->dropped_packets = policed->totals.dropped_packets + police_over_packets(state);
 }
 
 /* A limit that no meter can express leaves the old one in force, as in the appliance. */

@@ -12,15 +12,26 @@
 
 #include <stdint.h>
 
-/* The one writer. */
+/*
+ * The one writer. Of a load, an addition and a store by atomic builtins compilers make three
+ * instructions; x86 has one for all, which is no less whole to readers.
+ */
 static inline void counter_add(uint64_t *counter, uint64_t n)
 {
+#ifdef __x86_64__
+	__asm__("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
+#else
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+#endif
 }
 
 static inline void counter_add32(uint32_t *counter, uint32_t n)
 {
+#ifdef __x86_64__
+	__asm__("addl %1, %0" : "+m"(*counter) : "ir"(n) : "cc");
+#else
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+#endif
 }
 
 /* Anybody. */

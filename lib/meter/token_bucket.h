@@ -12,8 +12,10 @@
  * The rate is counted in 2^-56 bytes a tick, and tokens in the same unit: 64 bits of 2^-24 bytes,
  * which is what packets are held against, and a fraction of 32 bits below. So a refill is one
  * 64×64→128 multiplication that loses nothing: no remainder to carry, no drift, and no overflow
- * whatever the gap between packets. The only rounding is that of the rate itself, down, by less
- * than one unit per tick: 1e-10 of 8 kbit/s at 5 GHz, and less of anything faster.
+ * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted
+ * up by the other half before it is multiplied: so the product is added as it is, to both words.
+ * The only rounding is that of the rate itself, down, by less than one unit per tick: 1e-10 of
+ * 8 kbit/s at 5 GHz, and less of anything faster.
  *
  * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
  * earned before is credited at the old rate, exactly. One who holds the state under a profile that
@@ -31,6 +33,7 @@
 #define TOKEN_SHIFT 56
 
 #define TOKEN_FRACTION 32 /* bits of a token below those that packets are held against */
+#define TOKEN_OWNER    32 /* bits below the fraction, of the same word */
 #define TOKEN_BYTE     (TOKEN_SHIFT - TOKEN_FRACTION)
 
 /* 2^63 of 2^-24 bytes: a full bucket, and what one more packet costs, stay below 2^64. */
@@ -50,10 +53,13 @@ struct token_bucket_profile {
 };
 
 struct token_bucket {
-	uint64_t tokens;   /* 2^-24 bytes */
-	uint32_t fraction; /* 2^-56 bytes */
-	uint8_t owner[4];  /* not the meter's: room for its owner in what alignment would waste */
-	uint64_t last;     /* tick up to which tokens have been credited */
+	uint64_t tokens; /* 2^-24 bytes */
+	/*
+	 * 2^-56 bytes in the upper half. The lower one is not the meter's: room for its owner in
+	 * what alignment would waste.
+	 */
+	uint64_t fraction;
+	uint64_t last; /* tick up to which tokens have been credited */
 };
 
 /* Units a tick, rounded down. Returns 0, or -ERANGE for 128 bytes a tick and more, or no ticks. */
@@ -93,19 +99,36 @@ static inline int token_bucket_profile_init(
 	return err;
 }
 
-/* A bucket that starts full. */
+/* A bucket that starts full; its owner's bits stay what they were. */
 static inline void token_bucket_init(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
 	bucket->tokens = profile->burst;
-	bucket->fraction = 0;
+	bucket->fraction = (uint32_t)bucket->fraction;
 	bucket->last = now;
+}
+
+/* The owner's 32 bits, of which nobody else knows the meaning. */
+static inline uint32_t token_bucket_owner(const struct token_bucket *bucket)
+{
+	return (uint32_t)bucket->fraction;
+}
+
+static inline void token_bucket_set_owner(struct token_bucket *bucket, uint32_t owner)
+{
+	bucket->fraction = bucket->fraction >> TOKEN_OWNER << TOKEN_OWNER | owner;
 }
 
 /* All that the bucket holds. */
 static inline tokens_t token_bucket_level(const struct token_bucket *bucket)
 {
-	return (tokens_t)bucket->tokens << TOKEN_FRACTION | bucket->fraction;
+	return (tokens_t)bucket->tokens << TOKEN_FRACTION | bucket->fraction >> TOKEN_OWNER;
+}
+
+static inline void token_bucket_set_level(struct token_bucket *bucket, tokens_t level)
+{
+	bucket->tokens = (uint64_t)(level >> TOKEN_FRACTION);
+	bucket->fraction = (uint64_t)(uint32_t)level << TOKEN_OWNER | token_bucket_owner(bucket);
 }
 
 /*
@@ -120,28 +143,41 @@ static inline uint64_t token_bucket_elapsed(const struct token_bucket *bucket, u
 }
 
 /*
- * Brings the bucket up to `now`, at a rate that is not negative. A burst that has become smaller
- * takes what is above it even when no time has passed.
- *
- * Masks, not branches: full or not is anybody's guess. Only what fills the largest bucket there is,
- * whatever was in it, is rare enough to ask.
+ * Brings the bucket up to `now`, at a rate that is not negative, however long ago the last look
+ * was. A burst that has become smaller takes what is above it even when no time has passed.
+ */
+static inline __attribute__((cold)) void token_bucket_refill_any(
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	uint64_t elapsed = token_bucket_elapsed(bucket, now);
+	tokens_t level = token_bucket_level(bucket) + (tokens_t)elapsed * (uint64_t)profile->rate;
+	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
+
+	token_bucket_set_level(bucket, level < burst ? level : burst);
+	bucket->last += elapsed;
+}
+
+/*
+ * The same. A second or more since the last look, and a clock that steps back, are rare enough to
+ * ask, in one question; below that nothing overflows: less than 2^63 are earned, and no more were
+ * there. Full or not is anybody's guess, so that is masks and no branches.
  */
 static inline void token_bucket_refill(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
-	uint64_t elapsed = token_bucket_elapsed(bucket, now), burst = profile->burst;
-	tokens_t earned = (tokens_t)elapsed * (uint64_t)profile->rate;
-	uint64_t low = (uint64_t)earned + bucket->fraction;
-	uint64_t high = (uint64_t)(earned >> 64) + (low < bucket->fraction);
-	uint64_t tokens = bucket->tokens + (high << TOKEN_FRACTION | low >> TOKEN_FRACTION);
-	uint64_t below;
+	uint64_t elapsed = now - bucket->last, burst = profile->burst, tokens, fraction, below;
+	tokens_t earned = (tokens_t)(elapsed << TOKEN_OWNER) * (uint64_t)profile->rate;
 
-	if (__builtin_expect(high >> (TOKEN_FRACTION - 1) != 0, 0))
-		tokens = UINT64_MAX;
+	if (__builtin_expect(elapsed >> (64 - TOKEN_OWNER) != 0, 0)) {
+		token_bucket_refill_any(bucket, profile, now);
+		return;
+	}
+	fraction = bucket->fraction + (uint64_t)earned;
+	tokens = bucket->tokens + (uint64_t)(earned >> 64) + (fraction < (uint64_t)earned);
 	below = -(uint64_t)(tokens < burst);
 	bucket->tokens = burst + ((tokens - burst) & below);
-	bucket->fraction = (uint32_t)(low & below);
-	bucket->last += elapsed;
+	bucket->fraction = fraction & (below | UINT32_MAX);
+	bucket->last = now;
 }
 
 /* The same at a negative rate, down to no tokens and not below. */
@@ -155,8 +191,7 @@ static inline void token_bucket_drain(
 
 	level -= lost < level ? lost : level;
 	level = level < burst ? level : burst;
-	bucket->tokens = (uint64_t)(level >> TOKEN_FRACTION);
-	bucket->fraction = (uint32_t)level;
+	token_bucket_set_level(bucket, level);
 	bucket->last += elapsed;
 }
 
@@ -182,15 +217,23 @@ static inline void token_bucket_change(struct token_bucket *bucket,
 	*profile = *next;
 }
 
-/* Whether a packet of so many bytes conforms to what is there now; takes its tokens if so. */
+/*
+ * Takes the tokens of a packet of so many bytes if it conforms to what is there now, and says 0; or
+ * else all ones. A mask, not a branch: verdicts near the limit are a coin toss to the predictor.
+ */
+static inline uint64_t token_bucket_over(struct token_bucket *bucket, uint32_t bytes)
+{
+	uint64_t cost = (uint64_t)bytes << TOKEN_BYTE, tokens = bucket->tokens;
+	uint64_t over = -(uint64_t)(tokens < cost);
+
+	bucket->tokens = tokens - cost + (cost & over);
+	return over;
+}
+
+/* The same: whether it conforms. */
 static inline bool token_bucket_take(struct token_bucket *bucket, uint32_t bytes)
 {
-	uint64_t cost = (uint64_t)bytes << TOKEN_BYTE;
-	bool conforms = bucket->tokens >= cost;
-
-	/* A mask, not a branch: verdicts near the limit are a coin toss to the predictor. */
-	bucket->tokens -= cost & -(uint64_t)conforms;
-	return conforms;
+	return !token_bucket_over(bucket, bytes);
 }
 
 /*

@@ -7,8 +7,6 @@
 #include "police/profile.h"
 #include "source/source_table.h"
 
-#define WIRE_EXTRA 24 /* bytes of FCS, preamble and inter-frame gap */
-
 static bool per_source(const struct policy *policy)
 {
 	return policy->per_v4 || policy->per_v6;
@@ -45,12 +43,12 @@ size_t policy_other_bytes(const struct policy *policy)
 	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy);
 }
 
-static uint8_t flags_of(const struct policy *policy)
+static unsigned flags_of(const struct policy *policy)
 {
 	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
 
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
-	return (uint8_t)flags;
+	return flags;
 }
 
 static void other_init(struct policy_other *other, const struct policy *policy,
@@ -80,13 +78,9 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
 	const struct limit_profile *profile, const struct policy_start *start)
 {
-	uint8_t *owner = state->bucket.owner;
-
 	*state = (struct policy_state){0};
-	owner[POLICE_FLAGS] = flags_of(policy);
-	owner[POLICE_SHIFT] = profile->sample_shift;
-	owner[POLICE_EXTRA] = policy->accounting == ACCOUNTING_WIRE ? WIRE_EXTRA : 0;
-	owner[POLICE_WITHOUT_L2] = policy->accounting == ACCOUNTING_L3 ? UINT8_MAX : 0;
+	token_bucket_set_owner(&state->bucket,
+		police_owner(flags_of(policy), profile->sample_shift, policy->accounting));
 	if (policy_is_plain(policy)) {
 		state->limit = profile->meter.bucket;
 		token_bucket_init(&state->bucket, &state->limit, start->now);

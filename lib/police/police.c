@@ -59,7 +59,7 @@ static void pass(struct policy_state *state, const struct packet *packet, const 
 {
 	struct policy_other *other = state->other;
 
-	police_count(state, 1, cost, 1, cost);
+	police_count(state, 1, cost, 0, 0);
 	if (other->count == COUNT_FLOWS && cost > 0 && in_table(packet))
 		new_flows_remember(other->flows, packet_flow_hash(packet, data), now);
 }
@@ -74,7 +74,7 @@ static void pass_over(struct policy_state *state, const struct packet *packet, c
 
 static void drop(struct policy_state *state, uint32_t cost)
 {
-	police_count(state, 1, cost, 0, 0);
+	police_count(state, 1, cost, 1, cost);
 }
 
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -121,7 +121,8 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 {
 	struct policy_other *other = state->other;
 
-	state->bucket.owner[POLICE_SHIFT] = profile->sample_shift;
+	token_bucket_set_owner(&state->bucket,
+		police_owner(police_flags(state), profile->sample_shift, police_accounting(state)));
 	if (police_is_plain(state))
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else

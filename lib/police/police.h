@@ -54,14 +54,7 @@ enum verdict {
 	VERDICT_COUNT, /* passes; would have been dropped */
 };
 
-/* What a policy is, in the bytes that its bucket leaves to its owner. */
-enum {
-	POLICE_FLAGS,     /* never change */
-	POLICE_SHIFT,     /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
-	POLICE_EXTRA,     /* bytes charged beside the frame's own */
-	POLICE_WITHOUT_L2 /* a mask: Ethernet and VLAN headers are not charged */
-};
-
+/* Set for a policy's life. */
 enum {
 	POLICE_PLAIN = 1 << 0,
 	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
@@ -69,20 +62,20 @@ enum {
 
 #define POLICE_SHIFT_MAX 15
 #define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
+#define POLICE_WIRE      24 /* bytes of FCS, preamble and inter-frame gap */
 
 /*
  * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	struct token_bucket
-		bucket; /* its owner's bytes are those above; the rest is of the plain */
+	struct token_bucket bucket; /* its owner's bits: police_owner(); the rest is of the plain */
 	union {
 		struct token_bucket_profile limit; /* plain */
 		struct policy_other *other;        /* the others */
 	};
-	uint64_t passed_bytes, dropped_bytes;
-	uint32_t passed_packets, dropped_packets;
+	uint64_t bytes, dropped_bytes; /* of all packets, and of the dropped */
+	uint32_t packets, dropped_packets;
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
@@ -117,10 +110,40 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now);
 
+/*
+ * What a policy is, in the bits that its bucket leaves to its owner, from below:
+ *
+ *     16  of 2^15 packets those that are not just charged, see police_aside()
+ *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
+ *      3  flags
+ *      8  enum accounting
+ */
+static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
+{
+	uint32_t aside = flags & POLICE_PLAIN ? UINT32_C(0x8000) >> shift : UINT16_MAX;
+
+	return (uint32_t)accounting << 24 | flags << 21 | shift << 16 | aside;
+}
+
+static inline unsigned police_flags(const struct policy_state *state)
+{
+	return token_bucket_owner(&state->bucket) >> 21 & 7;
+}
+
+static inline unsigned police_shift(const struct policy_state *state)
+{
+	return token_bucket_owner(&state->bucket) >> 16 & 31;
+}
+
+static inline enum accounting police_accounting(const struct policy_state *state)
+{
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> 24);
+}
+
 /* Anybody. */
 static inline bool police_is_plain(const struct policy_state *state)
 {
-	return state->bucket.owner[POLICE_FLAGS] & POLICE_PLAIN;
+	return police_flags(state) & POLICE_PLAIN;
 }
 
 /*
@@ -130,10 +153,10 @@ static inline bool police_is_plain(const struct policy_state *state)
 static inline uint32_t police_bytes(
 	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
 {
-	const uint8_t *owner = state->bucket.owner;
+	enum accounting accounting = police_accounting(state);
 
-	return frame_len - (l2_len & (uint32_t)(int8_t)owner[POLICE_WITHOUT_L2]) +
-	       owner[POLICE_EXTRA];
+	return frame_len - (accounting == ACCOUNTING_L3 ? l2_len : 0) +
+	       (accounting == ACCOUNTING_WIRE ? POLICE_WIRE : 0);
 }
 
 /*
@@ -158,32 +181,16 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 
 #define POLICE_WEYL UINT32_C(0x9e3779b1) /* 2^32 over the golden ratio, to a prime */
 
-/* Words below this say yes: 2^-shift of all there are, or none. A load, as a shift costs more. */
-static inline uint64_t police_sample_below(const struct policy_state *state)
+/* The upper 15 bits of where the next packet to be charged is in the sequence. */
+static inline uint32_t police_word(const struct policy_state *state)
 {
-	static const uint64_t below[] = {
-		[POLICE_UNSAMPLED] = 0,
-#define BELOW(shift) [shift] = UINT64_C(1) << (32 - (shift))
-		BELOW(0),
-		BELOW(1),
-		BELOW(2),
-		BELOW(3),
-		BELOW(4),
-		BELOW(5),
-		BELOW(6),
-		BELOW(7),
-		BELOW(8),
-		BELOW(9),
-		BELOW(10),
-		BELOW(11),
-		BELOW(12),
-		BELOW(13),
-		BELOW(14),
-		BELOW(15),
-#undef BELOW
-	};
+	return state->packets * POLICE_WEYL >> 17;
+}
 
-	return below[state->bucket.owner[POLICE_SHIFT]];
+/* Words below this are of the sample: 2^-shift of all there are, or none. */
+static inline uint32_t police_sample_below(const struct policy_state *state)
+{
+	return UINT32_C(0x8000) >> police_shift(state);
 }
 
 /*
@@ -194,9 +201,16 @@ static inline uint64_t police_sample_below(const struct policy_state *state)
  */
 static inline bool police_samples(const struct policy_state *state)
 {
-	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
+	return police_word(state) < police_sample_below(state);
+}
 
-	return word < police_sample_below(state);
+/*
+ * Whether more is due for the next packet than to charge it: it is sampled, or the policy is not
+ * plain. One question for what most packets answer alike. The state's one writer.
+ */
+static inline bool police_aside(const struct policy_state *state)
+{
+	return police_word(state) < (uint16_t)token_bucket_owner(&state->bucket);
 }
 
 /*
@@ -205,9 +219,9 @@ static inline bool police_samples(const struct policy_state *state)
  */
 static inline uint64_t police_samples_burst(const struct policy_state *state, unsigned n)
 {
-	uint32_t word = (state->passed_packets + state->dropped_packets) * POLICE_WEYL;
-	uint64_t below = police_sample_below(state), samples = 0;
-	uint32_t last = (uint32_t)(below - 1), any = 0;
+	uint32_t word = state->packets * POLICE_WEYL, below = police_sample_below(state);
+	uint32_t last = (below << 17) - 1, any = 0;
+	uint64_t samples = 0;
 
 	if (below == 0)
 		return 0;
@@ -220,7 +234,7 @@ static inline uint64_t police_samples_burst(const struct policy_state *state, un
 
 static inline bool police_samples_tcp_only(const struct policy_state *state)
 {
-	return state->bucket.owner[POLICE_FLAGS] & POLICE_TCP_ONLY;
+	return police_flags(state) & POLICE_TCP_ONLY;
 }
 
 /* Whether a packet that police_samples() has chosen is one of those that the policy looks at. */
@@ -233,7 +247,7 @@ static inline bool police_samples_packet(
 /* What a packet that is sampled counts for, as it stands for others too. */
 static inline uint64_t police_sample_bytes(const struct policy_state *state, uint32_t cost)
 {
-	return (uint64_t)cost << state->bucket.owner[POLICE_SHIFT];
+	return (uint64_t)cost << police_shift(state);
 }
 
 /*
@@ -248,25 +262,33 @@ static inline void police_sample(struct flow_sample *sample, const struct policy
 			sample, packet_flow_hash(packet, data), police_sample_bytes(state, cost));
 }
 
-/* Counts packets, so many of them passed, and their bytes. */
+/* Counts packets, so many of them dropped, and their bytes. */
 static inline void police_count(struct policy_state *state, uint32_t packets, uint64_t bytes,
-	uint32_t passed_packets, uint64_t passed_bytes)
+	uint32_t dropped_packets, uint64_t dropped_bytes)
 {
-	counter_add32(&state->passed_packets, passed_packets);
-	counter_add32(&state->dropped_packets, packets - passed_packets);
-	counter_add(&state->passed_bytes, passed_bytes);
-	counter_add(&state->dropped_bytes, bytes - passed_bytes);
+	counter_add32(&state->packets, packets);
+	counter_add32(&state->dropped_packets, dropped_packets);
+	counter_add(&state->bytes, bytes);
+	counter_add(&state->dropped_bytes, dropped_bytes);
+}
+
+/* Charges a packet to a plain policy, and counts it: 0 if it passes, all ones if it is dropped. */
+static inline uint64_t police_over(struct policy_state *state, uint32_t cost, uint64_t now)
+{
+	uint64_t over;
+
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	over = token_bucket_over(&state->bucket, cost);
+	/* Sums, not branches, as in the meter. */
+	police_count(state, 1, cost, -(uint32_t)over, cost & over);
+	return over;
 }
 
 /* police_charge() of a plain policy; for loops that have asked police_is_plain() already. */
 static inline enum verdict police_charge_plain(
 	struct policy_state *state, uint32_t cost, uint64_t now)
 {
-	bool passes = token_bucket_conforms(&state->bucket, &state->limit, now, cost);
-
-	/* Sums, not branches, as in the meter. */
-	police_count(state, 1, cost, passes, cost & -(uint32_t)passes);
-	return passes ? VERDICT_PASS : VERDICT_DROP;
+	return police_over(state, cost, now) ? VERDICT_DROP : VERDICT_PASS;
 }
 
 /*
@@ -288,11 +310,11 @@ static inline uint64_t police_charge_burst(
 	tokens = state->bucket.tokens;
 	if (tokens >= sum << TOKEN_BYTE) {
 		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
-		police_count(state, n, sum, n, sum);
+		police_count(state, n, sum, 0, 0);
 		return n ? UINT64_MAX >> (64 - n) : 0;
 	}
 	if (tokens < (uint64_t)least << TOKEN_BYTE) {
-		police_count(state, n, sum, 0, 0);
+		police_count(state, n, sum, n, sum);
 		return 0;
 	}
 	for (unsigned i = 0; i < n; i++) {
@@ -304,8 +326,39 @@ static inline uint64_t police_charge_burst(
 		passes |= conforms << i;
 	}
 	state->bucket.tokens = tokens;
-	police_count(state, n, sum, (uint32_t)__builtin_popcountll(passes), passed_bytes);
+	police_count(state, n, sum, n - (uint32_t)__builtin_popcountll(passes), sum - passed_bytes);
 	return passes;
+}
+
+/*
+ * What a reader knows of a policy's packets on one worker, from when the state began; zero at
+ * first. The reader's own.
+ */
+struct police_totals {
+	uint64_t packets, dropped_packets, passed_packets;
+	uint64_t passed_bytes;
+};
+
+/* Of all, less those dropped; but what has been said once is not taken back. */
+static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t dropped)
+{
+	if ((int64_t)(all - dropped - *passed) > 0)
+		*passed = all - dropped;
+}
+
+/*
+ * Brings totals up to what the state says now; due once in 2^32 packets. "Passed" is a difference
+ * of two counters that the worker changes meanwhile: it may be too low by what is on its way, or
+ * too high by drops between the two looks, until the next time. It never goes back.
+ */
+static inline void police_fold(struct police_totals *totals, const struct policy_state *state)
+{
+	uint64_t dropped_bytes = counter_read(&state->dropped_bytes);
+
+	counter_fold(&totals->dropped_packets, &state->dropped_packets);
+	counter_fold(&totals->packets, &state->packets);
+	police_passed(&totals->passed_packets, totals->packets, totals->dropped_packets);
+	police_passed(&totals->passed_bytes, counter_read(&state->bytes), dropped_bytes);
 }
 
 /*

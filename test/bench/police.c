@@ -85,7 +85,8 @@ static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sa
 {
 	double arrives = (double)LENGTH * BURST / n_policies / BURST_TICKS; /* bytes a tick */
 	struct policy_state state = {
-		.bucket.owner = {POLICE_PLAIN, sampled ? SHIFT : POLICE_UNSAMPLED},
+		.bucket.fraction = police_owner(
+			POLICE_PLAIN, sampled ? SHIFT : POLICE_UNSAMPLED, ACCOUNTING_L2),
 		.limit.rate = (int64_t)(arrives * (100 - drop) / 100 * 0x1p56),
 		.limit.burst = (uint64_t)(20 * LENGTH + 4 * BURST * LENGTH / n_policies)
 			       << TOKEN_BYTE,
@@ -241,13 +242,13 @@ static double median_of(const double *values, unsigned rounds)
 
 static double dropped_share(const struct worker *w, unsigned n_policies)
 {
-	double passed = 0, dropped = 0;
+	double packets = 0, dropped = 0;
 
 	for (unsigned i = 0; i < n_policies; i++) {
-		passed += w->policies[i].passed_packets;
+		packets += w->policies[i].packets;
 		dropped += w->policies[i].dropped_packets;
 	}
-	return dropped / (passed + dropped);
+	return dropped / packets;
 }
 
 static void json_ratio(FILE *json, const char *key, unsigned n, struct ratio ratio)

@@ -172,7 +172,7 @@ static void check_linear(uint64_t seed, enum meter_kind kind, bool changes)
 	struct clock clock = {GHZ * 100, GHZ * 100};
 	uint64_t since = 0, burst;
 	__int128 before = 0;
-	union meter meter;
+	union meter meter = {0};
 	struct prng prng;
 
 	prng_seed(&prng, seed);
@@ -252,7 +252,7 @@ static void test_gcra_is_a_token_bucket(void **state)
 	{
 		struct meter_params params;
 		union meter_profile p, q;
-		struct token_bucket bucket;
+		struct token_bucket bucket = {0};
 		uint64_t hz, now = 12345;
 		struct prng prng;
 		struct gcra gcra;
@@ -303,7 +303,7 @@ static void test_drain_tick_by_tick(void **state)
 		struct token_bucket_params params = {.burst_bytes = 3000};
 		struct token_bucket_profile profile, next;
 		__int128 level = (__int128)3000 * 8 * hz, most = level, net = 0;
-		struct token_bucket bucket;
+		struct token_bucket bucket = {0};
 		struct prng prng;
 		uint64_t now = 5;
 
@@ -656,7 +656,7 @@ static void check_changes(uint64_t seed, enum meter_kind kind)
 	union meter_profile profile, next;
 	struct meter_params params;
 	uint64_t now = 1000, bound;
-	union meter meter;
+	union meter meter = {0};
 	struct prng prng;
 
 	prng_seed(&prng, seed);
@@ -693,13 +693,13 @@ static unsigned check_idle(uint64_t seed, enum meter_kind kind)
 	unsigned idle = 0;
 	uint64_t now = 5;
 	struct prng prng;
-	union meter meter;
+	union meter meter = {0};
 
 	prng_seed(&prng, seed);
 	profile = random_profile(&prng, kind, GHZ, &params);
 	meter_init(kind, &meter, &profile, now, seed);
 	for (unsigned i = 0; i < EVENTS; i++) {
-		union meter fresh, kept = meter;
+		union meter fresh = {0}, kept = meter;
 		uint64_t then = now;
 
 		meter_init(kind, &fresh, &profile, now, seed);

@@ -159,7 +159,7 @@ static void test_owner_and_no_cost(void **state)
 		union meter meter = {0};
 		unsigned refused = 0;
 
-		memset(meter.bucket.owner, 0xde, sizeof(meter.bucket.owner));
+		token_bucket_set_owner(&meter.bucket, 0xdeadbeef);
 		meter_init(kind, &meter, &profile, MS, 1);
 		for (uint64_t now = MS; now < 1000 * MS; now += 10 * MS) {
 			assert_true(meter_conforms(kind, &meter, &profile, now, 0));
@@ -167,7 +167,7 @@ static void test_owner_and_no_cost(void **state)
 			assert_true(meter_conforms(kind, &meter, &profile, now, 0));
 		}
 		if (kind == METER_TOKEN_BUCKET)
-			assert_memory_equal(meter.bucket.owner, "\xde\xde\xde\xde", 4);
+			assert_int_equal(token_bucket_owner(&meter.bucket), 0xdeadbeef);
 		assert_in_range(refused, 30, 80);
 	}
 }

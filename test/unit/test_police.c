@@ -82,8 +82,8 @@ static enum verdict lane_police(struct lane *lane, const struct packet *packet, 
 static void expect_counters(const struct lane *lane, const uint64_t *want)
 {
 	const struct policy_state *s = &lane->state;
-	const uint64_t got[6] = {s->passed_packets, s->passed_bytes, s->dropped_packets,
-		s->dropped_bytes, police_over_packets(s), police_over_bytes(s)};
+	const uint64_t got[6] = {s->packets - s->dropped_packets, s->bytes - s->dropped_bytes,
+		s->dropped_packets, s->dropped_bytes, police_over_packets(s), police_over_bytes(s)};
 	static const char *const names[6] = {"passed packets", "passed bytes", "dropped packets",
 		"dropped bytes", "packets over", "bytes over"};
 
@@ -184,12 +184,14 @@ static void test_ways_agree(void **state)
 		verdict = lane_police(&shorter, &packet, NULL, len, now);
 		if (verdict != lane_police(&longer, &packet, NULL, len, now))
 			fail_msg("seed %" PRIu64 ": packet %u", seed, i);
-		assert_counters(&shorter, longer.state.passed_packets, longer.state.passed_bytes,
+		assert_counters(&shorter, longer.state.packets - longer.state.dropped_packets,
+			longer.state.bytes - longer.state.dropped_bytes,
 			longer.state.dropped_packets, longer.state.dropped_bytes, 0, 0);
 		dropped += verdict == VERDICT_DROP;
 	}
 	assert_true(dropped > 1000 && dropped < 19000);
-	assert_int_equal(shorter.state.passed_packets + dropped, 20000);
+	assert_int_equal(shorter.state.packets, 20000);
+	assert_int_equal(shorter.state.dropped_packets, dropped);
 	lane_stop(&longer);
 }
 
@@ -254,6 +256,65 @@ static void test_totals(void **state)
 		assert_true(counter_fold(&total, &counter) == before);
 		assert_true(counter_fold(&total, &counter) == before);
 	}
+}
+
+/* What passed is what was not dropped, and never goes back, whenever a worker is looked at. */
+static void test_passed(void **state)
+{
+	static const struct {
+		uint32_t packets, dropped_packets;
+		uint64_t bytes, dropped_bytes, want_packets, want_bytes;
+	} looks[] = {
+		{UINT32_MAX, 5, 1000, 500, UINT32_MAX - UINT64_C(5), 500},
+		{UINT32_MAX, 6, 1000, 600, UINT32_MAX - UINT64_C(5), 500}, /* all is yet to come */
+		{0, 6, 1100, 600, UINT32_MAX - UINT64_C(5), 500},
+		{9, 6, 1700, 600, UINT32_MAX + UINT64_C(4), 1100},
+		{9, 6, 1700, 2000, UINT32_MAX + UINT64_C(4), 1100}, /* more than all */
+		{10, 7, 2100, 600, UINT32_MAX + UINT64_C(4), 1500},
+	};
+	struct police_totals totals = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(looks); i++) {
+		const struct policy_state line = {
+			.packets = looks[i].packets,
+			.dropped_packets = looks[i].dropped_packets,
+			.bytes = looks[i].bytes,
+			.dropped_bytes = looks[i].dropped_bytes,
+		};
+
+		police_fold(&totals, &line);
+		if (totals.passed_packets != looks[i].want_packets ||
+			totals.passed_bytes != looks[i].want_bytes)
+			fail_msg("look %u: %" PRIu64 " packets, %" PRIu64 " bytes", i,
+				totals.passed_packets, totals.passed_bytes);
+	}
+}
+
+/* What is more than charged is set aside: all that is not plain, and else what is sampled. */
+static void test_aside(void **state)
+{
+	(void)state;
+	for (unsigned shift = 0; shift <= POLICE_UNSAMPLED; shift++)
+		for (unsigned plain = 0; plain < 2; plain++) {
+			struct policy_state line = {
+				.bucket.fraction = police_owner(
+					plain ? POLICE_PLAIN : 0, shift, ACCOUNTING_WIRE)};
+			unsigned samples = 0;
+
+			assert_int_equal(police_is_plain(&line), plain);
+			assert_int_equal(police_shift(&line), shift);
+			assert_int_equal(police_bytes(&line, 14, 60), 84);
+			for (line.packets = 0; line.packets < 1 << 18; line.packets++) {
+				bool sampled = police_samples(&line);
+
+				samples += sampled;
+				assert_int_equal(police_aside(&line), sampled || !plain);
+			}
+			assert_near(samples, shift == POLICE_UNSAMPLED ? 0 : 1 << 18 >> shift, 4);
+			if (shift == POLICE_UNSAMPLED)
+				assert_int_equal(samples, 0);
+		}
 }
 
 /* Each kind of meter is asked, with its own profile and state. */
@@ -351,8 +412,7 @@ static void test_actions(void **state)
 			if (rows[i].verdict != VERDICT_MARK)
 				continue;
 			/* Counted when it is known as what. */
-			assert_int_equal(
-				lane.state.passed_packets + lane.state.dropped_packets, 10 + n);
+			assert_int_equal(lane.state.packets, 10 + n);
 			police_marked(&lane.state, &packet, NULL, 100, 7, rows[i].marked);
 		}
 		expect_counters(&lane, rows[i].want);
@@ -583,9 +643,9 @@ static void test_sources_of_every_kind(void **state)
 static struct policy_state sampled(unsigned shift, uint32_t flags, uint32_t packets)
 {
 	return (struct policy_state){
-		.bucket.owner = {(uint8_t)(POLICE_PLAIN | flags), (uint8_t)shift},
+		.bucket.fraction = police_owner(POLICE_PLAIN | flags, shift, ACCOUNTING_L2),
 		.limit = {0, TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE},
-		.dropped_packets = packets,
+		.packets = packets,
 	};
 }
 
@@ -617,7 +677,8 @@ static void test_sample(void **state)
 		for (unsigned slot = 0; slot < FLOW_SLOTS; slot++)
 			bytes += (double)flow_slot_count(flow_slot_read(&sample, slot));
 		assert_near(bytes, rows[i].share * N * COST, 0.01 * rows[i].share * N * COST);
-		line.bucket.owner[POLICE_SHIFT] = POLICE_UNSAMPLED;
+		token_bucket_set_owner(
+			&line.bucket, police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2));
 		for (unsigned n = 0; n < 1000; n++, police_charge_plain(&line, COST, 0)) {
 			assert_false(police_samples(&line));
 			assert_int_equal(police_samples_burst(&line, 64), 0);
@@ -644,7 +705,7 @@ static void test_sample_does_not_beat(void **state)
 
 			for (unsigned n = 0; n < (m * EXPECTED) << shift; n++) {
 				of[n % m] += police_samples(&line);
-				line.dropped_packets++;
+				line.packets++;
 			}
 			for (unsigned k = 0; k < m; k++)
 				if (of[k] < 0.7 * EXPECTED || of[k] > 1.3 * EXPECTED)
@@ -661,6 +722,8 @@ int main(void)
 		cmocka_unit_test(test_ways_agree),
 		cmocka_unit_test(test_bursts_are_packets),
 		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_passed),
+		cmocka_unit_test(test_aside),
 		cmocka_unit_test(test_every_kind),
 		cmocka_unit_test(test_random_drop_of_all_and_nothing),
 		cmocka_unit_test(test_actions),

@@ -130,7 +130,7 @@ static void test_what_is_configured(void **state)
 	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
 	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_other_bytes(&policy)), &policy,
 		&profile, &start);
-	assert_int_equal(line.bucket.owner[POLICE_FLAGS], 0);
+	assert_int_equal(police_flags(&line), 0);
 	assert_int_equal(line.other->count, COUNT_PACKETS);
 	assert_int_equal(line.other->action, ACTION_MARK);
 	assert_int_equal(police_mark(&line), 46);
@@ -145,7 +145,7 @@ static void test_what_is_configured(void **state)
 	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
 	assert_int_equal(policy_other_bytes(&policy), 0);
 	policy_state_init(&line, NULL, &policy, &profile, &start);
-	assert_int_equal(line.bucket.owner[POLICE_FLAGS], POLICE_PLAIN | POLICE_TCP_ONLY);
+	assert_int_equal(police_flags(&line), POLICE_PLAIN | POLICE_TCP_ONLY);
 	assert_int_equal(police_bytes(&line, 18, 118), 100);
 	assert_null(police_sources(&line));
 	assert_int_equal(police_over_packets(&line) + police_over_bytes(&line), 0);
@@ -216,7 +216,7 @@ static void test_limit_is_not_for_the_past(void **state)
 		assert_int_equal(police_is_plain(&line), plain);
 		assert_int_equal(police_charge(&line, &packet, NULL, 100000, 0), VERDICT_PASS);
 		police_limit(&line, &fast, SECOND);
-		assert_int_equal(line.bucket.owner[POLICE_SHIFT], 9);
+		assert_int_equal(police_shift(&line), 9);
 		assert_int_equal(police_is_plain(&line), plain);
 		assert_int_not_equal(
 			police_charge(&line, &packet, NULL, 1001, SECOND), VERDICT_PASS);

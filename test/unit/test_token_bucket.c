@@ -53,7 +53,7 @@ static void test_params_at_their_limits(void **state)
 static void test_pairs(void **state)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &p, 1000);
@@ -75,7 +75,7 @@ static void test_pairs(void **state)
 static void test_clock_that_steps_back(void **state)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &p, 5000);
@@ -88,7 +88,7 @@ static void test_clock_that_steps_back(void **state)
 static void test_counter_that_wraps(void **state)
 {
 	struct token_bucket_profile p = profile_of(8 * GHZ, 1500, GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &p, UINT64_MAX - 9);
@@ -101,7 +101,7 @@ static void test_counter_that_wraps(void **state)
 static void test_long_gap(void **state)
 {
 	struct token_bucket_profile p = profile_of(400 * GHZ, 1 << 20, 5 * GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 	uint64_t year = 5 * GHZ * 3600 * 24 * 366;
 
 	(void)state;
@@ -115,7 +115,7 @@ static void test_long_gap(void **state)
 static uint64_t backlog(const struct token_bucket_profile *p, uint32_t bytes, uint64_t ticks,
 	unsigned polls, struct prng *prng)
 {
-	struct token_bucket b;
+	struct token_bucket b = {0};
 	uint64_t passed = 0, now = 77, end = now + ticks;
 
 	token_bucket_init(&b, p, now);
@@ -173,7 +173,7 @@ static void test_every_window(void **state)
 	enum { N = 600 };
 	struct token_bucket_profile p = profile_of(8 * GHZ, 3000, GHZ);
 	uint64_t at[N], sum[N + 1] = {0}, now = 0;
-	struct token_bucket b;
+	struct token_bucket b = {0};
 	struct prng prng;
 
 	(void)state;
@@ -220,7 +220,7 @@ static void test_nothing_overflows(void **state)
 {
 	struct token_bucket_profile p = {
 		.rate = INT64_MAX, .burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE};
-	struct token_bucket b = {.fraction = UINT32_MAX};
+	struct token_bucket b = {.fraction = (uint64_t)UINT32_MAX << TOKEN_OWNER};
 
 	(void)state;
 	token_bucket_refill(&b, &p, INT64_MAX);
@@ -240,11 +240,43 @@ static void test_nothing_overflows(void **state)
 static void test_carry(void **state)
 {
 	struct token_bucket_profile p = {.rate = 0x5555555555555555, .burst = UINT64_C(1) << 62};
-	struct token_bucket b = {.fraction = 1};
+	struct token_bucket b = {.fraction = UINT64_C(1) << TOKEN_OWNER};
 
 	(void)state;
 	token_bucket_refill(&b, &p, 3); /* 2^64 - 1 and 1 */
 	assert_true(token_bucket_level(&b) == (tokens_t)1 << 64);
+}
+
+/* Where the short way of a refill ends, the long one goes on; the owner's bits stay on both. */
+static void test_ways_of_a_refill(void **state)
+{
+	static const uint64_t gaps[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, UINT64_C(1) << 33};
+	static const uint64_t bursts[] = {1, UINT64_C(1) << 40, UINT64_C(1) << 63};
+	const uint64_t seed = 9;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < 30000; i++) {
+		struct token_bucket_profile p = {
+			.rate = (int64_t)(prng_next(&prng) >> (1 + i % 63)),
+			.burst = bursts[i % 3]};
+		struct token_bucket any, b = {.fraction = prng_next(&prng), .last = i};
+		uint64_t now = i + gaps[prng_below(&prng, 5)];
+		tokens_t level, burst = (tokens_t)p.burst << TOKEN_FRACTION;
+		uint32_t owner = token_bucket_owner(&b);
+
+		b.tokens = prng_next(&prng) % p.burst;
+		any = b;
+		level = token_bucket_level(&b) + (tokens_t)(now - i) * (uint64_t)p.rate;
+		token_bucket_refill(&b, &p, now);
+		token_bucket_refill_any(&any, &p, now);
+		if (token_bucket_level(&b) != (level < burst ? level : burst))
+			fail_msg("seed %" PRIu64 ": bucket %u", seed, i);
+		assert_memory_equal(&b, &any, sizeof(b));
+		assert_int_equal(token_bucket_owner(&b), owner);
+		assert_int_equal(b.last, now);
+	}
 }
 
 /* A full bucket keeps no fraction above its burst. */
@@ -256,7 +288,8 @@ static void test_full_is_the_burst(void **state)
 	(void)state;
 	token_bucket_refill(&b, &p, UINT64_C(1) << TOKEN_FRACTION);
 	assert_true(b.tokens == 1 && b.fraction == 0);
-	b = (struct token_bucket){.tokens = 0, .fraction = UINT32_MAX - 2};
+	b = (struct token_bucket){
+		.tokens = 0, .fraction = (uint64_t)(UINT32_MAX - 2) << TOKEN_OWNER};
 	token_bucket_refill(&b, &p, 1);
 	assert_true(b.tokens == 1 && b.fraction == 0);
 }
@@ -266,7 +299,7 @@ static void test_change(void **state)
 {
 	struct token_bucket_profile slow = profile_of(8 * GHZ / 100, 10000, GHZ), p = slow;
 	struct token_bucket_profile fast = profile_of(8 * GHZ, 10000, GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &slow, 0);
@@ -288,7 +321,7 @@ static void test_other_burst(void **state)
 {
 	struct token_bucket_profile large = profile_of(8000, 10000, GHZ), p = large;
 	struct token_bucket_profile small = profile_of(8000, 1000, GHZ);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &p, 0);
@@ -319,7 +352,7 @@ static void test_drain(void **state)
 {
 	struct token_bucket_params both = {8000, 1500, 8000};
 	struct token_bucket_profile p = drain_of(8 * GHZ, 1500);
-	struct token_bucket b;
+	struct token_bucket b = {0};
 
 	(void)state;
 	token_bucket_init(&b, &p, 0);
@@ -355,7 +388,7 @@ static void test_drain_changes(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct token_bucket_profile p[2];
-		struct token_bucket b;
+		struct token_bucket b = {0};
 
 		for (int k = 0; k < 2; k++) {
 			int64_t bps = (k ? cases[i].after : cases[i].before) * INT64_C(800000000);
@@ -385,6 +418,7 @@ int main(void)
 		cmocka_unit_test(test_looks_cost_nothing),
 		cmocka_unit_test(test_nothing_overflows),
 		cmocka_unit_test(test_carry),
+		cmocka_unit_test(test_ways_of_a_refill),
 		cmocka_unit_test(test_full_is_the_burst),
 		cmocka_unit_test(test_change),
 		cmocka_unit_test(test_other_burst),
