@@ -192,6 +192,19 @@ def scripts(folder, names, wanted, result):
                   flush=True)
 
 
+def reload_under_tsan(wanted, result):
+    """Reloads while packets flow, in the build that sees every access that two threads share."""
+    name = "net/reload (build-tsan)"
+    if not wanted(name):
+        return
+    began = time.monotonic()
+    options = f"suppressions={os.path.join(ROOT, 'test', 'net', 'tsan.supp')}"
+    status, output = run([*PYTHON, os.path.join("test", "net", "reload.py"), "churn", "from_one"],
+                         timeout=400, WEIR_BUILD="build-tsan", TSAN_OPTIONS=options)
+    verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
+    result.add(name, verdict, time.monotonic() - began, output)
+
+
 # More seeds of the property tests, in build/: what --long adds.
 LONG = {
     "meter": ["test/unit/test_meter", "1000", "20000"],
@@ -235,8 +248,9 @@ def main():
         fuzz(wanted, result)
         scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
         scripts("bench", ["smoke"], wanted, result)
-        scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
-                result)
+        scripts("net", ["conservation", "actions", "lifecycle", "reload", "groups", "agreement"],
+                wanted, result)
+        reload_under_tsan(wanted, result)
     if options.long:
         long_tests(wanted, result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))

@@ -8,14 +8,35 @@
 #define WEIR_APP_PUBLISH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct box;
+struct snapshot;
 
 /*
  * Before the workers run: gives every policy its line on each worker, with the limit that the
  * limiter starts with, and then publishes the classifier. Returns 0 or a negative errno, logged.
  */
 int publish_first(struct box *box);
+
+/*
+ * A policy that is in a slot prepared for it, and that no worker can come by yet, begins with the
+ * limit that the limiter has for it now: with its burst, or as if that had just been spent.
+ */
+void publish_begin(struct box *box, unsigned policy, bool spent);
+
+/*
+ * Exchanges the classifier, and what goes with it, for the box's: every line that it leads to is
+ * ready. The snapshot is one that was taken for this; the former classifier is still in use.
+ */
+void publish_classifier(struct box *box, struct snapshot *snapshot);
+
+/* Control's measurements or the clock have something to say of a slot's policy, or of all. */
+void publish_later(struct box *box, uint32_t slot);
+void publish_all_later(struct box *box);
+
+/* The slot has no policy to tell of any more. */
+void publish_never(struct box *box, uint32_t slot);
 
 /*
  * Tells the workers what has changed. A limit that no meter can express leaves the old one in

@@ -12,13 +12,22 @@
 
 #include <stdint.h>
 
+/* ThreadSanitizer sees no assembly. */
+#if defined(__SANITIZE_THREAD__)
+#define COUNTER_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define COUNTER_SANITIZED 1
+#endif
+#endif
+
 /*
  * The one writer. Of a load, an addition and a store by atomic builtins compilers make three
  * instructions; x86 has one for all, which is no less whole to readers.
  */
 static inline void counter_add(uint64_t *counter, uint64_t n)
 {
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(COUNTER_SANITIZED)
 	__asm__("addq %1, %0" : "+m"(*counter) : "er"(n) : "cc");
 #else
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
@@ -27,7 +36,7 @@ static inline void counter_add(uint64_t *counter, uint64_t n)
 
 static inline void counter_add32(uint32_t *counter, uint32_t n)
 {
-#ifdef __x86_64__
+#if defined(__x86_64__) && !defined(COUNTER_SANITIZED)
 	__asm__("addl %1, %0" : "+m"(*counter) : "ir"(n) : "cc");
 #else
 	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
