@@ -15,6 +15,7 @@
 
 #include <sodium.h>
 
+#include "base/bitmap.h"
 #include "base/name_hash.h"
 #include "classify/classify.h"
 #include "classify/tunnel.h"
@@ -163,7 +164,7 @@ static int splits_alloc(struct box *box)
 
 	box->splits = calloc(policies + 1, sizeof(*box->splits));
 	box->totals = calloc(policies * n + 1, sizeof(*box->totals));
-	box->untold = calloc(policies / 64 + 1, sizeof(*box->untold));
+	box->untold = calloc(bitmap_words(box->config->n_policies), sizeof(*box->untold));
 	box->slots = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->slots));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
 	if (!box->splits || !box->totals || !box->untold || !box->slots || !box->alive)

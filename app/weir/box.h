@@ -63,9 +63,9 @@ struct box {
 	uint64_t budget_ns;       /* when its round began */
 	uint64_t *untold;         /* policies that some worker has yet to be told of, a bit each */
 	bool all_told;            /* there are none */
+	unsigned told_to;         /* where the next round begins */
 	struct reserve *reserves; /* n_policies, if there are several workers; else NULL */
 	uint64_t reserves_token;  /* of the last round that changed any, for rte_rcu_qsbr_check() */
-	bool reserves_free;       /* no worker is still at what was in force before that round */
 	bool reserves_changed;    /* in this round */
 	uint64_t *slots; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
 	bool *alive;     /* n_roster: as last logged */

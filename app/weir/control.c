@@ -75,6 +75,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	struct split *split = &box->splits[policy];
 	uint64_t now = control_now(), before = packets_of(box, policy);
 	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
+	uint8_t shift = split->sampling.shift;
 
 	*sample = (struct limiter_sample){.slots = box->slots};
 	for (unsigned w = 0; w < box->config->n_workers; w++)
@@ -82,6 +83,8 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	if (box->config->policies[policy].allocator->samples_flows)
 		sampling_adapt(&split->sampling, &box->budget, packets_of(box, policy) - before,
 			interval_s);
+	if (split->shares || split->sampling.shift != shift)
+		publish_later(box, policy);
 	split->measured_ns = now;
 }
 
@@ -121,8 +124,10 @@ static void tick(struct box *box)
 	unsigned peer;
 	size_t len;
 
-	if (tsc_clock_refine(&box->clock, control_now()))
+	if (tsc_clock_refine(&box->clock, control_now())) {
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
+		publish_all_later(box);
+	}
 	limiter_tick(box->limiter, control_now(), measure, box);
 	share_samples(box, control_now());
 	publish(box);

@@ -8,13 +8,18 @@
 
 #include <rte_cycles.h>
 
+#include "base/bitmap.h"
 #include "box.h"
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
 
-#define WORD 64 /* policies in a word of box->untold */
+/*
+ * Policies that a round looks at. 100,000 that change at once are many rounds, so that what control
+ * does beside has its turn in between; a ring takes no more than that anyway.
+ */
+#define ROUND POST_MAX
 
 /* Plain policies draw from a reserve if there are several workers; what others have is divided. */
 static bool is_lent(const struct box *box, unsigned policy)
@@ -62,24 +67,20 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 	return ret;
 }
 
-/* False when some worker may still be at the place where the new limit would go. */
-static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
+static void change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
 	struct reserve *reserve = &box->reserves[policy];
 	struct reserve_profile profile;
 
 	if (make_reserve(box, policy, view, &profile))
-		return true;
+		return;
 	if (reserve_profile_equal(&profile, reserve->profile))
-		return true;
-	if (!box->reserves_free)
-		return false;
+		return;
 	reserve_change(reserve, &profile, rte_rdtsc());
 	box->reserves_changed = true;
-	return true;
 }
 
-/* False when some worker's ring had no room, or a reserve was not free. */
+/* False when some worker's ring had no room. */
 static bool tell(struct box *box, unsigned policy)
 {
 	double parts[CONFIG_WORKERS_MAX];
@@ -89,25 +90,25 @@ static bool tell(struct box *box, unsigned policy)
 	limiter_view(box->limiter, policy, &view);
 	divide(box, policy, parts);
 	if (is_lent(box, policy))
-		told = change_reserve(box, policy, &view);
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		change_reserve(box, policy, &view);
+	for (unsigned w = 0; told && w < box->config->n_workers; w++) {
 		struct limit_profile profile;
 
 		if (make_profile(box, policy, parts[w], &view, &profile) == 0)
-			told &= post_send(&box->workers[w].post, &profile);
+			told = post_send(&box->workers[w].post, &profile);
 	}
 	return told;
 }
 
 /*
  * A reserve has room for two limits, the one in force and the next. So a round changes each once,
- * and only after all workers have been quiescent since the round before.
+ * and only after all workers have been quiescent since the round before. False: not yet.
  */
-static void begin_round(struct box *box)
+static bool begin_round(struct box *box)
 {
-	box->reserves_free = rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) ==
-			     1;
 	box->reserves_changed = false;
+	return !box->reserves ||
+	       rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) == 1;
 }
 
 static void end_round(struct box *box)
@@ -116,42 +117,58 @@ static void end_round(struct box *box)
 		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
 }
 
+/* The next policy to tell of, after the last one: those whose turn has come are not overtaken. */
+static unsigned next_untold(const struct box *box)
+{
+	unsigned n = box->config->n_policies;
+	unsigned policy = bitmap_next(box->untold, n, box->told_to);
+
+	return policy < n ? policy : bitmap_next(box->untold, n, 0);
+}
+
+/* Up to the first that does not fit: the others would not, either. */
+static void tell_round(struct box *box)
+{
+	for (unsigned i = 0; i < ROUND; i++) {
+		unsigned policy = next_untold(box);
+
+		box->all_told = policy == box->config->n_policies;
+		if (box->all_told || !tell(box, policy))
+			return;
+		bitmap_clear(box->untold, policy);
+		box->told_to = policy + 1;
+	}
+}
+
+void publish_later(struct box *box, unsigned policy)
+{
+	bitmap_set(box->untold, policy);
+	box->all_told = false;
+}
+
+void publish_all_later(struct box *box)
+{
+	for (unsigned p = 0; p < box->config->n_policies; p++)
+		publish_later(box, p);
+}
+
 bool publish(struct box *box)
 {
-	bool told = true;
+	unsigned n = box->config->n_policies;
 
-	begin_round(box);
-	memset(box->untold, 0, (box->config->n_policies / WORD + 1) * sizeof(*box->untold));
-	for (unsigned p = 0; p < box->config->n_policies; p++) {
-		if (tell(box, p))
-			continue;
-		box->untold[p / WORD] |= UINT64_C(1) << p % WORD;
-		told = false;
-	}
-	end_round(box);
-	box->all_told = told;
-	return told;
+	for (unsigned p = limiter_next_change(box->limiter, 0); p < n;
+		p = limiter_next_change(box->limiter, p + 1))
+		publish_later(box, p);
+	return publish_rest(box);
 }
 
 bool publish_rest(struct box *box)
 {
-	bool told = true;
-
-	if (box->all_told)
-		return true;
-	begin_round(box);
-	for (unsigned word = 0; word <= box->config->n_policies / WORD; word++)
-		for (uint64_t left = box->untold[word]; left; left &= left - 1) {
-			unsigned bit = (unsigned)__builtin_ctzll(left);
-
-			if (tell(box, word * WORD + bit))
-				box->untold[word] &= ~(UINT64_C(1) << bit);
-			else
-				told = false;
-		}
+	if (box->all_told || !begin_round(box))
+		return box->all_told;
+	tell_round(box);
 	end_round(box);
-	box->all_told = told;
-	return told;
+	return box->all_told;
 }
 
 static int begin_reserve(struct box *box, unsigned policy, const struct limiter_view *view)

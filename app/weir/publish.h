@@ -18,12 +18,20 @@ struct box;
 int publish_first(struct box *box);
 
 /*
- * Tells the workers what has changed. A limit that no meter can express leaves the old one in
- * force; one that finds a ring full is left for publish_rest(). True when nothing was left.
+ * The clock or control's measurements, which the limiter does not know of, have something to say
+ * about a policy, or about all of them: to be told by the next publish().
+ */
+void publish_later(struct box *box, unsigned policy);
+void publish_all_later(struct box *box);
+
+/*
+ * Tells the workers what has changed, as far as their rings take it and at most a few thousand
+ * policies at a time; the rest is left for publish_rest(). A limit that no meter can express leaves
+ * the old one in force. True when nothing was left.
  */
 bool publish(struct box *box);
 
-/* Tells what was left, as it is now. True when nothing is left. */
+/* Goes on with what was left, and tells it as it is now. True when nothing is left. */
 bool publish_rest(struct box *box);
 
 #endif
