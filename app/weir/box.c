@@ -26,7 +26,6 @@
 #include "police/other.h"
 #include "publish.h"
 #include "show.h"
-#include "split/reserve.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
@@ -125,6 +124,7 @@ static void splits_free(struct box *box)
 		free(box->splits[i].shares);
 	free(box->splits);
 	rte_free(box->reserves);
+	rte_free(box->changes.places);
 	free(box->totals);
 	free(box->untold);
 	free(box->slots);
@@ -146,14 +146,18 @@ static int split_alloc(struct box *box, unsigned policy)
 
 static int reserves_alloc(struct box *box)
 {
-	size_t bytes = (box->config->n_policies + 1) * sizeof(*box->reserves);
+	struct reserve_changes *changes = &box->changes;
+	size_t n = box->config->n_policies + 1;
 
 	if (box->config->n_workers == 1)
 		return 0;
-	box->reserves = rte_zmalloc("reserves", bytes, RTE_CACHE_LINE_SIZE);
+	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
+	changes->places = rte_zmalloc(
+		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
+	box->reserves = rte_zmalloc("reserves", n * sizeof(*box->reserves), RTE_CACHE_LINE_SIZE);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		box->workers[w].reserves = box->reserves;
-	return box->reserves ? 0 : -ENOMEM;
+	return box->reserves && changes->places ? 0 : -ENOMEM;
 }
 
 static int splits_alloc(struct box *box)

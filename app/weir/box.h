@@ -17,6 +17,7 @@
 #include "policy/config.h"
 #include "port.h"
 #include "snapshot.h"
+#include "split/reserve.h"
 #include "split/shares.h"
 #include "source/source_table.h"
 #include "telemetry/server.h"
@@ -65,11 +66,12 @@ struct box {
 	bool all_told;            /* there are none */
 	unsigned told_to;         /* where the next round begins */
 	struct reserve *reserves; /* n_policies, if there are several workers; else NULL */
-	uint64_t reserves_token;  /* of the last round that changed any, for rte_rcu_qsbr_check() */
-	bool reserves_changed;    /* in this round */
-	uint64_t *slots; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
-	bool *alive;     /* n_roster: as last logged */
-	unsigned leaked; /* mbufs that did not come back at the stop */
+	struct reserve_changes changes;
+	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
+	unsigned reserves_moved; /* in this round: those that changed in the one before */
+	uint64_t *slots;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	bool *alive;             /* n_roster: as last logged */
+	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
 
 /*

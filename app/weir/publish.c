@@ -15,12 +15,6 @@
 #include "police/other.h"
 #include "police/profile.h"
 
-/*
- * Policies that a round looks at. 100,000 that change at once are many rounds, so that what control
- * does beside has its turn in between; a ring takes no more than that anyway.
- */
-#define ROUND POST_MAX
-
 /* Plain policies draw from a reserve if there are several workers; what others have is divided. */
 static bool is_lent(const struct box *box, unsigned policy)
 {
@@ -67,20 +61,20 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 	return ret;
 }
 
-static void change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
+/* False when the round has no place for it. */
+static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
 	struct reserve *reserve = &box->reserves[policy];
 	struct reserve_profile profile;
 
 	if (make_reserve(box, policy, view, &profile))
-		return;
+		return true;
 	if (reserve_profile_equal(&profile, reserve->profile))
-		return;
-	reserve_change(reserve, &profile, rte_rdtsc());
-	box->reserves_changed = true;
+		return true;
+	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
 }
 
-/* False when some worker's ring had no room. */
+/* False when there was no room, in some worker's ring or else. */
 static bool tell(struct box *box, unsigned policy)
 {
 	double parts[CONFIG_WORKERS_MAX];
@@ -90,7 +84,7 @@ static bool tell(struct box *box, unsigned policy)
 	limiter_view(box->limiter, policy, &view);
 	divide(box, policy, parts);
 	if (is_lent(box, policy))
-		change_reserve(box, policy, &view);
+		told = change_reserve(box, policy, &view);
 	for (unsigned w = 0; told && w < box->config->n_workers; w++) {
 		struct limit_profile profile;
 
@@ -101,19 +95,22 @@ static bool tell(struct box *box, unsigned policy)
 }
 
 /*
- * A reserve has room for two limits, the one in force and the next. So a round changes each once,
- * and only after all workers have been quiescent since the round before. False: not yet.
+ * A reserve's former limit is looked at until all workers have been quiescent: so a round changes
+ * each once, and begins when they have been since the round before. False: not yet.
  */
 static bool begin_round(struct box *box)
 {
-	box->reserves_changed = false;
-	return !box->reserves ||
-	       rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) == 1;
+	if (!box->reserves)
+		return true;
+	if (rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) != 1)
+		return false;
+	box->reserves_moved = reserve_round(&box->changes);
+	return true;
 }
 
 static void end_round(struct box *box)
 {
-	if (box->reserves_changed)
+	if (box->reserves_moved || box->changes.n)
 		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
 }
 
@@ -129,7 +126,7 @@ static unsigned next_untold(const struct box *box)
 /* Up to the first that does not fit: the others would not, either. */
 static void tell_round(struct box *box)
 {
-	for (unsigned i = 0; i < ROUND; i++) {
+	for (unsigned i = 0; i < PUBLISH_ROUND; i++) {
 		unsigned policy = next_untold(box);
 
 		box->all_told = policy == box->config->n_policies;

@@ -9,7 +9,15 @@
 
 #include <stdbool.h>
 
+#include "post.h"
+
 struct box;
+
+/*
+ * Policies that a round of telling looks at. 100,000 that change at once are many rounds, so that
+ * what control does beside has its turn in between; a ring takes no more than that anyway.
+ */
+#define PUBLISH_ROUND POST_MAX
 
 /*
  * Before the workers run: gives every policy its line on each worker, with the limit that the
