@@ -235,8 +235,8 @@ def main():
         fuzz(wanted, result)
         scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
         scripts("bench", ["smoke"], wanted, result)
-        scripts("net", ["conservation", "actions", "lifecycle", "groups", "agreement"], wanted,
-                result)
+        scripts("net", ["conservation", "actions", "lifecycle", "reload", "groups", "agreement"],
+                wanted, result)
     if options.long:
         long_tests(wanted, result)
     passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))

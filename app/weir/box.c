@@ -25,7 +25,9 @@
 #include "log.h"
 #include "police/other.h"
 #include "publish.h"
+#include "reload.h"
 #include "show.h"
+#include "tenant.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
@@ -109,45 +111,48 @@ static int ports_start(struct box *box)
 
 static int classifier_start(struct box *box)
 {
-	return classifier_create(
-		box->config->policies, box->config->n_policies, SOCKET_ID_ANY, &box->classifier);
+	unsigned n = box->n_policies;
+	int ret = slots_init(&box->slots, n, RTE_MAX(2 * n, (unsigned)BOX_SLOTS_LEAST));
+
+	if (ret == 0)
+		ret = classifier_create(box->policies, n, SOCKET_ID_ANY, &box->classifier);
+	if (ret == 0) {
+		box->sourced = tenants_sourced(box->policies, box->slots.of, n, &box->n_sourced);
+		ret = box->sourced ? 0 : -ENOMEM;
+	}
+	if (ret) {
+		classifier_destroy(box->classifier);
+		slots_free(&box->slots);
+	}
+	return ret;
 }
 
 static void classifier_stop(struct box *box)
 {
 	classifier_destroy(box->classifier);
+	free(box->sourced);
+	slots_free(&box->slots);
 }
 
 static void splits_free(struct box *box)
 {
-	for (unsigned i = 0; box->splits && i < box->config->n_policies; i++)
+	for (unsigned i = 0; box->splits && i < box->slots.capacity; i++)
 		free(box->splits[i].shares);
 	free(box->splits);
+	free(box->carried);
 	rte_free(box->reserves);
 	rte_free(box->changes.places);
 	free(box->totals);
+	free(box->arrivals);
 	free(box->untold);
-	free(box->slots);
+	free(box->flows);
 	free(box->alive);
-}
-
-/* Of a policy that several workers have: a reserve, or the parts of each. */
-static int split_alloc(struct box *box, unsigned policy)
-{
-	const struct policy *config = &box->config->policies[policy];
-	struct split *split = &box->splits[policy];
-
-	split->measured_ns = control_now();
-	if (box->config->n_workers == 1 || policy_is_plain(config))
-		return 0;
-	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
-	return split->shares ? 0 : -ENOMEM;
 }
 
 static int reserves_alloc(struct box *box)
 {
 	struct reserve_changes *changes = &box->changes;
-	size_t n = box->config->n_policies + 1;
+	size_t n = (size_t)box->slots.capacity + 1;
 
 	if (box->config->n_workers == 1)
 		return 0;
@@ -163,23 +168,22 @@ static int reserves_alloc(struct box *box)
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
-	size_t policies = box->config->n_policies;
-	int ret;
+	size_t slots = box->slots.capacity;
 
-	box->splits = calloc(policies + 1, sizeof(*box->splits));
-	box->totals = calloc(policies * n + 1, sizeof(*box->totals));
-	box->untold = calloc(bitmap_words(box->config->n_policies), sizeof(*box->untold));
-	box->slots = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->slots));
+	box->splits = calloc(slots, sizeof(*box->splits));
+	box->carried = calloc(slots, sizeof(*box->carried));
+	box->totals = calloc(slots * n, sizeof(*box->totals));
+	box->arrivals = calloc(slots * n, sizeof(*box->arrivals));
+	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
+	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
-	if (!box->splits || !box->totals || !box->untold || !box->slots || !box->alive)
+	if (!box->splits || !box->carried || !box->totals || !box->arrivals || !box->untold ||
+		!box->flows || !box->alive)
 		return -ENOMEM;
 	box->all_told = true;
 	sampling_budget_init(&box->budget, n);
 	box->budget_ns = control_now();
-	ret = reserves_alloc(box);
-	for (unsigned i = 0; ret == 0 && i < policies; i++)
-		ret = split_alloc(box, i);
-	return ret;
+	return reserves_alloc(box);
 }
 
 /* Lanes go with their owner's paths, after all who share them, and what is inside to its pool. */
@@ -296,7 +300,7 @@ static int memory_start(struct box *box)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, config->n_policies);
+		ret = worker_init(worker, box->slots.capacity);
 		if (ret == 0)
 			ret = paths_alloc(box, worker);
 	}
@@ -314,15 +318,6 @@ static void limiter_stop(struct box *box)
 	limiter_destroy(box->limiter);
 	roster_destroy(box->roster);
 	sodium_memzero(box->key, sizeof(box->key));
-}
-
-static struct limiter_policy *limiter_policies(const struct config *config)
-{
-	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
-
-	for (unsigned i = 0; policies && i < config->n_policies; i++)
-		policies[i] = limit_profile_policy(&config->policies[i]);
-	return policies;
 }
 
 static int limiter_build(struct box *box, const struct limiter_policy *policies)
@@ -344,8 +339,9 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 			.estimator = estimators[gossip->estimator],
 			.compensate = gossip->compensate},
 		.policies = policies,
-		.n_policies = config->n_policies,
+		.n_policies = box->n_policies,
 		.n_workers = config->n_workers,
+		.naps = true,
 	};
 
 	do
@@ -372,7 +368,7 @@ static int roster_build(struct box *box)
 
 static int limiter_start(struct box *box)
 {
-	struct limiter_policy *policies = limiter_policies(box->config);
+	struct limiter_policy *policies = tenants_limits(box->policies, box->n_policies);
 	int ret = policies ? roster_build(box) : -ENOMEM;
 
 	if (ret == 0 && box->config->gossip.key_file[0])
@@ -461,6 +457,7 @@ static const struct module {
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
 	{"limits", limits_start, limits_stop},
+	{"reload", reload_start, reload_stop},
 	{"workers", launch, land},
 	{"telemetry", telemetry_start, telemetry_stop},
 };
@@ -468,12 +465,13 @@ static const struct module {
 /* Modules below this are up before any worker runs. */
 #define PREPARED (RTE_DIM(modules) - 2)
 
-static int start_modules(
-	struct box *box, const struct config *config, const struct port *lent, unsigned n)
+static int start_modules(struct box *box, unsigned n)
 {
-	*box = (struct box){.config = config, .lent = lent, .gossip.fd = -1};
-	for (unsigned i = 0; i < config->n_ports; i++)
-		box->links[i].known = false;
+	const struct config *config = box->config;
+
+	box->policies = config->policies;
+	box->n_policies = config->n_policies;
+	box->gossip.fd = -1;
 	if (eal_find_ports(config, box->port_ids))
 		return -ENODEV;
 	for (; box->started < n; box->started++) {
@@ -488,14 +486,16 @@ static int start_modules(
 	return 0;
 }
 
-int box_start(struct box *box, const struct config *config)
+int box_start(struct box *box, const struct config *config, const char *file)
 {
-	return start_modules(box, config, NULL, RTE_DIM(modules));
+	*box = (struct box){.config = config, .file = file};
+	return start_modules(box, RTE_DIM(modules));
 }
 
 int box_prepare(struct box *box, const struct config *config, const struct port *ports)
 {
-	return start_modules(box, config, ports, PREPARED);
+	*box = (struct box){.config = config, .lent = ports};
+	return start_modules(box, PREPARED);
 }
 
 void box_stop(struct box *box)
@@ -504,23 +504,33 @@ void box_stop(struct box *box)
 		modules[--box->started].stop(box);
 }
 
-struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker)
+struct packet_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker)
 {
-	const struct policy_state *state = &box->workers[worker].policies[policy];
-	struct packet_totals *totals = box_totals(box, policy, worker);
+	const struct policy_state *state = &box->workers[worker].policies[slot];
+	struct packet_totals *totals = box_totals(box, slot, worker);
 
 	counter_fold(&totals->passed, &state->passed_packets);
 	counter_fold(&totals->dropped, &state->dropped_packets);
 	return totals;
 }
 
-struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
+void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more)
+{
+	totals->passed_packets += more->passed_packets;
+	totals->passed_bytes += more->passed_bytes;
+	totals->dropped_packets += more->dropped_packets;
+	totals->dropped_bytes += more->dropped_bytes;
+	totals->over_packets += more->over_packets;
+	totals->over_bytes += more->over_bytes;
+}
+
+struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 {
 	struct policy_totals totals = {0};
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct policy_state *state = &box->workers[i].policies[policy];
-		const struct packet_totals *packets = box_fold(box, policy, i);
+		const struct policy_state *state = &box->workers[i].policies[slot];
+		const struct packet_totals *packets = box_fold(box, slot, i);
 
 		totals.passed_packets += packets->passed;
 		totals.passed_bytes += counter_read(&state->passed_bytes);
@@ -532,13 +542,26 @@ struct policy_totals box_policy_totals(const struct box *box, unsigned policy)
 	return totals;
 }
 
-struct source_table_stats box_source_totals(const struct box *box, unsigned policy)
+struct policy_totals box_policy_totals(const struct box *box, uint32_t slot)
+{
+	const struct carried *carried = &box->carried[slot];
+	struct policy_totals totals = box_slot_totals(box, slot);
+
+	policy_totals_add(&totals, &carried->before);
+	if (carried->also != SLOT_NONE) {
+		struct policy_totals also = box_slot_totals(box, carried->also);
+
+		policy_totals_add(&totals, &also);
+	}
+	return totals;
+}
+
+struct source_table_stats box_source_totals(const struct box *box, uint32_t slot)
 {
 	struct source_table_stats totals = {0};
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct source_table *table = police_sources(
-			&box->workers[i].policies[policy]);
+		const struct source_table *table = police_sources(&box->workers[i].policies[slot]);
 		struct source_table_stats stats;
 
 		if (!table)

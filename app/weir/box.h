@@ -3,6 +3,9 @@
  *
  * The running appliance: what start-up puts together and control and telemetry look at. Everything
  * here belongs to the control thread; what workers touch is said in worker.h and snapshot.h.
+ *
+ * A policy has an index, its place in the file, which the limiter knows it by; and a slot (slots.h),
+ * which the workers know it by, and by which all of its state here is found.
  */
 #ifndef WEIR_APP_BOX_H
 #define WEIR_APP_BOX_H
@@ -16,6 +19,7 @@
 #include "police/profile.h"
 #include "policy/config.h"
 #include "port.h"
+#include "slots.h"
 #include "snapshot.h"
 #include "split/reserve.h"
 #include "split/shares.h"
@@ -30,6 +34,18 @@ struct split {
 	struct sampling sampling;
 };
 
+/* Sums over the workers; "bytes" are what the policy counts. */
+struct policy_totals {
+	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
+	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
+};
+
+/* What a policy had counted when it came into its slot from another. */
+struct carried {
+	struct policy_totals before;
+	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
+};
+
 /* A worker's packets of one policy, of which it counts the lower 32 bits only. */
 struct packet_totals {
 	uint64_t passed, dropped;
@@ -42,7 +58,12 @@ struct link_state {
 };
 
 struct box {
-	const struct config *config;
+	const struct config *config; /* as it was at the start, which holds but for its policies: */
+	const struct policy *policies; /* those in force */
+	unsigned n_policies;
+	struct config *loaded; /* whose they are, after a reload; else NULL */
+	struct slots slots;
+	const char *file; /* to read again, or NULL */
 	unsigned started; /* modules of start-up that are up */
 	struct tsc_clock clock;
 	const struct port *lent; /* ports of another box that it shares; NULL: its own */
@@ -50,6 +71,8 @@ struct box {
 	struct port ports[CONFIG_PORTS_MAX];
 	struct link_state links[CONFIG_PORTS_MAX];
 	struct classifier *classifier;
+	unsigned *sourced; /* slots of the policies that have a meter for each source */
+	unsigned n_sourced;
 	struct publisher publisher;
 	struct worker *workers;
 	bool stop; /* read by workers: atomics only */
@@ -58,27 +81,39 @@ struct box {
 	struct limiter *limiter;
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;
-	struct split *splits;         /* n_policies */
-	struct packet_totals *totals; /* n_policies × n_workers */
+	struct reload *reload;        /* NULL: there is no file to read again */
+	struct split *splits;         /* by slot */
+	struct carried *carried;      /* by slot */
+	struct packet_totals *totals; /* by slot, n_workers of each */
+	uint32_t *arrivals;           /* capacity of each worker: packets when last looked at */
+	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */
-	uint64_t *untold;         /* policies that some worker has yet to be told of, a bit each */
+	uint64_t *untold;         /* slots that some worker has yet to be told of, a bit each */
 	bool all_told;            /* there are none */
-	unsigned told_to;         /* where the next round begins */
-	struct reserve *reserves; /* n_policies, if there are several workers; else NULL */
+	uint32_t told_to;         /* where the next round begins */
+	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
 	struct reserve_changes changes;
 	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
 	unsigned reserves_moved; /* in this round: those that changed in the one before */
-	uint64_t *slots;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	uint64_t *flows;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
 	bool *alive;             /* n_roster: as last logged */
 	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
 
 /*
- * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
- * are blocked. Returns 0 or a negative errno, logged.
+ * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
+ * and a few thousand for whoever begins small. Each takes about 350 bytes with one worker, and 100
+ * more with each further one.
  */
-int box_start(struct box *box, const struct config *config);
+#define BOX_SLOTS_LEAST 4096
+
+/*
+ * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
+ * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot be
+ * read again. Returns 0 or a negative errno, logged.
+ */
+int box_start(struct box *box, const struct config *config, const char *file);
 
 /*
  * The same, but that no worker runs yet and no control socket is open: for benchmarks, which turn
@@ -91,26 +126,33 @@ int box_prepare(struct box *box, const struct config *config, const struct port 
 /* Stops the workers, closes the ports, removes the sockets. */
 void box_stop(struct box *box);
 
-/* Sums over the workers; "bytes" are what the policy counts. */
-struct policy_totals {
-	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
-	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
-};
-
-/* A policy's tables of sources, all zero if it has none. */
-struct source_table_stats box_source_totals(const struct box *box, unsigned policy);
-
-/* A worker's packets of a policy, as last folded. */
+/* A worker's packets of the policy in a slot, as last folded. */
 static inline struct packet_totals *box_totals(
-	const struct box *box, unsigned policy, unsigned worker)
+	const struct box *box, uint32_t slot, unsigned worker)
 {
-	return &box->totals[(size_t)policy * box->config->n_workers + worker];
+	return &box->totals[(size_t)slot * box->config->n_workers + worker];
 }
 
-/* The same, folded: every measurement and every look does it. */
-struct packet_totals *box_fold(const struct box *box, unsigned policy, unsigned worker);
+/* A worker's packets of it, 32 bits of them, when control last looked for any. */
+static inline uint32_t *box_arrivals(const struct box *box, uint32_t slot, unsigned worker)
+{
+	return &box->arrivals[(size_t)worker * box->slots.capacity + slot];
+}
 
-struct policy_totals box_policy_totals(const struct box *box, unsigned policy);
+/* box_totals(), folded: every measurement and every look does it. */
+struct packet_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker);
+
+/* What was counted in the slot itself. */
+struct policy_totals box_slot_totals(const struct box *box, uint32_t slot);
+
+/* What its policy has counted, there and before. */
+struct policy_totals box_policy_totals(const struct box *box, uint32_t slot);
+
+/* A policy's tables of sources, all zero if it has none. */
+struct source_table_stats box_source_totals(const struct box *box, uint32_t slot);
+
 struct worker_counters box_worker_totals(const struct box *box);
+
+void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more);
 
 #endif

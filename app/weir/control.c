@@ -18,6 +18,7 @@
 #include "log.h"
 #include "police/profile.h"
 #include "publish.h"
+#include "reload.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
@@ -38,30 +39,45 @@ uint64_t control_now(void)
 }
 
 /* What one worker has counted of a policy is added to what all have. */
-static void measure_worker(struct box *box, unsigned policy, unsigned w, double interval_s,
+static void measure_worker(struct box *box, uint32_t slot, unsigned w, double interval_s,
 	struct limiter_sample *sample)
 {
 	const struct worker *worker = &box->workers[w];
-	const struct policy_state *state = &worker->policies[policy];
-	const struct flow_sample *flows = worker->samples[policy];
-	struct split *split = &box->splits[policy];
+	const struct policy_state *state = &worker->policies[slot];
+	const struct flow_sample *flows = worker->samples[slot];
+	struct split *split = &box->splits[slot];
 	uint64_t arrived = counter_read(&state->passed_bytes) + counter_read(&state->dropped_bytes);
 
 	sample->arrived_bytes += arrived;
 	/* What is marked or only counted is too much all the same. */
-	sample->dropped_packets += box_fold(box, policy, w)->dropped + police_over_packets(state);
+	sample->dropped_packets += box_fold(box, slot, w)->dropped + police_over_packets(state);
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
-		box->slots[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
+		box->flows[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
 }
 
-static uint64_t packets_of(const struct box *box, unsigned policy)
+/* What a policy that has moved counted in its former slot is still its own. */
+static void measure_carried(
+	const struct box *box, const struct carried *carried, struct limiter_sample *sample)
+{
+	struct policy_totals totals = carried->before;
+
+	if (carried->also != SLOT_NONE) {
+		struct policy_totals also = box_slot_totals(box, carried->also);
+
+		policy_totals_add(&totals, &also);
+	}
+	sample->arrived_bytes += totals.passed_bytes + totals.dropped_bytes;
+	sample->dropped_packets += totals.dropped_packets + totals.over_packets;
+}
+
+static uint64_t packets_of(const struct box *box, uint32_t slot)
 {
 	uint64_t packets = 0;
 
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
-		const struct packet_totals *totals = box_totals(box, policy, w);
+		const struct packet_totals *totals = box_totals(box, slot, w);
 
 		packets += totals->passed + totals->dropped;
 	}
@@ -72,20 +88,23 @@ static uint64_t packets_of(const struct box *box, unsigned policy)
 static void measure(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct box *box = context;
-	struct split *split = &box->splits[policy];
-	uint64_t now = control_now(), before = packets_of(box, policy);
+	uint32_t slot = box->slots.of[policy];
+	struct split *split = &box->splits[slot];
+	uint64_t now = control_now(), before = packets_of(box, slot);
 	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
-	uint8_t shift = split->sampling.shift;
+	struct sampling sampling = split->sampling;
 
-	*sample = (struct limiter_sample){.slots = box->slots};
+	*sample = (struct limiter_sample){.slots = box->flows};
 	for (unsigned w = 0; w < box->config->n_workers; w++)
-		measure_worker(box, policy, w, interval_s, sample);
-	if (box->config->policies[policy].allocator->samples_flows)
-		sampling_adapt(&split->sampling, &box->budget, packets_of(box, policy) - before,
-			interval_s);
-	if (split->shares || split->sampling.shift != shift)
-		publish_later(box, policy);
+		measure_worker(box, slot, w, interval_s, sample);
+	measure_carried(box, &box->carried[slot], sample);
+	if (box->policies[policy].allocator->samples_flows)
+		sampling_adapt(
+			&split->sampling, &box->budget, packets_of(box, slot) - before, interval_s);
 	split->measured_ns = now;
+	/* What the limiter does not know of, and so cannot say that it has changed. */
+	if (split->shares || split->sampling.shift != sampling.shift)
+		publish_later(box, slot);
 }
 
 static void share_samples(struct box *box, uint64_t now)
@@ -118,6 +137,26 @@ static void log_peers(struct box *box)
 	}
 }
 
+/* Those that nothing had arrived for nap, until something has: all that an idle one costs. */
+static void wake(struct box *box)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		const struct policy_state *states = box->workers[w].policies;
+
+		for (unsigned i = 0; i < box->n_policies; i++) {
+			uint32_t slot = box->slots.of[i];
+			uint32_t *seen = box_arrivals(box, slot, w);
+			uint32_t arrived = counter_read32(&states[slot].passed_packets) +
+					   counter_read32(&states[slot].dropped_packets);
+
+			if (arrived == *seen)
+				continue;
+			*seen = arrived;
+			limiter_wake(box->limiter, i);
+		}
+	}
+}
+
 static void tick(struct box *box)
 {
 	uint8_t buf[DATAGRAM_MAX];
@@ -128,6 +167,7 @@ static void tick(struct box *box)
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 		publish_all_later(box);
 	}
+	wake(box);
 	limiter_tick(box->limiter, control_now(), measure, box);
 	share_samples(box, control_now());
 	publish(box);
@@ -171,7 +211,7 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 {
 	uint64_t tick = limiter_next(box->limiter);
 
-	return box->all_told ? tick : RTE_MIN(tick, now + REST_NS);
+	return box->all_told && !reload_settling(box) ? tick : RTE_MIN(tick, now + REST_NS);
 }
 
 static int timeout_ms(uint64_t now, uint64_t next)
@@ -180,15 +220,17 @@ static int timeout_ms(uint64_t now, uint64_t next)
 	return next > now ? (int)((next - now + 999999) / 1000000) : 0;
 }
 
-/* SIGTERM and SIGINT end the loop; a hang-up is said and survived. */
-static int take_signal(int signal_fd)
+/* SIGTERM and SIGINT end the loop; a hang-up asks for the file to be read again. */
+static int take_signal(struct box *box, int signal_fd)
 {
 	struct signalfd_siginfo info;
 
 	if (read(signal_fd, &info, sizeof(info)) != sizeof(info))
 		return 0;
 	if (info.ssi_signo == SIGHUP) {
-		log_warn("SIGHUP: the configuration is read at start only; nothing changed");
+		const char *answer = reload_request(box);
+
+		log_info("SIGHUP: reload %s", answer ? answer : "of nothing: there is no file");
 		return 0;
 	}
 	return (int)info.ssi_signo;
@@ -196,25 +238,27 @@ static int take_signal(int signal_fd)
 
 int control_run(struct box *box, int signal_fd)
 {
-	struct pollfd fds[2 + TELEMETRY_MAX_FDS] = {
+	struct pollfd fds[3 + TELEMETRY_MAX_FDS] = {
 		{.fd = signal_fd, .events = POLLIN},
 		{.fd = box->gossip.fd, .events = POLLIN},
+		{.fd = reload_fd(box), .events = POLLIN},
 	};
 	uint64_t links_ns = 0;
 
 	for (;;) {
 		uint64_t now = control_now();
-		unsigned n = 2 + telemetry_pollfds(box->telemetry, fds + 2);
+		unsigned n = 3 + telemetry_pollfds(box->telemetry, fds + 3);
 		int ready = poll(fds, n, timeout_ms(now, next_ns(box, now)));
 
 		if (ready > 0 && fds[0].revents) {
-			int sig = take_signal(signal_fd);
+			int sig = take_signal(box, signal_fd);
 
 			if (sig)
 				return sig;
 		}
 		if (ready > 0 && fds[1].revents)
 			receive(box);
+		reload_advance(box);
 		now = control_now();
 		if (now >= limiter_next(box->limiter))
 			tick(box);

@@ -16,7 +16,21 @@
 
 #include "log.h"
 
+#define HEADERS    512 /* and what small datagrams cost the kernel more */
 #define KEY_DIGITS (2 * DATAGRAM_KEY)
+
+/* The kernel doubles what is asked for, which is about what it takes itself for each. */
+static void make_room(int fd, unsigned datagram_max)
+{
+	int wanted = (int)(GOSSIP_SOCKET_ROOM * (datagram_max + HEADERS)), got = 0;
+	socklen_t len = sizeof(got);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &wanted, sizeof(wanted)))
+		setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof(wanted));
+	if (getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &got, &len) == 0 && got / 2 < wanted)
+		log_warn("gossip: room for %d bytes of datagrams, not %d: raise net.core.rmem_max",
+			got / 2, wanted);
+}
 
 int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *config)
 {
@@ -27,8 +41,10 @@ int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *con
 		return 0;
 	gs->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (gs->fd >= 0 &&
-		bind(gs->fd, (const struct sockaddr *)&config->listen, config->listen_len) == 0)
+		bind(gs->fd, (const struct sockaddr *)&config->listen, config->listen_len) == 0) {
+		make_room(gs->fd, config->datagram_max);
 		return 0;
+	}
 	ret = -errno;
 	log_err("gossip.listen: cannot bind: %s", strerror(-ret));
 	gossip_socket_close(gs);

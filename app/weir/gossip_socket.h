@@ -20,6 +20,9 @@ struct gossip_socket {
 	int last_error;       /* errno of the latest, logged when it changes */
 };
 
+/* Datagrams that the kernel keeps until control looks: what a tick of a large group brings. */
+#define GOSSIP_SOCKET_ROOM 128
+
 /* Returns 0 or a negative errno, logged. */
 int gossip_socket_open(struct gossip_socket *socket, const struct gossip_config *config);
 void gossip_socket_close(struct gossip_socket *socket);

@@ -31,7 +31,8 @@ static const char usage[] =
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
 	"\n"
-	"  -c, --config CONFIG  run with this configuration until SIGTERM or SIGINT\n"
+	"  -c, --config CONFIG  run with this configuration until SIGTERM or SIGINT;\n"
+	"                       SIGHUP: read it again, and change the policies\n"
 	"      --check CONFIG   validate it and say what it would do; start nothing\n"
 	"      --new-key        write a new gossip key to standard output\n"
 	"      --version        write the version\n"
@@ -117,7 +118,7 @@ static void report(const struct config *config)
 		config->control_socket);
 }
 
-static int run(const struct config *config)
+static int run(const struct config *config, const char *file)
 {
 	int signal_fd = open_signals(), ret;
 	static struct box box;
@@ -130,7 +131,7 @@ static int run(const struct config *config)
 	ret = eal_start(config);
 	if (ret)
 		return ret;
-	ret = box_start(&box, config);
+	ret = box_start(&box, config, file);
 	if (ret == 0) {
 		report(config);
 		log_info("stopping: %s", strsignal(control_run(&box, signal_fd)));
@@ -152,7 +153,7 @@ static int with_config(const struct options *options)
 
 	if (ret)
 		return ret;
-	ret = options->command == COMMAND_CHECK ? check(config) : run(config);
+	ret = options->command == COMMAND_CHECK ? check(config) : run(config, options->config);
 	config_free(config);
 	return ret;
 }

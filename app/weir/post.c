@@ -73,6 +73,19 @@ bool post_send(struct post *post, const struct limit_profile *profile)
 	return true;
 }
 
+uint32_t post_mark(const struct post *post)
+{
+	return post->ring->prod.tail;
+}
+
+bool post_taken(const struct post *post, uint32_t mark)
+{
+	/* Acquire pairs with the release in post_take(). Places wrap. */
+	uint32_t taken = __atomic_load_n(&post->ring->cons.tail, __ATOMIC_ACQUIRE);
+
+	return (int32_t)(taken - mark) >= 0;
+}
+
 unsigned post_take(const struct post *post, struct limit_profile *profiles, unsigned n)
 {
 	return rte_ring_sc_dequeue_burst_elem(post->ring, profiles, sizeof(*profiles), n, NULL);

@@ -42,6 +42,13 @@ void post_begin(struct post *post, const struct limit_profile *profile);
  */
 bool post_send(struct post *post, const struct limit_profile *profile);
 
+/*
+ * Control: what stands for all that has been sent so far; and whether the worker has taken all of
+ * that, and begun to act on it: it has acted by its next quiescent state.
+ */
+uint32_t post_mark(const struct post *post);
+bool post_taken(const struct post *post, uint32_t mark);
+
 /* The worker: takes the oldest ones, at most n, in their order; returns how many. */
 unsigned post_take(const struct post *post, struct limit_profile *profiles, unsigned n);
 

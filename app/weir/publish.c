@@ -13,18 +13,14 @@
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
+#include "control.h"
 #include "police/profile.h"
-
-/* Plain policies draw from a reserve if there are several workers; what others have is divided. */
-static bool is_lent(const struct box *box, unsigned policy)
-{
-	return box->reserves && policy_is_plain(&box->config->policies[policy]);
-}
+#include "tenant.h"
 
 /* The parts of a policy's local limit that workers get; their sum is at most 1. */
-static void divide(const struct box *box, unsigned policy, double parts[CONFIG_WORKERS_MAX])
+static void divide(const struct box *box, uint32_t slot, double parts[CONFIG_WORKERS_MAX])
 {
-	const struct share *shares = box->splits[policy].shares;
+	const struct share *shares = box->splits[slot].shares;
 
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
@@ -35,13 +31,14 @@ static void divide(const struct box *box, unsigned policy, double parts[CONFIG_W
 static int make_profile(const struct box *box, unsigned policy, double part,
 	const struct limiter_view *view, struct limit_profile *profile)
 {
-	const struct policy *config = &box->config->policies[policy];
+	const struct policy *config = &box->policies[policy];
+	uint32_t slot = box->slots.of[policy];
 	int ret = limit_profile_init(
-		profile, config, policy, view, &box->splits[policy].sampling, part, box->clock.hz);
+		profile, config, slot, view, &box->splits[slot].sampling, part, box->clock.hz);
 
 	if (ret)
 		log_err("policy %s: %s", config->name, strerror(-ret));
-	else if (is_lent(box, policy))
+	else if (tenant_is_lent(box, config))
 		profile->meter.bucket = police_lent_profile();
 	return ret;
 }
@@ -57,14 +54,14 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 		profile, &params, box->config->n_workers, true, box->clock.hz);
 
 	if (ret)
-		log_err("policy %s: %s", box->config->policies[policy].name, strerror(-ret));
+		log_err("policy %s: %s", box->policies[policy].name, strerror(-ret));
 	return ret;
 }
 
 /* False when the round has no place for it. */
 static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
-	struct reserve *reserve = &box->reserves[policy];
+	struct reserve *reserve = &box->reserves[box->slots.of[policy]];
 	struct reserve_profile profile;
 
 	if (make_reserve(box, policy, view, &profile))
@@ -75,15 +72,16 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 }
 
 /* False when there was no room, in some worker's ring or else. */
-static bool tell(struct box *box, unsigned policy)
+static bool tell(struct box *box, uint32_t slot)
 {
+	unsigned policy = box->slots.tenant[slot];
 	double parts[CONFIG_WORKERS_MAX];
 	struct limiter_view view;
 	bool told = true;
 
 	limiter_view(box->limiter, policy, &view);
-	divide(box, policy, parts);
-	if (is_lent(box, policy))
+	divide(box, slot, parts);
+	if (tenant_is_lent(box, &box->policies[policy]))
 		told = change_reserve(box, policy, &view);
 	for (unsigned w = 0; told && w < box->config->n_workers; w++) {
 		struct limit_profile profile;
@@ -114,48 +112,51 @@ static void end_round(struct box *box)
 		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
 }
 
-/* The next policy to tell of, after the last one: those whose turn has come are not overtaken. */
-static unsigned next_untold(const struct box *box)
+/* The next slot to tell of, after the last one: those whose turn has come are not overtaken. */
+static uint32_t next_untold(const struct box *box)
 {
-	unsigned n = box->config->n_policies;
-	unsigned policy = bitmap_next(box->untold, n, box->told_to);
+	uint32_t n = box->slots.capacity, slot = bitmap_next(box->untold, n, box->told_to);
 
-	return policy < n ? policy : bitmap_next(box->untold, n, 0);
+	return slot < n ? slot : bitmap_next(box->untold, n, 0);
 }
 
 /* Up to the first that does not fit: the others would not, either. */
 static void tell_round(struct box *box)
 {
 	for (unsigned i = 0; i < PUBLISH_ROUND; i++) {
-		unsigned policy = next_untold(box);
+		uint32_t slot = next_untold(box);
 
-		box->all_told = policy == box->config->n_policies;
-		if (box->all_told || !tell(box, policy))
+		box->all_told = slot == box->slots.capacity;
+		if (box->all_told || !tell(box, slot))
 			return;
-		bitmap_clear(box->untold, policy);
-		box->told_to = policy + 1;
+		bitmap_clear(box->untold, slot);
+		box->told_to = slot + 1;
 	}
 }
 
-void publish_later(struct box *box, unsigned policy)
+void publish_later(struct box *box, uint32_t slot)
 {
-	bitmap_set(box->untold, policy);
+	bitmap_set(box->untold, slot);
 	box->all_told = false;
 }
 
 void publish_all_later(struct box *box)
 {
-	for (unsigned p = 0; p < box->config->n_policies; p++)
-		publish_later(box, p);
+	for (unsigned p = 0; p < box->n_policies; p++)
+		publish_later(box, box->slots.of[p]);
+}
+
+void publish_never(struct box *box, uint32_t slot)
+{
+	bitmap_clear(box->untold, slot);
 }
 
 bool publish(struct box *box)
 {
-	unsigned n = box->config->n_policies;
+	unsigned p = limiter_next_change(box->limiter, 0);
 
-	for (unsigned p = limiter_next_change(box->limiter, 0); p < n;
-		p = limiter_next_change(box->limiter, p + 1))
-		publish_later(box, p);
+	for (; p < box->n_policies; p = limiter_next_change(box->limiter, p + 1))
+		publish_later(box, box->slots.of[p]);
 	return publish_rest(box);
 }
 
@@ -168,66 +169,78 @@ bool publish_rest(struct box *box)
 	return box->all_told;
 }
 
-static int begin_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
+static void begin_reserve(
+	struct box *box, unsigned policy, const struct limiter_view *view, bool spent)
 {
+	struct reserve *reserve = &box->reserves[box->slots.of[policy]];
 	struct reserve_profile profile;
-	int ret = make_reserve(box, policy, view, &profile);
 
-	if (ret == 0)
-		reserve_init(&box->reserves[policy], &profile, rte_rdtsc());
-	return ret;
+	if (make_reserve(box, policy, view, &profile))
+		return;
+	reserve_init(reserve, &profile, rte_rdtsc());
+	if (spent)
+		reserve_spend(reserve);
 }
 
-static int begin_worker(struct box *box, unsigned policy, struct worker *worker, double part,
-	const struct limiter_view *view)
+static void begin_worker(struct box *box, unsigned policy, struct worker *worker, double part,
+	const struct limiter_view *view, bool spent)
 {
+	uint32_t slot = box->slots.of[policy];
+	struct policy_state *state = &worker->policies[slot];
+	uint64_t now = rte_rdtsc();
 	struct limit_profile profile;
-	int ret = make_profile(box, policy, part, view, &profile);
 
-	if (ret == 0)
-		ret = worker_add_policy(worker, &box->config->policies[policy], &profile);
-	if (ret)
-		return ret;
-	if (is_lent(box, policy))
-		police_lend_init(&worker->policies[policy], box->reserves[policy].profile);
+	if (make_profile(box, policy, part, view, &profile))
+		return;
+	police_limit(state, &profile, now);
+	if (tenant_is_lent(box, &box->policies[policy]))
+		police_lend_init(state, box->reserves[slot].profile);
+	if (spent)
+		policy_state_spend(state, now);
 	post_begin(&worker->post, &profile);
-	return 0;
 }
 
-static int begin_policy(struct box *box, unsigned policy)
+void publish_begin(struct box *box, unsigned policy, bool spent)
 {
+	uint32_t slot = box->slots.of[policy];
 	double parts[CONFIG_WORKERS_MAX];
 	struct limiter_view view;
-	int ret = 0;
 
+	box->splits[slot].measured_ns = control_now();
 	limiter_view(box->limiter, policy, &view);
-	divide(box, policy, parts);
-	if (is_lent(box, policy))
-		ret = begin_reserve(box, policy, &view);
-	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
-		ret = begin_worker(box, policy, &box->workers[w], parts[w], &view);
-	return ret;
+	divide(box, slot, parts);
+	if (tenant_is_lent(box, &box->policies[policy]))
+		begin_reserve(box, policy, &view, spent);
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		begin_worker(box, policy, &box->workers[w], parts[w], &view, spent);
+		*box_totals(box, slot, w) = (struct packet_totals){0};
+		*box_arrivals(box, slot, w) = 0;
+	}
 }
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
-static int publish_classifier(struct box *box)
+void publish_classifier(struct box *box, struct snapshot *snapshot)
 {
-	struct snapshot *snapshot;
-
-	publisher_reclaim(&box->publisher);
-	snapshot = publisher_take(&box->publisher);
-	if (!snapshot)
-		return -ENOMEM;
 	snapshot->classifier = box->classifier;
+	snapshot->sourced = box->sourced;
+	snapshot->n_sourced = box->n_sourced;
 	publisher_publish(&box->publisher, snapshot);
-	return 0;
 }
 
 int publish_first(struct box *box)
 {
-	int ret = 0;
+	struct snapshot *snapshot;
 
-	for (unsigned p = 0; ret == 0 && p < box->config->n_policies; p++)
-		ret = begin_policy(box, p);
-	return ret ? ret : publish_classifier(box);
+	for (unsigned p = 0; p < box->n_policies; p++) {
+		int ret = tenant_prepare(box, &box->policies[p], box->slots.of[p], box->clock.hz);
+
+		if (ret)
+			return ret;
+		publish_begin(box, p, false);
+	}
+	snapshot = publisher_take(&box->publisher);
+	if (!snapshot)
+		return -ENOMEM;
+	publish_classifier(box, snapshot);
+	return 0;
 }

@@ -8,14 +8,16 @@
 #define WEIR_APP_PUBLISH_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "post.h"
 
 struct box;
+struct snapshot;
 
 /*
- * Policies that a round of telling looks at. 100,000 that change at once are many rounds, so that
- * what control does beside has its turn in between; a ring takes no more than that anyway.
+ * Slots that a round of telling looks at. 100,000 that change at once are many rounds, so that what
+ * control does beside has its turn in between; a ring takes no more than that anyway.
  */
 #define PUBLISH_ROUND POST_MAX
 
@@ -26,16 +28,28 @@ struct box;
 int publish_first(struct box *box);
 
 /*
- * The clock or control's measurements, which the limiter does not know of, have something to say
- * about a policy, or about all of them: to be told by the next publish().
+ * A policy that is in a slot prepared for it, and that no worker can come by yet, begins with the
+ * limit that the limiter has for it now: with its burst, or as if that had just been spent.
  */
-void publish_later(struct box *box, unsigned policy);
-void publish_all_later(struct box *box);
+void publish_begin(struct box *box, unsigned policy, bool spent);
 
 /*
- * Tells the workers what has changed, as far as their rings take it and at most a few thousand
- * policies at a time; the rest is left for publish_rest(). A limit that no meter can express leaves
- * the old one in force. True when nothing was left.
+ * Exchanges the classifier, and what goes with it, for the box's: every line that it leads to is
+ * ready. The snapshot is one that was taken for this; the former classifier is still in use.
+ */
+void publish_classifier(struct box *box, struct snapshot *snapshot);
+
+/* Control's measurements or the clock have something to say of a slot's policy, or of all. */
+void publish_later(struct box *box, uint32_t slot);
+void publish_all_later(struct box *box);
+
+/* The slot has no policy to tell of any more. */
+void publish_never(struct box *box, uint32_t slot);
+
+/*
+ * Tells the workers what has changed, as far as their rings take it and one round of it; the rest is
+ * left for publish_rest(). A limit that no meter can express leaves the old one in force. True when
+ * nothing was left.
  */
 bool publish(struct box *box);
 

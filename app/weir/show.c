@@ -8,14 +8,20 @@
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_ethdev.h>
 
 #include "box.h"
 #include "classify/fragment.h"
 #include "control.h"
+#include "reload.h"
 
 #define NS_PER_MS UINT64_C(1000000)
+
+/* Bytes of messages in a reply, and what each costs beside its own. */
+#define LINES_MAX 6000
+#define LINE_COST 8
 
 static json_t *integer(uint64_t value)
 {
@@ -56,16 +62,16 @@ static json_t *page(const char *what, json_t *items, unsigned start, unsigned to
 
 static json_t *show_policies(const char *params, void *context)
 {
-	const struct config *config = ((struct box *)context)->config;
+	const struct box *box = context;
 	json_t *names;
 	unsigned start;
 
 	if (!page_start(params, &start))
 		return NULL;
 	names = json_array();
-	for (unsigned i = start; i < config->n_policies && i - start < TELEMETRY_PAGE; i++)
-		json_array_append_new(names, json_string(config->policies[i].name));
-	return page("policies", names, start, config->n_policies);
+	for (unsigned i = start; i < box->n_policies && i - start < TELEMETRY_PAGE; i++)
+		json_array_append_new(names, json_string(box->policies[i].name));
+	return page("policies", names, start, box->n_policies);
 }
 
 static const char *action_name(enum action action)
@@ -190,8 +196,8 @@ static void add_view(json_t *json, const struct policy *policy, const struct lim
 
 static void add_verdicts(json_t *json, const struct box *box, unsigned i)
 {
-	const struct policy *policy = &box->config->policies[i];
-	struct policy_totals totals = box_policy_totals(box, i);
+	const struct policy *policy = &box->policies[i];
+	struct policy_totals totals = box_policy_totals(box, box->slots.of[i]);
 
 	json_object_set_new(
 		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
@@ -204,7 +210,7 @@ static void add_verdicts(json_t *json, const struct box *box, unsigned i)
 /* Null when the policy has one meter for all. */
 static json_t *sources_json(const struct box *box, unsigned policy)
 {
-	struct source_table_stats stats = box_source_totals(box, policy);
+	struct source_table_stats stats = box_source_totals(box, box->slots.of[policy]);
 
 	if (stats.capacity == 0)
 		return json_null();
@@ -216,10 +222,9 @@ static json_t *sources_json(const struct box *box, unsigned policy)
 static json_t *show_policy(const char *params, void *context)
 {
 	const struct box *box = context;
-	const struct config *config = box->config;
 
-	for (unsigned i = 0; params && i < config->n_policies; i++) {
-		const struct policy *policy = &config->policies[i];
+	for (unsigned i = 0; params && i < box->n_policies; i++) {
+		const struct policy *policy = &box->policies[i];
 		struct limiter_view view;
 		json_t *json;
 
@@ -227,7 +232,7 @@ static json_t *show_policy(const char *params, void *context)
 			continue;
 		limiter_view(box->limiter, i, &view);
 		json = json_object();
-		add_configured(json, config, policy);
+		add_configured(json, box->config, policy);
 		add_view(json, policy, &view);
 		add_verdicts(json, box, i);
 		json_object_set_new(json, "sources", sources_json(box, i));
@@ -419,7 +424,71 @@ static json_t *show_ports(const char *params, void *context)
 	return json;
 }
 
+/* As in the log; as many lines as a reply has room for. */
+static json_t *lines(const char *text)
+{
+	json_t *json = json_array();
+	size_t room = LINES_MAX;
+
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		if (len + LINE_COST > room) {
+			json_array_append_new(json, json_string("..."));
+			break;
+		}
+		json_array_append_new(json, json_stringn(text, len));
+		room -= len + LINE_COST;
+		text += len + (text[len] == '\n');
+	}
+	return json;
+}
+
+static json_t *utc(time_t when)
+{
+	char text[sizeof("2026-01-01T00:00:00Z") + 8];
+	struct tm tm;
+
+	gmtime_r(&when, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return json_string(text);
+}
+
+static json_t *outcome_json(const struct reload_outcome *last)
+{
+	if (!last || !last->known)
+		return json_null();
+	return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:o}", "ok", last->error == 0, "at",
+		utc(last->when.tv_sec), "took_ms", (double)last->took_ns / NS_PER_MS, "added",
+		(int)last->added, "removed", (int)last->removed, "changed", (int)last->changed,
+		"unchanged", (int)last->unchanged, "messages", lines(last->messages));
+}
+
+static json_t *show_config(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct policy_totals *gone = &box->gone;
+
+	if (params)
+		return NULL;
+	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:{s:o, s:o}}", "file", box->file,
+		"generation", integer(box->publisher.current->generation), "policies",
+		(int)box->n_policies, "room", (int)box->slots.capacity, "reload", reload_state(box),
+		"last_reload", outcome_json(reload_last(box)), "removed_policies", "passed_packets",
+		integer(gone->passed_packets), "dropped_packets", integer(gone->dropped_packets));
+}
+
+static json_t *start_reload(const char *params, void *context)
+{
+	const char *answer = params ? NULL : reload_request(context);
+
+	return answer ? json_pack("{s:s}", "reload", answer) : NULL;
+}
+
 const struct telemetry_command show_commands[] = {
+	{"/weir/config", "The configuration in force, and how the last reload ended", show_config},
+	{"/weir/reload", "Reads the configuration file again; /weir/config tells the outcome",
+		start_reload},
 	{"/weir/policies", "Names of the policies. Parameter: first index of a page",
 		show_policies},
 	{"/weir/policy", "A policy's limits, demand and verdicts. Parameter: its name",

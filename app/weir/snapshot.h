@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What all workers see alike, the tables of the classifier: one immutable snapshot, exchanged by
+ * What all workers see alike, the tables of the classifier and what goes with them: one immutable snapshot, exchanged by
  * pointer, and used again only after every worker has passed a quiescent state (rte_rcu_qsbr). What
  * is a worker's own, its limits, it is told by post.h. Between them these are the only ways from
  * control to the packet path, and publish.c is the only one who goes them.
@@ -26,6 +26,8 @@ struct snapshot {
 	uint64_t token;        /* control: when it was retired */
 	uint64_t generation;
 	const struct classifier *classifier;
+	const unsigned *sourced; /* the policies that have a meter for each source */
+	unsigned n_sourced;
 };
 
 struct publisher {

@@ -210,6 +210,8 @@ void worker_turn(struct worker *w)
 	struct burst burst;
 	bool more = take_limits(w), busy = false;
 
+	w->sourced = snapshot->sourced;
+	w->n_sourced = snapshot->n_sourced;
 	for (unsigned i = 0; i < w->n_paths; i++)
 		busy |= forward(w, snapshot, &w->paths[i], &burst);
 	if (w->n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))

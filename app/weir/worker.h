@@ -66,8 +66,6 @@ struct worker {
 	struct path *paths;
 	unsigned n_paths;
 	struct reserve *reserves; /* by policy, shared by all workers; NULL if there is only one */
-	unsigned *sourced;        /* the policies that have a meter for each source */
-	unsigned n_sourced;
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
 	unsigned n_policies;          /* that there is room for */
 	struct post post;
@@ -79,6 +77,8 @@ struct worker {
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
 
 	/* the worker's own */
+	const unsigned *sourced; /* as the snapshot of this turn has it */
+	unsigned n_sourced;
 	uint64_t idle_since; /* tick of the last packet */
 	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
 	uint32_t aged;       /* turns in which one was */
@@ -92,11 +92,18 @@ int worker_init(struct worker *worker, unsigned n_policies);
 void worker_free(struct worker *worker);
 
 /*
- * Control: a policy's line, with its first limit, and whatever else it needs on this worker, before
- * a classifier is published that leads the worker there. Returns 0 or -ENOMEM, logged.
+ * Control, or who prepares a reload for it: a policy's line, with a limit, and whatever else it
+ * needs on this worker, before a classifier is published that leads the worker there. Returns 0 or
+ * -ENOMEM, logged; worker_remove_policy() is due in either case.
  */
 int worker_add_policy(
 	struct worker *worker, const struct policy *policy, const struct limit_profile *profile);
+
+/* The same: what a worker needs beside its line of a policy that it has already, and that changed. */
+int worker_change_policy(struct worker *worker, const struct policy *policy);
+
+/* The same: the line of a policy that the worker cannot come by any more, or never could. */
+void worker_remove_policy(struct worker *worker, uint32_t slot);
 
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */
 int worker_run(void *arg);

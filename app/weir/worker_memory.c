@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <rte_cycles.h>
 #include <rte_lcore.h>
@@ -31,9 +32,8 @@ int worker_init(struct worker *w, unsigned n_policies)
 	w->n_policies = n_policies;
 	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
 	w->samples = calloc(n_policies + 1, sizeof(*w->samples));
-	w->sourced = calloc(n_policies + 1, sizeof(*w->sourced));
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
-	if (!w->policies || !w->samples || !w->sourced)
+	if (!w->policies || !w->samples)
 		return -ENOMEM;
 	return post_init(&w->post, n_policies);
 }
@@ -75,11 +75,11 @@ int worker_add_policy(
 	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
 	if (bytes && !memory)
 		return no_memory(w, policy, bytes);
-	randombytes_buf(&start.secret, sizeof(start.secret));
-	randombytes_buf(&start.seed, sizeof(start.seed));
+	if (bytes) { /* what is plain has no use for them, and each is a system call */
+		randombytes_buf(&start.secret, sizeof(start.secret));
+		randombytes_buf(&start.seed, sizeof(start.seed));
+	}
 	policy_state_init(state, memory, policy, profile, &start);
-	if (police_sources(state))
-		w->sourced[w->n_sourced++] = profile->policy;
 	if (!policy->allocator->samples_flows)
 		return 0;
 	w->samples[profile->policy] = alloc_lines(sizeof(struct flow_sample), socket_of(w));
@@ -92,6 +92,19 @@ static void *memory_of(const struct policy_state *state)
 	return police_is_plain(state) ? NULL : state->other;
 }
 
+int worker_change_policy(struct worker *w, const struct policy *policy)
+{
+	return add_fragments(w, policy);
+}
+
+void worker_remove_policy(struct worker *w, uint32_t slot)
+{
+	rte_free(memory_of(&w->policies[slot]));
+	rte_free(w->samples[slot]);
+	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
+	w->samples[slot] = NULL;
+}
+
 void worker_free(struct worker *w)
 {
 	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
@@ -101,10 +114,8 @@ void worker_free(struct worker *w)
 	rte_free(w->policies);
 	rte_free(w->fragments);
 	free(w->samples);
-	free(w->sourced);
 	post_free(&w->post);
 	w->policies = NULL;
 	w->fragments = NULL;
 	w->samples = NULL;
-	w->sourced = NULL;
 }

@@ -40,6 +40,7 @@ struct entry {
 
 struct build {
 	const struct policy *policies;
+	const uint32_t *answers; /* by index in policies; NULL: the index itself */
 	struct entry *entries;
 	uint32_t n;
 	enum direction direction[STAGES]; /* that all policies of a stage name, or DIRECTION_ANY */
@@ -232,13 +233,18 @@ static void source_condition(struct rule *rule, const struct prefix *prefix)
 	memcpy(rule->src_mask, mask, sizeof(rule->src_mask));
 }
 
+static uint32_t answer_of(const struct build *build, uint32_t policy)
+{
+	return build->answers != NULL ? build->answers[policy] : policy;
+}
+
 /* An entry as its rule, but for where to go on. */
 static struct rule make_rule(const struct build *build, uint32_t i)
 {
 	const enum stage stage = build->entries[i].order.stage;
 	const struct match *match = match_of(build, i);
 	struct rule rule = {
-		.policy = build->entries[i].policy,
+		.policy = answer_of(build, build->entries[i].policy),
 		.src_port = port_condition(match->src_port),
 		.dst_port = port_condition(match->dst_port),
 	};
@@ -467,10 +473,10 @@ static int make(struct build *build, unsigned n_policies)
 	return rc;
 }
 
-int classifier_create(
-	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out)
+int classifier_create_as(const struct policy *policies, const uint32_t *answers,
+	unsigned n_policies, int socket, struct classifier **out)
 {
-	struct build build = {.policies = policies, .socket = socket};
+	struct build build = {.policies = policies, .answers = answers, .socket = socket};
 	int rc;
 
 	if (n_policies > RULES_MAX)
@@ -486,6 +492,12 @@ int classifier_create(
 	}
 	*out = build.classifier;
 	return 0;
+}
+
+int classifier_create(
+	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out)
+{
+	return classifier_create_as(policies, NULL, n_policies, socket, out);
 }
 
 static void table_free(struct table *table)

@@ -96,6 +96,29 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	}
 }
 
+/* Ever smaller packets, until none passes. */
+void policy_state_spend(struct policy_state *state, uint64_t now)
+{
+	struct policy_other *other = state->other;
+
+	if (police_is_plain(state)) {
+		state->bucket.tokens = 0;
+		return;
+	}
+	if (other->kind == METER_RANDOM_DROP)
+		return;
+	for (uint32_t cost = UINT32_C(1) << 31; cost > 0; cost /= 2)
+		while (meter_conforms(other->kind, &other->meter, &other->profile, now, cost))
+			;
+}
+
+bool policy_state_lasts(const struct policy *policy, const struct policy *next)
+{
+	return policy->action == next->action && policy->mark == next->mark &&
+	       policy->accounting == next->accounting &&
+	       policy->weigh_tcp_only == next->weigh_tcp_only;
+}
+
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)
 {
 	if (police_sources(state))

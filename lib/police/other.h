@@ -40,6 +40,19 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	const struct limit_profile *profile, const struct policy_start *start);
 
 /*
+ * As if all that may pass at once had passed at `now`. Not of a meter for each source, each of
+ * which begins with its burst; nor of one that draws lots. Control thread, before the worker sees
+ * the policy.
+ */
+void policy_state_spend(struct policy_state *state, uint64_t now);
+
+/*
+ * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges the
+ * same bytes, and does the same with what does not conform. Any thread.
+ */
+bool policy_state_lasts(const struct policy *policy, const struct policy *next);
+
+/*
  * Looks after a policy's table of sources, if it has one, so many lines of it: to be called now and
  * then, see source_table_age(). The policy's worker.
  */

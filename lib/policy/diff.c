@@ -55,6 +55,10 @@ static void check_process(
 	check(c, old->idle == config->idle, "idle");
 	check(c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
 	check(c, old->control_cpu == config->control_cpu, "control.cpu");
+	check(c,
+		old->tunnels.classify == config->tunnels.classify &&
+			old->tunnels.vxlan_port == config->tunnels.vxlan_port,
+		"tunnels");
 }
 
 /* In their order, which wires and whoever numbers them go by. */
@@ -73,8 +77,10 @@ static void check_ports(struct complaints *c, const struct config *old, const st
 	for (unsigned i = 0; i < old->n_wires && old->n_wires == config->n_wires; i++) {
 		const struct wire *a = &old->wires[i], *b = &config->wires[i];
 
-		check(c, strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b, "wires[%u]",
-			i);
+		check(c,
+			strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b &&
+				a->distribute == b->distribute,
+			"wires[%u]", i);
 	}
 }
 
@@ -113,11 +119,17 @@ static bool prefix_equal(const struct prefix *a, const struct prefix *b)
 	       memcmp(a->addr, b->addr, sizeof(a->addr)) == 0;
 }
 
+static bool range_equal(struct port_range a, struct port_range b)
+{
+	return a.first == b.first && a.last == b.last;
+}
+
 static bool match_equal(const struct match *a, const struct match *b)
 {
 	return a->wire == b->wire && a->direction == b->direction && a->vlan == b->vlan &&
-	       a->dscp == b->dscp && prefix_equal(&a->src, &b->src) &&
-	       prefix_equal(&a->dst, &b->dst);
+	       a->dscp == b->dscp && a->proto == b->proto &&
+	       range_equal(a->src_port, b->src_port) && range_equal(a->dst_port, b->dst_port) &&
+	       prefix_equal(&a->src, &b->src) && prefix_equal(&a->dst, &b->dst);
 }
 
 static bool terms_equal(const struct policy *a, const struct policy *b)

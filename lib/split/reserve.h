@@ -131,6 +131,12 @@ static inline void reserve_init(
 	gcra_init(&reserve->state, &limit, now);
 }
 
+/* As if the reserve had just been emptied. Control thread, before any worker knows it. */
+static inline void reserve_spend(struct reserve *reserve)
+{
+	reserve->state.allow_at += reserve->profile->burst;
+}
+
 /* Whether both say the same limit, since whenever they do. Any thread. */
 static inline bool reserve_profile_equal(
 	const struct reserve_profile *a, const struct reserve_profile *b)

@@ -95,7 +95,7 @@ def signals_at_any_moment(scene):
             weir.stop(number)
     weir = scene.box(RINGS | POLICY, "hangup").start()
     weir.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "SIGHUP" in weir.log(), "the hang-up to be said")
+    wait_until(lambda: "0 changed, 1 unchanged" in weir.log(), "the file to be read again")
     expect(weir.get("/weir/policies")["total"] == 1, "it does not answer after a hang-up")
     weir.stop()
 

@@ -1037,6 +1037,35 @@ static void test_two_at_once(void **state)
 	classifier_destroy(second);
 }
 
+/* What it answers is the caller's; who wins is decided by the order of the policies all the same. */
+static void test_answers(void **state)
+{
+	struct policy policies[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),
+		make_policy(&(struct row){.dst = "10.0.0.0/9", .direction = DIRECTION_A_TO_B}),
+		make_policy(&(struct row){.dst = "2001:db8::/32"})};
+	const uint32_t answers[] = {7, 5, (1u << 30) - 1};
+	const struct row both = {.dst = "10.1.0.0",
+		.proto = 6,
+		.sport = {9, 9},
+		.direction = DIRECTION_A_TO_B,
+		.expect = 7};
+	struct classifier *classifier = NULL;
+
+	(void)state;
+	assert_int_equal(classifier_create_as(policies, answers, 3, -1, &classifier), 0);
+	check_one(classifier, "10.128.0.0", 7);
+	check_one(classifier, "10.127.0.0", 5);
+	check_one(classifier, "2001:db8::1", (1u << 30) - 1);
+	check_one(classifier, "11.0.0.0", NOTHING);
+	classifier_destroy(classifier);
+	/* Ranges that overlap: the first in the file takes what is in both. */
+	for (unsigned i = 0; i < 2; i++)
+		policies[i] = make_policy(&(struct row){.proto = 6, .sport = {9 - i, 10 - i}});
+	assert_int_equal(classifier_create_as(policies, answers, 2, -1, &classifier), 0);
+	check_packet(classifier, &both, "both", PLAIN);
+	classifier_destroy(classifier);
+}
+
 static unsigned allocations(void)
 {
 	struct rte_malloc_socket_stats stats;
@@ -1146,6 +1175,7 @@ int main(void)
 		cmocka_unit_test(test_who_is_parsed),
 		cmocka_unit_test(test_scattered_prefixes),
 		cmocka_unit_test(test_two_at_once),
+		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_out_of_memory),
 		cmocka_unit_test(test_too_many),
 	};

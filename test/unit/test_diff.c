@@ -73,6 +73,7 @@ static void test_fixed(void **state)
 			 ""),
 			"control.socket"},
 		{LIMITER(KEYS "'eal': ['--no-huge'], ", ""), "eal"},
+		{LIMITER(KEYS "'tunnels': {'classify': 'inner'}, ", ""), "tunnels"},
 		{LIMITER("'control': {'socket': '/run/w'}, 'gossip': {'roster': [" GROUP2
 			 ", {'name': 'they', 'address': '10.0.0.3:1'}], 'key_file': '/k'}, ",
 			 ""),
@@ -116,6 +117,9 @@ static void test_fixed(void **state)
 		"ports.wan");
 	refuse(NET(PORTS WIRES), NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"),
 		"wires[0]");
+	refuse(NET(PORTS WIRES),
+		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}]"),
+		"wires[0]");
 	refuse(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
 }
 
@@ -152,6 +156,10 @@ static void test_keys(void **state)
 		{"", ", 'match': {'vlan': 0}", POLICY_MATCH},
 		{"", ", 'match': {'dscp': 0}", POLICY_MATCH},
 		{"", ", 'match': {'src': '0.0.0.0/0'}", POLICY_MATCH},
+		{"", ", 'match': {'proto': 'tcp'}", POLICY_MATCH},
+		{"", ", 'match': {'src-port': 53}", POLICY_MATCH},
+		{", 'match': {'dst-port': 53}", ", 'match': {'dst-port': '53-54'}", POLICY_MATCH},
+		{", 'match': {'dst-port': 53}", ", 'match': {'src-port': 53}", POLICY_MATCH},
 		{", 'match': {'dst': '10.0.0.0/8'}", ", 'match': {'dst': '11.0.0.0/8'}",
 			POLICY_MATCH},
 		{", 'match': {'dst': '10.0.0.0/8'}", ", 'match': {'dst': '10.0.0.0/9'}",

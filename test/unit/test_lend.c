@@ -5,6 +5,7 @@
 
 #include "base/prng.h"
 #include "police/lend.h"
+#include "police/other.h"
 
 #define GHZ UINT64_C(1000000000)
 
@@ -123,6 +124,26 @@ static void test_bound(void **state)
 	}
 }
 
+/* What begins spent has nothing at first, and then what it earns and no more. */
+static void test_spent(void **state)
+{
+	const uint64_t burst = 1 << 20;
+	struct box box = box_of(burst);
+	uint64_t passed = 0;
+
+	(void)state;
+	open_reserve(&box);
+	reserve_spend(&box.reserve);
+	for (unsigned w = 0; w < 2; w++) {
+		box.workers[w].bucket.owner[POLICE_FLAGS] = POLICE_PLAIN;
+		policy_state_spend(&box.workers[w], 0);
+		assert_false(passes(&box, w, 0, 1));
+	}
+	for (uint64_t now = 0; now <= 500000; now += 100)
+		passed += passes(&box, now & 1, now, 1000) ? 1000 : 0;
+	assert_in_range(passed, 500000 - 2 * (1000 + box.profile.least), 500000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -130,6 +151,7 @@ int main(void)
 		cmocka_unit_test(test_whole_burst),
 		cmocka_unit_test(test_more_than_there_is),
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_spent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

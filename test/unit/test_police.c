@@ -157,6 +157,51 @@ static void test_plain(void **state)
 	}
 }
 
+/* Spent: nothing passes now, and what does later has been earned since. */
+static void test_spent(void **state)
+{
+	static const enum meter_kind kinds[] = {
+		METER_TOKEN_BUCKET, METER_GCRA, METER_FIXED_WINDOW, METER_HYBRID};
+	const struct packet packet = {.l2_len = 0};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * COUNT(kinds); i++) {
+		struct policy policy = defaults;
+		struct lane lane;
+
+		policy.meter = kinds[i / 2];
+		policy.burst_bytes = UINT64_C(4) << 30; /* more than one packet can be */
+		policy.limit_bps = 1000000 * BPS;
+		policy.action = i % 2 ? ACTION_COUNT : ACTION_DROP;
+		lane_start(&lane, &policy, SECOND);
+		policy_state_spend(&lane.state, SECOND);
+		assert_counters(&lane, 0, 0, 0, 0, 0, 0);
+		if (lane_police(&lane, &packet, NULL, 1, SECOND) == VERDICT_PASS)
+			fail_msg("%s: something is left", meter_name(kinds[i / 2]));
+		if (lane_police(&lane, &packet, NULL, 1000, 3 * SECOND) != VERDICT_PASS)
+			fail_msg("%s: nothing is earned", meter_name(kinds[i / 2]));
+		lane_stop(&lane);
+	}
+}
+
+/* What a line says once for all, and what it does not. */
+static void test_lasts(void **state)
+{
+	struct policy next[] = {defaults, defaults, defaults, defaults, defaults, defaults};
+
+	(void)state;
+	next[0].action = ACTION_COUNT;
+	next[1].mark = 8;
+	next[2].accounting = ACCOUNTING_WIRE;
+	next[3].weigh_tcp_only = true;
+	next[4].limit_bps *= 2;
+	next[5].match.vlan = 7;
+	for (unsigned i = 0; i < COUNT(next); i++) {
+		assert_int_equal(policy_state_lasts(&defaults, &next[i]), i >= 4);
+		assert_int_equal(policy_state_lasts(&next[i], &defaults), i >= 4);
+	}
+}
+
 /* The short way and the long one are the same way. */
 static void test_ways_agree(void **state)
 {
@@ -658,6 +703,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_cost_of_bytes_and_packets),
 		cmocka_unit_test(test_plain),
+		cmocka_unit_test(test_spent),
+		cmocka_unit_test(test_lasts),
 		cmocka_unit_test(test_ways_agree),
 		cmocka_unit_test(test_bursts_are_packets),
 		cmocka_unit_test(test_totals),

@@ -160,6 +160,35 @@ static void test_few_policies(void **state)
 	}
 }
 
+/* All that was sent before a mark has been taken: not less, and nothing of what came later. */
+static void test_mark(void **state)
+{
+	struct limit_profile got;
+	uint64_t value = 0;
+	struct post post;
+
+	(void)state;
+	assert_int_equal(post_init(&post, 3), 0);
+	assert_true(post_taken(&post, post_mark(&post)));
+	for (unsigned round = 0; round < 10; round++) { /* around the ring, and around again */
+		uint32_t mark;
+
+		assert_true(tell(&post, 0, ++value));
+		assert_true(tell(&post, 1, ++value));
+		mark = post_mark(&post);
+		assert_true(tell(&post, 2, ++value));
+		assert_false(post_taken(&post, mark));
+		assert_int_equal(post_take(&post, &got, 1), 1);
+		assert_false(post_taken(&post, mark));
+		assert_int_equal(post_take(&post, &got, 1), 1);
+		assert_true(post_taken(&post, mark));
+		assert_false(post_taken(&post, post_mark(&post)));
+		assert_int_equal(post_take(&post, &got, 1), 1);
+		assert_true(post_taken(&post, mark));
+	}
+	post_free(&post);
+}
+
 struct race {
 	struct post post;
 	bool over;                 /* nothing more will be sent: atomics only */
@@ -242,6 +271,7 @@ int main(void)
 		cmocka_unit_test(test_every_kind),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_few_policies),
+		cmocka_unit_test(test_mark),
 		cmocka_unit_test(test_race),
 	};
 

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "exchange.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_memory.h>
+
+#include "box.h"
+#include "classify/classify.h"
+#include "control.h"
+#include "log.h"
+#include "police/other.h"
+#include "policy/diff.h"
+#include "publish.h"
+#include "tenant.h"
+
+/* Removed policies whose last counts get a line of the log each. */
+#define SAID_MAX 64
+
+enum step { PREPARED, DRAINING, WAITING, SETTLED };
+
+/* Before the commit the new ones of all these, and after it the former ones. */
+struct exchange {
+	struct box *box;
+	struct config *config; /* NULL: the one that the box was started with, which is not ours */
+	const struct policy *policies;
+	unsigned n;
+	struct classifier *classifier;
+	unsigned *sourced, n_sourced;
+	uint32_t *slots;  /* n: of each policy */
+	uint32_t *former; /* before the commit: of the former ones */
+
+	struct config_diff *diff;
+	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
+	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
+	struct limiter_policy *limits;
+	unsigned prepared; /* policies whose slots are */
+
+	enum step step;
+	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring at the commit */
+	uint64_t token;                     /* of the wait */
+};
+
+static bool begins_anew(const struct exchange *x, unsigned i)
+{
+	return x->diff->changes[i] & (POLICY_ADDED | POLICY_ANEW);
+}
+
+/* What goes on as what. */
+static void map(struct exchange *x)
+{
+	for (unsigned i = 0; i < x->n; i++) {
+		unsigned old = x->diff->from[i];
+		bool anew = begins_anew(x, i);
+
+		x->known[i] = anew ? LIMITER_ADDED : old;
+		x->keeps[i] = old;
+		if (anew || !policy_state_lasts(&x->box->policies[old], &x->policies[i]))
+			x->keeps[i] = SLOT_ANEW;
+	}
+}
+
+static int allocate(struct exchange *x)
+{
+	const struct slots *slots = &x->box->slots;
+	size_t n = (size_t)x->n + 1;
+
+	x->keeps = calloc(n, sizeof(*x->keeps));
+	x->known = calloc(n, sizeof(*x->known));
+	x->slots = calloc(n, sizeof(*x->slots));
+	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
+	x->limits = tenants_limits(x->policies, x->n);
+	if (!x->keeps || !x->known || !x->slots || !x->former || !x->limits)
+		return -ENOMEM;
+	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
+	return 0;
+}
+
+static int plan(struct exchange *x, const char *file, FILE *err)
+{
+	const struct slots *slots = &x->box->slots;
+	int ret;
+
+	map(x);
+	ret = slots_plan(slots, x->keeps, x->n, x->slots);
+	if (ret)
+		fprintf(err,
+			"%s: policies: there is room for %u, those that this replaces included: "
+			"restart the limiter\n",
+			file, slots->capacity);
+	return ret;
+}
+
+/* The lines of the policies that begin, and of those that stay what they did not need before. */
+static int prepare_tenants(struct exchange *x, uint64_t hz)
+{
+	struct box *box = x->box;
+	int ret = 0;
+
+	for (; ret == 0 && x->prepared < x->n; x->prepared++) {
+		unsigned i = x->prepared;
+
+		if (x->keeps[i] == SLOT_ANEW)
+			ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
+		else
+			for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
+				ret = worker_change_policy(&box->workers[w], &x->policies[i]);
+	}
+	return ret;
+}
+
+static int prepare_tables(struct exchange *x, const char *file, FILE *err)
+{
+	int ret = classifier_create_as(x->policies, x->slots, x->n, SOCKET_ID_ANY, &x->classifier);
+
+	x->sourced = tenants_sourced(x->policies, x->slots, x->n, &x->n_sourced);
+	if (ret == 0 && !x->sourced)
+		ret = -ENOMEM;
+	if (ret)
+		fprintf(err, "%s: policies: the classifier: %s\n", file, strerror(-ret));
+	return ret;
+}
+
+static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
+{
+	int ret = allocate(x);
+
+	if (ret)
+		fprintf(err, "%s: %s\n", file, strerror(-ret));
+	if (ret == 0)
+		ret = plan(x, file, err);
+	if (ret || exchange_is_empty(x))
+		return ret;
+	ret = prepare_tenants(x, hz);
+	if (ret)
+		fprintf(err, "%s: policies[%u]: %s\n", file, x->prepared - 1, strerror(-ret));
+	return ret ? ret : prepare_tables(x, file, err);
+}
+
+/* What the box runs: as it was started, but with its policies of now. */
+static struct config in_force(const struct box *box)
+{
+	struct config config = *box->config;
+
+	config.policies = (struct policy *)(uintptr_t)box->policies; /* only to be compared */
+	config.n_policies = box->n_policies;
+	return config;
+}
+
+int exchange_prepare(
+	struct box *box, const char *file, uint64_t hz, FILE *err, struct exchange **out)
+{
+	struct exchange *x = calloc(1, sizeof(*x));
+	struct config now = in_force(box);
+	int ret = x ? config_load(file, err, &x->config) : -ENOMEM;
+
+	*out = NULL;
+	if (ret == 0)
+		ret = config_diff(&now, x->config, file, err, &x->diff);
+	if (ret == 0) {
+		x->box = box;
+		x->policies = x->config->policies;
+		x->n = x->config->n_policies;
+		ret = prepare(x, file, hz, err);
+	}
+	if (ret) {
+		exchange_free(x);
+		return ret;
+	}
+	*out = x;
+	return 0;
+}
+
+const struct config_diff *exchange_diff(const struct exchange *x)
+{
+	return x->diff;
+}
+
+bool exchange_is_empty(const struct exchange *x)
+{
+	if (x->diff->added || x->diff->removed || x->diff->changed)
+		return false;
+	for (unsigned i = 0; i < x->n; i++)
+		if (x->diff->from[i] != i) /* the first in the file wins between equals */
+			return false;
+	return true;
+}
+
+#define SWAP(a, b)                     \
+	do {                           \
+		typeof(a) swapped = a; \
+		(a) = b;               \
+		(b) = swapped;         \
+	} while (0)
+
+/* The new ones to the box, and the former ones here. */
+static void swap(struct exchange *x)
+{
+	struct box *box = x->box;
+
+	SWAP(box->loaded, x->config);
+	SWAP(box->policies, x->policies);
+	SWAP(box->n_policies, x->n);
+	SWAP(box->classifier, x->classifier);
+	SWAP(box->sourced, x->sourced);
+	SWAP(box->n_sourced, x->n_sourced);
+	slots_commit(&box->slots, x->slots, box->n_policies);
+	x->slots = x->former;
+	x->former = NULL;
+}
+
+/* One that moves takes along what it has counted; where it was, workers still count. */
+static void carry(struct exchange *x, unsigned policy)
+{
+	struct box *box = x->box;
+	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
+
+	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
+}
+
+static void begin_policies(struct exchange *x)
+{
+	struct box *box = x->box;
+
+	for (unsigned i = 0; i < box->n_policies; i++) {
+		bool moves = !begins_anew(x, i);
+
+		if (x->keeps[i] == SLOT_ANEW) {
+			if (moves)
+				carry(x, i);
+			publish_begin(box, i, moves);
+		} else if (x->diff->changes[i]) {
+			publish_later(box, box->slots.of[i]);
+		}
+	}
+	for (unsigned i = 0; i < x->n; i++)
+		if (box->slots.tenant[x->slots[i]] == SLOT_LEFT)
+			publish_never(box, x->slots[i]);
+}
+
+int exchange_commit(struct exchange *x)
+{
+	struct box *box = x->box;
+	struct snapshot *snapshot = publisher_take(&box->publisher);
+	int ret = -ENOMEM;
+
+	if (snapshot)
+		ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
+	if (ret) {
+		free(snapshot);
+		return ret;
+	}
+	swap(x);
+	begin_policies(x);
+	publish_classifier(box, snapshot);
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		x->marks[w] = post_mark(&box->workers[w].post);
+	x->step = DRAINING;
+	return 0;
+}
+
+/* What was counted before a policy moved is its own for good. */
+static void end_moves(struct box *box)
+{
+	for (unsigned i = 0; i < box->n_policies; i++) {
+		struct carried *carried = &box->carried[box->slots.of[i]];
+		struct policy_totals totals;
+
+		if (carried->also == SLOT_NONE)
+			continue;
+		totals = box_slot_totals(box, carried->also);
+		policy_totals_add(&carried->before, &totals);
+		tenant_remove(box, carried->also);
+		slots_release(&box->slots, carried->also);
+		carried->also = SLOT_NONE;
+	}
+}
+
+static bool counted(const struct policy_totals *totals)
+{
+	return totals->passed_packets || totals->dropped_packets;
+}
+
+static void say_last(const char *name, const struct policy_totals *totals)
+{
+	log_info("policy %s: removed; passed %" PRIu64 " packets (%" PRIu64 "), dropped %" PRIu64
+		 " (%" PRIu64 ")",
+		name, totals->passed_packets, totals->passed_bytes, totals->dropped_packets,
+		totals->dropped_bytes);
+}
+
+static void end_removed(struct exchange *x)
+{
+	struct box *box = x->box;
+	unsigned said = 0;
+
+	for (unsigned i = 0; i < x->n; i++) {
+		uint32_t slot = x->slots[i];
+		struct policy_totals totals;
+
+		if (box->slots.tenant[slot] != SLOT_LEFT)
+			continue;
+		totals = box_policy_totals(box, slot);
+		policy_totals_add(&box->gone, &totals);
+		if (counted(&totals) && said++ < SAID_MAX)
+			say_last(x->policies[i].name, &totals);
+		tenant_remove(box, slot);
+		slots_release(&box->slots, slot);
+	}
+	if (said > SAID_MAX)
+		log_info("%u more policies that had packets were removed", said - SAID_MAX);
+}
+
+static bool drained(const struct exchange *x)
+{
+	const struct box *box = x->box;
+
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		if (!post_taken(&box->workers[w].post, x->marks[w]))
+			return false;
+	return true;
+}
+
+bool exchange_settle(struct exchange *x)
+{
+	struct rte_rcu_qsbr *rcu = x->box->publisher.rcu;
+
+	if (x->step == DRAINING && drained(x)) {
+		x->token = rte_rcu_qsbr_start(rcu);
+		x->step = WAITING;
+	}
+	if (x->step == WAITING && rte_rcu_qsbr_check(rcu, x->token, false) == 1) {
+		end_moves(x->box);
+		end_removed(x);
+		publisher_reclaim(&x->box->publisher);
+		x->step = SETTLED;
+	}
+	return x->step == SETTLED;
+}
+
+void exchange_free(struct exchange *x)
+{
+	if (!x)
+		return;
+	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
+		if (x->keeps[i] == SLOT_ANEW)
+			tenant_remove(x->box, x->slots[i]);
+	classifier_destroy(x->classifier);
+	config_diff_free(x->diff);
+	config_free(x->config);
+	free(x->sourced);
+	free(x->slots);
+	free(x->former);
+	free(x->keeps);
+	free(x->known);
+	free(x->limits);
+	free(x);
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "reload.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "box.h"
+#include "control.h"
+#include "exchange.h"
+#include "log.h"
+#include "policy/diff.h"
+
+#define NS_PER_MS 1000000
+
+/* Messages that go to the log; the client gets them all. */
+#define LOGGED_MAX 20
+
+enum state { IDLE, READING, SETTLING };
+
+struct reload {
+	struct box *box;
+	enum state state;
+	bool again;
+	int event_fd;
+	uint64_t began_ns;
+	struct exchange *exchange; /* settling */
+	struct reload_outcome last;
+
+	/* the thread's, until it has been joined */
+	pthread_t thread;
+	uint64_t hz;
+	struct exchange *prepared;
+	int error;
+	char *messages;
+};
+
+int reload_start(struct box *box)
+{
+	struct reload *reload;
+
+	if (!box->file)
+		return 0;
+	reload = calloc(1, sizeof(*reload));
+	if (!reload)
+		return -ENOMEM;
+	reload->box = box;
+	reload->event_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (reload->event_fd < 0) {
+		free(reload);
+		return -errno;
+	}
+	box->reload = reload;
+	return 0;
+}
+
+void reload_stop(struct box *box)
+{
+	struct reload *reload = box->reload;
+
+	if (!reload)
+		return;
+	if (reload->state == READING) {
+		pthread_join(reload->thread, NULL);
+		exchange_free(reload->prepared);
+		free(reload->messages);
+	}
+	exchange_free(reload->exchange);
+	config_free(box->loaded);
+	free(reload->last.messages);
+	close(reload->event_fd);
+	free(reload);
+	box->reload = NULL;
+	box->loaded = NULL;
+}
+
+/* The thread. */
+static void *read_again(void *arg)
+{
+	struct reload *reload = arg;
+	const uint64_t done = 1;
+	size_t size;
+	FILE *err = open_memstream(&reload->messages, &size);
+
+	reload->error = -ENOMEM;
+	if (err) {
+		reload->error = exchange_prepare(
+			reload->box, reload->box->file, reload->hz, err, &reload->prepared);
+		fclose(err);
+	}
+	while (write(reload->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)
+		;
+	return NULL;
+}
+
+/* Never under control's real-time class, if it has one: a long computation would hold it up. */
+static int start_thread(struct reload *reload)
+{
+	const struct sched_param no_priority = {0};
+	pthread_attr_t attr;
+	int ret = pthread_attr_init(&attr);
+
+	if (ret)
+		return -ret;
+	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
+	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
+	pthread_attr_setschedparam(&attr, &no_priority);
+	ret = pthread_create(&reload->thread, &attr, read_again, reload);
+	pthread_attr_destroy(&attr);
+	return -ret;
+}
+
+static void begin(struct reload *reload)
+{
+	int ret;
+
+	reload->again = false;
+	reload->prepared = NULL;
+	reload->messages = NULL;
+	reload->hz = reload->box->clock.hz;
+	reload->began_ns = control_now();
+	ret = start_thread(reload);
+	if (ret)
+		log_err("reload: no thread: %s", strerror(-ret));
+	else
+		reload->state = READING;
+}
+
+const char *reload_request(struct box *box)
+{
+	struct reload *reload = box->reload;
+
+	if (!reload)
+		return NULL;
+	if (reload->state != IDLE) {
+		reload->again = true;
+		return "queued";
+	}
+	begin(reload);
+	return "started";
+}
+
+static void log_messages(const struct reload_outcome *last)
+{
+	const char *line = last->messages;
+
+	for (unsigned n = 0; *line && n < LOGGED_MAX; n++) {
+		int len = (int)strcspn(line, "\n");
+
+		if (last->error)
+			log_err("reload: %.*s", len, line);
+		else
+			log_warn("reload: %.*s", len, line);
+		line += len + (line[len] == '\n');
+	}
+	if (*line)
+		log_warn("reload: and more; see --check, or /weir/config");
+}
+
+static void log_outcome(const struct reload *reload)
+{
+	const struct reload_outcome *last = &reload->last;
+
+	log_messages(last);
+	if (last->error)
+		log_err("reload: %s refused; nothing has changed", reload->box->file);
+	else
+		log_info("reload: generation %" PRIu64 ", policies: %u added, %u removed, %u "
+			 "changed, %u unchanged; %" PRIu64 " ms",
+			reload->box->publisher.current->generation, last->added, last->removed,
+			last->changed, last->unchanged, last->took_ns / NS_PER_MS);
+}
+
+static void note_outcome(struct reload *reload, const struct config_diff *diff)
+{
+	struct reload_outcome *last = &reload->last;
+
+	free(last->messages);
+	*last = (struct reload_outcome){
+		.known = true,
+		.error = reload->error,
+		.took_ns = control_now() - reload->began_ns,
+		.messages = reload->messages ? reload->messages : strdup("out of memory\n"),
+	};
+	reload->messages = NULL;
+	clock_gettime(CLOCK_REALTIME, &last->when);
+	if (diff) {
+		last->added = diff->added;
+		last->removed = diff->removed;
+		last->changed = diff->changed;
+		last->unchanged = diff->n - diff->added - diff->changed;
+	}
+	log_outcome(reload);
+}
+
+/* The thread has ended: what it has prepared is put in force. */
+static void commit(struct reload *reload)
+{
+	struct exchange *x = reload->prepared;
+	bool exchanged = false;
+
+	pthread_join(reload->thread, NULL);
+	if (reload->error == 0 && !exchange_is_empty(x)) {
+		reload->error = exchange_commit(x);
+		exchanged = reload->error == 0;
+	}
+	note_outcome(reload, reload->error == 0 ? exchange_diff(x) : NULL);
+	if (exchanged) {
+		reload->exchange = x;
+		reload->state = SETTLING;
+	} else {
+		exchange_free(x);
+		reload->state = IDLE;
+	}
+}
+
+void reload_advance(struct box *box)
+{
+	struct reload *reload = box->reload;
+	uint64_t done;
+
+	if (!reload)
+		return;
+	if (reload->state == READING && read(reload->event_fd, &done, sizeof(done)) > 0)
+		commit(reload);
+	if (reload->state == SETTLING && exchange_settle(reload->exchange)) {
+		exchange_free(reload->exchange);
+		reload->exchange = NULL;
+		reload->state = IDLE;
+	}
+	if (reload->state == IDLE && reload->again)
+		begin(reload);
+}
+
+int reload_fd(const struct box *box)
+{
+	return box->reload ? box->reload->event_fd : -1;
+}
+
+const char *reload_state(const struct box *box)
+{
+	static const char *const names[] = {
+		[IDLE] = "idle",
+		[READING] = "reading",
+		[SETTLING] = "settling",
+	};
+
+	return names[box->reload ? box->reload->state : IDLE];
+}
+
+bool reload_settling(const struct box *box)
+{
+	return box->reload && box->reload->state == SETTLING;
+}
+
+const struct reload_outcome *reload_last(const struct box *box)
+{
+	return box->reload ? &box->reload->last : NULL;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "tenant.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "box.h"
+#include "log.h"
+#include "police/lend.h"
+#include "police/other.h"
+#include "police/profile.h"
+
+bool tenant_is_lent(const struct box *box, const struct policy *policy)
+{
+	return box->reserves && policy_is_plain(policy);
+}
+
+/* Of a policy that several workers have: a reserve, or the parts of each. */
+static int add_shares(struct box *box, const struct policy *policy, uint32_t slot)
+{
+	struct split *split = &box->splits[slot];
+
+	if (box->config->n_workers == 1 || policy_is_plain(policy))
+		return 0;
+	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
+	return split->shares ? 0 : -ENOMEM;
+}
+
+/*
+ * On every worker, with the whole limit: what the limiter will grant is no more than that, so if the
+ * meter can express this, publish_begin() cannot fail.
+ */
+static int add_lines(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
+	const struct limiter_view whole = {
+		.local_limit = (double)policy->limit_bps / 8,
+		.local_burst = policy->burst_bytes,
+	};
+	struct limit_profile profile;
+	int ret = limit_profile_init(
+		&profile, policy, slot, &whole, &box->splits[slot].sampling, 1, hz);
+
+	if (ret == 0 && tenant_is_lent(box, policy))
+		profile.meter.bucket = police_lent_profile();
+	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
+		ret = worker_add_policy(&box->workers[w], policy, &profile);
+	return ret;
+}
+
+int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
+	int ret;
+
+	box->carried[slot] = (struct carried){.also = SLOT_NONE};
+	box->splits[slot] = (struct split){0};
+	ret = add_shares(box, policy, slot);
+	if (ret == 0)
+		ret = add_lines(box, policy, slot, hz);
+	if (ret)
+		log_err("policy %s: %s", policy->name, strerror(-ret));
+	return ret;
+}
+
+void tenant_remove(struct box *box, uint32_t slot)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		worker_remove_policy(&box->workers[w], slot);
+	free(box->splits[slot].shares);
+	box->splits[slot] = (struct split){0};
+}
+
+struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n)
+{
+	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
+
+	for (unsigned i = 0; limits && i < n; i++)
+		limits[i] = limit_profile_policy(&policies[i]);
+	return limits;
+}
+
+unsigned *tenants_sourced(
+	const struct policy *policies, const uint32_t *slots, unsigned n, unsigned *n_sourced)
+{
+	unsigned *sourced = calloc((size_t)n + 1, sizeof(*sourced));
+
+	*n_sourced = 0;
+	for (unsigned i = 0; sourced && i < n; i++)
+		if (policies[i].per_v4 || policies[i].per_v6)
+			sourced[(*n_sourced)++] = slots[i];
+	return sourced;
+}

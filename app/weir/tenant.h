@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A policy moves into a slot, and out of it: all that its state takes, on control and each worker.
+ *
+ * A free slot is looked at by nobody. So whoever prepares a reload may fill it on a thread of his
+ * own, while control and workers are at the others; that takes memory and time. publish_begin()
+ * then gives it its first limit, which does not.
+ */
+#ifndef WEIR_APP_TENANT_H
+#define WEIR_APP_TENANT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct box;
+struct limiter_policy;
+struct policy;
+
+/* Plain policies draw from a reserve if there are several workers; what others have is divided. */
+bool tenant_is_lent(const struct box *box, const struct policy *policy);
+
+/*
+ * Makes a free slot one of the policy, on a counter of hz ticks a second. Returns 0, -ENOMEM, or
+ * -ERANGE for a limit that its meter cannot express; logged, and tenant_remove() is due.
+ */
+int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz);
+
+/* All that is in the slot: nobody looks at it any more, or ever did. */
+void tenant_remove(struct box *box, uint32_t slot);
+
+/* The policies as the limiter sees them: free() them; NULL when out of memory. */
+struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n);
+
+/* The slots of those that have a meter for each source: likewise, and how many. */
+unsigned *tenants_sourced(
+	const struct policy *policies, const uint32_t *slots, unsigned n, unsigned *n_sourced);
+
+#endif
