@@ -4,8 +4,8 @@
  * The running appliance: what start-up puts together and control and telemetry look at. Everything
  * here belongs to the control thread; what workers touch is said in worker.h and snapshot.h.
  *
- * A policy has an index, its place in the file, which the limiter knows it by; and a slot (slots.h),
- * which the workers know it by, and by which all of its state here is found.
+ * A policy has an index, its place in the file, which the limiter knows it by; and a slot
+ * (slots.h), which the workers know it by, and by which all of its state here is found.
  */
 #ifndef WEIR_APP_BOX_H
 #define WEIR_APP_BOX_H
@@ -110,8 +110,8 @@ struct box {
 
 /*
  * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
- * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot be
- * read again. Returns 0 or a negative errno, logged.
+ * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot
+ * be read again. Returns 0 or a negative errno, logged.
  */
 int box_start(struct box *box, const struct config *config, const char *file);
 

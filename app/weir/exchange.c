@@ -22,7 +22,10 @@
 /* Removed policies whose last counts get a line of the log each. */
 #define SAID_MAX 64
 
-enum step { PREPARED, DRAINING, WAITING, SETTLED };
+/* Of them, so many at a time: a millisecond or so. */
+#define ENDED_MAX 4096
+
+enum step { PREPARED, DRAINING, WAITING, ENDING, SETTLED };
 
 /* Before the commit the new ones of all these, and after it the former ones. */
 struct exchange {
@@ -44,6 +47,7 @@ struct exchange {
 	enum step step;
 	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring at the commit */
 	uint64_t token;                     /* of the wait */
+	unsigned ended, said;               /* former policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct exchange *x, unsigned i)
@@ -294,26 +298,32 @@ static void say_last(const char *name, const struct policy_totals *totals)
 		totals->dropped_bytes);
 }
 
-static void end_removed(struct exchange *x)
+static void end_policy(struct exchange *x, unsigned policy)
 {
 	struct box *box = x->box;
-	unsigned said = 0;
+	uint32_t slot = x->slots[policy];
+	struct policy_totals totals;
 
-	for (unsigned i = 0; i < x->n; i++) {
-		uint32_t slot = x->slots[i];
-		struct policy_totals totals;
+	if (box->slots.tenant[slot] != SLOT_LEFT)
+		return;
+	totals = box_policy_totals(box, slot);
+	policy_totals_add(&box->gone, &totals);
+	if (counted(&totals) && x->said++ < SAID_MAX)
+		say_last(x->policies[policy].name, &totals);
+	tenant_remove(box, slot);
+	slots_release(&box->slots, slot);
+}
 
-		if (box->slots.tenant[slot] != SLOT_LEFT)
-			continue;
-		totals = box_policy_totals(box, slot);
-		policy_totals_add(&box->gone, &totals);
-		if (counted(&totals) && said++ < SAID_MAX)
-			say_last(x->policies[i].name, &totals);
-		tenant_remove(box, slot);
-		slots_release(&box->slots, slot);
-	}
-	if (said > SAID_MAX)
-		log_info("%u more policies that had packets were removed", said - SAID_MAX);
+/* Some of those that were removed; true when all are. */
+static bool end_removed(struct exchange *x)
+{
+	for (unsigned i = 0; i < ENDED_MAX && x->ended < x->n; i++)
+		end_policy(x, x->ended++);
+	if (x->ended < x->n)
+		return false;
+	if (x->said > SAID_MAX)
+		log_info("%u more policies that had packets were removed", x->said - SAID_MAX);
+	return true;
 }
 
 static bool drained(const struct exchange *x)
@@ -336,10 +346,11 @@ bool exchange_settle(struct exchange *x)
 	}
 	if (x->step == WAITING && rte_rcu_qsbr_check(rcu, x->token, false) == 1) {
 		end_moves(x->box);
-		end_removed(x);
 		publisher_reclaim(&x->box->publisher);
-		x->step = SETTLED;
+		x->step = ENDING;
 	}
+	if (x->step == ENDING && end_removed(x))
+		x->step = SETTLED;
 	return x->step == SETTLED;
 }
 

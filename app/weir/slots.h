@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Where each policy has its state on the workers: in a slot, which it keeps while it lives, whatever
- * its place in the file. One that a policy has left may still be in use, by workers who have yet to
- * hear of it, and is given to another only after slots_release(). Pure; control.
+ * Where each policy has its state on the workers: in a slot, which it keeps while it lives,
+ * whatever its place in the file. One that a policy has left may still be in use, by workers who
+ * have yet to hear of it, and is given to another only after slots_release(). Pure; control.
  */
 #ifndef WEIR_APP_SLOTS_H
 #define WEIR_APP_SLOTS_H
@@ -25,7 +25,9 @@ struct slots {
 	uint32_t *tenant; /* capacity: the policy's index, SLOT_FREE or SLOT_LEFT */
 };
 
-/* n policies in the first n slots (n at most capacity). 0 or -ENOMEM; slots_free() in either case. */
+/*
+ * n policies in the first n slots (n at most capacity). 0 or -ENOMEM; slots_free() in either case.
+ */
 int slots_init(struct slots *slots, unsigned n, unsigned capacity);
 void slots_free(struct slots *slots);
 

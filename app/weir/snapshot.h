@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What all workers see alike, the tables of the classifier and what goes with them: one immutable snapshot, exchanged by
- * pointer, and used again only after every worker has passed a quiescent state (rte_rcu_qsbr). What
- * is a worker's own, its limits, it is told by post.h. Between them these are the only ways from
- * control to the packet path, and publish.c is the only one who goes them.
+ * What all workers see alike, the tables of the classifier and what goes with them: one immutable
+ * snapshot, exchanged by pointer, and used again only after every worker has passed a quiescent
+ * state (rte_rcu_qsbr). What is a worker's own, its limits, it is told by post.h. Between them
+ * these are the only ways from control to the packet path, and publish.c is the only one who goes
+ * them.
  *
  * A policy's line on each worker is ready before the classifier that leads packets to it is
  * published: publisher_publish() orders the one before the other.

@@ -30,8 +30,8 @@ static int add_shares(struct box *box, const struct policy *policy, uint32_t slo
 }
 
 /*
- * On every worker, with the whole limit: what the limiter will grant is no more than that, so if the
- * meter can express this, publish_begin() cannot fail.
+ * On every worker, with the whole limit: what the limiter will grant is no more than that, so if
+ * the meter can express this, publish_begin() cannot fail.
  */
 static int add_lines(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {

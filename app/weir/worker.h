@@ -103,7 +103,9 @@ void worker_free(struct worker *worker);
 int worker_add_policy(
 	struct worker *worker, const struct policy *policy, const struct limit_profile *profile);
 
-/* The same: what a worker needs beside its line of a policy that it has already, and that changed. */
+/*
+ * The same: what a worker needs beside its line of a policy that it has already, and that changed.
+ */
 int worker_change_policy(struct worker *worker, const struct policy *policy);
 
 /* The same: the line of a policy that the worker cannot come by any more, or never could. */

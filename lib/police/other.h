@@ -47,8 +47,8 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 void policy_state_spend(struct policy_state *state, uint64_t now);
 
 /*
- * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges the
- * same bytes, and does the same with what does not conform. Any thread.
+ * Whether a policy's state goes on when it becomes another of its kind, limits aside: it charges
+ * the same bytes, and does the same with what does not conform. Any thread.
  */
 bool policy_state_lasts(const struct policy *policy, const struct policy *next);
 

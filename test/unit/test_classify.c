@@ -1037,7 +1037,9 @@ static void test_two_at_once(void **state)
 	classifier_destroy(second);
 }
 
-/* What it answers is the caller's; who wins is decided by the order of the policies all the same. */
+/*
+ * What it answers is the caller's; who wins is decided by the order of the policies all the same.
+ */
 static void test_answers(void **state)
 {
 	struct policy policies[] = {make_policy(&(struct row){.dst = "10.0.0.0/8"}),

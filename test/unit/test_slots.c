@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Slots of policies over many reloads: one tenant at a time, kept while it lives, and nobody's while
- * somebody may still be at it.
+ * Slots of policies over many reloads: one tenant at a time, kept while it lives, and nobody's
+ * while somebody may still be at it.
  */
 #include "check.h"
 
