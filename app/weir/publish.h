@@ -47,9 +47,9 @@ void publish_all_later(struct box *box);
 void publish_never(struct box *box, uint32_t slot);
 
 /*
- * Tells the workers what has changed, as far as their rings take it and one round of it; the rest is
- * left for publish_rest(). A limit that no meter can express leaves the old one in force. True when
- * nothing was left.
+ * Tells the workers what has changed, one round of it at most and as much as their rings take; the
+ * rest is left for publish_rest(). A limit that no meter can express leaves the old one in force.
+ * True when nothing was left.
  */
 bool publish(struct box *box);
 
