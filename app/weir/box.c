@@ -15,6 +15,7 @@
 
 #include <sodium.h>
 
+#include "base/bitmap.h"
 #include "base/name_hash.h"
 #include "classify/classify.h"
 #include "classify/tunnel.h"
@@ -26,7 +27,6 @@
 #include "publish.h"
 #include "reload.h"
 #include "show.h"
-#include "split/reserve.h"
 #include "tenant.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
@@ -141,6 +141,7 @@ static void splits_free(struct box *box)
 	free(box->splits);
 	free(box->carried);
 	rte_free(box->reserves);
+	rte_free(box->changes.places);
 	free(box->totals);
 	free(box->arrivals);
 	free(box->untold);
@@ -150,14 +151,18 @@ static void splits_free(struct box *box)
 
 static int reserves_alloc(struct box *box)
 {
-	size_t bytes = ((size_t)box->slots.capacity + 1) * sizeof(*box->reserves);
+	struct reserve_changes *changes = &box->changes;
+	size_t n = (size_t)box->slots.capacity + 1;
 
 	if (box->config->n_workers == 1)
 		return 0;
-	box->reserves = rte_zmalloc("reserves", bytes, RTE_CACHE_LINE_SIZE);
+	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
+	changes->places = rte_zmalloc(
+		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
+	box->reserves = rte_zmalloc("reserves", n * sizeof(*box->reserves), RTE_CACHE_LINE_SIZE);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		box->workers[w].reserves = box->reserves;
-	return box->reserves ? 0 : -ENOMEM;
+	return box->reserves && changes->places ? 0 : -ENOMEM;
 }
 
 static int splits_alloc(struct box *box)
@@ -169,7 +174,7 @@ static int splits_alloc(struct box *box)
 	box->carried = calloc(slots, sizeof(*box->carried));
 	box->totals = calloc(slots * n, sizeof(*box->totals));
 	box->arrivals = calloc(slots * n, sizeof(*box->arrivals));
-	box->untold = calloc(slots / 64 + 1, sizeof(*box->untold));
+	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
 	if (!box->splits || !box->carried || !box->totals || !box->arrivals || !box->untold ||

@@ -21,6 +21,7 @@
 #include "port.h"
 #include "slots.h"
 #include "snapshot.h"
+#include "split/reserve.h"
 #include "split/shares.h"
 #include "source/source_table.h"
 #include "telemetry/server.h"
@@ -85,13 +86,14 @@ struct box {
 	uint64_t budget_ns;       /* when its round began */
 	uint64_t *untold;         /* slots that some worker has yet to be told of, a bit each */
 	bool all_told;            /* there are none */
+	uint32_t told_to;         /* where the next round begins */
 	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
-	uint64_t reserves_token;  /* of the last round that changed any, for rte_rcu_qsbr_check() */
-	bool reserves_free;       /* no worker is still at what was in force before that round */
-	bool reserves_changed;    /* in this round */
-	uint64_t *flows; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
-	bool *alive;     /* n_roster: as last logged */
-	unsigned leaked; /* mbufs that did not come back at the stop */
+	struct reserve_changes changes;
+	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
+	unsigned reserves_moved; /* in this round: those that changed in the one before */
+	uint64_t *flows;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	bool *alive;             /* n_roster: as last logged */
+	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
 
 /*

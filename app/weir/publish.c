@@ -8,6 +8,7 @@
 
 #include <rte_cycles.h>
 
+#include "base/bitmap.h"
 #include "box.h"
 #include "log.h"
 #include "police/lend.h"
@@ -15,8 +16,6 @@
 #include "control.h"
 #include "police/profile.h"
 #include "tenant.h"
-
-#define WORD 64 /* slots in a word of box->untold */
 
 /* The parts of a policy's local limit that workers get; their sum is at most 1. */
 static void divide(const struct box *box, uint32_t slot, double parts[CONFIG_WORKERS_MAX])
@@ -59,7 +58,7 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 	return ret;
 }
 
-/* False when some worker may still be at the place where the new limit would go. */
+/* False when the round has no place for it. */
 static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
 	struct reserve *reserve = &box->reserves[box->slots.of[policy]];
@@ -69,14 +68,10 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 		return true;
 	if (reserve_profile_equal(&profile, reserve->profile))
 		return true;
-	if (!box->reserves_free)
-		return false;
-	reserve_change(reserve, &profile, rte_rdtsc());
-	box->reserves_changed = true;
-	return true;
+	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
 }
 
-/* False when some worker's ring had no room, or a reserve was not free. */
+/* False when there was no room, in some worker's ring or else. */
 static bool tell(struct box *box, uint32_t slot)
 {
 	unsigned policy = box->slots.tenant[slot];
@@ -88,35 +83,60 @@ static bool tell(struct box *box, uint32_t slot)
 	divide(box, slot, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		told = change_reserve(box, policy, &view);
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
+	for (unsigned w = 0; told && w < box->config->n_workers; w++) {
 		struct limit_profile profile;
 
 		if (make_profile(box, policy, parts[w], &view, &profile) == 0)
-			told &= post_send(&box->workers[w].post, &profile);
+			told = post_send(&box->workers[w].post, &profile);
 	}
 	return told;
 }
 
 /*
- * A reserve has room for two limits, the one in force and the next. So a round changes each once,
- * and only after all workers have been quiescent since the round before.
+ * A reserve's former limit is looked at until all workers have been quiescent: so a round changes
+ * each once, and begins when they have been since the round before. False: not yet.
  */
-static void begin_round(struct box *box)
+static bool begin_round(struct box *box)
 {
-	box->reserves_free = rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) ==
-			     1;
-	box->reserves_changed = false;
+	if (!box->reserves)
+		return true;
+	if (rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) != 1)
+		return false;
+	box->reserves_moved = reserve_round(&box->changes);
+	return true;
 }
 
 static void end_round(struct box *box)
 {
-	if (box->reserves_changed)
+	if (box->reserves_moved || box->changes.n)
 		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
+}
+
+/* The next slot to tell of, after the last one: those whose turn has come are not overtaken. */
+static uint32_t next_untold(const struct box *box)
+{
+	uint32_t n = box->slots.capacity, slot = bitmap_next(box->untold, n, box->told_to);
+
+	return slot < n ? slot : bitmap_next(box->untold, n, 0);
+}
+
+/* Up to the first that does not fit: the others would not, either. */
+static void tell_round(struct box *box)
+{
+	for (unsigned i = 0; i < PUBLISH_ROUND; i++) {
+		uint32_t slot = next_untold(box);
+
+		box->all_told = slot == box->slots.capacity;
+		if (box->all_told || !tell(box, slot))
+			return;
+		bitmap_clear(box->untold, slot);
+		box->told_to = slot + 1;
+	}
 }
 
 void publish_later(struct box *box, uint32_t slot)
 {
-	box->untold[slot / WORD] |= UINT64_C(1) << slot % WORD;
+	bitmap_set(box->untold, slot);
 	box->all_told = false;
 }
 
@@ -128,7 +148,7 @@ void publish_all_later(struct box *box)
 
 void publish_never(struct box *box, uint32_t slot)
 {
-	box->untold[slot / WORD] &= ~(UINT64_C(1) << slot % WORD);
+	bitmap_clear(box->untold, slot);
 }
 
 bool publish(struct box *box)
@@ -142,23 +162,11 @@ bool publish(struct box *box)
 
 bool publish_rest(struct box *box)
 {
-	bool told = true;
-
-	if (box->all_told)
-		return true;
-	begin_round(box);
-	for (uint32_t word = 0; word <= box->slots.capacity / WORD; word++)
-		for (uint64_t left = box->untold[word]; left; left &= left - 1) {
-			unsigned bit = (unsigned)__builtin_ctzll(left);
-
-			if (tell(box, word * WORD + bit))
-				box->untold[word] &= ~(UINT64_C(1) << bit);
-			else
-				told = false;
-		}
+	if (box->all_told || !begin_round(box))
+		return box->all_told;
+	tell_round(box);
 	end_round(box);
-	box->all_told = told;
-	return told;
+	return box->all_told;
 }
 
 static void begin_reserve(

@@ -10,8 +10,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "post.h"
+
 struct box;
 struct snapshot;
+
+/*
+ * Slots that a round of telling looks at. 100,000 that change at once are many rounds, so that what
+ * control does beside has its turn in between; a ring takes no more than that anyway.
+ */
+#define PUBLISH_ROUND POST_MAX
 
 /*
  * Before the workers run: gives every policy its line on each worker, with the limit that the
@@ -39,12 +47,13 @@ void publish_all_later(struct box *box);
 void publish_never(struct box *box, uint32_t slot);
 
 /*
- * Tells the workers what has changed. A limit that no meter can express leaves the old one in
- * force; one that finds a ring full is left for publish_rest(). True when nothing was left.
+ * Tells the workers what has changed, one round of it at most and as much as their rings take; the
+ * rest is left for publish_rest(). A limit that no meter can express leaves the old one in force.
+ * True when nothing was left.
  */
 bool publish(struct box *box);
 
-/* Tells what was left, as it is now. True when nothing is left. */
+/* Goes on with what was left, and tells it as it is now. True when nothing is left. */
 bool publish_rest(struct box *box);
 
 #endif

@@ -33,6 +33,8 @@ enum drop_reason {
 struct lanes;
 struct reserve;
 struct rte_mbuf;
+struct sample_chunk;
+union free_sample;
 
 struct worker_counters {
 	uint64_t rx_packets, tx_packets;
@@ -67,7 +69,9 @@ struct worker {
 	unsigned n_paths;
 	struct reserve *reserves; /* by policy, shared by all workers; NULL if there is only one */
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
-	unsigned n_policies;          /* that there is room for */
+	struct sample_chunk *chunks;  /* control: where samples lie, and those that nobody has */
+	union free_sample *free_samples;
+	unsigned n_policies; /* that there is room for */
 	struct post post;
 
 	/* written by the worker, read by control; each line first by control, before the worker

@@ -22,6 +22,20 @@ static void *alloc_lines(size_t bytes, int socket)
 	return rte_zmalloc_socket("worker", bytes ? bytes : 1, RTE_CACHE_LINE_SIZE, socket);
 }
 
+/* A sample that no policy has knows the next one. */
+union free_sample {
+	struct flow_sample sample;
+	union free_sample *next;
+};
+
+/* DPDK adds lines to whatever it allocates, half as much as a sample takes: so many at once. */
+#define CHUNK_SAMPLES 64
+
+struct sample_chunk {
+	struct sample_chunk *next;
+	union free_sample samples[CHUNK_SAMPLES];
+};
+
 static int socket_of(const struct worker *w)
 {
 	return (int)rte_lcore_to_socket_id(w->lcore);
@@ -62,6 +76,54 @@ static int add_fragments(struct worker *w, const struct policy *policy)
 	return 0;
 }
 
+static int add_chunk(struct worker *w)
+{
+	struct sample_chunk *chunk = alloc_lines(sizeof(*chunk), socket_of(w));
+
+	if (!chunk)
+		return -ENOMEM;
+	chunk->next = w->chunks;
+	w->chunks = chunk;
+	for (unsigned i = 0; i < CHUNK_SAMPLES; i++) {
+		chunk->samples[i].next = w->free_samples;
+		w->free_samples = &chunk->samples[i];
+	}
+	return 0;
+}
+
+/* A sample of nothing yet, or NULL. */
+static struct flow_sample *take_sample(struct worker *w)
+{
+	union free_sample *taken;
+
+	if (!w->free_samples && add_chunk(w))
+		return NULL;
+	taken = w->free_samples;
+	w->free_samples = taken->next;
+	memset(taken, 0, sizeof(*taken));
+	return &taken->sample;
+}
+
+static void give_back(struct worker *w, struct flow_sample *sample)
+{
+	union free_sample *given = (union free_sample *)sample;
+
+	if (!sample)
+		return;
+	given->next = w->free_samples;
+	w->free_samples = given;
+}
+
+static void chunks_free(struct worker *w)
+{
+	while (w->chunks) {
+		struct sample_chunk *chunk = w->chunks;
+
+		w->chunks = chunk->next;
+		rte_free(chunk);
+	}
+}
+
 int worker_add_policy(
 	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
 {
@@ -82,7 +144,7 @@ int worker_add_policy(
 	policy_state_init(state, memory, policy, profile, &start);
 	if (!policy->allocator->samples_flows)
 		return 0;
-	w->samples[profile->policy] = alloc_lines(sizeof(struct flow_sample), socket_of(w));
+	w->samples[profile->policy] = take_sample(w);
 	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));
 }
 
@@ -100,7 +162,7 @@ int worker_change_policy(struct worker *w, const struct policy *policy)
 void worker_remove_policy(struct worker *w, uint32_t slot)
 {
 	rte_free(memory_of(&w->policies[slot]));
-	rte_free(w->samples[slot]);
+	give_back(w, w->samples[slot]);
 	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
 	w->samples[slot] = NULL;
 }
@@ -109,8 +171,7 @@ void worker_free(struct worker *w)
 {
 	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
 		rte_free(memory_of(&w->policies[i]));
-	for (unsigned i = 0; w->samples && i < w->n_policies; i++)
-		rte_free(w->samples[i]);
+	chunks_free(w);
 	rte_free(w->policies);
 	rte_free(w->fragments);
 	free(w->samples);
@@ -118,4 +179,5 @@ void worker_free(struct worker *w)
 	w->policies = NULL;
 	w->fragments = NULL;
 	w->samples = NULL;
+	w->free_samples = NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef WEIR_LIMITER_AGGREGATE_H
 #define WEIR_LIMITER_AGGREGATE_H
 
+#include "base/bitmap.h"
 #include "demand/demand.h"
 #include "limiter/limiter.h"
 
@@ -41,33 +42,6 @@ struct limiter {
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
 };
-
-static inline unsigned bitmap_words(unsigned n)
-{
-	return n / 64 + 1;
-}
-
-static inline void bitmap_set(uint64_t *bits, unsigned i)
-{
-	bits[i / 64] |= UINT64_C(1) << i % 64;
-}
-
-static inline bool bitmap_has(const uint64_t *bits, unsigned i)
-{
-	return bits[i / 64] >> i % 64 & 1;
-}
-
-/* The first that is set from `from` on, or n. */
-static inline unsigned bitmap_next(const uint64_t *bits, unsigned n, unsigned from)
-{
-	uint64_t word = bits[from / 64] & UINT64_MAX << from % 64;
-	unsigned at = from / 64, found;
-
-	while (!word && at < n / 64)
-		word = bits[++at];
-	found = word ? at * 64 + (unsigned)__builtin_ctzll(word) : n;
-	return found < n ? found : n;
-}
 
 /* Bytes per second that a policy begins with at a limiter of n. */
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n);

@@ -286,7 +286,7 @@ static void end_interval(
 	if (!same_answer(&before, &a->state))
 		bitmap_set(l->changed, policy);
 	if (may_nap(l, a, &before, now_ns))
-		l->awake[policy / 64] &= ~(UINT64_C(1) << policy % 64);
+		bitmap_clear(l->awake, policy);
 }
 
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
@@ -361,7 +361,7 @@ unsigned limiter_next_change(struct limiter *l, unsigned from)
 	unsigned policy = bitmap_next(l->changed, l->n_policies, from);
 
 	if (policy < l->n_policies)
-		l->changed[policy / 64] &= ~(UINT64_C(1) << policy % 64);
+		bitmap_clear(l->changed, policy);
 	return policy;
 }
 

@@ -27,7 +27,7 @@ static inline struct token_bucket_profile police_lent_profile(void)
 static inline void police_lend_init(
 	struct policy_state *state, const struct reserve_profile *profile)
 {
-	state->bucket.tokens = profile->quantum << TOKEN_BYTE;
+	state->bucket.tokens = (uint64_t)profile->quantum << TOKEN_BYTE;
 }
 
 /*

@@ -18,7 +18,11 @@
  * packet takes its own cost: then it is one bucket in every verdict.
  *
  * The bucket is lib/meter's GCRA, whose state is one word and whose profile may be replaced while
- * that is in use. All is pure and inline. A unit is what the policy counts.
+ * that is in use. State and profile are one line, as whoever takes needs both. Another limit waits
+ * in a place that many reserves share, struct reserve_changes, until nobody is at the former one
+ * any more; so memory for two limits at a time is only that of those that change.
+ *
+ * All is pure and inline. A unit is what the policy counts.
  */
 #ifndef WEIR_SPLIT_RESERVE_H
 #define WEIR_SPLIT_RESERVE_H
@@ -42,17 +46,50 @@
 /* Part of the rest that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
 
+/* A GCRA's profile, cut to what has to be kept, and what to take at a time. */
 struct reserve_profile {
-	struct gcra_profile limit; /* its burst is the reserve's depth */
-	uint64_t quantum;          /* units taken beyond what is needed, if there are as many, */
-	uint64_t least;            /* and if there is not even a random part of these, nothing is */
+	tokens_t start;              /* these four as in struct gcra_profile; */
+	uint64_t since, rate, burst; /* the burst is the reserve's depth */
+	uint32_t quantum;            /* units taken beyond what is needed, if there are as many, */
+	uint32_t least; /* and if there is not even a random part of these, nothing is */
 };
 
 struct reserve {
 	struct gcra state;                     /* written by all workers, by compare-and-swap */
 	const struct reserve_profile *profile; /* in force: written by control, read by workers */
-	struct reserve_profile profiles[2] __attribute__((aligned(64)));
+	struct reserve_profile own;            /* where that is, but for a while after a change */
 } __attribute__((aligned(64)));
+
+/* Another limit, in force until it has come into its reserve's own line. */
+struct reserve_change {
+	struct reserve_profile profile;
+	struct reserve *reserve;
+} __attribute__((aligned(64)));
+
+/*
+ * Limits that change, in rounds: those of one round, and those of the round before, which workers
+ * may still be at. Control's; zeroed before use but for `places`, of twice as many as `most`.
+ */
+struct reserve_changes {
+	struct reserve_change *places;
+	unsigned most;  /* in a round */
+	unsigned n;     /* in this one */
+	unsigned first; /* place of this one: 0 or most */
+};
+
+/* A second, more or less, in 2^this ticks: as far as clocks may differ, see gcra_tokens(). */
+#define RESERVE_SECOND 32
+
+static inline struct gcra_profile reserve_limit(const struct reserve_profile *profile)
+{
+	return (struct gcra_profile){
+		.start = profile->start,
+		.since = profile->since,
+		.rate = profile->rate,
+		.burst = profile->burst,
+		.second = profile->rate >> (TOKEN_SHIFT - GCRA_SHIFT - RESERVE_SECOND),
+	};
+}
 
 /*
  * The reserve of a limit, in units, that n_workers draw from (at least 1) on a counter of hz ticks
@@ -64,53 +101,97 @@ static inline int reserve_profile_init(struct reserve_profile *profile,
 {
 	struct token_bucket_params depth = *params;
 	uint64_t held = 0, least = params->rate_bps / 8 / RESERVE_TAKES_PER_S, quantum;
+	struct gcra_profile limit;
+	int err;
 
 	if (bytes && params->burst_bytes > RESERVE_FRAME)
 		held = ((params->burst_bytes - RESERVE_FRAME) >> RESERVE_HELD_SHIFT) / n_workers;
+	held = held < UINT32_MAX ? held : UINT32_MAX;
 	quantum = least > RESERVE_QUANTUM ? least : RESERVE_QUANTUM;
-	profile->quantum = quantum < held ? quantum : held;
-	profile->least = least < held ? least : held;
-	depth.burst_bytes -= n_workers * profile->quantum;
-	return gcra_profile_init(&profile->limit, &depth, hz);
+	quantum = quantum < held ? quantum : held;
+	depth.burst_bytes -= n_workers * quantum;
+	err = gcra_profile_init(&limit, &depth, hz);
+	*profile = (struct reserve_profile){
+		.rate = limit.rate,
+		.burst = limit.burst,
+		.quantum = (uint32_t)quantum,
+		.least = (uint32_t)(least < held ? least : held),
+	};
+	return err;
 }
 
 /* A reserve that starts full. Control thread, before any worker knows it. */
 static inline void reserve_init(
 	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now)
 {
-	reserve->profiles[0] = *profile;
-	reserve->profile = &reserve->profiles[0];
-	gcra_init(&reserve->state, &profile->limit, now);
+	struct gcra_profile limit = reserve_limit(profile);
+
+	reserve->own = *profile;
+	reserve->profile = &reserve->own;
+	gcra_init(&reserve->state, &limit, now);
 }
 
 /* As if the reserve had just been emptied. Control thread, before any worker knows it. */
 static inline void reserve_spend(struct reserve *reserve)
 {
-	reserve->state.allow_at += reserve->profile->limit.burst;
+	reserve->state.allow_at += reserve->profile->burst;
 }
 
 /* Whether both say the same limit, since whenever they do. Any thread. */
 static inline bool reserve_profile_equal(
 	const struct reserve_profile *a, const struct reserve_profile *b)
 {
-	return a->limit.rate == b->limit.rate && a->limit.burst == b->limit.burst &&
-	       a->quantum == b->quantum && a->least == b->least;
+	return a->rate == b->rate && a->burst == b->burst && a->quantum == b->quantum &&
+	       a->least == b->least;
+}
+
+/*
+ * Begins a round of changes: every worker has been quiescent since the one before. So nobody reads
+ * the lines of the reserves that changed in that, and their limits come home. Returns how many did:
+ * if any, or any changes in this round, workers have to be quiescent before the next. Control
+ * thread.
+ */
+static inline unsigned reserve_round(struct reserve_changes *changes)
+{
+	unsigned n = changes->n;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct reserve_change *change = &changes->places[changes->first + i];
+		struct reserve *reserve = change->reserve;
+
+		if (reserve->profile != &change->profile) /* it has begun anew */
+			continue;
+		reserve->own = change->profile;
+		/* Release pairs with the acquire in reserve_take(): contents before pointer. */
+		__atomic_store_n(&reserve->profile, &reserve->own, __ATOMIC_RELEASE);
+	}
+	changes->first = changes->first ? 0 : changes->most;
+	changes->n = 0;
+	return n;
 }
 
 /*
  * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
- * gcra_profile_succeed() says. Control thread, and not before every worker has been quiescent since
- * the last change: this writes over the profile that was in force until then.
+ * gcra_profile_succeed() says. False, and nothing has changed, when the round has no place left.
+ * Control thread; a reserve at most once in a round.
  */
-static inline void reserve_change(
-	struct reserve *reserve, const struct reserve_profile *profile, uint64_t now)
+static inline bool reserve_change(struct reserve_changes *changes, struct reserve *reserve,
+	const struct reserve_profile *profile, uint64_t now)
 {
-	struct reserve_profile *next = &reserve->profiles[reserve->profile == reserve->profiles];
+	struct gcra_profile old = reserve_limit(reserve->profile), next = reserve_limit(profile);
+	struct reserve_change *change = &changes->places[changes->first + changes->n];
 
-	*next = *profile;
-	gcra_profile_succeed(&next->limit, &reserve->profile->limit, now);
-	/* Release pairs with the acquire in reserve_take(): contents before pointer. */
-	__atomic_store_n(&reserve->profile, next, __ATOMIC_RELEASE);
+	if (changes->n == changes->most)
+		return false;
+	changes->n++;
+	gcra_profile_succeed(&next, &old, now);
+	change->reserve = reserve;
+	change->profile = *profile;
+	change->profile.start = next.start;
+	change->profile.since = next.since;
+	/* As in reserve_round(). */
+	__atomic_store_n(&reserve->profile, &change->profile, __ATOMIC_RELEASE);
+	return true;
 }
 
 /* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
@@ -118,14 +199,14 @@ static inline uint64_t reserve_lot(const struct reserve_profile *profile, uint64
 {
 	uint64_t lot = now * RESERVE_WEYL >> 48;
 
-	return lot * (profile->least << GCRA_SHIFT) >> 16;
+	return lot * ((uint64_t)profile->least << GCRA_SHIFT) >> 16;
 }
 
 /* What to take of so many tokens for a need, both in virtual time; 0 if that is not to be had. */
 static inline uint64_t reserve_part(
 	const struct reserve_profile *profile, uint64_t tokens, uint64_t need, uint64_t lot)
 {
-	uint64_t spare, quantum = profile->quantum << GCRA_SHIFT;
+	uint64_t spare, quantum = (uint64_t)profile->quantum << GCRA_SHIFT;
 
 	if (tokens < need + lot)
 		return 0;
@@ -142,7 +223,8 @@ static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint6
 {
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
-	struct gcra_now instant = gcra_now(&profile->limit, now);
+	struct gcra_profile limit = reserve_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, now);
 	uint64_t lot = reserve_lot(profile, now);
 	/* The word stands for nothing else in memory: no order is needed. */
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
@@ -177,6 +259,6 @@ static inline bool reserve_conforms(
 	return true;
 }
 
-static_assert(sizeof(struct reserve) == 192, "a line that is written, and two that are read");
+static_assert(sizeof(struct reserve) == 64, "all that a take reads or writes");
 
 #endif

@@ -167,6 +167,9 @@ struct bench_box {
 	double load_s, prepare_s; /* of CPU: to read the configuration, to set up the box */
 };
 
+/* Seconds of CPU that this thread has used: sleeps and neighbours do not count. */
+double cpu_seconds(void);
+
 struct bench_box *bench_box_open(const struct box_params *params);
 void bench_box_close(void *self);
 

@@ -70,8 +70,8 @@ char *config_text(const struct box_params *params, size_t *len)
 		"\"b\":{\"device\":\"%s\"}},\n\"wires\":[{\"name\":\"w\",\"a\":\"a\",\"b\":\"b\"}],"
 		"\"workers\":[%u",
 		params->devices[0], params->devices[1], params->cpu[0]);
-	if (params->workers > 1)
-		fprintf(out, ",%u", params->cpu[1]);
+	for (unsigned w = 1; w < params->workers; w++) /* after the second none runs */
+		fprintf(out, ",%u", params->cpu[1] + (w - 1) * CONFIG_WORKERS_MAX);
 	fprintf(out, "],\"control\":{\"cpu\":%u},", params->cpu[1]);
 	if (params->gossip)
 		fprintf(out, "\"gossip\":%s,", params->gossip);
@@ -103,8 +103,7 @@ static struct config *parse_text(const char *text, size_t len)
 
 /* ---- life ---- */
 
-/* Seconds of CPU that this thread has used: sleeps and neighbours do not count. */
-static double cpu_seconds(void)
+double cpu_seconds(void)
 {
 	struct timespec ts;
 

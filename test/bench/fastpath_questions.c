@@ -516,6 +516,15 @@ static double memory_of(const struct box_params *params, unsigned workers)
 	return taken;
 }
 
+/*
+ * Of a policy, for each worker after the first: the mean of two, as the second also brings what
+ * workers share.
+ */
+static double further_worker(const struct box_params *params)
+{
+	return (memory_of(params, 3) - memory_of(params, 1)) / 2 / params->policies;
+}
+
 static void once(struct lab *lab, const char *name, double value)
 {
 	json_t *values = json_object_get(lab->once, name);
@@ -531,24 +540,24 @@ static void once(struct lab *lab, const char *name, double value)
 static double publish_all(struct bench_box *bench)
 {
 	struct worker *worker = &bench->box.workers[0];
-	uint64_t began, ticks;
+	double began, spent;
 	bool told;
 
 	/* What it was told last is none of what there is. */
 	memset(worker->post.told_shift, UINT8_MAX, bench->params.policies);
-	began = rte_rdtsc_precise();
+	began = cpu_seconds();
 	publish_all_later(&bench->box);
 	told = publish(&bench->box);
-	ticks = rte_rdtsc_precise() - began;
+	spent = cpu_seconds() - began;
 	while (!told) {
 		/* The worker takes in what is in its ring: its time, not control's. */
 		while (!rte_ring_empty(worker->post.ring))
 			worker_turn(worker);
-		began = rte_rdtsc_precise();
+		began = cpu_seconds();
 		told = publish_rest(&bench->box);
-		ticks += rte_rdtsc_precise() - began;
+		spent += cpu_seconds() - began;
 	}
-	return (double)ticks * 1e3 / (double)rte_get_tsc_hz();
+	return spent * 1e3;
 }
 
 static void time_publishing(struct lab *lab, struct bench_box *bench)
@@ -574,9 +583,10 @@ static void ask_scale(struct lab *lab)
 			time_publishing(lab, bench);
 		bench_box_close(bench);
 	}
-	once(lab, "sampled_policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
+	once(lab, "sampled_policy_bytes", further_worker(&params));
 	params.allocator = "static";
-	once(lab, "policy_bytes", (memory_of(&params, 2) - memory_of(&params, 1)) / many.n);
+	once(lab, "policy_bytes", further_worker(&params));
+	once(lab, "policy_box_bytes", memory_of(&params, 2) / many.n);
 	prefixes_free(&many);
 }
 

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include <pthread.h>
+#include <sched.h>
 
 #include "base/prng.h"
 #include "split_world.h"
@@ -41,9 +42,9 @@ static void test_reserve_profiles(void **state)
 
 		assert_int_equal(p.quantum, cases[i].quantum);
 		assert_int_equal(p.least, cases[i].least);
-		assert_int_equal(p.limit.burst >> GCRA_SHIFT,
-			cases[i].burst - cases[i].n * cases[i].quantum);
-		assert_true(p.limit.burst >> GCRA_SHIFT >= RESERVE_FRAME);
+		assert_int_equal(
+			p.burst >> GCRA_SHIFT, cases[i].burst - cases[i].n * cases[i].quantum);
+		assert_true(p.burst >> GCRA_SHIFT >= RESERVE_FRAME);
 	}
 }
 
@@ -59,7 +60,7 @@ static void test_reserve_out_of_range(void **state)
 	assert_int_equal(reserve_profile_init(&p, &deep, 2, true, GHZ), -ERANGE);
 	assert_int_equal(reserve_profile_init(&p, &packets, 2, false, GHZ), 0);
 	assert_int_equal(p.quantum, 0);
-	assert_int_equal(p.limit.burst >> GCRA_SHIFT, 1 << 20);
+	assert_int_equal(p.burst >> GCRA_SHIFT, 1 << 20);
 }
 
 /* Without quanta, at 1 byte a tick: just conforming and just not, whichever worker asks. */
@@ -89,14 +90,14 @@ static void test_reserve_pairs(void **state)
 static void test_reserve_quanta(void **state)
 {
 	struct reserve_profile p = profile_of(8 * GHZ, 1 << 24, 2);
-	uint64_t left = (p.limit.burst >> GCRA_SHIFT) - 11500;
+	uint64_t left = (p.burst >> GCRA_SHIFT) - 11500;
 	struct reserve r;
 
 	(void)state;
 	assert_int_equal(p.quantum, 10000);
 	reserve_init(&r, &p, 0);
 	assert_int_equal(reserve_take(&r, 0, 1500), 11500);
-	r.profiles[0].least = 0;
+	r.own.least = 0;
 	assert_int_equal(reserve_take(&r, 0, left + 1), 0);
 	assert_int_equal(reserve_take(&r, 0, left - 5000), left);
 	assert_int_equal(reserve_take(&r, 1499, 1500), 0);
@@ -134,20 +135,79 @@ static void test_reserve_lots(void **state)
 static void test_reserve_succession(void **state)
 {
 	struct reserve_profile slow = profile_of(GHZ, 8000, 2), fast = profile_of(8 * GHZ, 8000, 2);
+	struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
 	struct reserve r;
 
 	(void)state;
 	reserve_init(&r, &slow, 0);
 	assert_int_equal(reserve_take(&r, 0, 8000), 8000);
 	assert_false(reserve_profile_equal(&slow, &fast));
-	reserve_change(&r, &fast, 8000);
+	assert_true(reserve_change(&changes, &r, &fast, 8000));
 	assert_true(reserve_profile_equal(r.profile, &fast));
 	assert_int_equal(reserve_take(&r, 9000, 2001), 0);
 	assert_int_equal(reserve_take(&r, 9000, 2000), 2000);
-	/* And back, in the place of the first. */
-	reserve_change(&r, &slow, 10000);
-	assert_int_equal(reserve_take(&r, 18000, 2001), 0);
-	assert_int_equal(reserve_take(&r, 18000, 2000), 2000);
+	/* Once it is at home it is still the same; and back. */
+	assert_int_equal(reserve_round(&changes), 1);
+	assert_ptr_equal(r.profile, &r.own);
+	assert_int_equal(reserve_take(&r, 9000, 1), 0);
+	assert_int_equal(reserve_take(&r, 9001, 2), 0);
+	assert_int_equal(reserve_take(&r, 9001, 1), 1);
+	assert_true(reserve_change(&changes, &r, &slow, 10001));
+	assert_int_equal(reserve_take(&r, 18001, 2001), 0);
+	assert_int_equal(reserve_take(&r, 18001, 2000), 2000);
+}
+
+/* Another core's clock may be a second behind and is granted nothing; more is another clock. */
+static void test_reserve_clock_behind(void **state)
+{
+	struct reserve_profile p = profile_of(8 * GHZ, 8000, 2);
+	const uint64_t now = UINT64_C(1) << 40, second = UINT64_C(1) << RESERVE_SECOND;
+	struct reserve r;
+
+	(void)state;
+	reserve_init(&r, &p, 0);
+	assert_int_equal(reserve_take(&r, now, 8000), 8000);
+	assert_int_equal(reserve_take(&r, now - 1, 1), 0);
+	assert_int_equal(reserve_take(&r, now - second, 1), 0);
+	assert_int_equal(reserve_take(&r, now - second - 1, 8000), 8000);
+}
+
+/* A round has so many places; what is in the former round's stays as it is meanwhile. */
+static void test_reserve_rounds(void **state)
+{
+	struct reserve_profile slow = profile_of(GHZ, 8000, 2), fast = profile_of(8 * GHZ, 8000, 2);
+	struct reserve_change places[4];
+	struct reserve_changes changes = {.places = places, .most = 2};
+	struct reserve r[3];
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		reserve_init(&r[i], &slow, 0);
+	assert_int_equal(reserve_round(&changes), 0);
+	assert_true(reserve_change(&changes, &r[0], &fast, 0));
+	assert_true(reserve_change(&changes, &r[1], &fast, 0));
+	assert_false(reserve_change(&changes, &r[2], &fast, 0));
+	assert_true(reserve_profile_equal(r[2].profile, &slow));
+	for (unsigned i = 0; i < 2; i++) { /* who is at the old one is not disturbed */
+		assert_ptr_not_equal(r[i].profile, &r[i].own);
+		assert_true(reserve_profile_equal(&r[i].own, &slow));
+	}
+	/* One that begins anew meanwhile has nothing to do with the change. */
+	reserve_init(&r[1], &slow, 0);
+	assert_int_equal(reserve_round(&changes), 2);
+	assert_true(reserve_profile_equal(r[1].profile, &slow));
+	assert_true(reserve_change(&changes, &r[2], &fast, 0));
+	assert_true(reserve_change(&changes, &r[0], &slow, 0));
+	/* Workers may have looked at the first one's line since, and at its place before. */
+	assert_true(reserve_profile_equal(r[0].profile, &slow));
+	assert_true(reserve_profile_equal(&r[0].own, &fast));
+	assert_true(reserve_profile_equal(&places[0].profile, &fast) ||
+		    reserve_profile_equal(&places[2].profile, &fast));
+	assert_int_equal(reserve_round(&changes), 2);
+	assert_int_equal(reserve_round(&changes), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(reserve_profile_equal(&r[i].own, i == 2 ? &fast : &slow));
 }
 
 /* Workers of random loads in random places never show more than one bucket (r, b). */
@@ -202,7 +262,7 @@ static void *take_all(void *arg)
 static void test_reserve_threads(void **state)
 {
 	struct reserve_profile p = profile_of(8 * GHZ, 1 << 20, 4);
-	uint64_t depth = p.limit.burst >> GCRA_SHIFT, taken = 0;
+	uint64_t depth = p.burst >> GCRA_SHIFT, taken = 0;
 	struct taker takers[4];
 	struct reserve r;
 
@@ -218,6 +278,80 @@ static void test_reserve_threads(void **state)
 		taken += takers[i].taken;
 	}
 	assert_in_range(taken, depth + 1000000 - 100 - 10, depth + 1000000);
+}
+
+/* A worker that takes from reserves whose limits change, and says when it holds none of them. */
+struct looker {
+	pthread_t thread;
+	struct reserve *reserves;
+	uint64_t turns; /* atomics only */
+	bool stop;      /* likewise */
+	uint64_t torn;
+};
+
+#define RESERVES 4
+
+static bool is_whole(const struct reserve_profile *profile)
+{
+	return profile->quantum == profile->least && profile->rate == profile->quantum;
+}
+
+static void *look(void *arg)
+{
+	struct looker *looker = arg;
+
+	for (uint64_t now = 0; !__atomic_load_n(&looker->stop, __ATOMIC_RELAXED); now++) {
+		struct reserve *reserve = &looker->reserves[now % RESERVES];
+		const struct reserve_profile *profile = __atomic_load_n(
+			&reserve->profile, __ATOMIC_ACQUIRE);
+
+		looker->torn += !is_whole(profile);
+		reserve_take(reserve, now, 1);
+		looker->torn += !is_whole(profile);
+		/* Release: what was read has been read. */
+		__atomic_store_n(&looker->turns, now + 1, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static void await_turns(struct looker *lookers)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t seen = __atomic_load_n(&lookers[i].turns, __ATOMIC_ACQUIRE);
+
+		/* One turn may have begun before; the one after it has not. */
+		while (__atomic_load_n(&lookers[i].turns, __ATOMIC_ACQUIRE) < seen + 2)
+			sched_yield();
+	}
+}
+
+/* Nobody ever reads what is being written; this is worth most under ThreadSanitizer. */
+static void test_reserve_changes(void **state)
+{
+	struct reserve_profile p = {.rate = 1, .quantum = 1, .least = 1, .burst = 1 << 20};
+	struct reserve_change places[4];
+	struct reserve_changes changes = {.places = places, .most = 2};
+	struct reserve reserves[RESERVES];
+	struct looker lookers[2] = {{.reserves = reserves}, {.reserves = reserves}};
+
+	(void)state;
+	for (unsigned i = 0; i < RESERVES; i++)
+		reserve_init(&reserves[i], &p, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(pthread_create(&lookers[i].thread, NULL, look, &lookers[i]), 0);
+	for (uint32_t round = 2; round < 2000; round++) {
+		await_turns(lookers);
+		reserve_round(&changes);
+		p.rate = p.quantum = p.least = round;
+		/* Each reserve changes in two rounds running, and then rests for two. */
+		assert_true(reserve_change(&changes, &reserves[round % RESERVES], &p, round));
+		assert_true(reserve_change(&changes, &reserves[(round + 1) % RESERVES], &p, round));
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		__atomic_store_n(&lookers[i].stop, true, __ATOMIC_RELAXED);
+		assert_int_equal(pthread_join(lookers[i].thread, NULL), 0);
+		assert_int_equal(lookers[i].torn, 0);
+	}
 }
 
 static void test_shares_follow(void **state)
@@ -357,8 +491,11 @@ int main(void)
 		cmocka_unit_test(test_reserve_quanta),
 		cmocka_unit_test(test_reserve_lots),
 		cmocka_unit_test(test_reserve_succession),
+		cmocka_unit_test(test_reserve_clock_behind),
+		cmocka_unit_test(test_reserve_rounds),
 		cmocka_unit_test(test_reserve_bound),
 		cmocka_unit_test(test_reserve_threads),
+		cmocka_unit_test(test_reserve_changes),
 		cmocka_unit_test(test_shares_follow),
 		cmocka_unit_test(test_shares_sum),
 		cmocka_unit_test(test_reserve_as_one_bucket),

@@ -93,7 +93,10 @@ class Figure(typing.NamedTuple):
 FIGURES = (
     Figure("publish_ms", "publish_ms", 10, "ms",
            "100,000 new limits told to a worker: control's time"),
-    Figure("policy_bytes", "policy_bytes", 128, "B", "memory of a policy for one more worker"),
+    Figure("policy_bytes", "policy_bytes", 128, "B",
+           "memory of a policy for a further worker: mean of the second and the third"),
+    Figure("policy_box_bytes", "policy_box_bytes", None, "B",
+           "all memory of a policy, its configuration too, in a box of two workers"),
     Figure("sampled_policy_bytes", "sampled_policy_bytes", None, "B",
            "the same of one whose flows are sampled (fps)"),
     Figure("load_s", "load_s", 3, "s", "100,000 policies: load, validate, compile"),
