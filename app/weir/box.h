@@ -31,6 +31,7 @@
 struct split {
 	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
 	uint64_t measured_ns;
+	uint64_t packets; /* that had arrived by then */
 	struct sampling sampling;
 };
 

@@ -88,7 +88,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	struct box *box = context;
 	uint32_t slot = box->slots.of[policy];
 	struct split *split = &box->splits[slot];
-	uint64_t now = control_now(), before = packets_of(box, slot);
+	uint64_t now = control_now(), packets;
 	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
 	struct sampling sampling = split->sampling;
 
@@ -96,9 +96,11 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		measure_worker(box, slot, w, interval_s, sample);
 	measure_carried(box, &box->carried[slot], sample);
+	/* Since the last measurement: somebody may have looked in between. */
+	packets = packets_of(box, slot) - split->packets;
+	split->packets += packets;
 	if (box->policies[policy].allocator->samples_flows)
-		sampling_adapt(
-			&split->sampling, &box->budget, packets_of(box, slot) - before, interval_s);
+		sampling_adapt(&split->sampling, &box->budget, packets, interval_s);
 	split->measured_ns = now;
 	/* What the limiter does not know of, and so cannot say that it has changed. */
 	if (split->shares || split->sampling.shift != sampling.shift)

@@ -35,6 +35,16 @@ static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
 }
 
+/*
+ * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
+ * worker sees may all be alike: bring the others down to where the sample looks.
+ */
+static uint32_t spread(uint32_t hash)
+{
+	hash *= POLICE_WEYL;
+	return hash ^ hash >> 16;
+}
+
 /* The hash of a packet's flow; false if the policy does not want to see it. */
 static bool sampled_hash(
 	const struct policy_state *state, struct burst *burst, unsigned i, uint32_t *hash)
@@ -42,11 +52,11 @@ static bool sampled_hash(
 	const struct packet *packet;
 
 	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
-		*hash = burst->mbufs[i]->hash.rss;
+		*hash = spread(burst->mbufs[i]->hash.rss);
 		return true;
 	}
 	packet = packet_of(burst, i);
-	*hash = packet_flow_hash(packet, burst->frames.data[i]);
+	*hash = spread(packet_flow_hash(packet, burst->frames.data[i]));
 	return police_samples_packet(state, packet);
 }
 

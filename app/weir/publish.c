@@ -207,6 +207,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	struct limiter_view view;
 
 	box->splits[slot].measured_ns = control_now();
+	box->splits[slot].packets = 0;
 	limiter_view(box->limiter, policy, &view);
 	divide(box, slot, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))

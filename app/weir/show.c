@@ -16,6 +16,7 @@
 #include "classify/fragment.h"
 #include "control.h"
 #include "reload.h"
+#include "policy/value.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -128,6 +129,22 @@ static void add_burst(json_t *json, const struct policy *policy, const char *nam
 	json_object_set_new(json, key, integer(burst));
 }
 
+static json_t *proto_json(uint8_t proto)
+{
+	const char *name = proto_name(proto);
+
+	return name ? json_string(name) : json_integer(proto);
+}
+
+static void add_ports(json_t *json, const char *key, const struct port_range *range)
+{
+	char text[PORTS_TEXT_MAX];
+
+	if (range->first == 0)
+		return;
+	json_object_set_new(json, key, json_string(port_range_format(range, text, sizeof(text))));
+}
+
 static json_t *match_json(const struct config *config, const struct match *match)
 {
 	char src[64], dst[64];
@@ -142,6 +159,10 @@ static json_t *match_json(const struct config *config, const struct match *match
 		json_object_set_new(json, "vlan", json_integer(match->vlan));
 	if (match->dscp != CONFIG_ANY)
 		json_object_set_new(json, "dscp", json_integer(match->dscp));
+	if (match->proto)
+		json_object_set_new(json, "proto", proto_json(match->proto));
+	add_ports(json, "src-port", &match->src_port);
+	add_ports(json, "dst-port", &match->dst_port);
 	return json;
 }
 

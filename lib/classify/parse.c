@@ -147,28 +147,30 @@ static uint32_t extension_len(uint8_t type, const uint8_t *header)
 
 /*
  * Follows the chain of extension headers to the transport header. proto stays 0 when the chain is
- * cut short or too long. A fragment header ends the walk, as what follows it is only in the first
- * fragment; one that says "offset 0, no more" (RFC 6946) is no fragment.
+ * cut short or too long. A later fragment's header ends the walk, as what follows it is only in the
+ * first; one that says "offset 0, no more" (RFC 6946) is no fragment.
  */
 static void parse_extensions(
 	const uint8_t *data, uint32_t end, uint32_t off, uint8_t next, struct packet *out)
 {
 	uint16_t fragment = 0;
-	uint8_t type;
+	uint32_t id = 0;
 
-	for (unsigned seen = 0; is_extension(next) && !fragment; seen++) {
+	for (unsigned seen = 0; is_extension(next) && !(fragment & V6_FRAGMENT_OFFSET); seen++) {
+		uint8_t type = next;
+
 		if (seen == EXTENSIONS || off + EXTENSION > end)
 			return;
-		type = next;
 		next = data[off];
-		if (type == PROTO_FRAGMENT)
+		if (type == PROTO_FRAGMENT && !fragment) {
 			fragment = be16(data + off + 2) & V6_FRAGMENT;
+			id = off + ID_OFF_V6;
+		}
 		off += extension_len(type, data + off);
 	}
 	out->proto = is_extension(next) ? 0 : next;
 	if (fragment)
-		parse_fragment(
-			end, off, fragment & V6_FRAGMENT_OFFSET, off - EXTENSION + ID_OFF_V6, out);
+		parse_fragment(end, off, fragment & V6_FRAGMENT_OFFSET, id, out);
 	else
 		parse_transport(data, end, off, next, out);
 }

@@ -171,9 +171,25 @@ static inline unsigned reserve_round(struct reserve_changes *changes)
 }
 
 /*
+ * Takes from a reserve what is above its burst at an instant. A worker's take does the same; what
+ * nobody has taken from for long would else count what it could not hold, under a larger burst that
+ * comes later.
+ */
+static inline void reserve_settle(struct reserve *reserve, const struct gcra_now *instant)
+{
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED), settled;
+
+	do
+		settled = instant->at - (uint64_t)gcra_tokens(&(struct gcra){seen}, instant);
+	while (settled != seen && !__atomic_compare_exchange_n(&reserve->state.allow_at, &seen,
+					  settled, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+/*
  * The limit is `profile` from tick `now` on, for all workers at once. Tokens are kept, as
- * gcra_profile_succeed() says. False, and nothing has changed, when the round has no place left.
- * Control thread; a reserve at most once in a round.
+ * gcra_profile_succeed() says; a smaller burst takes what is above it in the reserve, not the
+ * quanta in workers' hands, at most a 16th of the larger one. False, and nothing has changed, when
+ * the round has no place left. Control thread; a reserve at most once in a round.
  */
 static inline bool reserve_change(struct reserve_changes *changes, struct reserve *reserve,
 	const struct reserve_profile *profile, uint64_t now)
@@ -181,9 +197,12 @@ static inline bool reserve_change(struct reserve_changes *changes, struct reserv
 	struct gcra_profile old = reserve_limit(reserve->profile), next = reserve_limit(profile);
 	struct reserve_change *change = &changes->places[changes->first + changes->n];
 
+	struct gcra_now instant = gcra_now(&old, now);
+
 	if (changes->n == changes->most)
 		return false;
 	changes->n++;
+	reserve_settle(reserve, &instant);
 	gcra_profile_succeed(&next, &old, now);
 	change->reserve = reserve;
 	change->profile = *profile;

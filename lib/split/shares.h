@@ -8,7 +8,9 @@
  * shares at one time, and each first earns at its old rate up to then, all of them together pass at
  * most r·t + b over any window t: a share that grows brings no tokens with it, and one that shrinks
  * gives up those above its burst. Those are lost, which is what a shift of demand costs. Where one
- * worker changes later than another by d, the bound grows by what its rate has lost, times d.
+ * worker changes later than another by d, the bound grows by what its rate has lost, times d. That
+ * is of buckets: a window that has been spent stays so under another share, and a worker whose
+ * share grows within it has the larger one, so that flows that move may be granted a window twice.
  */
 #ifndef WEIR_SPLIT_SHARES_H
 #define WEIR_SPLIT_SHARES_H

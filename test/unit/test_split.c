@@ -158,6 +158,22 @@ static void test_reserve_succession(void **state)
 	assert_int_equal(reserve_take(&r, 18001, 2000), 2000);
 }
 
+/* A larger burst that comes after a long rest finds what the smaller one could hold. */
+static void test_reserve_raised(void **state)
+{
+	struct reserve_profile small = profile_of(8 * GHZ, 8000, 2);
+	struct reserve_profile large = profile_of(8 * GHZ, 16000, 2);
+	struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	struct reserve r;
+
+	(void)state;
+	reserve_init(&r, &small, 0);
+	assert_true(reserve_change(&changes, &r, &large, 1000000));
+	assert_int_equal(reserve_take(&r, 1000000, 8001), 0);
+	assert_int_equal(reserve_take(&r, 1000000, 8000), 8000);
+}
+
 /* Another core's clock may be a second behind and is granted nothing; more is another clock. */
 static void test_reserve_clock_behind(void **state)
 {
@@ -491,6 +507,7 @@ int main(void)
 		cmocka_unit_test(test_reserve_quanta),
 		cmocka_unit_test(test_reserve_lots),
 		cmocka_unit_test(test_reserve_succession),
+		cmocka_unit_test(test_reserve_raised),
 		cmocka_unit_test(test_reserve_clock_behind),
 		cmocka_unit_test(test_reserve_rounds),
 		cmocka_unit_test(test_reserve_bound),
