@@ -99,24 +99,30 @@ static inline int token_bucket_profile_init(
 	return err;
 }
 
+/* Others may read the owner's bits at any time: the word is stored whole. */
+static inline void token_bucket_store(struct token_bucket *bucket, uint64_t word)
+{
+	__atomic_store_n(&bucket->fraction, word, __ATOMIC_RELAXED);
+}
+
 /* A bucket that starts full; its owner's bits stay what they were. */
 static inline void token_bucket_init(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
 	bucket->tokens = profile->burst;
-	bucket->fraction = (uint32_t)bucket->fraction;
+	token_bucket_store(bucket, (uint32_t)bucket->fraction);
 	bucket->last = now;
 }
 
-/* The owner's 32 bits, of which nobody else knows the meaning. */
+/* The owner's 32 bits, of which nobody else knows the meaning. Any thread. */
 static inline uint32_t token_bucket_owner(const struct token_bucket *bucket)
 {
-	return (uint32_t)bucket->fraction;
+	return (uint32_t)__atomic_load_n(&bucket->fraction, __ATOMIC_RELAXED);
 }
 
 static inline void token_bucket_set_owner(struct token_bucket *bucket, uint32_t owner)
 {
-	bucket->fraction = bucket->fraction >> TOKEN_OWNER << TOKEN_OWNER | owner;
+	token_bucket_store(bucket, bucket->fraction >> TOKEN_OWNER << TOKEN_OWNER | owner);
 }
 
 /* All that the bucket holds. */
@@ -128,7 +134,8 @@ static inline tokens_t token_bucket_level(const struct token_bucket *bucket)
 static inline void token_bucket_set_level(struct token_bucket *bucket, tokens_t level)
 {
 	bucket->tokens = (uint64_t)(level >> TOKEN_FRACTION);
-	bucket->fraction = (uint64_t)(uint32_t)level << TOKEN_OWNER | token_bucket_owner(bucket);
+	token_bucket_store(
+		bucket, (uint64_t)(uint32_t)level << TOKEN_OWNER | token_bucket_owner(bucket));
 }
 
 /*
@@ -176,7 +183,7 @@ static inline void token_bucket_refill(
 	tokens = bucket->tokens + (uint64_t)(earned >> 64) + (fraction < (uint64_t)earned);
 	below = -(uint64_t)(tokens < burst);
 	bucket->tokens = burst + ((tokens - burst) & below);
-	bucket->fraction = fraction & (below | UINT32_MAX);
+	token_bucket_store(bucket, fraction & (below | UINT32_MAX));
 	bucket->last = now;
 }
 
