@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,11 +41,15 @@ struct world {
 	unsigned datagram_max;
 };
 
-static void check(bool condition)
+static void expect(bool condition, int line)
 {
-	if (!condition)
+	if (!condition) {
+		fprintf(stderr, "fuzz_gossip.c:%d: it does not hold\n", line);
 		abort();
+	}
 }
+
+#define check(condition) expect((condition), __LINE__)
 
 /* The next byte of the input; zeros after its end. */
 static unsigned next(struct world *w)
@@ -252,7 +257,9 @@ static void send_all(struct world *w, unsigned from)
 		unsigned fate = next(w);
 		enum gossip_verdict verdict;
 
-		check(len <= w->datagram_max && peer < N && peer != from && ++sent < N);
+		/* In each of those for one peer, a record at least that it has not had this tick. */
+		check(++sent <= (N - 1) * N_POLICIES);
+		check(len <= w->datagram_max && peer < N && peer != from);
 		if (peer > 1 || fate >= 0xc0)
 			continue;
 		if (fate >= 0x80) {
