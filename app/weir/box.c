@@ -165,6 +165,15 @@ static int reserves_alloc(struct box *box)
 	return box->reserves && changes->places ? 0 : -ENOMEM;
 }
 
+static unsigned count_sampled(const struct box *box)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += box->policies[i].allocator->samples_flows;
+	return n;
+}
+
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
@@ -181,7 +190,7 @@ static int splits_alloc(struct box *box)
 		!box->flows || !box->alive)
 		return -ENOMEM;
 	box->all_told = true;
-	sampling_budget_init(&box->budget, n);
+	sampling_budget_init(&box->budget, n, count_sampled(box));
 	box->budget_ns = control_now();
 	return reserves_alloc(box);
 }

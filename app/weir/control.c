@@ -109,7 +109,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 
 static void share_samples(struct box *box, uint64_t now)
 {
-	if (now - box->budget_ns < SECOND_NS)
+	if (now - box->budget_ns < SECOND_NS && !sampling_budget_spent(&box->budget))
 		return;
 	sampling_budget_adapt(&box->budget, (double)(now - box->budget_ns) / SECOND_NS);
 	box->budget_ns = now;

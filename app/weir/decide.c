@@ -61,19 +61,21 @@ static bool sampled_hash(
 }
 
 /*
- * Notes a packet that is sampled, and begins to fetch what will be written for it. Out of line, as
- * few packets come here and the others need the registers.
+ * Notes a packet that its policy would sample, if the worker's bound allows, and begins to fetch
+ * what will be written for it. Out of line, as few packets come here and the others need the
+ * registers.
  */
 static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
 {
 	uint32_t policy = burst->frames.policy[i], hash;
 	const struct policy_state *state = &w->policies[policy];
+	uint64_t now = burst->frames.now;
 
-	if (!sampled_hash(state, burst, i, &hash))
+	if (!sample_bound_takes(&w->bound, now) || !sampled_hash(state, burst, i, &hash))
 		return;
 	burst->sampled[burst->n_sampled++] = (struct sampled){
 		.sample = w->samples[policy],
-		.bytes = police_sample_bytes(state, cost),
+		.bytes = police_sample_bytes(state, cost) << sample_bound_took(&w->bound, now),
 		.hash = hash,
 	};
 	flow_sample_prefetch(w->samples[policy], hash);

@@ -14,6 +14,7 @@
 #include <rte_common.h>
 
 #include "flow/flow_sample.h"
+#include "flow/sample_bound.h"
 #include "police/police.h"
 #include "policy/config.h"
 #include "post.h"
@@ -83,6 +84,7 @@ struct worker {
 	/* the worker's own */
 	const unsigned *sourced; /* as the snapshot of this turn has it */
 	unsigned n_sourced;
+	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */
 	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
 	uint32_t aged;       /* turns in which one was */

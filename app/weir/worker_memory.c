@@ -15,6 +15,7 @@
 #include "classify/fragment.h"
 #include "log.h"
 #include "police/other.h"
+#include "police/profile.h"
 #include "worker.h"
 
 static void *alloc_lines(size_t bytes, int socket)
@@ -46,6 +47,7 @@ int worker_init(struct worker *w, unsigned n_policies)
 	w->n_policies = n_policies;
 	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
 	w->samples = calloc(n_policies + 1, sizeof(*w->samples));
+	sample_bound_init(&w->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples)
 		return -ENOMEM;

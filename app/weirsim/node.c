@@ -92,7 +92,7 @@ static int policies_create(struct sim *sim, struct node *node)
 	unsigned n = sim->scenario->group.n_policies;
 	int ret = 0;
 
-	sampling_budget_init(&node->budget, 1);
+	sampling_budget_init(&node->budget, 1, sim->scenario->group.n_policies);
 	node->policies = aligned_alloc(CACHE_LINE, (n + 1) * sizeof(*node->policies));
 	if (!node->policies)
 		return -ENOMEM;

@@ -22,8 +22,11 @@
 /* bit/s: as much as a meter can do; an estimate of what others drain may be of any size. */
 #define DRAIN_MAX 400e9
 
-/* One sample a second says nothing; less would not be cheaper. */
-#define SAMPLES_LEAST 1.0
+/* One sample in two seconds says nothing; less would not be cheaper. */
+#define SAMPLES_LEAST 0.5
+
+#define SMOOTH_S 1.0  /* memory of a policy's rate of packets */
+#define GROWTH   16.0 /* of the allowance from one round to the next, at most */
 
 static bool per_source(const struct policy *policy)
 {
@@ -99,36 +102,63 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	return meter_profile_init(&profile->meter, &params, hz);
 }
 
-void sampling_budget_init(struct sampling_budget *budget, unsigned workers)
+/* What each of so many may have, in samples a second. */
+static double allow(double samples)
 {
+	return fmin(fmax(samples, SAMPLES_LEAST), SAMPLES_PER_S);
+}
+
+void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsigned policies)
+{
+	double most = (double)SAMPLES_PER_WORKER_S * workers;
+
 	*budget = (struct sampling_budget){
-		.most = (double)SAMPLES_PER_WORKER_S * workers,
-		.allowance = SAMPLES_PER_S,
+		.most = most,
+		.allowance = allow(most / (policies ? policies : 1)),
 	};
+}
+
+/* A second's memory; but no less than what is surely there (four standard deviations). */
+static double smoothed(double rate, double packets, double interval_s)
+{
+	double sure = (packets - 4 * sqrt(packets)) / interval_s;
+
+	rate += (packets / interval_s - rate) * interval_s / (SMOOTH_S + interval_s);
+	return fmax(rate, sure);
 }
 
 /*
  * A power of two, so that a load that wavers does not change it all the time: more when samples
- * come too often, twice as many when they come less than a third as often as they may.
+ * come too often, less when they come less than a third as often as they may.
  */
 void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, uint64_t packets,
 	double interval_s)
 {
-	double most = budget->allowance * interval_s,
-	       samples = ldexp((double)packets, -sampling->shift);
+	double most = budget->allowance, rate, samples;
 
-	budget->wanted += fmin((double)packets, most);
-	if (samples < most / 3 && sampling->shift > 0)
+	if (!(interval_s > 0))
+		return;
+	rate = smoothed(sampling->rate, (double)packets, interval_s);
+	sampling->rate = (float)rate;
+	budget->wanted += fmin(rate, most) * interval_s;
+	samples = ldexp(rate, -sampling->shift);
+	for (; samples < most / 3 && sampling->shift > 0; samples *= 2)
 		sampling->shift--;
 	for (; samples > most && sampling->shift < POLICE_SHIFT_MAX; samples /= 2)
 		sampling->shift++;
 }
 
+/* What is wanted less is safe, as no policy wants more than its part of what all may have. */
 void sampling_budget_adapt(struct sampling_budget *budget, double round_s)
 {
 	double most = budget->most * round_s;
-	double change = budget->wanted > most / 2 ? most / budget->wanted : 2;
+	double change = budget->wanted > most / GROWTH ? most / budget->wanted : GROWTH;
 
-	budget->allowance = fmin(fmax(budget->allowance * change, SAMPLES_LEAST), SAMPLES_PER_S);
+	budget->allowance = allow(budget->allowance * change);
 	budget->wanted = 0;
+}
+
+bool sampling_budget_spent(const struct sampling_budget *budget)
+{
+	return budget->wanted > budget->most;
 }

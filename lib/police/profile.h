@@ -15,13 +15,15 @@
 
 /* How often a policy is sampled: one packet in 2^shift. Zeroed before use. */
 struct sampling {
+	float rate; /* packets a second, smoothed */
 	uint8_t shift;
 };
 
 /*
  * What samples may cost, over all policies: so many a second on a worker. While few policies are
  * busy each has SAMPLES_PER_S of them; then they share, so that ten thousand busy ones do not each
- * sample all that they see.
+ * sample all that they see. Where control is late a worker keeps to it by itself
+ * (flow/sample_bound.h).
  */
 struct sampling_budget {
 	double most;      /* samples a second, over all policies and workers */
@@ -32,8 +34,11 @@ struct sampling_budget {
 /* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
 #define SAMPLES_PER_S 2000
 
-/* Of a worker, at some tens of cycles each: less than a percent of it. */
-#define SAMPLES_PER_WORKER_S 100000
+/*
+ * Of a worker, at some tens of cycles each, and some hundreds where there are so many policies that
+ * their samples lie in no cache: about half a percent of it, or a cycle of a packet.
+ */
+#define SAMPLES_PER_WORKER_S 50000
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
@@ -58,16 +63,25 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	const struct limiter_view *view, const struct sampling *sampling, double share,
 	uint64_t hz);
 
-void sampling_budget_init(struct sampling_budget *budget, unsigned workers);
+/* Of so many policies that are sampled: they begin as if all were busy. */
+void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsigned policies);
 
 /*
  * After an estimate interval of a policy that is sampled, of so many seconds and packets: chooses
- * how often to sample in the next one.
+ * how often to sample in the next one. By a smoothed rate, as in an interval of 50 ms few packets
+ * arrive of each of very many policies, and each change of mind has to be told; but what cannot be
+ * chance counts at once.
  */
 void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, uint64_t packets,
 	double interval_s);
 
-/* After a round of so many seconds, of about one: what each policy may have in the next. */
+/*
+ * After a round of so many seconds, of about one or ended when it was spent: what each policy may
+ * have in the next.
+ */
 void sampling_budget_adapt(struct sampling_budget *budget, double round_s);
+
+/* Whether so much is wanted in this round already as the budget has for a second. */
+bool sampling_budget_spent(const struct sampling_budget *budget);
 
 #endif

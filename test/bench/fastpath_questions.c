@@ -170,7 +170,9 @@ static void ask_policies(struct lab *lab)
 	unsampled = params_of(lab, &some);
 	unsampled.allocator = "static";
 	add(&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
-	add(&stage, "full_100k", box_contender("", usual_box(lab, &many), to_many));
+	bench = usual_box(lab, &many);
+	add(&stage, "full_100k", box_contender("", bench, to_many));
+	add(&stage, "classify_100k", classify_contender(bench, to_many));
 	unsampled.prefixes = &many;
 	unsampled.policies = many.n;
 	add(&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));

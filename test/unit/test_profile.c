@@ -6,10 +6,12 @@
 #include "check.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "allocate/allocate.h"
+#include "base/prng.h"
 #include "flow/new_flow.h"
 #include "police/other.h"
 #include "police/profile.h"
@@ -235,21 +237,107 @@ static void test_sampling(void **state)
 	} rows[] = {
 		{0, 0, 0}, {2000, 0, 0}, {2002, 0, 1}, {2002, 1, 1}, {4002, 1, 2},
 		{1334, 1, 1}, /* 667 samples a second: a third */
-		{1332, 1, 0}, {0, 15, 14}, {UINT64_C(1) << 40, 14, 15}, {UINT64_C(1) << 40, 15, 15},
+		{1332, 1, 0}, {0, 15, 0}, {UINT64_C(1) << 40, 14, 15}, {UINT64_C(1) << 40, 15, 15},
 		{1000000, 0, 9}, /* at once, and not a step an interval */
 	};
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++)
 		for (unsigned half = 1; half <= 4; half *= 4) {
-			struct sampling sampling = {rows[i].before};
+			struct sampling sampling = {(float)rows[i].per_s, rows[i].before};
 			struct sampling_budget budget;
 
-			sampling_budget_init(&budget, 1);
+			sampling_budget_init(&budget, 1, 1);
 			sampling_adapt(&sampling, &budget, rows[i].per_s * half / 2, half / 2.0);
 			if (sampling.shift != rows[i].after)
 				fail_msg("row %u: %u", i, sampling.shift);
 		}
+}
+
+/* A load that comes from nothing is believed in its first interval; one that goes, in a while. */
+static void test_sampling_follows(void **state)
+{
+	struct sampling sampling = {0};
+	struct sampling_budget budget;
+	unsigned intervals = 0;
+
+	(void)state;
+	sampling_budget_init(&budget, 1, 1);
+	sampling_adapt(&sampling, &budget, 50000, 0.05);
+	assert_int_equal(sampling.shift, 9); /* of a million a second: 1953 */
+	for (; sampling.shift > 0; intervals++)
+		sampling_adapt(&sampling, &budget, 50, 0.05);
+	assert_in_range(intervals, 20, 200);
+	sampling_adapt(&sampling, &budget, 1000, 0); /* no time, no rate */
+	assert_int_equal(sampling.shift, 0);
+}
+
+/* What comes by chance, a few packets an interval, changes nothing. */
+static void test_sampling_is_steady(void **state)
+{
+	enum { INTERVALS = 4000, SETTLED = 200 };
+	struct sampling sampling = {0};
+	struct sampling_budget budget;
+	const uint64_t seed = 7;
+	struct prng prng;
+	unsigned changes = 0;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	sampling_budget_init(&budget, 1, SAMPLES_PER_WORKER_S);
+	for (unsigned i = 0; i < INTERVALS; i++) {
+		uint8_t before = sampling.shift;
+		uint64_t packets = 0;
+
+		for (unsigned k = 0; k < 60; k++) /* 120 a second, as good as Poisson's */
+			packets += prng_below(&prng, 10) == 0;
+		sampling_adapt(&sampling, &budget, packets, 0.05);
+		changes += i >= SETTLED && sampling.shift != before;
+	}
+	/* 120 / 2^7 is just below what is allowed: half of that will do as well. */
+	if (sampling.shift < 7 || sampling.shift > 8 || changes > 2)
+		fail_msg("seed %u: shift %u, %u changes", (unsigned)seed, sampling.shift, changes);
+}
+
+/* Those who wake all at once are as many as there were thought to be. */
+static void test_sampling_begins_low(void **state)
+{
+	static const struct {
+		unsigned workers, policies;
+		double allowance;
+	} rows[] = {{1, 0, SAMPLES_PER_S}, {1, 1, SAMPLES_PER_S},
+		{1, SAMPLES_PER_WORKER_S / SAMPLES_PER_S, SAMPLES_PER_S},
+		{1, SAMPLES_PER_WORKER_S / 1000, 1000}, {2, SAMPLES_PER_WORKER_S / 1000, 2000},
+		{1, SAMPLES_PER_WORKER_S, 1}, {1, 1000000, 0.5}};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct sampling_budget budget;
+
+		sampling_budget_init(&budget, rows[i].workers, rows[i].policies);
+		if (fabs(budget.allowance - rows[i].allowance) > 1e-9)
+			fail_msg("row %u: %f", i, budget.allowance);
+	}
+}
+
+/* A round ends early when it has all been wanted, and what is allowed is less after it. */
+static void test_sampling_round_is_spent(void **state)
+{
+	struct sampling samplings[100] = {0};
+	struct sampling_budget budget;
+	unsigned intervals = 0;
+
+	(void)state;
+	sampling_budget_init(&budget, 1, 1);
+	while (!sampling_budget_spent(&budget)) {
+		for (unsigned i = 0; i < COUNT(samplings); i++)
+			sampling_adapt(&samplings[i], &budget, 1000, 0.05);
+		intervals++;
+	}
+	assert_int_equal(intervals, 6); /* 200,000 a second are wanted, of 50,000 */
+	sampling_budget_adapt(&budget, intervals * 0.05);
+	assert_false(sampling_budget_spent(&budget));
+	assert_true(fabs(budget.allowance - SAMPLES_PER_WORKER_S / 100) < 1);
 }
 
 /* Samples a second of all policies, when each has had time to adapt. */
@@ -280,7 +368,7 @@ static void test_sampling_budget(void **state)
 	double sum;
 
 	(void)state;
-	sampling_budget_init(&budget, 2);
+	sampling_budget_init(&budget, 2, 1);
 	for (unsigned i = 0; i < 40; i++)
 		per_s[i] = 50000;
 	sum = samples_of(&budget, samplings, per_s, 40);
@@ -365,6 +453,10 @@ int main(void)
 		cmocka_unit_test(test_sample_shift),
 		cmocka_unit_test(test_limit_is_not_for_the_past),
 		cmocka_unit_test(test_sampling),
+		cmocka_unit_test(test_sampling_follows),
+		cmocka_unit_test(test_sampling_is_steady),
+		cmocka_unit_test(test_sampling_begins_low),
+		cmocka_unit_test(test_sampling_round_is_spent),
 		cmocka_unit_test(test_sampling_budget),
 		cmocka_unit_test(test_other),
 	};
