@@ -23,6 +23,7 @@
 #include "distribute.h"
 #include "eal.h"
 #include "log.h"
+#include "pages.h"
 #include "police/other.h"
 #include "publish.h"
 #include "reload.h"
@@ -136,14 +137,16 @@ static void classifier_stop(struct box *box)
 
 static void splits_free(struct box *box)
 {
-	for (unsigned i = 0; box->splits && i < box->slots.capacity; i++)
+	size_t slots = box->slots.capacity, workers = box->config->n_workers;
+
+	for (size_t i = 0; box->splits && i < slots; i++)
 		free(box->splits[i].shares);
-	free(box->splits);
-	free(box->carried);
-	rte_free(box->reserves);
+	pages_free(box->splits, slots * sizeof(*box->splits));
+	pages_free(box->carried, slots * sizeof(*box->carried));
+	pages_free(box->reserves, slots * sizeof(*box->reserves));
+	pages_free(box->totals, slots * workers * sizeof(*box->totals));
+	pages_free(box->arrivals, slots * workers * sizeof(*box->arrivals));
 	rte_free(box->changes.places);
-	free(box->totals);
-	free(box->arrivals);
 	free(box->untold);
 	free(box->flows);
 	free(box->alive);
@@ -152,14 +155,15 @@ static void splits_free(struct box *box)
 static int reserves_alloc(struct box *box)
 {
 	struct reserve_changes *changes = &box->changes;
-	size_t n = (size_t)box->slots.capacity + 1;
+	size_t n = box->slots.capacity;
 
 	if (box->config->n_workers == 1)
 		return 0;
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
 	changes->places = rte_zmalloc(
 		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
-	box->reserves = rte_zmalloc("reserves", n * sizeof(*box->reserves), RTE_CACHE_LINE_SIZE);
+	box->reserves = pages_alloc(n * sizeof(*box->reserves),
+		box->n_policies * sizeof(*box->reserves), SOCKET_ID_ANY);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		box->workers[w].reserves = box->reserves;
 	return box->reserves && changes->places ? 0 : -ENOMEM;
@@ -179,10 +183,10 @@ static int splits_alloc(struct box *box)
 	unsigned n = box->config->n_workers;
 	size_t slots = box->slots.capacity;
 
-	box->splits = calloc(slots, sizeof(*box->splits));
-	box->carried = calloc(slots, sizeof(*box->carried));
-	box->totals = calloc(slots * n, sizeof(*box->totals));
-	box->arrivals = calloc(slots * n, sizeof(*box->arrivals));
+	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
+	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
+	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
+	box->arrivals = pages_alloc(slots * n * sizeof(*box->arrivals), 0, SOCKET_ID_ANY);
 	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
@@ -309,7 +313,7 @@ static int memory_start(struct box *box)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, box->slots.capacity);
+		ret = worker_init(worker, box->slots.capacity, box->n_policies);
 		if (ret == 0)
 			ret = paths_alloc(box, worker);
 	}
@@ -534,19 +538,25 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 
 struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 {
+	struct split *split = &box->splits[slot];
 	struct policy_totals totals = {0};
+	uint64_t packets = 0, bytes = 0;
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[slot];
-		const struct police_totals *packets = box_fold(box, slot, i);
+		const struct police_totals *folded = box_fold(box, slot, i);
 
-		totals.passed_packets += packets->passed_packets;
-		totals.passed_bytes += packets->passed_bytes;
-		totals.dropped_packets += packets->dropped_packets;
+		totals.dropped_packets += folded->dropped_packets;
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
 		totals.over_packets += police_over_packets(state);
 		totals.over_bytes += police_over_bytes(state);
+		packets += folded->packets;
+		bytes += counter_read(&state->bytes);
 	}
+	police_passed(&split->passed_packets, packets, totals.dropped_packets);
+	police_passed(&split->passed_bytes, bytes, totals.dropped_bytes);
+	totals.passed_packets = split->passed_packets;
+	totals.passed_bytes = split->passed_bytes;
 	return totals;
 }
 

@@ -31,7 +31,8 @@
 struct split {
 	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
 	uint64_t measured_ns;
-	uint64_t packets; /* that had arrived by then */
+	uint64_t packets;                      /* that had arrived by then */
+	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
 };
 
@@ -99,8 +100,8 @@ struct box {
 
 /*
  * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
- * and a few thousand for whoever begins small. Each takes about 350 bytes with one worker, and 100
- * more with each further one.
+ * and a few thousand for whoever begins small. Those that nobody uses are address space and no
+ * memory (pages.h).
  */
 #define BOX_SLOTS_LEAST 4096
 

@@ -23,8 +23,8 @@ struct rte_ring;
 
 struct post {
 	struct rte_ring *ring;
-	struct meter_limit *told; /* control: of each policy, as last sent */
-	uint8_t *told_shift;      /* control: likewise */
+	uint64_t *told; /* control: of each policy, a hash of what was last sent */
+	unsigned n_policies;
 };
 
 /* Control, before the workers start. Returns 0 or -ENOMEM; post_free() is due in either case. */

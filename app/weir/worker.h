@@ -91,10 +91,10 @@ struct worker {
 } __rte_cache_aligned;
 
 /*
- * Control: room for so many policies, on the worker's NUMA node (worker_memory.c). Returns 0 or
- * -ENOMEM; worker_free() is due in either case.
+ * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of
+ * them (worker_memory.c). Returns 0 or -ENOMEM; worker_free() is due in either case.
  */
-int worker_init(struct worker *worker, unsigned n_policies);
+int worker_init(struct worker *worker, unsigned n_policies, unsigned used);
 void worker_free(struct worker *worker);
 
 /*

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -14,6 +13,7 @@
 #include "allocate/allocate.h"
 #include "classify/fragment.h"
 #include "log.h"
+#include "pages.h"
 #include "police/other.h"
 #include "police/profile.h"
 #include "worker.h"
@@ -42,11 +42,12 @@ static int socket_of(const struct worker *w)
 	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-int worker_init(struct worker *w, unsigned n_policies)
+int worker_init(struct worker *w, unsigned n_policies, unsigned used)
 {
 	w->n_policies = n_policies;
-	w->policies = alloc_lines(n_policies * sizeof(*w->policies), socket_of(w));
-	w->samples = calloc(n_policies + 1, sizeof(*w->samples));
+	w->policies = pages_alloc(
+		n_policies * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
+	w->samples = pages_alloc(n_policies * sizeof(*w->samples), 0, SOCKET_ID_ANY);
 	sample_bound_init(&w->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples)
@@ -110,8 +111,6 @@ static void give_back(struct worker *w, struct flow_sample *sample)
 {
 	union free_sample *given = (union free_sample *)sample;
 
-	if (!sample)
-		return;
 	given->next = w->free_samples;
 	w->free_samples = given;
 }
@@ -164,8 +163,10 @@ int worker_change_policy(struct worker *w, const struct policy *policy)
 void worker_remove_policy(struct worker *w, uint32_t slot)
 {
 	rte_free(memory_of(&w->policies[slot]));
-	give_back(w, w->samples[slot]);
 	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
+	if (!w->samples[slot])
+		return;
+	give_back(w, w->samples[slot]);
 	w->samples[slot] = NULL;
 }
 
@@ -174,9 +175,9 @@ void worker_free(struct worker *w)
 	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
 		rte_free(memory_of(&w->policies[i]));
 	chunks_free(w);
-	rte_free(w->policies);
+	pages_free(w->policies, w->n_policies * sizeof(*w->policies));
 	rte_free(w->fragments);
-	free(w->samples);
+	pages_free(w->samples, w->n_policies * sizeof(*w->samples));
 	post_free(&w->post);
 	w->policies = NULL;
 	w->fragments = NULL;

@@ -335,30 +335,26 @@ static inline uint64_t police_charge_burst(
  * first. The reader's own.
  */
 struct police_totals {
-	uint64_t packets, dropped_packets, passed_packets;
-	uint64_t passed_bytes;
+	uint64_t packets, dropped_packets;
 };
 
-/* Of all, less those dropped; but what has been said once is not taken back. */
+/* Brings totals up to what the state says now; due once in 2^32 packets. */
+static inline void police_fold(struct police_totals *totals, const struct policy_state *state)
+{
+	counter_fold(&totals->dropped_packets, &state->dropped_packets);
+	counter_fold(&totals->packets, &state->packets);
+}
+
+/*
+ * Of all, on one worker or several, less those dropped; the difference of counters that workers
+ * change meanwhile. It may be too low by what is on its way, or too high by drops between the two
+ * looks, until the next time; but what has been said once (*passed, zero at first) is not taken
+ * back.
+ */
 static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t dropped)
 {
 	if ((int64_t)(all - dropped - *passed) > 0)
 		*passed = all - dropped;
-}
-
-/*
- * Brings totals up to what the state says now; due once in 2^32 packets. "Passed" is a difference
- * of two counters that the worker changes meanwhile: it may be too low by what is on its way, or
- * too high by drops between the two looks, until the next time. It never goes back.
- */
-static inline void police_fold(struct police_totals *totals, const struct policy_state *state)
-{
-	uint64_t dropped_bytes = counter_read(&state->dropped_bytes);
-
-	counter_fold(&totals->dropped_packets, &state->dropped_packets);
-	counter_fold(&totals->packets, &state->packets);
-	police_passed(&totals->passed_packets, totals->packets, totals->dropped_packets);
-	police_passed(&totals->passed_bytes, counter_read(&state->bytes), dropped_bytes);
 }
 
 /*

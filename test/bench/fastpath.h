@@ -203,6 +203,11 @@ void around_settle(struct bench_box *bench, unsigned ms);
 /* A free UDP port of loopback. */
 uint16_t free_udp_port(void);
 
+/* ---- memory (fastpath_memory.c) ---- */
+
+/* Bytes that the process has in use: allocated in DPDK's heaps, and resident beside them. */
+double memory_taken(void);
+
 /* ---- rounds (fastpath_rounds.c) ---- */
 
 struct lab {

@@ -489,31 +489,16 @@ static void ask_peers(struct lab *lab)
 
 /* ---- many policies, at rest ---- */
 
-/* Bytes that are allocated, by DPDK and by the C library. */
-static double allocated(void)
-{
-	struct mallinfo2 libc = mallinfo2();
-	double sum = (double)libc.uordblks + (double)libc.hblkhd;
-
-	for (unsigned i = 0; i < rte_socket_count(); i++) {
-		struct rte_malloc_socket_stats stats;
-
-		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
-			sum += (double)stats.heap_allocsz_bytes;
-	}
-	return sum;
-}
-
 /* What a box with so many workers takes. */
 static double memory_of(const struct box_params *params, unsigned workers)
 {
 	struct box_params more = *params;
-	double before = allocated(), taken;
+	double before = memory_taken(), taken;
 	struct bench_box *bench;
 
 	more.workers = workers;
 	bench = bench_box_open(&more);
-	taken = allocated() - before;
+	taken = memory_taken() - before;
 	bench_box_close(bench);
 	return taken;
 }
@@ -546,7 +531,7 @@ static double publish_all(struct bench_box *bench)
 	bool told;
 
 	/* What it was told last is none of what there is. */
-	memset(worker->post.told_shift, UINT8_MAX, bench->params.policies);
+	memset(worker->post.told, UINT8_MAX, bench->params.policies * sizeof(*worker->post.told));
 	began = cpu_seconds();
 	publish_all_later(&bench->box);
 	told = publish(&bench->box);

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a box takes of memory: what is allocated in DPDK's heaps, and beside them what is resident.
+ * Address space that nobody has written to is not memory.
+ */
+#include <inttypes.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_eal_memconfig.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+#include <rte_memory.h>
+
+#include "fastpath.h"
+
+#define LISTS_MAX 128
+#define KB        1024.0
+
+/* Where DPDK's heaps are, which are resident or not whatever is allocated in them. */
+struct heaps {
+	unsigned n;
+	struct {
+		uint64_t from, to;
+	} range[LISTS_MAX];
+};
+
+static int add_heap(const struct rte_memseg_list *list, void *arg)
+{
+	struct heaps *heaps = arg;
+
+	if (list->external)
+		return 0;
+	if (heaps->n == LISTS_MAX)
+		die("more lists of segments than there is room for");
+	heaps->range[heaps->n].from = list->addr_64;
+	heaps->range[heaps->n++].to = list->addr_64 + list->len;
+	return 0;
+}
+
+static bool is_heap(const struct heaps *heaps, uint64_t address)
+{
+	for (unsigned i = 0; i < heaps->n; i++)
+		if (address >= heaps->range[i].from && address < heaps->range[i].to)
+			return true;
+	return false;
+}
+
+/* Bytes of this line of smaps, if it is one that says how much of its mapping is resident. */
+static double resident_line(const char *line)
+{
+	uint64_t kb;
+
+	if (sscanf(line, "Rss: %" SCNu64, &kb) == 1 ||
+		sscanf(line, "Private_Hugetlb: %" SCNu64, &kb) == 1 ||
+		sscanf(line, "Shared_Hugetlb: %" SCNu64, &kb) == 1)
+		return (double)kb * KB;
+	return 0;
+}
+
+/* Resident bytes of the process, less those of DPDK's heaps. */
+static double resident(void)
+{
+	FILE *smaps = fopen("/proc/self/smaps", "re");
+	struct heaps heaps = {0};
+	bool counts = true;
+	double sum = 0;
+	char line[512];
+
+	if (!smaps)
+		die("no /proc/self/smaps");
+	rte_memseg_list_walk(add_heap, &heaps);
+	while (fgets(line, sizeof(line), smaps)) {
+		uint64_t from, to;
+
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " ", &from, &to) == 2)
+			counts = !is_heap(&heaps, from);
+		else if (counts)
+			sum += resident_line(line);
+	}
+	fclose(smaps);
+	return sum;
+}
+
+double memory_taken(void)
+{
+	double sum;
+
+	malloc_trim(0); /* what others have freed is nobody's, and would hide what comes into it */
+	sum = resident();
+	for (unsigned i = 0; i < rte_socket_count(); i++) {
+		struct rte_malloc_socket_stats stats;
+
+		if (rte_malloc_get_socket_stats(rte_socket_id_by_idx(i), &stats) == 0)
+			sum += (double)stats.heap_allocsz_bytes;
+	}
+	return sum;
+}
