@@ -145,7 +145,6 @@ static void splits_free(struct box *box)
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
 	pages_free(box->totals, slots * workers * sizeof(*box->totals));
-	pages_free(box->arrivals, slots * workers * sizeof(*box->arrivals));
 	rte_free(box->changes.places);
 	free(box->untold);
 	free(box->flows);
@@ -186,12 +185,11 @@ static int splits_alloc(struct box *box)
 	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
 	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
 	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
-	box->arrivals = pages_alloc(slots * n * sizeof(*box->arrivals), 0, SOCKET_ID_ANY);
 	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
-	if (!box->splits || !box->carried || !box->totals || !box->arrivals || !box->untold ||
-		!box->flows || !box->alive)
+	if (!box->splits || !box->carried || !box->totals || !box->untold || !box->flows ||
+		!box->alive)
 		return -ENOMEM;
 	box->all_told = true;
 	sampling_budget_init(&box->budget, n, count_sampled(box));
@@ -536,6 +534,15 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->over_bytes += more->over_bytes;
 }
 
+/* Whoever folds packets takes them from those that control looks for, to wake who naps. */
+static void wake_tenant(const struct box *box, uint32_t slot)
+{
+	uint32_t policy = box->slots.tenant[slot];
+
+	if (policy != SLOT_FREE && policy != SLOT_LEFT)
+		limiter_wake(box->limiter, policy);
+}
+
 struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 {
 	struct split *split = &box->splits[slot];
@@ -544,8 +551,11 @@ struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[slot];
+		uint64_t before = box_totals(box, slot, i)->packets;
 		const struct police_totals *folded = box_fold(box, slot, i);
 
+		if (folded->packets != before)
+			wake_tenant(box, slot);
 		totals.dropped_packets += folded->dropped_packets;
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
 		totals.over_packets += police_over_packets(state);

@@ -82,7 +82,6 @@ struct box {
 	struct split *splits;         /* by slot */
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */
-	uint32_t *arrivals;           /* capacity of each worker: packets when last looked at */
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */
@@ -130,16 +129,10 @@ static inline struct police_totals *box_totals(
 	return &box->totals[(size_t)slot * box->config->n_workers + worker];
 }
 
-/* A worker's packets of it, 32 bits of them, when control last looked for any. */
-static inline uint32_t *box_arrivals(const struct box *box, uint32_t slot, unsigned worker)
-{
-	return &box->arrivals[(size_t)worker * box->slots.capacity + slot];
-}
-
 /* box_totals(), folded: every measurement and every look does it. */
 struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker);
 
-/* What was counted in the slot itself. */
+/* What was counted in the slot itself. If that is news, a policy that naps in it wakes. */
 struct policy_totals box_slot_totals(const struct box *box, uint32_t slot);
 
 /* What its policy has counted, there and before. */

@@ -145,13 +145,10 @@ static void wake(struct box *box)
 
 		for (unsigned i = 0; i < box->n_policies; i++) {
 			uint32_t slot = box->slots.of[i];
-			uint32_t *seen = box_arrivals(box, slot, w);
-			uint32_t arrived = counter_read32(&states[slot].packets);
+			uint32_t seen = (uint32_t)box_totals(box, slot, w)->packets;
 
-			if (arrived == *seen)
-				continue;
-			*seen = arrived;
-			limiter_wake(box->limiter, i);
+			if (counter_read32(&states[slot].packets) != seen)
+				limiter_wake(box->limiter, i);
 		}
 	}
 }

@@ -215,7 +215,6 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
 		begin_worker(box, policy, &box->workers[w], parts[w], &view, spent);
 		*box_totals(box, slot, w) = (struct police_totals){0};
-		*box_arrivals(box, slot, w) = 0;
 	}
 }
 

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What control does for the workers of a box: tell them of limits, in rounds, and give their
+ * policies memory. The box is a whole one, but for workers that run.
+ */
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/mman.h>
+
+#include <rte_eal.h>
+#include <rte_memory.h>
+#include <sodium.h>
+
+#include "base/prng.h"
+#include "box.h"
+#include "pages.h"
+#include "police/other.h"
+#include "publish.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define MANY     5000 /* more than a ring holds */
+
+/* Has the ports which all others borrow, as those of a box go with it. */
+static struct box holder;
+
+static struct config *config_of(unsigned n, unsigned workers, const char *allocator)
+{
+	struct config *config = NULL;
+	char *text, *words;
+	size_t len, words_len;
+	FILE *out = open_memstream(&text, &len), *err = open_memstream(&words, &words_len);
+
+	fprintf(out,
+		"{\"limiter\":\"x\",\"ports\":{\"a\":{\"device\":\"net_null0\"},"
+		"\"b\":{\"device\":\"net_null1\"}},\"wires\":[{\"name\":\"w\",\"a\":\"a\","
+		"\"b\":\"b\"}],\"workers\":[%s],\"control\":{\"cpu\":0},\"policies\":[",
+		workers == 1 ? "1" : "1,2");
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out,
+			"%s{\"name\":\"p%u\",\"match\":{\"dst\":\"10.%u.%u.0/24\"},"
+			"\"limit\":\"1Gbit/s\",\"burst\":\"1MiB\",\"allocator\":\"%s\"}",
+			i ? "," : "", i, i / 256, i % 256, allocator);
+	fputs("]}", out);
+	fclose(out);
+	if (config_parse(text, len, "test", err, &config))
+		fail_msg("configuration: %s", (fflush(err), words));
+	fclose(err);
+	free(text);
+	free(words);
+	return config;
+}
+
+static void open_box(struct box *box, unsigned n, unsigned workers, const char *allocator)
+{
+	struct config *config = config_of(n, workers, allocator);
+
+	assert_int_equal(box_prepare(box, config, holder.ports), 0);
+}
+
+static void close_box(struct box *box)
+{
+	struct config *config = (struct config *)(uintptr_t)box->config;
+
+	box_stop(box);
+	config_free(config);
+}
+
+/* All policies are sampled otherwise from now on, and that is to be told. */
+static void sample_all(struct box *box, uint8_t shift)
+{
+	for (unsigned p = 0; p < box->n_policies; p++)
+		box->splits[box->slots.of[p]].sampling.shift = shift;
+	publish_all_later(box);
+}
+
+/* The worker takes n of those that lie in its ring: from which slot on, and of which shift. */
+static void expect(struct box *box, unsigned n, uint32_t slot, uint8_t shift)
+{
+	for (unsigned i = 0; i < n; i++) {
+		struct limit_profile profile;
+
+		assert_int_equal(post_take(&box->workers[0].post, &profile, 1), 1);
+		if (profile.policy != slot + i || profile.sample_shift != shift)
+			fail_msg("%u-th: slot %u with %u, not %u with %u", i, profile.policy,
+				profile.sample_shift, slot + i, shift);
+	}
+}
+
+static void expect_nothing(struct box *box)
+{
+	struct limit_profile profile;
+
+	assert_int_equal(post_take(&box->workers[0].post, &profile, 1), 0);
+}
+
+/* What was told already is not told again. */
+static void test_told_once(void **state)
+{
+	struct box box;
+
+	(void)state;
+	open_box(&box, 20, 1, "fps");
+	publish_all_later(&box);
+	assert_true(publish_rest(&box));
+	expect_nothing(&box);
+	sample_all(&box, 3);
+	assert_true(publish_rest(&box));
+	expect(&box, 20, 0, 3);
+	publish_all_later(&box);
+	assert_true(publish_rest(&box));
+	expect_nothing(&box);
+	close_box(&box);
+}
+
+/* More than a ring holds: in order, and what waits is told as it is by then. */
+static void test_rounds(void **state)
+{
+	struct box box;
+
+	(void)state;
+	open_box(&box, MANY, 1, "fps");
+	sample_all(&box, 3);
+	assert_false(publish_rest(&box));
+	assert_false(publish_rest(&box)); /* no room */
+	expect(&box, 100, 0, 3);
+	assert_false(publish_rest(&box));
+	expect(&box, POST_MAX, 100, 3);
+	expect_nothing(&box);
+	/* The first have something new to say, but others have waited for longer. */
+	for (unsigned p = 0; p < 2; p++) {
+		box.splits[box.slots.of[p]].sampling.shift = 5;
+		publish_later(&box, box.slots.of[p]);
+	}
+	box.splits[box.slots.of[MANY - 1]].sampling.shift = 6;
+	assert_true(publish_rest(&box));
+	expect(&box, MANY - 1 - POST_MAX - 100, POST_MAX + 100, 3);
+	expect(&box, 1, MANY - 1, 6);
+	expect(&box, 2, 0, 5);
+	expect_nothing(&box);
+	close_box(&box);
+}
+
+/* Of a policy that is gone nothing is told. */
+static void test_never(void **state)
+{
+	struct box box;
+
+	(void)state;
+	open_box(&box, 3, 1, "fps");
+	sample_all(&box, 4);
+	publish_never(&box, 0);
+	publish_never(&box, 2);
+	assert_true(publish_rest(&box));
+	expect(&box, 1, 1, 4);
+	expect_nothing(&box);
+	close_box(&box);
+}
+
+/* A reserve's limit changes again only when all workers have looked away from the former one. */
+static void test_rounds_of_reserves(void **state)
+{
+	struct rte_rcu_qsbr *rcu;
+	struct box box;
+
+	(void)state;
+	open_box(&box, 10, 2, "static");
+	rcu = box.publisher.rcu;
+	for (unsigned w = 0; w < 2; w++)
+		worker_begin(&box.workers[w]);
+	for (unsigned turn = 1; turn <= 5; turn++) {
+		box.clock.hz += box.clock.hz / 10; /* so that all limits are other ones */
+		publish_all_later(&box);
+		assert_true(publish_rest(&box));
+		assert_int_equal(box.changes.n, 10);
+		publish_all_later(&box);
+		assert_false(publish_rest(&box));
+		rte_rcu_qsbr_quiescent(rcu, 0);
+		assert_false(publish_rest(&box));
+		rte_rcu_qsbr_quiescent(rcu, 1);
+		assert_true(publish_rest(&box)); /* nothing new; the former ones have come home */
+		assert_int_equal(box.changes.n, 0);
+		for (unsigned w = 0; w < 2; w++)
+			rte_rcu_qsbr_quiescent(rcu, w);
+	}
+	for (unsigned w = 0; w < 2; w++)
+		worker_end(&box.workers[w]);
+	close_box(&box);
+}
+
+static struct limit_profile begin_with(const struct box *box, uint32_t slot)
+{
+	const struct limiter_view view = {.local_limit = 1e6, .local_burst = 100000};
+	const struct sampling sampling = {0};
+	struct limit_profile profile;
+
+	assert_int_equal(limit_profile_init(&profile, &box->policies[0], slot, &view, &sampling, 1,
+				 box->clock.hz),
+		0);
+	return profile;
+}
+
+static bool is_zero(const struct flow_sample *sample)
+{
+	static const struct flow_sample zero;
+
+	return memcmp(sample, &zero, sizeof(zero)) == 0;
+}
+
+/* Nobody's sample is another's, and each begins empty, whoever had it before. */
+static void test_samples(void **state)
+{
+	const uint64_t seed = 5;
+	struct worker *worker;
+	struct prng prng;
+	struct box box;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	open_box(&box, 1, 1, "fps");
+	worker = &box.workers[0];
+	for (unsigned i = 0; i < 20000; i++) {
+		uint32_t slot = 1 + prng_below(&prng, 300);
+
+		if (worker->samples[slot]) {
+			/* Whoever wrote into it meanwhile would have another's mark. */
+			assert_int_equal(worker->samples[slot]->slot[0], slot);
+			assert_int_equal(worker->samples[slot]->slot[FLOW_SLOTS - 1], slot);
+			worker_remove_policy(worker, slot);
+			assert_null(worker->samples[slot]);
+		} else {
+			struct limit_profile profile = begin_with(&box, slot);
+
+			assert_int_equal(worker_add_policy(worker, box.policies, &profile), 0);
+			if (!worker->samples[slot] || !is_zero(worker->samples[slot]))
+				fail_msg("seed %u: no empty sample", (unsigned)seed);
+			memset(worker->samples[slot], UINT8_MAX, sizeof(struct flow_sample));
+			worker->samples[slot]->slot[0] = slot;
+			worker->samples[slot]->slot[FLOW_SLOTS - 1] = slot;
+		}
+	}
+	close_box(&box);
+}
+
+/* What is given back is given again: a box that reloads all day does not grow. */
+static void test_samples_return(void **state)
+{
+	struct sample_chunk *chunks;
+	struct worker *worker;
+	struct box box;
+
+	(void)state;
+	open_box(&box, 1, 1, "fps");
+	worker = &box.workers[0];
+	for (unsigned turn = 0; turn < 10; turn++) {
+		for (uint32_t slot = 1; slot <= 200; slot++) {
+			struct limit_profile profile = begin_with(&box, slot);
+
+			assert_int_equal(worker_add_policy(worker, box.policies, &profile), 0);
+		}
+		if (turn == 0)
+			chunks = worker->chunks;
+		assert_ptr_equal(worker->chunks, chunks);
+		for (uint32_t slot = 1; slot <= 200; slot++)
+			worker_remove_policy(worker, slot);
+	}
+	close_box(&box);
+}
+
+/* Policies that are not sampled have none. */
+static void test_no_samples(void **state)
+{
+	struct box box;
+
+	(void)state;
+	open_box(&box, 100, 1, "static");
+	for (unsigned i = 0; i < 100; i++)
+		assert_null(box.workers[0].samples[i]);
+	assert_null(box.workers[0].chunks);
+	close_box(&box);
+}
+
+/* Pages of these bytes that there is memory for. */
+static size_t resident(void *memory, size_t bytes)
+{
+	size_t page = (size_t)getpagesize(), n = 0;
+	unsigned char *has = calloc(bytes / page + 1, 1);
+
+	assert_int_equal(mincore(memory, bytes, has), 0);
+	for (size_t i = 0; i < (bytes + page - 1) / page; i++)
+		n += has[i] & 1;
+	free(has);
+	return n;
+}
+
+/* All zero, all writable, and memory only where it was written to, or full pages are in use. */
+static void test_pages(void **state)
+{
+	static const struct {
+		size_t bytes, used;
+	} rows[] = {{0, 0}, {1, 1}, {4096, 64}, {PAGES_HUGE - 1, 0}, {PAGES_HUGE + 1, 0},
+		{3 * PAGES_HUGE, PAGES_HUGE - 1}, {5 * PAGES_HUGE, 2 * PAGES_HUGE + 64}};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		uint8_t *memory = pages_alloc(rows[i].bytes, rows[i].used, SOCKET_ID_ANY);
+
+		assert_non_null(memory);
+		assert_int_equal((uintptr_t)memory % PAGES_HUGE, 0);
+		if (rows[i].bytes == 0) {
+			pages_free(memory, 0);
+			continue;
+		}
+		if (resident(memory, rows[i].bytes) != 0)
+			fail_msg("row %u: memory for nothing", i);
+		if (rows[i].used < PAGES_HUGE) {
+			memory[rows[i].bytes - 1] = 1;
+			if (resident(memory, rows[i].bytes) != 1)
+				fail_msg("row %u: more than a page for a byte", i);
+			memory[rows[i].bytes - 1] = 0;
+		}
+		for (size_t at = 0; at < rows[i].bytes; at++)
+			if (memory[at]++ != 0)
+				fail_msg("row %u: not zero", i);
+		pages_free(memory, rows[i].bytes);
+	}
+	pages_free(NULL, 5);
+}
+
+static int start_eal(void **state)
+{
+	char *args[] = {(char[]){"test_publish"}, (char[]){"--no-huge"}, (char[]){"-m"},
+		(char[]){"512"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+		(char[]){"--no-shconf"}, (char[]){"--log-level=1"},
+		(char[]){"--lcores=0@0,1@0,2@0"}, (char[]){"--main-lcore=0"},
+		(char[]){"--vdev=net_null0"}, (char[]){"--vdev=net_null1"}};
+
+	(void)state;
+	if (sodium_init() < 0)
+		return -1;
+	if (rte_eal_init(COUNT(args), args) < 0)
+		return -1;
+	return box_prepare(&holder, config_of(1, 2, "static"), NULL);
+}
+
+static int stop_eal(void **state)
+{
+	(void)state;
+	close_box(&holder);
+	return rte_eal_cleanup();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_told_once),
+		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_never),
+		cmocka_unit_test(test_rounds_of_reserves),
+		cmocka_unit_test(test_samples),
+		cmocka_unit_test(test_samples_return),
+		cmocka_unit_test(test_no_samples),
+		cmocka_unit_test(test_pages),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
