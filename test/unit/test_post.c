@@ -88,6 +88,38 @@ static void test_only_news_is_sent(void **state)
 	post_free(&post);
 }
 
+/* A rate, a burst or a shift that is another one by a bit, and also where two are exchanged. */
+static void test_every_bit(void **state)
+{
+	struct limit_profile first = {.kind = METER_TOKEN_BUCKET,
+		.meter.bucket = {.rate = 1 << 20, .burst = 1 << 21},
+		.sample_shift = 5};
+	struct limit_profile got, next = first;
+	struct post post;
+
+	(void)state;
+	assert_int_equal(post_init(&post, 1), 0);
+	post_begin(&post, &first);
+	for (unsigned bit = 0; bit < 64 + 64 + 5; bit++) {
+		next = first;
+		if (bit < 64)
+			next.meter.bucket.rate ^= (int64_t)(UINT64_C(1) << bit);
+		else if (bit < 128)
+			next.meter.bucket.burst ^= UINT64_C(1) << (bit - 64);
+		else
+			next.sample_shift ^= (uint8_t)(1 << (bit - 128));
+		assert_true(post_send(&post, &next));
+		if (post_take(&post, &got, 1) != 1)
+			fail_msg("bit %u is not told", bit);
+		post_begin(&post, &first);
+	}
+	next.meter.bucket = (struct token_bucket_profile){.rate = 1 << 21, .burst = 1 << 20};
+	next.sample_shift = first.sample_shift;
+	assert_true(post_send(&post, &next));
+	assert_int_equal(post_take(&post, &got, 1), 1);
+	post_free(&post);
+}
+
 /* Each kind of meter is told apart by what its limits differ in. */
 static void test_every_kind(void **state)
 {
@@ -268,6 +300,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_only_news_is_sent),
+		cmocka_unit_test(test_every_bit),
 		cmocka_unit_test(test_every_kind),
 		cmocka_unit_test(test_full),
 		cmocka_unit_test(test_few_policies),
