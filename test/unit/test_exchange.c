@@ -296,8 +296,7 @@ static void test_bursts(void **state)
 {
 	static const struct {
 		const char *policies;
-		unsigned
-			pass; /* of a burst right after it, of which a whole burst of one turn has room */
+		unsigned pass; /* of the burst after it */
 	} cases[] = {
 		{SLOW("") ", " OTHER(1), 0},
 		{SLOW(", 'action': 'drop', 'accounting': 'l2'"), 0},
