@@ -257,7 +257,6 @@ def distributed(scene):
         loads = [worker["rx_packets"] for worker in weir.get("/weir/workers")]
         with raw("ta") as ta, raw("tb") as tb:
             tb.settimeout(1)
-            tb.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
             for serial in range(100):
                 for sport in range(1000, 1000 + flows):
                     ta.send(udp_frame(sport, serial))
