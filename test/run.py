@@ -4,11 +4,13 @@
 """Runs every test and counts them. Called by tools/test, as root, with build/ built."""
 
 import argparse
+import base64
 import concurrent.futures
 import contextlib
 import glob
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -21,19 +23,38 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 SKIP = 77
 FUZZ_S = 12
-TESTED_BY_TSAN = ("post", "snapshot", "telemetry")
+LINES_OF_A_FAILURE = 60
+SLOWEST = 10  # tests that are named at the end
+# What libFuzzer says while all is well.
+PROGRESS = re.compile(r"#\d+\s+[A-Za-z]+|INFO: |\s*NEW_(FUNC|PC)|\s*$")
 # Undefined behaviour is a failure, not a line of text.
-SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1",
+SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:print_legend=0",
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
-# Build directories: compiler and options. Warnings are errors in all of them.
+# Build directories: compiler and options. Warnings are errors in all of them. What is run for its
+# verdicts alone needs no more of debugging than the lines that a stack is of.
+LINES_ONLY = ["-Ddebug=false", "-Dc_args=-gline-tables-only"]
 BUILDS = {
     "build": ("gcc", []),
-    "build-clang": ("clang", []),
     "build-asan": ("clang", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-                             "-Dfuzz=true", "-Doptimization=1"]),
-    "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1"]),
+                             "-Dfuzz=true", "-Doptimization=1", *LINES_ONLY]),
+    "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
+                             *LINES_ONLY]),
+    "build-clang": ("clang", ["-Ddebug=false"]),
 }
+# Tests of them that are run: all, those that have threads, or none.
+TESTED = {
+    "build": lambda test: True,
+    "build-asan": lambda test: test != "schema",
+    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "telemetry"),
+    "build-clang": lambda test: False,
+}
+# Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
+SIMULATIONS = {"build": ("models", "replay", "evaluation", "live"), "build-clang": ("weirsim",)}
+# Tests that should not be the last to begin.
+LONGEST = ("conn_flows", "source_table", "group_reload", "config")
+# Programs that are built, where it is not all: what is run, which is some tests and these.
+ALSO_RUN = {"build-asan": ["test/fuzz/"], "build-tsan": ["app/weir/"]}
 
 
 class Result:
@@ -41,33 +62,66 @@ class Result:
 
     def __init__(self):
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
+        self.failed = []
+        self.seconds = {}
+        self.began = time.monotonic()
         self.lock = threading.Lock()
 
-    def add(self, name, verdict, seconds, output=""):
-        """One test is over."""
-        words = f"{verdict:4}  {name}  ({seconds:.1f} s)"
+    def add(self, name, verdict, seconds, output="", said=False):
+        """One test is over; what it said is shown if it failed, or if that is wanted."""
+        words = [f"{verdict:4}  {name}  ({seconds:.1f} s)"]
         if verdict == "FAIL":
-            words = "\n      ".join([words, *output.splitlines()[-60:]])
+            words += output.splitlines()[-LINES_OF_A_FAILURE:]
+        elif said:
+            words += [line for line in output.splitlines() if line.strip()]
         with self.lock:
             self.counts[verdict] += 1
-            print(words, flush=True)
+            self.seconds[name] = seconds
+            if verdict == "FAIL":
+                self.failed.append(name)
+            print("\n      ".join(words), flush=True)
+
+    def close(self):
+        """The summary, of which the last line is the counts; the exit status."""
+        slowest = sorted(self.seconds, key=self.seconds.get, reverse=True)[:SLOWEST]
+        print(f"{time.monotonic() - self.began:.0f} s; the slowest: "
+              + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
+        for name in self.failed:
+            print(f"FAIL  {name}")
+        passed, failed, skipped = (self.counts[key] for key in ("ok", "FAIL", "skip"))
+        print(f"{passed} passed, {failed} failed, {skipped} skipped", flush=True)
+        return 1 if failed or not passed else 0
 
 
 RUNNING = set()
 
 
-def side_by_side(function, items):
-    """Calls it for each item, as many at a time as there are CPUs: tests that measure no time."""
-    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        calls = [pool.submit(function, item) for item in items]
+class Crew:
+    """Does what measures no time, as many at a time as there are CPUs, in the order given."""
+
+    def __init__(self):
+        self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+        self.calls = []
+
+    def __enter__(self):
+        return self
+
+    def give(self, function, *arguments):
+        """To be done some time."""
+        self.calls.append(self.pool.submit(function, *arguments))
+
+    def __exit__(self, kind, *_):
+        """Waits for all of it; if it is interrupted, what runs is ended."""
         try:
-            for call in calls:
+            for call in self.calls if kind is None else ():
                 call.result()
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in list(RUNNING):
-                end(process)
+            kind = True
             raise
+        finally:
+            self.pool.shutdown(wait=False, cancel_futures=True)
+            for process in list(RUNNING) if kind else ():
+                end(process)
 
 
 def run(command, timeout=600, folder="", **environment):
@@ -109,6 +163,28 @@ def end(process):
         os.killpg(process.pid, signal.SIGKILL)
 
 
+def introspect(directory, what):
+    """What meson knows of a build directory that has been set up."""
+    _, listing = run(["meson", "introspect", f"--{what}", directory])
+    return json.loads(listing)
+
+
+def tests_of(directory):
+    """Those of a build directory that are run."""
+    return [test for test in introspect(directory, "tests") if TESTED[directory](test["name"])]
+
+
+def programs(directory):
+    """Ninja's targets in a build directory; none is all."""
+    if directory not in ALSO_RUN:
+        return []
+    top = os.path.join(ROOT, directory)
+    paths = [os.path.relpath(target["filename"][0], top)
+             for target in introspect(directory, "targets") if target["type"] == "executable"]
+    return [os.path.relpath(test["cmd"][0], top) for test in tests_of(directory)] + [
+        path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))]
+
+
 def build(directory):
     """Configures and compiles a build directory; (succeeded, output)."""
     compiler, options = BUILDS[directory]
@@ -117,27 +193,8 @@ def build(directory):
                              CC=compiler)
         if status:
             return False, output
-    status, output = run(["ninja", "-C", directory], timeout=900)
+    status, output = run(["ninja", "-C", directory, *programs(directory)], timeout=900)
     return status == 0, output
-
-
-def meson_tests(directory, wanted, result):
-    """Every test of a build directory, counted one by one."""
-    def chosen(test):
-        if directory == "build-tsan" and test["name"] not in TESTED_BY_TSAN:
-            return False
-        if directory != "build" and test["name"] == "schema":
-            return False
-        return wanted(f"{directory}/{test['name']}")
-
-    def one(test):
-        began = time.monotonic()
-        status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
-        verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
-        result.add(f"{directory}/{test['name']}", verdict, time.monotonic() - began, output)
-
-    _, listing = run(["meson", "introspect", "--tests", directory])
-    side_by_side(one, filter(chosen, json.loads(listing)))
 
 
 def built(directory, result):
@@ -149,6 +206,25 @@ def built(directory, result):
     return succeeded
 
 
+def verdict_of(status):
+    """Of a program that knows what it cannot do here."""
+    return "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
+
+
+def meson_test(directory, test, result):
+    """One test of a build directory."""
+    began = time.monotonic()
+    status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
+    result.add(f"{directory}/{test['name']}", verdict_of(status), time.monotonic() - began, output)
+
+
+def give_meson_tests(crew, directory, wanted, result):
+    """The tests of a build directory, the longest first."""
+    tests = [test for test in tests_of(directory) if wanted(f"{directory}/{test['name']}")]
+    for test in sorted(tests, key=lambda test: test["name"] not in LONGEST):
+        crew.give(meson_test, directory, test, result)
+
+
 def seeds(name):
     """Files that a fuzz target starts from."""
     examples = {"fuzz_config": "config/*.json", "fuzz_scenario": "config/scenarios/*.json"}
@@ -157,39 +233,55 @@ def seeds(name):
             if not path.endswith(".schema.json")]
 
 
-def fuzz(wanted, result):
-    """Each fuzz target for a short time from its seeds."""
-    def chosen(path):
-        return (os.access(path, os.X_OK) and not os.path.isdir(path)
-                and wanted(f"fuzz/{os.path.basename(path)}"))
-
-    def one(path):
-        name = os.path.basename(path)
-        began = time.monotonic()
-        with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as corpus:
-            for seed in seeds(name):
-                shutil.copy(seed, corpus)
-            status, output = run([path, corpus, f"-max_total_time={FUZZ_S}",
-                                  "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
-                                 timeout=FUZZ_S + 120, **SANITIZERS)
-        result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
-
-    targets = sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*")))
-    side_by_side(one, filter(chosen, targets))
+def reason(path, output, folder):
+    """Why a fuzz target failed, and on what: its folder is about to go."""
+    lines = [line for line in output.splitlines() if not PROGRESS.match(line)]
+    # libFuzzer's own words for the input are of no use: its file goes, and large ones lack them.
+    lines = [line for line in lines if not re.match(r"artifact_prefix=|Base64: |0x\w\w,", line)]
+    inputs = [name for kind in ("crash-", "leak-", "timeout-", "oom-")
+              for name in glob.glob(os.path.join(folder, kind + "*"))]
+    error = [i for i, line in enumerate(lines) if "ERROR: " in line or "runtime error: " in line]
+    first = max(0, error[0] - 5) if error else 0
+    lines = lines[first:first + LINES_OF_A_FAILURE - 2 * len(inputs)]
+    for name in inputs:
+        with open(name, "rb") as file:
+            text = base64.b64encode(file.read()).decode()
+        lines += ["the input, and how to run it again:",
+                  f"echo {text} | base64 -d > input; {os.path.relpath(path, ROOT)} input"]
+    return "\n".join(lines)
 
 
-def scripts(folder, names, wanted, result):
-    """Test scripts: one is one test; 77 says that this machine cannot do it."""
-    for name in names:
-        if not wanted(f"{folder}/{name}"):
-            continue
-        began = time.monotonic()
-        status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400)
-        verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
-        result.add(os.path.join(folder, name), verdict, time.monotonic() - began, output)
-        if verdict != "FAIL":
-            print("\n".join("      " + line for line in output.splitlines() if line.strip()),
-                  flush=True)
+def fuzz_one(path, result):
+    """A fuzz target for a short time from its seeds."""
+    name = os.path.basename(path)
+    began = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="weir-fuzz-") as corpus:
+        for seed in seeds(name):
+            shutil.copy(seed, corpus)
+        status, output = run([path, corpus, f"-max_total_time={FUZZ_S}",
+                              "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
+                             timeout=FUZZ_S + 120, **SANITIZERS)
+        if status:
+            output = reason(path, output, corpus)
+    result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
+
+
+def give_fuzz(crew, wanted, result):
+    """Each fuzz target."""
+    for path in sorted(glob.glob(os.path.join(ROOT, "build-asan/test/fuzz/fuzz_*"))):
+        if (os.access(path, os.X_OK) and not os.path.isdir(path)
+                and wanted(f"fuzz/{os.path.basename(path)}")):
+            crew.give(fuzz_one, path, result)
+
+
+def script(folder, name, wanted, result):
+    """A test script: one is one test; 77 says that this machine cannot do it."""
+    full = os.path.join(folder, name)
+    if not wanted(full):
+        return
+    began = time.monotonic()
+    status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400)
+    result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
 def reload_under_tsan(wanted, result):
@@ -201,8 +293,7 @@ def reload_under_tsan(wanted, result):
     options = f"suppressions={os.path.join(ROOT, 'test', 'net', 'tsan.supp')}"
     status, output = run([*PYTHON, os.path.join("test", "net", "reload.py"), "churn", "from_one"],
                          timeout=400, WEIR_BUILD="build-tsan", TSAN_OPTIONS=options)
-    verdict = "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
-    result.add(name, verdict, time.monotonic() - began, output)
+    result.add(name, verdict_of(status), time.monotonic() - began, output)
 
 
 # More seeds of the property tests, in build/: what --long adds.
@@ -225,6 +316,27 @@ def long_tests(wanted, result):
         result.add(f"{name} --long", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 
+def side_by_side(quick, wanted, result):
+    """What measures no time. While one directory is built the tests of those before it run."""
+    with Crew() as crew:
+        for directory in ["build"] if quick else BUILDS:
+            if not built(directory, result):
+                continue
+            give_meson_tests(crew, directory, wanted, result)
+            if directory == "build-asan":
+                give_fuzz(crew, wanted, result)
+            for name in SIMULATIONS.get(directory, ()) if not quick else ():
+                crew.give(script, "sim", name, wanted, result)
+
+
+def alone(wanted, result):
+    """What measures time, or live TCP: one at a time, with the machine to itself."""
+    script("bench", "smoke", wanted, result)
+    for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement"):
+        script("net", name, wanted, result)
+    reload_under_tsan(wanted, result)
+
+
 def main():
     """Everything, or what was asked for."""
     parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
@@ -239,23 +351,13 @@ def main():
     def wanted(name):
         return options.only in name
 
-    scripts("", ["style"], wanted, result)
-    for directory in ["build"] if options.quick else ["build", "build-clang", "build-asan",
-                                                     "build-tsan"]:
-        if built(directory, result) and directory != "build-clang":
-            meson_tests(directory, wanted, result)
+    script("", "style", wanted, result)
+    side_by_side(options.quick, wanted, result)
     if not options.quick:
-        fuzz(wanted, result)
-        scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
-        scripts("bench", ["smoke"], wanted, result)
-        scripts("net", ["conservation", "actions", "lifecycle", "reload", "groups", "agreement"],
-                wanted, result)
-        reload_under_tsan(wanted, result)
+        alone(wanted, result)
     if options.long:
         long_tests(wanted, result)
-    passed, failed, skipped = (result.counts[k] for k in ("ok", "FAIL", "skip"))
-    print(f"{passed} passed, {failed} failed, {skipped} skipped")
-    sys.exit(1 if failed or not passed else 0)
+    sys.exit(result.close())
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ int exchange_prepare(
 const struct config_diff *exchange_diff(const struct exchange *x);
 bool exchange_is_empty(const struct exchange *x);
 
-/* Control. Returns 0, or a negative errno, with the box as it was. */
+/* Control; not of an empty one. Returns 0, or a negative errno, with the box as it was. */
 int exchange_commit(struct exchange *x);
 
 /* Control, after the commit, now and then: true when all that was before is gone. Does not wait. */

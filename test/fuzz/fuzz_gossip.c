@@ -263,7 +263,7 @@ static void send_all(struct world *w, unsigned from)
 		unsigned fate = next(w);
 		enum gossip_verdict verdict;
 
-		/* In each of those for one peer, a record at least that it has not had this tick. */
+		/* In each of those for one peer, a record that it has not had this tick. */
 		check(++sent <= (N - 1) * N_POLICIES);
 		check(len <= w->datagram_max && peer < N && peer != from);
 		if (peer > 1 || fate >= 0xc0)

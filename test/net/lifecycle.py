@@ -182,6 +182,8 @@ def raw(interface):
     """A packet socket, without what the kernel itself sends there."""
     s = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
     s.bind((interface, 0))
+    # Room for all of a test's packets: whoever reads them may not be running for a while.
+    s.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 16 << 20)
     s.settimeout(5)
     return s
 
@@ -255,7 +257,6 @@ def distributed(scene):
         loads = [worker["rx_packets"] for worker in weir.get("/weir/workers")]
         with raw("ta") as ta, raw("tb") as tb:
             tb.settimeout(1)
-            tb.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 4 << 20)
             for serial in range(100):
                 for sport in range(1000, 1000 + flows):
                     ta.send(udp_frame(sport, serial))

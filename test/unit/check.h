@@ -16,6 +16,22 @@
 
 #include <math.h>
 
+/*
+ * Seeds or rounds of a property test: an eighth where a sanitizer makes each take several times as
+ * long. All are run where there is none.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define ROUNDS(n) (((n) + 7) / 8)
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define ROUNDS(n) (((n) + 7) / 8)
+#endif
+#ifndef ROUNDS
+#define ROUNDS(n) (n)
+#endif
+
 /* Within a tolerance, saying both numbers when not. */
 #define assert_near(got, want, tolerance)                                                      \
 	do {                                                                                   \

@@ -310,9 +310,9 @@ static void test_losses(void **state)
 	for (size_t k = 0; k < 3; k++) {
 		double error[2] = {0}, most[2] = {0}, m;
 
-		for (uint64_t seed = 1; seed <= 3; seed++)
+		for (uint64_t seed = 1; seed <= ROUNDS(3); seed++)
 			for (int c = 0; c < 2; c++) {
-				error[c] += error_under(losses[k], c, seed, &m) / 3;
+				error[c] += error_under(losses[k], c, seed, &m) / ROUNDS(3);
 				most[c] = fmax(m, most[c]);
 			}
 		printf("N 50, 10 changes a second, loss %.0f %%: mean error %.3g %% (most %.3g %%), "

@@ -330,7 +330,7 @@ static void test_capacity(void **state)
  */
 static void test_flood(void **state)
 {
-	enum { CLIENTS = 1000, NEW = 2000000 };
+	enum { CLIENTS = 1000, NEW = ROUNDS(2000000) };
 	static const struct {
 		enum meter_kind kind;
 		unsigned clients, newcomers; /* packets of each every 50 µs */
@@ -648,7 +648,7 @@ static void test_newcomers_of_a_burst(void **state)
  */
 static void test_bursts_agree(void **state)
 {
-	enum { SOURCES = 500, BURSTS = 20000 };
+	enum { SOURCES = 500, BURSTS = ROUNDS(20000) };
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {

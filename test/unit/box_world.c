@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "box_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+
+#include <sodium.h>
+
+#define KEYS                                                                      \
+	"'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', "                 \
+	"'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, " \
+	"'wires': [{'name': 'w', 'a': 'a', 'b': 'b'}], "                          \
+	"'control': {'socket': '/tmp/weir-box-world.sock'}" /* which is never opened */
+
+static struct box ports; /* has the ports that the others borrow */
+static struct config *ports_config;
+
+static char *text_of(const char *policies)
+{
+	char *text;
+
+	if (asprintf(&text, "{" KEYS ", 'policies': [%s]}", policies) < 0)
+		abort();
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	return text;
+}
+
+static struct config *config_of(const char *policies)
+{
+	char *text = text_of(policies);
+	struct config *config = NULL;
+
+	if (config_parse(text, strlen(text), "world", stderr, &config))
+		abort();
+	free(text);
+	return config;
+}
+
+int box_world_start(void **state)
+{
+	const char *args[] = {"world", "--no-huge", "-m", "256", "--no-pci", "--no-telemetry",
+		"--no-shconf", "--log-level=1", "--lcores=(0-2)@0", "--vdev=net_null0",
+		"--vdev=net_null1"};
+
+	(void)state;
+	if (sodium_init() < 0 ||
+		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
+		return -1;
+	ports_config = config_of("");
+	return box_prepare(&ports, ports_config, NULL);
+}
+
+int box_world_stop(void **state)
+{
+	(void)state;
+	box_stop(&ports);
+	config_free(ports_config);
+	return rte_eal_cleanup();
+}
+
+void box_world_open(struct box_world *w, const char *policies)
+{
+	int fd;
+
+	memset(w, 0, sizeof(*w));
+	strcpy(w->file, "/tmp/weir-box-world-XXXXXX");
+	fd = mkstemp(w->file);
+	assert_true(fd >= 0);
+	close(fd);
+	box_world_write(w, policies);
+	w->config = config_of(policies);
+	assert_int_equal(box_prepare(&w->box, w->config, ports.ports), 0);
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		worker_begin(&w->box.workers[i]);
+}
+
+/* A box that has nothing to reload does not know that the policies in force are to be freed. */
+void box_world_close(struct box_world *w)
+{
+	struct config *loaded = w->box.reload ? NULL : w->box.loaded;
+
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		worker_end(&w->box.workers[i]);
+	box_stop(&w->box);
+	assert_int_equal(w->box.leaked, 0);
+	config_free(loaded);
+	config_free(w->config);
+	unlink(w->file);
+}
+
+void box_world_write(struct box_world *w, const char *policies)
+{
+	char *text = text_of(policies);
+	FILE *file = fopen(w->file, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	free(text);
+}
+
+void box_world_turn(struct box_world *w, unsigned worker)
+{
+	worker_turn(&w->box.workers[worker]);
+}
+
+void box_world_turn_all(struct box_world *w)
+{
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		box_world_turn(w, i);
+}
+
+struct policy_totals box_world_totals(const struct box_world *w, unsigned policy)
+{
+	return box_policy_totals(&w->box, w->box.slots.of[policy]);
+}
