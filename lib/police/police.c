@@ -43,16 +43,6 @@ static uint64_t source_of(const struct policy_other *other, const struct packet 
 	return source_hash(other->sources, data + packet->src_off, packet->family, bits);
 }
 
-void police_prefetch_source(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data)
-{
-	unsigned bits = police_source_bits(state, packet);
-
-	if (bits)
-		source_table_prefetch(
-			state->other->sources, source_of(state->other, packet, data, bits));
-}
-
 /* A packet that passes. A flow counts as begun only now: one that is refused stays new. */
 static void pass(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
@@ -89,10 +79,10 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
-enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
-	const uint8_t *data, uint32_t cost, uint64_t now)
+enum verdict police_enact(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming)
 {
-	if (conforms(state, packet, data, cost, now)) {
+	if (conforming) {
 		pass(state, packet, data, cost, now);
 		return VERDICT_PASS;
 	}
@@ -106,6 +96,13 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 		drop(state, cost);
 		return VERDICT_DROP;
 	}
+}
+
+enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
+{
+	return police_enact(
+		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
 }
 
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,

@@ -373,6 +373,13 @@ static inline enum verdict police_charge(struct policy_state *state, const struc
 	return police_charge_other(state, packet, data, cost, now);
 }
 
+/*
+ * police_charge() of a packet that is metered already (police/sourced.h), of a policy that is not
+ * plain.
+ */
+enum verdict police_enact(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming);
+
 /* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked);
@@ -426,9 +433,5 @@ static inline unsigned police_source_bits(
 		return 0;
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }
-
-/* Begins to fetch the meter of the packet's source, if it has one; worth it in a burst only. */
-void police_prefetch_source(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data);
 
 #endif

@@ -630,8 +630,6 @@ static void test_sources(void **state)
 		assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_DROP);
 		/* A second later all is as before. */
 		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1 + SECOND), VERDICT_PASS);
-		police_prefetch_source(&lane.state, &one, data[0]);
-		police_prefetch_source(&lane.state, &none, NULL);
 		policy_state_age(&lane.state, 2 * SECOND, 16);
 		lane_stop(&lane);
 	}
