@@ -39,6 +39,7 @@
 #include "flow/flow_sample.h"
 #include "meter/meter.h"
 #include "policy/config.h"
+#include "source/source_hash.h"
 
 #define CACHE_LINE 64
 
@@ -91,6 +92,7 @@ struct policy_other {
 	uint8_t action;               /* enum action */
 	int8_t mark;                  /* MARK_ECN or a DSCP */
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
+	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
 } __attribute__((aligned(CACHE_LINE)));
 

@@ -151,7 +151,7 @@ static void expect_same_counts(const struct lane *a, const struct lane *b)
 	}
 }
 
-/* Also what the test is about at all: each kind of packet is, or is not, metered with the others. */
+/* Also that the test is about anything: of each packet, whether it is metered with the others. */
 static void run_burst(struct lane *alone, struct lane *together, const struct arrival *arrivals,
 	unsigned n, uint64_t now, uint64_t seed)
 {
