@@ -16,8 +16,8 @@
  * that a misprediction is paid once a burst.
  *
  * Whatever else there is to be done for the packets is best done between the two steps. A core has
- * some twenty lines on their way at a time and forgets a prefetch beyond that, which is why lines
- * are asked for once more before they are used.
+ * some twenty lines on their way at a time and forgets a prefetch beyond that, which is why the
+ * later lines are asked for once more before they are used.
  */
 #ifndef WEIR_SOURCE_SOURCE_BURST_H
 #define WEIR_SOURCE_SOURCE_BURST_H
