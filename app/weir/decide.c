@@ -93,7 +93,11 @@ static bool judge_other(
 
 	if (police_samples(state))
 		sample(w, burst, i, cost);
-	verdict = police_charge(state, packet, data, cost, now);
+	if (sourced_knows(&burst->sourced, i))
+		verdict = police_enact(
+			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
+	else
+		verdict = police_charge(state, packet, data, cost, now);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark(burst->mbufs[i], packet, police_mark(state));
@@ -125,14 +129,21 @@ static __rte_noinline uint64_t judge_aside(
 	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
 
-static void prefetch_sources(struct worker *w, struct burst *burst, uint16_t n)
+/* Begins to fetch the meters of all sources that have one. */
+static __rte_noinline void add_sources(struct worker *w, struct burst *burst, uint16_t n)
 {
 	const uint32_t *policies = burst->frames.policy;
 
-	for (uint16_t i = 0; i < n; i++)
-		if (policies[i] != CLASSIFY_NONE && police_sources(&w->policies[policies[i]]))
-			police_prefetch_source(&w->policies[policies[i]], packet_of(burst, i),
-				burst->frames.data[i]);
+	for (uint16_t i = 0; i < n; i++) {
+		struct policy_state *state;
+
+		if (policies[i] == CLASSIFY_NONE)
+			continue;
+		state = &w->policies[policies[i]];
+		if (police_sources(state))
+			sourced_add(&burst->sourced, i, state, packet_of(burst, i),
+				burst->frames.data[i], burst->len[i]);
+	}
 }
 
 /* The state of each packet's policy, which begins to be fetched; of those without one, `none`. */
@@ -151,8 +162,9 @@ static void states_of(struct policy_state *states[], struct worker *w, struct bu
 		states[i] = &first[policies[i]];
 		rte_prefetch0(states[i]);
 	}
+	burst->sourced.packets = 0;
 	if (unlikely(w->n_sourced))
-		prefetch_sources(w, burst, n);
+		add_sources(w, burst, n);
 }
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
@@ -230,6 +242,8 @@ static uint16_t decide_each(
 	uint64_t drops;
 
 	states_of(states, w, burst, n, &none);
+	if (unlikely(burst->sourced.packets))
+		sourced_meter(&burst->sourced, now);
 	drops = w->reserves ? judge(w, burst, states, n, now, true)
 			    : judge(w, burst, states, n, now, false);
 	counter_add(&w->counters.unmatched_packets, none.packets);

@@ -12,6 +12,7 @@
 #include <rte_mbuf.h>
 
 #include "classify/frames.h"
+#include "police/sourced.h"
 #include "worker.h"
 
 /* Headers that may have to be gathered from a chain of segments. */
@@ -33,6 +34,7 @@ struct burst {
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t n_sampled;
 	struct sampled sampled[BURST];
+	struct sourced sourced;
 	uint32_t whole[BURST]; /* where a frame has several segments */
 	uint8_t gathered[BURST][GATHER];
 };

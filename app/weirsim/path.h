@@ -27,7 +27,7 @@ struct flow {
 	uint64_t sent_until_ns, back_until_ns; /* nothing overtakes within a flow */
 	struct link_queue own, *link;          /* link: own, or the entry's */
 	struct packet packet;                  /* as a parser would describe its packets */
-	uint8_t source[SOURCE_BYTES];          /* IPv4 address of its sender */
+	uint8_t source[2 * SOURCE_BYTES];      /* IPv4 address of its sender, and that of nobody */
 	uint64_t timer_ns;                     /* of the timer event that counts; 0 none */
 	uint64_t on_until_ns;                  /* on-off */
 	uint64_t left_over;                    /* cbr, on-off: of a spacing, as in a link_queue */

@@ -5,6 +5,7 @@
  */
 #include "classify/bytes.h"
 #include "classify/parse.h"
+#include "source/source_hash.h"
 
 #define ETHER_LEN 14
 
@@ -77,4 +78,21 @@ uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
 	if (packet->l2_len < ETHER_LEN)
 		return hash_runt(data, packet->l2_len);
 	return hash_ethernet(data, be16(data + packet->l2_len - 2));
+}
+
+/* As source_key_hash(): words that the sender chooses are multiplied with what he does not know. */
+uint32_t packet_keyed_hash(
+	const struct source_key *key, const struct packet *packet, const uint8_t *data)
+{
+	const uint8_t *addresses = data + packet->src_off;
+	const uint64_t *k = key->word;
+	uint64_t h = raw64(addresses);
+
+	if (packet->family == PACKET_IPV6) {
+		h = source_fold(h ^ k[0], raw64(addresses + 8) ^ k[1]);
+		h ^= raw64(addresses + 16);
+		h = source_fold(h ^ k[2], raw64(addresses + 24) ^ k[3]);
+	}
+	h = source_fold(h ^ k[0], transport_word(packet) ^ k[1]);
+	return source_fold(h ^ k[2], packet->family ^ k[3]) >> 32;
 }

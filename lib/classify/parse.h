@@ -11,6 +11,8 @@
 #define PARSE_BYTES_MAX 256 /* never looks further into a packet */
 #define PARSE_NO_VLAN   0xffff
 
+struct source_key;
+
 enum packet_family { PACKET_OTHER = 0, PACKET_IPV4 = 4, PACKET_IPV6 = 6 };
 
 enum packet_fragment { PACKET_WHOLE = 0, PACKET_FRAGMENT_FIRST, PACKET_FRAGMENT_LATER };
@@ -54,10 +56,20 @@ uint32_t packet_hash(const struct packet *packet, const uint8_t *data);
  * PACKET_OTHER. Few
  * packets are asked for it, so parsing leaves it alone. `data` is what the packet was parsed from;
  * it is not looked at when flow_hash is not 0. Any lcore.
+ *
+ * No secret: anybody can make as many flows as he likes that share it. For what he would gain by
+ * that there is packet_keyed_hash().
  */
 static inline uint32_t packet_flow_hash(const struct packet *packet, const uint8_t *data)
 {
 	return packet->flow_hash != 0 ? packet->flow_hash : packet_hash(packet, data);
 }
+
+/*
+ * Which flow a packet of IPv4 or IPv6 belongs to, by a hash of the same that nobody can aim at who
+ * does not know the key; whatever the device told. `data` as above. Any lcore.
+ */
+uint32_t packet_keyed_hash(
+	const struct source_key *key, const struct packet *packet, const uint8_t *data);
 
 #endif

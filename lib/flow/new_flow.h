@@ -11,7 +11,7 @@
  * Collisions: the identity of a flow is its 32-bit hash. Among n remembered flows a new one is
  * taken for known with probability n / 2^32: 1 in 65,536 at 65,536 flows. It then passes
  * uncounted. The hash is the caller's: if strangers can compute it they can choose flows of one set
- * or one identity, so it wants a secret key.
+ * or one identity. So it has to be one with a secret key (packet_keyed_hash()), and not a device's.
  *
  * Floods: what is remembered grows by no more than the limit lets begin, whatever arrives. With
  * room for NEW_FLOW_SECONDS of that, and as much again since sets do not fill evenly, hardly any

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gossip/echo.h"
 #include "gossip/mesh.h"
 
 /*
@@ -58,11 +59,13 @@ struct announced {
 
 /*
  * What each peer has still to be told of us, a bit a policy: in `once` what it has never been sent,
- * in `again` what it has been sent once, since datagrams are lost. Of 64 policies the words of all
- * peers lie side by side, as a change is news to all.
+ * in `again` what it has been sent once, since datagrams are lost. The others are what it has been
+ * sent and may not have heard, see echo.h. Of 64 policies the words of all peers lie side by side,
+ * as a change is news to all.
  */
 struct untold {
 	uint64_t once, again;
+	uint64_t gathered, waiting;
 };
 
 /* The datagrams to one peer in this tick. */
@@ -85,6 +88,7 @@ struct state {
 	unsigned *word_at, *refresh_at; /* n: where a peer's next turn goes on */
 	uint64_t *relayed;              /* n rows of n_words: a bit for each fresh entry */
 	bool *alive;                    /* n: as of the last tick */
+	struct echo *echoes;            /* n */
 	struct turn turn;
 	unsigned relay_at; /* where the next datagram goes on */
 };
@@ -126,8 +130,9 @@ static int state_create(struct gossip *g, uint64_t now_ns)
 	s->word_at = calloc(n, sizeof(*s->word_at));
 	s->refresh_at = calloc(n, sizeof(*s->refresh_at));
 	s->alive = calloc(n, sizeof(*s->alive));
+	s->echoes = calloc(n, sizeof(*s->echoes));
 	if (!s->entries || !s->announced || !s->untold || !s->relayed || !s->word_at ||
-		!s->refresh_at || !s->alive)
+		!s->refresh_at || !s->alive || !s->echoes)
 		return -ENOMEM;
 	return mesh_create(&s->mesh, g, now_ns);
 }
@@ -151,7 +156,17 @@ static void state_destroy(struct gossip *g)
 	free(s->word_at);
 	free(s->refresh_at);
 	free(s->alive);
+	free(s->echoes);
 	free(s);
+}
+
+/*
+ * Whether everybody tells everybody in each tick. If not, others relay what is news, which makes up
+ * for what is lost; and then an echo does not say whom our tick was heard from.
+ */
+static bool tells_all(const struct gossip *g)
+{
+	return g->roster->n - 1 <= g->branching;
 }
 
 /* A rumour spreads to N in about log2(N) rounds. */
@@ -198,6 +213,7 @@ static void mark_peer(struct gossip *g, unsigned peer)
 
 	for (unsigned w = 0; w < s->n_words; w++)
 		*untold_of(g, w, peer) = (struct untold){.once = UINT64_MAX};
+	s->echoes[peer] = (struct echo){0};
 }
 
 static void state_set(struct gossip *g, unsigned policy, float demand, float weight)
@@ -247,6 +263,8 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 	struct state *s = g->own;
 	struct untold *untold = untold_of(g, word, s->turn.to);
 
+	if (s->turn.bits)
+		echo_gather(&s->echoes[s->turn.to], g->tick);
 	for (; s->turn.bits; s->turn.bits &= s->turn.bits - 1) {
 		unsigned policy = word * WORD_BITS + (unsigned)__builtin_ctzll(s->turn.bits);
 		uint64_t bit = s->turn.bits & -s->turn.bits;
@@ -259,6 +277,7 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 		}
 		untold->again = (untold->again & ~bit) | (untold->once & bit);
 		untold->once &= ~bit;
+		untold->gathered |= bit;
 	}
 	return true;
 }
@@ -465,9 +484,41 @@ static unsigned take_section(
 	return origin;
 }
 
+/* What waited for an echo has been heard or is news again; what was sent meanwhile waits next. */
+static void follow_news(struct gossip *g, unsigned peer, bool unheard, bool advance)
+{
+	struct state *s = g->own;
+
+	for (unsigned w = 0; w < s->n_words; w++) {
+		struct untold *untold = untold_of(g, w, peer);
+
+		if (unheard)
+			untold->once |= untold->waiting;
+		untold->waiting = advance ? untold->gathered : 0;
+		if (advance)
+			untold->gathered = 0;
+	}
+}
+
+static void take_echo(struct gossip *g, const struct datagram_body *body, unsigned from)
+{
+	struct state *s = g->own;
+	struct echo *echo = &s->echoes[from];
+	enum echo_verdict verdict;
+	bool advance;
+
+	if (!tells_all(g) || body->echo_epoch != g->epoch || serial_newer(body->echo_tick, g->tick))
+		return;
+	verdict = echo_take(echo, body->echo_tick);
+	advance = echo_advance(echo, g->tick);
+	if (verdict != ECHO_WAIT || advance)
+		follow_news(g, from, verdict == ECHO_UNHEARD, advance);
+}
+
 static void state_take(struct gossip *g, struct cursor cursor, const struct datagram_body *body,
 	unsigned from, uint64_t now_ns)
 {
+	take_echo(g, body, from);
 	take_records(g, &cursor, body->n_records, from);
 	while (cursor_left(&cursor) > 0) {
 		struct datagram_section section;
@@ -563,7 +614,7 @@ static uint16_t state_write(struct gossip *g, struct cursor *cursor, unsigned to
 	uint16_t n = write_own(g, cursor);
 
 	s->turn.datagrams--;
-	if (g->roster->n - 1 > g->branching && !s->turn.unsaid)
+	if (!tells_all(g) && !s->turn.unsaid)
 		write_sections(g, cursor, to);
 	return n;
 }
@@ -617,6 +668,8 @@ static void remap_bits(
 
 			has->once |= (had->once >> old % WORD_BITS & 1) << shift;
 			has->again |= (had->again >> old % WORD_BITS & 1) << shift;
+			has->gathered |= (had->gathered >> old % WORD_BITS & 1) << shift;
+			has->waiting |= (had->waiting >> old % WORD_BITS & 1) << shift;
 			to->relayed[(size_t)p * to->n_words + i / WORD_BITS] |=
 				(relayed[old / WORD_BITS] >> old % WORD_BITS & 1) << shift;
 		}

@@ -72,6 +72,7 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 	if (flows_bytes(policy)) {
 		other->flows = (struct new_flows *)(memory + sources_bytes(policy));
 		new_flows_init(other->flows, POLICE_FLOWS, start->hz);
+		source_key_init(&other->flow_key, ~start->secret); /* not that of the sources */
 	}
 }
 

@@ -28,7 +28,7 @@ size_t policy_other_bytes(const struct policy *policy);
 
 struct policy_start {
 	uint64_t now, hz; /* ticks; and of them a second */
-	uint64_t secret;  /* keeps others from aiming at a place in the table of sources */
+	uint64_t secret;  /* keeps others from aiming at a place in a table, or at a flow's hash */
 	uint64_t seed;    /* of a meter that draws lots */
 };
 

@@ -16,11 +16,18 @@ static bool in_table(const struct packet *packet)
 	return packet->proto == UDP || (packet->proto == POLICE_TCP && packet->fragment);
 }
 
-static bool begins_flow(
-	struct new_flows *flows, const struct packet *packet, const uint8_t *data, uint64_t now)
+/* Whoever could make flows of one hash would have them all pass for one. */
+static uint32_t flow_of(
+	const struct policy_other *other, const struct packet *packet, const uint8_t *data)
+{
+	return packet_keyed_hash(&other->flow_key, packet, data);
+}
+
+static bool begins_flow(const struct policy_other *other, const struct packet *packet,
+	const uint8_t *data, uint64_t now)
 {
 	if (in_table(packet))
-		return !new_flows_known(flows, packet_flow_hash(packet, data), now);
+		return !new_flows_known(other->flows, flow_of(other, packet, data), now);
 	return packet->proto == POLICE_TCP && (packet->tcp_flags & (TCP_SYN | TCP_ACK)) == TCP_SYN;
 }
 
@@ -31,7 +38,7 @@ uint32_t police_cost_other(const struct policy_state *state, const struct packet
 	case COUNT_PACKETS:
 		return 1;
 	case COUNT_FLOWS:
-		return begins_flow(state->other->flows, packet, data, now);
+		return begins_flow(state->other, packet, data, now);
 	default:
 		return bytes;
 	}
@@ -43,16 +50,6 @@ static uint64_t source_of(const struct policy_other *other, const struct packet 
 	return source_hash(other->sources, data + packet->src_off, packet->family, bits);
 }
 
-void police_prefetch_source(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data)
-{
-	unsigned bits = police_source_bits(state, packet);
-
-	if (bits)
-		source_table_prefetch(
-			state->other->sources, source_of(state->other, packet, data, bits));
-}
-
 /* A packet that passes. A flow counts as begun only now: one that is refused stays new. */
 static void pass(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
@@ -61,7 +58,7 @@ static void pass(struct policy_state *state, const struct packet *packet, const 
 
 	police_count(state, 1, cost, 0, 0);
 	if (other->count == COUNT_FLOWS && cost > 0 && in_table(packet))
-		new_flows_remember(other->flows, packet_flow_hash(packet, data), now);
+		new_flows_remember(other->flows, flow_of(other, packet, data), now);
 }
 
 static void pass_over(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -89,10 +86,10 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
-enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
-	const uint8_t *data, uint32_t cost, uint64_t now)
+enum verdict police_enact(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming)
 {
-	if (conforms(state, packet, data, cost, now)) {
+	if (conforming) {
 		pass(state, packet, data, cost, now);
 		return VERDICT_PASS;
 	}
@@ -106,6 +103,13 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 		drop(state, cost);
 		return VERDICT_DROP;
 	}
+}
+
+enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
+{
+	return police_enact(
+		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
 }
 
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,

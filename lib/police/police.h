@@ -39,6 +39,7 @@
 #include "flow/flow_sample.h"
 #include "meter/meter.h"
 #include "policy/config.h"
+#include "source/source_hash.h"
 
 #define CACHE_LINE 64
 
@@ -91,6 +92,7 @@ struct policy_other {
 	uint8_t action;               /* enum action */
 	int8_t mark;                  /* MARK_ECN or a DSCP */
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
+	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -369,6 +371,13 @@ static inline enum verdict police_charge(struct policy_state *state, const struc
 	return police_charge_other(state, packet, data, cost, now);
 }
 
+/*
+ * police_charge() of a packet that is metered already (police/sourced.h), of a policy that is not
+ * plain.
+ */
+enum verdict police_enact(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming);
+
 /* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked);
@@ -422,9 +431,5 @@ static inline unsigned police_source_bits(
 		return 0;
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }
-
-/* Begins to fetch the meter of the packet's source, if it has one; worth it in a burst only. */
-void police_prefetch_source(
-	const struct policy_state *state, const struct packet *packet, const uint8_t *data);
 
 #endif

@@ -11,7 +11,6 @@
 
 #define TARGET __attribute__((target("avx2,bmi")))
 
-#define CHUNK 8 /* packets: so far a core looks ahead while a line is on its way */
 #define LANES 4
 #define AGAIN 16 /* packets ahead, for lines that have been asked for in vain */
 
@@ -25,6 +24,12 @@ static inline TARGET __m256i lanes_of(uint64_t word)
 	return _mm256_set1_epi64x((long long)word);
 }
 
+/* A bit for each lane whose sign is set. */
+static inline TARGET unsigned lanes_mask(__m256i signs)
+{
+	return (unsigned)_mm256_movemask_pd(_mm256_castsi256_pd(signs));
+}
+
 /* AVX2 compares signed words only: what is to be compared unsigned has its sign turned. */
 static TARGET struct lanes lanes_begin(const struct gcra_now *now)
 {
@@ -36,16 +41,67 @@ static TARGET struct lanes lanes_begin(const struct gcra_now *now)
 	};
 }
 
+/* Bits 1 to 5: the word of the line that is this tag. Word 0 is the head, 6 and 7 are a meter. */
+static inline TARGET unsigned find_word(const union source_line *line, uint32_t tag)
+{
+	__m256i same = _mm256_cmpeq_epi32(
+		_mm256_set1_epi32((int)tag), _mm256_load_si256((const __m256i *)line));
+
+	return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(same)) & 0x3e;
+}
+
+static_assert(offsetof(union source_line, gcra.tag) == 4, "as find_word() has it");
+
+/* Whether any two of four are one; what is compared has been written long ago. */
+static inline TARGET bool any_twice(union source_line *const *home)
+{
+	__m256i four = _mm256_loadu_si256((const __m256i *)home);
+	__m256i neighbours = _mm256_cmpeq_epi64(four, _mm256_permute4x64_epi64(four, 0x39));
+	__m256i opposites = _mm256_cmpeq_epi64(four, _mm256_permute4x64_epi64(four, 0x4e));
+	__m256i same = _mm256_or_si256(neighbours, opposites);
+
+	return !_mm256_testz_si256(same, same);
+}
+
+/* Four packets: where their states are, and which of them are not at home, a lane each. */
+struct four {
+	struct gcra *state[LANES]; /* registers all: never written to memory */
+	__m256i nobody;
+};
+
+/*
+ * Who is not at home is put to whoever lives in the last way, and will be charged nothing: that is
+ * to nobody's harm, and takes no branch. To branch here would be to wait for the line, each time
+ * that it is guessed wrong, while no other is on its way.
+ */
+static inline TARGET struct four find_four(union source_line *const *home, const uint32_t *tag)
+{
+	uint32_t found = 0;
+	struct four four;
+
+#pragma GCC unroll 4
+	for (unsigned i = 0; i < LANES; i++) {
+		unsigned word = find_word(home[i], tag[i]);
+
+		four.state[i] = home[i]->gcra.state + __builtin_ctz(word | 0x20) - 1;
+		found |= word << 8 * i;
+	}
+	four.nobody = _mm256_cmpeq_epi64(
+		_mm256_cvtepu8_epi64(_mm_cvtsi32_si128((int)found)), _mm256_setzero_si256());
+	return four;
+}
+
 /* gcra_conforms_now() of four different states; a bit for each that is refused. */
 static inline TARGET unsigned refuse_four(
-	struct gcra *const *state, const uint32_t *cost, const struct lanes *now)
+	const struct four *four, const uint32_t *cost, const struct lanes *now)
 {
+	struct gcra *const *state = four->state;
 	const __m256i one = _mm256_set1_epi64x(1);
 	__m256i was = _mm256_set_epi64x((long long)state[3]->allow_at,
 		(long long)state[2]->allow_at, (long long)state[1]->allow_at,
 		(long long)state[0]->allow_at);
-	__m256i need = _mm256_slli_epi64(
-		_mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)cost)), GCRA_SHIFT);
+	__m256i units = _mm256_cvtepu32_epi64(_mm_loadu_si128((const __m128i *)cost));
+	__m256i need = _mm256_slli_epi64(_mm256_andnot_si256(four->nobody, units), GCRA_SHIFT);
 	__m256i keep = _mm256_cmpgt_epi64(now->limit, _mm256_sub_epi64(now->top, was));
 	__m256i allow_at = _mm256_blendv_epi8(now->full, was, keep);
 	__m256i next = _mm256_add_epi64(allow_at, need);
@@ -62,70 +118,29 @@ static inline TARGET unsigned refuse_four(
 	return (unsigned)_mm256_movemask_pd(refused);
 }
 
-/* Whether any two of four are one. */
-static inline TARGET bool any_twice(struct gcra *const *state)
-{
-	__m256i four = _mm256_loadu_si256((const __m256i *)state);
-	__m256i neighbours = _mm256_cmpeq_epi64(four, _mm256_permute4x64_epi64(four, 0x39));
-	__m256i opposites = _mm256_cmpeq_epi64(four, _mm256_permute4x64_epi64(four, 0x4e));
-	__m256i same = _mm256_or_si256(neighbours, opposites);
-
-	return !_mm256_testz_si256(same, same);
-}
-
-/* Those of a chunk in their order: a packet of the same source sees what this one has left. */
-static inline TARGET uint64_t refuse(struct gcra *const *state, const uint32_t *cost, unsigned n,
-	const struct lanes *lanes, const struct gcra_now *now)
-{
-	uint64_t refused = 0;
-	unsigned i = 0;
-
-	while (i < n) {
-		if (n - i >= LANES && __builtin_expect(!any_twice(state + i), 1)) {
-			refused |= (uint64_t)refuse_four(state + i, cost + i, lanes) << i;
-			i += LANES;
-		} else {
-			refused |= (uint64_t)!gcra_conforms_now(state[i], now, cost[i]) << i;
-			i++;
-		}
-	}
-	return refused;
-}
-
-/* Bits 1 to 5: the word of the line that is this tag. Word 0 is the head, 6 and 7 are a meter. */
-static inline TARGET unsigned find_word(const union source_line *line, uint32_t tag)
-{
-	__m256i same = _mm256_cmpeq_epi32(
-		_mm256_set1_epi32((int)tag), _mm256_load_si256((const __m256i *)line));
-
-	return (unsigned)_mm256_movemask_ps(_mm256_castsi256_ps(same)) & 0x3e;
-}
-
-static_assert(offsetof(union source_line, gcra.tag) == 4, "as find_word() has it");
-
 TARGET void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts)
 {
-	const struct gcra_now now = visit->gcra;
-	const struct lanes lanes = lanes_begin(&now);
-	struct gcra nobody[LANES] = {0}, *state[CHUNK];
+	const struct lanes lanes = lanes_begin(&visit->gcra);
+	struct burst_verdicts others = {0};
 	uint64_t refused = 0, missed = 0;
+	unsigned i = 0;
 
-	for (unsigned done = 0, n; done < burst->n; done += n) {
-		n = burst->n - done < CHUNK ? burst->n - done : CHUNK;
-		for (unsigned i = done + AGAIN; i < done + AGAIN + CHUNK && i < burst->n; i++)
-			__builtin_prefetch(burst->home[i], 1);
-		for (unsigned i = 0; i < n; i++) {
-			union source_line *line = burst->home[done + i];
-			unsigned found = find_word(line, burst->tag[done + i]);
-			struct gcra *at = line->gcra.state + __builtin_ctz(found | 0x20) - 1;
+	for (; i + LANES <= burst->n; i += LANES) {
+		struct four four;
 
-			state[i] = found ? at : &nobody[i % LANES];
-			missed |= (uint64_t)!found << (done + i);
+		for (unsigned k = i + AGAIN; k < i + AGAIN + LANES && k < burst->n; k++)
+			__builtin_prefetch(burst->home[k], 1);
+		if (__builtin_expect(any_twice(burst->home + i), 0)) {
+			burst_at_home(visit, burst, i, i + LANES, &others);
+			continue;
 		}
-		refused |= refuse(state, burst->cost + done, n, &lanes, &now) << done;
+		four = find_four(burst->home + i, burst->tag + i);
+		refused |= (uint64_t)refuse_four(&four, burst->cost + i, &lanes) << i;
+		missed |= (uint64_t)lanes_mask(four.nobody) << i;
 	}
-	*verdicts = (struct burst_verdicts){refused & ~missed, missed};
+	burst_at_home(visit, burst, i, burst->n, &others);
+	*verdicts = (struct burst_verdicts){refused | others.refused, missed | others.missed};
 }
 
 bool burst_has_avx2(void)
@@ -138,7 +153,8 @@ bool burst_has_avx2(void)
 void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts)
 {
-	burst_at_home(visit, burst, verdicts);
+	*verdicts = (struct burst_verdicts){0};
+	burst_at_home(visit, burst, 0, burst->n, verdicts);
 }
 
 bool burst_has_avx2(void)

@@ -7,23 +7,24 @@
 
 #define AHEAD 12 /* lines on their way: no more than a core keeps count of */
 
-void burst_at_home(const struct visit *visit, const struct source_burst *burst,
-	struct burst_verdicts *verdicts)
+void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
+	unsigned to, struct burst_verdicts *verdicts)
 {
 	const struct gcra_now now = visit->gcra;
 	uint64_t refused = 0, missed = 0;
-	struct gcra nobody = {0};
 
-	for (unsigned i = 0; i < burst->n; i++) {
+	for (unsigned i = from; i < to; i++) {
 		union source_line *line = burst->home[i];
 		unsigned found = source_find(line, burst->tag[i]);
 		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
+		/* Of nobody nothing is taken: a mask, since a branch would wait for the line. */
+		uint32_t cost = burst->cost[i] & -(uint32_t)(found != 0);
 
-		state = found ? state : &nobody;
-		refused |= (uint64_t)!gcra_conforms_now(state, &now, burst->cost[i]) << i;
-		missed |= (uint64_t)!found << i;
+		refused |= (uint64_t)!gcra_conforms_now(state, &now, cost) << i;
+		missed |= (uint64_t)(found == 0) << i;
 	}
-	*verdicts = (struct burst_verdicts){refused & ~missed, missed};
+	verdicts->refused |= refused;
+	verdicts->missed |= missed;
 }
 
 /*
@@ -117,20 +118,18 @@ static uint64_t burst_singly(struct source_table *table, const union meter_profi
 uint64_t source_table_conforms_burst(struct source_table *table, const union meter_profile *profile,
 	const struct source_burst *burst, uint64_t now)
 {
-	struct burst_verdicts verdicts;
+	struct burst_verdicts verdicts = {0};
 	struct visit visit;
 
 	if (burst->n == 0)
 		return 0;
-	for (unsigned i = 0; i < burst->n; i++)
-		__builtin_prefetch(burst->home[i], 1);
 	if (table->kind != METER_GCRA)
 		return burst_singly(table, profile, burst, now);
 	visit = visit_begin(table, profile, now);
 	if (table->avx2)
 		burst_at_home_avx2(&visit, burst, &verdicts);
 	else
-		burst_at_home(&visit, burst, &verdicts);
+		burst_at_home(&visit, burst, 0, burst->n, &verdicts);
 	if (verdicts.missed)
 		verdicts.refused |= refuse_missed(&visit, burst, verdicts.missed);
 	return ~verdicts.refused & UINT64_MAX >> (SOURCE_BURST - burst->n);

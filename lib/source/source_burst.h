@@ -9,14 +9,15 @@
  *             source_burst_add(&burst, table, source_hash(table, address, family, bits), cost);
  *     conforming = source_table_conforms_burst(table, profile, &burst, now);
  *
- * Verdicts are those of source_table_conforms(), packet by packet in this order. It costs two
- * thirds: virtual time is worked out once a burst and not once a packet, packets of sources at home
- * are decided without a branch, and the others wait until the end, so that a misprediction is paid
- * once a burst.
+ * Verdicts are those of source_table_conforms(), packet by packet in this order, while there is
+ * room in the table; when there is none it is the newcomers of a burst who find out, whatever their
+ * place in it. It costs two thirds: virtual time is worked out once a burst and not once a packet,
+ * packets of sources at home are decided without a branch, and the others wait until the end, so
+ * that a misprediction is paid once a burst.
  *
  * Whatever else there is to be done for the packets is best done between the two steps. A core has
- * some twenty lines on their way at a time and forgets a prefetch beyond that, which is why lines
- * are asked for once more before they are used.
+ * some twenty lines on their way at a time and forgets a prefetch beyond that, which is why the
+ * later lines are asked for once more before they are used.
  */
 #ifndef WEIR_SOURCE_SOURCE_BURST_H
 #define WEIR_SOURCE_SOURCE_BURST_H

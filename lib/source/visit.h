@@ -63,13 +63,14 @@ struct burst_verdicts {
 };
 
 /*
- * Decides all packets of a burst of GCRA sources that are at home. Missed ones do not change their
- * order: nobody finds a place at home while this runs.
+ * Decides those packets of a burst of GCRA sources that are at home, from one to another, and adds
+ * that to the verdicts. Missed ones do not change their order: nobody finds a place at home while
+ * this runs.
  */
-void burst_at_home(const struct visit *visit, const struct source_burst *burst,
-	struct burst_verdicts *verdicts);
+void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
+	unsigned to, struct burst_verdicts *verdicts);
 
-/* The same on a CPU that has AVX2. */
+/* The same of all packets, on a CPU that has AVX2. */
 void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts);
 

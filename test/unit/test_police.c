@@ -509,14 +509,15 @@ static const struct step {
 	{"TCP goes on", TCP, ACK, 0, 1, 59, 0, VERDICT_PASS},
 };
 
-static struct packet packet_of(const struct step *step)
+/* `data` are its addresses, eight bytes. */
+static struct packet packet_of(const struct step *step, uint8_t *data)
 {
+	memcpy(data, (const uint32_t[]){step->hash, 0}, 8);
 	return (struct packet){
 		.family = step->proto ? PACKET_IPV4 : PACKET_OTHER,
 		.proto = step->proto,
 		.tcp_flags = step->tcp_flags,
 		.fragment = step->fragment,
-		.flow_hash = step->hash * 0x01000193u,
 	};
 }
 
@@ -533,10 +534,11 @@ static void test_flows(void **state)
 	lane_start(&lane, &policy, 0);
 	lane.state.other->profile.bucket.rate = 0;
 	for (unsigned i = 0; i < COUNT(story); i++) {
-		struct packet packet = packet_of(&story[i]);
+		uint8_t data[8];
+		struct packet packet = packet_of(&story[i], data);
 		uint64_t now = story[i].at * SECOND;
-		uint32_t cost = police_cost(&lane.state, &packet, NULL, 1000, now);
-		enum verdict verdict = police_charge(&lane.state, &packet, NULL, cost, now);
+		uint32_t cost = police_cost(&lane.state, &packet, data, 1000, now);
+		enum verdict verdict = police_charge(&lane.state, &packet, data, cost, now);
 
 		if (cost != story[i].cost)
 			fail_msg("step %u (%s): costs %u", i, story[i].what, cost);
@@ -559,8 +561,9 @@ static void test_flows_over_the_limit(void **state)
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct policy policy = defaults;
-		struct packet first = {.proto = UDP, .flow_hash = 77};
-		struct packet second = {.proto = UDP, .flow_hash = 0xabcdef};
+		struct packet first = {.family = PACKET_IPV4, .proto = UDP, .src_port = 77};
+		struct packet second = {.family = PACKET_IPV4, .proto = UDP, .src_port = 78};
+		const uint8_t data[8] = {0};
 		struct lane lane;
 		enum verdict verdict;
 
@@ -568,13 +571,13 @@ static void test_flows_over_the_limit(void **state)
 		policy.burst_bytes = 1;
 		policy.action = rows[i].action;
 		lane_start(&lane, &policy, 0);
-		assert_int_equal(lane_police(&lane, &first, NULL, 100, 1), VERDICT_PASS);
-		verdict = lane_police(&lane, &second, NULL, 100, 1);
+		assert_int_equal(lane_police(&lane, &first, data, 100, 1), VERDICT_PASS);
+		verdict = lane_police(&lane, &second, data, 100, 1);
 		assert_int_not_equal(verdict, VERDICT_PASS);
 		if (verdict == VERDICT_MARK)
-			police_marked(&lane.state, &second, NULL, 1, 1, rows[i].marked);
+			police_marked(&lane.state, &second, data, 1, 1, rows[i].marked);
 		assert_int_equal(
-			police_cost(&lane.state, &second, NULL, 100, 2), rows[i].cost_after);
+			police_cost(&lane.state, &second, data, 100, 2), rows[i].cost_after);
 		lane_stop(&lane);
 	}
 }
@@ -632,8 +635,6 @@ static void test_sources(void **state)
 		assert_int_equal(lane_police(&lane, &none, NULL, 60, 1), VERDICT_DROP);
 		/* A second later all is as before. */
 		assert_int_equal(lane_police(&lane, &one, data[0], 60, 1 + SECOND), VERDICT_PASS);
-		police_prefetch_source(&lane.state, &one, data[0]);
-		police_prefetch_source(&lane.state, &none, NULL);
 		policy_state_age(&lane.state, 2 * SECOND, 16);
 		lane_stop(&lane);
 	}

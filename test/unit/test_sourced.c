@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets of a burst that are metered together, by their sources: what they get is what each would
+ * have got alone.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+#include "police/other.h"
+#include "police/profile.h"
+#include "police/sourced.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define GHZ      UINT64_C(1000000000)
+
+enum { TCP = 6, UDP = 17, SOURCES = 200, BURSTS = 400 };
+
+static const struct sampling every = {0}; /* packet */
+
+static const struct policy policies[] = {
+	{.meter = METER_TOKEN_BUCKET, .per_v4 = 32, .per_v6 = 128, .action = ACTION_DROP},
+	{.meter = METER_GCRA, .per_v4 = 31, .per_v6 = 64, .action = ACTION_MARK},
+	{.meter = METER_FIXED_WINDOW, .per_v4 = 32, .per_v6 = 0, .action = ACTION_COUNT},
+	{.meter = METER_HYBRID, .per_v4 = 30, .per_v6 = 127, .action = ACTION_DROP},
+	{.meter = METER_TOKEN_BUCKET,
+		.per_v4 = 32,
+		.per_v6 = 128,
+		.count = COUNT_PACKETS,
+		.burst_bytes = 2,
+		.limit_bps = 16 * 8},
+	{.meter = METER_TOKEN_BUCKET,
+		.per_v4 = 28,
+		.per_v6 = 128,
+		.count = COUNT_FLOWS,
+		.burst_bytes = 2,
+		.limit_bps = 16 * 8},
+	{.meter = METER_GCRA, .per_v4 = 0, .per_v6 = 0},
+};
+
+#define POLICIES COUNT(policies)
+
+struct lane {
+	struct policy_state state[POLICIES];
+	void *memory[POLICIES];
+};
+
+struct arrival {
+	struct packet packet;
+	uint8_t data[32];
+	uint32_t len;
+	unsigned policy;
+};
+
+static void lane_start(struct lane *lane, uint64_t now)
+{
+	const struct policy_start start = {.now = now, .hz = GHZ, .secret = 7, .seed = 7};
+
+	for (unsigned i = 0; i < POLICIES; i++) {
+		struct policy policy = policies[i];
+		struct limiter_view view;
+		struct limit_profile profile;
+
+		policy.allocator = allocator_find("central");
+		policy.mark = MARK_ECN;
+		policy.sources = 4 * SOURCES; /* room for all: then order does not matter */
+		policy.window_ns = GHZ / 4;
+		if (policy.count == COUNT_BYTES) {
+			policy.burst_bytes = 4000;
+			policy.limit_bps = 16000 * 8;
+		}
+		view = (struct limiter_view){
+			.limit = (double)policy.limit_bps / 8,
+			.local_limit = (double)policy.limit_bps / 8,
+			.local_burst = policy.burst_bytes,
+		};
+		lane->memory[i] = aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
+		assert_non_null(lane->memory[i]);
+		assert_int_equal(
+			limit_profile_init(&profile, &policy, i, &view, &every, 1, GHZ), 0);
+		policy_state_init(&lane->state[i], lane->memory[i], &policy, &profile, &start);
+	}
+}
+
+static void lane_stop(struct lane *lane)
+{
+	for (unsigned i = 0; i < POLICIES; i++)
+		free(lane->memory[i]);
+}
+
+/* Of one policy alone, if `only` is one: so are most bursts, where a policy is all there is. */
+static void arrive(struct arrival *arrival, struct prng *prng, unsigned only)
+{
+	static const enum packet_family families[] = {PACKET_IPV4, PACKET_IPV6, PACKET_OTHER};
+	unsigned family = prng_below(prng, 8), source = prng_below(prng, SOURCES);
+
+	*arrival = (struct arrival){
+		.packet.family = (uint8_t)families[family < 4   ? 0
+						   : family < 7 ? 1
+								: 2],
+		.packet.proto = prng_below(prng, 2) ? UDP : TCP,
+		.packet.flow_hash = 1 + prng_below(prng, 1000),
+		.len = 60 + prng_below(prng, 1455),
+		.policy = only < POLICIES ? only : prng_below(prng, POLICIES),
+	};
+	arrival->data[0] = (uint8_t)source;
+	arrival->data[3] = (uint8_t)(source * 3);
+	arrival->data[15] = (uint8_t)(source * 5);
+}
+
+static enum verdict marked_at_random(struct policy_state *state, const struct arrival *arrival,
+	uint32_t cost, enum verdict verdict, uint64_t now)
+{
+	if (verdict == VERDICT_MARK)
+		police_marked(state, &arrival->packet, arrival->data, cost, now, arrival->len & 1);
+	return verdict;
+}
+
+static enum verdict judge(struct lane *lane, const struct sourced *sourced,
+	const struct arrival *arrival, unsigned i, uint64_t now)
+{
+	struct policy_state *state = &lane->state[arrival->policy];
+	const struct packet *packet = &arrival->packet;
+	uint32_t cost = police_cost(state, packet, arrival->data, arrival->len, now);
+	enum verdict verdict;
+
+	if (sourced_knows(sourced, i))
+		verdict = police_enact(
+			state, packet, arrival->data, cost, now, sourced_conforms(sourced, i));
+	else
+		verdict = police_charge(state, packet, arrival->data, cost, now);
+	return marked_at_random(state, arrival, cost, verdict, now);
+}
+
+static void expect_same_counts(const struct lane *a, const struct lane *b)
+{
+	for (unsigned i = 0; i < POLICIES; i++) {
+		const struct policy_state *one = &a->state[i], *other = &b->state[i];
+
+		assert_int_equal(one->packets, other->packets);
+		assert_int_equal(one->bytes, other->bytes);
+		assert_int_equal(one->dropped_packets, other->dropped_packets);
+		assert_int_equal(one->dropped_bytes, other->dropped_bytes);
+		assert_int_equal(police_over_packets(one), police_over_packets(other));
+		assert_int_equal(police_over_bytes(one), police_over_bytes(other));
+	}
+}
+
+/* Also that the test is about anything: of each packet, whether it is metered with the others. */
+static void run_burst(struct lane *alone, struct lane *together, const struct arrival *arrivals,
+	unsigned n, uint64_t now, uint64_t seed)
+{
+	static const struct sourced nobody;
+	struct sourced sourced = {0};
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct arrival *a = &arrivals[i];
+		struct policy_state *state = &together->state[a->policy];
+		bool own = police_source_bits(state, &a->packet) != 0;
+
+		sourced_add(&sourced, i, state, &a->packet, a->data, a->len);
+		assert_int_equal(sourced_knows(&sourced, i),
+			own && policies[a->policy].count != COUNT_FLOWS);
+	}
+	sourced_meter(&sourced, now);
+	for (unsigned i = 0; i < n; i++) {
+		enum verdict want = judge(alone, &nobody, &arrivals[i], i, now);
+		enum verdict got = judge(together, &sourced, &arrivals[i], i, now);
+
+		if (want != got)
+			fail_msg("seed %" PRIu64 ": packet %u of %u, policy %u: %d, not %d", seed,
+				i, n, arrivals[i].policy, got, want);
+	}
+}
+
+static void test_together_as_alone(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 4; seed++) {
+		struct lane alone, together;
+		uint64_t now = GHZ, dropped = 0, over = 0;
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		lane_start(&alone, now);
+		lane_start(&together, now);
+		for (unsigned k = 0; k < BURSTS; k++) {
+			struct arrival arrivals[SOURCED_MAX];
+			unsigned n = 1 + prng_below(&prng, SOURCED_MAX);
+			unsigned only = prng_below(&prng, 2 * POLICIES);
+
+			for (unsigned i = 0; i < n; i++)
+				arrive(&arrivals[i], &prng, only);
+			now += prng_below(&prng, GHZ / 100);
+			run_burst(&alone, &together, arrivals, n, now, seed);
+		}
+		expect_same_counts(&alone, &together);
+		for (unsigned i = 0; i < POLICIES; i++) {
+			dropped += alone.state[i].dropped_packets;
+			over += police_over_packets(&alone.state[i]);
+		}
+		assert_true(dropped > BURSTS && over > BURSTS);
+		lane_stop(&alone);
+		lane_stop(&together);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_together_as_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
