@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include <rte_cycles.h>
+#include <rte_ether.h>
 #include <rte_launch.h>
 #include <rte_lcore.h>
 #include <rte_malloc.h>
@@ -151,6 +152,16 @@ static void splits_free(struct box *box)
 	free(box->alive);
 }
 
+/* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
+static uint32_t largest_frame(const struct config *config)
+{
+	uint32_t mtu = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		mtu = RTE_MAX(mtu, (uint32_t)config->ports[i].mtu);
+	return mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + POLICE_WIRE;
+}
+
 static int reserves_alloc(struct box *box)
 {
 	struct reserve_changes *changes = &box->changes;
@@ -158,6 +169,7 @@ static int reserves_alloc(struct box *box)
 
 	if (box->config->n_workers == 1)
 		return 0;
+	box->frame = largest_frame(box->config);
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
 	changes->places = rte_zmalloc(
 		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);

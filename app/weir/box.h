@@ -89,6 +89,7 @@ struct box {
 	bool all_told;            /* there are none */
 	uint32_t told_to;         /* where the next round begins */
 	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
+	uint32_t frame;           /* bytes that the largest packet may cost a policy */
 	struct reserve_changes changes;
 	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
 	unsigned reserves_moved; /* in this round: those that changed in the one before */

@@ -51,7 +51,7 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 		.burst_bytes = view->local_burst,
 	};
 	int ret = reserve_profile_init(
-		profile, &params, box->config->n_workers, true, box->clock.hz);
+		profile, &params, box->config->n_workers, box->frame, box->clock.hz);
 
 	if (ret)
 		log_err("policy %s: %s", box->policies[policy].name, strerror(-ret));

@@ -14,7 +14,7 @@
  * there is enough; and when there is little, not before there is as much as lots decide, up to what
  * RESERVE_TAKES_PER_S takes a second would find. The lots matter: at a fixed threshold whoever asks
  * most often takes what there is as soon as it is reached, and a worker with few packets finds
- * nothing. Where the burst is too small to be divided there is no quantum and no lot, and each
+ * nothing. Where the burst is no more than one packet there is no quantum and no lot, and each
  * packet takes its own cost: then it is one bucket in every verdict.
  *
  * The bucket is lib/meter's GCRA, whose state is one word and whose profile may be replaced while
@@ -37,13 +37,7 @@
 
 #define RESERVE_WEYL UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio */
 
-/*
- * Bytes: no port has larger frames. As much of the burst is not divided, so that what one bucket
- * passes, passes here.
- */
-#define RESERVE_FRAME UINT64_C(16384)
-
-/* Part of the rest that may lie in quanta, over all workers: a 16th, in bits. */
+/* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
 
 /* A GCRA's profile, cut to what has to be kept, and what to take at a time. */
@@ -91,22 +85,30 @@ static inline struct gcra_profile reserve_limit(const struct reserve_profile *pr
 	};
 }
 
+/* What one worker may hold of a burst, in units; frame as reserve_profile_init() has it. */
+static inline uint64_t reserve_hand(uint64_t burst, unsigned n_workers, uint32_t frame)
+{
+	uint64_t rest = frame && burst > frame ? burst - frame : 0;
+	uint64_t hand = (rest >> RESERVE_HELD_SHIFT) / n_workers;
+
+	return hand < UINT32_MAX ? hand : UINT32_MAX;
+}
+
 /*
  * The reserve of a limit, in units, that n_workers draw from (at least 1) on a counter of hz ticks
- * a second. bytes: units are bytes, and worth a quantum; else packets or flows, one by one.
+ * a second. frame: what the largest packet costs, in bytes, of which the burst is not divided, so
+ * that what one bucket passes, passes here; 0 where units are packets or flows, one by one.
  * Returns 0, or -ERANGE as gcra_profile_init() does. Control thread.
  */
 static inline int reserve_profile_init(struct reserve_profile *profile,
-	const struct token_bucket_params *params, unsigned n_workers, bool bytes, uint64_t hz)
+	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
 {
+	uint64_t held = reserve_hand(params->burst_bytes, n_workers, frame), quantum;
+	uint64_t least = params->rate_bps / 8 / RESERVE_TAKES_PER_S;
 	struct token_bucket_params depth = *params;
-	uint64_t held = 0, least = params->rate_bps / 8 / RESERVE_TAKES_PER_S, quantum;
 	struct gcra_profile limit;
 	int err;
 
-	if (bytes && params->burst_bytes > RESERVE_FRAME)
-		held = ((params->burst_bytes - RESERVE_FRAME) >> RESERVE_HELD_SHIFT) / n_workers;
-	held = held < UINT32_MAX ? held : UINT32_MAX;
 	quantum = least > RESERVE_QUANTUM ? least : RESERVE_QUANTUM;
 	quantum = quantum < held ? quantum : held;
 	depth.burst_bytes -= n_workers * quantum;

@@ -163,8 +163,8 @@ static void start_eal(const struct options *o)
 	char lcores[64], memory[16], prefix[32];
 	const char *args[] = {"fastpath", lcores, "--main-lcore=1", "-m", memory, prefix,
 		"--no-pci", "--no-telemetry", "--log-level=4", "--vdev=net_null0,size=64",
-		"--vdev=net_null1,size=64", o->huge ? "--in-memory" : "--no-huge",
-		o->huge ? NULL : "--no-shconf"};
+		"--vdev=net_null1,size=64", "--vdev=net_null2,size=64", "--vdev=net_null3,size=64",
+		o->huge ? "--in-memory" : "--no-huge", o->huge ? NULL : "--no-shconf"};
 	int n = o->huge ? RTE_DIM(args) - 1 : RTE_DIM(args);
 
 	snprintf(lcores, sizeof(lcores), "--lcores=1@%u,2@%u", o->cpu[0], o->cpu[1]);
@@ -188,8 +188,10 @@ static unsigned cold_of(const struct options *o)
 /* The box that brings up the ports which all others share, with a queue for each of two workers. */
 static struct bench_box *open_ports(const struct options *o)
 {
-	static const char *const devices[] = {"net_null0,size=64", "net_null1,size=64"};
+	static const char *const devices[] = {
+		"net_null0,size=64", "net_null1,size=64", "net_null2,size=64", "net_null3,size=64"};
 	struct box_params params = {.devices = devices,
+		.wires = 2,
 		.allocator = "static",
 		.workers = o->cpu[0] == o->cpu[1] ? 1 : 2,
 		.cpu = {o->cpu[0], o->cpu[1]}};

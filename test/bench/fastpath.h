@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include <jansson.h>
 #include <rte_mbuf.h>
@@ -22,7 +23,9 @@
 
 #define FRAME_BYTES  64   /* on net_null */
 #define TURN_PACKETS 64   /* a turn is a burst in each direction */
+#define PORTS_MAX    4    /* of a box: two wires */
 #define PIPES        4096 /* of rte_sched's port */
+#define SECOND_LCORE 2    /* beside the measuring one */
 #define TUPLES_MAX   100000
 
 /* Prints why, as printf does, and ends the program. */
@@ -88,17 +91,28 @@ void traffic_frame(const struct traffic *traffic, unsigned i, struct rte_mbuf *m
 
 /*
  * The stand-in for a wire: a receive callback that gives each packet of net_null, whose header was
- * written into its buffer before, its addresses. On all queues of two ports, from packet `at` on.
+ * written into its buffer before, its addresses. On all queues of the ports, from packet `at` on.
  */
-void stand_in_attach(const struct port *ports, const struct traffic *traffic, unsigned at);
-void stand_in_detach(const struct port *ports);
+void stand_in_attach(
+	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at);
+void stand_in_detach(const struct port *ports, unsigned n_ports);
 
 /* ---- contenders ---- */
+
+/* A thread that turns beside the measuring one. Zeroed before use. */
+struct beside {
+	clockid_t clock; /* of its CPU time */
+	bool told;       /* atomics only */
+};
+
+/* The thread itself, before it turns: how to know what it has had of a CPU. */
+void beside_tell(struct beside *beside);
 
 struct contender {
 	const char *name;
 	void *self;
-	const struct port *ports;      /* two */
+	const struct port *ports;
+	unsigned n_ports;
 	const struct traffic *traffic; /* of the stand-in; NULL: none */
 	/* A burst in each direction. */
 	void (*turn)(void *self);
@@ -110,8 +124,8 @@ struct contender {
 	void (*begin)(void *self);
 	void (*end)(void *self);
 	void (*close)(void *self);
-	bool threads;    /* more than the measuring one have a part in it */
-	unsigned longer; /* slices are so many times as long; 0: once */
+	const struct beside *beside; /* who shares in the work, or NULL */
+	unsigned longer;             /* slices are so many times as long; 0: once */
 
 	/* results */
 	double *cycles; /* a packet, in each round */
@@ -120,6 +134,11 @@ struct contender {
 
 /* Bare forwarding, and what others build on it (fastpath_peers.c). */
 struct contender io_contender(const struct port *ports, const struct traffic *traffic);
+/* Forwarding by two threads, each on two ports and queues of its own: the second on those from
+ * `apart` ports on, or on queue 1 of the same if that is 0. */
+struct contender io_two_contender(
+	const struct port *ports, unsigned apart, const struct traffic *traffic);
+
 struct contender mac_contender(const struct port *ports, const struct traffic *traffic);
 
 /* rte_lpm_lookupx4 and rte_meter's srTCM; of the policies a share `over` drops all. */
@@ -137,12 +156,14 @@ struct contender sched_contender(const struct port *ports, const struct traffic 
 
 struct box_params {
 	const struct port *ports;        /* borrowed; NULL: net_null's, its own */
-	const char *const *devices;      /* two */
+	const char *const *devices;      /* two a wire */
+	unsigned wires;                  /* 0: one */
 	const struct prefixes *prefixes; /* NULL: one policy that matches everything */
 	unsigned policies;               /* the first so many of them */
 	bool v6;
-	bool sources; /* each policy limits each source by itself */
-	double over;  /* share of the policies that drop nearly all */
+	bool sources;      /* each policy limits each source by itself */
+	double over;       /* share of the policies that drop nearly all */
+	const char *burst; /* of the others; NULL: one that is never used up */
 	const char *allocator;
 	unsigned workers;
 	unsigned cpu[2];       /* of the workers; cpu of control is the other one */
@@ -162,7 +183,8 @@ struct bench_box {
 	struct box box;
 	struct box_params params;
 	struct around *around; /* what happens beside it in its slices, or NULL */
-	unsigned launched;     /* workers that run on lcores of their own in its slices */
+	struct beside beside;  /* the second worker, if launched */
+	bool launched;         /* the second worker turns too, on its lcore */
 	bool stop;
 	double load_s, prepare_s; /* of CPU: to read the configuration, to set up the box */
 };
@@ -172,6 +194,10 @@ double cpu_seconds(void);
 
 struct bench_box *bench_box_open(const struct box_params *params);
 void bench_box_close(void *self);
+
+/* Around a time in which the measuring thread turns the first worker: all that runs beside it. */
+void bench_box_begin(void *self);
+void bench_box_end(void *self);
 
 /* Its workers, the first of them on the measuring thread. */
 struct contender box_contender(
@@ -218,10 +244,10 @@ struct lab {
 	unsigned n_traffic;       /* packets until a stream repeats */
 	unsigned policies, scale; /* of most boxes; of the largest */
 	unsigned cpu[2];
-	unsigned cold;          /* buffers in the rings */
-	const char *directory;  /* for sockets and keys */
-	struct bench_box *null; /* holds the ports of net_null */
-	const struct port *ports;
+	unsigned cold;            /* buffers in the rings */
+	const char *directory;    /* for sockets and keys */
+	struct bench_box *null;   /* holds the ports of net_null */
+	const struct port *ports; /* of two wires, a queue for each of two workers */
 	json_t *questions, *once;
 };
 

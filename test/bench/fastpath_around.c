@@ -315,12 +315,10 @@ void around_settle(struct bench_box *bench, unsigned ms)
 
 	if (!had)
 		around_open(bench, AROUND_CONTROL, NULL, 0);
-	worker_begin(&bench->box.workers[0]);
-	around_begin(bench->around);
+	bench_box_begin(bench);
 	while (control_now() < until)
 		worker_turn(&bench->box.workers[0]);
-	around_end(bench->around);
-	worker_end(&bench->box.workers[0]);
+	bench_box_end(bench);
 	if (!had)
 		around_close(bench);
 }

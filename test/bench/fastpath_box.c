@@ -52,10 +52,27 @@ static void write_policy(FILE *out, const struct box_params *params, unsigned i)
 	fprintf(out, "%s{\"name\":\"p%u\"", i ? ",\n" : "", i);
 	write_match(out, params, i);
 	fprintf(out, ",\"limit\":\"%s\",\"burst\":\"%s\"", over ? "8kbit/s" : "400Gbit/s",
-		over ? "1500B" : "64MiB");
+		over            ? "1500B"
+		: params->burst ? params->burst
+				: "64MiB");
 	if (params->sources)
 		fprintf(out, ",\"per\":\"src\",\"sources\":%u", SOURCES);
 	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);
+}
+
+static void write_wires(FILE *out, const struct box_params *params)
+{
+	unsigned wires = RTE_MAX(params->wires, 1u);
+
+	fputs("\"ports\":{", out);
+	for (unsigned i = 0; i < 2 * wires; i++)
+		fprintf(out, "%s\"%c\":{\"device\":\"%s\"}", i ? "," : "", (char)('a' + i),
+			params->devices[i]);
+	fputs("},\n\"wires\":[", out);
+	for (unsigned i = 0; i < wires; i++)
+		fprintf(out, "%s{\"name\":\"w%u\",\"a\":\"%c\",\"b\":\"%c\"}", i ? "," : "", i,
+			(char)('a' + 2 * i), (char)('b' + 2 * i));
+	fputs("],\n", out);
 }
 
 char *config_text(const struct box_params *params, size_t *len)
@@ -65,11 +82,9 @@ char *config_text(const struct box_params *params, size_t *len)
 
 	if (!out)
 		die("out of memory");
-	fprintf(out,
-		"{\"limiter\":\"bench\",\"ports\":{\"a\":{\"device\":\"%s\"},"
-		"\"b\":{\"device\":\"%s\"}},\n\"wires\":[{\"name\":\"w\",\"a\":\"a\",\"b\":\"b\"}],"
-		"\"workers\":[%u",
-		params->devices[0], params->devices[1], params->cpu[0]);
+	fputs("{\"limiter\":\"bench\",\n", out);
+	write_wires(out, params);
+	fprintf(out, "\"workers\":[%u", params->cpu[0]);
 	for (unsigned w = 1; w < params->workers; w++) /* after the second none runs */
 		fprintf(out, ",%u", params->cpu[1] + (w - 1) * CONFIG_WORKERS_MAX);
 	fprintf(out, "],\"control\":{\"cpu\":%u},", params->cpu[1]);
@@ -148,8 +163,10 @@ void bench_box_close(void *self)
 
 static int turn_worker(void *arg)
 {
-	struct worker *worker = arg;
+	struct bench_box *bench = arg;
+	struct worker *worker = &bench->box.workers[1];
 
+	beside_tell(&bench->beside);
 	worker_begin(worker);
 	while (!__atomic_load_n(worker->stop, __ATOMIC_RELAXED))
 		worker_turn(worker);
@@ -157,21 +174,20 @@ static int turn_worker(void *arg)
 	return 0;
 }
 
-static void box_begin(void *self)
+void bench_box_begin(void *self)
 {
 	struct bench_box *bench = self;
 	struct box *box = &bench->box;
 
 	__atomic_store_n(&box->stop, false, __ATOMIC_RELAXED);
-	for (unsigned i = 1; i <= bench->launched; i++)
-		if (rte_eal_remote_launch(turn_worker, &box->workers[i], box->workers[i].lcore))
-			die("lcore %u does not start", box->workers[i].lcore);
+	if (bench->launched && rte_eal_remote_launch(turn_worker, bench, box->workers[1].lcore))
+		die("lcore %u does not start", box->workers[1].lcore);
 	worker_begin(&box->workers[0]);
 	if (bench->around)
 		around_begin(bench->around);
 }
 
-static void box_end(void *self)
+void bench_box_end(void *self)
 {
 	struct bench_box *bench = self;
 	struct box *box = &bench->box;
@@ -179,8 +195,8 @@ static void box_end(void *self)
 	if (bench->around)
 		around_end(bench->around);
 	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
-	for (unsigned i = 1; i <= bench->launched; i++)
-		rte_eal_wait_lcore(box->workers[i].lcore);
+	if (bench->launched)
+		rte_eal_wait_lcore(box->workers[1].lcore);
 	worker_end(&box->workers[0]);
 }
 
@@ -216,12 +232,14 @@ struct contender box_contender(
 		.name = name,
 		.self = bench,
 		.ports = bench->box.ports,
+		.n_ports = bench->config->n_ports,
 		.traffic = traffic,
+		.beside = bench->launched ? &bench->beside : NULL,
 		.turn = box_turn,
 		.counted = box_counted,
 		.settle = box_settle,
-		.begin = box_begin,
-		.end = box_end,
+		.begin = bench_box_begin,
+		.end = bench_box_end,
 		.close = bench_box_close,
 	};
 }
@@ -275,6 +293,7 @@ struct contender classify_contender(struct bench_box *bench, const struct traffi
 		.name = "classify",
 		.self = self,
 		.ports = bench->box.ports,
+		.n_ports = bench->config->n_ports,
 		.traffic = traffic,
 		.turn = classify_turn,
 		.counted = classify_counted,

@@ -4,6 +4,7 @@
  * What the appliance is compared with: bare forwarding, and what can be built from DPDK's libraries
  * by somebody who knows them.
  */
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 #include <rte_errno.h>
 #include <rte_ethdev.h>
 #include <rte_hash.h>
+#include <rte_launch.h>
 #include <rte_lpm.h>
 #include <rte_malloc.h>
 #include <rte_mbuf.h>
@@ -25,13 +27,13 @@
 #define NO_POLICY UINT32_C(0xffffff)
 
 struct forwarder {
-	uint16_t port[2];
+	uint16_t port[2], queue;
 	uint64_t received, dropped;
 };
 
 static void transmit(struct forwarder *f, unsigned from, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t sent = rte_eth_tx_burst(f->port[!from], 0, mbufs, n);
+	uint16_t sent = rte_eth_tx_burst(f->port[!from], f->queue, mbufs, n);
 
 	if (unlikely(sent < n)) {
 		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
@@ -62,6 +64,7 @@ static struct contender forwarder_contender(const char *name, void *self, const 
 		.name = name,
 		.self = self,
 		.ports = ports,
+		.n_ports = 2,
 		.traffic = traffic,
 		.turn = turn,
 		.counted = forwarder_counted,
@@ -77,7 +80,7 @@ static void io_turn(void *self)
 
 	for (unsigned from = 0; from < 2; from++) {
 		struct rte_mbuf *mbufs[BURST];
-		uint16_t n = rte_eth_rx_burst(f->port[from], 0, mbufs, BURST);
+		uint16_t n = rte_eth_rx_burst(f->port[from], f->queue, mbufs, BURST);
 
 		f->received += n;
 		transmit(f, from, mbufs, n);
@@ -88,6 +91,72 @@ struct contender io_contender(const struct port *ports, const struct traffic *tr
 {
 	return forwarder_contender(traffic ? "io_with_headers" : "io",
 		need(sizeof(struct forwarder)), ports, traffic, io_turn);
+}
+
+/* ---- the same by two threads ---- */
+
+/* Each writes lines of its own, and no neighbour's are fetched ahead with them. */
+struct io_two {
+	struct forwarder first __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
+	struct forwarder second __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
+	struct beside beside __rte_aligned(2 * RTE_CACHE_LINE_SIZE);
+	bool stop;
+};
+
+static int io_second(void *self)
+{
+	struct io_two *two = self;
+
+	beside_tell(&two->beside);
+	while (!__atomic_load_n(&two->stop, __ATOMIC_RELAXED))
+		io_turn(&two->second);
+	return 0;
+}
+
+static void io_two_begin(void *self)
+{
+	struct io_two *two = self;
+
+	__atomic_store_n(&two->stop, false, __ATOMIC_RELAXED);
+	if (rte_eal_remote_launch(io_second, two, SECOND_LCORE))
+		die("lcore %u does not start", SECOND_LCORE);
+}
+
+static void io_two_end(void *self)
+{
+	struct io_two *two = self;
+
+	__atomic_store_n(&two->stop, true, __ATOMIC_RELAXED);
+	rte_eal_wait_lcore(SECOND_LCORE);
+}
+
+static void io_two_counted(const void *self, uint64_t *received, uint64_t *dropped)
+{
+	const struct io_two *two = self;
+
+	*received = two->first.received + two->second.received;
+	*dropped = two->first.dropped + two->second.dropped;
+}
+
+struct contender io_two_contender(
+	const struct port *ports, unsigned apart, const struct traffic *traffic)
+{
+	struct io_two *two = aligned_alloc(alignof(struct io_two), sizeof(*two));
+	struct contender contender;
+
+	if (!two)
+		die("no memory");
+	memset(two, 0, sizeof(*two));
+	contender = forwarder_contender("", &two->first, ports, traffic, io_turn);
+	forwarder_init(&two->second, ports + apart);
+	two->second.queue = apart ? 0 : 1;
+	contender.self = two;
+	contender.n_ports = 2 + apart;
+	contender.beside = &two->beside;
+	contender.begin = io_two_begin;
+	contender.end = io_two_end;
+	contender.counted = io_two_counted;
+	return contender;
 }
 
 static void swap_addresses(struct rte_mbuf *mbuf)

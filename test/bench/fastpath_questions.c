@@ -27,7 +27,8 @@
 #define TIMES      5 /* that things are set up whose set-up is what is measured */
 #define PUBLISHED  15
 
-static const char *const null_devices[] = {"net_null0,size=64", "net_null1,size=64"};
+static const char *const null_devices[] = {
+	"net_null0,size=64", "net_null1,size=64", "net_null2,size=64", "net_null3,size=64"};
 
 /* The set of contenders of one question, with what must outlive them. */
 struct stage {
@@ -446,24 +447,60 @@ static void ask_updates(struct lab *lab)
 
 /* ---- two workers ---- */
 
+/* Another box; its second worker turns on the other CPU, if it has one. */
+static struct contender workers_box(const struct box_params *params)
+{
+	struct bench_box *bench = bench_box_open(params);
+
+	bench->launched = params->workers > 1;
+	return box_contender("", bench, NULL);
+}
+
+/* Boxes of one worker and two, otherwise alike. */
+static void add_workers(struct stage *stage, const char *one, const char *two,
+	struct box_params params, const struct traffic *packets)
+{
+	params.workers = 1;
+	add(stage, one, workers_box(&params))->traffic = packets;
+	params.workers = 2;
+	params.wires = 2;
+	add(stage, two, workers_box(&params))->traffic = packets;
+}
+
+/*
+ * Each worker has ports of its own, two of one queue, and all policies are everybody's. Two queues
+ * of one net_null write to one line, as those of a card do not: what that takes is asked as well,
+ * of bare forwarding and of the box.
+ */
 static void ask_workers(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
 	struct prefixes some;
 	const struct traffic *packets;
 	struct box_params params;
-	struct bench_box *bench;
+	struct port single[PORTS_MAX];
 
 	if (lab->cpu[0] == lab->cpu[1])
 		return;
+	for (unsigned i = 0; i < PORTS_MAX; i++) {
+		single[i] = lab->ports[i];
+		single[i].queues = 1;
+	}
 	prefixes_make(&some, lab->policies);
 	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "one", box_contender("", usual_box(lab, &some), packets))->threads = true;
+	add(&stage, "io_one", io_contender(lab->ports, NULL));
+	add(&stage, "io_two", io_two_contender(lab->ports, 2, NULL));
+	add(&stage, "io_two_queues", io_two_contender(lab->ports, 0, NULL));
+	params = params_of(lab, &some);
+	params.ports = single;
+	add_workers(&stage, "one", "two", params, packets);
+	params.allocator = "static";
+	add_workers(&stage, "static_one", "static_two", params, packets);
+	params.burst = "9084B";
+	add_workers(&stage, "small_one", "small_two", params, packets);
 	params = params_of(lab, &some);
 	params.workers = 2;
-	bench = bench_box_open(&params);
-	bench->launched = 1;
-	add(&stage, "two", box_contender("", bench, packets))->threads = true;
+	add(&stage, "two_queues", workers_box(&params))->traffic = packets;
 	ask(&stage, "workers");
 	prefixes_free(&some);
 }

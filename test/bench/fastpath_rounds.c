@@ -4,10 +4,12 @@
  * Rounds: each contender of a question has a slice of time in each, so that a machine that changes
  * its speed changes it for all. What counts are ratios within a round.
  */
+#include <pthread.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <rte_cycles.h>
+#include <rte_pause.h>
 
 #include "fastpath.h"
 
@@ -32,17 +34,17 @@ static void dress(const struct contender *c, unsigned round)
 	if (!c->traffic)
 		return;
 	if (c->traffic->serial != worn)
-		for (unsigned p = 0; p < 2; p++)
+		for (unsigned p = 0; p < c->n_ports; p++)
 			traffic_headers(c->traffic, c->ports[p].pool);
 	worn = c->traffic->serial;
 	/* The same packets for all in a round, and others in the next. */
-	stand_in_attach(c->ports, c->traffic, round * 37 * TURN_PACKETS);
+	stand_in_attach(c->ports, c->n_ports, c->traffic, round * 37 * TURN_PACKETS);
 }
 
 static void undress(const struct contender *c)
 {
 	if (c->traffic)
-		stand_in_detach(c->ports);
+		stand_in_detach(c->ports, c->n_ports);
 }
 
 static void settle(const struct lab *lab, struct contender *c)
@@ -60,24 +62,40 @@ static void settle(const struct lab *lab, struct contender *c)
 	undress(c);
 }
 
-/*
- * Cycles that this thread has had: those that it lost to others of the machine are not the
- * contender's. Of contenders with threads of their own what counts is how long it took.
- */
-static uint64_t cycles_had(const struct contender *c)
+void beside_tell(struct beside *beside)
+{
+	if (pthread_getcpuclockid(pthread_self(), &beside->clock))
+		die("a thread has no clock");
+	__atomic_store_n(&beside->told, true, __ATOMIC_RELEASE);
+}
+
+static double cycles_of(clockid_t clock)
 {
 	struct timespec ts;
 
-	if (c->threads)
-		return rte_rdtsc_precise();
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (uint64_t)(((double)ts.tv_sec + (double)ts.tv_nsec / 1e9) *
-			  (double)rte_get_tsc_hz());
+	clock_gettime(clock, &ts);
+	return ((double)ts.tv_sec + (double)ts.tv_nsec / 1e9) * (double)rte_get_tsc_hz();
+}
+
+/*
+ * Cycles that a contender's threads have had: those that they lost to others of the machine are not
+ * its own. The mean of both, where there are two: so twice as many packets are half the cycles.
+ */
+static double cycles_had(const struct contender *c)
+{
+	double own = cycles_of(CLOCK_THREAD_CPUTIME_ID);
+
+	if (!c->beside)
+		return own;
+	while (!__atomic_load_n(&c->beside->told, __ATOMIC_ACQUIRE))
+		rte_pause();
+	return (own + cycles_of(c->beside->clock)) / 2;
 }
 
 static void slice(const struct lab *lab, struct contender *c, unsigned round)
 {
-	uint64_t ticks = lab->slice * RTE_MAX(c->longer, 1u), began, ended;
+	uint64_t ticks = lab->slice * RTE_MAX(c->longer, 1u);
+	double began, ended;
 	uint64_t received, dropped, received_then, dropped_then;
 
 	dress(c, round);
@@ -97,7 +115,7 @@ static void slice(const struct lab *lab, struct contender *c, unsigned round)
 		die("%s received nothing", c->name);
 	c->received += received;
 	c->dropped += dropped - dropped_then;
-	c->cycles[round] = (double)(ended - began) / (double)received;
+	c->cycles[round] = (ended - began) / (double)received;
 }
 
 static json_t *result_of(const struct lab *lab, const struct contender *c)

@@ -342,7 +342,7 @@ static struct stand_in {
 	const struct traffic *traffic;
 	unsigned at;
 	const struct rte_eth_rxtx_callback *callback;
-} __rte_cache_aligned stand_ins[2][2];
+} __rte_cache_aligned stand_ins[PORTS_MAX][2];
 
 static __rte_always_inline uint16_t stand_in(
 	struct stand_in *s, bool v6, struct rte_mbuf **mbufs, uint16_t n)
@@ -380,28 +380,29 @@ static uint16_t stand_in_short(uint16_t port __rte_unused, uint16_t queue __rte_
 	return stand_in(s, false, mbufs, n);
 }
 
-void stand_in_attach(const struct port *ports, const struct traffic *traffic, unsigned at)
+void stand_in_attach(
+	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at)
 {
 	rte_rx_callback_fn callback = traffic->kind == FRAME_V6         ? stand_in6
 				      : traffic->kind == FRAME_SMALLEST ? stand_in_short
 									: stand_in4;
 
-	for (unsigned p = 0; p < 2; p++)
+	for (unsigned p = 0; p < n_ports; p++)
 		for (uint16_t q = 0; q < RTE_MIN(ports[p].queues, 2); q++) {
 			struct stand_in *s = &stand_ins[p][q];
 
 			/* Each queue has its own part of the stream. */
 			s->traffic = traffic;
-			s->at = at + (2 * p + q) * (traffic->n / 4);
+			s->at = at + (2 * p + q) * (traffic->n / (2 * PORTS_MAX));
 			s->callback = rte_eth_add_rx_callback(ports[p].id, q, callback, s);
 			if (!s->callback)
 				die("no receive callback");
 		}
 }
 
-void stand_in_detach(const struct port *ports)
+void stand_in_detach(const struct port *ports, unsigned n_ports)
 {
-	for (unsigned p = 0; p < 2; p++)
+	for (unsigned p = 0; p < n_ports; p++)
 		for (uint16_t q = 0; q < RTE_MIN(ports[p].queues, 2); q++) {
 			struct stand_in *s = &stand_ins[p][q];
 

@@ -21,6 +21,7 @@
 #define ROUNDS_MAX 10001
 #define PACKETS    200000 /* a round */
 #define COST       1000
+#define FRAME      1500
 #define GHZ        UINT64_C(1000000000)
 
 enum { BUCKET, HELD, TAKEN, REFUSED, KINDS };
@@ -55,7 +56,7 @@ static void setup(struct bench *bench)
 	struct reserve_profile profile;
 
 	if (token_bucket_profile_init(&bench->bucket_profile, &params, GHZ) ||
-		reserve_profile_init(&profile, &params, 2, true, GHZ))
+		reserve_profile_init(&profile, &params, 2, FRAME, GHZ))
 		exit(1);
 	token_bucket_init(&bench->bucket, &bench->bucket_profile, 0);
 	profile.quantum = profile.least = 0;

@@ -73,7 +73,7 @@ static void judge_init(struct judge *judge, enum judge_kind kind, const struct w
 	*judge = (struct judge){.kind = kind, .looked = 0};
 	for (unsigned w = 0; w < n; w++)
 		bucket_init(&judge->bucket[w], p->rate_bps / n, p->burst_bytes / n);
-	if (reserve_profile_init(&profile, &whole, p->workers, true, WORLD_SECOND))
+	if (reserve_profile_init(&profile, &whole, p->workers, FRAME, WORLD_SECOND))
 		abort();
 	reserve_init(&judge->reserve, &profile, 0);
 }

@@ -7,7 +7,9 @@
 #include "police/lend.h"
 #include "police/other.h"
 
-#define GHZ UINT64_C(1000000000)
+#define GHZ   UINT64_C(1000000000)
+#define FRAME 9000
+#define MTU   1500
 
 struct box {
 	struct reserve reserve;
@@ -16,12 +18,12 @@ struct box {
 };
 
 /* 1 byte a tick, at tick 0. */
-static struct box box_of(uint64_t burst)
+static struct box box_of_frames(uint64_t burst, uint32_t frame)
 {
 	struct token_bucket_params params = {.rate_bps = 8 * GHZ, .burst_bytes = burst};
 	struct box box = {0};
 
-	assert_int_equal(reserve_profile_init(&box.profile, &params, 2, true, GHZ), 0);
+	assert_int_equal(reserve_profile_init(&box.profile, &params, 2, frame, GHZ), 0);
 	for (unsigned w = 0; w < 2; w++) {
 		box.workers[w].limit = police_lent_profile();
 		token_bucket_set_owner(&box.workers[w].bucket,
@@ -29,6 +31,11 @@ static struct box box_of(uint64_t burst)
 		police_lend_init(&box.workers[w], &box.profile);
 	}
 	return box;
+}
+
+static struct box box_of(uint64_t burst)
+{
+	return box_of_frames(burst, FRAME);
 }
 
 static void open_reserve(struct box *box)
@@ -105,14 +112,16 @@ static void test_bound(void **state)
 	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 200; round++) {
-		uint64_t burst = 20000 + prng_below(&prng, 1000000), now = 0;
-		struct box box = box_of(burst);
+		uint32_t frame = prng_below(&prng, 2) ? MTU : FRAME;
+		uint64_t burst = frame + (prng_below(&prng, 1000000) >> prng_below(&prng, 12));
+		struct box box = box_of_frames(burst, frame);
+		uint64_t now = 0;
 		double fill = 0;
 
 		open_reserve(&box);
 		for (unsigned i = 0; i < 3000; i++) {
 			uint32_t gap = prng_below(&prng, i % 500 < 450 ? 1000 : 100000);
-			uint32_t bytes = 1 + prng_below(&prng, 9000);
+			uint32_t bytes = 1 + prng_below(&prng, frame);
 
 			now += gap;
 			fill = fmax(fill - gap, 0);

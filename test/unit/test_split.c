@@ -9,15 +9,23 @@
 #include "base/prng.h"
 #include "split_world.h"
 
-#define GHZ UINT64_C(1000000000)
+#define GHZ   UINT64_C(1000000000)
+#define FRAME 9000 /* of jumbos, bytes */
+#define MTU   1500
 
-static struct reserve_profile profile_of(uint64_t bps, uint64_t burst, unsigned n)
+static struct reserve_profile profile_of_frames(
+	uint64_t bps, uint64_t burst, unsigned n, uint32_t frame)
 {
 	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
 	struct reserve_profile profile;
 
-	assert_int_equal(reserve_profile_init(&profile, &params, n, true, GHZ), 0);
+	assert_int_equal(reserve_profile_init(&profile, &params, n, frame, GHZ), 0);
 	return profile;
+}
+
+static struct reserve_profile profile_of(uint64_t bps, uint64_t burst, unsigned n)
+{
+	return profile_of_frames(bps, burst, n, FRAME);
 }
 
 static void test_reserve_profiles(void **state)
@@ -25,26 +33,32 @@ static void test_reserve_profiles(void **state)
 	static const struct {
 		uint64_t bps, burst;
 		unsigned n;
+		uint32_t frame;
 		uint64_t quantum, least;
 	} cases[] = {
-		{1000000, RESERVE_FRAME, 8, 0, 0}, /* not to be divided */
-		{1000000, RESERVE_FRAME + 16 * 8 - 1, 8, 0, 0},
-		{1000000, RESERVE_FRAME + 16 * 8, 8, 1, 1},
-		{1000000, RESERVE_FRAME + 16 * 1000, 1, 1000, 1},
-		{8000000, 1 << 20, 1, RESERVE_QUANTUM, 10},
-		{8 * GHZ, 1 << 24, 2, 10000, 10000},
-		{8 * GHZ, RESERVE_FRAME + 16 * 5000 * 2, 2, 5000, 5000},
+		{1000000, FRAME - 1, 8, FRAME, 0, 0}, /* not to be divided */
+		{1000000, FRAME, 8, FRAME, 0, 0}, {1000000, FRAME + 16 * 8 - 1, 8, FRAME, 0, 0},
+		{1000000, FRAME + 16 * 8, 8, FRAME, 1, 1},
+		{1000000, FRAME + 16 * 1000, 1, FRAME, 1000, 1},
+		{8000000, 1 << 20, 1, FRAME, RESERVE_QUANTUM, 10},
+		{8 * GHZ, 1 << 24, 2, FRAME, 10000, 10000},
+		{8 * GHZ, FRAME + 16 * 5000 * 2, 2, FRAME, 5000, 5000},
+		{1000000, 6 * MTU, 2, MTU, 5 * MTU / 32, 1}, /* a small one, where frames are */
+		{1000000, 6 * MTU, 2, 6 * MTU, 0, 0},
+		{1000000, 6 * MTU, 2, 0, 0, 0}, /* of packets */
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct reserve_profile p = profile_of(cases[i].bps, cases[i].burst, cases[i].n);
+		struct reserve_profile p = profile_of_frames(
+			cases[i].bps, cases[i].burst, cases[i].n, cases[i].frame);
 
 		assert_int_equal(p.quantum, cases[i].quantum);
 		assert_int_equal(p.least, cases[i].least);
 		assert_int_equal(
 			p.burst >> GCRA_SHIFT, cases[i].burst - cases[i].n * cases[i].quantum);
-		assert_true(p.burst >> GCRA_SHIFT >= RESERVE_FRAME);
+		if (cases[i].burst >= cases[i].frame)
+			assert_true(p.burst >> GCRA_SHIFT >= cases[i].frame);
 	}
 }
 
@@ -56,9 +70,9 @@ static void test_reserve_out_of_range(void **state)
 	struct reserve_profile p;
 
 	(void)state;
-	assert_int_equal(reserve_profile_init(&p, &fast, 2, true, GHZ), -ERANGE);
-	assert_int_equal(reserve_profile_init(&p, &deep, 2, true, GHZ), -ERANGE);
-	assert_int_equal(reserve_profile_init(&p, &packets, 2, false, GHZ), 0);
+	assert_int_equal(reserve_profile_init(&p, &fast, 2, FRAME, GHZ), -ERANGE);
+	assert_int_equal(reserve_profile_init(&p, &deep, 2, FRAME, GHZ), -ERANGE);
+	assert_int_equal(reserve_profile_init(&p, &packets, 2, 0, GHZ), 0);
 	assert_int_equal(p.quantum, 0);
 	assert_int_equal(p.burst >> GCRA_SHIFT, 1 << 20);
 }
@@ -161,8 +175,8 @@ static void test_reserve_succession(void **state)
 /* A larger burst that comes after a long rest finds what the smaller one could hold. */
 static void test_reserve_raised(void **state)
 {
-	struct reserve_profile small = profile_of(8 * GHZ, 8000, 2);
-	struct reserve_profile large = profile_of(8 * GHZ, 16000, 2);
+	struct reserve_profile small = profile_of_frames(8 * GHZ, 8000, 2, 0);
+	struct reserve_profile large = profile_of_frames(8 * GHZ, 16000, 2, 0);
 	struct reserve_change places[2];
 	struct reserve_changes changes = {.places = places, .most = 1};
 	struct reserve r;
@@ -226,6 +240,33 @@ static void test_reserve_rounds(void **state)
 		assert_true(reserve_profile_equal(&r[i].own, i == 2 ? &fast : &slow));
 }
 
+/*
+ * The smallest burst that is usual, and small packets below the limit: the line is written once in
+ * five of them. The largest packet passes whenever it would through one bucket that is full.
+ */
+static void test_reserve_small(void **state)
+{
+	struct reserve_profile p = profile_of_frames(8 * GHZ, 6 * MTU, 2, MTU);
+	uint64_t held[2] = {0}, now = 0, before;
+	unsigned takes = 0;
+	struct reserve r;
+
+	(void)state;
+	reserve_init(&r, &p, 0);
+	for (unsigned i = 0; i < 10000; i++) {
+		before = r.state.allow_at;
+		now += 50;
+		assert_true(reserve_conforms(&r, &held[i & 1], now, 40));
+		takes += r.state.allow_at != before;
+	}
+	assert_in_range(takes, 1, 10000 / 5);
+	for (unsigned i = 0; i < 100; i++) {
+		now += 6 * MTU;
+		assert_true(reserve_conforms(&r, &held[i & 1], now, MTU));
+	}
+	assert_false(reserve_conforms(&r, &held[0], now, 6 * MTU));
+}
+
 /* Workers of random loads in random places never show more than one bucket (r, b). */
 static void test_reserve_bound(void **state)
 {
@@ -235,15 +276,17 @@ static void test_reserve_bound(void **state)
 	(void)state;
 	prng_seed(&prng, seed);
 	for (unsigned round = 0; round < 200; round++) {
-		uint64_t burst = 20000 + prng_below(&prng, 2000000), now = 0, held[8] = {0};
+		uint32_t frame = prng_below(&prng, 2) ? MTU : FRAME;
+		uint64_t burst = frame + (prng_below(&prng, 2000000) >> prng_below(&prng, 12));
+		uint64_t now = 0, held[8] = {0};
 		unsigned n = 1 + prng_below(&prng, 8);
-		struct reserve_profile p = profile_of(8 * GHZ, burst, n);
+		struct reserve_profile p = profile_of_frames(8 * GHZ, burst, n, frame);
 		struct reserve r;
 		double fill = 0;
 
 		reserve_init(&r, &p, 0);
 		for (unsigned i = 0; i < 5000; i++) {
-			uint32_t bytes = 1 + prng_below(&prng, RESERVE_FRAME);
+			uint32_t bytes = 1 + prng_below(&prng, frame);
 			uint32_t gap = prng_below(&prng, i % 1000 < 900 ? 2000 : 200000);
 
 			now += gap;
@@ -512,6 +555,7 @@ int main(void)
 		cmocka_unit_test(test_reserve_raised),
 		cmocka_unit_test(test_reserve_clock_behind),
 		cmocka_unit_test(test_reserve_rounds),
+		cmocka_unit_test(test_reserve_small),
 		cmocka_unit_test(test_reserve_bound),
 		cmocka_unit_test(test_reserve_threads),
 		cmocka_unit_test(test_reserve_changes),
