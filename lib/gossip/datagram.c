@@ -118,6 +118,16 @@ void datagram_read_body(struct cursor *cursor, struct datagram_body *body)
 	body->n_records = (uint16_t)get(cursor, 2);
 }
 
+void datagram_write_receiver(struct cursor *cursor, uint32_t receiver)
+{
+	put32(cursor, receiver);
+}
+
+uint32_t datagram_read_receiver(struct cursor *cursor)
+{
+	return get32(cursor);
+}
+
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section)
 {
 	put32(cursor, section->origin);

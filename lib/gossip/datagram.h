@@ -6,7 +6,7 @@
  *   offset  bytes
  *        0      1  version, 1
  *        1      1  flags: bit 0, the body is sealed; bits 1 and 2, the estimator (0 state, 1 tree,
- *                  2 push-sum); the others are 0
+ *                  2 push-sum); bit 3, it is a letter; the others are 0
  *        2      2  0
  *        4      4  sender: FNV-1a of its name in the roster
  *        8      8  epoch: random at every start of the sender, never 0
@@ -51,6 +51,8 @@
  *                    8  4  demand (float), any sign
  *                   12  4  weight (float), any sign
  *
+ * The body of a letter is the receiver alone, and then what it carries: see gossip_letter().
+ *
  * Ticks, versions and generations are compared as serial numbers (the sign of the 32-bit
  * difference).
  */
@@ -64,11 +66,13 @@
 #define DATAGRAM_VERSION         1
 #define DATAGRAM_SEALED          0x01
 #define DATAGRAM_ESTIMATOR_SHIFT 1 /* of the flags */
+#define DATAGRAM_LETTER          0x08
 
 #define DATAGRAM_HEADER     24
 #define DATAGRAM_TAG        16
 #define DATAGRAM_KEY        32
 #define DATAGRAM_BODY_FIXED 22
+#define DATAGRAM_RECEIVER   4
 #define DATAGRAM_SECTION    18
 #define DATAGRAM_RECORD     16
 #define DATAGRAM_MIN        (DATAGRAM_HEADER + DATAGRAM_BODY_FIXED)
@@ -145,6 +149,7 @@ static inline size_t cursor_left(const struct cursor *cursor)
 
 void datagram_write_header(struct cursor *cursor, const struct datagram_header *header);
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body);
+void datagram_write_receiver(struct cursor *cursor, uint32_t receiver);
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section);
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record);
 void datagram_write_link(struct cursor *cursor, enum datagram_link link);
@@ -154,6 +159,7 @@ void datagram_write_share(struct cursor *cursor, const struct datagram_share *sh
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header);
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body);
+uint32_t datagram_read_receiver(struct cursor *cursor);
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section);
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record);
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum);

@@ -180,20 +180,26 @@ static enum gossip_verdict check_epoch(struct gossip *g, unsigned sender,
 	return GOSSIP_ACCEPTED;
 }
 
+static bool is_letter(const struct datagram_header *header)
+{
+	return (header->flags & ~DATAGRAM_SEALED) == DATAGRAM_LETTER;
+}
+
 /* What can be said before the key is used. */
 static enum gossip_verdict check_header(
 	const struct gossip *g, const struct datagram_header *header, size_t len)
 {
-	bool sealed = header->flags & DATAGRAM_SEALED;
+	bool sealed = header->flags & DATAGRAM_SEALED, letter = is_letter(header);
 	unsigned estimator = header->flags >> DATAGRAM_ESTIMATOR_SHIFT;
+	size_t least = letter ? DATAGRAM_HEADER + DATAGRAM_RECEIVER : DATAGRAM_MIN;
 
-	if (header->version != DATAGRAM_VERSION || estimator >= GOSSIP_ESTIMATORS)
+	if (header->version != DATAGRAM_VERSION || (!letter && estimator >= GOSSIP_ESTIMATORS))
 		return GOSSIP_VERSION;
 	if ((header->flags ^ g->flags) & DATAGRAM_SEALED)
 		return GOSSIP_UNSEALED;
-	if (header->flags != g->flags)
+	if (!letter && header->flags != g->flags)
 		return GOSSIP_ESTIMATOR;
-	if (len < (size_t)DATAGRAM_MIN + (sealed ? DATAGRAM_TAG : 0))
+	if (len < least + (sealed ? DATAGRAM_TAG : 0))
 		return GOSSIP_TRUNCATED;
 	if (header->sender == g->roster->ids[g->self])
 		return GOSSIP_SELF;
@@ -224,6 +230,9 @@ static enum gossip_verdict take_datagram(
 			return GOSSIP_FORGED;
 		cursor.end = buf + opened;
 	}
+	if (is_letter(&header))
+		return datagram_read_receiver(&cursor) == g->roster->ids[g->self] ? GOSSIP_LETTER
+										  : GOSSIP_MISSENT;
 	datagram_read_body(&cursor, &body);
 	if (cursor.failed)
 		return GOSSIP_TRUNCATED;
@@ -246,6 +255,52 @@ enum gossip_verdict gossip_receive(struct gossip *g, uint64_t now_ns, uint8_t *b
 	g->counters.received_bytes += len;
 	g->counters.verdict[verdict]++;
 	return verdict;
+}
+
+static size_t tag_of(const struct gossip *g)
+{
+	return g->flags & DATAGRAM_SEALED ? DATAGRAM_TAG : 0;
+}
+
+size_t gossip_letter_room(const struct gossip *g)
+{
+	return g->datagram_max - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g);
+}
+
+uint8_t *gossip_letter_at(uint8_t *buf)
+{
+	return buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER;
+}
+
+size_t gossip_seal_letter(struct gossip *g, uint8_t *buf, size_t len, unsigned to)
+{
+	struct cursor cursor = {.at = buf, .end = buf + g->datagram_max};
+	struct datagram_header header = {DATAGRAM_VERSION,
+		(g->flags & DATAGRAM_SEALED) | DATAGRAM_LETTER, g->roster->ids[g->self], g->epoch,
+		++g->counter};
+
+	datagram_write_header(&cursor, &header);
+	datagram_write_receiver(&cursor, g->roster->ids[to]);
+	len += DATAGRAM_HEADER + DATAGRAM_RECEIVER;
+	if (g->flags & DATAGRAM_SEALED)
+		len = datagram_seal(buf, len, g->key);
+	g->counters.sent++;
+	g->counters.sent_bytes += len;
+	return len;
+}
+
+struct gossip_letter gossip_letter(const struct gossip *g, const uint8_t *buf, size_t len)
+{
+	struct cursor cursor = {.at = (uint8_t *)(uintptr_t)buf, .end = NULL};
+	struct datagram_header header;
+
+	cursor.end = cursor.at + len;
+	datagram_read_header(&cursor, &header);
+	return (struct gossip_letter){
+		.from = roster_find(g->roster, header.sender),
+		.at = buf + DATAGRAM_HEADER + DATAGRAM_RECEIVER,
+		.len = len - DATAGRAM_HEADER - DATAGRAM_RECEIVER - tag_of(g),
+	};
 }
 
 struct gossip_sum gossip_sum(const struct gossip *g, unsigned policy)
@@ -322,6 +377,7 @@ const char *gossip_verdict_name(enum gossip_verdict verdict)
 		[GOSSIP_REPLAY] = "replay",
 		[GOSSIP_MALFORMED] = "malformed",
 		[GOSSIP_CROWDED] = "crowded",
+		[GOSSIP_LETTER] = "letter",
 	};
 
 	return names[verdict];

@@ -98,6 +98,11 @@ static enum gossip_verdict deliver(struct world *w, unsigned to, const uint8_t *
 	check(copy != NULL);
 	memcpy(copy, buf, len);
 	verdict = gossip_receive(w->g[to], w->now, copy, len);
+	if (verdict == GOSSIP_LETTER) {
+		struct gossip_letter letter = gossip_letter(w->g[to], copy, len);
+
+		check(letter.from < N && letter.at + letter.len <= copy + len);
+	}
 	free(copy);
 	w->received[to]++;
 	check_state(w, to);
@@ -111,7 +116,8 @@ static void deliver_raw(struct world *w, unsigned to)
 
 	if (w->sealed)
 		check(verdict != GOSSIP_ACCEPTED && verdict != GOSSIP_UNPROVEN &&
-			verdict != GOSSIP_MALFORMED && verdict != GOSSIP_MISSENT);
+			verdict != GOSSIP_MALFORMED && verdict != GOSSIP_MISSENT &&
+			verdict != GOSSIP_LETTER);
 }
 
 static uint32_t some_name(struct world *w)
@@ -220,10 +226,10 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 {
 	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
 	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
+	unsigned kind = next(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT : DATAGRAM_LETTER;
 	struct datagram_header header = {DATAGRAM_VERSION,
-		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | w->estimator
-								      << DATAGRAM_ESTIMATOR_SHIFT),
-		some_name(w), some_epoch(w), next(w)};
+		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind), some_name(w), some_epoch(w),
+		next(w)};
 	size_t len;
 
 	datagram_write_header(&cursor, &header);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What one limiter holds of a total that all limiters together must never exceed: a rate in bytes
+ * per second, or units that are spent. It moves over edges to neighbours. Both ends of an edge keep
+ * how much each has ever granted the other, and tell each other these totals, not steps: a
+ * statement that is lost, repeated or overtaken does no harm. The giver lowers its own balance
+ * before it tells; the taker raises its own when told. At any instant
+ *
+ *     sum of balances + spent + sum over edges of (granted - received) = sum of shares.
+ *
+ * A neighbour that dies would take its balance with it. So each may promise its best friend (GDRL,
+ * section IV, node failures) a part of what it holds: the friend may take that once it has heard
+ * nothing for so long that the other, should it still run, has stopped using it. The friend takes
+ * by raising its `received`, so that it happens once however often it is told, and the one who
+ * returns sees in the friend's statement what it no longer has.
+ *
+ * A pure state machine without a clock; a caller that has a disk saves it (see ledger_save()). One
+ * thread. All amounts are exact; none can overflow, as nothing is accepted that would pass
+ * LEDGER_MOST, and an edge whose counter would pass it gives no more.
+ */
+#ifndef WEIR_LEDGER_LEDGER_H
+#define WEIR_LEDGER_LEDGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEDGER_MOST   (UINT64_C(1) << 62)
+#define LEDGER_NOBODY UINT32_MAX
+
+struct ledger_params {
+	uint64_t share;     /* of the total, held at the very first start; at most LEDGER_MOST */
+	uint32_t n_edges;
+	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
+	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
+	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
+	uint64_t epoch;     /* of this start: larger than that of any earlier one; never 0 */
+	bool blank;         /* there was an earlier start, of which nothing is known any more */
+};
+
+/* What one end of an edge tells the other. Everything in it replaces what it said before. */
+struct ledger_statement {
+	uint64_t epoch;      /* of the sender; 0: blank, and `stamp` says which of its starts */
+	uint64_t stamp;      /* the sender's clock; statements of one epoch are ordered by it */
+	uint64_t granted;    /* ever, to the other */
+	uint64_t promised;   /* at least granted: what the other may have received if we are gone */
+	uint64_t received;   /* ever, from the other */
+	uint64_t echo_epoch; /* newest statement of the other that went into this one */
+	uint64_t echo_stamp;
+	uint64_t least_epoch; /* statements of the other below this epoch are void from now on */
+};
+
+enum ledger_verdict {
+	LEDGER_NEWS,    /* it changed what we hold, or what may be moved */
+	LEDGER_HEARD,   /* it is newer, and nothing else is new */
+	LEDGER_OLD,     /* overtaken, repeated, or of an earlier start of the neighbour's */
+	LEDGER_INVALID, /* a counter fell, or claims what was never promised: nothing is believed */
+	LEDGER_VERDICTS,
+};
+
+/* One edge, as an operator may see it. */
+struct ledger_view {
+	uint64_t granted, promised, received;
+	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
+	uint64_t adopted;   /* taken from the neighbour while it was gone, and not given back */
+	bool known;         /* it has made a valid statement in this start of ours */
+	uint64_t heard_ns;
+};
+
+struct ledger;
+
+/*
+ * With the share, or from a record that ledger_save() wrote, whose n_edges must be the same. A
+ * blank one holds nothing until every neighbour has said what the edge between them has seen; what
+ * it had spent or been given otherwise is lost with its memory. 0, -EINVAL or -ENOMEM.
+ */
+int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct ledger **out);
+int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
+	uint64_t now_ns, struct ledger **out);
+void ledger_destroy(struct ledger *l);
+
+/* All that is held here, promised or not; less than nothing is a debt, see ledger_set_share(). */
+int64_t ledger_balance(const struct ledger *l);
+
+/*
+ * What may be enforced now as a rate: the balance, less what is promised once the lease has ended.
+ * It falls at `*until_ns` even if nothing is heard (UINT64_MAX: it does not).
+ */
+uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns);
+
+/* What may be granted or spent: what is held and not promised. */
+uint64_t ledger_free(const struct ledger *l);
+
+/*
+ * Moves an amount to a neighbour. It leaves the balance at once, and the statements once the
+ * ledger is settled. 0; -EDQUOT (more than ledger_free()), -EOVERFLOW (the edge's counter is at
+ * its end), -EAGAIN (blank).
+ */
+int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount);
+
+/* Units that are gone for good. 0 or -EDQUOT. */
+int ledger_spend(struct ledger *l, uint64_t units);
+uint64_t ledger_spent(const struct ledger *l);
+
+/*
+ * Of the balance, the part that the best friend may take from now on; less only counts when the
+ * friend has said that it knows. 0; -EDQUOT (more than is held), -ENOENT (no friend).
+ */
+int ledger_promise(struct ledger *l, uint64_t amount);
+
+/*
+ * Another share (the total has been changed; every limiter does so by itself). Where a fall is
+ * more than what is free, the rest is a debt: the balance is below zero, and what comes in pays it
+ * first. 0 or -EINVAL.
+ */
+int ledger_set_share(struct ledger *l, uint64_t share);
+
+/* What to tell a neighbour now. Of what was granted or promised, only what is settled. */
+void ledger_state(
+	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
+
+/* What a neighbour has told us. */
+enum ledger_verdict ledger_hear(struct ledger *l, uint32_t edge, uint64_t now_ns,
+	const struct ledger_statement *statement);
+
+/*
+ * Adopting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
+ * alive; and taking it. ledger_adopt() returns what has been added to the balance.
+ */
+uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
+uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns);
+
+/*
+ * Settling: what was taken from the balance is told to nobody before it is out of use here and, if
+ * there is a disk, durable. ledger_unsettled() says whether there is something to settle;
+ * ledger_save() writes all that must survive a restart (at most ledger_record_size() bytes) and
+ * begins; ledger_settled() ends it, when the record is durable and the workers enforce no more
+ * than was usable at that time. Grants in between wait for the next. -EBUSY: begun already.
+ */
+bool ledger_unsettled(const struct ledger *l);
+size_t ledger_record_size(const struct ledger *l);
+int ledger_save(struct ledger *l, void *record, size_t *len);
+void ledger_settled(struct ledger *l);
+
+struct ledger_view ledger_view(const struct ledger *l, uint32_t edge);
+
+#endif
