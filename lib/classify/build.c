@@ -502,7 +502,7 @@ int classifier_create(
 
 static void table_free(struct table *table)
 {
-	rte_fib_free(table->v4);
+	fib4_destroy(table->v4);
 	lpm6_destroy(table->v6);
 }
 

@@ -190,7 +190,7 @@ static void classify(struct burst *burst, const struct table *table)
 		all = start(burst, table);
 	else
 		fill(burst->policies, burst->n, START_NONE);
-	if (likely(!(all & START_CHAIN)) || !any_waiting(burst, table != NULL && table->last))
+	if (likely(all >> 31 == 0) || !any_waiting(burst, table != NULL && table->last))
 		return;
 	n = walk_waiting(burst, waiting, list_waiting(burst, waiting));
 	if (n > 0 && table == &classifier->dst && table_applies(second, burst->direction)) {

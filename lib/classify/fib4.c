@@ -3,15 +3,200 @@
  */
 #include "classify/fib4.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
-#include <stdatomic.h>
-#include <stdio.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
-#define FIRST_BITS 24
-#define HOP_MASK   (UINT32_MAX >> 1) /* rte_fib keeps the other bit of four bytes for itself */
-#define NAME_SIZE  16                /* rte_fib, its pool and its ring have room for 21 */
+#include <rte_branch_prediction.h>
+#include <rte_malloc.h>
+#include <rte_prefetch.h>
+
+#if defined(__SSE2__) && !defined(FIB4_PORTABLE)
+#include <emmintrin.h>
+#define FIB4_VECTOR 1
+#endif
+
+#define BLOCK_BITS 16
+#define BLOCKS     (UINT32_C(1) << BLOCK_BITS)
+#define TABLE_BITS 8
+#define TABLE_SIZE (UINT32_C(1) << TABLE_BITS)
+
+/*
+ * An entry is an answer, whose upper two bits are alike; or 01, a bit that says whether it leads to
+ * ranges or a table, and where that begins, in units from the first entry of all.
+ */
+#define FURTHER UINT32_C(0x40000000)
+#define TABLE   UINT32_C(0x60000000)
+#define PLACE   UINT32_C(0x1fffffff)
+
+#define UNIT_WORDS 4
+#define LINE_UNITS 4
+#define BOUNDS     8
+
+/* Units of so many ranges: their bounds are one, and their answers follow. */
+#define RANGES_UNITS(n) (1 + ((n) + UNIT_WORDS - 1) / UNIT_WORDS)
+
+/*
+ * Up to BOUNDS + 1 ranges of a block, at most a line: the last address before each but the first,
+ * without the block's bits, less 2^15, as vectors compare signed words only. Bounds that are not
+ * used have nothing behind them.
+ */
+struct ranges {
+	int16_t before[BOUNDS];
+	uint32_t answer[];
+};
+static_assert(sizeof(struct ranges) == UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
+
+struct fib4 {
+	size_t n_units; /* of entries, the first of which are of all blocks */
+	uint32_t entries[] __attribute__((aligned(64)));
+};
+
+/* 1 or 0: a sum carries the lower of the two upper bits into the other one. */
+static inline uint32_t leads_further(uint32_t entry)
+{
+	return (entry + FURTHER) >> 31;
+}
+
+static inline bool leads_to_table(uint32_t entry)
+{
+	return entry - TABLE <= PLACE;
+}
+
+static inline const uint32_t *place(const struct fib4 *fib, uint32_t entry)
+{
+	return &fib->entries[(size_t)(entry & PLACE) * UNIT_WORDS];
+}
+
+static inline uint32_t range_of(const struct ranges *ranges, uint32_t addr)
+{
+	const int16_t low = (int16_t)(addr ^ 0x8000);
+#ifdef FIB4_VECTOR
+	const __m128i before = _mm_load_si128((const __m128i *)ranges->before);
+	const __m128i behind = _mm_cmpgt_epi16(_mm_set1_epi16(low), before);
+	const unsigned bits = (unsigned)_mm_movemask_epi8(behind); /* two each */
+
+	return ranges->answer[(unsigned)__builtin_popcount(bits) / 2];
+#else
+	unsigned behind = 0;
+
+	for (unsigned i = 0; i < BOUNDS; i++)
+		behind += low > ranges->before[i];
+	return ranges->answer[behind];
+#endif
+}
+
+/* The last step of those that go on, to ranges that are on their way. */
+static inline uint32_t search(const struct fib4 *fib, const uint32_t *addr, const uint8_t *who,
+	unsigned n, uint32_t *answers)
+{
+	uint32_t all = 0;
+
+	for (size_t k = 0; k < n; k++) {
+		const size_t i = who[k];
+		const uint32_t answer = range_of(
+			(const struct ranges *)(const void *)place(fib, answers[i]), addr[i]);
+
+		answers[i] = answer;
+		all |= answer;
+	}
+	return all;
+}
+
+/* One step through tables, by the byte of the address `shift` bits up; returns all bits. */
+static __attribute__((noinline)) uint32_t step(const struct fib4 *fib, const uint32_t *addr,
+	unsigned shift, const uint8_t *who, unsigned n, uint32_t *answers)
+{
+	const uint32_t *at[FIB4_BURST_MAX];
+	uint32_t all = 0;
+
+	for (unsigned k = 0; k < n; k++) {
+		at[k] = place(fib, answers[who[k]]) + (addr[who[k]] >> shift) % TABLE_SIZE;
+		rte_prefetch0(at[k]);
+	}
+	for (unsigned k = 0; k < n; k++) {
+		answers[who[k]] = *at[k];
+		all |= *at[k];
+		rte_prefetch0(place(fib, *at[k] & -leads_further(*at[k])));
+	}
+	return all;
+}
+
+/* Of those that go on: whose way leads to a table, or else to ranges. */
+static unsigned choose(
+	const uint32_t *answers, const uint8_t *who, unsigned n, bool tables, uint8_t *chosen)
+{
+	unsigned n_chosen = 0;
+
+	for (unsigned k = 0; k < n; k++) {
+		const uint32_t entry = answers[who[k]];
+
+		chosen[n_chosen] = who[k];
+		n_chosen += leads_further(entry) & (leads_to_table(entry) == tables);
+	}
+	return n_chosen;
+}
+
+/* The same as search(), where some have a table before them. */
+static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
+	const uint32_t *addr, const uint8_t *who, unsigned n, uint32_t *answers)
+{
+	uint8_t chosen[FIB4_BURST_MAX];
+	uint32_t all = 0;
+
+	for (unsigned bits = BLOCK_BITS; bits > 0; bits -= TABLE_BITS) {
+		unsigned n_chosen = choose(answers, who, n, true, chosen);
+
+		all |= step(fib, addr, bits - TABLE_BITS, chosen, n_chosen, answers);
+	}
+	return all | search(fib, addr, chosen, choose(answers, who, n, false, chosen), answers);
+}
+
+uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+{
+	uint8_t who[FIB4_BURST_MAX];
+	uint32_t n_further = 0, n_tables = 0, all = 0;
+
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++)
+		rte_prefetch0(&fib->entries[addr[i] >> BLOCK_BITS]);
+#pragma GCC unroll 2
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t entry = fib->entries[addr[i] >> BLOCK_BITS];
+		/* No branch: which ones go on is anybody's guess. The others fetch the first. */
+		const uint32_t further = leads_further(entry);
+
+		rte_prefetch0(place(fib, entry & -further));
+		answers[i] = entry;
+		all |= entry;
+		who[n_further] = (uint8_t)i;
+		n_further += further;
+		n_tables += leads_to_table(entry);
+	}
+	if (unlikely(n_tables > 0))
+		return all | search_tables(fib, addr, who, n_further, answers);
+	return all | search(fib, addr, who, n_further, answers);
+}
+
+/* Ranges in the order of their addresses: each ends where the next one begins. */
+struct range {
+	uint64_t first;
+	uint32_t answer;
+};
+
+/* Prefixes around the one that is looked at, the innermost last; below them all, none. */
+struct sweep {
+	struct range *ranges;
+	size_t n;
+	struct {
+		uint64_t end;
+		uint32_t answer;
+	} above[34];
+	unsigned n_above;
+};
 
 static uint32_t address(const struct lpm_prefix *prefix)
 {
@@ -21,81 +206,152 @@ static uint32_t address(const struct lpm_prefix *prefix)
 	return be32toh(addr);
 }
 
-/* Of 256 addresses, for prefixes of more than 24 bits. Sorted, those of a group stand together. */
-static uint32_t count_groups(const struct lpm_prefix *prefixes, uint32_t n)
+/* From here on the answer is this. Ranges that turn out empty, or as their neighbours, go. */
+static void turn_to(struct sweep *sweep, uint64_t first, uint32_t answer)
 {
-	uint32_t groups = 0, last = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t first = address(&prefixes[i]) >> 8;
-
-		if (prefixes[i].length <= FIRST_BITS || (groups > 0 && first == last))
-			continue;
-		last = first;
-		groups++;
-	}
-	return groups;
+	if (sweep->n > 0 && sweep->ranges[sweep->n - 1].first == first)
+		sweep->n--;
+	if (sweep->n > 0 && sweep->ranges[sweep->n - 1].answer == answer)
+		return;
+	sweep->ranges[sweep->n++] = (struct range){first, answer};
 }
 
-/* An enclosing prefix first, so that each addition only overwrites what it covers. */
-static int add_all(struct rte_fib *fib, const struct lpm_prefix *prefixes, uint32_t n)
+/* Leaves all prefixes that end at an address or before. */
+static void leave(struct sweep *sweep, uint64_t at)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		const uint32_t hop = prefixes[i].answer & HOP_MASK;
-		const int rc = rte_fib_add(fib, address(&prefixes[i]), prefixes[i].length, hop);
+	while (sweep->n_above > 1 && sweep->above[sweep->n_above - 1].end <= at) {
+		const uint64_t end = sweep->above[--sweep->n_above].end;
 
-		if (rc < 0)
-			return rc;
+		turn_to(sweep, end, sweep->above[sweep->n_above - 1].answer);
 	}
-	return 0;
 }
 
-/* Under a name of its own, since a table lives beside its successor. */
-static struct rte_fib *make(struct rte_fib_conf *conf, int socket)
+/* Fills in at most 2n + 1 ranges and one that marks the end; returns how many, without that. */
+static size_t divide(
+	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, struct range *ranges)
 {
-	static atomic_uint made;
-	char name[NAME_SIZE];
+	const uint64_t end = UINT64_C(1) << 32;
+	struct sweep sweep = {.ranges = ranges, .above = {{end, otherwise}}, .n_above = 1};
 
-	snprintf(name, sizeof(name), "weir_%u", atomic_fetch_add(&made, 1));
-	return rte_fib_create(name, socket, conf);
+	turn_to(&sweep, 0, otherwise);
+	for (uint32_t i = 0; i < n; i++) {
+		const uint64_t first = address(&prefixes[i]);
+
+		leave(&sweep, first);
+		sweep.above[sweep.n_above].end = first + (end >> prefixes[i].length);
+		sweep.above[sweep.n_above++].answer = prefixes[i].answer;
+		turn_to(&sweep, first, prefixes[i].answer);
+	}
+	leave(&sweep, end);
+	if (sweep.ranges[sweep.n - 1].first == end)
+		sweep.n--;
+	ranges[sweep.n].first = end;
+	return sweep.n;
+}
+
+/* Goes through all ranges in order and builds, or only counts. */
+struct builder {
+	struct fib4 *fib;          /* NULL: count */
+	const struct range *range; /* that the next address is in */
+	size_t n_units;
+};
+
+/* Room for so many units, which are in one line if that can hold them. Returns where. */
+static size_t take_units(struct builder *builder, size_t n)
+{
+	if (builder->n_units % LINE_UNITS + n > LINE_UNITS)
+		builder->n_units = (builder->n_units + LINE_UNITS - 1) / LINE_UNITS * LINE_UNITS;
+	builder->n_units += n;
+	return builder->n_units - n;
+}
+
+static uint32_t build_ranges(struct builder *builder, size_t n)
+{
+	const size_t at = take_units(builder, RANGES_UNITS(n));
+	struct ranges *ranges;
+
+	if (builder->fib == NULL)
+		return FURTHER;
+	ranges = (struct ranges *)(void *)&builder->fib->entries[at * UNIT_WORDS];
+	for (unsigned i = 0; i < BOUNDS; i++)
+		ranges->before[i] = INT16_MAX;
+	for (size_t i = 0; i < n; i++)
+		ranges->answer[i] = builder->range[i].answer;
+	for (size_t i = 1; i < n; i++)
+		ranges->before[i - 1] = (int16_t)((builder->range[i].first - 1) ^ 0x8000);
+	return FURTHER | (uint32_t)at;
+}
+
+static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bits);
+
+static uint32_t build_table(struct builder *builder, uint64_t first, unsigned bits)
+{
+	const size_t at = take_units(builder, TABLE_SIZE / UNIT_WORDS);
+
+	for (uint64_t i = 0; i < TABLE_SIZE; i++) {
+		const uint32_t entry = build_entry(
+			builder, first + (i << (bits - TABLE_BITS)), bits - TABLE_BITS);
+
+		if (builder->fib != NULL)
+			builder->fib->entries[at * UNIT_WORDS + i] = entry;
+	}
+	return TABLE | (uint32_t)at;
+}
+
+/* Of 2^bits addresses from this one on, which the range at hand is the first of. */
+static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bits)
+{
+	const uint64_t end = first + (UINT64_C(1) << bits);
+	uint32_t entry;
+	size_t n = 1;
+
+	while (n <= BOUNDS + 1 && builder->range[n].first < end)
+		n++;
+	if (n > BOUNDS + 1)
+		return build_table(builder, first, bits);
+	entry = n == 1 ? builder->range->answer : build_ranges(builder, n);
+	builder->range += n - 1;
+	if (builder->range[1].first == end)
+		builder->range++;
+	return entry;
+}
+
+/* Returns how many units there are. */
+static size_t build(struct fib4 *fib, const struct range *ranges)
+{
+	struct builder builder = {.fib = fib, .range = ranges, .n_units = BLOCKS / UNIT_WORDS};
+
+	for (uint64_t block = 0; block < BLOCKS; block++) {
+		const uint32_t entry = build_entry(&builder, block << BLOCK_BITS, BLOCK_BITS);
+
+		if (fib != NULL)
+			fib->entries[block] = entry;
+	}
+	return builder.n_units;
 }
 
 int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
-	struct rte_fib **out)
+	struct fib4 **out)
 {
-	struct rte_fib_conf conf = {
-		.type = RTE_FIB_DIR24_8,
-		.default_nh = otherwise & HOP_MASK,
-		.max_routes = (int)n,
-		/* One to spare, as a prefix that ends where its group does is refused without. */
-		.dir24_8 = {.nh_sz = RTE_FIB_DIR24_8_4B, .num_tbl8 = count_groups(prefixes, n) + 1},
-	};
-	struct rte_fib *fib = make(&conf, socket);
+	struct range *ranges = calloc(2 * (size_t)n + 2, sizeof(*ranges));
+	struct fib4 *fib = NULL;
+	size_t n_units;
 
-	if (fib != NULL && add_all(fib, prefixes, n) == 0) {
-		*out = fib;
-		return 0;
-	}
-	/* The name is new, and there is room for every prefix: only memory can be missing. */
-	rte_fib_free(fib);
-	return -ENOMEM;
+	if (ranges == NULL)
+		return -ENOMEM;
+	divide(prefixes, n, otherwise, ranges);
+	n_units = build(NULL, ranges);
+	if (n_units <= PLACE)
+		fib = rte_zmalloc_socket("weir_fib4",
+			sizeof(*fib) + n_units * UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
+	if (fib != NULL)
+		fib->n_units = build(fib, ranges);
+	free(ranges);
+	*out = fib;
+	return fib != NULL ? 0 : -ENOMEM;
 }
 
-/* From 31 bits back to 32, of which the upper two are alike. */
-static inline uint32_t answer_of(uint64_t hop)
+void fib4_destroy(struct fib4 *fib)
 {
-	return (uint32_t)((int32_t)((uint32_t)hop << 1) >> 1);
-}
-
-uint32_t fib4_lookup(struct rte_fib *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
-{
-	uint64_t hops[FIB4_BURST_MAX];
-	uint32_t all = 0;
-
-	rte_fib_lookup_bulk(fib, (uint32_t *)addr, hops, (int)n); /* only reads the addresses */
-	for (unsigned i = 0; i < n; i++) {
-		answers[i] = answer_of(hops[i]);
-		all |= answers[i];
-	}
-	return all;
+	rte_free(fib);
 }

@@ -11,7 +11,7 @@
 struct lpm_prefix {
 	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
 	uint8_t length;
-	uint32_t answer; /* anything whose upper two bits are alike: fib4.h keeps 31 */
+	uint32_t answer; /* anything whose upper two bits are alike: fib4.h uses the others */
 };
 
 #endif

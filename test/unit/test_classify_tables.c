@@ -249,9 +249,9 @@ static void test_out_of_memory(void **state)
 		make_policy(&(struct row){.src = "2001:db8::/32"})};
 
 	(void)state;
-	fill_memory(v4, COUNT(v4), 1 << 20);
+	fill_memory(v4, COUNT(v4), 1 << 12);
 	fill_memory(v6, COUNT(v6), 1 << 12);
-	fill_memory(all, COUNT(all), 1 << 20);
+	fill_memory(all, COUNT(all), 1 << 12);
 }
 
 static void test_too_many(void **state)

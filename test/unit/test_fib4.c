@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Longest prefix match of IPv4 against one that asks every prefix, at and beside all edges of them
+ * all. Built twice: with vectors, and as for a CPU that has none.
+ */
+#include "check.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_eal.h>
+
+#include "base/prng.h"
+#include "classify/fib4.h"
+
+#define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
+#define MANY      3000
+#define OTHERWISE UINT32_MAX
+
+struct set {
+	struct lpm_prefix prefix[MANY];
+	unsigned n;
+};
+
+static uint32_t address(const struct lpm_prefix *prefix)
+{
+	uint32_t addr;
+
+	memcpy(&addr, prefix->addr, sizeof(addr));
+	return ntohl(addr);
+}
+
+static uint32_t mask(unsigned length)
+{
+	return (uint32_t)(UINT64_MAX << (32 - length));
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct lpm_prefix *x = a, *y = b;
+	const int addr = memcmp(x->addr, y->addr, 4);
+
+	return addr ? addr : x->length - y->length;
+}
+
+static void add(struct set *set, uint32_t addr, unsigned length, uint32_t answer)
+{
+	struct lpm_prefix *prefix = &set->prefix[set->n++];
+
+	*prefix = (struct lpm_prefix){.length = (uint8_t)length, .answer = answer};
+	addr = htonl(addr & mask(length));
+	memcpy(prefix->addr, &addr, sizeof(addr));
+}
+
+/* As the builder of classifiers hands them over: sorted, no two alike. */
+static void sort(struct set *set)
+{
+	unsigned n = 0;
+
+	qsort(set->prefix, set->n, sizeof(set->prefix[0]), compare);
+	for (unsigned i = 0; i < set->n; i++)
+		if (n == 0 || compare(&set->prefix[n - 1], &set->prefix[i]) != 0)
+			set->prefix[n++] = set->prefix[i];
+	set->n = n;
+}
+
+static uint32_t expected(const struct set *set, uint32_t addr)
+{
+	uint32_t answer = OTHERWISE;
+
+	/* Sorted: of those that hold it, a longer one comes later. */
+	for (unsigned i = 0; i < set->n; i++)
+		if (((addr ^ address(&set->prefix[i])) & mask(set->prefix[i].length)) == 0)
+			answer = set->prefix[i].answer;
+	return answer;
+}
+
+/* Around the edges of a prefix, in it, and anywhere. */
+static uint32_t interesting(const struct set *set, struct prng *prng, unsigned i)
+{
+	const struct lpm_prefix *prefix = &set->prefix[i / 6 % set->n];
+	const uint32_t first = address(prefix), rest = ~mask(prefix->length);
+
+	switch (i % 6) {
+	case 0:
+		return first;
+	case 1:
+		return first - 1;
+	case 2:
+		return first | rest;
+	case 3:
+		return (first | rest) + 1;
+	case 4:
+		return first | ((uint32_t)prng_next(prng) & rest);
+	default:
+		return (uint32_t)prng_next(prng);
+	}
+}
+
+static void check_burst(
+	const struct fib4 *fib, const struct set *set, const uint32_t *addr, unsigned n)
+{
+	uint32_t answers[FIB4_BURST_MAX], want, high = 0, got;
+
+	got = fib4_lookup(fib, addr, n, answers);
+	for (unsigned i = 0; i < n; i++) {
+		want = expected(set, addr[i]);
+		if (answers[i] != want)
+			fail_msg("%#" PRIx32 " of %u prefixes: %" PRIu32 ", expected %" PRIu32,
+				addr[i], set->n, answers[i], want);
+		high |= want >> 31;
+	}
+	assert_int_equal(got >> 31, high);
+}
+
+/* Bursts of all sizes. */
+static void check_set(struct set *set, struct prng *prng)
+{
+	uint32_t addr[FIB4_BURST_MAX];
+	struct fib4 *fib;
+	unsigned n = 0, burst = 1;
+
+	sort(set);
+	assert_int_equal(fib4_create(set->prefix, set->n, OTHERWISE, -1, &fib), 0);
+	for (unsigned i = 0; i < 6 * set->n || n > 0; i++) {
+		addr[n++] = interesting(set, prng, i);
+		if (n < burst)
+			continue;
+		check_burst(fib, set, addr, n);
+		burst = burst % FIB4_BURST_MAX + 1;
+		n = 0;
+	}
+	fib4_destroy(fib);
+}
+
+static uint64_t seed_of_run(void)
+{
+	const char *text = getenv("WEIR_SEED");
+	const uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 0x5eed0f1b;
+
+	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
+	return seed;
+}
+
+static void test_random(void **state)
+{
+	/* Within a prefix, of lengths from and to; and of how many answers. */
+	static const struct {
+		uint32_t within;
+		unsigned within_length, from, to, n, answers;
+	} rows[] = {
+		{0, 0, 1, 32, 1, MANY}, {0, 0, 1, 32, 300, MANY}, {0, 0, 20, 32, MANY, MANY},
+		{0x0a000000, 8, 24, 24, MANY, MANY},  /* tables, no ranges */
+		{0x0a000000, 12, 20, 28, MANY, MANY}, /* both */
+		{0xc0a80000, 16, 17, 32, MANY, MANY}, /* tables behind tables */
+		{0xc0a80100, 24, 25, 32, 200, MANY},  /* the same for 256 addresses */
+		{0xfffffff0, 28, 29, 32, 20, MANY},   /* the last there are */
+		{0, 24, 25, 32, 100, MANY},           /* and the first */
+		{0xc0a80000, 20, 21, 32, 1000, 2},    /* neighbours with one answer */
+		{0, 0, 9, 18, 1000, MANY},            /* longer than a block and shorter */
+	};
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		set.n = 0;
+		for (unsigned k = 0; k < rows[i].n; k++) {
+			const uint32_t host = rows[i].within_length == 0
+						      ? UINT32_MAX
+						      : ~mask(rows[i].within_length);
+
+			add(&set, rows[i].within | ((uint32_t)prng_next(&prng) & host),
+				rows[i].from + prng_below(&prng, rows[i].to - rows[i].from + 1),
+				prng_below(&prng, rows[i].answers));
+		}
+		check_set(&set, &prng);
+	}
+}
+
+/* As many ranges in a block as fit side by side, one fewer, and one more. */
+static void test_full_blocks(void **state)
+{
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned n = 1; n <= 12; n++)
+		for (unsigned touching = 0; touching < 2; touching++) {
+			set.n = 0;
+			for (uint32_t k = 0; k < n; k++)
+				add(&set, 0x0a010000 + (k << (touching ? 4 : 5)), 28, k);
+			check_set(&set, &prng);
+			/* The last of the block is the last of a range. */
+			add(&set, 0x0a01ffff, 32, n);
+			check_set(&set, &prng);
+		}
+}
+
+/* 32 prefixes, each in the one before; at one edge of it, and then at the other. */
+static void test_nested(void **state)
+{
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned upper = 0; upper < 2; upper++) {
+		set.n = 0;
+		for (unsigned length = 1; length <= 32; length++)
+			add(&set, upper ? UINT32_MAX : 0, length, length);
+		check_set(&set, &prng);
+	}
+}
+
+/* Chains of rules, whose upper bits are set, and prefixes that say "nothing". */
+static void test_answers(void **state)
+{
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	set.n = 0;
+	add(&set, 0x0a000000, 8, 7);
+	add(&set, 0x0a010000, 16, UINT32_C(3) << 30 | 5);
+	add(&set, 0x0a010200, 24, 8);
+	add(&set, 0x0a010280, 25, OTHERWISE);
+	add(&set, 0x0b000000, 8, (UINT32_C(1) << 30) - 1);
+	check_set(&set, &prng);
+}
+
+static void test_out_of_memory(void **state)
+{
+	static struct set set;
+	struct fib4 *fib, *made[4096];
+	unsigned n = 0;
+
+	(void)state;
+	set.n = 0;
+	add(&set, 0x0a000000, 8, 7);
+	while (n < COUNT(made) && fib4_create(set.prefix, 1, OTHERWISE, -1, &made[n]) == 0)
+		n++;
+	assert_in_range(n, 1, COUNT(made) - 1);
+	assert_int_equal(fib4_create(set.prefix, 1, OTHERWISE, -1, &fib), -ENOMEM);
+	while (n > 0)
+		fib4_destroy(made[--n]);
+	fib4_destroy(NULL);
+}
+
+static int start_eal(void **state)
+{
+	char *args[] = {(char[]){"test_fib4"}, (char[]){"--no-huge"}, (char[]){"-m"},
+		(char[]){"64"}, (char[]){"--no-pci"}, (char[]){"--no-telemetry"},
+		(char[]){"--log-level=1"}, (char[]){"-l"}, (char[]){"0"}};
+
+	(void)state;
+	return rte_eal_init(COUNT(args), args) < 0 ? -1 : 0;
+}
+
+static int stop_eal(void **state)
+{
+	(void)state;
+	return rte_eal_cleanup();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_full_blocks),
+		cmocka_unit_test(test_nested),
+		cmocka_unit_test(test_answers),
+		cmocka_unit_test(test_out_of_memory),
+	};
+
+	return cmocka_run_group_tests(tests, start_eal, stop_eal);
+}
