@@ -300,8 +300,8 @@ def bucket_stays(scene):
                     for more in variants]
             weir = flood(scene, [mine[0], *bystanders], workers)
             wait_until(lambda w=weir: w.get("/weir/policy,mine")["dropped"]["packets"] > 0, "drops")
+            since = time.monotonic()  # first: what passes while it answers is in time, too
             first = weir.get("/weir/policy,mine")["passed"]["bytes"]
-            since = time.monotonic()
             for i in range(30):
                 some = rng.sample(bystanders, 40) + [mine[i % 2]]
                 rng.shuffle(some)
