@@ -35,10 +35,12 @@
 
 #define N_MAX      8
 #define FLYING     2000
-#define STEPS      400
+#define LATE       24
+#define STEPS      1200
 #define MILLION    1000000
 #define LEASE      (UINT64_C(1000) * MILLION) /* a thousand ticks of a clock that is right */
 #define RECORD_MAX 1024
+#define NOTHING    0xff /* no statement begins like that */
 
 struct books {
 	int64_t balance;
@@ -73,7 +75,7 @@ struct world {
 	struct prng prng;
 	unsigned n;
 	struct node nodes[N_MAX];
-	struct flight flying[FLYING];
+	struct flight flying[FLYING], late[LATE]; /* those that come again very late */
 	unsigned n_flying;
 	uint64_t epoch;
 	uint32_t drift_ppm;
@@ -369,6 +371,8 @@ static void tell(struct world *w, unsigned i, unsigned e)
 	f->to = node->peer[e];
 	f->edge = node->there[e];
 	ledger_statement_write(&s, f->bytes);
+	if (chance(w, 10))
+		w->late[below(w, LATE)] = *f;
 }
 
 static void hear(struct world *w, const struct flight *f)
@@ -400,6 +404,12 @@ static void deliver(struct world *w)
 	struct flight f;
 	unsigned k;
 
+	if (chance(w, 4)) {
+		f = w->late[below(w, LATE)];
+		if (f.bytes[0] != NOTHING)
+			hear(w, &f);
+		return;
+	}
 	if (w->n_flying == 0)
 		return;
 	/* More often a late one, or old news would be all there is. */
@@ -516,7 +526,7 @@ static void act_on(struct world *w, unsigned i)
 			wait_for_adoption(w, node, e);
 		break;
 	case 8:
-		if (w->crashes && chance(w, 25))
+		if (w->crashes && chance(w, 15))
 			crash(w, i);
 		break;
 	case 9:
@@ -525,7 +535,8 @@ static void act_on(struct world *w, unsigned i)
 		go_on_saving(w, node);
 		break;
 	default:
-		tell(w, i, e);
+		for (e = 0; e < node->n_edges; e++)
+			tell(w, i, e);
 	}
 }
 
@@ -660,6 +671,7 @@ static bool run(uint64_t seed, unsigned steps)
 	struct world *w = &world;
 
 	memset(w, 0, sizeof(*w));
+	memset(w->late, NOTHING, sizeof(w->late));
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
 	populate(w);
