@@ -17,7 +17,13 @@
  *
  * A pure state machine without a clock; a caller that has a disk saves it (see ledger_save()). One
  * thread. All amounts are exact; none can overflow, as nothing is accepted that would pass
- * LEDGER_MOST, and an edge whose counter would pass it gives no more.
+ * LEDGER_MOST, and an edge whose counter would pass it gives no more. Edges are numbered from 0 to
+ * n_edges - 1, and no call is made with another number.
+ *
+ * What is exceeded, and when: as long as nobody is in debt, never anything. Debts come from a share
+ * that falls (see ledger_set_share()), and from two neighbours that lose their memory at once: the
+ * edge between them begins anew, and what had gone over it is counted again where it was first.
+ * The sum of what is usable exceeds the sum of shares by no more than the debts.
  */
 #ifndef WEIR_LEDGER_LEDGER_H
 #define WEIR_LEDGER_LEDGER_H
@@ -29,14 +35,15 @@
 #define LEDGER_MOST   (UINT64_C(1) << 62)
 #define LEDGER_NOBODY UINT32_MAX
 
+/* With a lease of 0 what is promised is never used, and the friend need not wait: for units. */
 struct ledger_params {
-	uint64_t share;     /* of the total, held at the very first start; at most LEDGER_MOST */
+	uint64_t share; /* of the total, held at the very first start; at most LEDGER_MOST */
 	uint32_t n_edges;
 	uint32_t friend;    /* edge to the best friend, or LEDGER_NOBODY */
 	uint64_t lease_ns;  /* what is promised is used so long after the friend last heard us */
 	uint32_t drift_ppm; /* by which clocks may run fast or slow; below 1,000,000 */
 	uint64_t epoch;     /* of this start: larger than that of any earlier one; never 0 */
-	bool blank;         /* there was an earlier start, of which nothing is known any more */
+	bool blank;         /* there may have been an earlier start, and nothing is known of it */
 };
 
 /* What one end of an edge tells the other. Everything in it replaces what it said before. */
@@ -63,29 +70,42 @@ enum ledger_verdict {
 struct ledger_view {
 	uint64_t granted, promised, received;
 	uint64_t in_flight; /* granted, and the neighbour has not said that it has it */
-	uint64_t adopted;   /* taken from the neighbour while it was gone, and not given back */
-	bool known;         /* it has made a valid statement in this start of ours */
+	uint64_t
+		locked; /* the most that the neighbour may have received, without being told more */
+	uint64_t adopted; /* taken from the neighbour while it was gone, and not given back */
+	bool known;       /* it has made a valid statement in this start of ours */
 	uint64_t heard_ns;
 };
 
 struct ledger;
 
 /*
- * With the share, or from a record that ledger_save() wrote, whose n_edges must be the same. A
- * blank one holds nothing until every neighbour has said what the edge between them has seen; what
- * it had spent or been given otherwise is lost with its memory. 0, -EINVAL or -ENOMEM.
+ * With the share, or from the newest record that became durable, whose n_edges must be the same; it
+ * holds the share, too, and params->share is only checked. If the epoch is not larger than that of
+ * the record, the ledger takes one that is, and is to be saved before it says anything.
+ *
+ * A blank one holds nothing until every neighbour has said what the edge between them has seen;
+ * that it had spent something is forgotten with its memory, and so is what it had given to or taken
+ * from a neighbour that is blank as well. After a blank start no older record may ever be restored.
+ *
+ * 0; -EINVAL (also a record that was cut, altered, or is of another number of edges, and one that
+ * is to be restored blank) or -ENOMEM.
  */
 int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct ledger **out);
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
 	uint64_t now_ns, struct ledger **out);
 void ledger_destroy(struct ledger *l);
 
+/* Holds nothing yet, and says so to its neighbours. */
+bool ledger_blank(const struct ledger *l);
+
 /* All that is held here, promised or not; less than nothing is a debt, see ledger_set_share(). */
 int64_t ledger_balance(const struct ledger *l);
 
 /*
  * What may be enforced now as a rate: the balance, less what is promised once the lease has ended.
- * It falls at `*until_ns` even if nothing is heard (UINT64_MAX: it does not).
+ * It falls at `*until_ns` even if nothing is heard (UINT64_MAX: it does not), to what this returns
+ * for that time; until_ns may be NULL.
  */
 uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns);
 
@@ -99,20 +119,24 @@ uint64_t ledger_free(const struct ledger *l);
  */
 int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount);
 
-/* Units that are gone for good. 0 or -EDQUOT. */
+/*
+ * Units that are gone for good: 0, -EDQUOT (more than ledger_free()), -EOVERFLOW or -EAGAIN. A
+ * crash forgets what was spent since the last record: serve no unit before that is durable.
+ */
 int ledger_spend(struct ledger *l, uint64_t units);
 uint64_t ledger_spent(const struct ledger *l);
 
 /*
  * Of the balance, the part that the best friend may take from now on; less only counts when the
- * friend has said that it knows. 0; -EDQUOT (more than is held), -ENOENT (no friend).
+ * friend has said that it knows. What is granted to the friend does not count towards it. 0;
+ * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (blank).
  */
 int ledger_promise(struct ledger *l, uint64_t amount);
 
 /*
  * Another share (the total has been changed; every limiter does so by itself). Where a fall is
  * more than what is free, the rest is a debt: the balance is below zero, and what comes in pays it
- * first. 0 or -EINVAL.
+ * first. 0, -EINVAL (more than LEDGER_MOST) or -EOVERFLOW (more than that would be held).
  */
 int ledger_set_share(struct ledger *l, uint64_t share);
 
@@ -120,13 +144,17 @@ int ledger_set_share(struct ledger *l, uint64_t share);
 void ledger_state(
 	struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *statement);
 
-/* What a neighbour has told us. */
-enum ledger_verdict ledger_hear(struct ledger *l, uint32_t edge, uint64_t now_ns,
-	const struct ledger_statement *statement);
+/*
+ * What a neighbour has told us. One that was promised something and comes back without its memory
+ * is granted it: it may have taken it and passed it on.
+ */
+enum ledger_verdict ledger_hear(
+	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *statement);
 
 /*
  * Adopting: what may now be taken of a neighbour's balance as its best friend, 0 while it may be
- * alive; and taking it. ledger_adopt() returns what has been added to the balance.
+ * alive; and taking it. ledger_adopt() returns what has been added to the balance. It takes a
+ * promise that was made to this start of ours: after a restart, the neighbour must have heard us.
  */
 uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns);
 uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns);
@@ -134,14 +162,18 @@ uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns);
 /*
  * Settling: what was taken from the balance is told to nobody before it is out of use here and, if
  * there is a disk, durable. ledger_unsettled() says whether there is something to settle;
- * ledger_save() writes all that must survive a restart (at most ledger_record_size() bytes) and
- * begins; ledger_settled() ends it, when the record is durable and the workers enforce no more
- * than was usable at that time. Grants in between wait for the next. -EBUSY: begun already.
+ * ledger_save() writes all that must survive a restart (at most ledger_record_size() bytes; record
+ * and len may be NULL where there is no disk) and begins;
+ * ledger_settled() ends it, when the record is durable and the workers enforce no more than was
+ * usable at the time of ledger_save(); ledger_save_failed() ends it as if it had not begun, whether
+ * or not the record is durable after all. Grants in between wait for the next. 0; -EBUSY: begun
+ * already; -EAGAIN: blank.
  */
 bool ledger_unsettled(const struct ledger *l);
 size_t ledger_record_size(const struct ledger *l);
 int ledger_save(struct ledger *l, void *record, size_t *len);
 void ledger_settled(struct ledger *l);
+void ledger_save_failed(struct ledger *l);
 
 struct ledger_view ledger_view(const struct ledger *l, uint32_t edge);
 

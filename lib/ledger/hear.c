@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What neighbours tell each other, and what a best friend takes.
+ *
+ * Why a promise is never used twice. The promiser A uses it while its clock is below s + lease, s
+ * being the newest of its stamps that the friend F has echoed. F takes it, at real time t, once its
+ * own clock has advanced by the patience since it heard A's newest stamp n. A made n before F heard
+ * it, and the patience is a lease on the slowest clock, measured by the fastest: at t A's clock is
+ * at n + lease or later. An echo that F made before t names n or less: the lease that it gives has
+ * ended. One that F makes later carries F's new `received`, as a statement is one whole, and A,
+ * which takes statements in the order in which F made them, lowers its balance before it believes
+ * the echo.
+ *
+ * Why a promise that was taken back is not taken. A lowers `locked` when F has echoed the mark, to
+ * the most that A has promised since. F goes by its newest statement only, which is not older than
+ * what it echoes. A restart of F would make it forget how new its newest was, and an old statement
+ * could be news to it; so it goes by no promise but of a statement that echoes F's present epoch,
+ * which A made later than anything that an earlier start of F's had echoed. Likewise A believes
+ * echoes of its own present epoch only.
+ */
+#include <stddef.h>
+
+#include "ledger/private.h"
+
+bool statement_plausible(const struct ledger_statement *s)
+{
+	return s->epoch <= LEDGER_MOST && s->echo_epoch <= LEDGER_MOST &&
+	       s->least_epoch <= LEDGER_MOST && s->granted <= s->promised &&
+	       s->promised <= LEDGER_MOST && s->received <= LEDGER_MOST &&
+	       (s->epoch > 0 || (s->stamp > 0 && s->stamp <= LEDGER_MOST));
+}
+
+/* Stamps of an edge grow, even where the clock stands still; a lease does not gain by that. */
+static uint64_t next_stamp(struct ledger *l, struct ledger_edge *e, uint64_t now_ns)
+{
+	uint64_t stamp = now_ns > e->said ? now_ns : e->said + 1;
+
+	l->ahead_ns = larger(l->ahead_ns, stamp - now_ns);
+	e->said = stamp;
+	return stamp;
+}
+
+/* What has been told of a promise, for whom it may concern. */
+static void promise_said(struct ledger_edge *e, uint64_t stamp)
+{
+	if (e->mark == 0) {
+		e->mark = stamp;
+		e->high = 0;
+	}
+	e->high = larger(e->high, e->settled.promised);
+	e->locked = larger(e->locked, e->settled.promised);
+}
+
+void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *s)
+{
+	struct ledger_edge *e = &l->edges[edge];
+	/* That an edge was closed for a blank neighbour is said when that is settled. */
+	bool closing = e->heard.epoch == 0 && e->heard.stamp != e->settled.least_epoch;
+
+	*s = (struct ledger_statement){
+		.epoch = l->blank ? 0 : l->epoch,
+		.stamp = l->blank ? l->epoch : next_stamp(l, e, now_ns),
+		.granted = e->settled.granted,
+		.promised = e->settled.promised,
+		.received = e->received,
+		.echo_epoch = e->heard.epoch,
+		.echo_stamp = closing ? 0 : e->heard.stamp,
+		.least_epoch = e->settled.least_epoch,
+	};
+	if (!l->blank)
+		promise_said(e, s->stamp);
+}
+
+static bool is_old(const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	if (s->epoch != e->heard.epoch)
+		return s->epoch < e->heard.epoch || s->epoch < e->now.least_epoch;
+	return s->stamp <= e->heard.stamp || s->epoch < e->now.least_epoch;
+}
+
+/* Whether it claims nothing that cannot be. */
+static bool is_valid(
+	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
+{
+	if (s->granted < e->heard.granted)
+		return false;
+	if (s->received > larger(e->locked, e->settled.granted))
+		return false;
+	if (s->echo_epoch == l->epoch && s->echo_stamp > e->said)
+		return false;
+	return s->granted <= e->received ||
+	       l->balance + (__int128)(s->granted - e->received) <= (int64_t)LEDGER_MOST;
+}
+
+/* What the neighbour has received beyond what was granted it has adopted: it was promised. */
+static void believe_received(
+	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+{
+	e->heard.received = s->received;
+	if (s->received <= e->now.granted)
+		return;
+	l->balance -= (int64_t)(s->received - e->now.granted);
+	e->now.granted = s->received;
+	e->now.promised = larger(e->now.promised, e->now.granted);
+	l->dirty = true;
+}
+
+/* What was adopted has been received before it is granted: the larger counts, not the sum. */
+static void believe_granted(
+	struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+{
+	e->heard.granted = s->granted;
+	e->heard.promised = s->echo_epoch == l->epoch ? s->promised : 0;
+	if (s->granted <= e->received)
+		return;
+	l->balance += (int64_t)(s->granted - e->received);
+	e->received = s->granted;
+}
+
+static void believe_echo(
+	const struct ledger *l, struct ledger_edge *e, const struct ledger_statement *s)
+{
+	uint64_t end = s->echo_stamp + l->lease_ns;
+
+	if (s->echo_epoch != l->epoch)
+		return;
+	if (end < s->echo_stamp)
+		end = UINT64_MAX;
+	end -= l->ahead_ns < end ? l->ahead_ns : end;
+	e->leased_ns = larger(e->leased_ns, end);
+	if (e->mark != 0 && s->echo_stamp >= e->mark) {
+		e->locked = e->high;
+		e->mark = 0;
+	}
+}
+
+/*
+ * The neighbour expects an epoch of us that is larger than ours: it has heard of a start of ours of
+ * which we know nothing. Our counters are right nevertheless, as they only grow; from the next
+ * record on they are told under an epoch that it listens to.
+ */
+static void believe_epoch(struct ledger *l, const struct ledger_statement *s)
+{
+	uint64_t least = larger(s->least_epoch, s->echo_epoch > l->epoch ? s->echo_epoch + 1 : 0);
+
+	if (least <= l->next_epoch || least > LEDGER_MOST)
+		return;
+	l->next_epoch = least;
+	l->dirty = true;
+}
+
+static void believe(
+	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
+{
+	believe_received(l, e, s);
+	believe_granted(l, e, s);
+	believe_echo(l, e, s);
+	believe_epoch(l, s);
+	e->heard.epoch = s->epoch;
+	e->heard.stamp = s->stamp;
+	e->heard.at_ns = now_ns;
+	e->heard.known = true;
+}
+
+enum ledger_verdict ledger_hear(
+	struct ledger *l, uint32_t edge, uint64_t now_ns, const struct ledger_statement *s)
+{
+	struct ledger_edge *e = &l->edges[edge];
+	int64_t balance = l->balance;
+	uint64_t free, usable;
+
+	if (!statement_plausible(s))
+		return LEDGER_INVALID;
+	if (l->blank)
+		return blank_hears(l, e, now_ns, s);
+	if (s->epoch == 0)
+		return blank_asks(l, e, now_ns, s);
+	if (is_old(e, s))
+		return LEDGER_OLD;
+	if (!is_valid(l, e, s))
+		return LEDGER_INVALID;
+	free = ledger_free(l);
+	usable = ledger_usable(l, now_ns, NULL);
+	believe(l, e, now_ns, s);
+	return l->balance != balance || ledger_free(l) != free ||
+			       ledger_usable(l, now_ns, NULL) != usable
+		       ? LEDGER_NEWS
+		       : LEDGER_HEARD;
+}
+
+uint64_t ledger_adoptable(const struct ledger *l, uint32_t edge, uint64_t now_ns)
+{
+	const struct ledger_edge *e = &l->edges[edge];
+	uint64_t amount, room;
+
+	if (l->blank || e->heard.promised <= e->received || now_ns < e->heard.at_ns ||
+		now_ns - e->heard.at_ns < l->patience_ns)
+		return 0;
+	amount = e->heard.promised - e->received;
+	room = (uint64_t)((int64_t)LEDGER_MOST - l->balance);
+	return amount < room ? amount : room;
+}
+
+uint64_t ledger_adopt(struct ledger *l, uint32_t edge, uint64_t now_ns)
+{
+	uint64_t amount = ledger_adoptable(l, edge, now_ns);
+	struct ledger_edge *e = &l->edges[edge];
+
+	l->balance += (int64_t)amount;
+	e->received += amount;
+	e->adopted += amount;
+	return amount;
+}

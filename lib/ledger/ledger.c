@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "ledger/ledger.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ledger/private.h"
+
+#define MILLION 1000000
+
+/*
+ * How long to wait on a clock that may be fast, so that a lease has ended on one that may be slow:
+ * rounded up. A wait that does not fit never ends.
+ */
+static uint64_t patience(uint64_t lease_ns, uint32_t drift_ppm)
+{
+	unsigned __int128 num = (unsigned __int128)lease_ns * (MILLION + drift_ppm);
+	unsigned __int128 wait = (num + MILLION - drift_ppm - 1) / (MILLION - drift_ppm);
+
+	return wait > UINT64_MAX ? UINT64_MAX : (uint64_t)wait;
+}
+
+static bool params_valid(const struct ledger_params *params)
+{
+	return params->share <= LEDGER_MOST && params->lease_ns <= LEDGER_MOST &&
+	       params->drift_ppm < MILLION && params->epoch > 0 && params->epoch <= LEDGER_MOST &&
+	       (params->friend == LEDGER_NOBODY || params->friend < params->n_edges);
+}
+
+int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct ledger **out)
+{
+	struct ledger *l;
+
+	if (!params_valid(params))
+		return -EINVAL;
+	l = calloc(1, sizeof(*l) + (size_t)params->n_edges * sizeof(l->edges[0]));
+	if (!l)
+		return -ENOMEM;
+	l->share = params->share;
+	l->epoch = l->next_epoch = params->epoch;
+	l->lease_ns = params->lease_ns;
+	l->patience_ns = patience(params->lease_ns, params->drift_ppm);
+	l->friend = params->friend;
+	l->n_edges = params->n_edges;
+	l->blank = params->blank;
+	for (uint32_t i = 0; i < l->n_edges; i++)
+		l->edges[i].heard.at_ns = now_ns;
+	if (!l->blank) {
+		l->balance = (int64_t)l->share;
+		l->dirty = true;
+	} else if (l->n_edges == 0) {
+		blank_ends(l);
+	}
+	*out = l;
+	return 0;
+}
+
+void ledger_destroy(struct ledger *l)
+{
+	free(l);
+}
+
+bool ledger_blank(const struct ledger *l)
+{
+	return l->blank;
+}
+
+int64_t ledger_balance(const struct ledger *l)
+{
+	return l->balance;
+}
+
+static uint64_t above_zero(__int128 amount)
+{
+	return amount > 0 ? (uint64_t)amount : 0;
+}
+
+uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns)
+{
+	__int128 left = l->balance;
+	uint64_t until = UINT64_MAX;
+
+	for (uint32_t i = 0; i < l->n_edges; i++) {
+		const struct ledger_edge *e = &l->edges[i];
+
+		if (e->locked <= e->now.granted)
+			continue;
+		if (now_ns >= e->leased_ns)
+			left -= e->locked - e->now.granted;
+		else if (e->leased_ns < until)
+			until = e->leased_ns;
+	}
+	if (until_ns)
+		*until_ns = until;
+	return above_zero(left);
+}
+
+/* Of the balance, what the neighbour at the end of this edge may take. */
+static uint64_t edge_promised(const struct ledger_edge *e)
+{
+	uint64_t lock = edge_lock(e);
+
+	return lock > e->now.granted ? lock - e->now.granted : 0;
+}
+
+uint64_t ledger_free(const struct ledger *l)
+{
+	__int128 left = l->balance;
+
+	for (uint32_t i = 0; i < l->n_edges; i++)
+		left -= edge_promised(&l->edges[i]);
+	return above_zero(left);
+}
+
+int ledger_grant(struct ledger *l, uint32_t edge, uint64_t amount)
+{
+	struct ledger_edge *e = &l->edges[edge];
+
+	if (l->blank)
+		return -EAGAIN;
+	if (amount > ledger_free(l))
+		return -EDQUOT;
+	if (amount > LEDGER_MOST - e->now.promised)
+		return -EOVERFLOW;
+	if (amount == 0)
+		return 0;
+	l->balance -= (int64_t)amount;
+	e->now.granted += amount;
+	e->now.promised += amount;
+	e->adopted -= amount < e->adopted ? amount : e->adopted;
+	l->dirty = true;
+	return 0;
+}
+
+int ledger_spend(struct ledger *l, uint64_t units)
+{
+	if (l->blank)
+		return -EAGAIN;
+	if (units > ledger_free(l))
+		return -EDQUOT;
+	if (units > LEDGER_MOST - l->spent)
+		return -EOVERFLOW;
+	l->balance -= (int64_t)units;
+	l->spent += units;
+	if (units > 0)
+		l->dirty = true;
+	return 0;
+}
+
+uint64_t ledger_spent(const struct ledger *l)
+{
+	return l->spent;
+}
+
+int ledger_promise(struct ledger *l, uint64_t amount)
+{
+	struct ledger_edge *e;
+	uint64_t others = 0;
+
+	if (l->blank)
+		return -EAGAIN;
+	if (l->friend == LEDGER_NOBODY)
+		return -ENOENT;
+	/* An earlier best friend may still go by what it was promised. */
+	for (uint32_t i = 0; i < l->n_edges; i++)
+		others += i == l->friend ? 0 : edge_promised(&l->edges[i]);
+	if ((__int128)amount + others > (l->balance > 0 ? l->balance : 0))
+		return -EDQUOT;
+	e = &l->edges[l->friend];
+	if (amount > LEDGER_MOST - e->now.granted)
+		return -EOVERFLOW;
+	if (e->now.promised == e->now.granted + amount)
+		return 0;
+	e->now.promised = e->now.granted + amount;
+	l->dirty = true;
+	return 0;
+}
+
+/* Nobody goes on promising what is not there. */
+static void trim_promises(struct ledger *l)
+{
+	uint64_t left = l->balance > 0 ? (uint64_t)l->balance : 0;
+
+	for (uint32_t i = 0; i < l->n_edges; i++) {
+		struct ledger_terms *terms = &l->edges[i].now;
+
+		if (terms->promised - terms->granted > left)
+			terms->promised = terms->granted + left;
+		left -= terms->promised - terms->granted;
+	}
+}
+
+int ledger_set_share(struct ledger *l, uint64_t share)
+{
+	int64_t change = (int64_t)share - (int64_t)l->share;
+
+	if (share > LEDGER_MOST)
+		return -EINVAL;
+	if (share == l->share)
+		return 0;
+	if (!l->blank) {
+		if (l->balance + (__int128)change > (int64_t)LEDGER_MOST)
+			return -EOVERFLOW;
+		l->balance += change;
+		trim_promises(l);
+		l->dirty = true;
+	}
+	l->share = share;
+	return 0;
+}
+
+struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
+{
+	const struct ledger_edge *e = &l->edges[edge];
+	uint64_t acked = e->heard.received;
+
+	return (struct ledger_view){
+		.granted = e->now.granted,
+		.promised = e->now.promised,
+		.received = e->received,
+		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
+		.locked = larger(edge_lock(e), e->now.granted),
+		.adopted = e->adopted,
+		.known = e->heard.known,
+		.heard_ns = e->heard.at_ns,
+	};
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "ledger/statement.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "ledger/private.h"
+
+static_assert(sizeof(struct ledger_statement) == LEDGER_STATEMENT_BYTES, "eight numbers");
+
+void ledger_statement_write(const struct ledger_statement *s, uint8_t buf[LEDGER_STATEMENT_BYTES])
+{
+	const uint64_t numbers[] = {s->epoch, s->stamp, s->granted, s->promised, s->received,
+		s->echo_epoch, s->echo_stamp, s->least_epoch};
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		buf = bytes_put(buf, numbers[i]);
+}
+
+int ledger_statement_read(struct ledger_statement *s, const uint8_t *buf, size_t len)
+{
+	uint64_t *const numbers[] = {&s->epoch, &s->stamp, &s->granted, &s->promised, &s->received,
+		&s->echo_epoch, &s->echo_stamp, &s->least_epoch};
+
+	if (len != LEDGER_STATEMENT_BYTES)
+		return -EBADMSG;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		buf = bytes_get(buf, numbers[i]);
+	return statement_plausible(s) ? 0 : -EBADMSG;
+}

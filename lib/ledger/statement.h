@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A statement as bytes: its eight numbers in the order of struct ledger_statement, eight bytes
+ * each, big-endian. Who said it to whom, of what, and that nobody has altered it, is for the
+ * datagram around it. Pure; any thread.
+ */
+#ifndef WEIR_LEDGER_STATEMENT_H
+#define WEIR_LEDGER_STATEMENT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "ledger/ledger.h"
+
+#define LEDGER_STATEMENT_BYTES 64
+
+void ledger_statement_write(
+	const struct ledger_statement *statement, uint8_t buf[LEDGER_STATEMENT_BYTES]);
+
+/* 0, or -EBADMSG: of another length, or such as no ledger makes. */
+int ledger_statement_read(struct ledger_statement *statement, const uint8_t *buf, size_t len);
+
+#endif
