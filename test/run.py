@@ -246,7 +246,8 @@ def main():
             meson_tests(directory, wanted, result)
     if not options.quick:
         fuzz(wanted, result)
-        scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
+        scripts("sim", ["models", "weirsim", "replay", "gdrl", "evaluation", "live"], wanted,
+                result)
         scripts("bench", ["smoke"], wanted, result)
         scripts("net", ["conservation", "actions", "lifecycle", "reload", "groups", "agreement"],
                 wanted, result)

@@ -292,6 +292,64 @@ static void test_range_shrinks(void **state)
 	}
 }
 
+/* What is stated: half of what the slope allows, for all neighbours together. */
+static void test_state(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned degree;
+		double q, gain;
+	} rows[] = {
+		{"spare", 1, -2e6, 0.5},
+		{"spare", 4, -2e6, 0.125},
+		{"utilisation", 2, 0.6, 5e6 / 0.6 / 4},
+		{"loss", 3, 0, 3e6 / 6},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gdrl_self self = {.indicator = gdrl_indicator_find(rows[i].name),
+			.measure = measure(3e6, 5e6),
+			.degree = rows[i].degree};
+		struct gdrl_statement said = gdrl_state(&self);
+
+		assert_near(said.q, rows[i].q, 1e-9 * fabs(rows[i].q));
+		assert_near(said.gain, rows[i].gain, 1e-9 * rows[i].gain);
+	}
+}
+
+/*
+ * One limiter that is badly off, and neighbours that have nobody else: each could give the half of
+ * what it has above it, but all together must not make it the best off.
+ */
+static void test_many_give_to_one(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_NAMES; i++) {
+		const struct gdrl_indicator *f = gdrl_indicator_find(names[i]);
+		struct gdrl_self hub = {
+			.indicator = f, .measure = measure(9e6, 5e6), .degree = GROUP - 1};
+		struct gdrl_self leaf = {.indicator = f,
+			.measure = measure(5.5e6, 5e6),
+			.degree = 1,
+			.held = 5000000,
+			.free = 5000000};
+		struct gdrl_statement said = gdrl_state(&hub);
+		struct gdrl_neighbour other = {.in_use = true};
+		double least = f->value(&leaf.measure), most = f->value(&hub.measure);
+		uint64_t amount;
+
+		assert_true(gdrl_hear(&other, &said));
+		assert_true(gdrl_step(&leaf, &other, 1, &amount) > 0);
+		leaf.measure.capacity -= (double)amount;
+		hub.measure.capacity += (GROUP - 1) * (double)amount;
+		if (f->value(&hub.measure) < least || f->value(&leaf.measure) > most)
+			fail_msg("%s: %g of %" PRIu64 " each, and %g left, of [%g, %g]", f->name,
+				f->value(&hub.measure), amount, f->value(&leaf.measure), least,
+				most);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +360,8 @@ int main(void)
 		cmocka_unit_test(test_once),
 		cmocka_unit_test(test_nonsense_is_not_heard),
 		cmocka_unit_test(test_range_shrinks),
+		cmocka_unit_test(test_state),
+		cmocka_unit_test(test_many_give_to_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -121,6 +121,24 @@ static void test_bad_networks(void **state)
 		}
 }
 
+/* A statement that is late is a step that is late, and no more than that. */
+static void test_delay_slows(void **state)
+{
+	unsigned before = 0;
+
+	(void)state;
+	for (unsigned delay = 0; delay <= 64; delay = delay ? 4 * delay : 1) {
+		struct gdrl_case c = ring;
+		unsigned stays;
+
+		c.delay = delay;
+		stays = settles(c, 1, "late");
+		assert_true(stays > before);
+		assert_true(stays < 200 + 40 * delay);
+		before = stays;
+	}
+}
+
 /* What is lost is only late: when the network is silent long enough all is where it belongs. */
 static void test_nothing_is_lost(void **state)
 {
@@ -195,6 +213,7 @@ int main(void)
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_bad_networks),
+		cmocka_unit_test(test_delay_slows),
 		cmocka_unit_test(test_nothing_is_lost),
 		cmocka_unit_test(test_indicators),
 		cmocka_unit_test(test_same_seed_same_numbers),

@@ -294,10 +294,12 @@ static void test_given_repaired(void **state)
 			.spares = spares,
 			.pairs = pairs,
 			.n_pairs = 4};
-		uint64_t dead = 1 << 3;
+		uint64_t dead = 1 << 3, nobody = 0;
 		struct overlay *o;
 
 		assert_int_equal(overlay_create(&params, &o), 0);
+		for (unsigned k = 1; k < o->n_edges[0]; k++)
+			assert_false(overlay_in_use(o, 0, k, &nobody));
 		assert_int_equal(overlay_parts(o, NULL), 1);
 		assert_int_equal(overlay_parts(o, &dead), spares ? 1 : 4);
 		overlay_destroy(o);
