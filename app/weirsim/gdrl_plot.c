@@ -19,14 +19,16 @@ static void style_of(char *style, size_t len, unsigned number, const char *dash)
 
 /* A line for each server, of what was recorded by [slot][server]. */
 static void draw_servers(const struct chart *chart, const struct gdrl_run *run, const float *values,
-	const char *dash, bool named)
+	const char *opacity, bool named)
 {
 	unsigned step = run->n / CHART_POINTS + 1;
+	char again[64]; /* colours that come a second time */
 
+	snprintf(again, sizeof(again), "%s stroke-dasharray=\"5 3\"", opacity);
 	for (unsigned i = 0; i < run->c.n; i++) {
-		char style[96], name[24];
+		char style[128], name[24];
 
-		style_of(style, sizeof(style), i, dash);
+		style_of(style, sizeof(style), i, i < CHART_COLOURS ? opacity : again);
 		chart_line(chart, style);
 		for (unsigned t = 0; t < run->n; t += step)
 			chart_point(chart, t, values[(size_t)t * run->c.n + i]);

@@ -45,9 +45,9 @@ static double first_demand(const struct gdrl_world *w, unsigned number)
 }
 
 /*
- * GDRL, section III-B: turned around after one period and, in the course of the third, slowly turned
- * back. (The formula there has the two weights of the third exchanged; what its figure 5 and the
- * text say is meant.)
+ * GDRL, section III-B: turned around after one period and, in the course of the third, slowly
+ * turned back. (The formula there has the two weights of the third exchanged; what its figure 5 and
+ * the text say is meant.)
  */
 static double demand_at(const struct gdrl_world *w, unsigned number, uint64_t slot)
 {

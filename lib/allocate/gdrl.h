@@ -27,8 +27,8 @@
  *   being at least half of the least slope in [m, M] by the larger degree. (Bound (9) takes g' at
  *   q(0) of each limiter; but -g' of a convex g is least at the largest q, M(0), so that step 1 of
  *   the paper's proof is right for lines, and else with g' taken there.)
- * - A configured eta applies where it is lower. It can not be unstable: what exceeds the bound is
- *   cut down to it.
+ * - A configured eta applies where it is lower, and never makes it unstable: what exceeds the bound
+ *   is cut down to it.
  * - Amounts are whole bytes per second, rounded towards nothing: neighbours rest within 1/eta of
  *   each other. Nobody goes below its floor, or gives what the ledger holds to be promised; where
  *   that cuts, all neighbours are given less in the same proportion. The paper's capacities may
@@ -43,13 +43,16 @@
  *   what they have brought by then, half of the step at most. test_gdrl_world.c shows that it
  *   settles.
  *
+ * A round, as app/weirsim/gdrl_world.c has it: what a neighbour says goes to ledger_hear() and, if
+ * that takes it for new, to gdrl_hear(); then gdrl_step(), ledger_grant() of each amount, settling;
+ * then gdrl_state() and ledger_state() to every neighbour, together.
+ *
  * Pure functions. Rates in bytes per second. Control thread (or a simulator).
  */
 #ifndef WEIR_ALLOCATE_GDRL_H
 #define WEIR_ALLOCATE_GDRL_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 /* What a limiter knows of itself. */

@@ -188,7 +188,7 @@ static void check_deaths(const struct overlay *o)
 
 static void test_deaths(void **state)
 {
-	static const unsigned sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 25, 40};
+	static const unsigned sizes[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 25, 40, 100};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
