@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "report.h"
 
 #define EXIT_FAILED 1
@@ -130,46 +131,6 @@ static void show_progress(void *context, double done)
 		fputs("\r\033[K", stderr);
 }
 
-static bool is_standard(const char *path)
-{
-	return path && strcmp(path, "-") == 0;
-}
-
-/* Ends what is written to a file; 0 or a negative errno. */
-static int flush(FILE *out)
-{
-	errno = 0;
-	if (fflush(out) == 0 && !ferror(out))
-		return 0;
-	return errno ? -errno : -EIO;
-}
-
-/* Writes to a file or standard output; a full disk is an error. */
-static int write_to(const char *path, int (*write)(const void *what, FILE *out), const void *what)
-{
-	bool standard = is_standard(path);
-	FILE *out = standard ? stdout : fopen(path, "w");
-	int ret = out ? write(what, out) : -errno;
-	int flushed = out ? flush(out) : 0;
-
-	/* The second knows why, if it fails. */
-	if (flushed)
-		ret = flushed;
-	if (out && !standard && fclose(out) && ret == 0)
-		ret = -errno;
-	if (ret)
-		fprintf(stderr, "%s: %s\n", path, strerror(-ret));
-	return ret;
-}
-
-static int write_json(const void *what, FILE *out)
-{
-	if (json_dumpf(what, out, JSON_INDENT(2) | JSON_REAL_PRECISION(12)))
-		return -EIO;
-	fputc('\n', out);
-	return 0;
-}
-
 static int write_series(const void *what, FILE *out)
 {
 	return report_series(what, out);
@@ -216,9 +177,9 @@ static int write_files(const struct options *o, const struct sim *sim)
 	int ret = 0;
 
 	if (o->series)
-		ret = write_to(o->series, write_series, sim);
+		ret = output_write(o->series, write_series, sim);
 	if (ret == 0 && o->svg)
-		ret = write_to(o->svg, write_plot, sim);
+		ret = output_write(o->svg, write_plot, sim);
 	return ret;
 }
 
@@ -227,7 +188,8 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 	bool last, json_t *summaries)
 {
 	bool shown = !o->quiet && isatty(STDERR_FILENO);
-	bool taken = is_standard(o->json) || is_standard(o->series) || is_standard(o->svg);
+	bool taken = output_is_standard(o->json) || output_is_standard(o->series) ||
+		     output_is_standard(o->svg);
 	double began = cpu_seconds();
 	struct sim sim;
 	json_t *summary;
@@ -273,7 +235,7 @@ static int run_all(const struct options *o, const struct scenario *scenario)
 		worst = status > worst ? status : worst;
 	}
 	if (o->json && worst != EXIT_BAD &&
-		write_to(o->json, write_json,
+		output_write(o->json, output_json,
 			o->seeds == 1 ? json_array_get(summaries, 0) : summaries))
 		worst = EXIT_BAD;
 	json_decref(summaries);
@@ -297,7 +259,7 @@ int run_main(int argc, char **argv)
 			scenario->n_traffic, (double)scenario->duration_ns / 1e9);
 	else
 		status = run_all(&options, scenario);
-	err = flush(stdout);
+	err = output_flush(stdout);
 	if (err) {
 		fprintf(stderr, "standard output: %s\n", strerror(-err));
 		status = EXIT_BAD;

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The network between limiters of a gdrl_world: statements take some slots, overtake each other,
+ * and get lost.
+ */
+#ifndef WEIR_SIM_GDRL_POST_H
+#define WEIR_SIM_GDRL_POST_H
+
+#include <stdint.h>
+
+#include "allocate/gdrl.h"
+#include "gdrl_world.h"
+#include "ledger/ledger.h"
+
+struct gdrl_letter {
+	unsigned to, edge; /* position; which of its edges leads back */
+	struct ledger_statement ledger;
+	struct gdrl_statement indicator;
+};
+
+struct gdrl_post;
+
+/* Letters take 1 to `delay` slots, or none where that is 0. Returns 0 or -ENOMEM. */
+int gdrl_post_create(unsigned delay, double loss, uint64_t seed, struct gdrl_post **out);
+void gdrl_post_destroy(struct gdrl_post *post);
+
+/* Returns 0 or -ENOMEM; a letter that is lost is sent. */
+int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_letter *letter);
+
+/* The next letter of that slot, until another is sent or taken; NULL: no more. */
+const struct gdrl_letter *gdrl_post_take(struct gdrl_post *post, uint64_t slot);
+
+struct gdrl_totals gdrl_post_totals(const struct gdrl_post *post);
+
+#endif

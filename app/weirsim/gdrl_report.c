@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "gdrl_report.h"
+
+#include <math.h>
+
+#define SERIES_POINTS 200 /* of the index in a summary */
+
+void gdrl_report_head(FILE *out)
+{
+	fprintf(out,
+		"                                     slot from which the index   index in the last "
+		"quarter\n"
+		"figure  limiters  degree    slots     reaches %.2f  stays there   mean    least   "
+		"true    the paper says\n",
+		GDRL_GOAL);
+}
+
+static void print_slot(unsigned slot, FILE *out)
+{
+	if (slot == GDRL_NEVER)
+		fprintf(out, "  %11s", "never");
+	else
+		fprintf(out, "  %11u", slot);
+}
+
+void gdrl_report_row(const struct gdrl_run *run, FILE *out)
+{
+	fprintf(out, "%-6s  %8u  %6u  %7u  ", run->name, run->c.n, run->c.degree, run->c.steps);
+	print_slot(run->reached, out);
+	print_slot(run->stays, out);
+	fprintf(out, "   %.4f  %.4f  %.4f  %s\n", run->mean, run->least, run->true_mean,
+		run->paper ? run->paper : "");
+}
+
+void gdrl_report_changes(const struct gdrl_run *run, FILE *out)
+{
+	static const char *const names[GDRL_CHANGES] = {
+		"turned around at once", "begin to turn back", "are back"};
+
+	for (unsigned k = 0; k < run->n_changes; k++)
+		fprintf(out,
+			"        slot %u, demands %s: index down to %.4f, at %.2f again after "
+			"%u slots\n",
+			run->changes[k].at, names[k], run->changes[k].least, GDRL_GOAL,
+			run->changes[k].until);
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, json_real(value));
+}
+
+static void put_text(json_t *object, const char *key, const char *value)
+{
+	json_object_set_new(object, key, json_string(value));
+}
+
+static void put_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+static void put_slot(json_t *object, const char *key, unsigned slot)
+{
+	json_object_set_new(
+		object, key, slot == GDRL_NEVER ? json_null() : json_integer((json_int_t)slot));
+}
+
+static void put_case(const struct gdrl_case *c, json_t *out)
+{
+	put_count(out, "limiters", c->n);
+	put_text(out, "graph", c->ring ? "ring" : "random");
+	put_count(out, "degree", c->degree);
+	put_text(out, "indicator", c->indicator->name);
+	put(out, "headroom", c->headroom);
+	put(out, "alpha", c->alpha);
+	put_count(out, "slots", c->steps);
+	put_count(out, "seed", c->seed);
+	put(out, "eta", c->eta);
+	put_count(out, "period", c->period);
+	put_count(out, "delay", c->delay);
+	put(out, "loss", c->loss);
+	put(out, "rest", c->rest);
+}
+
+static json_t *changes_of(const struct gdrl_run *run)
+{
+	json_t *list = json_array();
+
+	for (unsigned k = 0; k < run->n_changes; k++) {
+		json_t *change = json_object();
+
+		put_count(change, "slot", run->changes[k].at);
+		put(change, "least", run->changes[k].least);
+		put_count(change, "slots_until_goal", run->changes[k].until);
+		json_array_append_new(list, change);
+	}
+	return list;
+}
+
+/* [slot, index], closer to each other where the slots are few. */
+static json_t *series_of(const struct gdrl_run *run)
+{
+	json_t *list = json_array();
+	double factor = pow(fmax(run->n, 2), 1.0 / SERIES_POINTS);
+
+	for (double at = 0; at < run->n; at = fmax(at + 1, at * factor))
+		json_array_append_new(
+			list, json_pack("[I,f]", (json_int_t)at, run->jain[(unsigned)at]));
+	return list;
+}
+
+json_t *gdrl_report_json(const struct gdrl_run *run)
+{
+	json_t *out = json_object();
+
+	put_text(out, "figure", run->name);
+	put_case(&run->c, out);
+	put(out, "goal", GDRL_GOAL);
+	put_slot(out, "reached", run->reached);
+	put_slot(out, "stays", run->stays);
+	put(out, "mean", run->mean);
+	put(out, "least", run->least);
+	put(out, "true_mean", run->true_mean);
+	put(out, "spread", run->spread);
+	put_count(out, "limit", run->totals.limit);
+	put_count(out, "most_in_flight", run->totals.in_flight);
+	put_count(out, "statements", run->totals.statements);
+	put_count(out, "lost", run->totals.lost);
+	put_count(out, "grants", run->totals.grants);
+	put_count(out, "violations", run->error != 0);
+	json_object_set_new(out, "changes", changes_of(run));
+	json_object_set_new(out, "jain", series_of(run));
+	return out;
+}

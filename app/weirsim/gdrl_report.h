@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What runs of GDRL's evaluation amount to, for people and for programs.
+ */
+#ifndef WEIR_SIM_GDRL_REPORT_H
+#define WEIR_SIM_GDRL_REPORT_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "gdrl_run.h"
+
+/* The table: its head, a run's row when it is done, and what was seen of changing demands. */
+void gdrl_report_head(FILE *out);
+void gdrl_report_row(const struct gdrl_run *run, FILE *out);
+void gdrl_report_changes(const struct gdrl_run *run, FILE *out);
+
+/* A new reference. */
+json_t *gdrl_report_json(const struct gdrl_run *run);
+
+struct gdrl_runs {
+	const struct gdrl_run *runs;
+	unsigned n;
+};
+
+/* For output_write(), of a struct gdrl_runs: the paper's figures as SVG, below each other. */
+int gdrl_report_plot(const void *runs, FILE *out);
+
+#endif

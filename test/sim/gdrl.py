@@ -1,0 +1,161 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""`weirsim gdrl` beside the paper's own equations, and as its users meet it.
+
+    gdrl.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def run(*arguments):
+    """Runs weirsim gdrl; the completed process."""
+    return subprocess.run([WEIRSIM, "gdrl", *arguments], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+def summaries(*arguments):
+    """What it says of its runs."""
+    done = run("--quiet", "--json", "-", *arguments)
+    expect(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)["runs"]
+
+
+def jain(values):
+    """Equation 16."""
+    return sum(values) ** 2 / (len(values) * sum(value * value for value in values))
+
+
+def equation_7(n, slots, demand):
+    """Jain's index by slot, of a ring with eta = 1/2d, in real numbers; demand(i, slot)."""
+    capacity = [1.1 * 0.5] * n
+    indicators = [demand(i, 0) - capacity[i] for i in range(n)]
+    series = [jain(indicators)]
+    for slot in range(1, slots + 1):
+        before = [demand(i, slot) - capacity[i] for i in range(n)]
+        for i in range(n):
+            capacity[i] += (2 * before[i] - before[i - 1] - before[(i + 1) % n]) / 4
+        series.append(jain([demand(i, slot) - capacity[i] for i in range(n)]))
+    return series
+
+
+def same_as(summary, series):
+    """The most by which a summary's index differs from that series."""
+    return max(abs(value - series[slot]) for slot, value in summary["jain"])
+
+
+def the_papers_equation():
+    """With known demands every index is that of equation 7: on any ring, also after a change."""
+    for n in (3, 10, 31):
+        summary, = summaries("--limiters", str(n), "--alpha", "0", "--slots", "400")
+        series = equation_7(n, 400, lambda i, _, n=n: (i + 1) / (n + 1))
+        expect(same_as(summary, series) < 1e-6, f"{n} limiters: off by {same_as(summary, series)}")
+    summary, = summaries("--limiters", "10", "--alpha", "0", "--slots", "399", "--period", "200")
+    series = equation_7(10, 399, lambda i, slot: (i + 1 if slot < 200 else 10 - i) / 11)
+    expect(same_as(summary, series) < 1e-6, f"a change: off by {same_as(summary, series)}")
+
+
+def the_papers_figures():
+    """Figures 4 and 6: equal indicators in the end, and after each change."""
+    still, = summaries("--figure", "4")
+    changing, = summaries("--figure", "6")
+    expect(still["stays"] is not None and still["stays"] < 200, f"figure 4: {still['stays']}")
+    expect(still["least"] >= 0.99, f"figure 4: index {still['least']}")
+    expect(len(changing["changes"]) == 3, "figure 6: changes are missing")
+    for change in changing["changes"]:
+        expect(change["slots_until_goal"] < 1000, f"figure 6: {change}")
+    expect(changing["least"] >= 0.99, f"figure 6: index {changing['least']}")
+    return f"stays from slot {still['stays']}, index {still['mean']:.4f}"
+
+
+def what_alpha_does():
+    """The offset from 1 is the filter's noise: the smaller alpha, the smaller it is."""
+    means = [summaries("--limiters", "100", "--degree", "4", "--slots", "6000", "--alpha", alpha)
+             [0]["mean"] for alpha in ("0.1", "0.01", "0.001", "0")]
+    expect(means == sorted(means) and means[0] < 0.99 < means[2], f"{means}")
+    expect(means[3] > 0.999999, f"{means}")
+    return "index " + ", ".join(f"{mean:.4f}" for mean in means)
+
+
+def bad_networks():
+    """Late, lost and at times: slower, and it settles all the same."""
+    summary, = summaries("--limiters", "20", "--degree", "4", "--slots", "4000", "--delay", "10",
+                         "--loss", "0.3", "--rest", "0.3")
+    expect(summary["stays"] is not None and summary["violations"] == 0, f"{summary['stays']}")
+    expect(0.25 < summary["lost"] / summary["statements"] < 0.35, "not what was to be lost")
+    expect(summary["most_in_flight"] > 0, "nothing was ever under way")
+    return f"stays from slot {summary['stays']}"
+
+
+def same_seed_same_bytes():
+    """And another seed, other ones."""
+    options = ("--limiters", "12", "--degree", "3", "--slots", "500", "--quiet", "--json", "-")
+    texts = [run(*options, "--seed", seed).stdout for seed in ("1", "1", "2")]
+    expect(texts[0] == texts[1] != texts[2], "the seed is not all that decides")
+
+
+def files():
+    """Figures are well-formed, and a full disk is an error."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "svg")
+        for case, lines in ((("--figure", "4"), 11), (("--limiters", "5", "--period", "100"), 16),
+                            (("--limiters", "50", "--slots", "10"), 1)):
+            expect(run("--quiet", "--svg", path, *case).returncode == 0, f"{case}")
+            found = xml.etree.ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}polyline")
+            found = [line.get("points") for line in found]
+            expect(len(found) == lines and all(found), f"{case}: {len(found)} lines")
+            expect(not any("nan" in points or "inf" in points for points in found), f"{case}")
+    for option in ("--json", "--svg"):
+        done = run("--limiters", "2", "--slots", "2", option, "/dev/full")
+        expect(done.returncode == 2 and "/dev/full: No space" in done.stderr, done.stderr)
+
+
+def bad_input_is_refused():
+    """Exit status 2, and words that name the option."""
+    for arguments in (("--limiters", "0"), ("--limiters", "-1"), ("--alpha", "2"),
+                      ("--loss", "nan"), ("--indicator", "speed"), ("--figure", "8"),
+                      ("--slots", "1x")):
+        done = run(*arguments)
+        expect(done.returncode == 2 and arguments[0] in done.stderr, f"{arguments}: {done.stderr}")
+    done = run("--limiters", "10", "--eta", "0.3")
+    expect(done.returncode == 2 and "at most 0.25" in done.stderr, done.stderr)
+    expect(run("--limiters", "10", "--eta", "0.25", "--slots", "5").returncode == 0, "the bound")
+    expect(run("--degree", "4").returncode == 2, "a degree of nothing")
+    expect(run("something").returncode == 2, "an argument")
+
+
+TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, bad_networks,
+         same_seed_same_bytes, files, bad_input_is_refused]
+
+
+def main():
+    """Runs all of them."""
+    failed = 0
+    for test in TESTS:
+        try:
+            words = test()
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
