@@ -69,8 +69,7 @@ uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)
 	return sum;
 }
 
-/* Our part, by rate, of what we have heard of. */
-static uint64_t fair_part(const struct quota_node *q, uint64_t now_ns)
+uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t rate = hint_rate(q, now_ns), held = quota_stock(q);
 	unsigned __int128 rates = rate;
@@ -91,7 +90,7 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns)
 	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
 	uint64_t ahead = least(threshold, LEDGER_MOST / q->reach) * q->reach;
 
-	return most(most(ahead, q->waiting), fair_part(q, now_ns) / PART_ASKED);
+	return most(most(ahead, q->waiting), hint_part(q, now_ns) / PART_ASKED);
 }
 
 void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message *m, uint64_t now_ns)

@@ -114,6 +114,7 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 		.parts = parts,
 		.round = q->round,
 		.answer = e->claim_round,
+		.partial = e->partial,
 	};
 	if (parts & (QUOTA_REQUEST | QUOTA_COLLECT)) {
 		struct wants w = round_wants(q, now_ns);

@@ -30,6 +30,7 @@ struct edge {
 	bool told_dry; /* we said that there is nothing behind us */
 
 	bool asked, answered, resent; /* in the round under way; answered: or not waited for */
+	bool vague;                   /* there may be units behind it that we were not told of */
 	uint64_t asked_ns;
 	uint64_t theta_ns;  /* until it answers */
 	uint64_t silent_ns; /* it did not: not to be asked before */
@@ -39,6 +40,7 @@ struct edge {
 	bool claim_seen;
 	uint32_t claim_round;
 	uint64_t need, urgent, asking;
+	bool partial; /* of the report */
 
 	uint32_t due;        /* parts to be said */
 	bool speak;          /* anything at all */
@@ -65,7 +67,6 @@ struct quota_node {
 	bool active; /* a round is under way */
 	bool own;    /* it is for us, too */
 	bool wide;   /* the likeliest have been asked */
-	bool busy;   /* somebody who was asked is asking us */
 	uint32_t round;
 	uint64_t started_ns, ended_ns;
 	uint64_t retry_ns; /* not to ask on our own behalf before */
@@ -73,7 +74,7 @@ struct quota_node {
 	bool refused;   /* we have asked, and there was not enough */
 	unsigned reach; /* thresholds to have after a reallocation: the paper's 1 + beta */
 	uint32_t next;  /* edge with which quota_next() goes on */
-	uint64_t rounds, short_rounds, messages, invalid;
+	uint64_t rounds, short_rounds, messages, invalid, fetches, fetches_ns;
 };
 
 /* quota.c */
@@ -92,6 +93,9 @@ void quota_settle_now(struct quota_node *q);
 
 uint64_t hint_rate(const struct quota_node *q, uint64_t now_ns);
 uint64_t hint_threshold(const struct quota_node *q, uint64_t now_ns);
+
+/* Our part, by rate, of what we have heard of. */
+uint64_t hint_part(const struct quota_node *q, uint64_t now_ns);
 
 /* Units to have after a reallocation. */
 uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);

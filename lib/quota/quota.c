@@ -352,6 +352,8 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.short_rounds = q->short_rounds,
 		.messages = q->messages,
 		.invalid = q->invalid,
+		.fetches = q->fetches,
+		.fetches_ns = q->fetches_ns,
 	};
 }
 

@@ -72,6 +72,7 @@ struct quota_message {
 	uint64_t asking;       /* rate of those on whose behalf it is asked */
 	uint64_t held;         /* at most so many are with the sender and behind it */
 	uint64_t pace;         /* rate at which they are spent */
+	bool partial;          /* report: somebody was not asked, or did not answer */
 	bool known;            /* `held` is no guess: all of them have been heard of */
 	struct ledger_statement statement;
 };
@@ -88,6 +89,7 @@ struct quota_view {
 	bool lean;          /* the total runs low: thresholds are 0 */
 	bool asking, waiting;
 	uint64_t rounds, short_rounds, messages, invalid;
+	uint64_t fetches, fetches_ns; /* rounds of our own in which others were asked; their time */
 };
 
 struct quota_node;

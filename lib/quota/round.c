@@ -6,8 +6,8 @@
  * tree-based protocol for enforcing quotas in clouds", section IV: aggregation and distribution.)
  *
  * In a tree nobody waits for one who waits for it, but for two neighbours whose requests cross:
- * each takes the other's for the answer that there is nothing. So all rounds end, and timeouts are
- * for those that are dead, and for trees that are none for a while.
+ * one of them takes the other's for the answer that there is nothing (see cross()). So all rounds
+ * end, and timeouts are for those that are dead, and for trees that are none for a while.
  */
 #include <errno.h>
 
@@ -20,6 +20,9 @@
 
 /* Most doublings of the time between requests that were in vain. */
 #define BACKOFF_MOST 6
+
+/* Rounds in vain after which it does not matter that not all was heard of. */
+#define REFUSALS 8
 
 /* Thresholds at which the total is not thought to run low any more. */
 #define LEAN_END 4
@@ -131,13 +134,20 @@ static bool is_pending(const struct quota_node *q)
 	return false;
 }
 
-/* Somebody in the tree cannot be heard: that there is too little may not be the total's fault. */
-static bool is_whole(const struct quota_node *q, uint64_t now_ns)
+/*
+ * Whether we have heard of all units but those behind one edge (or n_edges: of all). If not, that
+ * there are too few may not be the total's fault.
+ */
+static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_ns)
 {
-	for (uint32_t i = 0; i < q->params.n_edges; i++)
-		if (q->edges[i].linked && (int64_t)(now_ns - q->edges[i].silent_ns) < 0)
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+		bool silent = (int64_t)(now_ns - e->silent_ns) < 0;
+
+		if (i != except && e->linked && (e->vague || silent))
 			return false;
-	return !q->busy;
+	}
+	return true;
 }
 
 static void give(struct quota_node *q, uint32_t edge, uint64_t units)
@@ -252,11 +262,13 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 }
 
 /* All that have asked hear something, and stay in mind if it was too little. */
-static void close_claims(struct quota_node *q)
+static void close_claims(struct quota_node *q, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct edge *e = &q->edges[i];
 
+		if (e->claim == CLAIM_OPEN || e->due & QUOTA_REPORT)
+			e->partial = !is_whole(q, i, now_ns);
 		if (e->claim != CLAIM_OPEN)
 			continue;
 		e->due |= QUOTA_REPORT;
@@ -269,8 +281,11 @@ static void learn_theta(struct quota_node *q, uint64_t now_ns)
 	uint64_t took = now_ns - q->started_ns;
 	uint64_t soon = THETAS_SOON * q->theta_ns;
 
-	if (took > 0)
+	if (took > 0) {
 		q->theta_ns = (3 * q->theta_ns + took) / 4;
+		q->fetches++;
+		q->fetches_ns += took;
+	}
 	if (now_ns - q->ended_ns < soon && q->reach < REACH_MOST)
 		q->reach *= 2;
 	else if (now_ns - q->ended_ns > 2 * soon && q->reach > REACH_LEAST)
@@ -279,7 +294,7 @@ static void learn_theta(struct quota_node *q, uint64_t now_ns)
 }
 
 /* When to ask again, if it was in vain; who crossed with somebody does so soon. */
-static void end_own(struct quota_node *q, bool enough, uint64_t now_ns)
+static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_ns)
 {
 	learn_theta(q, now_ns);
 	if (quota_missing(q) == 0) {
@@ -288,27 +303,33 @@ static void end_own(struct quota_node *q, bool enough, uint64_t now_ns)
 		q->retry_ns = now_ns + (enough ? 0 : q->theta_ns);
 		return;
 	}
-	q->refused = !q->busy;
+	q->refused = whole || q->failures >= REFUSALS;
 	q->retry_ns = now_ns + about(q, q->theta_ns << q->failures);
 	if (q->failures < BACKOFF_MOST)
 		q->failures++;
 }
 
+/* Thresholds are more than our part of what is left. */
+static bool is_low(const struct quota_node *q, uint64_t now_ns)
+{
+	return hint_part(q, now_ns) < LEAN_END * least(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
+}
+
 static void end(struct quota_node *q, bool enough, uint64_t now_ns)
 {
-	bool own = q->own;
+	bool own = q->own, whole = is_whole(q, q->params.n_edges, now_ns);
 
 	q->short_rounds += !enough;
-	if (!enough && is_whole(q, now_ns))
+	if (!enough && (whole || is_low(q, now_ns)))
 		q->lean = true;
 	if (enough)
 		divide_plenty(q, now_ns);
 	else
 		divide_short(q, now_ns);
-	close_claims(q);
+	close_claims(q, now_ns);
 	q->active = q->own = false;
 	if (own)
-		end_own(q, enough, now_ns);
+		end_own(q, enough, whole, now_ns);
 }
 
 /* Goes on with a round; whether it has ended. */
@@ -350,16 +371,18 @@ static void start(struct quota_node *q, bool own, uint64_t now_ns)
 {
 	q->active = true;
 	q->own = own;
-	q->wide = q->busy = false;
+	q->wide = false;
 	q->round++;
 	q->rounds++;
 	q->started_ns = now_ns;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct edge *e = &q->edges[i];
 
-		e->asked = e->answered = false;
+		e->asked = e->answered = e->vague = false;
 		if (e->claim == CLAIM_NEW)
 			e->claim = CLAIM_OPEN;
+		/* It may have what we miss, and we what it misses. */
+		e->vague = e->claim == CLAIM_OPEN && e->held > 0;
 	}
 }
 
@@ -413,6 +436,20 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 	tell_news(q, now_ns);
 }
 
+/*
+ * Each asks the other. One does not wait for the other any more, and fetches for both: the one with
+ * the larger round, or both; and the other waits for it. Whose request was lost repeats it.
+ */
+static void cross(struct quota_node *q, struct edge *e, uint32_t round)
+{
+	if (q->round < round) {
+		e->claim = CLAIM_ANSWERED;
+		return;
+	}
+	e->claim = CLAIM_OPEN;
+	e->answered = e->vague = true;
+}
+
 void round_claim(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
 {
@@ -430,13 +467,9 @@ void round_claim(
 	e->need = m->need;
 	e->urgent = m->urgent;
 	e->asking = m->asking;
-	if (q->active && e->asked && !e->answered) {
-		e->answered = true;
-		e->claim = CLAIM_ANSWERED;
-		q->busy = true;
-		return;
-	}
 	e->claim = CLAIM_NEW;
+	if (q->active && e->asked && !e->answered)
+		cross(q, e, m->round);
 }
 
 void round_answer(
@@ -448,6 +481,7 @@ void round_answer(
 	if (!q->active || m->answer != q->round || !e->asked || e->answered)
 		return;
 	e->answered = true;
+	e->vague = m->partial;
 	/* Up at once and down slowly: one who has more to ask takes longer. */
 	if (took > e->theta_ns)
 		e->theta_ns = took;
