@@ -7,13 +7,13 @@
 
 #include "quota/divide.h"
 
-#define MEAN_UNITS 4096 /* of a request, about */
-#define RATE       200  /* requests a second, of all nodes together */
+#define MEAN_UNITS 4096   /* of a request, about */
+#define RATE       200    /* requests a second, of all nodes together */
 #define HOP_NS     400000 /* both of the paper's figures of polling, N = 10 and 100, fit about this */
 
 /* Sizes of files: the median far below the mean, and a few large ones. */
-#define SIGMA    1.2
-#define MOST     32 /* times the median */
+#define SIGMA 1.2
+#define MOST  32 /* times the median */
 
 static double normal(struct prng *prng)
 {
@@ -38,7 +38,8 @@ static void deal_weights(struct quota_case *c, struct prng *prng)
 	double weights[QUOTA_NODES_MAX], sum = 0;
 
 	for (unsigned i = 0; i < c->n; i++) {
-		weights[i] = c->workload == QUOTA_ZIPF ? 1.0 / (i + 1) : 0.9 + 0.2 * prng_unit(prng);
+		weights[i] = c->workload == QUOTA_ZIPF ? 1.0 / (i + 1)
+						       : 0.9 + 0.2 * prng_unit(prng);
 		sum += weights[i];
 	}
 	for (unsigned i = c->n; i > 1; i--) {
@@ -58,8 +59,8 @@ void quota_case_init(struct quota_case *c, unsigned n, enum quota_workload workl
 	uint64_t weights[QUOTA_NODES_MAX];
 	struct prng prng;
 
-	*c = (struct quota_case){.n = n, .workload = workload, .seed = seed, .hop_ns = HOP_NS,
-		.requests = requests};
+	*c = (struct quota_case){
+		.n = n, .workload = workload, .seed = seed, .hop_ns = HOP_NS, .requests = requests};
 	prng_seed(&prng, seed);
 	deal_weights(c, &prng);
 	c->total = (uint64_t)requests * MEAN_UNITS;

@@ -48,7 +48,8 @@ struct quota_result {
 	uint64_t requests;       /* granted */
 	uint64_t units;          /* of them, until the first is refused */
 	uint64_t messages, hops; /* hops: a message counts once for each edge */
-	uint64_t tenths[QUOTA_TENTHS]; /* hops by the part of the total that was left, least first */
+	uint64_t
+		tenths[QUOTA_TENTHS]; /* hops by the part of the total that was left, least first */
 	uint64_t reallocations;
 	double response_ns; /* of all of them together */
 	double stalled_ns;  /* that requests have waited, together */

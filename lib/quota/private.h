@@ -67,6 +67,7 @@ struct quota_node {
 	bool active; /* a round is under way */
 	bool own;    /* it is for us, too */
 	bool wide;   /* the likeliest have been asked */
+	bool grown;  /* more is needed than when they were */
 	uint32_t round;
 	uint64_t started_ns, ended_ns;
 	uint64_t retry_ns; /* not to ask on our own behalf before */

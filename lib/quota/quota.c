@@ -216,6 +216,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	} else {
 		if (units > q->waiting) {
 			q->waiting = units;
+			q->grown = true;
 			q->refused = false;
 		}
 		round_consider(q, now_ns);

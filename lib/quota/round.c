@@ -126,6 +126,18 @@ static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_n
 	return any;
 }
 
+/* Those who gave what they were asked for may have more. */
+static bool ask_again(struct quota_node *q, const struct wants *w, uint64_t now_ns)
+{
+	if (!q->grown)
+		return false;
+	q->grown = false;
+	q->round++; /* or it would be taken for a request that was answered */
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		q->edges[i].asked = false;
+	return ask_more(q, w, now_ns);
+}
+
 static bool is_pending(const struct quota_node *q)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
@@ -312,7 +324,8 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 /* Thresholds are more than our part of what is left. */
 static bool is_low(const struct quota_node *q, uint64_t now_ns)
 {
-	return hint_part(q, now_ns) < LEAN_END * least(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
+	return hint_part(q, now_ns) <
+	       LEAN_END * least(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
 }
 
 static void end(struct quota_node *q, bool enough, uint64_t now_ns)
@@ -341,7 +354,7 @@ static bool advance(struct quota_node *q, uint64_t now_ns)
 		end(q, true, now_ns);
 		return true;
 	}
-	if (is_pending(q) || ask_more(q, &w, now_ns))
+	if (is_pending(q) || ask_more(q, &w, now_ns) || ask_again(q, &w, now_ns))
 		return false;
 	end(q, false, now_ns);
 	return true;
@@ -371,7 +384,7 @@ static void start(struct quota_node *q, bool own, uint64_t now_ns)
 {
 	q->active = true;
 	q->own = own;
-	q->wide = false;
+	q->wide = q->grown = false;
 	q->round++;
 	q->rounds++;
 	q->started_ns = now_ns;
@@ -447,6 +460,7 @@ static void cross(struct quota_node *q, struct edge *e, uint32_t round)
 		return;
 	}
 	e->claim = CLAIM_OPEN;
+	q->grown = true;
 	e->answered = e->vague = true;
 }
 
@@ -468,6 +482,8 @@ void round_claim(
 	e->urgent = m->urgent;
 	e->asking = m->asking;
 	e->claim = CLAIM_NEW;
+	/* It will not be asked in this round any more. */
+	e->vague |= !e->asked && e->held > 0;
 	if (q->active && e->asked && !e->answered)
 		cross(q, e, m->round);
 }
