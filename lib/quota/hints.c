@@ -54,9 +54,9 @@ uint64_t hint_behind(const struct edge *e, uint64_t now_ns)
 	return e->held > spent ? e->held - spent : 0;
 }
 
-bool hint_dry(const struct edge *e)
+bool hint_dry(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
 {
-	return e->known && e->held == 0;
+	return e->known && e->held == 0 && since(e->hint_ns, now_ns) < q->params.repeat_ns;
 }
 
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)

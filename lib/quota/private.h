@@ -60,8 +60,9 @@ struct quota_node {
 
 	uint64_t pocket, drawn, settling; /* settled; spent in the ledger and not saved; or being */
 	bool saving;
-	bool fresh;       /* the period has begun, and no record says so */
-	uint64_t waiting; /* units that quota_spend() did not pass */
+	bool fresh;          /* the period has begun, and no record says so */
+	uint64_t waiting_ns; /* when quota_spend() last asked for them */
+	uint64_t waiting;    /* units that quota_spend() did not pass */
 	bool lean;
 
 	bool active; /* a round is under way */
@@ -105,8 +106,11 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);
 uint64_t hint_behind(const struct edge *e, uint64_t now_ns);
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns);
 
-/* It can have nothing, so that it is no use asking. */
-bool hint_dry(const struct edge *e);
+/*
+ * It can have nothing, so that it is no use asking; until it may have, and its word was lost, or it
+ * has restarted from a record that is older than what it said.
+ */
+bool hint_dry(const struct quota_node *q, const struct edge *e, uint64_t now_ns);
 
 /* Fills in what a neighbour is told; and takes in what it says. */
 void hint_write(

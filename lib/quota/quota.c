@@ -219,6 +219,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 			q->grown = true;
 			q->refused = false;
 		}
+		q->waiting_ns = now_ns;
 		round_consider(q, now_ns);
 		ret = q->refused ? -EDQUOT : -EAGAIN;
 	}
@@ -292,7 +293,11 @@ int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
 
 bool quota_unsettled(const struct quota_node *q)
 {
-	return q->params.durable && (q->fresh || q->drawn || ledger_unsettled(q->ledger));
+	bool unsettled = q->fresh || q->drawn || ledger_unsettled(q->ledger);
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		unsettled |= q->edges[i].unsettled;
+	return q->params.durable && unsettled;
 }
 
 size_t quota_record_size(const struct quota_node *q)

@@ -24,6 +24,9 @@
 /* Rounds in vain after which it does not matter that not all was heard of. */
 #define REFUSALS 8
 
+/* Thetas that traffic is waited for that does not ask again: longer than any backoff. */
+#define THETAS_WAITING 128
+
 /* Thresholds at which the total is not thought to run low any more. */
 #define LEAN_END 4
 
@@ -60,9 +63,10 @@ static uint64_t keep(const struct quota_node *q, uint64_t now_ns)
 
 struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 {
-	struct wants w = {.need = keep(q, now_ns), .urgent = q->waiting};
 	int64_t balance = ledger_balance(q->ledger);
-	uint64_t stock = quota_stock(q), debt = balance < 0 ? (uint64_t)-balance : 0;
+	uint64_t free = ledger_free(q->ledger), debt = balance < 0 ? (uint64_t)-balance : 0;
+	uint64_t had = quota_stock(q) - free; /* for us only: it is spent, as others see it */
+	struct wants w = {.need = beyond(keep(q, now_ns), had), .urgent = beyond(q->waiting, had)};
 
 	w.asking = q->own ? hint_rate(q, now_ns) : 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
@@ -74,15 +78,15 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 		w.urgent = least(w.urgent + e->urgent, LEDGER_MOST);
 		w.asking = least(w.asking + e->asking, LEDGER_MOST);
 	}
-	w.need = beyond(least(w.need + debt, LEDGER_MOST), stock);
-	w.urgent = beyond(least(w.urgent + debt, LEDGER_MOST), stock);
+	w.need = beyond(least(w.need + debt, LEDGER_MOST), free);
+	w.urgent = beyond(least(w.urgent + debt, LEDGER_MOST), free);
 	return w;
 }
 
-static bool may_ask(const struct edge *e, uint64_t now_ns)
+static bool may_ask(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
 {
 	return e->linked && !e->asked && e->claim != CLAIM_NEW && e->claim != CLAIM_OPEN &&
-	       !hint_dry(e) && (int64_t)(now_ns - e->silent_ns) >= 0;
+	       !hint_dry(q, e, now_ns) && (int64_t)(now_ns - e->silent_ns) >= 0;
 }
 
 static struct edge *likeliest(struct quota_node *q, uint64_t now_ns)
@@ -92,7 +96,7 @@ static struct edge *likeliest(struct quota_node *q, uint64_t now_ns)
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct edge *e = &q->edges[i];
 
-		if (may_ask(e, now_ns) &&
+		if (may_ask(q, e, now_ns) &&
 			(!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
 			best = e;
 	}
@@ -288,13 +292,15 @@ static void close_claims(struct quota_node *q, uint64_t now_ns)
 	}
 }
 
-static void learn_theta(struct quota_node *q, uint64_t now_ns)
+static void learn_theta(struct quota_node *q, bool whole, uint64_t now_ns)
 {
 	uint64_t took = now_ns - q->started_ns;
 	uint64_t soon = THETAS_SOON * q->theta_ns;
 
-	if (took > 0) {
+	/* How long we wait for who is gone is not what others take. */
+	if (took > 0 && whole)
 		q->theta_ns = (3 * q->theta_ns + took) / 4;
+	if (took > 0) {
 		q->fetches++;
 		q->fetches_ns += took;
 	}
@@ -308,7 +314,7 @@ static void learn_theta(struct quota_node *q, uint64_t now_ns)
 /* When to ask again, if it was in vain; who crossed with somebody does so soon. */
 static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_ns)
 {
-	learn_theta(q, now_ns);
+	learn_theta(q, whole, now_ns);
 	if (quota_missing(q) == 0) {
 		q->failures = 0;
 		q->refused = false;
@@ -535,8 +541,10 @@ uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 		else
 			next = least(next, e->resent ? give_up_ns : repeat);
 	}
+	if (q->waiting && now_ns - q->waiting_ns > THETAS_WAITING * q->theta_ns)
+		quota_forgo(q);
 	round_consider(q, now_ns);
-	if (!q->active && (q->waiting || !q->lean) && (int64_t)(q->retry_ns - now_ns) > 0)
+	if (!q->active && (int64_t)(q->retry_ns - now_ns) > 0)
 		next = least(next, q->retry_ns);
 	return next;
 }
