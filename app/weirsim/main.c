@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "quota_main.h"
 #include "replay.h"
 #include "run.h"
 
@@ -19,6 +20,7 @@ static const struct command {
 } commands[] = {
 	{"run", "run a scenario: a group of limiters in virtual time", run_main},
 	{"replay", "run a capture through a limiter's policies", replay_main},
+	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},
 };
