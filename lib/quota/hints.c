@@ -113,6 +113,12 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 {
 	struct edge *e = &q->edges[edge];
 
+	/* Where there was nothing, there is. */
+	if (e->known && e->held == 0 && m->held > 0 && q->waiting) {
+		q->failures = 0;
+		q->refused = false;
+		q->retry_ns = now_ns;
+	}
 	/* It may not have had what is on its way when it spoke. */
 	e->held = least(m->held + ledger_view(q->ledger, edge).in_flight, LEDGER_MOST);
 	e->pace = m->pace;

@@ -202,6 +202,19 @@ static void passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	}
 }
 
+/* The largest that waits is what is asked for; the others will do with it. */
+static void await(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	if (units < q->waiting)
+		return;
+	q->waiting_ns = now_ns;
+	if (units == q->waiting)
+		return;
+	q->waiting = units;
+	q->grown = true;
+	q->refused = false;
+}
+
 int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
 	int ret = 0;
@@ -214,12 +227,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	} else if (quota_stock(q) >= units && q->params.durable) {
 		ret = -EAGAIN; /* the disk's turn */
 	} else {
-		if (units > q->waiting) {
-			q->waiting = units;
-			q->grown = true;
-			q->refused = false;
-		}
-		q->waiting_ns = now_ns;
+		await(q, units, now_ns);
 		round_consider(q, now_ns);
 		ret = q->refused ? -EDQUOT : -EAGAIN;
 	}

@@ -292,6 +292,15 @@ static void close_claims(struct quota_node *q, uint64_t now_ns)
 	}
 }
 
+/* Of those who were heard, somebody may get units yet. Who is silent is not waited for. */
+static bool is_busy(const struct quota_node *q)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].linked && q->edges[i].vague)
+			return true;
+	return false;
+}
+
 static void learn_theta(struct quota_node *q, bool whole, uint64_t now_ns)
 {
 	uint64_t took = now_ns - q->started_ns;
@@ -321,9 +330,9 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 		q->retry_ns = now_ns + (enough ? 0 : q->theta_ns);
 		return;
 	}
-	q->refused = whole || q->failures >= REFUSALS;
-	q->retry_ns = now_ns + about(q, q->theta_ns << q->failures);
-	if (q->failures < BACKOFF_MOST)
+	q->refused = !is_busy(q) || q->failures >= REFUSALS;
+	q->retry_ns = now_ns + about(q, q->theta_ns << least(q->failures, BACKOFF_MOST));
+	if (q->failures < REFUSALS)
 		q->failures++;
 }
 

@@ -23,7 +23,7 @@
 #define PERIODS  4
 #define RECORD   4096
 #define CHUNK    64
-#define VAIN     8000 /* steps after which nothing more is expected */
+#define VAIN     24000 /* steps after which nothing more is expected */
 
 struct transit {
 	struct quota_message message;
