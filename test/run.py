@@ -50,7 +50,7 @@ TESTED = {
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
-SIMULATIONS = {"build": ("models", "replay", "evaluation", "live"), "build-clang": ("weirsim",)}
+SIMULATIONS = {"build": ("models", "replay", "gdrl", "evaluation", "live"), "build-clang": ("weirsim",)}
 # Tests that should not be the last to begin.
 LONGEST = ("conn_flows", "source_table", "group_reload", "config")
 # Programs that are built, where it is not all: what is run, which is some tests and these.

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gdrl.h"
+#include "quota_main.h"
 #include "replay.h"
 #include "run.h"
 
@@ -22,6 +23,7 @@ static const struct command {
 	{"replay", "run a capture through a limiter's policies", replay_main},
 	{"gdrl", "equal indicators under a limit that is never exceeded: the GDRL paper's figures",
 		gdrl_main},
+	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},
 };

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "quota_report.h"
+
+#include <errno.h>
+#include <math.h>
+
+static const char *const contenders[QUOTA_CONTENDERS] = {
+	"centralised", "polling", "polling at once", "weir"};
+static const char *const workloads[QUOTA_WORKLOADS] = {"zipf", "worldcup"};
+
+/* "A tree-based protocol for enforcing quotas in clouds": figure 2, table II and figure 5. */
+static const struct published {
+	unsigned n;
+	enum quota_workload workload;
+	double reduction, reduction_polling, response_ms, response_polling_ms; /* 0: not said */
+} published[] = {
+	{10, QUOTA_ZIPF, 0, 0, 6.35, 19.74},
+	{20, QUOTA_ZIPF, 92, 85, 13, 69.5},
+	{20, QUOTA_WORLDCUP, 92, 85, 22.7, 75.8},
+	{100, QUOTA_ZIPF, 0, 0, 25, 346},
+};
+
+static const struct published *find_published(const struct quota_row *row)
+{
+	for (size_t i = 0; i < sizeof(published) / sizeof(published[0]); i++)
+		if (published[i].n == row->n && published[i].workload == row->workload)
+			return &published[i];
+	return NULL;
+}
+
+static void add(double *mean, unsigned n, double value)
+{
+	*mean += (value - *mean) / n;
+}
+
+static double less(uint64_t cost, uint64_t whole)
+{
+	return whole ? 100 * (1 - (double)cost / (double)whole) : 0;
+}
+
+void quota_row_add(struct quota_row *row, const struct quota_case *c,
+	const struct quota_result results[QUOTA_CONTENDERS])
+{
+	const struct quota_result *central = &results[QUOTA_CENTRAL];
+	unsigned n = ++row->seeds;
+
+	for (unsigned k = 0; k < QUOTA_CONTENDERS; k++) {
+		const struct quota_result *r = &results[k];
+		struct quota_score *s = &row->of[k];
+		double used = 100 * (double)r->units / (double)c->total;
+		double each = r->reallocations ? r->response_ns / (double)r->reallocations : 0;
+
+		add(&s->reduction, n, less(r->hops, central->hops));
+		add(&s->reduction_flat, n, less(r->messages, central->messages));
+		add(&s->hops, n, (double)r->hops);
+		add(&s->reallocations, n, (double)r->reallocations);
+		add(&s->response_ms, n, each / 1e6);
+		add(&s->stalled_ms, n, r->stalled_ns / 1e6 / fmax((double)r->requests, 1));
+		add(&s->used, n, used);
+		s->used_least = n == 1 ? used : fmin(s->used_least, used);
+		for (unsigned i = 0; i < QUOTA_TENTHS; i++)
+			add(&s->tenths[i], n, (double)r->tenths[i]);
+		s->exceeded |= r->exceeded;
+	}
+}
+
+static void print_row(const struct quota_row *row, FILE *out)
+{
+	const struct published *p = find_published(row);
+
+	fprintf(out, "\n%u nodes, %s, mean of %u seeds\n", row->n, workloads[row->workload],
+		row->seeds);
+	fputs("                     hops  less  (flat)  reallocations  response  stalled  used  "
+	      "(least)\n",
+		out);
+	for (unsigned k = 0; k < QUOTA_CONTENDERS; k++) {
+		const struct quota_score *s = &row->of[k];
+
+		fprintf(out,
+			"  %-16s %8.0f %5.1f%% %6.1f%% %10.0f %9.2f ms %5.2f ms %.3f%% (%.3f%%)%s\n",
+			contenders[k], s->hops, s->reduction, s->reduction_flat, s->reallocations,
+			s->response_ms, s->stalled_ms, s->used, s->used_least,
+			s->exceeded ? "  EXCEEDED" : "");
+	}
+	fprintf(out, "  faster than polling %.1f times, than polling at once %.1f times\n",
+		row->of[QUOTA_POLL].response_ms / row->of[QUOTA_TREE].response_ms,
+		row->of[QUOTA_POLL_AT_ONCE].response_ms / row->of[QUOTA_TREE].response_ms);
+	if (!p)
+		return;
+	fprintf(out, "  the paper: response %.2f ms of %.2f ms, %.1f times faster", p->response_ms,
+		p->response_polling_ms, p->response_polling_ms / p->response_ms);
+	if (p->reduction > 0)
+		fprintf(out, "; %.0f %% less than centralised, its polling %.0f %%", p->reduction,
+			p->reduction_polling);
+	fputs("\n", out);
+}
+
+void quota_report_text(const struct quota_row *rows, unsigned n, FILE *out)
+{
+	fputs("Hops: a message costs 1 for each edge of the tree that it goes over; less: than the\n"
+	      "centralised does; flat: each message costs 1. Used: of the total, before the first\n"
+	      "request is refused.\n",
+		out);
+	for (unsigned i = 0; i < n; i++)
+		print_row(&rows[i], out);
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, json_real(value));
+}
+
+static json_t *score_json(const struct quota_score *s)
+{
+	json_t *out = json_object(), *tenths = json_array();
+
+	put(out, "reduction_percent", s->reduction);
+	put(out, "reduction_flat_percent", s->reduction_flat);
+	put(out, "hops", s->hops);
+	put(out, "reallocations", s->reallocations);
+	put(out, "response_ms", s->response_ms);
+	put(out, "stalled_ms", s->stalled_ms);
+	put(out, "used_percent", s->used);
+	put(out, "used_least_percent", s->used_least);
+	for (unsigned i = 0; i < QUOTA_TENTHS; i++)
+		json_array_append_new(tenths, json_real(s->tenths[i]));
+	json_object_set_new(out, "hops_by_tenth_left", tenths);
+	json_object_set_new(out, "exceeded", json_boolean(s->exceeded));
+	return out;
+}
+
+static json_t *published_json(const struct published *p)
+{
+	json_t *out = json_object();
+
+	put(out, "response_ms", p->response_ms);
+	put(out, "polling_response_ms", p->response_polling_ms);
+	if (p->reduction > 0) {
+		put(out, "reduction_percent", p->reduction);
+		put(out, "polling_reduction_percent", p->reduction_polling);
+	}
+	return out;
+}
+
+json_t *quota_report_json(const struct quota_row *rows, unsigned n, unsigned requests)
+{
+	json_t *out = json_object(), *list = json_array();
+
+	json_object_set_new(out, "requests", json_integer(requests));
+	for (unsigned i = 0; i < n; i++) {
+		const struct published *p = find_published(&rows[i]);
+		json_t *row = json_object();
+
+		json_object_set_new(row, "nodes", json_integer(rows[i].n));
+		json_object_set_new(row, "workload", json_string(workloads[rows[i].workload]));
+		json_object_set_new(row, "seeds", json_integer(rows[i].seeds));
+		for (unsigned k = 0; k < QUOTA_CONTENDERS; k++)
+			json_object_set_new(row, contenders[k], score_json(&rows[i].of[k]));
+		if (p)
+			json_object_set_new(row, "paper", published_json(p));
+		json_array_append_new(list, row);
+	}
+	json_object_set_new(out, "rows", list);
+	return out;
+}
+
+#define WIDTH  720
+#define HEIGHT 420
+#define LEFT   70
+#define BOTTOM 60
+#define TOP    50
+#define BAR    20
+
+static void print_bar(FILE *out, double at, double height, const char *colour)
+{
+	fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", at,
+		HEIGHT - BOTTOM - height, BAR, height, colour);
+}
+
+int quota_report_svg(const struct quota_row *row, FILE *out)
+{
+	const struct quota_score *ours = &row->of[QUOTA_TREE], *polls = &row->of[QUOTA_POLL];
+	double most = 1, step = (WIDTH - LEFT - 20.0) / QUOTA_TENTHS;
+
+	for (unsigned i = 0; i < QUOTA_TENTHS; i++)
+		most = fmax(most, fmax(ours->tenths[i], polls->tenths[i]));
+	fprintf(out,
+		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n"
+		"<style>text { font: 13px sans-serif; fill: #222 }</style>\n"
+		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
+		"<text x=\"%d\" y=\"28\">Hops by what is left of the total: %u nodes, %s; grey: "
+		"polling, blue: weir; highest %.0f</text>\n",
+		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, row->n, workloads[row->workload], most);
+	/* From the left: as the total is used up. */
+	for (unsigned i = 0; i < QUOTA_TENTHS; i++) {
+		unsigned tenth = QUOTA_TENTHS - 1 - i;
+		double at = LEFT + step * i, scale = (HEIGHT - TOP - BOTTOM) / most;
+
+		print_bar(out, at, polls->tenths[tenth] * scale, "#b0b0b0");
+		print_bar(out, at + BAR + 2, ours->tenths[tenth] * scale, "#1b6ca8");
+		fprintf(out, "<text x=\"%.1f\" y=\"%d\">%u–%u %%</text>\n", at,
+			HEIGHT - BOTTOM + 20, (tenth + 1) * 10, tenth * 10);
+	}
+	fputs("</svg>\n", out);
+	return ferror(out) ? -EIO : 0;
+}

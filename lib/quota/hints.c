@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is thought of the others' units. None of it matters for what is safe.
+ */
+#include "quota/private.h"
+
+/* By which a threshold is more than what is spent while units are fetched. */
+#define SAFETY 2
+
+/* Of its part by rate of what is left, what a limiter asks for: half. All is never to be had. */
+#define PART_ASKED 2
+
+#define NS_MILLI UINT64_C(1000000000000)
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t most(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* Units spent at a rate in a time. */
+static uint64_t spent_in(uint64_t rate, uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)rate * ns / NS_MILLI);
+}
+
+static uint64_t since(uint64_t from_ns, uint64_t now_ns)
+{
+	return (int64_t)(now_ns - from_ns) > 0 ? now_ns - from_ns : 0;
+}
+
+uint64_t hint_rate(const struct quota_node *q, uint64_t now_ns)
+{
+	return least(pace_rate(&q->pace, now_ns, q->params.memory_ns), LEDGER_MOST);
+}
+
+uint64_t hint_threshold(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t fetched = spent_in(hint_rate(q, now_ns), q->theta_ns);
+
+	return least(SAFETY * least(fetched, LEDGER_MOST / SAFETY) + (uint64_t)q->pace.typical,
+		LEDGER_MOST);
+}
+
+uint64_t hint_behind(const struct edge *e, uint64_t now_ns)
+{
+	uint64_t spent = spent_in(e->pace, since(e->hint_ns, now_ns));
+
+	return e->held > spent ? e->held - spent : 0;
+}
+
+bool hint_dry(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
+{
+	return e->known && e->held == 0 && since(e->hint_ns, now_ns) < q->params.repeat_ns;
+}
+
+uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t sum = quota_stock(q);
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].linked)
+			sum = least(sum + hint_behind(&q->edges[i], now_ns), LEDGER_MOST);
+	return sum;
+}
+
+uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t rate = hint_rate(q, now_ns), held = quota_stock(q);
+	unsigned __int128 rates = rate;
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (!e->linked || !e->heard)
+			continue;
+		rates += e->pace;
+		held = least(held + hint_behind(e, now_ns), LEDGER_MOST);
+	}
+	return rates ? (uint64_t)((unsigned __int128)held * rate / rates) : 0;
+}
+
+uint64_t hint_target(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
+	uint64_t ahead = least(threshold, LEDGER_MOST / q->reach) * q->reach;
+
+	return most(most(ahead, q->waiting), hint_part(q, now_ns) / PART_ASKED);
+}
+
+void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message *m, uint64_t now_ns)
+{
+	m->held = ledger_free(q->ledger);
+	m->pace = hint_rate(q, now_ns);
+	m->known = true;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (!e->linked || i == edge)
+			continue;
+		m->held = least(m->held + e->held, LEDGER_MOST);
+		m->pace = least(m->pace + e->pace, LEDGER_MOST);
+		m->known &= e->known;
+	}
+}
+
+void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+
+	/* Where there was nothing, there is. */
+	if (e->known && e->held == 0 && m->held > 0 && q->waiting) {
+		q->failures = 0;
+		q->refused = false;
+		q->retry_ns = now_ns;
+	}
+	/* It may not have had what is on its way when it spoke. */
+	e->held = least(m->held + ledger_view(q->ledger, edge).in_flight, LEDGER_MOST);
+	e->pace = m->pace;
+	e->known = m->known;
+	e->heard = true;
+	e->hint_ns = now_ns;
+}

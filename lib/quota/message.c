@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "quota/private.h"
+
+/* A blank ledger learns from others how much it may have spent: as if it were all. */
+static void forfeit(struct quota_node *q)
+{
+	if (!q->params.blank || ledger_blank(q->ledger))
+		return;
+	q->params.blank = false;
+	ledger_spend(q->ledger, ledger_free(q->ledger));
+}
+
+static bool is_valid(const struct quota_message *m)
+{
+	return (m->parts & ~(uint32_t)QUOTA_PARTS) == 0 && m->need <= LEDGER_MOST &&
+	       m->urgent <= m->need && m->asking <= LEDGER_MOST && m->held <= LEDGER_MOST &&
+	       m->pace <= LEDGER_MOST;
+}
+
+/* What the neighbour has said is believed; whether it was news of any kind. */
+static enum ledger_verdict hear_statement(
+	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+	uint64_t received = ledger_view(q->ledger, edge).received;
+	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
+
+	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
+		return verdict;
+	forfeit(q);
+	if (m->statement.epoch == 0) {
+		/* It is blank, and waits for what we know of the edge. */
+		e->unsettled = q->params.durable;
+		e->speak = true;
+	}
+	e->silences = 0;
+	e->silent_ns = now_ns;
+	/* It knows what it has given us since. */
+	if (ledger_view(q->ledger, edge).received != received)
+		e->told_dry = false;
+	return verdict;
+}
+
+bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+	enum ledger_verdict verdict;
+
+	if (!is_valid(m)) {
+		q->invalid++;
+		return false;
+	}
+	if (m->period != q->params.period)
+		return true;
+	verdict = hear_statement(q, edge, m, now_ns);
+	if (verdict == LEDGER_INVALID)
+		q->invalid++;
+	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
+		return verdict == LEDGER_OLD;
+	hint_read(q, edge, m, now_ns);
+	if (e->linked && m->parts & (QUOTA_REQUEST | QUOTA_COLLECT))
+		round_claim(q, edge, m, now_ns);
+	if (m->parts & QUOTA_REPORT)
+		round_answer(q, edge, m, now_ns);
+	if (m->parts & QUOTA_CONFIRM)
+		e->speak = true;
+	round_consider(q, now_ns);
+	quota_settle_now(q);
+	return true;
+}
+
+/* Blank ones ask all; who has not confirmed what it was granted is told again. */
+static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+		uint64_t at = e->granted_ns + q->params.repeat_ns;
+
+		if (ledger_view(q->ledger, i).in_flight == 0 && !ledger_blank(q->ledger))
+			continue;
+		if (now_ns >= at && !e->speak) {
+			e->due |= QUOTA_CONFIRM;
+			e->granted_ns = now_ns;
+			at = now_ns + q->params.repeat_ns;
+		}
+		if (at < next)
+			next = at;
+	}
+	return next;
+}
+
+uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t next, again;
+
+	forfeit(q);
+	again = repeat(q, now_ns);
+	next = round_timeouts(q, now_ns);
+	quota_settle_now(q);
+	return again < next ? again : next;
+}
+
+static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, uint32_t parts,
+	uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+
+	*m = (struct quota_message){
+		.period = q->params.period,
+		.parts = parts,
+		.round = q->round,
+		.answer = e->claim_round,
+		.partial = e->partial,
+	};
+	if (parts & (QUOTA_REQUEST | QUOTA_COLLECT)) {
+		struct wants w = round_wants(q, now_ns);
+
+		m->need = w.need > w.urgent ? w.need : w.urgent;
+		m->urgent = w.urgent;
+		m->asking = w.asking;
+	}
+	hint_write(q, edge, m, now_ns);
+	ledger_state(q->ledger, edge, now_ns, &m->statement);
+	e->told_dry = m->known && m->held == 0;
+	e->due = 0;
+	e->speak = false;
+	if (ledger_view(q->ledger, edge).in_flight > 0)
+		e->granted_ns = now_ns;
+}
+
+bool quota_next(struct quota_node *q, uint64_t now_ns, uint32_t *edge, struct quota_message *m)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		uint32_t at = (q->next + i) % q->params.n_edges;
+		struct edge *e = &q->edges[at];
+		uint32_t parts = e->due;
+
+		/* It was answered before it was put, or the round has ended. */
+		if (!q->active || !e->asked || e->answered)
+			parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
+		if (e->unsettled || e->saving || (parts == 0 && !e->speak)) {
+			e->due = e->unsettled || e->saving ? e->due : 0;
+			continue;
+		}
+		write(q, at, m, parts, now_ns);
+		q->next = at + 1;
+		q->messages++;
+		*edge = at;
+		return true;
+	}
+	return false;
+}

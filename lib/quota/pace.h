@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * How fast units are spent: an exponential moving average as in equation 4 of "A tree-based
+ * protocol for enforcing quotas in clouds", with alpha 0.5; but by time, a half-life, and not by
+ * reallocations, which may follow each other at once or be hours apart. Pure; one owner.
+ */
+#ifndef WEIR_QUOTA_PACE_H
+#define WEIR_QUOTA_PACE_H
+
+#include <stdint.h>
+
+/* Zeroed, but for the start, before use. */
+struct pace {
+	double units;   /* spent, each halved once a half-life */
+	double typical; /* units spent at a time */
+	uint64_t start_ns, last_ns;
+};
+
+void pace_spend(struct pace *pace, uint64_t units, uint64_t now_ns, uint64_t half_life_ns);
+
+/* 1/1000 units a second. */
+uint64_t pace_rate(const struct pace *pace, uint64_t now_ns, uint64_t half_life_ns);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "quota/private.h"
+
+#define REACH_FIRST 2
+
+/* Of what is free, the part that is saved as spent at a time: little is lost with little left. */
+#define DRAW_PART 8
+
+#define RECORD_MAGIC UINT64_C(0x3176617475717765) /* another layout has another number */
+
+struct record {
+	uint64_t magic, period;
+};
+
+uint64_t quota_stock(const struct quota_node *q)
+{
+	return ledger_free(q->ledger) + q->pocket + q->drawn + q->settling;
+}
+
+uint64_t quota_missing(const struct quota_node *q)
+{
+	int64_t balance = ledger_balance(q->ledger);
+	uint64_t stock = quota_stock(q), debt = balance < 0 ? (uint64_t)-balance : 0;
+
+	return debt + (q->waiting > stock ? q->waiting - stock : 0);
+}
+
+void quota_settle_now(struct quota_node *q)
+{
+	if (q->params.durable || !ledger_unsettled(q->ledger))
+		return;
+	if (ledger_save(q->ledger, NULL, NULL) == 0)
+		ledger_settled(q->ledger);
+}
+
+static int allocate(struct quota_node *q)
+{
+	size_t n = (size_t)q->params.n_edges + 1;
+
+	q->edges = calloc(n, sizeof(*q->edges));
+	q->weights = calloc(n, sizeof(*q->weights));
+	q->parts = calloc(n, sizeof(*q->parts));
+	return q->edges && q->weights && q->parts ? 0 : -ENOMEM;
+}
+
+static struct ledger_params ledger_params(const struct quota_params *p)
+{
+	return (struct ledger_params){
+		.share = p->share,
+		.n_edges = p->n_edges,
+		.friend = LEDGER_NOBODY,
+		.epoch = p->epoch,
+		.blank = p->blank,
+	};
+}
+
+/* What does not depend on a record. */
+static int begin(const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
+{
+	struct quota_node *q;
+	int err;
+
+	*out = NULL;
+	if (params->theta_ns == 0 || params->memory_ns == 0 || params->repeat_ns == 0)
+		return -EINVAL;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return -ENOMEM;
+	*out = q;
+	q->params = *params;
+	err = allocate(q);
+	if (err)
+		return err;
+	prng_seed(&q->prng, params->seed);
+	q->pace.start_ns = q->pace.last_ns = now_ns;
+	q->theta_ns = params->theta_ns;
+	q->round = (uint32_t)prng_next(&q->prng);
+	q->reach = REACH_FIRST;
+	q->retry_ns = q->ended_ns = now_ns;
+	for (uint32_t i = 0; i < params->n_edges; i++) {
+		q->edges[i].theta_ns = params->theta_ns;
+		q->edges[i].silent_ns = q->edges[i].hint_ns = now_ns;
+	}
+	return 0;
+}
+
+int quota_create(const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
+{
+	struct ledger_params lp = ledger_params(params);
+	int err = begin(params, now_ns, out);
+
+	if (err == 0)
+		err = ledger_create(&lp, now_ns, &(*out)->ledger);
+	if (err) {
+		quota_destroy(*out);
+		*out = NULL;
+		return err;
+	}
+	quota_settle_now(*out);
+	return 0;
+}
+
+int quota_restore(const struct quota_params *params, const void *bytes, size_t len, uint64_t now_ns,
+	struct quota_node **out)
+{
+	struct quota_params later = *params;
+	struct ledger_params lp;
+	struct record record;
+	int err;
+
+	*out = NULL;
+	if (len < sizeof(record))
+		return -EINVAL;
+	memcpy(&record, bytes, sizeof(record));
+	if (record.magic != RECORD_MAGIC)
+		return -EINVAL;
+	later.blank = false;
+	if (record.period < params->period)
+		return quota_create(&later, now_ns, out);
+	later.period = record.period;
+	lp = ledger_params(&later);
+	err = begin(&later, now_ns, out);
+	if (err == 0)
+		err = ledger_restore(&lp, (const char *)bytes + sizeof(record),
+			len - sizeof(record), now_ns, &(*out)->ledger);
+	if (err) {
+		quota_destroy(*out);
+		*out = NULL;
+		return err;
+	}
+	quota_settle_now(*out);
+	/* Who took us for gone is told what there is here. */
+	for (uint32_t i = 0; i < params->n_edges; i++)
+		(*out)->edges[i].told_dry = true;
+	return 0;
+}
+
+void quota_destroy(struct quota_node *q)
+{
+	if (!q)
+		return;
+	if (q->ledger)
+		ledger_destroy(q->ledger);
+	free(q->parts);
+	free(q->weights);
+	free(q->edges);
+	free(q);
+}
+
+void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess)
+{
+	struct edge *e = &q->edges[edge];
+
+	if (e->linked == linked)
+		return;
+	e->linked = linked;
+	e->known = e->heard = false;
+	e->claim = CLAIM_NONE;
+	e->answered = true;
+	e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
+	e->pace = 0;
+}
+
+void quota_draw(struct quota_node *q, uint64_t needed)
+{
+	uint64_t have = q->pocket + q->drawn + q->settling, free = ledger_free(q->ledger);
+	uint64_t ahead = free / DRAW_PART < q->params.chunk ? free / DRAW_PART : q->params.chunk;
+	uint64_t want = have < needed ? needed - have : 0;
+
+	if (have < ahead / 2 && want < ahead)
+		want = ahead;
+	if (want && ledger_spend(q->ledger, want) == 0)
+		q->drawn += want;
+}
+
+/* Whether units that are saved as spent, or need not be, are there; they are used if so. */
+static bool use(struct quota_node *q, uint64_t units)
+{
+	if (!q->params.durable)
+		return ledger_spend(q->ledger, units) == 0;
+	if (q->pocket < units) {
+		quota_draw(q, units);
+		return false;
+	}
+	q->pocket -= units;
+	quota_draw(q, 0);
+	return true;
+}
+
+static void passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
+	if (units >= q->waiting) {
+		q->waiting = 0;
+		q->refused = false;
+	}
+}
+
+/* The largest that waits is what is asked for; the others will do with it. */
+static void await(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	if (units < q->waiting)
+		return;
+	q->waiting_ns = now_ns;
+	if (units == q->waiting)
+		return;
+	q->waiting = units;
+	q->grown = true;
+	q->refused = false;
+}
+
+int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
+{
+	int ret = 0;
+
+	if (units > LEDGER_MOST)
+		return -EDQUOT;
+	if (use(q, units)) {
+		passed(q, units, now_ns);
+		round_consider(q, now_ns);
+	} else if (quota_stock(q) >= units && q->params.durable) {
+		ret = -EAGAIN; /* the disk's turn */
+	} else {
+		await(q, units, now_ns);
+		round_consider(q, now_ns);
+		ret = q->refused ? -EDQUOT : -EAGAIN;
+	}
+	quota_settle_now(q);
+	return ret;
+}
+
+void quota_forgo(struct quota_node *q)
+{
+	q->waiting = 0;
+	q->refused = false;
+}
+
+/* Nothing that was said or asked in the old period holds. */
+static void forget_period(struct quota_node *q)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+
+		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
+		e->known = e->heard = e->told_dry = false;
+		e->asked = e->unsettled = e->saving = e->speak = false;
+		e->due = 0;
+		e->claim = CLAIM_NONE;
+	}
+	q->pocket = q->drawn = q->settling = q->waiting = 0;
+	q->active = q->lean = q->refused = q->saving = false;
+	q->failures = 0;
+	q->reach = REACH_FIRST;
+}
+
+int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t now_ns)
+{
+	struct quota_params next = q->params;
+	struct ledger_params lp;
+	struct ledger *ledger;
+	int err;
+
+	if (period <= q->params.period)
+		return -EINVAL;
+	next.period = period;
+	next.share = share;
+	next.blank = false;
+	lp = ledger_params(&next);
+	err = ledger_create(&lp, now_ns, &ledger);
+	if (err)
+		return err;
+	ledger_destroy(q->ledger);
+	q->ledger = ledger;
+	q->params = next;
+	q->retry_ns = now_ns;
+	forget_period(q);
+	q->fresh = true;
+	quota_settle_now(q);
+	return 0;
+}
+
+int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
+{
+	int err = ledger_set_share(q->ledger, share);
+
+	if (err)
+		return err;
+	q->params.share = share;
+	q->refused = false;
+	q->retry_ns = now_ns;
+	round_consider(q, now_ns);
+	quota_settle_now(q);
+	return 0;
+}
+
+bool quota_unsettled(const struct quota_node *q)
+{
+	bool unsettled = q->fresh || q->drawn || ledger_unsettled(q->ledger);
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		unsettled |= q->edges[i].unsettled;
+	return q->params.durable && unsettled;
+}
+
+size_t quota_record_size(const struct quota_node *q)
+{
+	return sizeof(struct record) + ledger_record_size(q->ledger);
+}
+
+int quota_save(struct quota_node *q, void *bytes, size_t *len)
+{
+	struct record record = {RECORD_MAGIC, q->params.period};
+	int err;
+
+	if (q->saving)
+		return -EBUSY;
+	err = ledger_save(q->ledger, (char *)bytes + sizeof(record), len);
+	if (err)
+		return err;
+	memcpy(bytes, &record, sizeof(record));
+	*len += sizeof(record);
+	q->saving = true;
+	q->fresh = false;
+	q->settling = q->drawn;
+	q->drawn = 0;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		q->edges[i].saving = q->edges[i].unsettled;
+		q->edges[i].unsettled = false;
+	}
+	return 0;
+}
+
+void quota_settled(struct quota_node *q)
+{
+	if (!q->saving) /* a record of an earlier period */
+		return;
+	q->saving = false;
+	ledger_settled(q->ledger);
+	q->pocket += q->settling;
+	q->settling = 0;
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		q->edges[i].saving = false;
+}
+
+struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
+{
+	return (struct quota_view){
+		.period = q->params.period,
+		.balance = ledger_balance(q->ledger),
+		.spent = ledger_spent(q->ledger),
+		.pocket = q->pocket + q->drawn + q->settling,
+		.rate = hint_rate(q, now_ns),
+		.theta_ns = q->theta_ns,
+		.threshold = q->lean ? 0 : hint_threshold(q, now_ns),
+		.remaining = hint_remaining(q, now_ns),
+		.lean = q->lean,
+		.asking = q->active,
+		.waiting = q->waiting > 0,
+		.rounds = q->rounds,
+		.short_rounds = q->short_rounds,
+		.messages = q->messages,
+		.invalid = q->invalid,
+		.fetches = q->fetches,
+		.fetches_ns = q->fetches_ns,
+	};
+}
+
+struct ledger_view quota_edge(const struct quota_node *q, uint32_t edge)
+{
+	return ledger_view(q->ledger, edge);
+}

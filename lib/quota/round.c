@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A round: units are needed, here or by a neighbour that asks. It ends when there are enough, or
+ * everybody who may have any has answered or is given up; then what there is, is divided. ("A
+ * tree-based protocol for enforcing quotas in clouds", section IV: aggregation and distribution.)
+ *
+ * In a tree nobody waits for one who waits for it, but for two neighbours whose requests cross:
+ * one of them takes the other's for the answer that there is nothing (see cross()). So all rounds
+ * end, and timeouts are for those that are dead, and for trees that are none for a while.
+ */
+#include <errno.h>
+
+#include "quota/divide.h"
+#include "quota/private.h"
+
+/* Thetas until a request is repeated, and until an answer is not waited for any more. */
+#define THETAS_REPEAT  2
+#define THETAS_GIVE_UP 6
+
+/* Most doublings of the time between requests that were in vain. */
+#define BACKOFF_MOST 6
+
+/* Rounds in vain after which it does not matter that not all was heard of. */
+#define REFUSALS 8
+
+/* Thetas that traffic is waited for that does not ask again: longer than any backoff. */
+#define THETAS_WAITING 128
+
+/* Thresholds at which the total is not thought to run low any more. */
+#define LEAN_END 4
+
+/* Rounds of one's own that follow within so many thetas fetch too little: twice as much then. */
+#define THETAS_SOON 16
+#define REACH_LEAST 2
+#define REACH_MOST  64
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static uint64_t beyond(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Some time around this one, so that those who wait do not go on at once. */
+static uint64_t about(struct quota_node *q, uint64_t ns)
+{
+	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
+}
+
+/* What is to stay here when neighbours are given what they need. */
+static uint64_t keep(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
+
+	if (q->own)
+		return hint_target(q, now_ns);
+	return q->waiting > threshold ? q->waiting : threshold;
+}
+
+struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
+{
+	int64_t balance = ledger_balance(q->ledger);
+	uint64_t free = ledger_free(q->ledger), debt = balance < 0 ? (uint64_t)-balance : 0;
+	uint64_t had = quota_stock(q) - free; /* for us only: it is spent, as others see it */
+	struct wants w = {.need = beyond(keep(q, now_ns), had), .urgent = beyond(q->waiting, had)};
+
+	w.asking = q->own ? hint_rate(q, now_ns) : 0;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (e->claim != CLAIM_OPEN)
+			continue;
+		w.need = least(w.need + e->need, LEDGER_MOST);
+		w.urgent = least(w.urgent + e->urgent, LEDGER_MOST);
+		w.asking = least(w.asking + e->asking, LEDGER_MOST);
+	}
+	w.need = beyond(least(w.need + debt, LEDGER_MOST), free);
+	w.urgent = beyond(least(w.urgent + debt, LEDGER_MOST), free);
+	return w;
+}
+
+static bool may_ask(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
+{
+	return e->linked && !e->asked && e->claim != CLAIM_NEW && e->claim != CLAIM_OPEN &&
+	       !hint_dry(q, e, now_ns) && (int64_t)(now_ns - e->silent_ns) >= 0;
+}
+
+static struct edge *likeliest(struct quota_node *q, uint64_t now_ns)
+{
+	struct edge *best = NULL;
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+
+		if (may_ask(q, e, now_ns) &&
+			(!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
+			best = e;
+	}
+	return best;
+}
+
+static void ask(struct edge *e, bool urgent, uint64_t now_ns)
+{
+	e->asked = true;
+	e->answered = e->resent = false;
+	e->asked_ns = now_ns;
+	e->due |= urgent ? QUOTA_COLLECT : QUOTA_REQUEST;
+}
+
+/* First those who are thought to have enough together, and then all others. */
+static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_ns)
+{
+	uint64_t thought = 0;
+	bool any = false;
+
+	while (q->wide || thought < w->need || !any) {
+		struct edge *e = likeliest(q, now_ns);
+
+		if (!e)
+			break;
+		thought += hint_behind(e, now_ns);
+		ask(e, w->urgent > 0, now_ns);
+		any = true;
+	}
+	q->wide = true;
+	return any;
+}
+
+/* Those who gave what they were asked for may have more. */
+static bool ask_again(struct quota_node *q, const struct wants *w, uint64_t now_ns)
+{
+	if (!q->grown)
+		return false;
+	q->grown = false;
+	q->round++; /* or it would be taken for a request that was answered */
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		q->edges[i].asked = false;
+	return ask_more(q, w, now_ns);
+}
+
+static bool is_pending(const struct quota_node *q)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].asked && !q->edges[i].answered)
+			return true;
+	return false;
+}
+
+/*
+ * Whether we have heard of all units but those behind one edge (or n_edges: of all). If not, that
+ * there are too few may not be the total's fault.
+ */
+static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+		bool silent = (int64_t)(now_ns - e->silent_ns) < 0;
+
+		if (i != except && e->linked && (e->vague || silent))
+			return false;
+	}
+	return true;
+}
+
+static void give(struct quota_node *q, uint32_t edge, uint64_t units)
+{
+	struct edge *e = &q->edges[edge];
+
+	if (units == 0 || ledger_grant(q->ledger, edge, units))
+		return;
+	e->held = least(e->held + units, LEDGER_MOST);
+	e->unsettled = q->params.durable;
+	e->due |= e->claim == CLAIM_ANSWERED ? QUOTA_DISTRIBUTE : QUOTA_REPORT;
+	e->need = beyond(e->need, units);
+	e->urgent = beyond(e->urgent, units);
+	if (e->need == 0)
+		e->claim = CLAIM_NONE;
+}
+
+/* Gives of the pool to those in `state`, and keeps the rest: all by rate, as in equation 6. */
+static void give_by_rate(
+	struct quota_node *q, enum claim state, uint64_t pool, bool needs, uint64_t now_ns)
+{
+	uint32_t n = q->params.n_edges;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct edge *e = &q->edges[i];
+
+		bool counts = e->claim == state && (state == CLAIM_OPEN || e->urgent > 0);
+
+		q->weights[i] = counts ? e->asking : 0;
+	}
+	q->weights[n] = hint_rate(q, now_ns);
+	quota_divide(pool, q->weights, n + 1, q->parts);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (e->claim == state)
+			give(q, i, q->parts[i] + (needs ? e->need : 0));
+	}
+}
+
+/* Of those whose traffic waits, the one that needs least; n_edges: us. */
+static uint32_t most_modest(const struct quota_node *q, uint64_t own)
+{
+	uint32_t n = q->params.n_edges, best = n;
+	uint64_t least_need = own ? own : UINT64_MAX;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (e->claim == CLAIM_OPEN && e->urgent > 0 && e->urgent < least_need) {
+			least_need = e->urgent;
+			best = i;
+		}
+	}
+	return best;
+}
+
+/*
+ * Not enough for all whose traffic waits. Half of what a packet needs is of no use: the most modest
+ * are given what they need, and then one what is left.
+ */
+static void give_to_few(struct quota_node *q, uint64_t pool, uint64_t own)
+{
+	for (uint32_t i = 0; i <= q->params.n_edges; i++) {
+		uint32_t k = most_modest(q, own);
+		uint64_t units;
+
+		if (k == q->params.n_edges && own == 0)
+			return;
+		units = k == q->params.n_edges ? own : q->edges[k].urgent;
+		units = least(units, pool);
+		pool -= units;
+		if (k == q->params.n_edges)
+			own = 0;
+		else if (units == 0)
+			return;
+		else
+			give(q, k, units);
+	}
+}
+
+/* There is enough: everybody gets what he needs, and of what is left his part by rate. */
+static void divide_plenty(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t needs = keep(q, now_ns), had = quota_stock(q) - ledger_free(q->ledger);
+
+	needs = beyond(needs, had);
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].claim == CLAIM_OPEN)
+			needs = least(needs + q->edges[i].need, LEDGER_MOST);
+	give_by_rate(q, CLAIM_OPEN, beyond(ledger_free(q->ledger), needs), true, now_ns);
+}
+
+/* There is not. Where traffic waits, nothing is kept for traffic that is to come. */
+static void divide_short(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t free = ledger_free(q->ledger), urgent = 0, own, kept;
+
+	own = beyond(q->waiting, quota_stock(q) - free);
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].claim == CLAIM_OPEN)
+			urgent = least(urgent + q->edges[i].urgent, LEDGER_MOST);
+	kept = urgent || q->lean ? own : keep(q, now_ns);
+	if (urgent + own > free) {
+		give_to_few(q, free, own);
+		return;
+	}
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].claim == CLAIM_OPEN)
+			q->edges[i].need = q->edges[i].urgent;
+	give_by_rate(q, CLAIM_OPEN, beyond(free, kept + urgent), true, now_ns);
+}
+
+/* All that have asked hear something, and stay in mind if it was too little. */
+static void close_claims(struct quota_node *q, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+
+		if (e->claim == CLAIM_OPEN || e->due & QUOTA_REPORT)
+			e->partial = !is_whole(q, i, now_ns);
+		if (e->claim != CLAIM_OPEN)
+			continue;
+		e->due |= QUOTA_REPORT;
+		e->claim = CLAIM_ANSWERED;
+	}
+}
+
+/* Of those who were heard, somebody may get units yet. Who is silent is not waited for. */
+static bool is_busy(const struct quota_node *q)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].linked && q->edges[i].vague)
+			return true;
+	return false;
+}
+
+static void learn_theta(struct quota_node *q, bool whole, uint64_t now_ns)
+{
+	uint64_t took = now_ns - q->started_ns;
+	uint64_t soon = THETAS_SOON * q->theta_ns;
+
+	/* How long we wait for who is gone is not what others take. */
+	if (took > 0 && whole)
+		q->theta_ns = (3 * q->theta_ns + took) / 4;
+	if (took > 0) {
+		q->fetches++;
+		q->fetches_ns += took;
+	}
+	if (now_ns - q->ended_ns < soon && q->reach < REACH_MOST)
+		q->reach *= 2;
+	else if (now_ns - q->ended_ns > 2 * soon && q->reach > REACH_LEAST)
+		q->reach /= 2;
+	q->ended_ns = now_ns;
+}
+
+/* When to ask again, if it was in vain; who crossed with somebody does so soon. */
+static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_ns)
+{
+	learn_theta(q, whole, now_ns);
+	if (quota_missing(q) == 0) {
+		q->failures = 0;
+		q->refused = false;
+		q->retry_ns = now_ns + (enough ? 0 : q->theta_ns);
+		return;
+	}
+	q->refused = !is_busy(q) || q->failures >= REFUSALS;
+	q->retry_ns = now_ns + about(q, q->theta_ns << least(q->failures, BACKOFF_MOST));
+	if (q->failures < REFUSALS)
+		q->failures++;
+}
+
+/* Thresholds are more than our part of what is left. */
+static bool is_low(const struct quota_node *q, uint64_t now_ns)
+{
+	return hint_part(q, now_ns) <
+	       LEAN_END * least(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
+}
+
+static void end(struct quota_node *q, bool enough, uint64_t now_ns)
+{
+	bool own = q->own, whole = is_whole(q, q->params.n_edges, now_ns);
+
+	q->short_rounds += !enough;
+	if (!enough && (whole || is_low(q, now_ns)))
+		q->lean = true;
+	if (enough)
+		divide_plenty(q, now_ns);
+	else
+		divide_short(q, now_ns);
+	close_claims(q, now_ns);
+	q->active = q->own = false;
+	if (own)
+		end_own(q, enough, whole, now_ns);
+}
+
+/* Goes on with a round; whether it has ended. */
+static bool advance(struct quota_node *q, uint64_t now_ns)
+{
+	struct wants w = round_wants(q, now_ns);
+
+	if (w.need == 0) {
+		end(q, true, now_ns);
+		return true;
+	}
+	if (is_pending(q) || ask_more(q, &w, now_ns) || ask_again(q, &w, now_ns))
+		return false;
+	end(q, false, now_ns);
+	return true;
+}
+
+static bool has_claims(const struct quota_node *q)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].claim == CLAIM_NEW)
+			return true;
+	return false;
+}
+
+/* We need units ourselves, and it is time to ask. */
+static bool is_needy(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t threshold = hint_threshold(q, now_ns), stock = quota_stock(q);
+
+	if (stock > LEAN_END * least(threshold, LEDGER_MOST / LEAN_END))
+		q->lean = false;
+	if ((int64_t)(now_ns - q->retry_ns) < 0)
+		return false;
+	return quota_missing(q) > 0 || (!q->lean && stock < threshold);
+}
+
+static void start(struct quota_node *q, bool own, uint64_t now_ns)
+{
+	q->active = true;
+	q->own = own;
+	q->wide = q->grown = false;
+	q->round++;
+	q->rounds++;
+	q->started_ns = now_ns;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+
+		e->asked = e->answered = e->vague = false;
+		if (e->claim == CLAIM_NEW)
+			e->claim = CLAIM_OPEN;
+		/* It may have what we miss, and we what it misses. */
+		e->vague = e->claim == CLAIM_OPEN && e->held > 0;
+	}
+}
+
+/* Who was told that there is too little, and whose traffic waits, has its part of what came. */
+static void give_late(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t target = hint_target(q, now_ns);
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		const struct edge *e = &q->edges[i];
+
+		if (e->claim != CLAIM_ANSWERED || e->urgent == 0)
+			continue;
+		give_by_rate(
+			q, CLAIM_ANSWERED, beyond(ledger_free(q->ledger), target), false, now_ns);
+		return;
+	}
+}
+
+/* A neighbour that believes that there is nothing here is told when there is. */
+static void tell_news(struct quota_node *q, uint64_t now_ns)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+		struct quota_message m;
+
+		if (!e->linked || !e->told_dry)
+			continue;
+		hint_write(q, i, &m, now_ns);
+		if (m.held > 0 || !m.known)
+			e->speak = true;
+	}
+}
+
+void round_consider(struct quota_node *q, uint64_t now_ns)
+{
+	if (ledger_blank(q->ledger))
+		return;
+	for (;;) {
+		if (!q->active) {
+			bool own = is_needy(q, now_ns);
+
+			if (!own && !has_claims(q))
+				break;
+			start(q, own, now_ns);
+		}
+		if (!advance(q, now_ns))
+			return;
+	}
+	give_late(q, now_ns);
+	tell_news(q, now_ns);
+}
+
+/*
+ * Each asks the other. One does not wait for the other any more, and fetches for both: the one with
+ * the larger round, or both; and the other waits for it. Whose request was lost repeats it.
+ */
+static void cross(struct quota_node *q, struct edge *e, uint32_t round)
+{
+	if (q->round < round) {
+		e->claim = CLAIM_ANSWERED;
+		return;
+	}
+	e->claim = CLAIM_OPEN;
+	q->grown = true;
+	e->answered = e->vague = true;
+}
+
+void round_claim(
+	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+
+	(void)now_ns;
+	if (e->claim_round == m->round && e->claim_seen) {
+		/* It has not had the answer; what it was given is in the statement. */
+		if (e->claim == CLAIM_NONE || e->claim == CLAIM_ANSWERED)
+			e->due |= QUOTA_REPORT;
+		return;
+	}
+	e->claim_seen = true;
+	e->claim_round = m->round;
+	e->need = m->need;
+	e->urgent = m->urgent;
+	e->asking = m->asking;
+	e->claim = CLAIM_NEW;
+	/* It will not be asked in this round any more. */
+	e->vague |= !e->asked && e->held > 0;
+	if (q->active && e->asked && !e->answered)
+		cross(q, e, m->round);
+}
+
+void round_answer(
+	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns)
+{
+	struct edge *e = &q->edges[edge];
+	uint64_t took = now_ns - e->asked_ns;
+
+	if (!q->active || m->answer != q->round || !e->asked || e->answered)
+		return;
+	e->answered = true;
+	e->vague = m->partial;
+	/* Up at once and down slowly: one who has more to ask takes longer. */
+	if (took > e->theta_ns)
+		e->theta_ns = took;
+	else
+		e->theta_ns -= (e->theta_ns - took) / 8;
+}
+
+static void give_up(struct quota_node *q, struct edge *e, uint64_t now_ns)
+{
+	e->answered = true;
+	e->known = false;
+	e->silent_ns = now_ns + about(q, THETAS_GIVE_UP * e->theta_ns << e->silences);
+	if (e->silences < BACKOFF_MOST)
+		e->silences++;
+}
+
+uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t next = UINT64_MAX;
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+		uint64_t theta = e->theta_ns > 0 ? e->theta_ns : 1;
+		uint64_t repeat = e->asked_ns + THETAS_REPEAT * theta;
+		uint64_t give_up_ns = e->asked_ns + THETAS_GIVE_UP * theta;
+
+		if (!q->active || !e->asked || e->answered)
+			continue;
+		if (now_ns >= repeat && !e->resent) {
+			e->resent = true;
+			e->due |= QUOTA_REQUEST;
+		}
+		if (now_ns >= give_up_ns)
+			give_up(q, e, now_ns);
+		else
+			next = least(next, e->resent ? give_up_ns : repeat);
+	}
+	if (q->waiting && now_ns - q->waiting_ns > THETAS_WAITING * q->theta_ns)
+		quota_forgo(q);
+	round_consider(q, now_ns);
+	if (!q->active && (int64_t)(q->retry_ns - now_ns) > 0)
+		next = least(next, q->retry_ns);
+	return next;
+}

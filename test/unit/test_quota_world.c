@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A tree of limiters with a network that loses, repeats and reorders, edges that are cut, limiters
+ * that crash and come back with their newest record (or none), and periods that begin at another
+ * time for each: never more than the total is used; and when all is well again, nothing is missing,
+ * and who needs units gets the last one.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "quota/quota.h"
+
+#define NODES    9
+#define MS       UINT64_C(1000000)
+#define STEP     (MS / 4)
+#define TRANSITS 4096
+#define PERIODS  4
+#define RECORD   4096
+#define CHUNK    64
+#define VAIN     24000 /* steps after which nothing more is expected */
+
+struct transit {
+	struct quota_message message;
+	uint64_t at_ns;
+	unsigned to, edge;
+	bool used;
+};
+
+struct node {
+	struct quota_node *quota; /* NULL: it is down */
+	unsigned n, to[NODES], back[NODES];
+	char record[RECORD], writing[RECORD];
+	size_t len, writing_len;
+	uint64_t written_ns, up_ns, epoch, rolls_ns;
+	bool is_writing, durable;
+	uint64_t wants;
+};
+
+struct world {
+	struct node nodes[NODES];
+	struct transit transits[TRANSITS];
+	struct prng prng;
+	uint64_t seed, now_ns, total, shares[NODES];
+	uint64_t used[PERIODS + 1]; /* by traffic, in each period */
+	uint64_t periods;           /* that are gone through */
+	bool cut[NODES];            /* the edge to the parent */
+	bool faults, blanks;
+	unsigned crashes;
+};
+
+static bool chance(struct world *w, unsigned in)
+{
+	return prng_below(&w->prng, in) == 0;
+}
+
+static uint64_t period_of(const struct world *w, const struct node *node)
+{
+	uint64_t period = 1;
+
+	while (period < w->periods && w->now_ns >= node->rolls_ns * period)
+		period++;
+	return period;
+}
+
+static void boot(struct world *w, unsigned k, bool blank)
+{
+	struct node *node = &w->nodes[k];
+	struct quota_params params = {
+		.share = w->shares[k],
+		.period = period_of(w, node),
+		.n_edges = node->n,
+		.epoch = ++node->epoch,
+		.blank = blank,
+		.durable = node->durable,
+		.chunk = CHUNK,
+		.theta_ns = 4 * MS,
+		.memory_ns = 200 * MS,
+		.repeat_ns = 50 * MS,
+		.seed = w->seed + k,
+	};
+	int err = node->len
+			  ? quota_restore(&params, node->record, node->len, w->now_ns, &node->quota)
+			  : quota_create(&params, w->now_ns, &node->quota);
+
+	assert_int_equal(err, 0);
+	for (unsigned e = 0; e < node->n; e++)
+		quota_link(node->quota, e, true, w->total / NODES);
+}
+
+static void join(struct world *w, unsigned a, unsigned b)
+{
+	struct node *x = &w->nodes[a], *y = &w->nodes[b];
+
+	x->to[x->n] = b;
+	y->to[y->n] = a;
+	x->back[x->n] = y->n;
+	y->back[y->n] = x->n;
+	x->n++;
+	y->n++;
+}
+
+static struct world *world_new(uint64_t seed, uint64_t periods)
+{
+	struct world *w = test_calloc(1, sizeof(*w));
+
+	w->seed = seed;
+	w->periods = periods;
+	prng_seed(&w->prng, seed);
+	for (unsigned k = 0; k < NODES; k++) {
+		w->shares[k] = prng_below(&w->prng, 2000);
+		w->total += w->shares[k];
+		w->nodes[k].durable = chance(w, 2);
+		w->nodes[k].rolls_ns = 900 * MS + prng_below(&w->prng, 200) * MS;
+		if (k > 0)
+			join(w, prng_below(&w->prng, k), k);
+	}
+	for (unsigned k = 0; k < NODES; k++)
+		boot(w, k, false);
+	return w;
+}
+
+static void world_free(struct world *w)
+{
+	for (unsigned k = 0; k < NODES; k++)
+		quota_destroy(w->nodes[k].quota);
+	test_free(w);
+}
+
+static bool is_cut(const struct world *w, unsigned a, unsigned b)
+{
+	return w->cut[a > b ? a : b];
+}
+
+static void put(struct world *w, unsigned from, unsigned edge, const struct quota_message *m)
+{
+	unsigned slot = 0;
+
+	while (slot < TRANSITS && w->transits[slot].used)
+		slot++;
+	assert_true(slot < TRANSITS);
+	w->transits[slot] = (struct transit){
+		.message = *m,
+		.at_ns = w->now_ns + MS / 2 + prng_below(&w->prng, w->faults ? 5 * MS : MS),
+		.to = w->nodes[from].to[edge],
+		.edge = w->nodes[from].back[edge],
+		.used = true,
+	};
+}
+
+static void send(struct world *w, unsigned k)
+{
+	struct node *node = &w->nodes[k];
+	struct quota_message m;
+	uint32_t edge;
+
+	while (quota_next(node->quota, w->now_ns, &edge, &m)) {
+		if (is_cut(w, k, node->to[edge]) || (w->faults && chance(w, 8)))
+			continue;
+		put(w, k, edge, &m);
+		if (w->faults && chance(w, 10))
+			put(w, k, edge, &m);
+	}
+}
+
+static void deliver(struct world *w)
+{
+	for (unsigned i = 0; i < TRANSITS; i++) {
+		struct transit t = w->transits[i];
+
+		if (!t.used || t.at_ns > w->now_ns)
+			continue;
+		w->transits[i].used = false;
+		if (w->nodes[t.to].quota)
+			quota_hear(w->nodes[t.to].quota, t.edge, &t.message, w->now_ns);
+	}
+}
+
+static void disk(struct world *w, struct node *node)
+{
+	if (node->is_writing && w->now_ns >= node->written_ns) {
+		memcpy(node->record, node->writing, node->writing_len);
+		node->len = node->writing_len;
+		node->is_writing = false;
+		quota_settled(node->quota);
+	}
+	if (node->is_writing || !quota_unsettled(node->quota))
+		return;
+	assert_true(quota_record_size(node->quota) <= RECORD);
+	if (quota_save(node->quota, node->writing, &node->writing_len))
+		return;
+	node->is_writing = true;
+	node->written_ns = w->now_ns + prng_below(&w->prng, 2 * MS);
+}
+
+static void crash(struct world *w, unsigned k)
+{
+	struct node *node = &w->nodes[k];
+
+	w->crashes++;
+	quota_destroy(node->quota);
+	node->quota = NULL;
+	node->is_writing = false;
+	node->up_ns = w->now_ns + prng_below(&w->prng, 100 * MS);
+}
+
+static void spend(struct world *w, struct node *node)
+{
+	uint64_t units = node->wants ? node->wants : 1 + prng_below(&w->prng, 40);
+	uint64_t period = quota_view(node->quota, w->now_ns).period;
+	int ret = quota_spend(node->quota, units, w->now_ns);
+
+	node->wants = ret == -EAGAIN ? units : 0;
+	if (ret)
+		return;
+	w->used[period] += units;
+	if (w->used[period] > w->total)
+		fail_msg("seed %" PRIu64 ": %" PRIu64 " used of %" PRIu64, w->seed, w->used[period],
+			w->total);
+}
+
+static void trouble(struct world *w, unsigned k)
+{
+	if (chance(w, 400))
+		w->cut[k] = !w->cut[k];
+	/* Without a disk only blank; and few of these, as what is held is forfeit. */
+	if (chance(w, 600) && (w->nodes[k].durable || (w->blanks && chance(w, 3))))
+		crash(w, k);
+}
+
+/* busy: in so many steps each spends once, or 0. */
+static void step(struct world *w, unsigned busy)
+{
+	w->now_ns += STEP;
+	deliver(w);
+	for (unsigned k = 0; k < NODES; k++) {
+		struct node *node = &w->nodes[k];
+
+		if (w->faults && node->quota)
+			trouble(w, k);
+		if (!node->quota && w->now_ns >= node->up_ns)
+			boot(w, k, !node->durable || node->len == 0);
+		if (!node->quota)
+			continue;
+		if (period_of(w, node) > quota_view(node->quota, w->now_ns).period) {
+			assert_int_equal(quota_period(node->quota, period_of(w, node), w->shares[k],
+						 w->now_ns),
+				0);
+			node->is_writing = false; /* and what is being written is of no use */
+		}
+		if (busy && chance(w, busy * (k + 1)))
+			spend(w, node);
+		quota_tick(node->quota, w->now_ns);
+		if (node->durable)
+			disk(w, node);
+		send(w, k);
+	}
+}
+
+static bool in_flight(const struct world *w)
+{
+	for (unsigned k = 0; k < NODES; k++)
+		for (unsigned e = 0; e < w->nodes[k].n; e++)
+			if (quota_edge(w->nodes[k].quota, e).in_flight)
+				return true;
+	return false;
+}
+
+static void heal(struct world *w)
+{
+	w->faults = false;
+	memset(w->cut, 0, sizeof(w->cut));
+	for (unsigned k = 0; k < NODES; k++)
+		w->nodes[k].up_ns = w->now_ns;
+	for (unsigned i = 0; i < 4000; i++)
+		step(w, 0);
+	for (unsigned i = 0; i < 4000 && in_flight(w); i++)
+		step(w, 0);
+}
+
+/* Of the last period: everything is somewhere. */
+static void check_nothing_lost(struct world *w)
+{
+	uint64_t spent = 0, unused = 0;
+	int64_t held = 0;
+
+	for (unsigned k = 0; k < NODES; k++) {
+		struct quota_view view = quota_view(w->nodes[k].quota, w->now_ns);
+
+		held += view.balance;
+		spent += view.spent;
+		unused += view.pocket;
+	}
+	if (in_flight(w))
+		fail_msg("seed %" PRIu64 ": in flight for good", w->seed);
+	if (held + (int64_t)spent != (int64_t)w->total)
+		fail_msg("seed %" PRIu64 ": %" PRId64 " held, %" PRIu64 " spent of %" PRIu64,
+			w->seed, held, spent, w->total);
+	if (w->used[w->periods] + unused > spent)
+		fail_msg("seed %" PRIu64 ": more used than spent", w->seed);
+	/* A crash costs what was saved as spent and was not yet. */
+	if (spent - w->used[w->periods] - unused > (uint64_t)w->crashes * 4 * CHUNK)
+		fail_msg("seed %" PRIu64 ": %" PRIu64 " lost in %u crashes", w->seed,
+			spent - w->used[w->periods] - unused, w->crashes);
+}
+
+/* One takes unit after unit: it gets all that others hold. */
+static void check_progress(struct world *w)
+{
+	unsigned taker = prng_below(&w->prng, NODES);
+	int64_t left = 0;
+
+	for (unsigned vain = 0; vain < VAIN; vain++) {
+		step(w, 0);
+		while (quota_spend(w->nodes[taker].quota, 1, w->now_ns) == 0) {
+			w->used[w->periods]++;
+			vain = 0;
+		}
+	}
+	for (unsigned k = 0; k < NODES; k++)
+		left += quota_view(w->nodes[k].quota, w->now_ns).balance;
+	if (left != 0)
+		fail_msg("seed %" PRIu64 ": %" PRId64 " of %" PRIu64 " left for %u", w->seed, left,
+			w->total, taker);
+}
+
+#define SEEDS 12
+
+static void run(uint64_t seed, uint64_t periods, bool blanks)
+{
+	struct world *w = world_new(seed, periods);
+
+	w->faults = true;
+	w->blanks = blanks;
+	for (unsigned i = 0; i < 4000 * periods; i++)
+		step(w, 8);
+	heal(w);
+	if (!blanks) {
+		check_nothing_lost(w);
+		check_progress(w);
+	}
+	world_free(w);
+}
+
+static void test_faults(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		run(seed, 1, false);
+}
+
+static void test_periods(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS / 3; seed++)
+		run(1000 + seed, PERIODS, false);
+}
+
+static void test_blank(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++)
+		run(2000 + seed, 1, true);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_faults),
+		cmocka_unit_test(test_periods),
+		cmocka_unit_test(test_blank),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
