@@ -3,20 +3,21 @@
  *
  * Longest prefix match of IPv4 for a set of prefixes that never changes. Prefixes divide the
  * address space into ranges with one answer each. The first 16 bits of an address choose one of
- * 65536 entries, which is the answer where a range fills that block; else it leads to the block's
+ * 65536 entries, which is the answer where one range fills that block. Else it leads to the block's
  * ranges, nine at most, which are searched by one comparison (after DXR: Zec, Rizzo, Mikuc, CCR
- * 2012), or, where there are more, to a table by the next 8 bits, whose entries are the same again.
- * Mostly two loads, the second from a line that a policy has to itself; never more than four.
+ * 2012); or, where there are more, to a table by the next 8 bits, whose entries are the same again.
+ * Mostly it takes two lines, the second of which the policies of a block have to themselves, and
+ * never more than four.
  *
  * Why not rte_fib's DIR-24-8: its table has 64 MB, and each prefix of it a line and a 4 kB page of
  * its own, be there a hundred or a hundred thousand. Where the CPU, or a hypervisor below it, knows
- * no larger pages, a packet waits for the page table. In cycles an address, bursts of 32, prefixes of
- * /20 to /32 all over the address space, the tenth percentile of 200 rounds in turn:
+ * no larger pages, a packet waits for the page table. In cycles an address, bursts of 32, prefixes
+ * of /20 to /32 all over the address space, the tenth percentile of 200 rounds in turn:
  *
  *	prefixes                          100   10,000   100,000
  *	rte_fib bulk, 4 bytes               9       17        34
  *	here                                9       10        19
- *	memory here, kB                   260      580     2,800
+ *	memory here, kB                   260      570     3,700
  *
  * Private to this folder.
  */
