@@ -85,7 +85,7 @@ static bool is_valid(
 {
 	if (s->granted < e->heard.granted)
 		return false;
-	if (s->received > larger(e->locked, e->settled.granted))
+	if (s->received > edge_lock(e))
 		return false;
 	if (s->echo_epoch == l->epoch && s->echo_stamp > e->said)
 		return false;

@@ -77,6 +77,14 @@ static uint64_t above_zero(__int128 amount)
 	return amount > 0 ? (uint64_t)amount : 0;
 }
 
+/* Of the balance, what the neighbour at the end of this edge may take. */
+static uint64_t edge_promised(const struct ledger_edge *e)
+{
+	uint64_t lock = edge_lock(e);
+
+	return lock > e->now.granted ? lock - e->now.granted : 0;
+}
+
 uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_ns)
 {
 	__int128 left = l->balance;
@@ -85,24 +93,14 @@ uint64_t ledger_usable(const struct ledger *l, uint64_t now_ns, uint64_t *until_
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		const struct ledger_edge *e = &l->edges[i];
 
-		if (e->locked <= e->now.granted)
-			continue;
 		if (now_ns >= e->leased_ns)
-			left -= e->locked - e->now.granted;
-		else if (e->leased_ns < until)
+			left -= edge_promised(e);
+		else if (edge_promised(e) > 0 && e->leased_ns < until)
 			until = e->leased_ns;
 	}
 	if (until_ns)
 		*until_ns = until;
 	return above_zero(left);
-}
-
-/* Of the balance, what the neighbour at the end of this edge may take. */
-static uint64_t edge_promised(const struct ledger_edge *e)
-{
-	uint64_t lock = edge_lock(e);
-
-	return lock > e->now.granted ? lock - e->now.granted : 0;
 }
 
 uint64_t ledger_free(const struct ledger *l)

@@ -1,0 +1,768 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ledger/ledger.h"
+#include "ledger/statement.h"
+
+#define S       UINT64_C(1000000000)
+#define LEASE   (3 * S)
+#define DRIFT   200 /* ppm */
+#define N_EDGES 4
+#define BEGIN   (100 * S) /* on every clock, unless it is said otherwise */
+
+static struct ledger_params params_of(uint64_t share, uint32_t n_edges)
+{
+	return (struct ledger_params){.share = share,
+		.n_edges = n_edges,
+		.friend = n_edges ? 0 : LEDGER_NOBODY,
+		.lease_ns = LEASE,
+		.drift_ppm = DRIFT,
+		.epoch = 7};
+}
+
+static struct ledger *ledger_of(uint64_t share, uint32_t n_edges)
+{
+	struct ledger_params params = params_of(share, n_edges);
+	struct ledger *l;
+
+	assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	return l;
+}
+
+static struct ledger *blank_of(uint64_t share, uint32_t n_edges, uint64_t epoch)
+{
+	struct ledger_params params = params_of(share, n_edges);
+	struct ledger *l;
+
+	params.blank = true;
+	params.epoch = epoch;
+	assert_int_equal(ledger_create(&params, BEGIN, &l), 0);
+	return l;
+}
+
+static void settle(struct ledger *l)
+{
+	assert_int_equal(ledger_save(l, NULL, NULL), 0);
+	ledger_settled(l);
+}
+
+static struct ledger_statement state(struct ledger *l, uint32_t edge, uint64_t now_ns)
+{
+	struct ledger_statement s;
+
+	ledger_state(l, edge, now_ns, &s);
+	return s;
+}
+
+/* What one says now is heard by the other at once. */
+static enum ledger_verdict tell(
+	struct ledger *from, uint32_t edge, struct ledger *to, uint32_t there, uint64_t now_ns)
+{
+	struct ledger_statement s = state(from, edge, now_ns);
+
+	return ledger_hear(to, there, now_ns, &s);
+}
+
+/* Settled and heard on both sides, until there is nothing new. */
+static void agree(struct ledger *a, uint32_t at_a, struct ledger *b, uint32_t at_b, uint64_t now_ns)
+{
+	for (int i = 0; i < 4; i++) {
+		if (!ledger_blank(a))
+			settle(a);
+		tell(a, at_a, b, at_b, now_ns + i);
+		if (!ledger_blank(b))
+			settle(b);
+		tell(b, at_b, a, at_a, now_ns + i);
+	}
+}
+
+static void test_params_at_their_limits(void **state_)
+{
+	static const struct {
+		struct ledger_params params;
+		int ret;
+	} cases[] = {
+		{{.share = LEDGER_MOST, .friend = LEDGER_NOBODY, .epoch = 1}, 0},
+		{{.share = LEDGER_MOST + 1, .friend = LEDGER_NOBODY, .epoch = 1}, -EINVAL},
+		{{.friend = LEDGER_NOBODY, .epoch = LEDGER_MOST}, 0},
+		{{.friend = LEDGER_NOBODY, .epoch = LEDGER_MOST + 1}, -EINVAL},
+		{{.friend = LEDGER_NOBODY, .epoch = 0}, -EINVAL},
+		{{.n_edges = 2, .friend = 1, .epoch = 1}, 0},
+		{{.n_edges = 2, .friend = 2, .epoch = 1}, -EINVAL},
+		{{.friend = 0, .epoch = 1}, -EINVAL},
+		{{.friend = LEDGER_NOBODY, .epoch = 1, .drift_ppm = 999999}, 0},
+		{{.friend = LEDGER_NOBODY, .epoch = 1, .drift_ppm = 1000000}, -EINVAL},
+		{{.friend = LEDGER_NOBODY, .epoch = 1, .lease_ns = LEDGER_MOST}, 0},
+		{{.friend = LEDGER_NOBODY, .epoch = 1, .lease_ns = LEDGER_MOST + 1}, -EINVAL},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ledger *l = NULL;
+
+		if (ledger_create(&cases[i].params, 0, &l) != cases[i].ret)
+			fail_msg("case %zu", i);
+		ledger_destroy(l);
+	}
+}
+
+static void test_grant_just_what_is_free(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, 101), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 101), -EDQUOT);
+	assert_int_equal(ledger_promise(a, 40), 0);
+	assert_int_equal(ledger_free(a), 60);
+	assert_int_equal(ledger_grant(a, 0, 61), -EDQUOT);
+	assert_int_equal(ledger_spend(a, 61), -EDQUOT);
+	assert_int_equal(ledger_grant(a, 0, 60), 0);
+	assert_int_equal(ledger_free(a), 0);
+	assert_int_equal(ledger_balance(a), 40);
+	assert_int_equal(ledger_grant(a, 0, 0), 0);
+	agree(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_balance(b), 60);
+	assert_int_equal(ledger_view(a, 0).in_flight, 0);
+	assert_int_equal(ledger_view(a, 0).promised, 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static void test_spend(void **state_)
+{
+	struct ledger *a = ledger_of(100, 0);
+
+	(void)state_;
+	assert_int_equal(ledger_spend(a, 101), -EDQUOT);
+	assert_int_equal(ledger_spend(a, 100), 0);
+	assert_int_equal(ledger_spent(a), 100);
+	assert_int_equal(ledger_balance(a), 0);
+	assert_int_equal(ledger_spend(a, 1), -EDQUOT);
+	ledger_destroy(a);
+	a = ledger_of(LEDGER_MOST, 0);
+	assert_int_equal(ledger_spend(a, LEDGER_MOST), 0);
+	assert_int_equal(ledger_set_share(a, 0), 0);
+	assert_int_equal(ledger_balance(a), -(int64_t)LEDGER_MOST);
+	assert_int_equal(ledger_set_share(a, LEDGER_MOST), 0);
+	assert_int_equal(ledger_free(a), 0);
+	ledger_destroy(a);
+}
+
+/* Nothing is told before it is settled, and what comes in between waits for the next. */
+static void test_settle_order(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+
+	(void)state_;
+	settle(a);
+	assert_false(ledger_unsettled(a));
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	assert_true(ledger_unsettled(a));
+	assert_int_equal(state(a, 0, BEGIN).granted, 0);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0);
+	assert_int_equal(ledger_save(a, NULL, NULL), -EBUSY);
+	assert_int_equal(ledger_grant(a, 0, 5), 0);
+	assert_int_equal(state(a, 0, BEGIN).granted, 0);
+	ledger_settled(a);
+	assert_int_equal(state(a, 0, BEGIN).granted, 10);
+	assert_true(ledger_unsettled(a));
+	/* One that failed settles nothing, and all is still to be done. */
+	assert_int_equal(ledger_save(a, NULL, NULL), 0);
+	ledger_save_failed(a);
+	assert_true(ledger_unsettled(a));
+	assert_int_equal(state(a, 0, BEGIN).granted, 10);
+	ledger_settled(a); /* of nothing */
+	assert_int_equal(state(a, 0, BEGIN).granted, 10);
+	settle(a);
+	assert_false(ledger_unsettled(a));
+	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), 15);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* What b is told after it has heard of 10 granted and 30 promised, and has granted 5 back. */
+static void test_verdicts(void **state_)
+{
+	const struct ledger_statement heard = {.epoch = 7,
+		.stamp = 1000,
+		.granted = 10,
+		.promised = 30,
+		.received = 5,
+		.echo_epoch = 7,
+		.echo_stamp = BEGIN};
+	static const struct {
+		const char *name;
+		struct ledger_statement change; /* added to what was heard */
+		enum ledger_verdict verdict;
+	} cases[] = {
+		{"the same", {0}, LEDGER_OLD},
+		{"one stamp earlier", {.stamp = -1, .granted = 1}, LEDGER_OLD},
+		{"an earlier epoch", {.epoch = -1, .stamp = 1, .granted = 1}, LEDGER_OLD},
+		{"newer", {.stamp = 1}, LEDGER_HEARD},
+		{"a new epoch, an early stamp", {.epoch = 1, .stamp = -999}, LEDGER_HEARD},
+		{"one more granted", {.stamp = 1, .granted = 1}, LEDGER_NEWS},
+		{"one less granted", {.stamp = 1, .granted = -1}, LEDGER_INVALID},
+		{"less in a new epoch", {.epoch = 1, .granted = -1}, LEDGER_INVALID},
+		{"promised as granted", {.stamp = 1, .promised = -20}, LEDGER_HEARD},
+		{"promised below granted", {.stamp = 1, .promised = -21}, LEDGER_INVALID},
+		{"received less", {.stamp = 1, .received = -5}, LEDGER_HEARD},
+		{"received what was granted", {.stamp = 1}, LEDGER_HEARD},
+		{"received what was promised", {.stamp = 1, .received = 15}, LEDGER_NEWS},
+		{"received more", {.stamp = 1, .received = 16}, LEDGER_INVALID},
+		{"echo of what was never said", {.stamp = 1, .echo_stamp = 1}, LEDGER_INVALID},
+		{"echo of another epoch", {.stamp = 1, .echo_epoch = -1, .echo_stamp = 1},
+			LEDGER_HEARD},
+		{"the most", {.stamp = 1, .promised = LEDGER_MOST - 30}, LEDGER_HEARD},
+		{"beyond the most", {.stamp = 1, .promised = LEDGER_MOST - 29}, LEDGER_INVALID},
+		{"more than can be held",
+			{.stamp = 1, .granted = LEDGER_MOST - 10, .promised = LEDGER_MOST - 30},
+			LEDGER_INVALID},
+		{"blank, without a start", {.epoch = -7, .stamp = -1000}, LEDGER_INVALID},
+		{"blank, at an epoch that ran", {.epoch = -7, .stamp = -993}, LEDGER_OLD},
+		{"blank, later", {.epoch = -7, .stamp = -992}, LEDGER_NEWS},
+	};
+
+	(void)state_;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct ledger *b = ledger_of(100, 1);
+		struct ledger_statement s = heard;
+		const struct ledger_statement *d = &cases[i].change;
+		enum ledger_verdict got;
+		int64_t balance;
+
+		assert_int_equal(ledger_grant(b, 0, 5), 0);
+		assert_int_equal(ledger_promise(b, 15), 0);
+		settle(b);
+		state(b, 0, BEGIN);
+		assert_int_equal(ledger_hear(b, 0, BEGIN, &heard), LEDGER_NEWS);
+		balance = ledger_balance(b);
+		assert_int_equal(balance, 105);
+		s.epoch += d->epoch, s.stamp += d->stamp, s.granted += d->granted;
+		s.promised += d->promised, s.received += d->received;
+		s.echo_epoch += d->echo_epoch, s.echo_stamp += d->echo_stamp;
+		got = ledger_hear(b, 0, BEGIN + 1, &s);
+		if (got != cases[i].verdict)
+			fail_msg("%s: %d, expected %d", cases[i].name, got, cases[i].verdict);
+		/* What is not believed changes nothing. */
+		if (got == LEDGER_OLD || got == LEDGER_INVALID) {
+			assert_int_equal(ledger_balance(b), balance);
+			assert_int_equal(ledger_view(b, 0).heard_ns, BEGIN);
+		}
+		ledger_destroy(b);
+	}
+}
+
+static void test_counters_end(void **state_)
+{
+	struct ledger *a = ledger_of(LEDGER_MOST, 1), *b = ledger_of(0, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, LEDGER_MOST), 0);
+	agree(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST);
+	/* All of it comes back, and then the edge gives no more. */
+	assert_int_equal(ledger_grant(b, 0, LEDGER_MOST), 0);
+	agree(a, 0, b, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(a), LEDGER_MOST);
+	assert_int_equal(ledger_grant(a, 0, 1), -EOVERFLOW);
+	assert_int_equal(ledger_promise(a, 1), -EOVERFLOW);
+	assert_int_equal(ledger_set_share(b, LEDGER_MOST), 0);
+	assert_int_equal(ledger_set_share(b, LEDGER_MOST + 1), -EINVAL);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* More than the most is held by nobody, whoever would give it. */
+static void test_no_more_than_the_most(void **state_)
+{
+	struct ledger *a = ledger_of(10, 1), *b = ledger_of(LEDGER_MOST - 9, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, 10), 0);
+	settle(a);
+	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_INVALID);
+	assert_int_equal(ledger_spend(b, 1), 0);
+	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(b), LEDGER_MOST);
+	assert_int_equal(ledger_set_share(b, LEDGER_MOST), -EOVERFLOW);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static void test_debt(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(100, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, 80), 0);
+	assert_int_equal(ledger_promise(a, 20), 0);
+	assert_int_equal(ledger_set_share(a, 30), 0);
+	assert_int_equal(ledger_balance(a), -50);
+	assert_int_equal(ledger_free(a), 0);
+	assert_int_equal(ledger_usable(a, BEGIN, NULL), 0);
+	assert_int_equal(ledger_promise(a, 1), -EDQUOT);
+	assert_int_equal(ledger_view(a, 0).promised, 80); /* not what is not there */
+	assert_int_equal(ledger_spend(a, 1), -EDQUOT);
+	/* What comes in pays it first. */
+	assert_int_equal(ledger_grant(b, 0, 60), 0);
+	agree(a, 0, b, 0, BEGIN + S);
+	assert_int_equal(ledger_balance(a), 10);
+	assert_int_equal(ledger_free(a), 10);
+	assert_int_equal(ledger_balance(a) + ledger_balance(b), 130);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* With a promise the lease ends to the nanosecond, from the stamp and not from when it was heard. */
+static void test_lease_at_the_promiser(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement echo;
+	uint64_t until;
+
+	(void)state_;
+	assert_int_equal(ledger_usable(a, BEGIN, &until), 100);
+	assert_true(until == UINT64_MAX);
+	assert_int_equal(ledger_promise(a, 70), 0);
+	settle(a);
+	assert_int_equal(ledger_usable(a, BEGIN, &until), 30); /* nobody has echoed anything */
+	assert_true(until == UINT64_MAX);
+	tell(a, 0, b, 0, BEGIN + S);
+	echo = state(b, 0, BEGIN + S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_NEWS);
+	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
+	assert_true(until == BEGIN + S + LEASE);
+	assert_int_equal(ledger_usable(a, until - 1, NULL), 100);
+	assert_int_equal(ledger_usable(a, until, NULL), 30);
+	/* An echo that comes when the lease that it gives is over. */
+	tell(a, 0, b, 0, BEGIN + 3 * S);
+	echo = state(b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Where the clock stands, stamps go on and leases do not. */
+static void test_clock_that_stands(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement s = state(a, 0, BEGIN), t = state(a, 0, BEGIN);
+	uint64_t until;
+
+	(void)state_;
+	assert_true(t.stamp > s.stamp);
+	assert_int_equal(ledger_promise(a, 1), 0);
+	ledger_hear(b, 0, BEGIN, &t);
+	tell(b, 0, a, 0, BEGIN);
+	ledger_usable(a, BEGIN, &until);
+	assert_true(until == BEGIN + LEASE);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static uint64_t patience(void)
+{
+	return (LEASE * (1000000 + DRIFT) + 1000000 - DRIFT - 1) / (1000000 - DRIFT);
+}
+
+/* a has promised 70 of its 100 to b; both have heard each other, b at BEGIN + S the last time. */
+static void promised(struct ledger **a, struct ledger **b, uint64_t amount)
+{
+	*a = ledger_of(100, 1);
+	*b = ledger_of(0, 1);
+	tell(*b, 0, *a, 0, BEGIN);
+	assert_int_equal(ledger_promise(*a, amount), 0);
+	settle(*a);
+	tell(*a, 0, *b, 0, BEGIN + S);
+}
+
+static void test_adopting_just_in_time(void **state_)
+{
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience() - 1), 0);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience() - 1), 0);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience()), 70);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN), 0);
+	assert_int_equal(ledger_balance(b), 0);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience()), 70);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience()), 0);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_view(b, 0).adopted, 70);
+	/* It comes back, with 20 that it had granted meanwhile: these are among the 70. */
+	assert_int_equal(ledger_grant(a, 0, 20), 0);
+	settle(a);
+	assert_int_equal(tell(a, 0, b, 0, BEGIN + 9 * S), LEDGER_HEARD);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(tell(b, 0, a, 0, BEGIN + 9 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_balance(a), 30);
+	/* The 20 were granted from what was free: the promise is another 20 higher. */
+	assert_int_equal(ledger_view(a, 0).promised, 90);
+	/* Given back. */
+	assert_int_equal(ledger_grant(b, 0, 50), 0);
+	assert_int_equal(ledger_view(b, 0).adopted, 20);
+	agree(a, 0, b, 0, BEGIN + 10 * S);
+	assert_int_equal(ledger_balance(a), 80);
+	assert_int_equal(ledger_balance(b), 20);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Old statements keep nobody alive. */
+static void test_repeats_are_no_sign_of_life(void **state_)
+{
+	struct ledger *a, *b;
+	struct ledger_statement s;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	s = state(a, 0, BEGIN + S + 1);
+	ledger_hear(b, 0, BEGIN + S, &s);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience()), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A promise is gone by if it was made to this start of ours. */
+static void test_promise_to_an_earlier_start(void **state_)
+{
+	struct ledger *a, *b, *again;
+	struct ledger_params params = params_of(0, 1);
+	uint8_t record[512];
+	size_t len;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	assert_int_equal(ledger_save(b, record, &len), 0);
+	params.epoch++;
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	tell(a, 0, again, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 0);
+	tell(again, 0, a, 0, BEGIN + 2 * S);
+	tell(a, 0, again, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	ledger_destroy(again);
+}
+
+/* Less is promised when the friend has said so, of the right statement; not before. */
+static void test_promise_taken_back(void **state_)
+{
+	struct ledger *a, *b;
+	struct ledger_statement old, echo;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	old = state(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	assert_int_equal(ledger_free(a), 30);
+	settle(a);
+	echo = state(a, 0, BEGIN + 3 * S); /* with 10, lost */
+	old = state(b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S, &old), LEDGER_HEARD);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(tell(b, 0, a, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_free(a), 90);
+	assert_int_equal(ledger_view(a, 0).locked, 10);
+	assert_int_equal(ledger_grant(a, 0, 91), -EDQUOT);
+	assert_int_equal(ledger_grant(a, 0, 90), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static void test_nobody_to_promise(void **state_)
+{
+	struct ledger_params params = params_of(100, 1);
+	struct ledger *a;
+
+	(void)state_;
+	params.friend = LEDGER_NOBODY;
+	assert_int_equal(ledger_create(&params, BEGIN, &a), 0);
+	assert_int_equal(ledger_promise(a, 0), -ENOENT);
+	ledger_destroy(a);
+}
+
+/* What a restart may go by: all but what neighbours have said. */
+static void test_record(void **state_)
+{
+	struct ledger_params params = params_of(1, 1);
+	struct ledger *a, *b, *again;
+	uint8_t record[512], altered[512];
+	size_t len;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	assert_int_equal(ledger_grant(b, 0, 0), 0);
+	ledger_adopt(b, 0, BEGIN + S + patience());
+	agree(a, 0, b, 0, BEGIN + 9 * S);
+	assert_int_equal(ledger_grant(a, 0, 5), 0);
+	assert_int_equal(ledger_spend(a, 7), 0);
+	assert_int_equal(ledger_save(a, record, &len), 0);
+	assert_int_equal(len, ledger_record_size(a));
+	params.epoch++;
+	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
+	assert_int_equal(ledger_balance(again), ledger_balance(a));
+	assert_int_equal(ledger_spent(again), 7);
+	assert_int_equal(ledger_free(again), ledger_free(a));
+	assert_int_equal(ledger_view(again, 0).granted, 75);
+	assert_int_equal(ledger_view(again, 0).promised, ledger_view(a, 0).promised);
+	assert_int_equal(ledger_view(again, 0).locked, ledger_view(a, 0).locked);
+	assert_false(ledger_view(again, 0).known);
+	assert_int_equal(state(again, 0, BEGIN).granted, 75);
+	assert_int_equal(state(again, 0, BEGIN).epoch, 8);
+	assert_int_equal(ledger_set_share(again, 101), 0);
+	assert_int_equal(ledger_balance(again), ledger_balance(a) + 1);
+	ledger_destroy(again);
+	for (size_t i = 0; i <= len; i++)
+		if (i != len && ledger_restore(&params, record, i, 5, &again) != -EINVAL)
+			fail_msg("a record cut to %zu bytes", i);
+	for (size_t i = 0; i < 8 * len; i++) {
+		memcpy(altered, record, len);
+		altered[i / 8] ^= (uint8_t)(1 << i % 8);
+		if (ledger_restore(&params, altered, len, 5, &again) != -EINVAL)
+			fail_msg("a record with bit %zu altered", i);
+	}
+	params.n_edges = 2;
+	assert_int_equal(ledger_restore(&params, record, len, 5, &again), -EINVAL);
+	params = params_of(1, 1);
+	params.blank = true;
+	assert_int_equal(ledger_restore(&params, record, len, 5, &again), -EINVAL);
+	/* A clock that was set back: still a later epoch than before. */
+	params.blank = false;
+	params.epoch = 2;
+	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
+	assert_int_equal(state(again, 0, BEGIN).epoch, 8);
+	assert_true(ledger_unsettled(again));
+	ledger_destroy(again);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A lost memory is regained from 1 to 4 neighbours, with what was on its way in either direction. */
+static void test_blank(void **state_)
+{
+	(void)state_;
+	for (uint32_t n = 1; n <= N_EDGES; n++) {
+		struct ledger *lost = ledger_of(100, n), *other[N_EDGES];
+		struct ledger_statement late[N_EDGES];
+		int64_t want = 100;
+
+		for (uint32_t i = 0; i < n; i++) {
+			other[i] = ledger_of(50, 1);
+			assert_int_equal(ledger_grant(lost, i, 10 + i), 0);
+			settle(lost);
+			tell(lost, i, other[i], 0, BEGIN + S);
+			assert_int_equal(ledger_grant(lost, i, 1), 0);
+			settle(lost);
+			late[i] = state(lost, i, BEGIN + 2 * S);
+			assert_int_equal(ledger_grant(other[i], 0, 3), 0);
+			settle(other[i]); /* on its way */
+			want += 3 - (10 + (int64_t)i);
+		}
+		ledger_destroy(lost);
+		lost = blank_of(100, n, 9);
+		assert_int_equal(ledger_grant(lost, 0, 0), -EAGAIN);
+		assert_int_equal(ledger_spend(lost, 0), -EAGAIN);
+		assert_int_equal(ledger_promise(lost, 0), -EAGAIN);
+		assert_int_equal(ledger_save(lost, NULL, NULL), -EAGAIN);
+		assert_false(ledger_unsettled(lost));
+		for (uint32_t i = 0; i < n; i++) {
+			assert_true(ledger_blank(lost));
+			assert_int_equal(ledger_balance(lost), 0);
+			assert_int_equal(tell(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_NEWS);
+			assert_int_equal(tell(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
+			/* Only when it is settled. */
+			tell(other[i], 0, lost, i, BEGIN + 3 * S);
+			assert_true(ledger_blank(lost));
+			settle(other[i]);
+			assert_int_equal(
+				ledger_hear(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
+			tell(other[i], 0, lost, i, BEGIN + 4 * S);
+		}
+		assert_false(ledger_blank(lost));
+		assert_int_equal(ledger_balance(lost), want);
+		assert_int_equal(state(lost, 0, BEGIN + 5 * S).epoch, 9);
+		for (uint32_t i = 0; i < n; i++) {
+			assert_int_equal(
+				ledger_hear(other[i], 0, BEGIN + 5 * S, &late[i]), LEDGER_OLD);
+			agree(lost, i, other[i], 0, BEGIN + 6 * S);
+			assert_int_equal(ledger_view(lost, i).in_flight, 0);
+			assert_int_equal(ledger_balance(other[i]), 50 - 3 + 10 + i);
+			ledger_destroy(other[i]);
+		}
+		ledger_destroy(lost);
+	}
+}
+
+static void test_blank_without_neighbours(void **state_)
+{
+	struct ledger *l = blank_of(42, 0, 3);
+
+	(void)state_;
+	assert_false(ledger_blank(l));
+	assert_int_equal(ledger_balance(l), 42);
+	ledger_destroy(l);
+}
+
+/* Neighbours that all begin blank, as those that never know whether there was an earlier start. */
+static void test_all_blank(void **state_)
+{
+	struct ledger *a = blank_of(100, 1, 3), *b = blank_of(50, 1, 9);
+
+	(void)state_;
+	agree(a, 0, b, 0, BEGIN + S);
+	assert_false(ledger_blank(a));
+	assert_false(ledger_blank(b));
+	assert_int_equal(ledger_balance(a), 100);
+	assert_int_equal(ledger_balance(b), 50);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Its clock was set back: it asks louder until it is heard. */
+static void test_blank_with_an_early_epoch(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(50, 1);
+
+	(void)state_;
+	assert_int_equal(ledger_grant(b, 0, 10), 0);
+	agree(a, 0, b, 0, BEGIN + S);
+	ledger_destroy(b);
+	b = blank_of(50, 1, 2);
+	assert_int_equal(tell(b, 0, a, 0, BEGIN + 2 * S), LEDGER_OLD);
+	tell(a, 0, b, 0, BEGIN + 2 * S);
+	agree(a, 0, b, 0, BEGIN + 3 * S);
+	assert_false(ledger_blank(b));
+	assert_int_equal(ledger_balance(b), 40);
+	assert_true(state(b, 0, BEGIN + 4 * S).epoch > 7);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A friend that forgets may have adopted and passed on: it is granted what it was promised. */
+static void test_blank_friend(void **state_)
+{
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	ledger_destroy(b);
+	b = blank_of(0, 1, 9);
+	agree(b, 0, a, 0, BEGIN + 2 * S);
+	assert_int_equal(ledger_balance(a), 30);
+	assert_int_equal(ledger_balance(b), 70);
+	assert_int_equal(ledger_view(a, 0).locked, 70);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* A neighbour that expects a larger epoch of a ledger that runs, and gets it with the next record. */
+static void test_epoch_that_others_expect(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1);
+	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
+
+	(void)state_;
+	settle(a);
+	ledger_hear(a, 0, BEGIN, &s);
+	assert_true(ledger_unsettled(a));
+	assert_int_equal(state(a, 0, BEGIN).epoch, 7);
+	settle(a);
+	assert_int_equal(state(a, 0, BEGIN).epoch, 8);
+	s = (struct ledger_statement){.epoch = 1, .stamp = 2, .echo_epoch = 8};
+	ledger_hear(a, 0, BEGIN, &s);
+	assert_false(ledger_unsettled(a));
+	s = (struct ledger_statement){.epoch = 1, .stamp = 3, .echo_epoch = 9};
+	ledger_hear(a, 0, BEGIN, &s);
+	settle(a);
+	assert_int_equal(state(a, 0, BEGIN).epoch, 10);
+	ledger_destroy(a);
+}
+
+static void test_statement_bytes(void **state_)
+{
+	const struct ledger_statement s = {0x0102030405060708, 2, 3, 4, 5, 6, 7, 8};
+	static const struct {
+		struct ledger_statement s;
+		int ret;
+	} cases[] = {
+		{{.epoch = 1}, 0},
+		{{.epoch = LEDGER_MOST, .stamp = UINT64_MAX, .echo_stamp = UINT64_MAX}, 0},
+		{{.epoch = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 0, .stamp = 0}, -EBADMSG},
+		{{.epoch = 0, .stamp = 1}, 0},
+		{{.epoch = 0, .stamp = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .granted = 1, .promised = 1}, 0},
+		{{.epoch = 1, .granted = 1}, -EBADMSG},
+		{{.epoch = 1, .promised = LEDGER_MOST}, 0},
+		{{.epoch = 1, .promised = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .received = LEDGER_MOST}, 0},
+		{{.epoch = 1, .received = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .echo_epoch = LEDGER_MOST + 1}, -EBADMSG},
+		{{.epoch = 1, .least_epoch = LEDGER_MOST + 1}, -EBADMSG},
+	};
+	uint8_t buf[LEDGER_STATEMENT_BYTES + 1];
+	struct ledger_statement got;
+
+	(void)state_;
+	ledger_statement_write(&s, buf);
+	for (uint8_t i = 0; i < 8; i++) {
+		assert_int_equal(buf[i], i + 1);
+		assert_int_equal(buf[8 * i + 7], i ? i + 1 : 8);
+	}
+	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES), 0);
+	assert_memory_equal(&got, &s, sizeof(s));
+	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES - 1), -EBADMSG);
+	assert_int_equal(ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES + 1), -EBADMSG);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		ledger_statement_write(&cases[i].s, buf);
+		if (ledger_statement_read(&got, buf, LEDGER_STATEMENT_BYTES) != cases[i].ret)
+			fail_msg("case %zu", i);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_params_at_their_limits),
+		cmocka_unit_test(test_grant_just_what_is_free),
+		cmocka_unit_test(test_spend),
+		cmocka_unit_test(test_settle_order),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_counters_end),
+		cmocka_unit_test(test_no_more_than_the_most),
+		cmocka_unit_test(test_debt),
+		cmocka_unit_test(test_lease_at_the_promiser),
+		cmocka_unit_test(test_clock_that_stands),
+		cmocka_unit_test(test_adopting_just_in_time),
+		cmocka_unit_test(test_repeats_are_no_sign_of_life),
+		cmocka_unit_test(test_promise_to_an_earlier_start),
+		cmocka_unit_test(test_promise_taken_back),
+		cmocka_unit_test(test_nobody_to_promise),
+		cmocka_unit_test(test_record),
+		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_blank_without_neighbours),
+		cmocka_unit_test(test_all_blank),
+		cmocka_unit_test(test_blank_with_an_early_epoch),
+		cmocka_unit_test(test_blank_friend),
+		cmocka_unit_test(test_epoch_that_others_expect),
+		cmocka_unit_test(test_statement_bytes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
