@@ -209,6 +209,7 @@ def reload_under_tsan(wanted, result):
 LONG = {
     "meter": ["test/unit/test_meter", "1000", "20000"],
     "group": ["test/sim/test_group", "1000", "1000"],
+    "ledger_world": ["test/sim/test_ledger_world", "10000", "100000"],
     "group_tree": ["test/sim/test_group", "1000", "1000", "tree"],
 }
 
@@ -246,6 +247,7 @@ def main():
             meson_tests(directory, wanted, result)
     if not options.quick:
         fuzz(wanted, result)
+        scripts("model", ["run"], wanted, result)
         scripts("sim", ["models", "weirsim", "replay", "evaluation", "live"], wanted, result)
         scripts("bench", ["smoke"], wanted, result)
         scripts("net", ["conservation", "actions", "lifecycle", "reload", "groups", "agreement"],
