@@ -321,7 +321,7 @@ static void test_debt(void **state_)
 	ledger_destroy(b);
 }
 
-/* With a promise the lease ends to the nanosecond, from the stamp and not from when it was heard. */
+/* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
 static void test_lease_at_the_promiser(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -553,7 +553,7 @@ static void test_record(void **state_)
 	ledger_destroy(b);
 }
 
-/* A lost memory is regained from 1 to 4 neighbours, with what was on its way in either direction. */
+/* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
 static void test_blank(void **state_)
 {
 	(void)state_;
@@ -671,7 +671,7 @@ static void test_blank_friend(void **state_)
 	ledger_destroy(b);
 }
 
-/* A neighbour that expects a larger epoch of a ledger that runs, and gets it with the next record. */
+/* A neighbour that expects a larger epoch of one that runs, and gets it with the next record. */
 static void test_epoch_that_others_expect(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1);
