@@ -15,6 +15,7 @@
 #include "classify/classify.h"
 #include "decide.h"
 #include "distribute.h"
+#include "drop.h"
 #include "police/other.h"
 
 /*
@@ -87,7 +88,7 @@ void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf 
 	counter_add(&w->counters.tx_packets, sent);
 	if (unlikely(sent < n)) {
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
-		rte_pktmbuf_free_bulk(mbufs + sent, n - sent);
+		drop_all(mbufs + sent, n - sent);
 	}
 }
 
@@ -135,7 +136,7 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	pass = decide(w, burst, n, now, dropped);
 	pass_on(w, path, burst->mbufs, pass);
 	if (pass < n)
-		rte_pktmbuf_free_bulk(dropped, n - pass);
+		drop_all(dropped, n - pass);
 	decide_samples(burst);
 	counter_add(&w->counters.rx_packets, n);
 	if (unlikely(is_timed(w->counters.bursts)))

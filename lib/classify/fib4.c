@@ -36,6 +36,16 @@
 #define LINE_UNITS 4
 #define BOUNDS     8
 
+/*
+ * So few ranges are asked one after the other, each of LANES addresses by three operations, and
+ * nothing waits for memory.
+ */
+#define FEW   16
+#define LANES 4
+#define GROUP 4 /* of lanes that are under way together */
+
+typedef int32_t lanes __attribute__((vector_size(LANES * sizeof(int32_t))));
+
 /* Units of so many ranges: their bounds are one, and their answers follow. */
 #define RANGES_UNITS(n) (1 + ((n) + UNIT_WORDS - 1) / UNIT_WORDS)
 
@@ -50,9 +60,19 @@ struct ranges {
 };
 static_assert(sizeof(struct ranges) == UNIT_WORDS * sizeof(uint32_t), "bounds are a unit");
 
+/*
+ * One of few ranges, of all addresses: the last address before it, less 2^31, and the bits by which
+ * its answer differs from that of the range before; of the first one, its answer.
+ */
+struct edge {
+	int32_t before;
+	uint32_t change;
+};
+
 struct fib4 {
-	size_t n_units; /* of entries, the first of which are of all blocks */
-	uint32_t entries[] __attribute__((aligned(64)));
+	unsigned n_few; /* ranges, if that is all there is; else 0, and entries */
+	struct edge few[FEW];
+	uint32_t entries[] __attribute__((aligned(64))); /* the first of which are of all blocks */
 };
 
 /* 1 or 0: a sum carries the lower of the two upper bits into the other one. */
@@ -155,7 +175,57 @@ static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	return all | search(fib, addr, chosen, choose(answers, who, n, false, chosen), answers);
 }
 
-uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+/* The answers in place of n times LANES addresses: what changes behind each bound, all together. */
+static inline __attribute__((always_inline)) void search_lanes(
+	const struct fib4 *fib, lanes *lane, unsigned n)
+{
+	lanes at[GROUP];
+
+	for (unsigned g = 0; g < n; g++) {
+		at[g] = lane[g] ^ INT32_MIN;
+		lane[g] = (lanes){0} + (int32_t)fib->few[0].change;
+	}
+	for (unsigned i = 1; i < fib->n_few; i++)
+		for (unsigned g = 0; g < n; g++)
+			lane[g] ^= (at[g] > fib->few[i].before) & (int32_t)fib->few[i].change;
+}
+
+/* Returns all bits, of each lane. */
+static inline __attribute__((always_inline)) lanes search_group(
+	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+{
+	lanes lane[GROUP], all = {0};
+
+	memcpy(lane, addr, n * sizeof(lane[0]));
+	search_lanes(fib, lane, n);
+	memcpy(answers, lane, n * sizeof(lane[0]));
+	for (unsigned g = 0; g < n; g++)
+		all |= lane[g];
+	return all;
+}
+
+static uint32_t search_few(
+	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+{
+	lanes all = {0};
+	size_t i = 0;
+
+	for (; i + LANES * GROUP <= n; i += LANES * GROUP)
+		all |= search_group(fib, &addr[i], GROUP, &answers[i]);
+	for (; i + LANES <= n; i += LANES)
+		all |= search_group(fib, &addr[i], 1, &answers[i]);
+	for (; i < n; i++) {
+		lanes lane = (lanes){0} + (int32_t)addr[i];
+
+		search_lanes(fib, &lane, 1);
+		answers[i] = (uint32_t)lane[0];
+		all |= lane;
+	}
+	return (uint32_t)(all[0] | all[1] | all[2] | all[3]);
+}
+
+static uint32_t search_blocks(
+	const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
 {
 	uint8_t who[FIB4_BURST_MAX];
 	uint32_t n_further = 0, n_tables = 0, all = 0;
@@ -179,6 +249,13 @@ uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, u
 	if (unlikely(n_tables > 0))
 		return all | search_tables(fib, addr, who, n_further, answers);
 	return all | search(fib, addr, who, n_further, answers);
+}
+
+uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
+{
+	if (fib->n_few > 0)
+		return search_few(fib, addr, n, answers);
+	return search_blocks(fib, addr, n, answers);
 }
 
 /* Ranges in the order of their addresses: each ends where the next one begins. */
@@ -330,25 +407,52 @@ static size_t build(struct fib4 *fib, const struct range *ranges)
 	return builder.n_units;
 }
 
+static struct fib4 *allocate(size_t n_units, int socket)
+{
+	const struct fib4 *fib = NULL;
+
+	return rte_zmalloc_socket("weir_fib4",
+		sizeof(*fib) + n_units * UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
+}
+
+static struct fib4 *create_few(const struct range *ranges, size_t n, int socket)
+{
+	struct fib4 *fib = allocate(0, socket);
+
+	if (fib == NULL)
+		return NULL;
+	fib->n_few = (unsigned)n;
+	fib->few[0].change = ranges[0].answer;
+	for (size_t i = 1; i < n; i++) {
+		fib->few[i].before = (int32_t)((ranges[i].first - 1) ^ UINT32_C(1) << 31);
+		fib->few[i].change = ranges[i].answer ^ ranges[i - 1].answer;
+	}
+	return fib;
+}
+
+static struct fib4 *create_blocks(const struct range *ranges, int socket)
+{
+	const size_t n_units = build(NULL, ranges);
+	struct fib4 *fib = n_units <= PLACE ? allocate(n_units, socket) : NULL;
+
+	if (fib != NULL)
+		build(fib, ranges);
+	return fib;
+}
+
 int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, int socket,
 	struct fib4 **out)
 {
 	struct range *ranges = calloc(2 * (size_t)n + 2, sizeof(*ranges));
-	struct fib4 *fib = NULL;
-	size_t n_units;
+	size_t n_ranges;
 
 	if (ranges == NULL)
 		return -ENOMEM;
-	divide(prefixes, n, otherwise, ranges);
-	n_units = build(NULL, ranges);
-	if (n_units <= PLACE)
-		fib = rte_zmalloc_socket("weir_fib4",
-			sizeof(*fib) + n_units * UNIT_WORDS * sizeof(fib->entries[0]), 64, socket);
-	if (fib != NULL)
-		fib->n_units = build(fib, ranges);
+	n_ranges = divide(prefixes, n, otherwise, ranges);
+	*out = n_ranges <= FEW ? create_few(ranges, n_ranges, socket)
+			       : create_blocks(ranges, socket);
 	free(ranges);
-	*out = fib;
-	return fib != NULL ? 0 : -ENOMEM;
+	return *out != NULL ? 0 : -ENOMEM;
 }
 
 void fib4_destroy(struct fib4 *fib)

@@ -69,7 +69,7 @@ static_assert(sizeof(struct rule) == 64, "a rule is a cache line");
 
 /* Longest prefix → start, for one of the two addresses of a packet. */
 struct table {
-	struct fib4 *v4; /* NULL when no policy needs it: it is 64 MB and more */
+	struct fib4 *v4; /* NULL when no policy needs it */
 	struct lpm6 *v6;
 	uint32_t root4, root6;    /* the start of what is in no prefix of v4, or v6 */
 	uint32_t otherwise;       /* START_NONE; if it is the last, classifier.any */

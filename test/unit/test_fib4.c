@@ -20,6 +20,8 @@
 #define COUNT(a)  (sizeof(a) / sizeof((a)[0]))
 #define MANY      3000
 #define OTHERWISE UINT32_MAX
+#define ENOUGH    (3 * FIB4_BURST_MAX * (FIB4_BURST_MAX + 1) / 2) /* addresses of a set */
+#define CROWD     20                                              /* more ranges than are few */
 
 struct set {
 	struct lpm_prefix prefix[MANY];
@@ -82,7 +84,8 @@ static uint32_t expected(const struct set *set, uint32_t addr)
 /* Around the edges of a prefix, in it, and anywhere. */
 static uint32_t interesting(const struct set *set, struct prng *prng, unsigned i)
 {
-	const struct lpm_prefix *prefix = &set->prefix[i / 6 % set->n];
+	static const struct lpm_prefix some = {.length = 1};
+	const struct lpm_prefix *prefix = set->n > 0 ? &set->prefix[i / 6 % set->n] : &some;
 	const uint32_t first = address(prefix), rest = ~mask(prefix->length);
 
 	switch (i % 6) {
@@ -117,7 +120,7 @@ static void check_burst(
 	assert_int_equal(got >> 31, high);
 }
 
-/* Bursts of all sizes. */
+/* Bursts of all sizes, a few times. */
 static void check_set(struct set *set, struct prng *prng)
 {
 	uint32_t addr[FIB4_BURST_MAX];
@@ -126,7 +129,7 @@ static void check_set(struct set *set, struct prng *prng)
 
 	sort(set);
 	assert_int_equal(fib4_create(set->prefix, set->n, OTHERWISE, -1, &fib), 0);
-	for (unsigned i = 0; i < 6 * set->n || n > 0; i++) {
+	for (unsigned i = 0; i < 6 * set->n || i < ENOUGH || n > 0; i++) {
 		addr[n++] = interesting(set, prng, i);
 		if (n < burst)
 			continue;
@@ -135,6 +138,18 @@ static void check_set(struct set *set, struct prng *prng)
 		n = 0;
 	}
 	fib4_destroy(fib);
+}
+
+/* A set of few prefixes by itself, and then among others, as there are other ways for both. */
+static void check_alone_and_not(struct set *set, struct prng *prng)
+{
+	const unsigned n = set->n;
+
+	check_set(set, prng);
+	set->n = n;
+	for (uint32_t k = 0; k < CROWD; k++)
+		add(set, 0xc0000000 + (k << 17), 16, 1000 + k);
+	check_set(set, prng);
 }
 
 static uint64_t seed_of_run(void)
@@ -196,10 +211,45 @@ static void test_full_blocks(void **state)
 			set.n = 0;
 			for (uint32_t k = 0; k < n; k++)
 				add(&set, 0x0a010000 + (k << (touching ? 4 : 5)), 28, k);
-			check_set(&set, &prng);
+			check_alone_and_not(&set, &prng);
 			/* The last of the block is the last of a range. */
 			add(&set, 0x0a01ffff, 32, n);
 			check_set(&set, &prng);
+		}
+}
+
+/* More and more ranges of all addresses: at first few, and then more; to the very last, or not. */
+static void test_few(void **state)
+{
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned n = 0; n <= CROWD; n++)
+		for (unsigned last = 0; last < 2; last++) {
+			set.n = 0;
+			for (uint32_t k = 0; k < n; k++)
+				add(&set, 0x78000000 + (k << 23), 8 + k, k % 3 ? k : OTHERWISE - k);
+			if (last)
+				add(&set, 0xffffff00, 24, 5);
+			check_set(&set, &prng);
+		}
+}
+
+/* Two ranges that meet at any address: also where the highest bit of one is another. */
+static void test_halves(void **state)
+{
+	static struct set set;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (unsigned length = 1; length <= 32; length++)
+		for (unsigned upper = 0; upper < 2; upper++) {
+			set.n = 0;
+			add(&set, upper ? UINT32_MAX : 0, length, length);
+			check_alone_and_not(&set, &prng);
 		}
 }
 
@@ -233,7 +283,7 @@ static void test_answers(void **state)
 	add(&set, 0x0a010200, 24, 8);
 	add(&set, 0x0a010280, 25, OTHERWISE);
 	add(&set, 0x0b000000, 8, (UINT32_C(1) << 30) - 1);
-	check_set(&set, &prng);
+	check_alone_and_not(&set, &prng);
 }
 
 static void test_out_of_memory(void **state)
@@ -244,11 +294,12 @@ static void test_out_of_memory(void **state)
 
 	(void)state;
 	set.n = 0;
-	add(&set, 0x0a000000, 8, 7);
-	while (n < COUNT(made) && fib4_create(set.prefix, 1, OTHERWISE, -1, &made[n]) == 0)
+	for (uint32_t k = 0; k < CROWD; k++)
+		add(&set, 0x0a000000 + (k << 17), 16, k);
+	while (n < COUNT(made) && fib4_create(set.prefix, set.n, OTHERWISE, -1, &made[n]) == 0)
 		n++;
 	assert_in_range(n, 1, COUNT(made) - 1);
-	assert_int_equal(fib4_create(set.prefix, 1, OTHERWISE, -1, &fib), -ENOMEM);
+	assert_int_equal(fib4_create(set.prefix, set.n, OTHERWISE, -1, &fib), -ENOMEM);
 	while (n > 0)
 		fib4_destroy(made[--n]);
 	fib4_destroy(NULL);
@@ -275,6 +326,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_full_blocks),
+		cmocka_unit_test(test_few),
+		cmocka_unit_test(test_halves),
 		cmocka_unit_test(test_nested),
 		cmocka_unit_test(test_answers),
 		cmocka_unit_test(test_out_of_memory),
