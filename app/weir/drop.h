@@ -25,7 +25,7 @@ static inline uint64_t drop_differs(const struct rte_mbuf *m, const struct rte_m
 /*
  * Frees n packets, at least one. rte_pktmbuf_free_bulk() asks each by itself, and in its second
  * line, which nobody has read so far, whether a segment follows; mostly the first lines of all
- * together say that none does, and all go back to their pool at once. Any thread that may free them.
+ * together say that none does, and all go back to their pool at once. The worker's own thread.
  */
 static inline void drop_all(struct rte_mbuf **mbufs, unsigned n)
 {
