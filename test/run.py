@@ -50,7 +50,10 @@ TESTED = {
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
-SIMULATIONS = {"build": ("models", "replay", "gdrl", "evaluation", "live"), "build-clang": ("weirsim",)}
+SIMULATIONS = {
+    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/evaluation", "sim/live", "model/run"),
+    "build-clang": ("sim/weirsim",),
+}
 # Tests that should not be the last to begin.
 LONGEST = ("conn_flows", "source_table", "group_reload", "config")
 # Programs that are built, where it is not all: what is run, which is some tests and these.
@@ -300,6 +303,7 @@ def reload_under_tsan(wanted, result):
 LONG = {
     "meter": ["test/unit/test_meter", "1000", "20000"],
     "group": ["test/sim/test_group", "1000", "1000"],
+    "ledger_world": ["test/sim/test_ledger_world", "10000", "100000"],
     "group_tree": ["test/sim/test_group", "1000", "1000", "tree"],
 }
 
@@ -326,7 +330,7 @@ def side_by_side(quick, wanted, result):
             if directory == "build-asan":
                 give_fuzz(crew, wanted, result)
             for name in SIMULATIONS.get(directory, ()) if not quick else ():
-                crew.give(script, "sim", name, wanted, result)
+                crew.give(script, *name.split("/"), wanted, result)
 
 
 def alone(wanted, result):

@@ -81,7 +81,7 @@ void *pages_alloc(size_t bytes, size_t used, int socket)
 	prefer_node(memory, all, socket);
 	while (at < filled && rte_eal_has_hugepages() && place_huge(memory + at, socket))
 		at += PAGES_HUGE;
-	/* What is left of those filled; and those that will only be written when others are full. */
+	/* What is left of those filled; and those written only when others are full. */
 	if (at < filled)
 		madvise(memory + at, filled - at, MADV_HUGEPAGE);
 	if (whole(used) < all && filled > 0)

@@ -7,9 +7,10 @@
 
 #include "quota/divide.h"
 
-#define MEAN_UNITS 4096   /* of a request, about */
-#define RATE       200    /* requests a second, of all nodes together */
-#define HOP_NS     400000 /* both of the paper's figures of polling, N = 10 and 100, fit about this */
+#define MEAN_UNITS 4096 /* of a request, about */
+#define RATE       200  /* requests a second, of all nodes together */
+/* The paper's response times of polling fit about this, with 10 nodes and with 100. */
+#define HOP_NS 400000
 
 /* Sizes of files: the median far below the mean, and a few large ones. */
 #define SIGMA 1.2

@@ -7,9 +7,9 @@
  * other, as a remote procedure call does and the paper's response times suggest; or all at once.
  *
  * Polling is modelled at its best: while one polls nobody else does, nothing is lost, and what is
- * held in reserve by others is given when there is nothing else. Rates are ours (quota/pace.h): those
- * of equation 4, which go by reallocations, forget who was not among the last few, so that polls lead
- * to more polls.
+ * held in reserve by others is given when there is nothing else. Rates are ours (quota/pace.h).
+ * Those of equation 4 go by reallocations, and forget who was not among the last few: then polls
+ * lead to polls.
  */
 #include <errno.h>
 #include <stdlib.h>

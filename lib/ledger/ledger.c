@@ -192,13 +192,14 @@ static void trim_promises(struct ledger *l)
 
 int ledger_set_share(struct ledger *l, uint64_t share)
 {
-	int64_t change = (int64_t)share - (int64_t)l->share;
+	int64_t change;
 
 	if (share > LEDGER_MOST)
 		return -EINVAL;
 	if (share == l->share)
 		return 0;
 	if (!l->blank) {
+		change = (int64_t)share - (int64_t)l->share;
 		if (l->balance + (__int128)change > (int64_t)LEDGER_MOST)
 			return -EOVERFLOW;
 		l->balance += change;

@@ -64,6 +64,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 		round_claim(q, edge, m, now_ns);
 	if (m->parts & QUOTA_REPORT)
 		round_answer(q, edge, m, now_ns);
+	round_alive(q, e, now_ns);
 	if (m->parts & QUOTA_CONFIRM)
 		e->speak = true;
 	round_consider(q, now_ns);
@@ -122,6 +123,8 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 		m->need = w.need > w.urgent ? w.need : w.urgent;
 		m->urgent = w.urgent;
 		m->asking = w.asking;
+		e->asked_need = m->need;
+		e->asked_received = ledger_view(q->ledger, edge).received;
 	}
 	hint_write(q, edge, m, now_ns);
 	ledger_state(q->ledger, edge, now_ns, &m->statement);

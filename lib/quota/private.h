@@ -32,8 +32,9 @@ struct edge {
 	bool asked, answered, resent; /* in the round under way; answered: or not waited for */
 	bool vague;                   /* there may be units behind it that we were not told of */
 	uint64_t asked_ns;
-	uint64_t theta_ns;  /* until it answers */
-	uint64_t silent_ns; /* it did not: not to be asked before */
+	uint64_t asked_need, asked_received; /* units it was asked for; received until then */
+	uint64_t theta_ns;                   /* until it answers */
+	uint64_t silent_ns;                  /* it did not: not to be asked before */
 	unsigned silences;
 
 	enum claim claim;
@@ -68,7 +69,7 @@ struct quota_node {
 	bool active; /* a round is under way */
 	bool own;    /* it is for us, too */
 	bool wide;   /* the likeliest have been asked */
-	bool grown;  /* more is needed than when they were */
+	bool grown;  /* who was asked may have more: more is needed now than then */
 	uint32_t round;
 	uint64_t started_ns, ended_ns;
 	uint64_t retry_ns; /* not to ask on our own behalf before */
@@ -127,6 +128,9 @@ void round_claim(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns);
 void round_answer(
 	struct quota_node *q, uint32_t edge, const struct quota_message *m, uint64_t now_ns);
+
+/* A neighbour that was asked again has said something: it is alive, and still asking others. */
+void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns);
 
 /* Who is silent is asked again, and then not waited for. Returns when to look again. */
 uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns);

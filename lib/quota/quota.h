@@ -118,9 +118,9 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns);
 
 /*
- * The traffic that quota_spend() did not pass has gone; nobody need be asked on its behalf. So it is,
- * too, when quota_spend() is not called again for a while, longer than any time between two calls of
- * quota_tick() that it asks for.
+ * The traffic that quota_spend() did not pass has gone; nobody need be asked on its behalf. It is
+ * forgotten by itself when quota_spend() is not called again for longer than any pause between two
+ * calls of quota_tick().
  */
 void quota_forgo(struct quota_node *q);
 

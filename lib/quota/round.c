@@ -489,6 +489,8 @@ void round_claim(
 		/* It has not had the answer; what it was given is in the statement. */
 		if (e->claim == CLAIM_NONE || e->claim == CLAIM_ANSWERED)
 			e->due |= QUOTA_REPORT;
+		else
+			e->speak = true; /* that we are alive */
 		return;
 	}
 	e->claim_seen = true;
@@ -513,11 +515,22 @@ void round_answer(
 		return;
 	e->answered = true;
 	e->vague = m->partial;
+	/* All that it was asked for; if that is not enough any more, it may have more. */
+	q->grown |= ledger_view(q->ledger, edge).received - e->asked_received >= e->asked_need;
 	/* Up at once and down slowly: one who has more to ask takes longer. */
 	if (took > e->theta_ns)
 		e->theta_ns = took;
 	else
 		e->theta_ns -= (e->theta_ns - took) / 8;
+}
+
+void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
+{
+	if (!q->active || !e->asked || e->answered || !e->resent)
+		return;
+	e->resent = false;
+	e->asked_ns = now_ns;
+	e->theta_ns = least(2 * e->theta_ns, q->params.repeat_ns);
 }
 
 static void give_up(struct quota_node *q, struct edge *e, uint64_t now_ns)

@@ -321,7 +321,7 @@ static void test_debt(void **state_)
 	ledger_destroy(b);
 }
 
-/* With a promise the lease ends to the nanosecond, from the stamp and not from when it was heard. */
+/* The lease ends to the nanosecond, counted from the stamp and not from when it was heard. */
 static void test_lease_at_the_promiser(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
@@ -553,7 +553,7 @@ static void test_record(void **state_)
 	ledger_destroy(b);
 }
 
-/* A lost memory is regained from 1 to 4 neighbours, with what was on its way in either direction. */
+/* A lost memory is regained from 1 to 4 neighbours, with what was on its way either way. */
 static void test_blank(void **state_)
 {
 	(void)state_;
@@ -671,7 +671,107 @@ static void test_blank_friend(void **state_)
 	ledger_destroy(b);
 }
 
-/* A neighbour that expects a larger epoch of a ledger that runs, and gets it with the next record. */
+/* A statement that does not echo our present epoch, or a blank one, leaves no promise to go by. */
+static void test_promise_is_void(void **state_)
+{
+	struct ledger_statement later = {
+		.epoch = 7, .stamp = BEGIN + 2 * S, .promised = 70, .echo_epoch = 6};
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+	promised(&a, &b, 70);
+	ledger_destroy(a);
+	a = blank_of(100, 1, 9);
+	assert_int_equal(tell(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+static struct ledger *restarted(struct ledger *l, uint64_t epoch)
+{
+	struct ledger_params params = params_of(0, 1);
+	struct ledger *again;
+	uint8_t record[512];
+	size_t len;
+
+	params.epoch = epoch;
+	assert_int_equal(ledger_save(l, record, &len), 0);
+	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
+	ledger_destroy(l);
+	return again;
+}
+
+/* Neither a lease nor a lock goes by what was echoed of an earlier start. */
+static void test_promiser_restarts(void **state_)
+{
+	struct ledger_statement echo;
+	struct ledger *a, *b;
+
+	(void)state_;
+	promised(&a, &b, 70);
+	assert_int_equal(ledger_promise(a, 10), 0);
+	a = restarted(a, 8);
+	assert_int_equal(ledger_free(a), 30);
+	state(a, 0, BEGIN);
+	echo = state(b, 0, BEGIN + 2 * S);
+	echo.echo_stamp = BEGIN;
+	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_HEARD);
+	assert_int_equal(ledger_free(a), 30);
+	assert_int_equal(ledger_usable(a, BEGIN, NULL), 30);
+	agree(a, 0, b, 0, BEGIN + 3 * S);
+	assert_int_equal(ledger_free(a), 90);
+	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* Both lose their memory; what the one had said before is refused, also after a restart. */
+static void test_refused_for_good(void **state_)
+{
+	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
+	struct ledger_statement late;
+
+	(void)state_;
+	assert_int_equal(ledger_grant(a, 0, 50), 0);
+	settle(a);
+	late = state(a, 0, BEGIN + S);
+	ledger_destroy(a);
+	a = blank_of(100, 1, 9);
+	agree(a, 0, b, 0, BEGIN + 2 * S);
+	ledger_destroy(b);
+	b = blank_of(0, 1, 20);
+	agree(b, 0, a, 0, BEGIN + 3 * S);
+	assert_false(ledger_blank(b));
+	b = restarted(b, 30);
+	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
+	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
+	ledger_destroy(a);
+	ledger_destroy(b);
+}
+
+/* An answer to another start of ours closes nothing. */
+static void test_answer_to_another_start(void **state_)
+{
+	struct ledger_statement answer = {
+		.epoch = 7, .stamp = 1, .echo_stamp = 8, .least_epoch = 8};
+	struct ledger *b = blank_of(50, 1, 9);
+
+	(void)state_;
+	ledger_hear(b, 0, BEGIN, &answer);
+	assert_true(ledger_blank(b));
+	answer.echo_stamp = answer.least_epoch = 9;
+	assert_int_equal(ledger_hear(b, 0, BEGIN, &answer), LEDGER_NEWS);
+	assert_false(ledger_blank(b));
+	ledger_destroy(b);
+}
+
+/* A neighbour that expects a larger epoch of one that runs, and gets it with the next record. */
 static void test_epoch_that_others_expect(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1);
@@ -760,6 +860,10 @@ int main(void)
 		cmocka_unit_test(test_all_blank),
 		cmocka_unit_test(test_blank_with_an_early_epoch),
 		cmocka_unit_test(test_blank_friend),
+		cmocka_unit_test(test_promise_is_void),
+		cmocka_unit_test(test_promiser_restarts),
+		cmocka_unit_test(test_refused_for_good),
+		cmocka_unit_test(test_answer_to_another_start),
 		cmocka_unit_test(test_epoch_that_others_expect),
 		cmocka_unit_test(test_statement_bytes),
 	};

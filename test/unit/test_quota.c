@@ -346,6 +346,8 @@ static void test_durable(void **state)
 	size_t len;
 
 	(void)state;
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN);
 	for (unsigned i = 0; i < 20; i++) {
 		while (quota_spend(q, 1, SECOND) == 0)
 			used++;

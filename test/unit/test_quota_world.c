@@ -29,7 +29,6 @@ struct transit {
 	struct quota_message message;
 	uint64_t at_ns;
 	unsigned to, edge;
-	bool used;
 };
 
 struct node {
@@ -45,6 +44,7 @@ struct node {
 struct world {
 	struct node nodes[NODES];
 	struct transit transits[TRANSITS];
+	unsigned n_transits;
 	struct prng prng;
 	uint64_t seed, now_ns, total, shares[NODES];
 	uint64_t used[PERIODS + 1]; /* by traffic, in each period */
@@ -139,17 +139,12 @@ static bool is_cut(const struct world *w, unsigned a, unsigned b)
 
 static void put(struct world *w, unsigned from, unsigned edge, const struct quota_message *m)
 {
-	unsigned slot = 0;
-
-	while (slot < TRANSITS && w->transits[slot].used)
-		slot++;
-	assert_true(slot < TRANSITS);
-	w->transits[slot] = (struct transit){
+	assert_true(w->n_transits < TRANSITS);
+	w->transits[w->n_transits++] = (struct transit){
 		.message = *m,
 		.at_ns = w->now_ns + MS / 2 + prng_below(&w->prng, w->faults ? 5 * MS : MS),
 		.to = w->nodes[from].to[edge],
 		.edge = w->nodes[from].back[edge],
-		.used = true,
 	};
 }
 
@@ -170,12 +165,12 @@ static void send(struct world *w, unsigned k)
 
 static void deliver(struct world *w)
 {
-	for (unsigned i = 0; i < TRANSITS; i++) {
+	for (unsigned i = w->n_transits; i-- > 0;) {
 		struct transit t = w->transits[i];
 
-		if (!t.used || t.at_ns > w->now_ns)
+		if (t.at_ns > w->now_ns)
 			continue;
-		w->transits[i].used = false;
+		w->transits[i] = w->transits[--w->n_transits];
 		if (w->nodes[t.to].quota)
 			quota_hear(w->nodes[t.to].quota, t.edge, &t.message, w->now_ns);
 	}
@@ -329,7 +324,7 @@ static void check_progress(struct world *w)
 			w->total, taker);
 }
 
-#define SEEDS 12
+#define SEEDS 8
 
 static void run(uint64_t seed, uint64_t periods, bool blanks)
 {
