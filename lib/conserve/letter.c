@@ -4,7 +4,8 @@
  * Letters to neighbours. One is its kind, and entries of CONSERVE_ENTRY bytes, big-endian:
  *
  *        0      4  policy
- *        4      1  flags: 1, an answer is asked for; 2, in debt: q is what you are asked to pay
+ *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
+ *                  account_asks(); 4, it is for a debt
  *        5     64  the ledger's statement
  *       69      8  q, and
  *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
@@ -21,7 +22,8 @@
 #include "ledger/statement.h"
 
 #define ANSWER 1
-#define DEBT   2
+#define ASKS   2
+#define DEBT   4
 
 /* To one neighbour in one tick; the others wait, and are first in the next. */
 #define LETTERS 8
@@ -79,17 +81,18 @@ static void write_entry(
 {
 	struct account_edge *e = &a->edges[edge];
 	struct gdrl_statement state = account_state(c, a);
-	int64_t balance = ledger_balance(a->ledger);
+	uint64_t asks = account_asks(c, a);
 	uint32_t id = htobe32(a->policy.id);
 	struct ledger_statement statement;
 
 	e->due = false;
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
-	if (balance < 0)
-		state.q = ceil(-(double)balance / (c->mesh || c->degree == 0 ? 1 : c->degree));
+	if (asks > 0)
+		state.q = (double)asks;
 	memcpy(at, &id, sizeof(id));
-	at[4] = (unconfirmed(a, edge) ? ANSWER : 0) | (balance < 0 ? DEBT : 0);
+	at[4] = (unconfirmed(a, edge) ? ANSWER : 0) | (asks > 0 ? ASKS : 0) |
+		(ledger_balance(a->ledger) < 0 ? DEBT : 0);
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	ledger_statement_write(&statement, at + 5);
 	put(put(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
@@ -156,8 +159,9 @@ static void believe(
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return;
 	if (gdrl_hear(&e->neighbour, &state)) {
-		e->owed = at[4] & DEBT ? state.q : 0;
-		if (at[4] & DEBT)
+		e->asked = at[4] & ASKS ? state.q : 0;
+		e->in_debt = at[4] & DEBT;
+		if (at[4] & ASKS)
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
 	}
 	e->due |= verdict == LEDGER_NEWS || at[4] & ANSWER;

@@ -15,12 +15,23 @@
 /* What is kept from being promised is so many steps' worth. */
 #define HEADROOM_STEPS 8
 
+/* Of what one is asked and does not have, he asks others for so much (and one less). */
+#define RELAYED 0.875
+
 /* A promise is made anew when it is this part of the balance away from what it should be. */
 #define PROMISE_SLACK 16
 
+/* Nobody is content with less than his floor. */
 static double target_of(const struct account *a)
 {
-	return a->gone ? 0 : a->measure.demand;
+	if (a->gone)
+		return 0;
+	return a->policy.indicator ? a->measure.demand : fmax(a->measure.demand, (double)a->floor);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 static uint64_t whole(double amount)
@@ -47,10 +58,7 @@ static struct gdrl_self self_of(const struct conserve *c, const struct account *
 	return self;
 }
 
-/*
- * Where all are neighbours the indicator of a target is what is missing, so that each can see what
- * all miss and what all have; one in debt asks each neighbour for a part of it.
- */
+/* With a target it is what is missing, so that each can see what all miss and what all have. */
 struct gdrl_statement account_state(const struct conserve *c, const struct account *a)
 {
 	struct gdrl_self self = self_of(c, a);
@@ -58,15 +66,18 @@ struct gdrl_statement account_state(const struct conserve *c, const struct accou
 	return gdrl_state(&self);
 }
 
+/* What is promised is given later, when the friend knows that it is not any more. */
 static void grant(struct conserve *c, struct account *a, unsigned edge, uint64_t amount)
 {
 	uint64_t free = ledger_free(a->ledger);
 
-	amount = amount < free ? amount : free;
+	if (amount > free && amount - free > a->headroom)
+		a->headroom = amount - free;
+	amount = least(amount, free);
 	if (amount == 0 || ledger_grant(a->ledger, edge, amount))
 		return;
 	a->edges[edge].neighbour.fresh = false;
-	a->edges[edge].owed = 0;
+	a->edges[edge].asked = 0;
 	c->counters.grants++;
 }
 
@@ -78,29 +89,56 @@ static uint64_t above_floor(const struct account *a)
 	return held > floor ? held - floor : 0;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
 /*
- * Of a debt, what is ours to pay. Where all are neighbours that goes by what each has: all have
- * together what is missing beyond the limit, so their parts of it are enough. Else the neighbour
- * has divided it already.
+ * Of what a neighbour asks for, what is ours to pay. Where all are neighbours that goes by what
+ * each has: all have together what is missing beyond the limit, so their parts of it are enough.
+ * Else the neighbour has divided it already.
  */
-static uint64_t part_of_debt(const struct conserve *c, const struct account *a, double owed)
+static uint64_t part_of(const struct conserve *c, const struct account *a, double asked)
 {
 	double held = (double)account_held(a), limit = (double)a->policy.limit;
+	double part = c->mesh && held < limit ? asked * (held / limit) : asked;
 
-	return whole(ceil(c->mesh && held < limit ? owed * (held / limit) : owed));
+	return whole(ceil(part));
+}
+
+/* A debt, or so little that not even a first packet passes. */
+static uint64_t needs(const struct account *a)
+{
+	int64_t balance = ledger_balance(a->ledger), floor = a->gone ? 0 : (int64_t)a->floor;
+
+	if (balance >= floor / 2)
+		return 0;
+	return (uint64_t)(balance < 0 ? -balance : floor - balance);
+}
+
+uint64_t account_asks(const struct conserve *c, const struct account *a)
+{
+	unsigned degree = c->mesh || c->degree == 0 ? 1 : c->degree;
+	uint64_t most = (needs(a) + degree - 1) / degree, relayed;
+
+	if (c->mesh || ledger_balance(a->ledger) < 0 || above_floor(a) > 0)
+		return most;
+	for (unsigned e = 0; e < c->n_edges; e++) {
+		if (!c->links[e].alive || !a->edges[e].neighbour.fresh || a->edges[e].asked < 1)
+			continue;
+		relayed = whole(ceil(a->edges[e].asked * RELAYED)) - 1;
+		most = relayed > most ? relayed : most;
+	}
+	return most;
 }
 
 /* Those in debt first, then those whose promise was taken while they were gone. */
 static void pay(struct conserve *c, struct account *a)
 {
-	for (unsigned e = 0; e < c->n_edges; e++)
-		if (c->links[e].alive && a->edges[e].neighbour.fresh && a->edges[e].owed > 0)
-			grant(c, a, e, part_of_debt(c, a, a->edges[e].owed));
+	for (unsigned e = 0; e < c->n_edges; e++) {
+		const struct account_edge *edge = &a->edges[e];
+
+		if (c->links[e].alive && edge->neighbour.fresh && edge->asked > 0)
+			grant(c, a, e,
+				least(part_of(c, a, edge->asked),
+					edge->in_debt ? account_held(a) : above_floor(a)));
+	}
 	for (unsigned e = 0; e < c->n_edges; e++) {
 		uint64_t adopted = ledger_view(a->ledger, e).adopted;
 
@@ -129,7 +167,7 @@ static bool usable(const struct gdrl_neighbour *neighbour)
 /* Of what all miss, the part that is ours to give by what all have too much. */
 static uint64_t plan_mesh(struct conserve *c, const struct account *a)
 {
-	double own = (double)ledger_balance(a->ledger) - fmax(target_of(a), (double)a->floor);
+	double own = (double)ledger_balance(a->ledger) - target_of(a);
 	double missing = 0, over = own;
 	uint64_t sum = 0;
 
@@ -176,7 +214,6 @@ static void give(struct conserve *c, struct account *a)
 			amount = (uint64_t)((unsigned __int128)amount * free / sum);
 		grant(c, a, e, amount);
 	}
-	a->headroom -= a->headroom / HEADROOM_STEPS;
 	if (sum > free && sum - free > a->headroom)
 		a->headroom = sum - free;
 }
@@ -214,6 +251,7 @@ void account_move(struct conserve *c, struct account *a, uint64_t now_ns)
 {
 	if (ledger_blank(a->ledger))
 		return;
+	a->headroom -= a->headroom / HEADROOM_STEPS;
 	adopt(c, a, now_ns);
 	pay(c, a);
 	give(c, a);

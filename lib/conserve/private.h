@@ -23,7 +23,8 @@
 /* One policy over one edge. */
 struct account_edge {
 	struct gdrl_neighbour neighbour; /* heard.q is what is missing there, with a target */
-	double owed; /* what the neighbour in debt asks for, as long as it is fresh */
+	double asked;                    /* by a neighbour in need, as long as it is fresh */
+	bool in_debt;                    /* that neighbour */
 	uint64_t sent_ns;
 	double sent_q;
 	uint64_t told, promised; /* granted and promised, as of the last conserve_save() */
@@ -92,6 +93,14 @@ void account_move(struct conserve *c, struct account *a, uint64_t now_ns);
 
 /* What is stated of it beside the ledger's statement. */
 struct gdrl_statement account_state(const struct conserve *c, const struct account *a);
+
+/*
+ * What each neighbour is asked for: by one in debt or below half of his floor, or, where not all
+ * are neighbours, by one who is asked and has nothing. He asks for less than he is asked, so that
+ * two do not ask each other for ever. A debt is paid of everything, others of what is above the
+ * floor.
+ */
+uint64_t account_asks(const struct conserve *c, const struct account *a);
 
 static inline uint64_t account_held(const struct account *a)
 {
