@@ -9,6 +9,7 @@
 #include "quota_main.h"
 #include "replay.h"
 #include "run.h"
+#include "torture.h"
 
 #define EXIT_USAGE 2
 
@@ -24,6 +25,7 @@ static const struct command {
 	{"gdrl", "equal indicators under a limit that is never exceeded: the GDRL paper's figures",
 		gdrl_main},
 	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
+	{"torture", "try to exceed limits that cannot be exceeded", torture_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},
 };
