@@ -59,7 +59,7 @@ struct options {
 
 /* Of a part of the seeds; of the first violation, what it was. */
 struct sums {
-	uint64_t seeds, checks, lost, violations, moves, restarts, blanks, errors;
+	uint64_t runs, checks, lost, violations, moves, restarts, blanks, errors;
 	uint64_t first_seed;
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
@@ -129,7 +129,7 @@ static bool take_option(int c, struct options *o)
 
 static void sum_up(struct sums *sums, const struct torture_case *c, const struct torture_result *r)
 {
-	sums->seeds++;
+	sums->runs++;
 	sums->checks += r->checks;
 	sums->moves += r->moves;
 	sums->restarts += r->restarts;
@@ -187,7 +187,7 @@ static void merge(struct sums *all, const struct sums *part)
 	bool first = part->violations > 0 &&
 		     (all->violations == 0 || part->first_seed < all->first_seed);
 
-	all->seeds += part->seeds;
+	all->runs += part->runs;
 	all->checks += part->checks;
 	all->lost += part->lost;
 	all->violations += part->violations;
@@ -230,11 +230,11 @@ static int run_all(const struct options *o, struct sums *all)
 	return ret;
 }
 
-static json_t *to_json(const struct sums *sums)
+static json_t *to_json(const struct options *o, const struct sums *sums)
 {
-	return json_pack("{s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "seeds",
-		(json_int_t)sums->seeds, "violations", (json_int_t)sums->violations,
-		"first_violation_seed",
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "seeds",
+		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
+		(json_int_t)sums->violations, "first_violation_seed",
 		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
 		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
 		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "blank_restarts",
@@ -247,12 +247,12 @@ static int report(const struct options *o, const struct sums *sums)
 
 	if (!o->json || !output_is_standard(o->json))
 		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank)\n",
-			(unsigned long long)sums->seeds, (unsigned long long)sums->violations,
+			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
 			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
 			(unsigned long long)sums->blanks);
 	if (o->json) {
-		json_t *json = to_json(sums);
+		json_t *json = to_json(o, sums);
 
 		ret = json ? output_write(o->json, output_json, json) : -ENOMEM;
 		json_decref(json);

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""`weirsim torture`: a few seeds of each guarantee, and how it answers its users.
+
+    torture.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+GUARANTEES = ("gdrl", "conserved", "quota")
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def run(*arguments):
+    """Runs weirsim torture; the completed process."""
+    return subprocess.run([WEIRSIM, "torture", *arguments], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+def figures(*arguments):
+    """What it writes as JSON; nothing was exceeded or lost."""
+    done = run("--json", "-", *arguments)
+    expect(done.returncode == 0, done.stderr)
+    return json.loads(done.stdout)
+
+
+def nothing_is_exceeded():
+    """In all three something moved, was checked, and crashed."""
+    words = []
+    for guarantee in GUARANTEES:
+        found = figures("--guarantee", guarantee, "--seeds", "20", "--jobs", "2")
+        expect(found["violations"] == 0 and found["first_violation_seed"] is None, found)
+        expect(found["lost_units"] == 0, found)
+        expect(found["seeds"] == 20 and found["runs"] == 20, found)
+        expect(found["checks"] > 20 * 1000 and found["moves"] > 20 * 10, found)
+        expect(found["restarts"] > 20, found)
+        words.append(f"{guarantee} {found['checks']} checks")
+    return ", ".join(words)
+
+
+def all_is_each():
+    """The three together are the sum, however many processes there are; a seed is one run."""
+    each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
+    together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
+    for key in ("runs", "checks", "moves", "restarts", "blank_restarts"):
+        expect(together[key] == sum(one[key] for one in each), key)
+    again = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "77", "--jobs", "2")
+    expect(again == each[0], "another run of the same seeds")
+    other = figures("--guarantee", "gdrl", "--seeds", "3", "--first", "78")
+    expect(other["checks"] != each[0]["checks"], "another seed, and the same run")
+
+
+def bad_input_is_refused():
+    """With the option's name, and nothing run."""
+    for arguments in (["--guarantee", "soft"], ["--seeds", "0"], ["--seeds", "many"],
+                      ["--limiters", "1"], ["--limiters", "17"], ["something"], ["--what"]):
+        done = run(*arguments)
+        expect(done.returncode == 2 and done.stderr, arguments)
+    expect(run("--help").returncode == 0, "help")
+    done = run("--seeds", "1", "--minutes", "2", "--json", "/nowhere/at/all.json")
+    expect(done.returncode == 2 and "/nowhere/at/all.json" in done.stderr, done.stderr)
+
+
+TESTS = [nothing_is_exceeded, all_is_each, bad_input_is_refused]
+
+
+def main():
+    """Runs all of them."""
+    failed = 0
+    for test in TESTS:
+        try:
+            words = test()
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
