@@ -21,7 +21,7 @@
 #define HEAL   4   /* of a run, the last part in so many */
 #define LATE   32  /* messages that come again much later */
 #define THINK  (500 * MS)
-#define MOST   100000 /* units of a limiter */
+#define MOST   10000 /* units of a limiter */
 
 enum happening { TICK, MESSAGE, WRITTEN, TRAFFIC, TROUBLE, UP, CALM };
 

@@ -79,6 +79,7 @@ struct world {
 	unsigned loss; /* in 100 */
 	unsigned n;
 	bool falls, forgets, calm, whole;
+	bool hoards; /* nobody admits anything, until all do at once */
 	const struct gdrl_indicator *indicator;
 };
 
@@ -311,7 +312,7 @@ static void go_on(struct world *w, struct box *box)
 		   conserve_limit(box->c, 0, local(w, box), NULL) != box->enforced) {
 		start_taking(w, box);
 	}
-	if (chance(w, 30))
+	if (!w->hoards && chance(w, 30))
 		spend(w, box);
 	post(w, box);
 	if (!box->lost)
@@ -412,7 +413,11 @@ static void crash(struct world *w, struct box *box)
 		box->c = make(w, box, false);
 	if (box->c)
 		check_books(w, box);
-	add(w, w->now + within(w, chance(w, 70) ? 5 * SECOND : 60 * SECOND), UP, box, NULL);
+	add(w,
+		w->now + within(w, chance(w, 30)   ? 100 * MS
+				   : chance(w, 60) ? 5 * SECOND
+						   : 60 * SECOND),
+		UP, box, NULL);
 }
 
 /* Everybody is told of another limit, each at its own time. */
@@ -442,11 +447,20 @@ static void shift_demand(struct world *w)
 		w->demands[i] *= (double)w->limit / (sum > 0 ? sum : 1);
 }
 
+static void spend_all(struct world *w)
+{
+	w->hoards = !w->hoards && chance(w, 50);
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->boxes[i].up && !w->hoards)
+			spend(w, &w->boxes[i]);
+}
+
 static void trouble(struct world *w)
 {
 	struct box *box = &w->boxes[below(w, w->n)];
 	uint64_t limit = w->limit;
 
+	spend_all(w);
 	switch (below(w, 6)) {
 	case 0:
 		if (box->up)
@@ -471,6 +485,7 @@ static void trouble(struct world *w)
 static void be_calm(struct world *w)
 {
 	w->calm = true;
+	w->hoards = false;
 	w->loss = 0;
 	memset(w->sides, 0, sizeof(w->sides));
 	for (unsigned i = 0; i < w->n; i++)
@@ -631,7 +646,7 @@ static void draw(struct world *w)
 	static const char *const names[] = {"spare", "utilisation", "loss", "drops", "delay"};
 
 	w->limit = 100000 + within(w, chance(w, 20) ? UINT64_C(50000000000) : 1000000);
-	w->burst = 1 + within(w, 1000000);
+	w->burst = 1 + within(w, chance(w, 50) ? w->limit / 8 : 8 * w->limit);
 	w->lease = 4 * SECOND + within(w, 6 * SECOND);
 	w->falls = chance(w, 30);
 	w->forgets = !w->falls && chance(w, 50);

@@ -22,7 +22,8 @@ struct aggregate {
 	struct allocate_state state;
 	double effective_limit;
 	double global_demand, global_weight;
-	unsigned lost; /* peers that did not count in the last interval */
+	unsigned lost;      /* peers that did not count in the last interval */
+	unsigned conserved; /* its index in lib/conserve, if it is */
 };
 
 /* What is kept of an old value over an interval; of most policies it is the same in a tick. */
@@ -41,6 +42,11 @@ struct limiter {
 	uint64_t *awake, *changed; /* a bit a policy */
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
+	struct conserve *conserve; /* NULL: there has never been a conserved policy */
+	struct limiter_conserve conserve_params;
+	const struct roster *roster;
+	unsigned self;
+	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
 };
 
 /* Bytes per second that a policy begins with at a limiter of n. */
@@ -55,6 +61,16 @@ void aggregate_init(
  * or before.
  */
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
+
+/* Conserved policies; see conserved.c. */
+bool aggregate_conserved(const struct aggregate *a);
+int conserved_set(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
+bool conserved_refresh(struct limiter *l, uint64_t now_ns);
+void conserved_want(struct limiter *l, const struct aggregate *a, double target);
+bool conserved_tick(struct limiter *l, uint64_t now_ns);
+void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

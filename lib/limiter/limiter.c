@@ -122,15 +122,24 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n_workers = params->n_workers;
 	l->started_ns = l->ticked_ns = now_ns;
 	l->naps = params->naps;
+	l->conserve_params = params->conserve;
+	l->roster = params->gossip.roster;
+	l->self = params->gossip.self;
+	l->now_ns = now_ns;
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
 	ret = create_aggregates(l, params, now_ns);
 	if (ret == 0)
 		ret = create_gossip(l, params, now_ns);
+	if (ret == 0)
+		ret = conserved_set(l, params->policies, params->n_policies, now_ns);
+	l->conserve_params.records = NULL;
+	l->conserve_params.n_records = 0;
 	if (ret) {
 		limiter_destroy(l);
 		return ret;
 	}
+	conserved_refresh(l, now_ns);
 	*out = l;
 	return 0;
 }
@@ -145,13 +154,14 @@ void limiter_destroy(struct limiter *l)
 	free(l->awake);
 	free(l->changed);
 	free(l->flow_scratch);
+	conserve_destroy(l->conserve);
 	gossip_destroy(l->gossip);
 	free(l);
 }
 
 uint64_t limiter_next(const struct limiter *l)
 {
-	return l->next_ns;
+	return l->lease_ns < l->next_ns ? l->lease_ns : l->next_ns;
 }
 
 /* The tick after this one, on the old beat unless that has been missed altogether. */
@@ -242,8 +252,14 @@ static void allocate(
 		in.n_flows = measure_flows(l, a, sample, &in);
 	a->policy.allocator->allocate(&a->state, &in, &out);
 	a->n_flows = in.n_flows;
-	if (a->policy.allocator->gossips)
+	if (aggregate_conserved(a)) {
+		/* What is enforced is the ledger's to say; the allocator goes on from that. */
+		conserved_want(l, a, a->state.local_limit);
+		a->state.local_limit = before;
+		a->lost = sum.lost;
+	} else if (a->policy.allocator->gossips) {
 		hold(l, a, sum.lost, before, now_ns);
+	}
 	a->effective_limit = a->policy.allocator->gossips ? allocate_effective_limit(&in)
 							  : in.limit;
 	a->global_demand = sum.demand + in.demand;
@@ -265,7 +281,8 @@ static bool same_answer(const struct allocate_state *a, const struct allocate_st
 static bool may_nap(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
 {
-	return l->naps && a->demand.rate <= 0 && same_answer(before, &a->state) &&
+	return l->naps && !aggregate_conserved(a) && a->demand.rate <= 0 &&
+	       same_answer(before, &a->state) &&
 	       (!a->policy.allocator->gossips ||
 		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
 }
@@ -336,7 +353,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	bool changed = false;
 
 	if (now_ns < l->next_ns)
-		return false;
+		return now_ns >= l->lease_ns && conserved_refresh(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->naps)
 		wake_for_news(l);
@@ -350,6 +367,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		end_interval(l, i, now_ns, measure, context);
 		changed |= a->state.local_limit != before;
 	}
+	changed |= conserved_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
 	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
@@ -367,20 +385,32 @@ unsigned limiter_next_change(struct limiter *l, unsigned from)
 
 size_t limiter_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 {
-	return gossip_send(l->gossip, buf, peer);
+	size_t len = gossip_send(l->gossip, buf, peer);
+
+	return len > 0 ? len : conserved_send(l, buf, peer);
 }
 
 enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t *buf, size_t len)
 {
-	return gossip_receive(l->gossip, now_ns, buf, len);
+	enum gossip_verdict verdict = gossip_receive(l->gossip, now_ns, buf, len);
+	struct gossip_letter letter;
+
+	if (verdict == GOSSIP_LETTER) {
+		letter = gossip_letter(l->gossip, buf, len);
+		conserved_hear(l, now_ns, &letter);
+	}
+	return verdict;
 }
 
-static uint64_t local_burst(const struct aggregate *a)
+static uint64_t local_burst(const struct limiter *l, const struct aggregate *a)
 {
 	double share = a->state.local_limit / bytes_per_second(&a->policy);
 	uint64_t burst = (uint64_t)((double)a->policy.burst_bytes * share);
 	uint64_t least = a->policy.burst_floor ? a->policy.burst_floor : BURST_FLOOR;
 
+	if (aggregate_conserved(a))
+		return conserve_burst(l->conserve, a->conserved, a->policy.burst_bytes,
+			(uint64_t)a->state.local_limit);
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
 	if (burst < least)
@@ -398,7 +428,7 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.local_limit = a->state.local_limit,
 		.drain = a->state.drain,
 		.drop = a->state.drop,
-		.local_burst = local_burst(a),
+		.local_burst = local_burst(l, a),
 		.demand = a->demand.rate,
 		.weight = a->state.weight,
 		.global_demand = a->global_demand,

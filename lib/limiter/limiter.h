@@ -13,7 +13,13 @@
 #include <stdint.h>
 
 #include "allocate/allocate.h"
+#include "conserve/conserve.h"
 #include "gossip/gossip.h"
+
+enum limiter_guarantee {
+	LIMITER_SOFT,      /* exceeded while news travels */
+	LIMITER_CONSERVED, /* never: see conserve/conserve.h, also of its buckets */
+};
 
 struct limiter_policy {
 	uint32_t id; /* FNV-1a of its name */
@@ -23,6 +29,20 @@ struct limiter_policy {
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* see demand_keep() */
 	uint64_t burst_floor;   /* a bucket below it stops flows; 0: six full-sized packets */
+	enum limiter_guarantee guarantee;
+	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
+	double eta;                             /* see struct gdrl_self */
+};
+
+/* Of limiters with a conserved policy; see struct conserve_params. */
+struct limiter_conserve {
+	struct overlay_params overlay;         /* the roster is filled in here */
+	const struct conserve_record *records; /* only during limiter_create() */
+	unsigned n_records;
+	bool blank;
+	uint64_t epoch, lease_ns;
+	uint32_t drift_ppm;
+	unsigned promise;
 };
 
 struct limiter_params {
@@ -31,6 +51,7 @@ struct limiter_params {
 	unsigned n_policies;
 	unsigned n_workers; /* flow samples of a policy, one a worker */
 	bool naps;          /* limiter_wake() is called for every policy with arrivals */
+	struct limiter_conserve conserve;
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -78,7 +99,10 @@ void limiter_destroy(struct limiter *limiter);
 int limiter_update(struct limiter *limiter, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns);
 
-/* When limiter_tick() wants to be called next. */
+/*
+ * When limiter_tick() wants to be called next: a tick, or a lease that ends. May be earlier than it
+ * was after every other call.
+ */
 uint64_t limiter_next(const struct limiter *limiter);
 
 /*
@@ -103,10 +127,28 @@ void limiter_wake(struct limiter *limiter, unsigned policy);
  */
 unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
-/* See gossip_send() and gossip_receive(). */
+/*
+ * See gossip_send() and gossip_receive(). With conserved policies there may also be something to
+ * send, and limits may have changed, after limiter_receive() and limiter_settled().
+ */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
 enum gossip_verdict limiter_receive(
 	struct limiter *limiter, uint64_t now_ns, uint8_t *buf, size_t len);
+
+/*
+ * Settling what conserved policies have given away: see conserve_save() and its kin. A caller
+ * without a disk gives no `write`. It ends when the records are durable and the workers enforce no
+ * more than limiter_view() said at the time of limiter_save().
+ */
+bool limiter_unsettled(const struct limiter *limiter);
+int limiter_save(struct limiter *limiter,
+	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);
+void limiter_settled(struct limiter *limiter, uint64_t now_ns);
+void limiter_save_failed(struct limiter *limiter);
+
+/* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
+const struct conserve *limiter_conserve(const struct limiter *limiter);
+unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
 
 void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter_view *view);
 

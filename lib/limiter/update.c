@@ -52,7 +52,8 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 {
 	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
 	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
-	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor;
+	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor &&
+	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta;
 }
 
 /* Of another limit the same part, until the next interval says better. */
@@ -138,6 +139,18 @@ static void commit(struct limiter *l, struct update *u, unsigned n)
 	update_free(&old);
 }
 
+/* The ledgers as they were: their memory is still there, but for policies that nobody had used. */
+static void take_back(struct limiter *l, uint64_t now_ns)
+{
+	struct limiter_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
+
+	for (unsigned i = 0; policies && i < l->n_policies; i++)
+		policies[i] = l->aggregates[i].policy;
+	if (policies)
+		(void)conserved_set(l, policies, l->n_policies, now_ns);
+	free(policies);
+}
+
 int limiter_update(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns)
 {
@@ -147,14 +160,21 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 
 	if (ret == 0 && !mapping_valid(l, policies, n, from, &u))
 		ret = -EINVAL;
+	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
+		ret = conserved_set(l, policies, n, now_ns);
+	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
+		if (ret)
+			take_back(l, now_ns);
+	}
 	if (ret) {
 		update_free(&u);
 		return ret;
 	}
 	fill(&u, l, policies, n, from, now_ns);
 	commit(l, &u, n);
+	conserved_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);
 	return 0;
 }

@@ -45,8 +45,10 @@ static const struct roster *roster_of(unsigned n)
 static struct limiter *make(unsigned self, unsigned n, const char *allocator, uint64_t now)
 {
 	struct limiter_policy policies[2] = {
-		{5, allocator_find(allocator), 10000000, BURST, 50 * MS, 0.1, 0},
-		{6, allocator_find(allocator), 10000000, BURST, 100 * MS, 0.1, 0},
+		{5, allocator_find(allocator), 10000000, BURST, 50 * MS, 0.1, 0, LIMITER_SOFT, NULL,
+			0},
+		{6, allocator_find(allocator), 10000000, BURST, 100 * MS, 0.1, 0, LIMITER_SOFT,
+			NULL, 0},
 	};
 	struct limiter_params params = {
 		.gossip = {.roster = roster_of(n),

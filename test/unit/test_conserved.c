@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limiters with conserved policies beside soft ones, over a network that a test may cut.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+
+#define N      4
+#define MS     UINT64_C(1000000)
+#define TICK   (50 * MS)
+#define LIMIT  UINT64_C(8000000) /* bit/s */
+#define BURST  UINT64_C(100001)
+#define BUFFER 1400
+
+enum { SOFT, FPS, GDRL, POLICIES };
+
+struct group {
+	struct limiter *l[N];
+	struct roster *roster;
+	uint64_t now;
+	uint64_t arrived[N][POLICIES];
+	uint64_t demand[N][POLICIES]; /* bytes a tick */
+	uint64_t slots[FLOW_SLOTS];
+	uint64_t letters;
+	bool cut[N], stuck[N]; /* stuck: its disk */
+	unsigned turn;
+};
+
+static void describe(struct limiter_policy policies[POLICIES])
+{
+	for (unsigned p = 0; p < POLICIES; p++)
+		policies[p] = (struct limiter_policy){
+			.id = 1 + p,
+			.allocator = allocator_find("fps"),
+			.limit_bps = LIMIT,
+			.burst_bytes = BURST,
+			.interval_ns = TICK,
+			.keep_per_second = 0.1,
+			.guarantee = p == SOFT ? LIMITER_SOFT : LIMITER_CONSERVED,
+			.indicator = p == GDRL ? &gdrl_utilisation : NULL,
+		};
+}
+
+static struct group *group_new(unsigned n_policies)
+{
+	struct group *g = test_calloc(1, sizeof(*g));
+	struct limiter_policy policies[POLICIES];
+	uint32_t ids[N] = {11, 7, 13, 5};
+
+	describe(policies);
+	assert_int_equal(roster_create(ids, N, &g->roster), 0);
+	g->now = 1000 * TICK;
+	for (unsigned i = 0; i < N; i++) {
+		struct limiter_params params = {
+			.gossip = {.roster = g->roster,
+				.self = i,
+				.epoch = 1 + i,
+				.seed = i,
+				.branching = 2,
+				.timeout_ns = 500 * MS,
+				.datagram_max = BUFFER,
+				.estimator = GOSSIP_STATE},
+			.policies = policies,
+			.n_policies = n_policies,
+			.n_workers = 1,
+			.naps = true,
+			.conserve = {.overlay = {.shape = OVERLAY_RANDOM},
+				.epoch = 1,
+				.lease_ns = 2013 * MS,
+				.drift_ppm = 100,
+				.promise = 50},
+		};
+
+		assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
+	}
+	return g;
+}
+
+static void group_free(struct group *g)
+{
+	for (unsigned i = 0; i < N; i++)
+		limiter_destroy(g->l[i]);
+	roster_destroy(g->roster);
+	test_free(g);
+}
+
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct group *g = context;
+
+	*sample = (struct limiter_sample){
+		.arrived_bytes = g->arrived[g->turn][policy], .slots = g->slots};
+}
+
+static double local(const struct group *g, unsigned i, unsigned policy)
+{
+	struct limiter_view view;
+
+	limiter_view(g->l[i], policy, &view);
+	return view.local_limit;
+}
+
+static void check_sums(const struct group *g, unsigned n_policies)
+{
+	for (unsigned p = FPS; p < n_policies; p++) {
+		double sum = 0;
+		uint64_t bursts = 0;
+
+		for (unsigned i = 0; i < N; i++) {
+			struct limiter_view view;
+
+			limiter_view(g->l[i], p, &view);
+			sum += view.local_limit;
+			bursts += view.local_burst;
+		}
+		if (sum > LIMIT / 8.0 || bursts > BURST)
+			fail_msg("policy %u: %g B/s, %llu B", p, sum, (unsigned long long)bursts);
+	}
+}
+
+static void settle(struct group *g, unsigned i)
+{
+	if (g->stuck[i] || !limiter_unsettled(g->l[i]))
+		return;
+	if (limiter_save(g->l[i], NULL, NULL) == 0)
+		limiter_settled(g->l[i], g->now);
+}
+
+static void post(struct group *g, unsigned i)
+{
+	uint8_t buf[BUFFER];
+	unsigned to;
+	size_t len;
+
+	while ((len = limiter_send(g->l[i], buf, &to)) > 0) {
+		if (g->cut[i] || g->cut[to])
+			continue;
+		g->letters += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_LETTER;
+	}
+}
+
+static void step(struct group *g, unsigned n_policies)
+{
+	g->now += TICK;
+	for (unsigned i = 0; i < N; i++) {
+		g->turn = i;
+		for (unsigned p = 0; p < n_policies; p++) {
+			g->arrived[i][p] += g->demand[i][p];
+			if (g->demand[i][p])
+				limiter_wake(g->l[i], p);
+		}
+		limiter_tick(g->l[i], g->now, measure, g);
+		settle(g, i);
+		post(g, i);
+		check_sums(g, n_policies);
+	}
+}
+
+static void steps(struct group *g, unsigned n, unsigned n_policies)
+{
+	while (n--)
+		step(g, n_policies);
+}
+
+static double sum_of(const struct group *g, unsigned policy)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < N; i++)
+		sum += local(g, i, policy);
+	return sum;
+}
+
+static void test_follows_fps(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
+
+	(void)state;
+	for (unsigned p = 0; p < POLICIES; p++)
+		assert_near(local(g, 0, p), LIMIT / 8.0 / N, 1);
+	g->demand[2][FPS] = g->demand[2][SOFT] = all;
+	g->demand[0][GDRL] = all / 4;
+	g->demand[1][GDRL] = g->demand[2][GDRL] = g->demand[3][GDRL] = all / 12;
+	steps(g, 200, POLICIES);
+	assert_true(local(g, 2, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(local(g, 2, FPS), local(g, 2, SOFT), LIMIT / 8.0 * 0.05);
+	assert_near(local(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
+	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
+	/* It goes elsewhere. */
+	g->demand[2][FPS] = 0;
+	g->demand[1][FPS] = all;
+	steps(g, 200, POLICIES);
+	assert_true(local(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
+	group_free(g);
+}
+
+/* What is not settled has left here and is nowhere else. */
+static void test_stuck_disk(void **state)
+{
+	struct group *g = group_new(POLICIES);
+
+	(void)state;
+	steps(g, 20, POLICIES);
+	g->stuck[0] = true;
+	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
+	steps(g, 100, POLICIES);
+	assert_true(local(g, 0, FPS) < LIMIT / 8.0 / N);
+	assert_true(sum_of(g, FPS) < LIMIT / 8.0 - 1000);
+	g->stuck[0] = false;
+	steps(g, 20, POLICIES);
+	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
+	group_free(g);
+}
+
+/* A lease ends between two ticks: limiter_next() says when, and the limit falls then. */
+static void test_lease(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	double before;
+
+	(void)state;
+	steps(g, 40, POLICIES);
+	g->cut[1] = true;
+	before = local(g, 1, FPS);
+	for (unsigned k = 0; k < 100 && limiter_next(g->l[1]) >= g->now + TICK; k++)
+		step(g, POLICIES);
+	assert_true(limiter_next(g->l[1]) > g->now);
+	assert_near(local(g, 1, FPS), before, 1);
+	g->now = limiter_next(g->l[1]) - 1;
+	assert_false(limiter_tick(g->l[1], g->now, measure, g));
+	g->now++;
+	assert_true(limiter_tick(g->l[1], g->now, measure, g));
+	assert_true(local(g, 1, FPS) < before * 0.6);
+	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
+
+	group_free(g);
+}
+
+static void test_reload(void **state)
+{
+	static const unsigned from[] = {GDRL, SOFT, FPS};
+	struct group *g = group_new(POLICIES);
+	struct limiter_policy old[POLICIES], new[POLICIES];
+	double before;
+
+	(void)state;
+	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
+	steps(g, 100, POLICIES);
+	describe(old);
+	for (unsigned i = 0; i < POLICIES; i++)
+		new[i] = old[from[i]];
+	before = local(g, 2, FPS);
+	assert_int_equal(limiter_update(g->l[2], new, POLICIES, from, g->now), 0);
+	assert_near(local(g, 2, 2), before, 0);
+	assert_int_equal(limiter_conserve_index(g->l[2], 0), 0);
+	assert_int_equal(limiter_conserve_index(g->l[2], 1), LIMITER_ADDED);
+	group_free(g);
+}
+
+/* Without a conserved policy there is neither ledger nor letter. */
+static void test_soft(void **state)
+{
+	struct group *g = group_new(1);
+
+	(void)state;
+	steps(g, 100, 1);
+	assert_int_equal(g->letters, 0);
+	assert_null(limiter_conserve(g->l[0]));
+	assert_false(limiter_unsettled(g->l[0]));
+	assert_int_equal(limiter_save(g->l[0], NULL, NULL), -EAGAIN);
+	group_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_follows_fps),
+		cmocka_unit_test(test_stuck_disk),
+		cmocka_unit_test(test_lease),
+		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_soft),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
