@@ -367,6 +367,15 @@ static void start(struct world *w, struct box *box, bool blank)
 	go_on(w, box);
 }
 
+/* Nobody admits anything for a while, and then all do at once. */
+static void spend_all(struct world *w)
+{
+	w->hoards = !w->hoards && chance(w, 50);
+	for (unsigned i = 0; i < w->n; i++)
+		if (w->boxes[i].up && !w->hoards)
+			spend(w, &w->boxes[i]);
+}
+
 static void restart(struct world *w, struct box *box)
 {
 	if (box->up)
@@ -374,6 +383,9 @@ static void restart(struct world *w, struct box *box)
 	w->result->restarts++;
 	w->result->blanks += box->lost;
 	start(w, box, box->lost);
+	/* It began with an empty bucket, or there would now be more than the burst. */
+	if (w->hoards && chance(w, 50))
+		spend_all(w);
 }
 
 static bool somebody_lost(const struct world *w)
@@ -447,21 +459,12 @@ static void shift_demand(struct world *w)
 		w->demands[i] *= (double)w->limit / (sum > 0 ? sum : 1);
 }
 
-static void spend_all(struct world *w)
-{
-	w->hoards = !w->hoards && chance(w, 50);
-	for (unsigned i = 0; i < w->n; i++)
-		if (w->boxes[i].up && !w->hoards)
-			spend(w, &w->boxes[i]);
-}
-
 static void trouble(struct world *w)
 {
 	struct box *box = &w->boxes[below(w, w->n)];
 	uint64_t limit = w->limit;
 
-	spend_all(w);
-	switch (below(w, 6)) {
+	switch (below(w, 8)) {
 	case 0:
 		if (box->up)
 			crash(w, box);
@@ -475,6 +478,10 @@ static void trouble(struct world *w)
 	case 3:
 		if (chance(w, 30))
 			w->limit = w->falls ? limit / 4 + within(w, limit) : limit + limit / 16;
+		break;
+	case 4:
+	case 5:
+		spend_all(w);
 		break;
 	default:
 		shift_demand(w);
