@@ -17,6 +17,7 @@
 #include <rte_ring.h>
 
 #include "classify/parse.h"
+#include "drop.h"
 #include "worker.h"
 
 /* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
@@ -133,7 +134,7 @@ static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **m
 
 	if (unlikely(taken < n)) {
 		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
-		rte_pktmbuf_free_bulk(mbufs + taken, n - taken);
+		drop_all(mbufs + taken, n - taken);
 	}
 	return n - taken;
 }
