@@ -37,6 +37,9 @@ void torture_quota(const struct torture_case *c, struct torture_result *result);
 __attribute__((format(printf, 2, 3))) void torture_complain(
 	struct torture_result *result, const char *format, ...);
 
+/* A call has failed that must not fail: out of memory is an error, all else is a violation. */
+void torture_failed(struct torture_result *result, const char *call, int ret);
+
 /* argv[0] is "torture". Returns the exit status: 0; 1 a violation; 2 it could not be run. */
 int torture_main(int argc, char **argv);
 

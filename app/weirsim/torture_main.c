@@ -77,6 +77,14 @@ void torture_complain(struct torture_result *result, const char *format, ...)
 	va_end(args);
 }
 
+void torture_failed(struct torture_result *result, const char *call, int ret)
+{
+	if (ret == -ENOMEM)
+		result->error = true;
+	else
+		torture_complain(result, "%s: %s", call, strerror(-ret));
+}
+
 static bool parse(const char *name, unsigned long least, unsigned long most, unsigned long *out)
 {
 	char *end;

@@ -194,7 +194,7 @@ static void start(struct world *w, struct box *box)
 	else
 		ret = quota_create(&params, local(w, box), &box->quota);
 	if (ret) {
-		w->result->error = true;
+		torture_failed(w->result, "quota_restore or quota_create", ret);
 		return;
 	}
 	for (unsigned e = 0; e < box->n; e++)
@@ -205,7 +205,7 @@ static void start(struct world *w, struct box *box)
 
 static void restart(struct world *w, struct box *box)
 {
-	if (box->quota || w->result->error)
+	if (box->quota || w->result->error || w->result->violated)
 		return;
 	w->result->restarts++;
 	w->result->blanks += box->blank;

@@ -335,6 +335,7 @@ static struct conserve *make(struct world *w, struct box *box, bool blank)
 	struct conserve_record record = {POLICY, box->record, box->record_len};
 	struct conserve_params params = w->params;
 	struct conserve *c = NULL;
+	int ret;
 
 	params.self = (unsigned)(box - w->boxes);
 	params.policies = &policy;
@@ -343,8 +344,9 @@ static struct conserve *make(struct world *w, struct box *box, bool blank)
 	params.n_records = box->record_len > 0 && !blank;
 	params.blank = blank;
 	params.epoch = ++w->epoch;
-	if (conserve_create(&params, local(w, box), &c))
-		w->result->error = true;
+	ret = conserve_create(&params, local(w, box), &c);
+	if (ret)
+		torture_failed(w->result, "conserve_create", ret);
 	return c;
 }
 
@@ -437,11 +439,13 @@ static void learn(struct world *w, struct box *box)
 {
 	struct conserve_policy policy = {
 		.id = POLICY, .limit = w->limit, .indicator = w->indicator};
+	int ret;
 
 	if (!box->c || box->limit == w->limit)
 		return;
-	if (conserve_update(box->c, &policy, 1, local(w, box)))
-		w->result->error = true;
+	ret = conserve_update(box->c, &policy, 1, local(w, box));
+	if (ret)
+		torture_failed(w->result, "conserve_update", ret);
 	box->limit = w->limit;
 	if (!box->lost)
 		check_books(w, box);
