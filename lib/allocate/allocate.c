@@ -12,6 +12,8 @@ static const struct allocator *const allocators[] = {
 	&allocator_fps,
 	&allocator_gtb,
 	&allocator_grd,
+	&allocator_gdrl,
+	&allocator_quota,
 };
 
 #define N_ALLOCATORS (sizeof(allocators) / sizeof(allocators[0]))
@@ -26,7 +28,7 @@ const struct allocator *allocator_find(const char *name)
 
 const char *allocator_names(void)
 {
-	return "central, static, fps, gtb, grd";
+	return "central, static, fps, gtb, grd, gdrl, quota";
 }
 
 const char *allocate_regime_name(enum allocate_regime regime)

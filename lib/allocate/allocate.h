@@ -62,6 +62,8 @@ struct allocator {
 	bool samples_flows; /* needs flow rates */
 	bool whole_burst;   /* each limiter's bucket stands for the global one */
 	bool drains;        /* a local limit may be below 0, see allocate_state */
+	bool moves;         /* GDRL: the limit is moved by an indicator, see allocate/gdrl.h */
+	bool counts_units; /* a budget of units (budget/budget.h); the limit is for when it is spent */
 	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
 		struct allocate_output *output);
 };
@@ -117,6 +119,6 @@ static inline double allocate_drop(double limit, double demand)
 
 /* The rows of the table. */
 extern const struct allocator allocator_central, allocator_static, allocator_fps, allocator_gtb,
-	allocator_grd;
+	allocator_grd, allocator_gdrl, allocator_quota;
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * limit/N each, whoever has demand: what there is without coordination.
+ * limit/N each, whoever has demand: what there is without coordination. The allocators that move
+ * what the ledger holds say so by a flag, and begin with the same.
  */
 #include "allocate/allocate.h"
 
@@ -19,5 +20,17 @@ static void static_allocate(struct allocate_state *state, const struct allocate_
 
 const struct allocator allocator_static = {
 	.name = "static",
+	.allocate = static_allocate,
+};
+
+const struct allocator allocator_gdrl = {
+	.name = "gdrl",
+	.moves = true,
+	.allocate = static_allocate,
+};
+
+const struct allocator allocator_quota = {
+	.name = "quota",
+	.counts_units = true,
 	.allocate = static_allocate,
 };

@@ -43,7 +43,7 @@ struct limiter {
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
-	struct limiter_conserve conserve_params;
+	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
 	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */

@@ -40,7 +40,7 @@ static unsigned conserved_list(
 static int create(struct limiter *l, const struct conserve_policy *policies, unsigned n,
 	const struct conserve_record *records, unsigned n_records, uint64_t now_ns)
 {
-	const struct limiter_conserve *given = &l->conserve_params;
+	const struct limiter_ledger *given = &l->ledger;
 	struct conserve_params params = {
 		.overlay = given->overlay,
 		.self = l->self,
@@ -61,22 +61,42 @@ static int create(struct limiter *l, const struct conserve_policy *policies, uns
 	return conserve_create(&params, now_ns, &l->conserve);
 }
 
+/* Of the records of both kinds those of rates, into `out`. */
+static unsigned rates_of(const struct limiter_ledger *given, struct conserve_record *out)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < given->n_records; i++) {
+		const struct limiter_record *record = &given->records[i];
+
+		if (record->kind == LIMITER_RATES)
+			out[found++] = (struct conserve_record){
+				record->id, record->at, record->len};
+	}
+	return found;
+}
+
 /* A limiter that has never had a conserved policy has no ledgers, and pays for none. */
 int conserved_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns)
 {
-	const struct limiter_conserve *given = &l->conserve_params;
+	const struct limiter_ledger *given = &l->ledger;
 	struct conserve_policy *list = calloc((size_t)n + 1, sizeof(*list));
-	unsigned found;
-	int ret = 0;
+	struct conserve_record *records = calloc((size_t)given->n_records + 1, sizeof(*records));
+	unsigned found, n_records;
+	int ret = -ENOMEM;
 
-	if (!list)
-		return -ENOMEM;
+	if (!list || !records)
+		goto out;
 	found = conserved_list(policies, n, list);
+	n_records = rates_of(given, records);
+	ret = 0;
 	if (l->conserve)
 		ret = conserve_update(l->conserve, list, found, now_ns);
-	else if (found > 0 || given->n_records > 0)
-		ret = create(l, list, found, given->records, given->n_records, now_ns);
+	else if (found > 0 || n_records > 0)
+		ret = create(l, list, found, records, n_records, now_ns);
+out:
+	free(records);
 	free(list);
 	return ret;
 }
@@ -151,10 +171,25 @@ bool limiter_unsettled(const struct limiter *l)
 	return l->conserve && conserve_unsettled(l->conserve);
 }
 
-int limiter_save(struct limiter *l,
-	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context)
+/* One kind's writer before that of all. */
+struct writer {
+	limiter_write write;
+	void *context;
+};
+
+static int write_rates(void *context, uint32_t id, const void *record, size_t len)
 {
-	return l->conserve ? conserve_save(l->conserve, write, context) : -EAGAIN;
+	const struct writer *writer = context;
+
+	return writer->write(writer->context, LIMITER_RATES, id, record, len);
+}
+
+int limiter_save(struct limiter *l, limiter_write write, void *context)
+{
+	struct writer writer = {write, context};
+
+	return l->conserve ? conserve_save(l->conserve, write ? write_rates : NULL, &writer)
+			   : -EAGAIN;
 }
 
 void limiter_settled(struct limiter *l, uint64_t now_ns)

@@ -122,7 +122,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->n_workers = params->n_workers;
 	l->started_ns = l->ticked_ns = now_ns;
 	l->naps = params->naps;
-	l->conserve_params = params->conserve;
+	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
 	l->now_ns = now_ns;
@@ -133,8 +133,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		ret = create_gossip(l, params, now_ns);
 	if (ret == 0)
 		ret = conserved_set(l, params->policies, params->n_policies, now_ns);
-	l->conserve_params.records = NULL;
-	l->conserve_params.n_records = 0;
+	l->ledger.records = NULL;
+	l->ledger.n_records = 0;
 	if (ret) {
 		limiter_destroy(l);
 		return ret;

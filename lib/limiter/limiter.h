@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "allocate/allocate.h"
+#include "budget/budget.h"
 #include "conserve/conserve.h"
 #include "gossip/gossip.h"
 
@@ -32,18 +33,42 @@ struct limiter_policy {
 	enum limiter_guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
+	/*
+	 * With an allocator that counts units (allocator->counts_units): see struct budget_policy. The
+	 * limit and the burst above are what passes when there are none left, limit/N each.
+	 */
+	uint64_t total, period, chunk;
+	bool drawn;
 };
 
-/* Of limiters with a conserved policy; see struct conserve_params. */
-struct limiter_conserve {
-	struct overlay_params overlay;         /* the roster is filled in here */
-	const struct conserve_record *records; /* only during limiter_create() */
+/* What a record is of; ids of two kinds may be the same. */
+enum limiter_record_kind {
+	LIMITER_RATES = 1, /* a conserved policy's */
+	LIMITER_UNITS = 2, /* a budget's */
+};
+
+struct limiter_record {
+	enum limiter_record_kind kind;
+	uint32_t id;
+	const void *at;
+	size_t len;
+};
+
+/* Of limiters with a conserved policy or a budget; see struct conserve_params, budget_params. */
+struct limiter_ledger {
+	struct overlay_params overlay;        /* conserved; the roster is filled in here */
+	const struct limiter_record *records; /* only during limiter_create() */
 	unsigned n_records;
-	bool blank;
+	bool blank, durable;
 	uint64_t epoch, lease_ns;
 	uint32_t drift_ppm;
 	unsigned promise;
+	unsigned tree_degree;
+	uint64_t timeout_ns; /* of the tree's neighbours */
 };
+
+typedef int (*limiter_write)(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len);
 
 struct limiter_params {
 	struct gossip_params gossip; /* tick_ns, n_policies and policies are filled in here */
@@ -51,7 +76,7 @@ struct limiter_params {
 	unsigned n_policies;
 	unsigned n_workers; /* flow samples of a policy, one a worker */
 	bool naps;          /* limiter_wake() is called for every policy with arrivals */
-	struct limiter_conserve conserve;
+	struct limiter_ledger ledger;
 };
 
 /* What the workers have counted of one policy since they started. */
@@ -136,19 +161,31 @@ enum gossip_verdict limiter_receive(
 	struct limiter *limiter, uint64_t now_ns, uint8_t *buf, size_t len);
 
 /*
- * Settling what conserved policies have given away: see conserve_save() and its kin. A caller
- * without a disk gives no `write`. It ends when the records are durable and the workers enforce no
+ * Units of a budget, for the packet path to spend: see budget_spend() and its kin, by the policy's
+ * index. limiter_send() is to be called after each but limiter_refund(). limiter_period() begins
+ * another period; -EINVAL for one that is not later.
+ */
+int limiter_spend(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
+void limiter_refund(struct limiter *limiter, unsigned policy, uint64_t units);
+void limiter_forgo(struct limiter *limiter, unsigned policy);
+int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, uint64_t now_ns);
+int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
+
+/*
+ * Settling what conserved policies have given away, and budgets too: see conserve_save(),
+ * budget_save() and their kin. A caller without a disk gives no `write`. It ends when the records are durable and the workers enforce no
  * more than limiter_view() said at the time of limiter_save().
  */
 bool limiter_unsettled(const struct limiter *limiter);
-int limiter_save(struct limiter *limiter,
-	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);
+int limiter_save(struct limiter *limiter, limiter_write write, void *context);
 void limiter_settled(struct limiter *limiter, uint64_t now_ns);
 void limiter_save_failed(struct limiter *limiter);
 
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
+const struct budget *limiter_budget(const struct limiter *limiter);
+unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);
 
 void limiter_view(const struct limiter *limiter, unsigned policy, struct limiter_view *view);
 

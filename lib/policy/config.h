@@ -26,6 +26,7 @@
 #define CONFIG_ROSTER_MAX   16384
 #define CONFIG_POLICIES_MAX 1000000 /* what is read of a file, READER_FILE_MAX, holds no more */
 #define CONFIG_EAL_ARGS     32
+#define CONFIG_ETCD_MAX     9
 #define CONFIG_BURST_MAX    (4ULL << 30)  /* bytes */
 #define CONFIG_COUNT_MAX    1000000000ULL /* packets or flows: of a burst, and a second */
 
@@ -61,6 +62,19 @@ enum estimator {
 	ESTIMATOR_STATE,    /* each keeps everybody's newest record: groups up to about 100 */
 	ESTIMATOR_TREE,     /* sums along a tree over the roster: large groups */
 	ESTIMATOR_PUSH_SUM, /* the paper's: shares of a mass, handed to random peers */
+};
+
+/* What of a limit holds while news travels. */
+enum guarantee {
+	GUARANTEE_SOFT,      /* exceeded for a while */
+	GUARANTEE_CONSERVED, /* never: parts move through the ledger; of "gdrl" always */
+};
+
+/* How often a budget begins anew; each period has a number, by the wall clock in UTC. */
+enum period {
+	PERIOD_NONE,  /* never: a prepaid amount */
+	PERIOD_FIXED, /* policy.period_ns from 1970 on */
+	PERIOD_MONTH, /* of the calendar */
 };
 
 #define MARK_ECN (-1) /* policy.mark: congestion experienced */
@@ -110,6 +124,37 @@ struct policy {
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
+	enum guarantee guarantee;
+	const struct gdrl_indicator *indicator; /* allocator gdrl, else NULL */
+	double eta;                             /* of it; 0: by the measured slope */
+	/*
+	 * Allocator quota. The limit is what may pass when the total is spent, 0: nothing; and
+	 * what passes neither is the action's.
+	 */
+	uint64_t total; /* units a period, over all limiters; at most 2^62 */
+	enum period period;
+	uint64_t period_ns; /* PERIOD_FIXED */
+};
+
+struct overlay_pair_config {
+	unsigned a, b;
+};
+
+/* "ledger": of limiters with policies that are never exceeded. */
+struct ledger_config {
+	char store[4096];  /* directory of what must survive a crash */
+	uint64_t lease_ns; /* see struct conserve_params, as the next three */
+	uint32_t drift_ppm;
+	unsigned promise;                  /* percent; 0: none */
+	bool ring;                         /* "overlay": "ring" rather than random */
+	unsigned degree;                   /* of the random one; 0: by the roster's size */
+	struct overlay_pair_config *edges; /* "overlay": given edges; indices of the roster */
+	unsigned n_edges;
+	unsigned tree_degree;        /* of the quota tree; 0: the default */
+	char *etcd[CONFIG_ETCD_MAX]; /* endpoints, URLs; none: shares come from the roster */
+	unsigned n_etcd;
+	char etcd_prefix[CONFIG_PATH_MAX];
+	char etcd_ca[4096], etcd_cert[4096], etcd_key[4096]; /* files; "" : none */
 };
 
 struct port_config {
@@ -160,6 +205,7 @@ struct config {
 	char control_socket[CONFIG_PATH_MAX];
 	struct gossip_config gossip;
 	struct tunnels tunnels;
+	struct ledger_config ledger;
 	struct policy *policies;
 	unsigned n_policies;
 };

@@ -71,7 +71,7 @@ static struct group *group_new(unsigned n_policies)
 			.n_policies = n_policies,
 			.n_workers = 1,
 			.naps = true,
-			.conserve = {.overlay = {.shape = OVERLAY_RANDOM},
+			.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
 				.epoch = 1,
 				.lease_ns = 2013 * MS,
 				.drift_ppm = 100,

@@ -45,10 +45,8 @@ static const struct roster *roster_of(unsigned n)
 static struct limiter *make(unsigned self, unsigned n, const char *allocator, uint64_t now)
 {
 	struct limiter_policy policies[2] = {
-		{5, allocator_find(allocator), 10000000, BURST, 50 * MS, 0.1, 0, LIMITER_SOFT, NULL,
-			0},
-		{6, allocator_find(allocator), 10000000, BURST, 100 * MS, 0.1, 0, LIMITER_SOFT,
-			NULL, 0},
+		{.id = 5, .interval_ns = 50 * MS},
+		{.id = 6, .interval_ns = 100 * MS},
 	};
 	struct limiter_params params = {
 		.gossip = {.roster = roster_of(n),
@@ -64,6 +62,12 @@ static struct limiter *make(unsigned self, unsigned n, const char *allocator, ui
 	};
 	struct limiter *l = NULL;
 
+	for (unsigned i = 0; i < 2; i++) {
+		policies[i].allocator = allocator_find(allocator);
+		policies[i].limit_bps = 10000000;
+		policies[i].burst_bytes = BURST;
+		policies[i].keep_per_second = 0.1;
+	}
 	assert_int_equal(limiter_create(&params, now, &l), 0);
 	return l;
 }

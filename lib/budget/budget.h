@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Budgets of units that the limiters of a roster spend together and never exceed: for each policy a
+ * node of the quota tree (quota/quota.h), for all of them one tree, which the limiters form and
+ * repair by themselves, and letters between its neighbours.
+ *
+ * The tree. Every limiter measures the round trip to those that it may be a neighbour of (its edges
+ * of an overlay, over which alone units are ever moved: all of a small roster, a random graph with
+ * spare edges in a large one) by letters that are echoed, and prefers the nearest, within a bound on
+ * the degree. Who is its parent it says in its letters; an edge is linked while both ends say so.
+ * Whatever shape that takes for a while, units are safe: they are the ledger's.
+ *
+ * A pure state machine: time, letters and records come in as arguments. One thread. Units are what
+ * the policy counts.
+ */
+#ifndef WEIR_BUDGET_BUDGET_H
+#define WEIR_BUDGET_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "quota/quota.h"
+
+#define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
+
+/* First byte of a letter, as CONSERVE_LETTER is. */
+#define BUDGET_LETTER 2
+
+#define BUDGET_LETTER_MIN 512 /* least room for a letter */
+
+struct budget_policy {
+	uint32_t id;     /* of its name; distinct */
+	uint64_t total;  /* units a period, over all limiters; at most LEDGER_MOST */
+	uint64_t period; /* the number of the period that it is now */
+	uint64_t chunk;  /* see struct quota_params */
+	bool drawn; /* begins with no share: budget_set_share() says what has been drawn elsewhere */
+};
+
+/* Of one policy, as budget_save() wrote it. */
+struct budget_record {
+	uint32_t id;
+	const void *at;
+	size_t len;
+};
+
+struct budget_params {
+	const uint32_t *ids; /* the roster, in any order; all limiters have the same */
+	unsigned n;
+	unsigned self;   /* our index in it */
+	unsigned degree; /* 0: BUDGET_DEGREE */
+	const struct budget_policy *policies;
+	unsigned n_policies;
+	const struct budget_record *records; /* also of policies that are not there any more */
+	unsigned n_records;
+	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
+	bool durable;   /* the caller saves */
+	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	uint64_t repeat_ns;  /* what a neighbour has not confirmed is told again so often */
+	uint64_t theta_ns;   /* a reallocation's time, until one has been seen */
+	uint64_t memory_ns;  /* half-life of what is known of the rate */
+	uint64_t timeout_ns; /* who is not heard for so long is out of the tree */
+	uint64_t seed;
+};
+
+struct budget_counters {
+	uint64_t letters_sent, letters_heard, messages_sent, messages_heard;
+	uint64_t unknown;   /* messages about policies that we do not have, or other periods */
+	uint64_t malformed; /* letters */
+	uint64_t relinked;  /* edges that came into the tree or left it */
+};
+
+/* The tree as an operator may see it. */
+struct budget_peer {
+	unsigned peer;       /* index in the roster */
+	bool linked, parent; /* of ours in the tree; and the one towards its root */
+	bool alive;
+	uint64_t round_trip_ns; /* smoothed; 0: not measured yet */
+};
+
+struct budget;
+
+/* 0; -EINVAL (also a record that is damaged, or of other edges), what overlay_create() says, or
+ * -ENOMEM. */
+int budget_create(const struct budget_params *params, uint64_t now_ns, struct budget **out);
+void budget_destroy(struct budget *b);
+
+/*
+ * Other policies from now on, n of them; those of an id that was there go on, of another total too
+ * (a top-up, or less). A policy that is gone is kept and spends nothing; others may have what it
+ * holds. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed.
+ */
+int budget_update(
+	struct budget *b, const struct budget_policy *policies, unsigned n, uint64_t now_ns);
+
+/* See quota_spend(): 0, -EAGAIN or -EDQUOT. Units that pass here may be given back unused. */
+int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
+void budget_refund(struct budget *b, unsigned policy, uint64_t units);
+void budget_forgo(struct budget *b, unsigned policy);
+
+/* See quota_period(): its share is this limiter's of the total, or 0 if that is drawn. */
+int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns);
+
+/* Of a policy that is drawn: all that has been drawn for this limiter in this period. */
+int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns);
+
+/* Timeouts, round trips, the tree. Returns when to call again, at the latest. */
+uint64_t budget_tick(struct budget *b, uint64_t now_ns);
+
+/*
+ * The next letter (at most `room` bytes, BUDGET_LETTER_MIN or more) and its addressee's index in
+ * the roster; its length, or 0: none for now. To be called until then after every other call.
+ */
+size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
+
+/* A letter from a peer, authentic, but perhaps repeated or old: 0; -ENOENT or -EBADMSG. */
+int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
+
+/* As conserve_save() and its kin. Without `durable` there is never anything to settle. */
+bool budget_unsettled(const struct budget *b);
+int budget_save(struct budget *b,
+	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);
+void budget_settled(struct budget *b);
+void budget_save_failed(struct budget *b);
+
+/* For operators. */
+struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);
+uint64_t budget_in_flight(const struct budget *b, unsigned policy);
+unsigned budget_peers(const struct budget *b);
+struct budget_peer budget_peer(const struct budget *b, unsigned i);
+bool budget_is_root(const struct budget *b);
+unsigned budget_root(const struct budget *b); /* index in the roster, as far as is known */
+const struct budget_counters *budget_counters(const struct budget *b);
+
+#endif
