@@ -88,8 +88,14 @@ static double local_limit(const struct node *node)
 
 static struct limiter_policy policy_of(uint32_t id)
 {
-	return (struct limiter_policy){id, allocator_find("fps"), (uint64_t)(LIMIT * 8), 1000000,
-		INTERVAL, 0.1, 0, LIMITER_SOFT, NULL, 0};
+	return (struct limiter_policy){
+		.id = id,
+		.allocator = allocator_find("fps"),
+		.limit_bps = (uint64_t)(LIMIT * 8),
+		.burst_bytes = 1000000,
+		.interval_ns = INTERVAL,
+		.keep_per_second = 0.1,
+	};
 }
 
 static void start(struct world *w, unsigned i)
