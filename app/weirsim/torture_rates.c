@@ -162,6 +162,24 @@ static uint64_t shares(const struct world *w)
 	return sum;
 }
 
+/*
+ * The burst that all may have together: each divides it by the limit that it knows, and while they
+ * know different ones (of some, only their workers do not yet) that is at least the smallest.
+ */
+static uint64_t bursts(const struct world *w, uint64_t bound)
+{
+	uint64_t least = w->limit;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct box *box = &w->boxes[i];
+
+		least = box->limit < least ? box->limit : least;
+		if (box->up)
+			least = box->limit_taken < least ? box->limit_taken : least;
+	}
+	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
+}
+
 static void check_sums(struct world *w)
 {
 	uint64_t usable = 0, enforced = 0, bound = shares(w);
@@ -180,8 +198,7 @@ static void check_sums(struct world *w)
 	if (enforced > bound)
 		torture_complain(w->result, "enforced %llu of %llu", (unsigned long long)enforced,
 			(unsigned long long)bound);
-	/* While limits change not all divide the burst by the same one. */
-	set_rate(&w->bound, w->now, bound, w->falls ? 8 * w->burst : w->burst);
+	set_rate(&w->bound, w->now, bound, bursts(w, bound));
 	w->result->checks++;
 }
 

@@ -30,7 +30,8 @@
  * force before conserve_settled(). Then between any two times the buckets had at most the burst at
  * the first, and earned at most limit × time: no more is admitted. Where a limit is lowered what
  * had been given away is missed at first: the sum is above the new limit, never above the old one,
- * until those debts are paid.
+ * until those debts are paid. And while limiters know different limits, raised or lowered, each
+ * divides the burst by its own: all together then have at most burst × sum in use / smallest limit.
  *
  * A pure state machine: time, letters and records come in as arguments. One thread. Rates in bytes
  * per second.
