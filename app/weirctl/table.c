@@ -50,17 +50,22 @@ static bool grow(struct table *table)
 	return true;
 }
 
-/* ASCII's control characters; and those of ISO 8859-1, as UTF-8 has them: C2 80 to C2 9F. */
-static bool obeyed(const unsigned char *c)
+/*
+ * Bytes of a control character that begins there, or 0: ASCII's; and those of ISO 8859-1, as UTF-8
+ * has them, C2 80 to C2 9F.
+ */
+static unsigned obeyed(const unsigned char *c)
 {
-	return *c < 0x20 || *c == 0x7f || (c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f);
+	if (*c < 0x20 || *c == 0x7f)
+		return 1;
+	return c[0] == 0xc2 && c[1] >= 0x80 && c[1] <= 0x9f ? 2 : 0;
 }
 
 static void make_safe(char *text)
 {
 	for (unsigned char *c = (unsigned char *)text; *c; c++)
-		if (obeyed(c))
-			*c = '?';
+		for (unsigned n = obeyed(c); n > 0; n--)
+			c[n - 1] = '?';
 }
 
 void table_add(struct table *table, const char *text)
@@ -90,9 +95,9 @@ static size_t width(const char *text)
 
 static size_t widest(const struct table *table, unsigned column)
 {
-	size_t most = 0;
+	size_t whole = table->n - table->n % table->columns, most = 0;
 
-	for (size_t i = column; i < table->n; i += table->columns) {
+	for (size_t i = column; i < whole; i += table->columns) {
 		size_t n = width(table->cells[i]);
 
 		most = n > most ? n : most;
@@ -135,6 +140,12 @@ int table_print(const struct table *table, FILE *out)
 
 void print_safe(const char *text, FILE *out)
 {
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++)
-		fputc(obeyed(c) ? '?' : *c, out);
+	const unsigned char *c = (const unsigned char *)text;
+
+	while (*c) {
+		unsigned n = obeyed(c);
+
+		fputc(n ? '?' : *c, out);
+		c += n ? n : 1;
+	}
 }
