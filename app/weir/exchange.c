@@ -13,6 +13,7 @@
 #include "box.h"
 #include "classify/classify.h"
 #include "control.h"
+#include "handover.h"
 #include "log.h"
 #include "police/other.h"
 #include "policy/diff.h"
@@ -25,7 +26,7 @@
 /* Of them, so many at a time: a millisecond or so. */
 #define ENDED_MAX 4096
 
-enum step { PREPARED, DRAINING, WAITING, ENDING, SETTLED };
+enum step { PREPARED, WAITING, ENDING, SETTLED };
 
 /* Before the commit the new ones of all these, and after it the former ones. */
 struct exchange {
@@ -45,9 +46,8 @@ struct exchange {
 	unsigned prepared; /* policies whose slots are */
 
 	enum step step;
-	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring at the commit */
-	uint64_t token;                     /* of the wait */
-	unsigned ended, said;               /* former policies looked at, and removed ones named */
+	struct handover handover; /* of the commit */
+	unsigned ended, said;     /* former policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct exchange *x, unsigned i)
@@ -262,9 +262,8 @@ int exchange_commit(struct exchange *x)
 	swap(x);
 	begin_policies(x);
 	publish_classifier(box, snapshot);
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		x->marks[w] = post_mark(&box->workers[w].post);
-	x->step = DRAINING;
+	handover_begin(&x->handover, box);
+	x->step = WAITING;
 	return 0;
 }
 
@@ -326,25 +325,9 @@ static bool end_removed(struct exchange *x)
 	return true;
 }
 
-static bool drained(const struct exchange *x)
-{
-	const struct box *box = x->box;
-
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		if (!post_taken(&box->workers[w].post, x->marks[w]))
-			return false;
-	return true;
-}
-
 bool exchange_settle(struct exchange *x)
 {
-	struct rte_rcu_qsbr *rcu = x->box->publisher.rcu;
-
-	if (x->step == DRAINING && drained(x)) {
-		x->token = rte_rcu_qsbr_start(rcu);
-		x->step = WAITING;
-	}
-	if (x->step == WAITING && rte_rcu_qsbr_check(rcu, x->token, false) == 1) {
+	if (x->step == WAITING && handover_done(&x->handover, x->box)) {
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);
 		x->step = ENDING;
