@@ -8,6 +8,7 @@
 
 #include "box.h"
 #include "control.h"
+#include "settle.h"
 #include "show_json.h"
 
 /* Edges in one page: each takes some 300 bytes of a reply. */
@@ -131,15 +132,43 @@ static void add_counters(json_t *json, const struct conserve *conserve)
 	json_object_set_new(json, "adoptions", integer(c->adoptions));
 }
 
+/* One word for all. */
+static const char *state_of(const struct box *box, const struct settle_view *settle, bool kept)
+{
+	if (settle->error)
+		return "failing";
+	if (settle->settling || limiter_unsettled(box->limiter))
+		return "settling";
+	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
+}
+
+static void add_settling(json_t *json, const struct settle_view *settle)
+{
+	const struct settle_counters *c = &settle->counters;
+
+	json_object_set_new(json, "store", json_string(settle->directory));
+	json_object_set_new(json, "epoch", integer(settle->epoch));
+	json_object_set_new(json, "began_blank", json_boolean(settle->blank));
+	json_object_set_new(json, "saved", json_boolean(settle->saved));
+	json_object_set_new(json, "obeyed", json_boolean(settle->obeyed));
+	json_object_set_new(
+		json, "error", settle->error ? json_string(strerror(-settle->error)) : json_null());
+	json_object_set_new(json, "rounds", integer(c->rounds));
+	json_object_set_new(json, "failures", integer(c->failures));
+	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / NS_PER_MS));
+	json_object_set_new(json, "longest_round_ms", json_real((double)c->most_ns / NS_PER_MS));
+}
+
 static json_t *show_whole(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
+	struct settle_view settle = {0};
 	json_t *json = json_object();
-	const char *state = "none";
+	bool kept = settle_view(box, &settle);
 
-	if (conserve)
-		state = limiter_unsettled(box->limiter) ? "unsettled" : "settled";
-	json_object_set_new(json, "state", json_string(state));
+	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept)));
+	if (kept)
+		add_settling(json, &settle);
 	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / NS_PER_MS));
 	if (conserve)
 		add_counters(json, conserve);

@@ -42,7 +42,8 @@ struct sampling_budget {
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
- * GCRA, which decides the same in a quarter of the memory.
+ * GCRA, which decides the same in a quarter of the memory; and a conserved GCRA as a token bucket,
+ * which several workers may draw from at any time without passing more than one would.
  */
 enum meter_kind limit_profile_kind(const struct policy *policy);
 
