@@ -50,7 +50,7 @@ static int print_whole(const json_t *document, FILE *out)
 		{"state", "state", KIND_TEXT},
 		{"store", "store", KIND_TEXT},
 		{"error", "error", KIND_TEXT},
-		{"starts", "epoch", KIND_COUNT},
+		{"epoch", "epoch", KIND_COUNT},
 		{"began blank", "began_blank", KIND_TEXT},
 		{"saved", "rounds", KIND_COUNT},
 		{"not saved", "failures", KIND_COUNT},
