@@ -52,7 +52,7 @@ static json_t *edge_json(const struct box *box, const struct policy *policy,
 	json_object_set_new(json, "granted", integer(ledger->granted));
 	json_object_set_new(json, "received", integer(ledger->received));
 	show_rate(json, policy, "in_flight", (double)ledger->in_flight);
-	show_rate(json, policy, "locked", (double)(ledger->locked - ledger->granted));
+	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted));
 	show_rate(json, policy, "adopted", (double)ledger->adopted);
 	return json;
 }
@@ -132,11 +132,28 @@ static void add_counters(json_t *json, const struct conserve *conserve)
 	json_object_set_new(json, "adoptions", integer(c->adoptions));
 }
 
-/* One word for all. */
-static const char *state_of(const struct box *box, const struct settle_view *settle, bool kept)
+/* Policies that let nothing pass until their neighbours have told what they know. */
+static unsigned count_blank(const struct box *box, const struct conserve *conserve)
+{
+	uint64_t now = control_now();
+	unsigned n = 0;
+
+	for (unsigned i = 0; conserve && i < box->n_policies; i++) {
+		unsigned index = limiter_conserve_index(box->limiter, i);
+
+		n += index != LIMITER_ADDED && conserve_view(conserve, index, now).blank;
+	}
+	return n;
+}
+
+/* One word for all, the worst that is true. */
+static const char *state_of(
+	const struct box *box, const struct settle_view *settle, bool kept, unsigned blank)
 {
 	if (settle->error)
 		return "failing";
+	if (blank > 0)
+		return "blank";
 	if (settle->settling || limiter_unsettled(box->limiter))
 		return "settling";
 	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
@@ -163,10 +180,12 @@ static json_t *show_whole(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	struct settle_view settle = {0};
+	unsigned blank = count_blank(box, conserve);
 	json_t *json = json_object();
 	bool kept = settle_view(box, &settle);
 
-	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept)));
+	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept, blank)));
+	json_object_set_new(json, "blank_policies", integer(blank));
 	if (kept)
 		add_settling(json, &settle);
 	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / NS_PER_MS));

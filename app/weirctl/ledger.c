@@ -52,6 +52,7 @@ static int print_whole(const json_t *document, FILE *out)
 		{"error", "error", KIND_TEXT},
 		{"epoch", "epoch", KIND_COUNT},
 		{"began blank", "began_blank", KIND_TEXT},
+		{"blank now", "blank_policies", KIND_COUNT},
 		{"saved", "rounds", KIND_COUNT},
 		{"not saved", "failures", KIND_COUNT},
 		{"took, last", "last_round_ms", KIND_MS},
@@ -101,7 +102,7 @@ static int print_one(const json_t *document, FILE *out)
 		{"SPARE", "spare", KIND_TEXT},
 		{"HEARD", "heard_ms_ago", KIND_MS},
 		{"IN FLIGHT", "in_flight", KIND_RATE},
-		{"LOCKED", "locked", KIND_RATE},
+		{"PROMISED", "promised", KIND_RATE},
 		{"ADOPTED", "adopted", KIND_RATE},
 	};
 	int ret = fields_detail(document, FIELDS(one), out);

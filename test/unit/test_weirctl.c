@@ -317,7 +317,7 @@ static void pages_of_a_name(void **state)
 			"[{\"peer\": \"b\", \"alive\": true}]}",
 			0},
 		{"/weir/ledger,video,1",
-			"{\"next\": null, \"edges\": [{\"peer\": \"c\", \"locked_bps\": "
+			"{\"next\": null, \"edges\": [{\"peer\": \"c\", \"promised_bps\": "
 			"8000}]}",
 			0},
 		{0}};
