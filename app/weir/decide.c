@@ -98,6 +98,8 @@ static bool judge_other(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
 	else
 		verdict = police_charge(state, packet, data, cost, now);
+	if (verdict == VERDICT_DROP)
+		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark(burst->mbufs[i], packet, police_mark(state));
@@ -309,6 +311,7 @@ uint16_t decide(
 	uint16_t n_pass;
 
 	burst->unmarkable = 0;
+	burst->unpaid = 0;
 	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
@@ -318,7 +321,9 @@ uint16_t decide(
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else
 		n_pass = decide_each(w, burst, n, now, dropped);
-	counter_add(&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable);
+	counter_add(
+		&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable - burst->unpaid);
+	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
 	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;
 }

@@ -16,7 +16,7 @@ bool policy_is_plain(const struct policy *policy)
 {
 	return policy->meter == METER_TOKEN_BUCKET && !per_source(policy) &&
 	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
-	       !policy->allocator->drains;
+	       !policy->allocator->drains && !policy->allocator->counts_units;
 }
 
 static size_t whole_lines(size_t bytes)
@@ -102,6 +102,10 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 	}
 	if (other->kind == METER_RANDOM_DROP)
 		return;
+	if (other->kind == METER_PURSE) { /* what others may take is not this one's to spend */
+		other->meter.purse.fallback.tokens = 0;
+		return;
+	}
 	for (uint32_t cost = UINT32_C(1) << 31; cost > 0; cost /= 2)
 		while (meter_conforms(other->kind, &other->meter, &other->profile, now, cost))
 			;

@@ -94,6 +94,8 @@ struct policy_other {
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
 	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
+	/* METER_PURSE: of those that conformed, what the total did not pay for, see meter/purse.h */
+	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
@@ -412,6 +414,32 @@ static inline uint64_t police_over_packets(const struct policy_state *state)
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
 	return police_is_plain(state) ? 0 : counter_read(&state->other->over_bytes);
+}
+
+/* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
+static inline bool police_is_quota(const struct policy_state *state)
+{
+	return !police_is_plain(state) && state->other->kind == METER_PURSE;
+}
+
+/* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
+static inline uint64_t police_fallback_packets(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_packets);
+}
+
+static inline uint64_t police_fallback_bytes(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_bytes);
+}
+
+/*
+ * Units of a total that lie here and can be given back, see purse_hand_returns(). Control, when
+ * nobody charges packets to the state any more.
+ */
+static inline uint64_t police_returns(const struct policy_state *state)
+{
+	return police_is_quota(state) ? purse_hand_returns(&state->other->meter.purse) : 0;
 }
 
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */

@@ -16,6 +16,8 @@
 #define WORKER_PACKETS UINT64_C(2)
 #define WORKER_FLOWS   UINT64_C(1)
 
+#define CHUNK_SHIFT 10 /* a chunk is so small a part of the total, in bits */
+
 /* As the brain allows by itself where bytes are counted. */
 #define LOCAL_PACKETS UINT64_C(6)
 
@@ -35,6 +37,8 @@ static bool per_source(const struct policy *policy)
 
 enum meter_kind limit_profile_kind(const struct policy *policy)
 {
+	if (policy->allocator->counts_units)
+		return METER_PURSE;
 	if (per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
 	return policy->meter;
@@ -52,6 +56,14 @@ static uint64_t burst_floor(const struct policy *policy)
 	return floors[policy->count];
 }
 
+/* Units that are saved as spent before they are, and lost if this limiter loses its power. */
+static uint64_t chunk_of(const struct policy *policy)
+{
+	uint64_t chunk = policy->total >> CHUNK_SHIFT;
+
+	return chunk ? chunk : 1;
+}
+
 struct limiter_policy limit_profile_policy(const struct policy *policy)
 {
 	return (struct limiter_policy){
@@ -62,6 +74,8 @@ struct limiter_policy limit_profile_policy(const struct policy *policy)
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.burst_floor = burst_floor(policy),
+		.total = policy->total,
+		.chunk = chunk_of(policy),
 	};
 }
 
@@ -84,11 +98,12 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
 	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
+	bool none = policy->allocator->counts_units && policy->limit_bps == 0;
 	struct meter_params params = {
 		.kind = limit_profile_kind(policy),
 		.rate_bps = (uint64_t)(view->local_limit * 8 * part),
 		.drain_bps = (uint64_t)(drain < DRAIN_MAX ? drain : DRAIN_MAX),
-		.burst = worker_burst(policy->count, view->local_burst, part),
+		.burst = none ? 0 : worker_burst(policy->count, view->local_burst, part),
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,
 	};

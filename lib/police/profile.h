@@ -42,18 +42,19 @@ struct sampling_budget {
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
- * GCRA, which decides the same in a quarter of the memory.
+ * GCRA, which decides the same in a quarter of the memory; and of a total it is the purse, whose
+ * fallback the configured limit is.
  */
 enum meter_kind limit_profile_kind(const struct policy *policy);
 
-/* A policy as the brain sees it. */
+/* A policy as the brain sees it; the number of its period is the caller's to fill in. */
 struct limiter_policy limit_profile_policy(const struct policy *policy);
 
 /*
  * The profile of a policy, whose index it is, on a worker that gets `share` (0 to 1] of the local
  * limit, on a counter of hz ticks a second. Two things are not divided: a policy for each source
  * gives every source the whole local limit wherever it shows up, and random drop (view->drop) has
- * the same odds everywhere. If the policy's allocator wants samples, they are as often as
+ * the same odds everywhere. A purse is joined by the caller (purse_profile_join()). If the policy's allocator wants samples, they are as often as
  * `sampling` says.
  *
  * Returns 0, or what meter_profile_init() says of a limit that is out of range (-ERANGE, -EINVAL),
