@@ -108,6 +108,17 @@ static bool judge_other(
 	return marked;
 }
 
+/* The same of those that need not look into the packet: the mask that says "dropped". */
+static uint64_t judge_total(
+	struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	uint64_t over = police_over_total(state, bytes, now);
+
+	burst->unpaid += over & 1;
+	return over;
+}
+
 /* police_over() of a policy that is lent what it takes, if `lends`. */
 static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
 	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
@@ -124,6 +135,8 @@ static __rte_noinline uint64_t judge_aside(
 	uint32_t policy = burst->frames.policy[i], bytes;
 	struct policy_state *state = &w->policies[policy];
 
+	if (police_is_total(state))
+		return judge_total(state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);

@@ -127,6 +127,14 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
 }
 
+uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now)
+{
+	uint64_t over = paid(state->other, bytes, now) ? 0 : UINT64_MAX;
+
+	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
+	return over;
+}
+
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked)
 {

@@ -58,7 +58,8 @@ enum verdict {
 /* Set for a policy's life. */
 enum {
 	POLICE_PLAIN = 1 << 0,
-	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
+	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
+	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
 };
 
 #define POLICE_SHIFT_MAX 15
@@ -83,8 +84,8 @@ static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
 /* What only policies have that are not plain. The worker's own; counters as above. */
 struct policy_other {
+	union meter meter; /* first: of METER_PURSE both are one line */
 	union meter_profile profile;
-	union meter meter;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
 	uint8_t kind;                 /* enum meter_kind */
@@ -107,6 +108,12 @@ struct limit_profile {
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
+
+/*
+ * Charges a packet of police_bytes() to a policy that police_is_total(), and counts it: 0 if it
+ * passes, all ones if it is dropped. The state's one writer.
+ */
+uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
@@ -148,6 +155,12 @@ static inline enum accounting police_accounting(const struct policy_state *state
 static inline bool police_is_plain(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_PLAIN;
+}
+
+/* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
+static inline bool police_is_total(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_TOTAL;
 }
 
 /*

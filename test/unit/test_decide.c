@@ -161,6 +161,12 @@ static void bench_close(struct bench *bench)
 	free(bench);
 }
 
+/* Who has to look into packets of a policy. */
+static bool reads(const struct policy_state *state, unsigned kind)
+{
+	return kinds[kind].shift != POLICE_UNSAMPLED || (!police_is_plain(state) && kind != TOTAL);
+}
+
 /* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
 static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged)
 {
@@ -197,8 +203,7 @@ static void make_packet(
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
-	read = policy != CLASSIFY_NONE && (kinds[policy].shift != POLICE_UNSAMPLED ||
-						  !police_is_plain(&bench->here.states[policy]));
+	read = policy != CLASSIFY_NONE && reads(&bench->here.states[policy], policy);
 	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
 }
 
@@ -224,7 +229,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	cost = police_cost(state, &packet, data, len, now);
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
-	if (police_samples(state) || !police_is_plain(state))
+	if (police_samples(state) || (!police_is_plain(state) && policy != TOTAL))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.reserves && police_is_plain(state))
 		police_lend(state, &bench->there.reserves[policy], cost, now);

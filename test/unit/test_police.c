@@ -506,6 +506,7 @@ static void test_total(void **state)
 		purse_put(&purse, 1000);
 		lane_join(&lane, &purse, 3);
 		assert_true(police_is_quota(&lane.state) && !police_is_plain(&lane.state));
+		assert_int_equal(police_is_total(&lane.state), policy.action == ACTION_DROP);
 		for (unsigned n = 0; n < 13; n++)
 			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
 		for (unsigned n = 0; n < 5; n++) {
