@@ -28,6 +28,7 @@
 #include "police/other.h"
 #include "publish.h"
 #include "reload.h"
+#include "settle.h"
 #include "show.h"
 #include "tenant.h"
 
@@ -338,6 +339,7 @@ static int memory_start(struct box *box)
 
 static void limiter_stop(struct box *box)
 {
+	settle_last(box);
 	limiter_destroy(box->limiter);
 	roster_destroy(box->roster);
 	sodium_memzero(box->key, sizeof(box->key));
@@ -365,13 +367,17 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 		.n_policies = box->n_policies,
 		.n_workers = config->n_workers,
 		.naps = true,
+		.ledger = settle_ledger(box),
 	};
+	int ret;
 
 	do
 		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
-	return limiter_create(&params, control_now(), &box->limiter);
+	ret = limiter_create(&params, control_now(), &box->limiter);
+	settle_begun(box);
+	return ret;
 }
 
 static int roster_build(struct box *box)
@@ -477,6 +483,7 @@ static const struct module {
 	{"ports", ports_start, ports_stop},
 	{"classifier", classifier_start, classifier_stop},
 	{"memory", memory_start, memory_stop},
+	{"ledger", settle_start, settle_stop},
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
 	{"limits", limits_start, limits_stop},

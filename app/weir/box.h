@@ -79,6 +79,7 @@ struct box {
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;
 	struct reload *reload;        /* NULL: there is no file to read again */
+	struct settle *settle;        /* NULL: no ledger is kept */
 	struct split *splits;         /* by slot */
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */

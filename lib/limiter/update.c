@@ -151,6 +151,11 @@ static void take_back(struct limiter *l, uint64_t now_ns)
 	free(policies);
 }
 
+void limiter_give_ledger(struct limiter *l, const struct limiter_ledger *ledger)
+{
+	l->ledger = *ledger;
+}
+
 int limiter_update(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const unsigned *from, uint64_t now_ns)
 {
@@ -163,6 +168,8 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
 		ret = conserved_set(l, policies, n, now_ns);
+	l->ledger.records = NULL;
+	l->ledger.n_records = 0;
 	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
 		if (ret)

@@ -14,9 +14,9 @@ static bool per_source(const struct policy *policy)
 
 bool policy_is_plain(const struct policy *policy)
 {
-	return policy->meter == METER_TOKEN_BUCKET && !per_source(policy) &&
+	return limit_profile_kind(policy) == METER_TOKEN_BUCKET && !per_source(policy) &&
 	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
-	       !policy->allocator->drains && !policy->allocator->counts_units;
+	       !policy->allocator->drains;
 }
 
 static bool is_total(const struct policy *policy)
