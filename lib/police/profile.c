@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "policy/period.h"
 
 /*
  * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
@@ -15,8 +15,6 @@
 #define WORKER_BYTES   UINT64_C(3028)
 #define WORKER_PACKETS UINT64_C(2)
 #define WORKER_FLOWS   UINT64_C(1)
-
-#define CHUNK_SHIFT 10 /* a chunk is so small a part of the total, in bits */
 
 /* As the brain allows by itself where bytes are counted. */
 #define LOCAL_PACKETS UINT64_C(6)
@@ -58,26 +56,25 @@ static uint64_t burst_floor(const struct policy *policy)
 	return floors[policy->count];
 }
 
-/* Units that are saved as spent before they are, and lost if this limiter loses its power. */
-static uint64_t chunk_of(const struct policy *policy)
+struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
-	uint64_t chunk = policy->total >> CHUNK_SHIFT;
+	bool conserved = policy->guarantee == GUARANTEE_CONSERVED;
 
-	return chunk ? chunk : 1;
-}
-
-struct limiter_policy limit_profile_policy(const struct policy *policy)
-{
 	return (struct limiter_policy){
-		.id = name_hash(policy->name),
+		.id = policy_id(policy),
 		.allocator = policy->allocator,
 		.limit_bps = policy->limit_bps,
 		.burst_bytes = policy->burst_bytes,
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.burst_floor = burst_floor(policy),
+		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
+		.indicator = policy->indicator,
+		.eta = policy->eta,
 		.total = policy->total,
-		.chunk = chunk_of(policy),
+		.period = policy_is_quota(policy) ? period_number(policy, unix_s) : 0,
+		.chunk = policy->chunk,
+		.drawn = policy->drawn,
 	};
 }
 
