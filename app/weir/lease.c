@@ -59,7 +59,8 @@ void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t no
 
 uint64_t lease_units(const struct lease *lease, uint64_t held, bool lean)
 {
-	uint64_t target = (uint64_t)target_of(lease), part = held >> (lean ? LEAN_SHIFT : PART_SHIFT);
+	uint64_t target = (uint64_t)target_of(lease),
+		 part = held >> (lean ? LEAN_SHIFT : PART_SHIFT);
 	uint64_t lack = lease->need > lease->left ? lease->need - lease->left : 0;
 	uint64_t units = lease->left < target / 2 ? target - lease->left : 0;
 
