@@ -150,6 +150,9 @@ static void add_verdicts(json_t *json, const struct box *box, unsigned i)
 		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
 	json_object_set_new(json, "dropped",
 		packets_units(policy, totals.dropped_packets, totals.dropped_bytes));
+	if (policy->allocator->counts_units)
+		json_object_set_new(json, "fallback",
+			packets_units(policy, totals.fallback_packets, totals.fallback_bytes));
 	json_object_set_new(
 		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
 }
