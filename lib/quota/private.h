@@ -110,6 +110,7 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);
 /* Thought to be behind an edge now; and to be left of the total. */
 uint64_t hint_behind(const struct edge *e, uint64_t now_ns);
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns);
+uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns);
 
 /*
  * It can have nothing, so that it is no use asking; until it may have, and its word was lost, or it

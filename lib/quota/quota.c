@@ -408,6 +408,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.theta_ns = q->theta_ns,
 		.threshold = q->lean ? 0 : hint_threshold(q, now_ns),
 		.remaining = hint_remaining(q, now_ns),
+		.pace = hint_pace(q, now_ns),
 		.blank = ledger_blank(q->ledger),
 		.lean = q->lean,
 		.asking = q->active,

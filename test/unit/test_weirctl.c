@@ -425,8 +425,8 @@ static void budgets(void **state)
 		"letters heard  -\n"
 		"malformed      -\n"
 		"\n"
-		"POLICY   TOTAL     LEFT  HELD HERE  SPENT HERE  RATE       LASTS  LEAN\n"
-		"c       500 GB  1.00 GB          -           -     -  1 min 30 s  -\n");
+		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LEAN\n"
+		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
 static void drops(void **state)
@@ -468,7 +468,7 @@ static void status(void **state)
 	(void)state;
 	assert_prints("status", rows,
 		"limiter   x\n"
-		"group     4 limiters, 1 peers alive, lost: y q; sealed\n"
+		"group     4 limiters, 1 of 3 peers alive, lost: y q; sealed\n"
 		"version   Weir 9\n"
 		"pid       12\n"
 		"policies  3\n"
