@@ -400,7 +400,7 @@ static int same_round(void *context, uint32_t id, const void *record, size_t len
 /* A random moment: of the opening, or after it. */
 static void wait_some(const struct told *told, uint64_t epoch, struct prng *prng)
 {
-	struct timespec nap = {.tv_nsec = prng_below(prng, 1U << (16 + prng_below(prng, 10)))};
+	struct timespec nap = {.tv_nsec = prng_below(prng, 1U << (16 + prng_below(prng, 11)))};
 	const struct timespec tick = {.tv_nsec = 100000};
 	bool opened_first = prng_below(prng, 4) != 0;
 
@@ -444,7 +444,7 @@ static void test_sigkill(void **state)
 	const uint64_t seed = 1;
 	struct place p = place("crash");
 	uint64_t round = 0, epoch = 0;
-	unsigned crashes = ROUNDS(200), opens = 0;
+	unsigned crashes = ROUNDS(120), opens = 0;
 	struct prng prng;
 
 	(void)state;
