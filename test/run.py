@@ -46,7 +46,7 @@ BUILDS = {
 TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test != "schema",
-    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "telemetry"),
+    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "store", "telemetry"),
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
