@@ -30,7 +30,7 @@ LIMIT, BURST = 400e3, 20e3  # bit/s and bytes: of "metered", over both limiters
 RATE = 1000000  # bytes a second of a load
 PAYLOAD, HEADERS, ETHERNET = 1000, 28, 14
 PORTS = {"metered": 9, "prepaid": 10}
-QUIET_S = 1.0  # in which nothing arrives any more
+QUIET_S = 2.0  # in which nothing arrives any more
 CLOCKS = 1.002  # how much faster than ours a limiter's may be
 
 
