@@ -338,7 +338,7 @@ def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
     for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement",
-                 "conserved"):
+                 "conserved", "weirctl"):
         script("net", name, wanted, result)
     reload_under_tsan(wanted, result)
 

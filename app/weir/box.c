@@ -381,7 +381,7 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
 	ret = limiter_create(&params, control_now(), &box->limiter);
-	settle_begun(box);
+	settle_begun(box, ret);
 	return ret;
 }
 

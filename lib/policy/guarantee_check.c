@@ -39,7 +39,7 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 	struct policy *policy, unsigned n_limiters)
 {
 	if (policy_is_quota(policy)) {
-		policy->meter = METER_TOKEN_BUCKET;
+		policy->meter = METER_PURSE;
 		policy->chunk = default_chunk(policy, n_limiters);
 	}
 	if (policy->allocator == NULL || !policy->allocator->moves)

@@ -225,6 +225,10 @@ static void test_warnings(void **state)
 		{TOTAL("'1310719B'"),
 			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "
 			"64KiB that each of 2 limiters takes in hand, which a crash costs\n"},
+		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1518B'"), ""},
+		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1517B'"),
+			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"largest frames never pass\n"},
 		{PACKETS("1280"), ""},
 		{PACKETS("1279"),
 			"w.json: warning: policies[0].total: 1279: less than 10 times the 64 that "
@@ -255,6 +259,7 @@ static void test_defaults(void **state)
 	assert_true(p[1].eta == 0);
 	assert_int_equal(p[1].burst_bytes, 12500000);
 	assert_int_equal(p[2].guarantee, GUARANTEE_SOFT);
+	assert_int_equal(p[2].meter, METER_PURSE);
 	assert_int_equal(p[2].limit_bps, 0);
 	assert_int_equal(p[2].burst_bytes, 0);
 	assert_int_equal(p[2].period, PERIOD_NONE);
