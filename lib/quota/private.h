@@ -62,6 +62,7 @@ struct quota_node {
 
 	uint64_t pocket, drawn, settling; /* settled; spent in the ledger and not saved; or being */
 	bool saving;
+	bool back;           /* restored: what is not in the record the neighbours know */
 	bool fresh;          /* the period has begun, and no record says so */
 	uint64_t waiting_ns; /* when quota_spend() last asked for them */
 	uint64_t waiting;    /* units that quota_spend() did not pass */
