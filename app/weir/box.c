@@ -32,6 +32,7 @@
 #include "settle.h"
 #include "show.h"
 #include "show_ledger.h"
+#include "show_quota.h"
 #include "tenant.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
@@ -380,7 +381,7 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
 	ret = limiter_create(&params, control_now(), &box->limiter);
-	settle_begun(box);
+	settle_begun(box, ret);
 	return ret;
 }
 
@@ -427,7 +428,7 @@ static void gossip_stop(struct box *box)
 static int telemetry_start(struct box *box)
 {
 	static const struct telemetry_command *const tables[] = {
-		telemetry_ethdev, show_commands, show_ledger_commands};
+		telemetry_ethdev, show_commands, show_ledger_commands, show_quota_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 

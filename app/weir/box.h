@@ -35,6 +35,7 @@ struct split {
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
+	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
 
 /* Sums over the workers; "bytes" are what the policy counts. */

@@ -263,6 +263,8 @@ static void begin_policies(struct exchange *x)
 		if (x->keeps[i] == SLOT_ANEW) {
 			if (moves)
 				carry(x, i);
+			box->splits[box->slots.of[i]].held = box->policies[i].guarantee ==
+							     GUARANTEE_CONSERVED;
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
 			publish_later(box, box->slots.of[i]);
@@ -289,7 +291,7 @@ static int update_limiter(struct exchange *x)
 	purses_leave(box, x->known, x->n);
 	ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
 	if (adopts)
-		settle_begun(box);
+		settle_begun(box, ret);
 	if (ret && adopts) {
 		ledger = (struct limiter_ledger){0};
 		limiter_give_ledger(box->limiter, &ledger);
@@ -316,6 +318,22 @@ int exchange_commit(struct exchange *x)
 	handover_begin(&x->handover, box);
 	x->step = WAITING;
 	return 0;
+}
+
+/*
+ * A conserved policy begins when nobody earns anything by its former line any more: by both together
+ * more would pass than the limit.
+ */
+static void let_go(struct box *box)
+{
+	for (unsigned i = 0; i < box->n_policies; i++) {
+		uint32_t slot = box->slots.of[i];
+
+		if (!box->splits[slot].held)
+			continue;
+		box->splits[slot].held = false;
+		publish_later(box, slot);
+	}
 }
 
 /* What was counted before a policy moved is its own for good. */
@@ -380,6 +398,7 @@ static bool end_removed(struct exchange *x)
 bool exchange_settle(struct exchange *x)
 {
 	if (x->step == WAITING && handover_done(&x->handover, x->box)) {
+		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);
 		x->step = ENDING;

@@ -40,6 +40,19 @@ static void divide(const struct box *box, unsigned policy, double parts[CONFIG_W
 			is_conserved(box, policy) ? even : shares, box->config->n_workers, parts);
 }
 
+/* What the policy in a slot may pass by now. */
+static struct limiter_view view_of(const struct box *box, unsigned policy)
+{
+	struct limiter_view view;
+
+	limiter_view(box->limiter, policy, &view);
+	if (box->splits[box->slots.of[policy]].held) {
+		view.local_limit = 0;
+		view.local_burst = 0;
+	}
+	return view;
+}
+
 static int make_profile(const struct box *box, unsigned policy, double part,
 	const struct limiter_view *view, struct limit_profile *profile)
 {
@@ -90,10 +103,9 @@ static bool tell(struct box *box, uint32_t slot)
 {
 	unsigned policy = box->slots.tenant[slot];
 	double parts[CONFIG_WORKERS_MAX];
-	struct limiter_view view;
+	struct limiter_view view = view_of(box, policy);
 	bool told = true;
 
-	limiter_view(box->limiter, policy, &view);
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		told = change_reserve(box, policy, &view);
@@ -218,13 +230,12 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 {
 	uint32_t slot = box->slots.of[policy];
 	double parts[CONFIG_WORKERS_MAX];
-	struct limiter_view view;
+	struct limiter_view view = view_of(box, policy);
 
 	spent |= is_conserved(box, policy);
 	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
 	box->splits[slot].packets = 0;
-	limiter_view(box->limiter, policy, &view);
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		begin_reserve(box, policy, &view, spent);

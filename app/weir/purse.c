@@ -32,6 +32,9 @@
 #define QUANTUM_BYTES UINT64_C(65536)
 #define QUANTUM_ITEMS UINT64_C(64) /* packets or flows */
 
+#define READY_BYTES UINT64_C(6056) /* four full packets */
+#define READY_ITEMS UINT64_C(4)
+
 struct purse_account {
 	struct purse_account *next, **link; /* of box->purses, once begun */
 	struct purse *purse;
@@ -40,6 +43,7 @@ struct purse_account {
 	uint32_t quantum;
 	uint16_t generation;
 	bool stays;
+	bool parked;     /* given back, until packets come */
 	uint64_t period; /* as the brain has it */
 	uint64_t asked;  /* units, of the brain, which has yet to find them; or 0 */
 };
@@ -61,6 +65,14 @@ static uint32_t quantum_of(const struct policy *policy, unsigned n_workers)
 	uint64_t most = policy->count == COUNT_BYTES ? QUANTUM_BYTES : QUANTUM_ITEMS;
 
 	return (uint32_t)RTE_MIN((policy->total >> HELD_SHIFT) / n_workers, most);
+}
+
+/* What lies ready for who begins: a quantum for each worker, but some packets at any rate. */
+static uint64_t least_of(const struct box *box, unsigned policy, uint32_t quantum)
+{
+	uint64_t packets = box->policies[policy].count == COUNT_BYTES ? READY_BYTES : READY_ITEMS;
+
+	return RTE_MAX((uint64_t)quantum * box->config->n_workers, packets);
 }
 
 int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot)
@@ -127,8 +139,7 @@ void purses_begin(struct box *box, uint32_t slot)
 	if (!account || account->link || !tenant_of(box, account, &policy))
 		return;
 	account->quantum = quantum_of(&box->policies[policy], box->config->n_workers);
-	lease_init(&account->lease, (uint64_t)account->quantum * box->config->n_workers,
-		control_now());
+	lease_init(&account->lease, least_of(box, policy, account->quantum), control_now());
 	if (budget_of(box, policy, &view))
 		account->period = view.period;
 	link_account(box, account);
@@ -224,6 +235,17 @@ static bool turn(struct box *box, struct purse_account *account, unsigned policy
 	return true;
 }
 
+/*
+ * Whether to lease nothing: no packets come, and what is in hand for them is most of what is here,
+ * as others have taken the rest. So they need it.
+ */
+static bool parks(
+	const struct purse_account *account, const struct quota_view *view, uint64_t now_ns)
+{
+	return lease_is_idle(&account->lease, now_ns) &&
+	       (account->parked || view->balance < (int64_t)(view->pocket + account->lease.left));
+}
+
 /* Whether the brain was asked for anything. */
 static bool fill(struct box *box, struct purse_account *account, unsigned policy)
 {
@@ -233,11 +255,13 @@ static bool fill(struct box *box, struct purse_account *account, unsigned policy
 
 	if (!budget_of(box, policy, &view))
 		return false;
-	if (view.lean && lease_is_idle(&account->lease, now)) {
-		if (account->lease.left)
-			give_back(box, account, policy);
-		return false;
+	if (parks(account, &view, now)) {
+		if (account->parked)
+			return false;
+		give_back(box, account, policy);
+		return account->parked = true;
 	}
+	account->parked = false;
 	if (units == 0)
 		units = lease_units(&account->lease,
 			(uint64_t)RTE_MAX(view.balance, INT64_C(0)) + view.pocket, view.lean);
@@ -260,7 +284,7 @@ static void adapt(struct box *box, struct purse_account *account, unsigned polic
 	if (quantum == account->quantum)
 		return;
 	account->quantum = quantum;
-	account->lease.least = (uint64_t)quantum * box->config->n_workers;
+	account->lease.least = least_of(box, policy, quantum);
 	publish_later(box, account->slot);
 }
 

@@ -171,10 +171,17 @@ struct limiter_ledger settle_ledger(const struct box *box)
 	};
 }
 
-void settle_begun(struct box *box)
+void settle_begun(struct box *box, int outcome)
 {
-	if (box->settle)
-		ledger_store_forget(&box->settle->opened);
+	struct settle *s = box->settle;
+
+	if (!s)
+		return;
+	if (outcome == -EINVAL && s->opened.n_records > 0)
+		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
+			"where these change all limiters begin anew: see doc/ledger.md",
+			box->config->ledger.store);
+	ledger_store_forget(&s->opened);
 }
 
 int settle_fd(const struct box *box)

@@ -58,8 +58,11 @@ void settle_stop(struct box *box);
 /* What the brain is created with: all zero where there is no store. */
 struct limiter_ledger settle_ledger(const struct box *box);
 
-/* It has been: its records are of no use any more. */
-void settle_begun(struct box *box);
+/*
+ * It has been, or could not be (a negative errno: if that may be for its records, the log says so).
+ * They are of no use any more.
+ */
+void settle_begun(struct box *box, int outcome);
 
 /* A store that was opened while the box runs, for its first policies of this kind: 0 or -ENOMEM. */
 int settle_adopt(struct box *box, struct ledger_store *opened);

@@ -30,16 +30,6 @@ static bool parse(const char *params, struct wanted *wanted)
 	return show_page_start(params[len] ? params + len + 1 : NULL, &wanted->start);
 }
 
-/* Index of the policy in force, or n_policies. */
-static unsigned find(const struct box *box, const char *name)
-{
-	unsigned i = 0;
-
-	while (i < box->n_policies && strcmp(box->policies[i].name, name) != 0)
-		i++;
-	return i;
-}
-
 static json_t *edge_json(const struct box *box, const struct policy *policy,
 	const struct conserve_edge_view *edge, uint64_t now)
 {
@@ -88,7 +78,7 @@ static void add_view(
 static json_t *show_policy(const struct box *box, const struct wanted *wanted)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
-	unsigned i = find(box, wanted->name), index;
+	unsigned i = show_find(box, wanted->name), index;
 	uint64_t now = control_now();
 	struct conserve_view view;
 	json_t *edges, *json;

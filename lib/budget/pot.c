@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The budget of one policy, and what becomes of it when policies come and go. A record begins with
- * numbers of eight bytes, big-endian: a fingerprint of the edges, the total, and whether that is
- * drawn; then comes that of the quota.
+ * numbers of eight bytes, big-endian: a fingerprint of the edges, the total, and flags; then comes
+ * that of the quota. One that is blank has a record that says so and no more, or after the next
+ * crash it would pass for one that is new here.
  */
 #include <endian.h>
 #include <errno.h>
@@ -12,9 +13,12 @@
 
 #include "budget/private.h"
 
-enum { HEAD_FINGERPRINT, HEAD_TOTAL, HEAD_DRAWN, HEAD_NUMBERS };
+enum { HEAD_FINGERPRINT, HEAD_TOTAL, HEAD_FLAGS, HEAD_NUMBERS };
 
 #define HEAD_BYTES (HEAD_NUMBERS * sizeof(uint64_t))
+
+#define FLAG_DRAWN 1
+#define FLAG_BLANK 2
 
 void pot_destroy(struct pot *pot)
 {
@@ -32,25 +36,28 @@ uint64_t pot_share(const struct budget *b, const struct budget_policy *policy)
 	return policy->total / n + (b->position < policy->total % n);
 }
 
-static bool read_head(const struct budget_record *record, uint64_t head[HEAD_NUMBERS])
+/* What a record says before the quota's; false if it is damaged, or of other edges. */
+static bool read_head(
+	const struct budget *b, const struct budget_record *record, uint64_t head[HEAD_NUMBERS])
 {
 	if (record->len < HEAD_BYTES)
 		return false;
 	memcpy(head, record->at, HEAD_BYTES);
 	for (unsigned i = 0; i < HEAD_NUMBERS; i++)
 		head[i] = be64toh(head[i]);
-	return true;
+	return head[HEAD_FINGERPRINT] == b->fingerprint && head[HEAD_TOTAL] <= LEDGER_MOST;
 }
 
-static int open_quota(const struct budget *b, const struct quota_params *params,
+static int open_quota(const struct budget *b, struct quota_params *params,
 	const struct budget_record *record, uint64_t now_ns, struct quota_node **out)
 {
-	uint64_t head[HEAD_NUMBERS];
+	uint64_t head[HEAD_NUMBERS] = {0};
 
-	if (!record)
-		return quota_create(params, now_ns, out);
-	if (!read_head(record, head) || head[HEAD_FINGERPRINT] != b->fingerprint)
+	if (record && !read_head(b, record, head))
 		return -EINVAL;
+	params->blank = record ? head[HEAD_FLAGS] & FLAG_BLANK : params->blank;
+	if (!record || params->blank)
+		return quota_create(params, now_ns, out);
 	return quota_restore(params, (const uint8_t *)record->at + HEAD_BYTES,
 		record->len - HEAD_BYTES, now_ns, out);
 }
@@ -96,9 +103,9 @@ int pot_create(struct budget *b, const struct budget_policy *policy,
 	if (!pot)
 		return -ENOMEM;
 	pot->policy = *policy;
-	params.blank = blank && !record;
-	pot->unknown = params.blank && policy->drawn;
+	params.blank = blank;
 	ret = open_quota(b, &params, record, now_ns, &pot->quota);
+	pot->unknown = params.blank && policy->drawn;
 	if (ret == 0)
 		ret = reserve_record(b, pot);
 	/* A record holds the share of its time; what was drawn is said later. */
@@ -121,10 +128,10 @@ int pot_create_gone(
 	uint64_t head[HEAD_NUMBERS];
 	int ret;
 
-	if (!read_head(record, head) || head[HEAD_TOTAL] > LEDGER_MOST)
+	if (!read_head(b, record, head))
 		return -EINVAL;
 	policy.total = head[HEAD_TOTAL];
-	policy.drawn = head[HEAD_DRAWN] != 0;
+	policy.drawn = head[HEAD_FLAGS] & FLAG_DRAWN;
 	ret = pot_create(b, &policy, record, false, now_ns, out);
 	if (ret == 0)
 		(*out)->gone = true;
@@ -229,21 +236,49 @@ void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns)
 	b->next_ns = pot->next_ns < next_ns ? pot->next_ns : next_ns;
 }
 
+static bool is_blank(const struct pot *pot)
+{
+	return pot->unknown || quota_view(pot->quota, 0).blank;
+}
+
+bool pot_unsettled(const struct budget *b, const struct pot *pot)
+{
+	if (is_blank(pot))
+		return b->params.durable && !pot->marked;
+	return quota_unsettled(pot->quota);
+}
+
 int pot_save(struct budget *b, struct pot *pot, size_t *len)
 {
+	bool blank = is_blank(pot);
+	uint64_t flags = (pot->policy.drawn ? FLAG_DRAWN : 0) | (blank ? FLAG_BLANK : 0);
 	uint64_t head[HEAD_NUMBERS] = {
 		[HEAD_FINGERPRINT] = htobe64(b->fingerprint),
 		[HEAD_TOTAL] = htobe64(pot->policy.total),
-		[HEAD_DRAWN] = htobe64(pot->policy.drawn),
+		[HEAD_FLAGS] = htobe64(flags),
 	};
-	int ret = quota_save(pot->quota, b->record + HEAD_BYTES, len);
+	int ret = 0;
 
+	*len = 0;
+	if (!blank)
+		ret = quota_save(pot->quota, b->record + HEAD_BYTES, len);
 	if (ret)
 		return ret;
 	memcpy(b->record, head, HEAD_BYTES);
 	*len += HEAD_BYTES;
 	pot->saving = true;
+	pot->marked = blank;
 	return 0;
+}
+
+void pot_settled(struct pot *pot, bool durable)
+{
+	pot->saving = false;
+	pot->marked &= durable;
+	if (durable)
+		quota_settled(pot->quota);
+	else
+		quota_save_failed(pot->quota);
 }
 
 static int compare(const void *a, const void *b)

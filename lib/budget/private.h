@@ -19,6 +19,7 @@ struct pot {
 	struct quota_node *quota;
 	uint64_t next_ns; /* when it is to be ticked */
 	bool gone, saving, stirred;
+	bool marked;  /* the record says that it is blank */
 	bool unknown; /* blank, and what was drawn for it is not known: neither speaks nor hears */
 };
 
@@ -124,7 +125,9 @@ bool pot_untouched(const struct budget *b, const struct pot *pot);
 void pot_speaks(struct budget *b, struct pot *pot);
 void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns);
 
-/* The record; its length, 0 (blank: there is none) or -EBUSY. */
+/* Whether there is something to save; the record; and its end. */
+bool pot_unsettled(const struct budget *b, const struct pot *pot);
+void pot_settled(struct pot *pot, bool durable);
 int pot_save(struct budget *b, struct pot *pot, size_t *len);
 
 struct pot *pot_find(const struct budget *b, uint32_t id);

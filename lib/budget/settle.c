@@ -10,7 +10,7 @@
 bool budget_unsettled(const struct budget *b)
 {
 	for (unsigned i = 0; i < b->n; i++)
-		if (quota_unsettled(b->pots[i]->quota))
+		if (pot_unsettled(b, b->pots[i]))
 			return true;
 	return false;
 }
@@ -34,7 +34,7 @@ int budget_save(struct budget *b,
 	for (unsigned i = 0; i < b->n; i++) {
 		int ret;
 
-		if (!quota_unsettled(b->pots[i]->quota))
+		if (!pot_unsettled(b, b->pots[i]))
 			continue;
 		b->begun = true;
 		ret = save(b, b->pots[i], write, context);
@@ -47,7 +47,7 @@ int budget_save(struct budget *b,
 }
 
 /* What waited for it may be said, and traffic may pass. */
-static void end(struct budget *b, void (*how)(struct quota_node *q))
+static void end(struct budget *b, bool durable)
 {
 	b->begun = false;
 	for (unsigned i = 0; i < b->n; i++) {
@@ -55,18 +55,17 @@ static void end(struct budget *b, void (*how)(struct quota_node *q))
 
 		if (!pot->saving)
 			continue;
-		pot->saving = false;
-		how(pot->quota);
+		pot_settled(pot, durable);
 		pot_speaks(b, pot);
 	}
 }
 
 void budget_settled(struct budget *b)
 {
-	end(b, quota_settled);
+	end(b, true);
 }
 
 void budget_save_failed(struct budget *b)
 {
-	end(b, quota_save_failed);
+	end(b, false);
 }

@@ -63,7 +63,18 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 	return true;
 }
 
-/* Blank ones ask all; who has not confirmed what it was granted is told again. */
+/*
+ * Who has not confirmed what it was granted; or may have granted us what we confirmed, and forgot
+ * in a crash: it would not say so again by itself.
+ */
+static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
+{
+	struct ledger_view view = ledger_view(q->ledger, edge);
+
+	return view.in_flight > 0 || ledger_blank(q->ledger) || (q->back && !view.known);
+}
+
+/* They are told again. */
 static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
@@ -72,9 +83,11 @@ static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
 		struct edge *e = &q->edges[i];
 		uint64_t at = e->granted_ns + q->params.repeat_ns;
 
-		if (ledger_view(q->ledger, i).in_flight == 0 && !ledger_blank(q->ledger))
+		if (!is_to_confirm(q, i))
 			continue;
-		if (now_ns >= at && !e->speak) {
+		if (e->speak || e->due) {
+			at = now_ns + q->params.repeat_ns; /* it is told now */
+		} else if (now_ns >= at) {
 			e->due |= QUOTA_CONFIRM;
 			e->granted_ns = now_ns;
 			at = now_ns + q->params.repeat_ns;
@@ -90,8 +103,8 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 	uint64_t next, again;
 
 	quota_forfeit(q);
-	again = repeat(q, now_ns);
 	next = round_timeouts(q, now_ns);
+	again = repeat(q, now_ns); /* also what was granted just now */
 	quota_settle_now(q);
 	return again < next ? again : next;
 }

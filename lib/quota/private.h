@@ -62,6 +62,7 @@ struct quota_node {
 
 	uint64_t pocket, drawn, settling; /* settled; spent in the ledger and not saved; or being */
 	bool saving;
+	bool back;           /* restored: what is not in the record the neighbours know */
 	bool fresh;          /* the period has begun, and no record says so */
 	uint64_t waiting_ns; /* when quota_spend() last asked for them */
 	uint64_t waiting;    /* units that quota_spend() did not pass */
@@ -110,6 +111,7 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);
 /* Thought to be behind an edge now; and to be left of the total. */
 uint64_t hint_behind(const struct edge *e, uint64_t now_ns);
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns);
+uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns);
 
 /*
  * It can have nothing, so that it is no use asking; until it may have, and its word was lost, or it

@@ -130,8 +130,13 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	if (record.magic != RECORD_MAGIC)
 		return -EINVAL;
 	later.blank = false;
-	if (record.period < params->period)
-		return quota_create(&later, now_ns, out);
+	if (record.period < params->period) {
+		/* It may have begun nevertheless, and have been given units. */
+		err = quota_create(&later, now_ns, out);
+		if (err == 0)
+			(*out)->back = true;
+		return err;
+	}
 	later.period = record.period;
 	lp = ledger_params(&later);
 	err = begin(&later, now_ns, out);
@@ -144,6 +149,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 		return err;
 	}
 	quota_settle_now(*out);
+	(*out)->back = true;
 	/* Who took us for gone is told what there is here. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
 		(*out)->edges[i].told_dry = true;
@@ -282,7 +288,7 @@ static void forget_period(struct quota_node *q)
 		e->claim = CLAIM_NONE;
 	}
 	q->pocket = q->drawn = q->settling = q->waiting = 0;
-	q->active = q->lean = q->refused = q->saving = false;
+	q->active = q->lean = q->refused = q->saving = q->back = false;
 	q->failures = 0;
 	q->reach = REACH_FIRST;
 }
@@ -408,6 +414,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.theta_ns = q->theta_ns,
 		.threshold = q->lean ? 0 : hint_threshold(q, now_ns),
 		.remaining = hint_remaining(q, now_ns),
+		.pace = hint_pace(q, now_ns),
 		.blank = ledger_blank(q->ledger),
 		.lean = q->lean,
 		.asking = q->active,

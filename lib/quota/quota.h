@@ -86,6 +86,7 @@ struct quota_view {
 	uint64_t theta_ns;  /* a reallocation takes so long */
 	uint64_t threshold; /* tau: below it we ask */
 	uint64_t remaining; /* of the total, as far as we have heard */
+	uint64_t pace;      /* rate of all, likewise */
 	bool blank;         /* holds nothing until all neighbours have said what they know */
 	bool lean;          /* the total runs low: thresholds are 0 */
 	bool asking, waiting;

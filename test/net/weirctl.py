@@ -57,9 +57,9 @@ def commands(scene):
     for name in ("peers", "drops", "workers", "ports", "config", "ledger"):
         expect(ctl(weir.socket, name), f"{name} says nothing")
         asked = weir.get("/weir/" + name)
-        told = json.loads(ctl(weir.socket, "--json", name))
-        expect(set(told) - {"each"} == set(asked) if isinstance(asked, dict)
-               else len(told) == len(asked), f"{name}: {told}")
+        got = told(weir, name)
+        expect(set(got) - {"each"} == set(asked) if isinstance(asked, dict)
+               else len(got) == len(asked), f"{name}: {got}")
     expect("no such policy" in ctl(weir.socket, "policy", "p151", status=1), "policy p151")
     expect("has no ledger" in ctl(weir.socket, "ledger", "p1", status=1), "ledger p1")
     weir.stop()
@@ -82,27 +82,67 @@ def reloads(scene):
     weir.stop()
 
 
-def conserved(scene):
-    """Two limiters and a limit that is never exceeded: who holds what, and of whom."""
+def pair(scene, policies):
+    """Two limiters on loopback, x and y, which have never run before."""
     roster = [{"name": name, "address": f"127.0.0.1:{port}"}
               for name, port in (("x", 17946), ("y", 17947))]
-    limit = policy(1, guarantee="conserved", allocator="fps")
-    boxes = [scene.box(RINGS | {"policies": [limit], "ledger": {"store": scene.path(peer["name"])},
+    boxes = [scene.box(RINGS | {"policies": policies, "ledger": {"store": scene.path(peer["name"])},
                                 "gossip": {"listen": peer["address"], "roster": roster,
                                            "insecure": True}}, peer["name"]) for peer in roster]
     for weir in boxes:
+        status, _, err = weir.run("--new-ledger", weir.config_path)
+        expect(status == 0, err)
         weir.start()
-    wait_until(lambda: json.loads(ctl(boxes[0].socket, "--json", "ledger"))["state"] == "settled",
-               "the ledger to be settled")
-    held = [json.loads(ctl(weir.socket, "--json", "ledger", "p1")) for weir in boxes]
+    return boxes
+
+
+def told(weir, *words):
+    """What it says for programs."""
+    return json.loads(ctl(weir.socket, "--json", *words))
+
+
+def conserved(scene):
+    """Two limiters and a limit that is never exceeded: who holds what, and of whom."""
+    boxes = pair(scene, [policy(1, guarantee="conserved", allocator="fps")])
+    wait_until(lambda: all(told(weir, "ledger")["state"] == "settled" for weir in boxes),
+               "the ledgers to be settled")
+    held = [told(weir, "ledger", "p1") for weir in boxes]
     expect(sum(one["balance_bps"] for one in held) == 10000000, f"{held}")
     expect([one["edges"][0]["peer"] for one in held] == ["y", "x"], f"{held}")
     shown = ctl(boxes[0].socket, "ledger", "p1")
     expect("share         5.00 Mbit/s\n" in shown and "\ny " in shown, shown)
-    expect("ledger    settled\n" in ctl(boxes[0].socket, "status"), "status")
+    shown = ctl(boxes[0].socket, "status")
+    expect("ledger    settled\n" in shown and "1 of 1 peers alive" in shown, shown)
+    expect(boxes[0].get("/weir/ledger,p1,1")["edges"] == [], "a page behind the last edge")
+    for request in ("/weir/ledger,p2", "/weir/ledger,p1,x", "/weir/ledger,p1,1,1",
+                    "/weir/quota,p1", "/weir/tree"):
+        expect(boxes[0].get(request) is None, request)
     boxes[1].kill()
     wait_until(lambda: "lost: y" in ctl(boxes[0].socket, "status"), "the loss to be seen")
     boxes[0].stop()
+
+
+def budget(scene):
+    """Two limiters and a total: what each holds of it, and the tree between them."""
+    boxes = pair(scene, [{"name": "p1", "match": {"direction": "a-to-b"}, "allocator": "quota",
+                          "total": "500MB", "period": "24h"}])
+    trees = wait_until(lambda: (got := [told(weir, "tree") for weir in boxes])[0]["root"]
+                       == got[1]["root"] and all(tree["neighbours"][0]["linked"] for tree in got)
+                       and got, "one tree")
+    expect(sorted(tree["is_root"] for tree in trees) == [False, True], f"{trees}")
+    expect([tree["neighbours"][0]["peer"] for tree in trees] == ["y", "x"], f"{trees}")
+    budgets = [told(weir, "quota", "p1") for weir in boxes]
+    expect(sum(one["held_bytes"] + one["spent_bytes"] for one in budgets) == 500000000,
+           f"{budgets}")
+    expect(all(0 < one["period_ends_in_s"] <= 86400 for one in budgets), f"{budgets}")
+    shown = ctl(boxes[0].socket, "quota")
+    expect("\np1      500 MB" in shown, shown)
+    expect("total                 500 MB\n" in ctl(boxes[0].socket, "quota", "p1"), "quota p1")
+    expect("ROUND TRIP" in ctl(boxes[0].socket, "tree"), "tree")
+    for request in ("/weir/quota,p2", "/weir/tree,x", "/weir/ledger,p1"):
+        expect(boxes[0].get(request) is None, request)
+    for weir in boxes:
+        weir.stop()
 
 
 def usage(_):
@@ -240,7 +280,7 @@ def watched(scene):
     expect(process.returncode == 1 and "was closed" in err, f"{process.returncode}: {err}")
 
 
-SCENARIOS = [usage, commands, reloads, conserved, refusals, servers_that_misbehave, watched]
+SCENARIOS = [usage, commands, reloads, conserved, budget, refusals, servers_that_misbehave, watched]
 
 if __name__ == "__main__":
     if not os.access(CTL, os.X_OK):

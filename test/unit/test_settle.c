@@ -19,6 +19,7 @@
 #include "exchange.h"
 #include "publish.h"
 #include "settle.h"
+#include "split/shares.h"
 #include "store/store.h"
 
 #define MS       UINT64_C(1000000)
@@ -36,6 +37,9 @@
 	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl'}"
 #define CAP(more) \
 	"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'guarantee': 'conserved'" more "}"
+#define CHARGED                                                                    \
+	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
+	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl', 'action': 'count'}"
 #define SOFT "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
 #define FEW  ", 'limit': '8kbit/s', 'burst': '4096B'"
 
@@ -281,12 +285,17 @@ static void until_giving(struct box_world *w, struct neighbour *peer)
 	}
 }
 
-static void open_group(struct box_world *w, struct neighbour *peer)
+static void open_group_of(struct box_world *w, struct neighbour *peer, const char *policy)
 {
 	disk_new();
-	box_world_open_more(w, GROUP, MOVED);
+	box_world_open_more(w, GROUP, policy);
 	peer_open(peer, w, 1);
 	until_giving(w, peer);
+}
+
+static void open_group(struct box_world *w, struct neighbour *peer)
+{
+	open_group_of(w, peer, MOVED);
 }
 
 static void close_group(struct box_world *w, struct neighbour *peer)
@@ -297,14 +306,13 @@ static void close_group(struct box_world *w, struct neighbour *peer)
 }
 
 /* Both are waited for, whichever is first, and each worker. */
-static void test_nothing_is_told_before(void **state)
+static void check_nothing_is_told_before(const char *policy)
 {
 	struct box_world w;
 	struct neighbour peer;
 	double has;
 
-	(void)state;
-	open_group(&w, &peer);
+	open_group_of(&w, &peer, policy);
 	has = local(peer.limiter);
 	for (unsigned i = 0; i < 50; i++) {
 		box_world_turn_all(&w);
@@ -332,6 +340,14 @@ static void test_nothing_is_told_before(void **state)
 	work(&w, &peer);
 	assert_true(local(peer.limiter) > has);
 	close_group(&w, &peer);
+}
+
+/* Of one that all workers draw from, and of one that each is told its part of. */
+static void test_nothing_is_told_before(void **state)
+{
+	(void)state;
+	check_nothing_is_told_before(MOVED);
+	check_nothing_is_told_before(CHARGED);
 }
 
 /* What both may use together, at any time, is within the limit; and all of it comes to be used. */
@@ -542,6 +558,97 @@ static void test_a_store_for_nothing(void **state)
 	box_world_close(&w);
 }
 
+static struct policy_state *line(const struct box_world *w, unsigned worker)
+{
+	return &w->box.workers[worker].policies[w->box.slots.of[0]];
+}
+
+/* Bytes a second that a worker's own part of a policy that is not plain earns. */
+static double earns(const struct box_world *w, unsigned worker)
+{
+	const struct token_bucket_profile *bucket = &line(w, worker)->other->profile.bucket;
+
+	return (double)bucket->rate / 0x1p56 * (double)w->box.clock.hz;
+}
+
+/* Control sees all of the demand at the first worker, and tells them. */
+static void demand_at_first(struct box_world *w)
+{
+	uint32_t slot = w->box.slots.of[0];
+
+	share_look(&w->box.splits[slot].shares[0], 1000000, 1, 0);
+	publish_later(&w->box, slot);
+	assert_true(publish(&w->box));
+	box_world_turn_all(w);
+}
+
+/* Parts of a soft limit follow demand; those of a conserved one add up at any time. */
+static void test_parts_never_change(void **state)
+{
+	struct box_world w;
+	double even;
+
+	(void)state;
+	disk_new();
+	box_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	even = earns(&w, 0);
+	assert_near(even, LIMIT / 2, 1);
+	demand_at_first(&w);
+	assert_true(earns(&w, 0) == even && earns(&w, 1) == even);
+	assert_true(2 * even <= LIMIT);
+	box_world_close(&w);
+
+	box_world_open_more(&w, ALONE,
+		"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', "
+		"'action': 'count'}");
+	demand_at_first(&w);
+	assert_true(earns(&w, 0) > 0.9 * LIMIT);
+	box_world_close(&w);
+}
+
+/* A worker that held some would keep them when the limit goes elsewhere. */
+static void test_workers_hold_nothing(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	disk_new();
+	box_world_open_more(&w, ALONE, CAP(", 'limit': '100Gbit/s', 'burst': '1GB'"));
+	usleep(1000);
+	box_world_turn_all(&w);
+	assert_true(box_world_totals(&w, 0).passed_packets > 0);
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		assert_int_equal(line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
+	box_world_close(&w);
+}
+
+/* One that begins anew earns nothing before the last worker has left its former line. */
+static void test_no_line_earns_beside_another(void **state)
+{
+	struct exchange *x;
+	struct box_world w;
+
+	(void)state;
+	disk_new();
+	box_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s'"));
+	box_world_write(&w, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	assert_int_equal(exchange_prepare(&w.box, w.file, w.box.clock.hz, stderr, &x), 0);
+	assert_int_equal(exchange_commit(x), 0);
+	publish_all_later(&w.box);
+	assert_true(publish(&w.box));
+	box_world_turn(&w, 0);
+	box_world_turn(&w, 0);
+	assert_false(exchange_settle(x));
+	assert_true(earns(&w, 0) == 0 && earns(&w, 1) == 0);
+	for (unsigned i = 0; i < 3 && !exchange_settle(x); i++)
+		box_world_turn_all(&w);
+	exchange_free(x);
+	assert_true(publish(&w.box));
+	box_world_turn_all(&w);
+	assert_near(earns(&w, 0) + earns(&w, 1), LIMIT, 2);
+	box_world_close(&w);
+}
+
 static void test_stores_that_do_not_open(void **state)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
@@ -580,6 +687,9 @@ int main(void)
 		cmocka_unit_test(test_buckets_begin_empty),
 		cmocka_unit_test(test_reload_opens_the_store),
 		cmocka_unit_test(test_a_store_for_nothing),
+		cmocka_unit_test(test_parts_never_change),
+		cmocka_unit_test(test_workers_hold_nothing),
+		cmocka_unit_test(test_no_line_earns_beside_another),
 		cmocka_unit_test(test_stores_that_do_not_open),
 	};
 
