@@ -204,6 +204,29 @@ static void test_quota_and(void **state)
 	run_cases(cases);
 }
 
+/* A quota is known by more than its name, and may be taken for another policy by that. */
+static void test_clashes(void **state)
+{
+#define NAMED(name, vlan, members) "{'name': '" name "', 'match': {'vlan': " vlan "}" members "}"
+#define MONTHLY                    ", 'allocator': 'quota', 'total': '5TB', 'period': 'month'"
+#define PREPAID                    ", 'allocator': 'quota', 'total': '5TB'"
+#define RATE_OF                    ", 'limit': '1Mbit/s'"
+	static const struct config_case cases[] = {
+		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", RATE_OF)),
+			"w.json: policies[1].name: 'r12050': expected a name with a 32-bit FNV-1a "
+			"hash of its own, policies[0] has the same\n"},
+		{POLICIES(NAMED("m176744", "1", PREPAID) "," NAMED("r12050", "2", RATE_OF)), ""},
+		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", MONTHLY)), ""},
+		{POLICIES(NAMED("m", "1", MONTHLY) "," NAMED("m", "2", MONTHLY)),
+			"w.json: policies[1].name: 'm': expected a name of its own, policies[0] "
+			"has the same\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
 static void test_warnings(void **state)
 {
 #define BURST(burst) CONSERVED2(", 'burst': '" burst "'")
@@ -341,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_gdrl),
 		cmocka_unit_test(test_quota),
 		cmocka_unit_test(test_quota_and),
+		cmocka_unit_test(test_clashes),
 		cmocka_unit_test(test_warnings),
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_values),
