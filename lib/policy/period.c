@@ -3,6 +3,8 @@
  */
 #include "policy/period.h"
 
+#include <inttypes.h>
+
 #include "base/name_hash.h"
 
 #define SECOND_NS UINT64_C(1000000000)
@@ -99,4 +101,21 @@ uint32_t budget_id(const struct policy *policy)
 		return mix(hash, 0);
 	}
 	return hash;
+}
+
+/* No name has a colon. */
+char *budget_name(const struct policy *policy, char *buf, size_t size)
+{
+	switch (policy->period) {
+	case PERIOD_NONE:
+		snprintf(buf, size, "%s", policy->name);
+		break;
+	case PERIOD_FIXED:
+		snprintf(buf, size, "%s:%" PRId64 "s", policy->name, fixed_s(policy));
+		break;
+	case PERIOD_MONTH:
+		snprintf(buf, size, "%s:month", policy->name);
+		break;
+	}
+	return buf;
 }

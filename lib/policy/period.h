@@ -7,6 +7,7 @@
 #ifndef WEIR_POLICY_PERIOD_H
 #define WEIR_POLICY_PERIOD_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "policy/config.h"
@@ -29,5 +30,12 @@ int64_t period_ends(const struct policy *policy, uint64_t number);
  * a prepaid amount is the hash of the name.
  */
 uint32_t budget_id(const struct policy *policy);
+
+/*
+ * The same for people, and for where budgets are known by text: "customer-7", "customer-7:month",
+ * "customer-7:86400s". Into buf (at least BUDGET_NAME_MAX); returns buf.
+ */
+#define BUDGET_NAME_MAX (CONFIG_NAME_MAX + 12)
+char *budget_name(const struct policy *policy, char *buf, size_t size);
 
 #endif

@@ -167,6 +167,20 @@ static void test_budget_id(void **state)
 	assert_int_equal(policy_id(&rate), name_hash("p"));
 }
 
+static void test_budget_name(void **state)
+{
+	struct policy none = quota(PERIOD_NONE, 0), month = quota(PERIOD_MONTH, 0);
+	struct policy longest = quota(PERIOD_FIXED, 8784 * HOUR);
+	char text[BUDGET_NAME_MAX];
+
+	(void)state;
+	memset(longest.name, 'x', CONFIG_NAME_MAX - 1);
+	assert_string_equal(budget_name(&none, text, sizeof(text)), "p");
+	assert_string_equal(budget_name(&month, text, sizeof(text)), "p:month");
+	budget_name(&longest, text, sizeof(text));
+	assert_string_equal(text + CONFIG_NAME_MAX - 1, ":31622400s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -175,6 +189,7 @@ int main(void)
 		cmocka_unit_test(test_month),
 		cmocka_unit_test(test_every_day),
 		cmocka_unit_test(test_budget_id),
+		cmocka_unit_test(test_budget_name),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
