@@ -6,12 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "box.h"
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
+#include "purse.h"
 
 bool tenant_is_lent(const struct box *box, const struct policy *policy)
 {
@@ -58,6 +60,8 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 	box->splits[slot] = (struct split){0};
 	ret = add_shares(box, policy, slot);
 	if (ret == 0)
+		ret = purses_prepare(box, policy, slot);
+	if (ret == 0)
 		ret = add_lines(box, policy, slot, hz);
 	if (ret)
 		log_err("policy %s: %s", policy->name, strerror(-ret));
@@ -69,6 +73,7 @@ void tenant_remove(struct box *box, uint32_t slot)
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		worker_remove_policy(&box->workers[w], slot);
 	free(box->splits[slot].shares);
+	purses_remove(box, slot);
 	box->splits[slot] = (struct split){0};
 }
 
@@ -77,7 +82,7 @@ struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n)
 	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
 
 	for (unsigned i = 0; limits && i < n; i++)
-		limits[i] = limit_profile_policy(&policies[i]);
+		limits[i] = limit_profile_policy(&policies[i], (int64_t)time(NULL));
 	return limits;
 }
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "policy/period.h"
 
 /*
  * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
@@ -35,8 +35,12 @@ static bool per_source(const struct policy *policy)
 
 enum meter_kind limit_profile_kind(const struct policy *policy)
 {
+	if (policy->allocator->counts_units)
+		return METER_PURSE;
 	if (per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
+	if (policy->guarantee == GUARANTEE_CONSERVED && policy->meter == METER_GCRA)
+		return METER_TOKEN_BUCKET;
 	return policy->meter;
 }
 
@@ -52,31 +56,41 @@ static uint64_t burst_floor(const struct policy *policy)
 	return floors[policy->count];
 }
 
-struct limiter_policy limit_profile_policy(const struct policy *policy)
+struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
+	bool conserved = policy->guarantee == GUARANTEE_CONSERVED;
+
 	return (struct limiter_policy){
-		.id = name_hash(policy->name),
+		.id = policy_id(policy),
 		.allocator = policy->allocator,
 		.limit_bps = policy->limit_bps,
 		.burst_bytes = policy->burst_bytes,
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.burst_floor = burst_floor(policy),
+		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
+		.indicator = policy->indicator,
+		.eta = policy->eta,
+		.total = policy->total,
+		.period = policy_is_quota(policy) ? period_number(policy, unix_s) : 0,
+		.chunk = policy->chunk,
+		.drawn = policy->drawn,
 	};
 }
 
-/* A worker's part of the local burst. */
-static uint64_t worker_burst(enum counting count, uint64_t local, double share)
+/* A worker's part of the local burst: at least what lets packets pass, unless parts must add up. */
+static uint64_t worker_burst(const struct policy *policy, uint64_t local, double share)
 {
 	static const uint64_t floors[] = {
 		[COUNT_BYTES] = WORKER_BYTES,
 		[COUNT_PACKETS] = WORKER_PACKETS,
 		[COUNT_FLOWS] = WORKER_FLOWS,
 	};
+	uint64_t least = policy->guarantee == GUARANTEE_CONSERVED ? 0 : floors[policy->count];
 	uint64_t burst = (uint64_t)((double)local * share);
 
-	if (burst < floors[count])
-		burst = floors[count];
+	if (burst < least)
+		burst = least;
 	return burst < local ? burst : local;
 }
 
@@ -84,11 +98,12 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
 	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
+	bool none = policy->allocator->counts_units && policy->limit_bps == 0;
 	struct meter_params params = {
 		.kind = limit_profile_kind(policy),
 		.rate_bps = (uint64_t)(view->local_limit * 8 * part),
 		.drain_bps = (uint64_t)(drain < DRAIN_MAX ? drain : DRAIN_MAX),
-		.burst = worker_burst(policy->count, view->local_burst, part),
+		.burst = none ? 0 : worker_burst(policy, view->local_burst, part),
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,
 	};
