@@ -130,16 +130,12 @@ class Group:
 
     def until_spent(self, count, most, least=USED):
         """Waits until count() grows no more; checks it, and returns it as a part of `most`."""
-        spent = count()
-
-        def quiet():
-            nonlocal spent
+        began = before = count()
+        spent = None
+        while spent in (None, began) or spent != before:
+            time.sleep(QUIET_S)
             before, spent = spent, count()
             expect(spent <= most, f"{spent} bytes passed, of {most}")
-            return before == spent > 0
-
-        while not quiet():
-            time.sleep(QUIET_S)
         expect(spent >= least * most, f"only {spent} bytes passed, of {most}")
         return spent / most
 
@@ -212,7 +208,7 @@ def crash(scene):
 
 def periods(scene):
     """A total for each minute: what is spent in one comes back with the next."""
-    with Group(scene, period="1m") as group:
+    with Group(scene, period="60s") as group:
         while not 5 < time.time() % 60 < 40:
             time.sleep(0.1)
         group.load(1, "prepaid")
