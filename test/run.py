@@ -46,7 +46,7 @@ BUILDS = {
 TESTED = {
     "build": lambda test: True,
     "build-asan": lambda test: test != "schema",
-    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "telemetry"),
+    "build-tsan": lambda test: test in ("post", "reload", "snapshot", "store", "telemetry"),
     "build-clang": lambda test: False,
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
@@ -338,7 +338,7 @@ def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
     for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement",
-                 "conserved"):
+                 "conserved", "weirctl"):
         script("net", name, wanted, result)
     reload_under_tsan(wanted, result)
 

@@ -27,10 +27,12 @@
 #include "pages.h"
 #include "police/other.h"
 #include "publish.h"
+#include "purse.h"
 #include "reload.h"
 #include "settle.h"
 #include "show.h"
 #include "show_ledger.h"
+#include "show_quota.h"
 #include "tenant.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
@@ -142,8 +144,10 @@ static void splits_free(struct box *box)
 {
 	size_t slots = box->slots.capacity, workers = box->config->n_workers;
 
-	for (size_t i = 0; box->splits && i < slots; i++)
+	for (size_t i = 0; box->splits && i < slots; i++) {
 		free(box->splits[i].shares);
+		purses_remove(box, (uint32_t)i);
+	}
 	pages_free(box->splits, slots * sizeof(*box->splits));
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
@@ -424,7 +428,7 @@ static void gossip_stop(struct box *box)
 static int telemetry_start(struct box *box)
 {
 	static const struct telemetry_command *const tables[] = {
-		telemetry_ethdev, show_commands, show_ledger_commands};
+		telemetry_ethdev, show_commands, show_ledger_commands, show_quota_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 
@@ -462,7 +466,7 @@ static int limits_start(struct box *box)
 
 static void limits_stop(struct box *box)
 {
-	(void)box; /* what was published goes with the rest of the memory */
+	purses_stop(box); /* what was published goes with the rest of the memory */
 }
 
 static int launch(struct box *box)
@@ -553,6 +557,8 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->dropped_bytes += more->dropped_bytes;
 	totals->over_packets += more->over_packets;
 	totals->over_bytes += more->over_bytes;
+	totals->fallback_packets += more->fallback_packets;
+	totals->fallback_bytes += more->fallback_bytes;
 }
 
 /* Whoever folds packets takes them from those that control looks for, to wake who naps. */
@@ -581,6 +587,8 @@ struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
 		totals.over_packets += police_over_packets(state);
 		totals.over_bytes += police_over_bytes(state);
+		totals.fallback_packets += police_fallback_packets(state);
+		totals.fallback_bytes += police_fallback_bytes(state);
 		packets += folded->packets;
 		bytes += counter_read(&state->bytes);
 	}

@@ -18,6 +18,7 @@
 #include "log.h"
 #include "police/profile.h"
 #include "publish.h"
+#include "purse.h"
 #include "reload.h"
 #include "settle.h"
 
@@ -164,6 +165,7 @@ static void converse(struct box *box)
 	unsigned peer;
 	size_t len;
 
+	purses_retry(box);
 	publish(box);
 	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
 		gossip_socket_send(&box->gossip, peer, buf, len);
@@ -222,6 +224,8 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 {
 	uint64_t next = RTE_MIN(limiter_next(box->limiter), settle_next(box, now));
 
+	next = RTE_MIN(next, purses_next(box));
+
 	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
 }
 
@@ -259,6 +263,7 @@ int control_run(struct box *box, int signal_fd)
 	for (;;) {
 		uint64_t now = control_now();
 		unsigned n = FDS + telemetry_pollfds(box->telemetry, fds + FDS);
+		bool news;
 		int ready;
 
 		fds[3].fd = settle_fd(box);
@@ -278,7 +283,9 @@ int control_run(struct box *box, int signal_fd)
 			tick(box);
 		else
 			publish_rest(box);
-		if (settle_advance(box))
+		news = settle_advance(box);
+		news |= purses_look(box, now);
+		if (news)
 			converse(box);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);

@@ -18,6 +18,7 @@
 #include "police/other.h"
 #include "policy/diff.h"
 #include "publish.h"
+#include "purse.h"
 #include "settle.h"
 #include "ledger_store.h"
 #include "tenant.h"
@@ -249,6 +250,7 @@ static void carry(struct exchange *x, unsigned policy)
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
 
 	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
+	purses_move(box, from, to);
 }
 
 static void begin_policies(struct exchange *x)
@@ -286,6 +288,7 @@ static int update_limiter(struct exchange *x)
 	ledger = settle_ledger(box);
 	if (adopts)
 		limiter_give_ledger(box->limiter, &ledger);
+	purses_leave(box, x->known, x->n);
 	ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
 	if (adopts)
 		settle_begun(box, ret);
@@ -344,6 +347,7 @@ static void end_moves(struct box *box)
 			continue;
 		totals = box_slot_totals(box, carried->also);
 		policy_totals_add(&carried->before, &totals);
+		purses_moved(box, carried->also, box->slots.of[i]);
 		tenant_remove(box, carried->also);
 		slots_release(&box->slots, carried->also);
 		carried->also = SLOT_NONE;

@@ -19,6 +19,7 @@
 #include "control.h"
 #include "eal.h"
 #include "log.h"
+#include "new_ledger.h"
 #include "policy/config.h"
 
 #define EXIT_USAGE 2
@@ -27,13 +28,18 @@
 #define TIMER_SLACK_NS 1000
 
 static const char usage[] =
-	"Usage: weir -c CONFIG | --check CONFIG | --new-key | --version | --help\n"
+	"Usage: weir -c CONFIG | --check CONFIG | --new-ledger CONFIG | --new-key | --version | --help\n"
 	"\n"
 	"A rate limiter that enforces one limit together with its peers.\n"
 	"\n"
 	"  -c, --config CONFIG  run with this configuration until SIGTERM or SIGINT;\n"
 	"                       SIGHUP: read it again, and change the policies\n"
 	"      --check CONFIG   validate it and say what it would do; start nothing\n"
+	"      --new-ledger CONFIG\n"
+	"                       before the first start: make the empty store of what this\n"
+	"                       limiter will have given away and spent; without it the\n"
+	"                       limiter counts as one that has lost that, and begins with\n"
+	"                       nothing of what is never to be exceeded\n"
 	"      --new-key        write a new gossip key to standard output\n"
 	"      --version        write the version\n"
 	"  -h, --help           write this\n"
@@ -45,6 +51,7 @@ enum command {
 	COMMAND_NONE,
 	COMMAND_RUN,
 	COMMAND_CHECK,
+	COMMAND_LEDGER,
 	COMMAND_KEY,
 	COMMAND_VERSION,
 	COMMAND_HELP
@@ -60,12 +67,13 @@ static int parse_options(int argc, char **argv, struct options *options)
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check", required_argument, NULL, 'k'},
+		{"new-ledger", required_argument, NULL, 'l'},
 		{"new-key", no_argument, NULL, 'n'},
 		{"version", no_argument, NULL, 'V'},
 		{"help", no_argument, NULL, 'h'},
 		{0},
 	};
-	static const char letters[] = "cknVh";
+	static const char letters[] = "cklnVh";
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "c:h", longs, NULL)) != -1) {
@@ -153,7 +161,12 @@ static int with_config(const struct options *options)
 
 	if (ret)
 		return ret;
-	ret = options->command == COMMAND_CHECK ? check(config) : run(config, options->config);
+	if (options->command == COMMAND_CHECK)
+		ret = check(config);
+	else if (options->command == COMMAND_LEDGER)
+		ret = new_ledger(config);
+	else
+		ret = run(config, options->config);
 	config_free(config);
 	return ret;
 }
@@ -174,6 +187,7 @@ int main(int argc, char **argv)
 	switch (options.command) {
 	case COMMAND_RUN:
 	case COMMAND_CHECK:
+	case COMMAND_LEDGER:
 		ret = with_config(&options);
 		break;
 	case COMMAND_KEY:

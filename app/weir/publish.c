@@ -15,6 +15,7 @@
 #include "police/other.h"
 #include "control.h"
 #include "police/profile.h"
+#include "purse.h"
 #include "tenant.h"
 
 static bool is_conserved(const struct box *box, unsigned policy)
@@ -64,6 +65,7 @@ static int make_profile(const struct box *box, unsigned policy, double part,
 		log_err("policy %s: %s", config->name, strerror(-ret));
 	else if (tenant_is_lent(box, config))
 		profile->meter.bucket = police_lent_profile();
+	purses_join(box, slot, profile);
 	return ret;
 }
 
@@ -231,6 +233,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	struct limiter_view view = view_of(box, policy);
 
 	spent |= is_conserved(box, policy);
+	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
 	box->splits[slot].packets = 0;
 	divide(box, policy, parts);

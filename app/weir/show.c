@@ -109,11 +109,20 @@ static json_t *mark_json(const struct policy *policy)
 	return policy->mark == MARK_ECN ? json_string("ecn") : json_integer(policy->mark);
 }
 
+/* Null of a budget, whose kind of guarantee is its own. */
+static json_t *guarantee_json(const struct policy *policy)
+{
+	if (policy->allocator->counts_units)
+		return json_null();
+	return json_string(policy->guarantee == GUARANTEE_CONSERVED ? "conserved" : "soft");
+}
+
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
 	json_object_set_new(json, "match", match_json(config, &policy->match));
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
+	json_object_set_new(json, "guarantee", guarantee_json(policy));
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
 	json_object_set_new(json, "count", json_string(show_counting(policy->count)));
 	json_object_set_new(json, "per", per_json(policy));
@@ -150,6 +159,9 @@ static void add_verdicts(json_t *json, const struct box *box, unsigned i)
 		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
 	json_object_set_new(json, "dropped",
 		packets_units(policy, totals.dropped_packets, totals.dropped_bytes));
+	if (policy->allocator->counts_units)
+		json_object_set_new(json, "fallback",
+			packets_units(policy, totals.fallback_packets, totals.fallback_bytes));
 	json_object_set_new(
 		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
 }

@@ -7,6 +7,9 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "box.h"
 
 /* Bytes per second, as everybody says it: whole bit/s. */
 static json_t *bits(double bytes_per_second)
@@ -37,6 +40,15 @@ json_t *show_page(const char *what, json_t *items, unsigned start, unsigned tota
 
 	return json_pack("{s:i, s:i, s:o, s:o}", "total", (int)total, "start", (int)start, "next",
 		end < total ? integer(end) : json_null(), what, items);
+}
+
+unsigned show_find(const struct box *box, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < box->n_policies && strcmp(box->policies[i].name, name) != 0)
+		i++;
+	return i;
 }
 
 const char *show_counting(enum counting count)

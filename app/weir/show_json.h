@@ -13,6 +13,8 @@
 
 #include "policy/config.h"
 
+struct box;
+
 #define NS_PER_MS UINT64_C(1000000)
 
 static inline json_t *integer(uint64_t value)
@@ -31,6 +33,9 @@ bool show_page_start(const char *params, unsigned *start);
 
 /* Where a listing is: "next" is the parameter of the next page, or null. Takes `items`. */
 json_t *show_page(const char *what, json_t *items, unsigned start, unsigned total);
+
+/* Index of the policy in force, or n_policies. */
+unsigned show_find(const struct box *box, const char *name);
 
 /* "bytes", "packets" or "flows". */
 const char *show_counting(enum counting count);

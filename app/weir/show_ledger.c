@@ -30,16 +30,6 @@ static bool parse(const char *params, struct wanted *wanted)
 	return show_page_start(params[len] ? params + len + 1 : NULL, &wanted->start);
 }
 
-/* Index of the policy in force, or n_policies. */
-static unsigned find(const struct box *box, const char *name)
-{
-	unsigned i = 0;
-
-	while (i < box->n_policies && strcmp(box->policies[i].name, name) != 0)
-		i++;
-	return i;
-}
-
 static json_t *edge_json(const struct box *box, const struct policy *policy,
 	const struct conserve_edge_view *edge, uint64_t now)
 {
@@ -52,7 +42,7 @@ static json_t *edge_json(const struct box *box, const struct policy *policy,
 	json_object_set_new(json, "granted", integer(ledger->granted));
 	json_object_set_new(json, "received", integer(ledger->received));
 	show_rate(json, policy, "in_flight", (double)ledger->in_flight);
-	show_rate(json, policy, "locked", (double)(ledger->locked - ledger->granted));
+	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted));
 	show_rate(json, policy, "adopted", (double)ledger->adopted);
 	return json;
 }
@@ -88,7 +78,7 @@ static void add_view(
 static json_t *show_policy(const struct box *box, const struct wanted *wanted)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
-	unsigned i = find(box, wanted->name), index;
+	unsigned i = show_find(box, wanted->name), index;
 	uint64_t now = control_now();
 	struct conserve_view view;
 	json_t *edges, *json;
@@ -132,11 +122,28 @@ static void add_counters(json_t *json, const struct conserve *conserve)
 	json_object_set_new(json, "adoptions", integer(c->adoptions));
 }
 
-/* One word for all. */
-static const char *state_of(const struct box *box, const struct settle_view *settle, bool kept)
+/* Policies that let nothing pass until their neighbours have told what they know. */
+static unsigned count_blank(const struct box *box, const struct conserve *conserve)
+{
+	uint64_t now = control_now();
+	unsigned n = 0;
+
+	for (unsigned i = 0; conserve && i < box->n_policies; i++) {
+		unsigned index = limiter_conserve_index(box->limiter, i);
+
+		n += index != LIMITER_ADDED && conserve_view(conserve, index, now).blank;
+	}
+	return n;
+}
+
+/* One word for all, the worst that is true. */
+static const char *state_of(
+	const struct box *box, const struct settle_view *settle, bool kept, unsigned blank)
 {
 	if (settle->error)
 		return "failing";
+	if (blank > 0)
+		return "blank";
 	if (settle->settling || limiter_unsettled(box->limiter))
 		return "settling";
 	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
@@ -163,10 +170,12 @@ static json_t *show_whole(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	struct settle_view settle = {0};
+	unsigned blank = count_blank(box, conserve);
 	json_t *json = json_object();
 	bool kept = settle_view(box, &settle);
 
-	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept)));
+	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept, blank)));
+	json_object_set_new(json, "blank_policies", integer(blank));
 	if (kept)
 		add_settling(json, &settle);
 	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / NS_PER_MS));

@@ -41,8 +41,9 @@ const struct command *command_find(const char *name);
 /* A line for each. */
 void commands_help(FILE *out);
 
-/* What of --sort makes sense. */
+/* What makes sense behind "policies": of --sort; and how many, all of them without a word. */
 bool policies_sort_known(const char *sort);
+bool policies_count(const char *word, size_t *n);
 
 int status_gather(struct source *source, const struct request *request, json_t **document);
 int status_print(const json_t *document, FILE *out);

@@ -65,6 +65,7 @@ static bool parse_words(int n, char **words, struct options *options)
 {
 	struct request *request = &options->request;
 	const struct command *command;
+	size_t n_policies;
 
 	if (n > 0 && strcmp(words[0], "watch") == 0) {
 		options->watch = true;
@@ -79,6 +80,8 @@ static bool parse_words(int n, char **words, struct options *options)
 	if (command->wants && !request->word)
 		return false;
 	if (options->watch && command->refused) /* it does something */
+		return false;
+	if (command->sorts && !policies_count(request->word, &n_policies))
 		return false;
 	return !request->sort || (command->sorts && policies_sort_known(request->sort));
 }
@@ -155,10 +158,7 @@ static void complain_null(const struct options *options)
 
 static void complain(const struct options *options, const char *path, int error)
 {
-	if (error == EINVAL)
-		fprintf(stderr, "weirctl: %s: how many is a number above 0\n",
-			options->request.word);
-	else if (error == ENOENT)
+	if (error == ENOENT)
 		complain_null(options);
 	else
 		sockets_complain(path, error, stderr);

@@ -79,16 +79,16 @@ static int sort(json_t **policies, measure by)
 	return 0;
 }
 
-static int how_many(const char *word, size_t *n)
+bool policies_count(const char *word, size_t *n)
 {
 	char *end;
 
 	*n = SIZE_MAX;
 	if (!word)
-		return 0;
+		return true;
 	errno = 0;
 	*n = strtoul(word, &end, 10);
-	return *word < '0' || *word > '9' || *end || errno || *n == 0 ? -EINVAL : 0;
+	return *word >= '0' && *word <= '9' && !*end && !errno && *n > 0;
 }
 
 static void cut(json_t *array, size_t n)
@@ -100,11 +100,11 @@ static void cut(json_t *array, size_t n)
 int policies_gather(struct source *source, const struct request *request, json_t **document)
 {
 	size_t n;
-	int ret = how_many(request->word, &n);
+	int ret;
 
 	*document = NULL;
-	if (ret)
-		return ret;
+	if (!policies_count(request->word, &n))
+		return -EINVAL;
 	ret = source_each(source, "/weir/policy", request->sort ? SIZE_MAX : n, document);
 	if (ret == 0 && request->sort)
 		ret = sort(document, measure_of(request->sort));

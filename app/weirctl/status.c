@@ -184,8 +184,8 @@ static void print_group(const json_t *document, FILE *out)
 		fputs(json_array_size(peers) ? "\ngroup     alone\n" : "\ngroup     -\n", out);
 		return;
 	}
-	fprintf(out, "\ngroup     %zu limiters, %.0f peers alive", json_array_size(peers),
-		field_number(document, "peers.alive"));
+	fprintf(out, "\ngroup     %zu limiters, %.0f of %zu peers alive", json_array_size(peers),
+		field_number(document, "peers.alive"), json_array_size(peers) - 1);
 	print_lost(peers, out);
 	fputs(json_is_true(sealed) ? "; sealed\n" : "; NOT SEALED\n", out);
 }

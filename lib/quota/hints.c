@@ -69,6 +69,16 @@ uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)
 	return sum;
 }
 
+uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns)
+{
+	uint64_t sum = hint_rate(q, now_ns);
+
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (q->edges[i].linked && q->edges[i].heard)
+			sum = least(sum + q->edges[i].pace, LEDGER_MOST);
+	return sum;
+}
+
 uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t rate = hint_rate(q, now_ns), held = quota_stock(q);

@@ -3,15 +3,6 @@
  */
 #include "quota/private.h"
 
-/* A blank ledger learns from others how much it may have spent: as if it were all. */
-static void forfeit(struct quota_node *q)
-{
-	if (!q->params.blank || ledger_blank(q->ledger))
-		return;
-	q->params.blank = false;
-	ledger_spend(q->ledger, ledger_free(q->ledger));
-}
-
 static bool is_valid(const struct quota_message *m)
 {
 	return (m->parts & ~(uint32_t)QUOTA_PARTS) == 0 && m->need <= LEDGER_MOST &&
@@ -29,10 +20,10 @@ static enum ledger_verdict hear_statement(
 
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;
-	forfeit(q);
+	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
-		/* It is blank, and waits for what we know of the edge. */
-		e->unsettled = q->params.durable;
+		/* It is blank, and waits for what we know of the edge; if we are, it is nothing. */
+		e->unsettled = q->params.durable && !ledger_blank(q->ledger);
 		e->speak = true;
 	}
 	e->silences = 0;
@@ -72,7 +63,18 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 	return true;
 }
 
-/* Blank ones ask all; who has not confirmed what it was granted is told again. */
+/*
+ * Who has not confirmed what it was granted; or may have granted us what we confirmed, and forgot
+ * in a crash: it would not say so again by itself.
+ */
+static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
+{
+	struct ledger_view view = ledger_view(q->ledger, edge);
+
+	return view.in_flight > 0 || ledger_blank(q->ledger) || (q->back && !view.known);
+}
+
+/* They are told again. */
 static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
@@ -81,9 +83,11 @@ static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
 		struct edge *e = &q->edges[i];
 		uint64_t at = e->granted_ns + q->params.repeat_ns;
 
-		if (ledger_view(q->ledger, i).in_flight == 0 && !ledger_blank(q->ledger))
+		if (!is_to_confirm(q, i))
 			continue;
-		if (now_ns >= at && !e->speak) {
+		if (e->speak || e->due) {
+			at = now_ns + q->params.repeat_ns; /* it is told now */
+		} else if (now_ns >= at) {
 			e->due |= QUOTA_CONFIRM;
 			e->granted_ns = now_ns;
 			at = now_ns + q->params.repeat_ns;
@@ -98,9 +102,9 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next, again;
 
-	forfeit(q);
-	again = repeat(q, now_ns);
+	quota_forfeit(q);
 	next = round_timeouts(q, now_ns);
+	again = repeat(q, now_ns); /* also what was granted just now */
 	quota_settle_now(q);
 	return again < next ? again : next;
 }
@@ -135,23 +139,33 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 		e->granted_ns = now_ns;
 }
 
+bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *m)
+{
+	struct edge *e = &q->edges[edge];
+	uint32_t parts = e->due;
+
+	/* It was answered before it was put, or the round has ended. */
+	if (!q->active || !e->asked || e->answered)
+		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
+	if (e->unsettled || e->saving)
+		return false;
+	if (parts == 0 && !e->speak) {
+		e->due = 0;
+		return false;
+	}
+	write(q, edge, m, parts, now_ns);
+	q->messages++;
+	return true;
+}
+
 bool quota_next(struct quota_node *q, uint64_t now_ns, uint32_t *edge, struct quota_message *m)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		uint32_t at = (q->next + i) % q->params.n_edges;
-		struct edge *e = &q->edges[at];
-		uint32_t parts = e->due;
 
-		/* It was answered before it was put, or the round has ended. */
-		if (!q->active || !e->asked || e->answered)
-			parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
-		if (e->unsettled || e->saving || (parts == 0 && !e->speak)) {
-			e->due = e->unsettled || e->saving ? e->due : 0;
+		if (!quota_next_to(q, now_ns, at, m))
 			continue;
-		}
-		write(q, at, m, parts, now_ns);
 		q->next = at + 1;
-		q->messages++;
 		*edge = at;
 		return true;
 	}

@@ -36,6 +36,7 @@ struct edge {
 	uint64_t theta_ns;                   /* until it answers */
 	uint64_t silent_ns;                  /* it did not: not to be asked before */
 	unsigned silences;
+	unsigned patience; /* with one that is alive and does not answer */
 
 	enum claim claim;
 	bool claim_seen;
@@ -61,6 +62,7 @@ struct quota_node {
 
 	uint64_t pocket, drawn, settling; /* settled; spent in the ledger and not saved; or being */
 	bool saving;
+	bool back;           /* restored: what is not in the record the neighbours know */
 	bool fresh;          /* the period has begun, and no record says so */
 	uint64_t waiting_ns; /* when quota_spend() last asked for them */
 	uint64_t waiting;    /* units that quota_spend() did not pass */
@@ -92,6 +94,9 @@ uint64_t quota_missing(const struct quota_node *q);
 /* What has been granted or spent is told at once, where there is no disk. */
 void quota_settle_now(struct quota_node *q);
 
+/* A blank ledger learns from others how much it may have spent: as if it were all. */
+void quota_forfeit(struct quota_node *q);
+
 /* hints.c */
 
 uint64_t hint_rate(const struct quota_node *q, uint64_t now_ns);
@@ -106,6 +111,7 @@ uint64_t hint_target(const struct quota_node *q, uint64_t now_ns);
 /* Thought to be behind an edge now; and to be left of the total. */
 uint64_t hint_behind(const struct edge *e, uint64_t now_ns);
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns);
+uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns);
 
 /*
  * It can have nothing, so that it is no use asking; until it may have, and its word was lost, or it

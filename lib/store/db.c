@@ -224,17 +224,17 @@ static int resize(MDB_env *env, uint64_t size)
 	return rc ? rc : mdb_env_set_mapsize(env, size);
 }
 
-/* A batch that does not fit may take all that it puts anew, beside what is there. */
+/* By a half; or for what is put, its pages and those that it replaces, if that is more. */
 static int grow(struct db *db, const struct batch *batch)
 {
 	MDB_envinfo info;
-	uint64_t more = 2 * batch->len;
+	uint64_t half, most = 2 * batch->len;
 	int rc = mdb_env_info(db->env, &info);
 
-	if (rc == 0)
-		rc = resize(db->env,
-			info.me_mapsize + (more > info.me_mapsize ? more : info.me_mapsize));
-	return rc;
+	if (rc)
+		return rc;
+	half = info.me_mapsize / 2;
+	return resize(db->env, info.me_mapsize + (half > most ? half : most));
 }
 
 /*

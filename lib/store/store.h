@@ -74,8 +74,8 @@ int store_commit(struct store *store);
 
 /*
  * Readable when a commit has ended; and how: 0 (durable), -EAGAIN (not yet, or none was begun), or
- * why nothing of it is known to be durable (-ENOSPC, -EIO, -EBADMSG, -ENOMEM, -ENOENT: removed). Each end is told
- * once. The next commit is tried as if none had failed.
+ * why nothing of it is known to be durable (-ENOSPC, -EIO, -EBADMSG, -ENOMEM, or -ENOENT: somebody
+ * has removed the file). Each end is told once. The next commit is tried as if none had failed.
  */
 int store_fd(const struct store *store);
 int store_result(struct store *store);

@@ -62,6 +62,25 @@ def usage(scene):
     expect(status == 0 and len(out) == 65 and int(out, 16) >= 0, f"--new-key: {status} {out}")
 
 
+def new_ledger(scene):
+    """Made once, with the directory that it is in and not more; never in place of another."""
+    store = scene.path("state/edge")
+    weir = scene.box(RINGS | POLICY | {"ledger": {"store": store}})
+    status, out, err = weir.run("--new-ledger", weir.config_path)
+    expect(status == 0 and store in out and "never run" in out, f"{status} {out} {err}")
+    made = os.path.join(store, "records")
+    expect(os.stat(store).st_mode & 0o777 == 0o700, oct(os.stat(store).st_mode))
+    with open(made, "rb") as file:
+        before = file.read()
+    status, out, err = weir.run("--new-ledger", weir.config_path)
+    expect(status == 1 and "already" in err and not out, f"{status} {out} {err}")
+    with open(made, "rb") as file:
+        expect(file.read() == before, "another store")
+    weir = scene.box(RINGS | POLICY | {"ledger": {"store": scene.path("no/such/edge")}})
+    status, out, err = weir.run("--new-ledger", weir.config_path)
+    expect(status == 1 and "No such file" in err and not os.path.exists(scene.path("no")), err)
+
+
 def refused_configuration(scene):
     """All errors, each with its place; nothing is started."""
     weir = scene.box(RINGS | {"policies": [{"name": "a", "limit": "10Mbit"},
@@ -344,7 +363,7 @@ def other_devices(scene):
     return ", ".join(words)
 
 
-SCENARIOS = [usage, refused_configuration, missing_device, signals_at_any_moment,
+SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, signals_at_any_moment,
              crash_and_restart, key_files, stock_client, many_clients, af_packet_jumbo,
              distributed, af_xdp, link_state, idle_costs_little, other_devices]
 

@@ -237,6 +237,9 @@ static void test_by_rate(void **state)
 	assert_int_equal(quota_view(p.a, p.now).spent, 190 * 30);
 	assert_int_equal(quota_view(p.b, p.now).spent, 190 * 10);
 	assert_near(a + b, 400, 0);
+	/* Both know how fast all is spent: 30 and 10 units every 10 ms, as of the last message. */
+	assert_near((double)quota_view(p.a, p.now).pace, 4e6, 0.5e6);
+	assert_near((double)quota_view(p.b, p.now).pace, 4e6, 0.5e6);
 	pair_free(&p);
 }
 

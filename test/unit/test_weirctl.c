@@ -12,6 +12,7 @@
 #include "command.h"
 #include "field.h"
 #include "human.h"
+#include "sockets.h"
 #include "table.h"
 
 /* --- a limiter that says what a table says --------------------------------------------------- */
@@ -317,7 +318,7 @@ static void pages_of_a_name(void **state)
 			"[{\"peer\": \"b\", \"alive\": true}]}",
 			0},
 		{"/weir/ledger,video,1",
-			"{\"next\": null, \"edges\": [{\"peer\": \"c\", \"locked_bps\": "
+			"{\"next\": null, \"edges\": [{\"peer\": \"c\", \"promised_bps\": "
 			"8000}]}",
 			0},
 		{0}};
@@ -425,8 +426,8 @@ static void budgets(void **state)
 		"letters heard  -\n"
 		"malformed      -\n"
 		"\n"
-		"POLICY   TOTAL     LEFT  HELD HERE  SPENT HERE  RATE       LASTS  LEAN\n"
-		"c       500 GB  1.00 GB          -           -     -  1 min 30 s  -\n");
+		"POLICY   TOTAL     LEFT  HELD HERE  PAID HERE  RATE       LASTS  LEAN\n"
+		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
 static void drops(void **state)
@@ -468,7 +469,7 @@ static void status(void **state)
 	(void)state;
 	assert_prints("status", rows,
 		"limiter   x\n"
-		"group     4 limiters, 1 peers alive, lost: y q; sealed\n"
+		"group     4 limiters, 1 of 3 peers alive, lost: y q; sealed\n"
 		"version   Weir 9\n"
 		"pid       12\n"
 		"policies  3\n"
@@ -570,6 +571,83 @@ static void reload_of_nothing(void **state)
 	assert_int_equal(gather_fails("reload", &(struct request){0}, &canned), -ETIMEDOUT);
 }
 
+/* --- sockets --------------------------------------------------------------------------------- */
+
+static void touch(const char *directory, const char *name)
+{
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	fclose(file);
+}
+
+/* What is found in the directory, and what is said if it is not one; want: a part of either. */
+static void assert_finds(const char *directory, bool found, const char *want)
+{
+	char *text, *path;
+	size_t size;
+	FILE *err = open_memstream(&text, &size);
+
+	path = sockets_only(directory, err);
+	fclose(err);
+	assert_int_equal(path != NULL, found);
+	assert_non_null(strstr(found ? path : text, want));
+	assert_int_equal(size == 0, found);
+	free(path);
+	free(text);
+}
+
+static void sockets(void **state)
+{
+	char directory[] = "/tmp/weirctl-XXXXXX", command[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	assert_finds("/nonexistent", false, "is weir running?");
+	touch(directory, "notes.txt");
+	assert_finds(directory, false, "is weir running?");
+	touch(directory, "ams.sock");
+	assert_finds(directory, true, "/ams.sock");
+	touch(directory, "fra.sock");
+	assert_finds(directory, false, "-n:\n  ams\n  fra\n");
+	snprintf(command, sizeof(command), "rm -r %s", directory);
+	assert_int_equal(system(command), 0);
+}
+
+static void complaints(void **state)
+{
+	static const struct {
+		int error;
+		const char *want;
+	} cases[] = {
+		{ENOENT, "is weir running?"},
+		{EACCES, "permission denied"},
+		{ECONNREFUSED, "nobody listens"},
+		{EPROTOTYPE, "does not speak"},
+		{EBADMSG, "does not speak"},
+		{EMSGSIZE, "longer than"},
+		{ETIMEDOUT, "no answer"},
+		{ECONNRESET, "was closed"},
+		{EIO, "Input/output error"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char *text;
+		size_t size;
+		FILE *err = open_memstream(&text, &size);
+
+		sockets_complain("/x.sock", cases[i].error, err);
+		fclose(err);
+		assert_non_null(strstr(text, cases[i].want));
+		assert_non_null(strstr(text, "weirctl: /x.sock: "));
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -592,6 +670,8 @@ int main(void)
 		cmocka_unit_test(reload),
 		cmocka_unit_test(reload_that_is_refused),
 		cmocka_unit_test(reload_of_nothing),
+		cmocka_unit_test(sockets),
+		cmocka_unit_test(complaints),
 	};
 
 	return cmocka_run_group_tests_name("weirctl", tests, NULL, NULL);

@@ -1,0 +1,243 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Totals on live limiters: together they pass no more than was paid for, and nearly all of it, by
+whichever of them it is asked for, over top-ups, periods, orderly stops and crashes.
+
+Two policies: "metered" has a limit for when its total is spent, and "prepaid" passes nothing then.
+What arrives at the sinks is counted by their interfaces. (As a program of its own,
+--send ADDRESS PORT BYTES_PER_SECOND is the load.)
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+
+import box  # noqa: E402
+from box import expect, wait_until  # noqa: E402
+from testbed.bed import Testbed  # noqa: E402
+from testbed.topology import sink_address  # noqa: E402
+
+TOTAL = 4000000  # bytes
+USED = 0.99  # of it, at least
+LIMIT, BURST = 400e3, 20e3  # bit/s and bytes: of "metered", over both limiters
+RATE = 1000000  # bytes a second of a load
+PAYLOAD, HEADERS, ETHERNET = 1000, 28, 14
+PORTS = {"metered": 9, "prepaid": 10}
+QUIET_S = 2.0  # in which nothing arrives any more
+CLOCKS = 1.002  # how much faster than ours a limiter's may be
+
+
+def send(address, port, rate):
+    """UDP packets of `rate` bytes per second (of IP), until somebody ends it."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    began, sent, data = time.monotonic(), 0, bytes(PAYLOAD)
+    while True:
+        while sent < (time.monotonic() - began) * rate:
+            try:
+                sender.sendto(data, (address, port))
+            except OSError:  # the wire is not there yet, or again
+                pass
+            sent += PAYLOAD + HEADERS
+        time.sleep(0.001)
+
+
+class Group:
+    """Two limiters with both policies, and a store for each."""
+
+    def __init__(self, scene, **settings):
+        self.scene, self.settings, self.loads = scene, settings, {}
+        self.bed = Testbed(flows=[0, 0], rtt=0.010, configure=self._configure)
+
+    def _configure(self, i, config):
+        config["ledger"] = {"store": self.scene.path(f"store{i}")}
+        config["policies"] = [
+            {"name": name, "accounting": "l3", "allocator": "quota", "total": f"{TOTAL}B",
+             "match": {"direction": "a-to-b", "proto": "udp", "dst-port": port}} | self.settings
+            for name, port in PORTS.items()]
+        config["policies"][0] |= {"limit": f"{LIMIT:.0f}bit/s", "burst": f"{BURST:.0f}B"}
+
+    def __enter__(self):
+        self.bed.__enter__()
+        for i in self.bed.boxes():
+            self.new_ledger(i)
+        self.bed.start()
+        return self
+
+    def __exit__(self, *error):
+        self.loads = {}
+        self.bed.__exit__(*error)
+
+    def new_ledger(self, i):
+        """Limiter i has never run."""
+        path = self.scene.path("new.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(self.bed.config(i), out)
+        done = subprocess.run([box.WEIR, "--new-ledger", path], capture_output=True, text=True,
+                              check=False)
+        expect(done.returncode == 0, f"--new-ledger: {done.stderr}")
+
+    def reload(self, **settings):
+        """Both limiters read other settings; returns when these are in force."""
+        self.settings |= settings
+        for i in self.bed.boxes():
+            before = self.bed.telemetry(i).get("/weir/config")["last_reload"]
+            with open(self.bed.journal.path(f"l{i}.json"), "w", encoding="utf-8") as out:
+                json.dump(self.bed.config(i), out)
+            self.bed.limiters[i].signal(signal.SIGHUP)
+            last = wait_until(lambda i=i, before=before: self._reloaded(i, before), "the reload")
+            expect(last["ok"], f"reload: {last['messages']}")
+
+    def _reloaded(self, i, before):
+        config = self.bed.telemetry(i).get("/weir/config")
+        done = config["reload"] == "idle" and config["last_reload"] != before
+        return done and config["last_reload"]
+
+    def load(self, i, name, rate=RATE):
+        """From now on so many bytes a second come to limiter i for that policy; 0 is none."""
+        if (i, name) in self.loads:
+            self.loads.pop((i, name)).stop()
+        if rate:
+            self.loads[i, name] = self.bed.processes.start(
+                f"load{i}-{name}",
+                [sys.executable, os.path.abspath(__file__), "--send", sink_address(i),
+                 str(PORTS[name]), str(rate)], self.bed.topology.namespace("sources"))
+
+    def passed(self, name, verdict="passed"):
+        """Bytes that both limiters have passed."""
+        return sum(self.bed.policy(i, name)[verdict]["bytes"] for i in self.bed.boxes())
+
+    def paid(self, name):
+        """The same, that came from the total."""
+        return self.passed(name) - self.passed(name, "fallback")
+
+    def arrived(self):
+        """Bytes of IP at the sinks, of all packets."""
+        total = 0
+        for i in self.bed.boxes():
+            counters = [subprocess.run(
+                ["ip", "netns", "exec", self.bed.topology.namespace("sinks"), "cat",
+                 f"/sys/class/net/d{i}/statistics/rx_{what}"], capture_output=True, text=True,
+                check=True).stdout for what in ("bytes", "packets")]
+            total += int(counters[0]) - ETHERNET * int(counters[1])
+        return total
+
+    def until_spent(self, count, most, least=USED):
+        """Waits until count() grows no more; checks it, and returns it as a part of `most`."""
+        spent = count()
+
+        def quiet():
+            nonlocal spent
+            before, spent = spent, count()
+            expect(spent <= most, f"{spent} bytes passed, of {most}")
+            return before == spent > 0
+
+        while not quiet():
+            time.sleep(QUIET_S)
+        expect(spent >= least * most, f"only {spent} bytes passed, of {most}")
+        return spent / most
+
+
+def never_more_than_the_total(scene):
+    """Both policies, load at both limiters, one of them with a fifth of the other's."""
+    with Group(scene) as group:
+        began = time.monotonic()
+        for name in PORTS:
+            group.load(1, name, RATE / 5)
+            group.load(2, name, RATE)
+        prepaid = group.until_spent(lambda: group.passed("prepaid"), TOTAL)
+        metered = group.until_spent(lambda: group.paid("metered"), TOTAL)
+        expect(group.passed("prepaid", "fallback") == 0, "a fallback that is none")
+        beside, seconds = group.passed("metered", "fallback"), time.monotonic() - began
+        most = LIMIT / 8 * seconds * CLOCKS + BURST
+        expect(0 < beside <= most, f"{beside} bytes beside the total in {seconds:.1f} s")
+        for i in group.bed.boxes():
+            drops = group.bed.telemetry(i).get("/weir/drops")
+            expect(drops["limit"] == 0 < drops["quota"], f"{drops}")
+        arrived = group.arrived()
+        expect(arrived <= 2 * TOTAL + most, f"{arrived} bytes at the sinks")
+    return (f"{prepaid:.5f} and {metered:.5f} of the totals; beside the second "
+            f"{beside / most:.2f} of what may")
+
+
+def where_it_is_asked_for(scene):
+    """All load at one limiter, which begins with half of the total; then a top-up, at the other."""
+    with Group(scene) as group:
+        began = time.monotonic()
+        group.load(1, "prepaid")
+        first = group.until_spent(group.arrived, TOTAL)
+        took = time.monotonic() - began
+        group.load(1, "prepaid", 0)
+        group.reload(total=f"{2 * TOTAL}B")
+        group.load(2, "prepaid")
+        second = group.until_spent(group.arrived, 2 * TOTAL)
+    return (f"{first:.5f} of the total at one in {took:.1f} s, {second:.5f} with a top-up at the "
+            "other")
+
+
+def orderly_stop(scene):
+    """What is in hand is given back, and so all of it is used afterwards."""
+    with Group(scene) as group:
+        group.load(1, "prepaid")
+        group.load(2, "prepaid")
+        wait_until(lambda: group.arrived() > TOTAL / 4, "a quarter to pass")
+        for i in group.bed.boxes():
+            expect(group.bed.stop_limiter(i) == 0, "exit status")
+        stopped = group.arrived()
+        for i in group.bed.boxes():
+            group.bed.start_limiter(i)
+        wait_until(lambda: group.arrived() > stopped + TOTAL / 4, "another quarter to pass")
+        group.load(1, "prepaid", 0)
+        used = group.until_spent(group.arrived, TOTAL)
+    return f"{used:.5f} of the total, {stopped / TOTAL:.5f} before the stop"
+
+
+def crash(scene):
+    """What is in hand is lost, and no more than that."""
+    with Group(scene) as group:
+        group.load(1, "prepaid")
+        group.load(2, "prepaid")
+        wait_until(lambda: group.arrived() > TOTAL / 4, "a quarter to pass")
+        group.bed.kill_limiter(1)
+        group.bed.start_limiter(1)
+        used = group.until_spent(group.arrived, TOTAL, least=0.7)
+    return f"{used:.5f} of the total"
+
+
+def periods(scene):
+    """A total for each minute: what is spent in one comes back with the next."""
+    with Group(scene, period="1m") as group:
+        while not 5 < time.time() % 60 < 40:
+            time.sleep(0.1)
+        group.load(1, "prepaid")
+        group.load(2, "prepaid")
+        first = group.until_spent(group.arrived, TOTAL)
+        wait_until(lambda: time.time() % 60 < 5, "the minute to end")
+        began = time.monotonic()
+        wait_until(lambda: group.arrived() > TOTAL, "packets to pass again")
+        took = time.monotonic() - began
+        second = group.until_spent(group.arrived, 2 * TOTAL)
+    return f"{first:.5f} of a period's total, {second:.5f} of two; it began within {took:.2f} s"
+
+
+SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, crash, periods]
+
+
+def main():
+    """The scenarios, or the load of one."""
+    if sys.argv[1:2] == ["--send"]:
+        send(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]))
+    if os.geteuid() != 0:
+        print("skipped: needs root")
+        sys.exit(box.SKIP)
+    box.main(SCENARIOS)
+
+
+if __name__ == "__main__":
+    main()
