@@ -477,7 +477,13 @@ static void heal(struct world *w)
 		w->boxes[k].side = 0;
 		w->boxes[k].up_ns = w->now_ns;
 	}
-	for (uint64_t end = w->now_ns + QUIET; w->now_ns < end;)
+	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
+		step(w, false);
+	/* The traffic that some wait for does not come back. */
+	for (unsigned k = 0; k < w->n; k++)
+		for (unsigned p = 0; p < POLICIES; p++)
+			budget_forgo(w->boxes[k].budget, p);
+	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
 		step(w, false);
 }
 
