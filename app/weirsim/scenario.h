@@ -121,6 +121,8 @@ struct scenario {
 	struct limiter_config *limiters;
 	unsigned n_limiters;
 	struct group group; /* policies and gossip, as in the appliance */
+	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
+	uint64_t settle_ns;          /* until a disk has it, and the workers have heard */
 	struct network network;
 	struct fault *faults;
 	unsigned n_faults;

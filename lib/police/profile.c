@@ -62,6 +62,10 @@ struct limiter_policy limit_profile_policy(const struct policy *policy)
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.burst_floor = burst_floor(policy),
+		.guarantee = policy->guarantee == GUARANTEE_CONSERVED ? LIMITER_CONSERVED
+								      : LIMITER_SOFT,
+		.indicator = policy->indicator,
+		.eta = policy->eta,
 	};
 }
 
