@@ -138,7 +138,7 @@ void read_network(struct reader *reader, const struct json_path *path, json_t *v
 
 static const struct key overlay_keys[] = {
 	{"degree", read_integer, KEY_FIELD(struct ledger_config, degree),
-		.detail = &(const struct integer_range){2, 16383}, .required = true},
+		.detail = &(const struct integer_range){2, 64}, .required = true},
 	{0},
 };
 
@@ -158,7 +158,9 @@ static void read_overlay(struct reader *reader, const struct json_path *path, js
 
 static const struct key ledger_keys[] = {
 	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
-		.expected = EXPECTED_TIME, .detail = &some_time},
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, SECOND / 5,
+			86400 * SECOND, "200ms to 86400s", "ns"}},
 	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
 		.detail = &(const struct integer_range){0, 100}},
 	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
@@ -170,8 +172,7 @@ static const struct key ledger_keys[] = {
 
 static void ledger_init(struct ledger_config *ledger)
 {
-	*ledger = (struct ledger_config){
-		.lease_ns = 10 * SECOND, .drift_ppm = 100, .promise = 50};
+	*ledger = (struct ledger_config){.drift_ppm = 1000, .promise = 50};
 }
 
 /* Read when the limiters' names are known. */
