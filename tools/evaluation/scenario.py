@@ -135,3 +135,17 @@ def shifting(allocator, phase=30, limiters=10):
                     3 * phase, warmup=0, loss=0.0047, gossip={"branching": 4},
                     settings={"limit": f"{limiters * 500}kbit/s", "burst": burst,
                               "interval": "100ms"})
+
+
+def calls(allocator, **settings):
+    """E11: traffic that does not adapt. Of a hundred calls 10, 20, 30 and 40 at each of four
+    limiters; after half of the time the other way round."""
+    half = 40
+    call = {"kind": "on-off", "rate": "128kbit/s", "packet": "200B", "on": "1s", "off": "1s",
+            "rtt": RTT, "start_spread": "500ms"}
+    first = [{**call, "count": 10 * k, "limiter": f"l{k}", "stop": f"{half}s"}
+             for k in range(1, 5)]
+    second = [{**call, "count": 50 - 10 * k, "limiter": f"l{k}", "start": f"{half}s"}
+              for k in range(1, 5)]
+    return scenario(f"calls, {allocator}", allocator, 4, first + second, 2 * half, warmup=0,
+                    settings={"limit": "6Mbit/s", "burst": "80kB", **settings})
