@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "box.h"
 #include "log.h"
@@ -77,7 +78,7 @@ struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n)
 	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
 
 	for (unsigned i = 0; limits && i < n; i++)
-		limits[i] = limit_profile_policy(&policies[i]);
+		limits[i] = limit_profile_policy(&policies[i], (int64_t)time(NULL));
 	return limits;
 }
 

@@ -148,7 +148,7 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 	int ret = -ENOMEM;
 
 	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
-		policies[i] = limit_profile_policy(&s->group.policies[i]);
+		policies[i] = limit_profile_policy(&s->group.policies[i], 0);
 	if (policies)
 		ret = limiter_create(
 			&params, node_clock(sim, node, sim->now_ns) - age_ns, &node->limiter);

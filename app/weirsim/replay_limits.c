@@ -13,7 +13,7 @@ static struct limiter_policy *make_policies(const struct config *config, unsigne
 	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
 
 	for (unsigned i = 0; policies && i < config->n_policies; i++) {
-		policies[i] = limit_profile_policy(&config->policies[i]);
+		policies[i] = limit_profile_policy(&config->policies[i], 0);
 		policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
 	}
 	return policies;

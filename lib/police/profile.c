@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "policy/period.h"
 
 /*
  * A bucket below two full frames stops a flow, wherever it came from; in packets likewise. Of new
@@ -52,20 +52,25 @@ static uint64_t burst_floor(const struct policy *policy)
 	return floors[policy->count];
 }
 
-struct limiter_policy limit_profile_policy(const struct policy *policy)
+struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
+	bool conserved = policy->guarantee == GUARANTEE_CONSERVED;
+
 	return (struct limiter_policy){
-		.id = name_hash(policy->name),
+		.id = policy_id(policy),
 		.allocator = policy->allocator,
 		.limit_bps = policy->limit_bps,
 		.burst_bytes = policy->burst_bytes,
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.burst_floor = burst_floor(policy),
-		.guarantee = policy->guarantee == GUARANTEE_CONSERVED ? LIMITER_CONSERVED
-								      : LIMITER_SOFT,
+		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
 		.indicator = policy->indicator,
 		.eta = policy->eta,
+		.total = policy->total,
+		.period = policy_is_quota(policy) ? period_number(policy, unix_s) : 0,
+		.chunk = policy->chunk,
+		.drawn = policy->drawn,
 	};
 }
 

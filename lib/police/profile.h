@@ -46,8 +46,8 @@ struct sampling_budget {
  */
 enum meter_kind limit_profile_kind(const struct policy *policy);
 
-/* A policy as the brain sees it. */
-struct limiter_policy limit_profile_policy(const struct policy *policy);
+/* A policy as the brain sees it, in the period of a quota that it is at that Unix time. */
+struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s);
 
 /*
  * The profile of a policy, whose index it is, on a worker that gets `share` (0 to 1] of the local

@@ -65,7 +65,11 @@ void config_complete(struct reader *reader, struct config *config)
 	complete_roster(reader, config);
 	complete_self(&config->gossip, config->limiter);
 	gossip_complete(reader, &config->gossip);
+	ledger_complete(&config->ledger, config);
 	policies_complete(reader, config->policies, config->n_policies, config->gossip.n_roster);
+	for (unsigned i = 0; i < config->n_policies; i++)
+		config->policies[i].drawn = config->ledger.n_etcd > 0 &&
+					    policy_is_quota(&config->policies[i]);
 }
 
 static bool device_known(const void *element)
@@ -219,4 +223,6 @@ void config_check(struct reader *reader, const struct config *config)
 	check_tunnels(reader, &config->tunnels);
 	policies_check_matches(reader, config->policies, config->n_policies);
 	policies_check(reader, config->policies, config->n_policies, gossip->n_roster);
+	guarantee_check_gossip(reader, gossip, config->policies, config->n_policies);
+	ledger_check(reader, config);
 }

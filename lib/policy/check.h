@@ -14,7 +14,7 @@
 
 #define WIRE_REFUSED   (-2)     /* match.wire of a match with an error anywhere in it */
 #define PORT_REFUSED   UINT_MAX /* wire.a and wire.b */
-#define CHOICE_REFUSED 255      /* policy.count, meter and action; gossip.estimator */
+#define CHOICE_REFUSED 255      /* policy.count, meter, action, guarantee; gossip.estimator */
 
 #define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
 
@@ -34,6 +34,23 @@ void policies_complete(
 	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
+
+/* Of one policy that is never exceeded, at `path`; of others nothing. */
+void guarantee_complete(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, unsigned n_limiters);
+void guarantee_check(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters);
+void guarantee_warn(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, uint64_t frame, unsigned n_limiters);
+
+/* What such policies need of gossip. */
+void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
+	const struct policy *policies, unsigned n);
+
+/* Of "ledger"; interval_ns: the shortest of a policy. */
+void ledger_complete(struct ledger_config *ledger, const struct config *config);
+void ledger_check(struct reader *reader, const struct config *config);
+void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns);
 
 /* That no packet could belong to two policies. */
 void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);

@@ -5,8 +5,11 @@
 
 #include <stdlib.h>
 
+#include "allocate/allocate.h"
+#include "base/name_hash.h"
 #include "policy/check.h"
 #include "policy/keys.h"
+#include "policy/period.h"
 #include "policy/read.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
@@ -20,6 +23,7 @@ static struct config *config_new(void)
 	config->workers[0] = 1;
 	config->n_workers = 1;
 	gossip_config_init(&config->gossip);
+	ledger_config_init(&config->ledger);
 	config->tunnels.vxlan_port = VXLAN_PORT;
 	return config;
 }
@@ -33,6 +37,9 @@ void config_free(struct config *config)
 	free(config->ports);
 	free(config->wires);
 	free(config->gossip.roster);
+	free(config->ledger.edges);
+	for (unsigned i = 0; i < config->ledger.n_etcd; i++)
+		free(config->ledger.etcd[i]);
 	free(config->policies);
 	free(config);
 }
@@ -76,6 +83,27 @@ int config_load(const char *path, FILE *err, struct config **out)
 
 	*out = NULL;
 	return rc < 0 ? rc : read_config(&reader, out);
+}
+
+bool policy_is_quota(const struct policy *policy)
+{
+	return policy->allocator != NULL && policy->allocator->counts_units;
+}
+
+uint32_t policy_id(const struct policy *policy)
+{
+	return policy_is_quota(policy) ? budget_id(policy) : name_hash(policy->name);
+}
+
+bool config_needs_ledger(const struct config *config)
+{
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		const struct policy *policy = &config->policies[i];
+
+		if (policy->guarantee == GUARANTEE_CONSERVED || policy_is_quota(policy))
+			return true;
+	}
+	return false;
 }
 
 static bool names_ports(const struct match *match)

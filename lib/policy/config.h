@@ -27,8 +27,10 @@
 #define CONFIG_POLICIES_MAX 1000000 /* what is read of a file, READER_FILE_MAX, holds no more */
 #define CONFIG_EAL_ARGS     32
 #define CONFIG_ETCD_MAX     9
-#define CONFIG_BURST_MAX    (4ULL << 30)  /* bytes */
-#define CONFIG_COUNT_MAX    1000000000ULL /* packets or flows: of a burst, and a second */
+#define CONFIG_EDGES_MAX    262144
+#define CONFIG_BURST_MAX    (4ULL << 30)           /* bytes */
+#define CONFIG_COUNT_MAX    1000000000ULL          /* packets or flows: of a burst, and a second */
+#define CONFIG_TOTAL_MAX    1000000000000000000ULL /* units a period: 1000PB */
 
 #define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
 
@@ -131,9 +133,11 @@ struct policy {
 	 * Allocator quota. The limit is what may pass when the total is spent, 0: nothing; and
 	 * what passes neither is the action's.
 	 */
-	uint64_t total; /* units a period, over all limiters; at most 2^62 */
+	uint64_t total; /* units a period, over all limiters; at most CONFIG_TOTAL_MAX */
 	enum period period;
-	uint64_t period_ns; /* PERIOD_FIXED */
+	uint64_t period_ns; /* PERIOD_FIXED: whole seconds */
+	uint64_t chunk;     /* units that are saved as spent ahead, at most: what a crash costs */
+	bool drawn;         /* its shares are drawn from etcd */
 };
 
 struct overlay_pair_config {
@@ -222,6 +226,18 @@ int config_load(const char *path, FILE *err, struct config **out);
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out);
 
 void config_free(struct config *config);
+
+/* Whether any policy is conserved or a quota, so that something must survive a crash. */
+bool config_needs_ledger(const struct config *config);
+
+/* A budget of units rather than a rate. False of an allocator that was refused. */
+bool policy_is_quota(const struct policy *policy);
+
+/*
+ * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). No
+ * two of a configuration are the same.
+ */
+uint32_t policy_id(const struct policy *policy);
 
 /* Says in words what a limiter with this configuration would do (`weir --check`). */
 void config_describe(const struct config *config, FILE *out);

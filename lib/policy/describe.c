@@ -7,6 +7,7 @@
 
 #include "allocate/allocate.h"
 #include "policy/check.h"
+#include "policy/describe.h"
 #include "policy/units.h"
 #include "policy/value.h"
 
@@ -176,8 +177,7 @@ static void describe_match(const struct config *config, const struct match *matc
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 
-/* What a rate counts, for people who compare it with another meter. */
-static const char *counting_words(const struct policy *policy)
+const char *counting_words(const struct policy *policy)
 {
 	static const char *const accountings[] = {
 		[ACCOUNTING_L2] = "L2 bytes (whole frames without FCS)",
@@ -192,13 +192,13 @@ static const char *counting_words(const struct policy *policy)
 	return accountings[policy->accounting];
 }
 
-static char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size)
+char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size)
 {
 	return policy->count == COUNT_BYTES ? units_format_rate(limit, buf, size)
 					    : units_format_count_rate(limit, buf, size);
 }
 
-static char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size)
+char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size)
 {
 	return policy->count == COUNT_BYTES ? units_format_size(units, buf, size)
 					    : units_format_count(units, buf, size);
@@ -212,7 +212,7 @@ static void describe_sources(const struct policy *policy, FILE *out)
 		policy->per_v4, policy->per_v6, policy->sources);
 }
 
-static void describe_action(const struct policy *policy, FILE *out)
+void describe_action(const struct policy *policy, FILE *out)
 {
 	if (policy->action == ACTION_DROP)
 		fputs("is dropped", out);
@@ -248,7 +248,7 @@ static void describe_meter(const struct policy *policy, FILE *out)
 	fprintf(out, " (%s)\n", names[policy->meter]);
 }
 
-static void describe_allocator(const struct policy *policy, unsigned n, FILE *out)
+static void describe_allocator(const struct policy *policy, FILE *out)
 {
 	char text[UNITS_TEXT_MAX];
 
@@ -257,27 +257,35 @@ static void describe_allocator(const struct policy *policy, unsigned n, FILE *ou
 		100 * policy->keep_per_second);
 	if (policy->weigh_tcp_only)
 		fputs("  flows other than TCP are no evidence of a fair share\n", out);
-	if (n > 1)
-		fprintf(out, "  at a full partition, and at the start: %s here (limit/%u)\n",
-			format_limit(policy, policy->limit_bps / n, text, sizeof(text)), n);
 }
 
-static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
+static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 {
-	unsigned n = config->gossip.n_roster;
 	char rate[UNITS_TEXT_MAX];
 
-	fprintf(out, "policy %s\n", policy->name);
-	describe_match(config, &policy->match, out);
 	fprintf(out, "  limit %s of %s",
 		format_limit(policy, policy->limit_bps, rate, sizeof(rate)),
 		counting_words(policy));
 	if (n > 1)
 		fprintf(out, ", over all %u limiters", n);
 	fputc('\n', out);
+	describe_guarantee(policy, n, out);
 	describe_sources(policy, out);
 	describe_meter(policy, out);
-	describe_allocator(policy, n, out);
+}
+
+static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)
+{
+	unsigned n = config->gossip.n_roster;
+
+	fprintf(out, "policy %s\n", policy->name);
+	describe_match(config, &policy->match, out);
+	if (policy_is_quota(policy))
+		describe_quota(policy, n, out);
+	else
+		describe_rate(policy, n, out);
+	describe_allocator(policy, out);
+	describe_share(policy, n, out);
 }
 
 static void describe_tunnels(const struct tunnels *tunnels, FILE *out)
@@ -293,6 +301,7 @@ void config_describe(const struct config *config, FILE *out)
 	describe_process(config, out);
 	describe_wires(config, out);
 	describe_gossip(&config->gossip, out);
+	describe_ledger(config, out);
 	describe_tunnels(&config->tunnels, out);
 	for (unsigned i = 0; i < config->n_policies; i++)
 		describe_policy(config, &config->policies[i], out);

@@ -113,6 +113,40 @@ static void check_gossip(
 	check(c, old->compensate == gossip->compensate, "gossip.compensate");
 }
 
+static bool overlay_equal(const struct ledger_config *a, const struct ledger_config *b)
+{
+	bool same = a->ring == b->ring && a->degree == b->degree && a->n_edges == b->n_edges;
+
+	for (unsigned i = 0; same && i < a->n_edges; i++)
+		same = a->edges[i].a == b->edges[i].a && a->edges[i].b == b->edges[i].b;
+	return same;
+}
+
+static bool etcd_equal(const struct ledger_config *a, const struct ledger_config *b)
+{
+	bool same = a->n_etcd == b->n_etcd && strcmp(a->etcd_prefix, b->etcd_prefix) == 0 &&
+		    strcmp(a->etcd_ca, b->etcd_ca) == 0 &&
+		    strcmp(a->etcd_cert, b->etcd_cert) == 0 &&
+		    strcmp(a->etcd_key, b->etcd_key) == 0;
+
+	for (unsigned i = 0; same && i < a->n_etcd; i++)
+		same = strcmp(a->etcd[i], b->etcd[i]) == 0;
+	return same;
+}
+
+/* What edges, records and leases stand on. */
+static void check_ledger(
+	struct complaints *c, const struct ledger_config *old, const struct ledger_config *ledger)
+{
+	check(c, strcmp(old->store, ledger->store) == 0, "ledger.store");
+	check(c, old->lease_ns == ledger->lease_ns, "ledger.lease");
+	check(c, old->promise == ledger->promise, "ledger.promise");
+	check(c, old->drift_ppm == ledger->drift_ppm, "ledger.drift");
+	check(c, overlay_equal(old, ledger), "ledger.overlay");
+	check(c, old->tree_degree == ledger->tree_degree, "ledger.tree.degree");
+	check(c, etcd_equal(old, ledger), "ledger.etcd");
+}
+
 static bool prefix_equal(const struct prefix *a, const struct prefix *b)
 {
 	return a->family == b->family && a->length == b->length &&
@@ -137,13 +171,16 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 	return a->limit_bps == b->limit_bps && a->burst_bytes == b->burst_bytes &&
 	       a->window_ns == b->window_ns && a->interval_ns == b->interval_ns &&
 	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
-	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting;
+	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
+	       a->total == b->total && a->indicator == b->indicator && a->eta == b->eta;
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)
 {
 	return a->count == b->count && a->meter == b->meter && a->allocator == b->allocator &&
-	       a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 && a->sources == b->sources;
+	       a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 && a->sources == b->sources &&
+	       a->guarantee == b->guarantee && a->period == b->period &&
+	       a->period_ns == b->period_ns;
 }
 
 static uint8_t changes_of(const struct policy *old, const struct policy *policy)
@@ -229,6 +266,7 @@ int config_diff(const struct config *old, const struct config *config, const cha
 	check_process(&c, old, config);
 	check_ports(&c, old, config);
 	check_gossip(&c, &old->gossip, &config->gossip);
+	check_ledger(&c, &old->ledger, &config->ledger);
 	return c.n > 0 ? -EINVAL : make_diff(old, config, out);
 }
 

@@ -19,8 +19,10 @@
 enum policy_change {
 	POLICY_ADDED = 1, /* no other is set beside it */
 	POLICY_MATCH = 2, /* other packets are its own */
-	POLICY_TERMS = 4, /* limit, burst, window, interval, ewma, weigh, action, accounting */
-	POLICY_ANEW = 8,  /* count, meter, per, sources or allocator: its state begins anew */
+	/* limit, burst, window, interval, ewma, weigh, action, accounting, total, indicator, eta */
+	POLICY_TERMS = 4,
+	/* count, meter, per, sources, allocator, guarantee, period: its state begins anew */
+	POLICY_ANEW = 8,
 };
 
 struct config_diff {

@@ -52,6 +52,7 @@ void group_check(struct reader *reader, struct group *group, unsigned n_limiters
 	gossip_check(reader, &group->gossip);
 	policies_complete(reader, group->policies, group->n_policies, n_limiters);
 	policies_check(reader, group->policies, group->n_policies, n_limiters);
+	guarantee_check_gossip(reader, &group->gossip, group->policies, group->n_policies);
 }
 
 void group_free(struct group *group)

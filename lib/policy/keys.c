@@ -323,6 +323,7 @@ const struct key config_keys[] = {
 	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
 	{"control", read_object, .detail = control_keys},
 	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
+	{"ledger", read_object, KEY_FIELD(struct config, ledger), .detail = ledger_keys},
 	{"tunnels", read_object, KEY_FIELD(struct config, tunnels), .detail = tunnels_keys},
 	{"policies", read_list, KEY_FIELD(struct config, policies), .detail = &policy_list,
 		.expected = "an array of policies"},

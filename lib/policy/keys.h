@@ -24,6 +24,26 @@ void gossip_config_init(struct gossip_config *gossip);
 extern const struct key policy_keys[];
 void policy_init(void *policy);
 
+/* Of a struct ledger_config. Edges name limiters of "gossip", which is looked up in the document. */
+extern const struct key ledger_keys[];
+void ledger_config_init(struct ledger_config *ledger);
+
+/*
+ * Of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total that
+ * is missing too.
+ */
+extern const struct choice guarantees[];
+void read_indicator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_total(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_period(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* Like read_quantity(), also of a JSON number. */
+void read_count(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /*
  * Like read_choice(), for a field of 32 bits that other keys depend on: CHOICE_REFUSED when it is
  * refused, so that they do not complain of its default.

@@ -17,10 +17,12 @@
 
 static const struct json_path path_policies = {.key = "policies"};
 
-static uint64_t default_burst(const struct policy *policy)
+/* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
+static uint64_t default_burst(const struct policy *policy, unsigned n_limiters)
 {
 	bool bytes = policy->count == COUNT_BYTES;
-	uint64_t least = BURST_DEFAULT_PACKETS * (bytes ? BURST_DEFAULT_PACKET : 1ULL);
+	unsigned parts = policy->guarantee == GUARANTEE_CONSERVED ? n_limiters : 1;
+	uint64_t least = parts * BURST_DEFAULT_PACKETS * (bytes ? BURST_DEFAULT_PACKET : 1ULL);
 	uint64_t most = bytes ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
 	uint64_t burst = policy->limit_bps / 8 / BURST_DEFAULT_SHARE;
 
@@ -30,15 +32,18 @@ static uint64_t default_burst(const struct policy *policy)
 }
 
 static void complete_policy(const struct reader *reader, const struct json_path *path,
-	struct policy *policy, bool alone)
+	struct policy *policy, unsigned n_limiters)
 {
+	bool spent = policy_is_quota(policy) && policy->limit_bps == 0;
+
 	if (!reader_has(reader, path, "allocator"))
-		policy->allocator = alone ? &allocator_central : &allocator_fps;
+		policy->allocator = n_limiters <= 1 ? &allocator_central : &allocator_fps;
 	if (policy->meter == METER_DEFAULT)
 		policy->meter = policy->allocator == &allocator_grd ? METER_RANDOM_DROP
 								    : METER_TOKEN_BUCKET;
-	if (policy->burst_bytes == 0)
-		policy->burst_bytes = default_burst(policy);
+	guarantee_complete(reader, path, policy, n_limiters);
+	if (policy->burst_bytes == 0 && !spent)
+		policy->burst_bytes = default_burst(policy, n_limiters);
 	if (policy->per_v4 != 0 && policy->sources == 0)
 		policy->sources = SOURCES_DEFAULT;
 }
@@ -49,7 +54,7 @@ void policies_complete(
 	for (unsigned i = 0; i < n; i++) {
 		struct json_path path = {.parent = &path_policies, .index = i};
 
-		complete_policy(reader, &path, &policies[i], n_limiters <= 1);
+		complete_policy(reader, &path, &policies[i], n_limiters);
 	}
 }
 
@@ -95,10 +100,17 @@ static int match_compare(const void *a, const void *b)
 	return 0;
 }
 
+static int id_compare(const void *a, const void *b)
+{
+	uint32_t left = policy_id(a), right = policy_id(b);
+
+	return left < right ? -1 : left > right;
+}
+
 static const struct unique names[] = {
 	{&path_policies, "name", "a name", sizeof(struct policy), false, name_known, name_compare},
 	{&path_policies, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct policy), false,
-		name_known, hash_compare},
+		name_known, id_compare},
 };
 
 static const struct unique matches = {&path_policies, "match", "a match", sizeof(struct policy),
@@ -142,6 +154,21 @@ static bool has_bytes(const struct policy *policy)
 	return policy->count == COUNT_BYTES || policy->count == CHOICE_REFUSED;
 }
 
+static bool has_indicator(const struct policy *policy)
+{
+	return policy->allocator == NULL || policy->allocator->moves;
+}
+
+static bool has_total(const struct policy *policy)
+{
+	return policy->allocator == NULL || policy->allocator->counts_units;
+}
+
+static bool has_rate(const struct policy *policy)
+{
+	return !policy_is_quota(policy);
+}
+
 static const struct {
 	const char *key;
 	bool (*applies)(const struct policy *policy);
@@ -153,6 +180,12 @@ static const struct {
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
 	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
+	{"indicator", has_indicator, "unless \"allocator\" is \"gdrl\""},
+	{"eta", has_indicator, "unless \"allocator\" is \"gdrl\""},
+	{"total", has_total, "unless \"allocator\" is \"quota\""},
+	{"period", has_total, "unless \"allocator\" is \"quota\""},
+	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
+	{"meter", has_rate, "with the allocator \"quota\", which counts for itself"},
 };
 
 static void check_dependents(
@@ -177,7 +210,8 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 	if (allocator->alone && n_limiters > 1)
 		reader_expected(reader, &at,
 			"an allocator that can share the limit between %u limiters", n_limiters);
-	else if (policy->per_v4 != 0 && allocator->gossips)
+	else if (policy->per_v4 != 0 &&
+		 (allocator->gossips || allocator->moves || allocator->counts_units))
 		reader_expected(reader, &at, "%s\"static\" beside \"per\"",
 			n_limiters > 1 ? "" : "\"central\" or ");
 }
@@ -266,5 +300,6 @@ void policies_check(
 		check_allocator(reader, &path, &policies[i], n_limiters);
 		check_meter(reader, &path, &policies[i]);
 		check_window(reader, &path, &policies[i]);
+		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

@@ -227,8 +227,7 @@ static void read_count_rate(struct reader *reader, const struct json_path *path,
 	reader_expected(reader, path, "a multiple of %s, such as \"%s\"", step, nearest);
 }
 
-/* A number, or its text. */
-static void read_count(struct reader *reader, const struct json_path *path, json_t *value,
+void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const struct quantity_range *range = key->detail;
@@ -242,13 +241,18 @@ static void read_count(struct reader *reader, const struct json_path *path, json
 		key_store(key, base, (uint64_t)number);
 }
 
-/* What the limit and the burst are is for "count" to say, which the table has before them. */
+/*
+ * What the limit and the burst are is for "count" to say, and whether there must be one for
+ * "allocator": the table has both before them.
+ */
 static void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const struct policy *policy = base;
 
 	(void)key;
+	if (value == NULL && policy_is_quota(policy))
+		return;
 	if (policy->count == COUNT_BYTES)
 		read_quantity(reader, path, value, &byte_limit, base);
 	else if (policy->count != CHOICE_REFUSED)
@@ -339,7 +343,15 @@ const struct key policy_keys[] = {
 	{"name", read_name, KEY_FIELD(struct policy, name), .required = true},
 	{"match", read_match, KEY_FIELD(struct policy, match), .required = true},
 	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
+	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
 	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"total", read_total, KEY_FIELD(struct policy, total), .required = true},
+	{"period", read_period, KEY_FIELD(struct policy, period)},
+	{"guarantee", read_marked_choice, KEY_FIELD(struct policy, guarantee),
+		.detail = guarantees},
+	{"indicator", read_indicator, KEY_FIELD(struct policy, indicator)},
+	{"eta", read_real, KEY_FIELD(struct policy, eta),
+		.detail = &(const struct real_range){0, 1e12, .below = false}},
 	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10000000,
@@ -348,7 +360,6 @@ const struct key policy_keys[] = {
 	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
 	{"sources", read_integer, KEY_FIELD(struct policy, sources),
 		.detail = &(const struct integer_range){1024, 16777216}},
-	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
 	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
 	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},
 	{"mark", read_mark, KEY_FIELD(struct policy, mark)},

@@ -75,6 +75,12 @@ static unsigned sort_known(
 	return n_known;
 }
 
+/* What is not the name but made from it: of the same names there is a complaint already. */
+static bool is_hash(const struct unique *unique)
+{
+	return strcmp(unique->key, "name") == 0 && unique->compare != name_compare;
+}
+
 /* Sorted, those that clash are neighbours; first_of[i] becomes the first that i clashes with. */
 static void find_clashes(const struct unique *unique, const char *base, const char **sorted,
 	unsigned n_known, unsigned *first_of)
@@ -84,7 +90,7 @@ static void find_clashes(const struct unique *unique, const char *base, const ch
 	for (unsigned i = 1; i < n_known; i++) {
 		if (unique->compare(first, sorted[i]) != 0)
 			first = sorted[i];
-		else if (unique->compare != hash_compare || strcmp(first, sorted[i]) != 0)
+		else if (!is_hash(unique) || strcmp(first, sorted[i]) != 0)
 			first_of[(size_t)(sorted[i] - base) / unique->size] =
 				(unsigned)((size_t)(first - base) / unique->size);
 	}

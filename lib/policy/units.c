@@ -31,6 +31,8 @@ static const struct unit sizes[] = {
 	{"kB", 1000},
 	{"MB", 1000 * 1000},
 	{"GB", 1000 * 1000 * 1000},
+	{"TB", 1000 * SECOND},
+	{"PB", 1000 * 1000 * SECOND},
 	{NULL, 0},
 };
 
@@ -38,6 +40,7 @@ static const struct unit binary_sizes[] = {
 	{"KiB", 1 << 10},
 	{"MiB", 1 << 20},
 	{"GiB", 1 << 30},
+	{"TiB", 1ULL << 40},
 	{NULL, 0},
 };
 

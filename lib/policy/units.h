@@ -20,7 +20,7 @@
  */
 int units_parse_rate(const char *text, uint64_t *bits_per_s);
 
-/* B kB MB GB (steps of 1000), KiB MiB GiB (steps of 1024) → bytes. */
+/* B kB MB GB TB PB (steps of 1000), KiB MiB GiB TiB (steps of 1024) → bytes. */
 int units_parse_size(const char *text, uint64_t *bytes);
 
 /* ns us ms s min h → ns. */

@@ -88,13 +88,15 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 }
 
 static void warn_policy(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, uint64_t frame, unsigned n_workers)
+	const struct policy *policy, const struct config *config, uint64_t frame)
 {
 	struct json_path burst = {.parent = path, .key = "burst"};
 	struct json_path window = {.parent = path, .key = "window"};
 	struct json_path per = {.parent = path, .key = "per"};
+	unsigned n_workers = config->n_workers;
 
-	if (counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) && policy->burst_bytes < frame)
+	if (counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) && policy->limit_bps > 0 &&
+		policy->burst_bytes < frame)
 		reader_warn(reader, &burst,
 			"less than %" PRIu64 " bytes, so the largest frames never pass", frame);
 	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&
@@ -107,6 +109,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
+	guarantee_warn(reader, path, policy, frame, config->gossip.n_roster);
 }
 
 static void warn_policies(struct reader *reader, const struct config *config)
@@ -119,7 +122,7 @@ static void warn_policies(struct reader *reader, const struct config *config)
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		struct json_path at = {.parent = &policies, .index = i};
 
-		warn_policy(reader, &at, &config->policies[i], frame, config->n_workers);
+		warn_policy(reader, &at, &config->policies[i], config, frame);
 	}
 }
 
@@ -129,4 +132,5 @@ void config_warn(struct reader *reader, const struct config *config)
 	warn_workers(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
+	ledger_warn(reader, config, shortest_interval(config));
 }

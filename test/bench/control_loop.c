@@ -176,7 +176,7 @@ static void make_policies(struct bench *b)
 			.mark = MARK_ECN,
 		};
 		snprintf(config->name, sizeof(config->name), "customer-%06u", i);
-		b->policies[i] = limit_profile_policy(config);
+		b->policies[i] = limit_profile_policy(config, 0);
 	}
 }
 

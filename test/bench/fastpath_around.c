@@ -201,7 +201,7 @@ static void peer_limiter(struct other *peer, const struct config *config)
 		die("no roster");
 	params.gossip.roster = peer->roster;
 	for (unsigned i = 0; i < config->n_policies; i++)
-		peer->policies[i] = limit_profile_policy(&config->policies[i]);
+		peer->policies[i] = limit_profile_policy(&config->policies[i], 0);
 	if (limiter_create(&params, control_now(), &peer->limiter))
 		die("no limiter for the peer");
 }

@@ -171,11 +171,11 @@ static void test_burst_floor(void **state)
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
 
 	(void)state;
-	assert_int_equal(limit_profile_policy(&policy).burst_floor, 0); /* the brain's own */
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 0); /* the brain's own */
 	policy.count = COUNT_PACKETS;
-	assert_int_equal(limit_profile_policy(&policy).burst_floor, 6);
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 6);
 	policy.count = COUNT_FLOWS;
-	assert_int_equal(limit_profile_policy(&policy).burst_floor, 1);
+	assert_int_equal(limit_profile_policy(&policy, 0).burst_floor, 1);
 }
 
 /* How often to sample is for those that are sampled. */

@@ -121,7 +121,7 @@ static void relimit(struct box_world *w, uint64_t bps)
 
 	for (unsigned i = 0; i < 2; i++) {
 		policies[i].limit_bps = bps;
-		limits[i] = limit_profile_policy(&policies[i]);
+		limits[i] = limit_profile_policy(&policies[i], 0);
 	}
 	assert_int_equal(limiter_update(w->box.limiter, limits, 2, same, 1), 0);
 	publish_all_later(&w->box);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/policy: the parts of config_describe(). Each writes whole lines to out.
+ */
+#ifndef WEIR_POLICY_DESCRIBE_H
+#define WEIR_POLICY_DESCRIBE_H
+
+#include "policy/config.h"
+
+/* In the policy's unit, into buf (UNITS_TEXT_MAX); return buf. */
+char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size);
+char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size);
+
+/* What a rate or a total counts, for people who compare it with another meter. */
+const char *counting_words(const struct policy *policy);
+
+/* "is dropped", in the middle of a line. */
+void describe_action(const struct policy *policy, FILE *out);
+
+/* What holds of a limit over n limiters, and what of it is here. */
+void describe_guarantee(const struct policy *policy, unsigned n, FILE *out);
+void describe_share(const struct policy *policy, unsigned n, FILE *out);
+
+/* A quota: its total, and what passes then. */
+void describe_quota(const struct policy *policy, unsigned n, FILE *out);
+
+/* "ledger", if any policy needs it. */
+void describe_ledger(const struct config *config, FILE *out);
+
+#endif

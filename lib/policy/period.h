@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The periods of a quota by the wall clock, in UTC, and what its budget is known by. Seconds are
+ * Unix time; one before 1970 is a clock that nobody has set, and counts as 1970. Pure; any thread.
+ */
+#ifndef WEIR_POLICY_PERIOD_H
+#define WEIR_POLICY_PERIOD_H
+
+#include <stdint.h>
+
+#include "policy/config.h"
+
+#define PERIOD_NEVER INT64_MAX
+
+/*
+ * The number of the period that it is: never 0, and larger than that of any earlier period of the
+ * same policy. Always 1 of a prepaid amount; of months those since year 0.
+ */
+uint64_t period_number(const struct policy *policy, int64_t unix_s);
+
+/* When the period of a number begins, and the next one does (PERIOD_NEVER of a prepaid amount). */
+int64_t period_begins(const struct policy *policy, uint64_t number);
+int64_t period_ends(const struct policy *policy, uint64_t number);
+
+/*
+ * What the ledger of a quota is known by. It depends on the name and on what numbers its periods:
+ * where that changes numbers mean something else, so the old records are another budget's. That of
+ * a prepaid amount is the hash of the name.
+ */
+uint32_t budget_id(const struct policy *policy);
+
+#endif
