@@ -20,8 +20,8 @@ struct disk {
 };
 
 /* A limiter_write: `disk` is a struct disk. 0 or -ENOMEM. */
-int disk_write(void *disk, enum limiter_record_kind kind, uint32_t id, const void *record,
-	size_t len);
+int disk_write(
+	void *disk, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len);
 
 /* What has been written is durable from now on; 0 or -ENOMEM, and it is not. */
 int disk_commit(struct disk *disk);

@@ -196,8 +196,8 @@ static void check_sum(struct sim *sim, unsigned p)
 		if (sim->nodes[i].policies)
 			sum += sim->nodes[i].policies[p].enforced;
 	if (sum * 8 > (double)policy->limit_bps)
-		sim_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
-			sum * 8);
+		sim_problem(
+			sim, "policy %s: %.0f bit/s are enforced in all", policy->name, sum * 8);
 }
 
 static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)
