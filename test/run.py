@@ -337,7 +337,8 @@ def side_by_side(quick, wanted, result):
 def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
-    for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement"):
+    for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement",
+                 "conserved"):
         script("net", name, wanted, result)
     reload_under_tsan(wanted, result)
 

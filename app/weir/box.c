@@ -27,8 +27,11 @@
 #include "pages.h"
 #include "police/other.h"
 #include "publish.h"
+#include "purse.h"
 #include "reload.h"
+#include "settle.h"
 #include "show.h"
+#include "show_ledger.h"
 #include "tenant.h"
 
 RTE_LOG_REGISTER(weir_logtype, weir, INFO);
@@ -140,8 +143,10 @@ static void splits_free(struct box *box)
 {
 	size_t slots = box->slots.capacity, workers = box->config->n_workers;
 
-	for (size_t i = 0; box->splits && i < slots; i++)
+	for (size_t i = 0; box->splits && i < slots; i++) {
 		free(box->splits[i].shares);
+		purses_remove(box, (uint32_t)i);
+	}
 	pages_free(box->splits, slots * sizeof(*box->splits));
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
@@ -338,6 +343,7 @@ static int memory_start(struct box *box)
 
 static void limiter_stop(struct box *box)
 {
+	settle_last(box);
 	limiter_destroy(box->limiter);
 	roster_destroy(box->roster);
 	sodium_memzero(box->key, sizeof(box->key));
@@ -365,13 +371,17 @@ static int limiter_build(struct box *box, const struct limiter_policy *policies)
 		.n_policies = box->n_policies,
 		.n_workers = config->n_workers,
 		.naps = true,
+		.ledger = settle_ledger(box),
 	};
+	int ret;
 
 	do
 		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
 	while (params.gossip.epoch == 0);
 	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
-	return limiter_create(&params, control_now(), &box->limiter);
+	ret = limiter_create(&params, control_now(), &box->limiter);
+	settle_begun(box);
+	return ret;
 }
 
 static int roster_build(struct box *box)
@@ -416,7 +426,8 @@ static void gossip_stop(struct box *box)
 
 static int telemetry_start(struct box *box)
 {
-	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands};
+	static const struct telemetry_command *const tables[] = {
+		telemetry_ethdev, show_commands, show_ledger_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 
@@ -454,7 +465,7 @@ static int limits_start(struct box *box)
 
 static void limits_stop(struct box *box)
 {
-	(void)box; /* what was published goes with the rest of the memory */
+	purses_stop(box); /* what was published goes with the rest of the memory */
 }
 
 static int launch(struct box *box)
@@ -477,6 +488,7 @@ static const struct module {
 	{"ports", ports_start, ports_stop},
 	{"classifier", classifier_start, classifier_stop},
 	{"memory", memory_start, memory_stop},
+	{"ledger", settle_start, settle_stop},
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
 	{"limits", limits_start, limits_stop},
@@ -544,6 +556,8 @@ void policy_totals_add(struct policy_totals *totals, const struct policy_totals 
 	totals->dropped_bytes += more->dropped_bytes;
 	totals->over_packets += more->over_packets;
 	totals->over_bytes += more->over_bytes;
+	totals->fallback_packets += more->fallback_packets;
+	totals->fallback_bytes += more->fallback_bytes;
 }
 
 /* Whoever folds packets takes them from those that control looks for, to wake who naps. */
@@ -572,6 +586,8 @@ struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 		totals.dropped_bytes += counter_read(&state->dropped_bytes);
 		totals.over_packets += police_over_packets(state);
 		totals.over_bytes += police_over_bytes(state);
+		totals.fallback_packets += police_fallback_packets(state);
+		totals.fallback_bytes += police_fallback_bytes(state);
 		packets += folded->packets;
 		bytes += counter_read(&state->bytes);
 	}

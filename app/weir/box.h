@@ -29,6 +29,7 @@
 
 /* How control splits one policy over the workers, and how often they sample it. */
 struct split {
+	struct purse_account *account; /* of a policy with a total (purse.h), else NULL */
 	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
 	uint64_t measured_ns;
 	uint64_t packets;                      /* that had arrived by then */
@@ -39,7 +40,8 @@ struct split {
 /* Sums over the workers; "bytes" are what the policy counts. */
 struct policy_totals {
 	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
-	uint64_t over_packets, over_bytes; /* of those passed, what did not conform */
+	uint64_t over_packets, over_bytes;         /* of those passed, what did not conform */
+	uint64_t fallback_packets, fallback_bytes; /* and what a total did not pay for */
 };
 
 /* What a policy had counted when it came into its slot from another. */
@@ -79,9 +81,12 @@ struct box {
 	struct gossip_socket gossip;
 	struct telemetry_server *telemetry;
 	struct reload *reload;        /* NULL: there is no file to read again */
+	struct settle *settle;        /* NULL: no ledger is kept */
 	struct split *splits;         /* by slot */
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */
+	struct purse_account *purses; /* of policies with a total, in no order */
+	uint64_t purses_ns;           /* when they are looked at next */
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */

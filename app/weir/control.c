@@ -18,12 +18,17 @@
 #include "log.h"
 #include "police/profile.h"
 #include "publish.h"
+#include "purse.h"
 #include "reload.h"
+#include "settle.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
+
+/* Signals, gossip, reload, store. */
+#define FDS 4
 
 #define LINK_PERIOD_NS (SECOND_NS / 4)
 
@@ -153,12 +158,21 @@ static void wake(struct box *box)
 	}
 }
 
-static void tick(struct box *box)
+/* Limits that have changed go to the workers, and what there is to say to the peers. */
+static void converse(struct box *box)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned peer;
 	size_t len;
 
+	purses_retry(box);
+	publish(box);
+	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
+		gossip_socket_send(&box->gossip, peer, buf, len);
+}
+
+static void tick(struct box *box)
+{
 	if (tsc_clock_refine(&box->clock, control_now())) {
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 		publish_all_later(box);
@@ -166,23 +180,26 @@ static void tick(struct box *box)
 	wake(box);
 	limiter_tick(box->limiter, control_now(), measure, box);
 	share_samples(box, control_now());
-	publish(box);
-	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
-		gossip_socket_send(&box->gossip, peer, buf, len);
+	converse(box);
 	log_peers(box);
 }
 
+/* Letters change limits and are answered at once; other news waits for the tick. */
 static void receive(struct box *box)
 {
 	uint8_t buf[DATAGRAM_MAX + 1];
+	bool letters = false;
 
 	for (int i = 0; i < RECEIVE_BATCH; i++) {
 		ssize_t n = gossip_socket_receive(&box->gossip, buf, sizeof(buf));
 
 		if (n < 0)
-			return;
-		limiter_receive(box->limiter, control_now(), buf, (size_t)n);
+			break;
+		letters |= limiter_receive(box->limiter, control_now(), buf, (size_t)n) ==
+			   GOSSIP_LETTER;
 	}
+	if (letters)
+		converse(box);
 }
 
 static void watch_links(struct box *box)
@@ -205,9 +222,11 @@ static void watch_links(struct box *box)
 /* When there is something to do that nobody tells. */
 static uint64_t next_ns(const struct box *box, uint64_t now)
 {
-	uint64_t tick = limiter_next(box->limiter);
+	uint64_t next = RTE_MIN(limiter_next(box->limiter), settle_next(box, now));
 
-	return box->all_told && !reload_settling(box) ? tick : RTE_MIN(tick, now + REST_NS);
+	next = RTE_MIN(next, purses_next(box));
+
+	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
 }
 
 static int timeout_ms(uint64_t now, uint64_t next)
@@ -234,17 +253,21 @@ static int take_signal(struct box *box, int signal_fd)
 
 int control_run(struct box *box, int signal_fd)
 {
-	struct pollfd fds[3 + TELEMETRY_MAX_FDS] = {
-		{.fd = signal_fd, .events = POLLIN},
-		{.fd = box->gossip.fd, .events = POLLIN},
+	struct pollfd fds[FDS + TELEMETRY_MAX_FDS] = {
+		{.fd = signal_fd, .events = POLLIN}, {.fd = box->gossip.fd, .events = POLLIN},
 		{.fd = reload_fd(box), .events = POLLIN},
+		{.events = POLLIN}, /* the store's, which a reload may open */
 	};
 	uint64_t links_ns = 0;
 
 	for (;;) {
 		uint64_t now = control_now();
-		unsigned n = 3 + telemetry_pollfds(box->telemetry, fds + 3);
-		int ready = poll(fds, n, timeout_ms(now, next_ns(box, now)));
+		unsigned n = FDS + telemetry_pollfds(box->telemetry, fds + FDS);
+		bool news;
+		int ready;
+
+		fds[3].fd = settle_fd(box);
+		ready = poll(fds, n, timeout_ms(now, next_ns(box, now)));
 
 		if (ready > 0 && fds[0].revents) {
 			int sig = take_signal(box, signal_fd);
@@ -260,6 +283,10 @@ int control_run(struct box *box, int signal_fd)
 			tick(box);
 		else
 			publish_rest(box);
+		news = settle_advance(box);
+		news |= purses_look(box, now);
+		if (news)
+			converse(box);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
 			links_ns = now;

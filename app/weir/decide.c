@@ -98,12 +98,25 @@ static bool judge_other(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
 	else
 		verdict = police_charge(state, packet, data, cost, now);
+	if (verdict == VERDICT_DROP)
+		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark(burst->mbufs[i], packet, police_mark(state));
 	police_marked(state, packet, data, cost, now, marked);
 	burst->unmarkable += !marked;
 	return marked;
+}
+
+/* The same of those that need not look into the packet: the mask that says "dropped". */
+static uint64_t judge_total(
+	struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	uint64_t over = police_over_total(state, bytes, now);
+
+	burst->unpaid += over & 1;
+	return over;
 }
 
 /* police_over() of a policy that is lent what it takes, if `lends`. */
@@ -122,6 +135,8 @@ static __rte_noinline uint64_t judge_aside(
 	uint32_t policy = burst->frames.policy[i], bytes;
 	struct policy_state *state = &w->policies[policy];
 
+	if (police_is_total(state))
+		return judge_total(state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
@@ -309,6 +324,7 @@ uint16_t decide(
 	uint16_t n_pass;
 
 	burst->unmarkable = 0;
+	burst->unpaid = 0;
 	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
@@ -318,7 +334,9 @@ uint16_t decide(
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else
 		n_pass = decide_each(w, burst, n, now, dropped);
-	counter_add(&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable);
+	counter_add(
+		&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable - burst->unpaid);
+	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
 	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;
 }

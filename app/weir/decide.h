@@ -32,6 +32,7 @@ struct burst {
 	struct frames frames;
 	bool rx_hash;        /* mbufs may have a flow's hash */
 	uint16_t unmarkable; /* of those that do not pass */
+	uint16_t unpaid;     /* likewise: by policies with a total */
 	uint16_t n_sampled;
 	struct sampled sampled[BURST];
 	struct sourced sourced;

@@ -13,10 +13,14 @@
 #include "box.h"
 #include "classify/classify.h"
 #include "control.h"
+#include "handover.h"
 #include "log.h"
 #include "police/other.h"
 #include "policy/diff.h"
 #include "publish.h"
+#include "purse.h"
+#include "settle.h"
+#include "ledger_store.h"
 #include "tenant.h"
 
 /* Removed policies whose last counts get a line of the log each. */
@@ -25,7 +29,7 @@
 /* Of them, so many at a time: a millisecond or so. */
 #define ENDED_MAX 4096
 
-enum step { PREPARED, DRAINING, WAITING, ENDING, SETTLED };
+enum step { PREPARED, WAITING, ENDING, SETTLED };
 
 /* Before the commit the new ones of all these, and after it the former ones. */
 struct exchange {
@@ -42,12 +46,12 @@ struct exchange {
 	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
 	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
 	struct limiter_policy *limits;
-	unsigned prepared; /* policies whose slots are */
+	struct ledger_store opened; /* of a box that had none; before the commit */
+	unsigned prepared;          /* policies whose slots are */
 
 	enum step step;
-	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring at the commit */
-	uint64_t token;                     /* of the wait */
-	unsigned ended, said;               /* former policies looked at, and removed ones named */
+	struct handover handover; /* of the commit */
+	unsigned ended, said;     /* former policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct exchange *x, unsigned i)
@@ -130,6 +134,24 @@ static int prepare_tables(struct exchange *x, const char *file, FILE *err)
 	return ret;
 }
 
+/*
+ * The first policies that need a ledger. Without a store they are refused: to begin blank is for
+ * who has to pass packets now.
+ */
+static int prepare_ledger(struct exchange *x, const char *file, FILE *err)
+{
+	const char *directory = x->box->config->ledger.store;
+	int ret;
+
+	if (x->box->settle || !policies_need_ledger(x->policies, x->n))
+		return 0;
+	ret = directory[0] ? ledger_store_open(directory, false, &x->opened) : -ENOENT;
+	if (ret)
+		fprintf(err, "%s: ledger.store: %s: %s\n", file, directory,
+			ledger_store_reason(ret));
+	return ret;
+}
+
 static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 {
 	int ret = allocate(x);
@@ -139,6 +161,9 @@ static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 	if (ret == 0)
 		ret = plan(x, file, err);
 	if (ret || exchange_is_empty(x))
+		return ret;
+	ret = prepare_ledger(x, file, err);
+	if (ret)
 		return ret;
 	ret = prepare_tenants(x, hz);
 	if (ret)
@@ -225,6 +250,7 @@ static void carry(struct exchange *x, unsigned policy)
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
 
 	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
+	purses_move(box, from, to);
 }
 
 static void begin_policies(struct exchange *x)
@@ -247,6 +273,31 @@ static void begin_policies(struct exchange *x)
 			publish_never(box, x->slots[i]);
 }
 
+/* With a ledger, if this brings the first policies that need one. */
+static int update_limiter(struct exchange *x)
+{
+	struct box *box = x->box;
+	bool adopts = x->opened.store;
+	struct limiter_ledger ledger;
+	int ret = adopts ? settle_adopt(box, &x->opened) : 0;
+
+	if (ret)
+		return ret;
+	ledger = settle_ledger(box);
+	if (adopts)
+		limiter_give_ledger(box->limiter, &ledger);
+	purses_leave(box, x->known, x->n);
+	ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
+	if (adopts)
+		settle_begun(box);
+	if (ret && adopts) {
+		ledger = (struct limiter_ledger){0};
+		limiter_give_ledger(box->limiter, &ledger);
+		settle_stop(box);
+	}
+	return ret;
+}
+
 int exchange_commit(struct exchange *x)
 {
 	struct box *box = x->box;
@@ -254,7 +305,7 @@ int exchange_commit(struct exchange *x)
 	int ret = -ENOMEM;
 
 	if (snapshot)
-		ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
+		ret = update_limiter(x);
 	if (ret) {
 		free(snapshot);
 		return ret;
@@ -262,9 +313,8 @@ int exchange_commit(struct exchange *x)
 	swap(x);
 	begin_policies(x);
 	publish_classifier(box, snapshot);
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		x->marks[w] = post_mark(&box->workers[w].post);
-	x->step = DRAINING;
+	handover_begin(&x->handover, box);
+	x->step = WAITING;
 	return 0;
 }
 
@@ -279,6 +329,7 @@ static void end_moves(struct box *box)
 			continue;
 		totals = box_slot_totals(box, carried->also);
 		policy_totals_add(&carried->before, &totals);
+		purses_moved(box, carried->also, box->slots.of[i]);
 		tenant_remove(box, carried->also);
 		slots_release(&box->slots, carried->also);
 		carried->also = SLOT_NONE;
@@ -326,25 +377,9 @@ static bool end_removed(struct exchange *x)
 	return true;
 }
 
-static bool drained(const struct exchange *x)
-{
-	const struct box *box = x->box;
-
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		if (!post_taken(&box->workers[w].post, x->marks[w]))
-			return false;
-	return true;
-}
-
 bool exchange_settle(struct exchange *x)
 {
-	struct rte_rcu_qsbr *rcu = x->box->publisher.rcu;
-
-	if (x->step == DRAINING && drained(x)) {
-		x->token = rte_rcu_qsbr_start(rcu);
-		x->step = WAITING;
-	}
-	if (x->step == WAITING && rte_rcu_qsbr_check(rcu, x->token, false) == 1) {
+	if (x->step == WAITING && handover_done(&x->handover, x->box)) {
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);
 		x->step = ENDING;
@@ -361,6 +396,7 @@ void exchange_free(struct exchange *x)
 	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
 		if (x->keeps[i] == SLOT_ANEW)
 			tenant_remove(x->box, x->slots[i]);
+	ledger_store_close(&x->opened);
 	classifier_destroy(x->classifier);
 	config_diff_free(x->diff);
 	config_free(x->config);

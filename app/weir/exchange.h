@@ -15,12 +15,8 @@
  * other. What begins anew by its nature (enum policy_change) leaves as one policy and comes as
  * another.
  *
- * A slot that was left is nobody's before two things have happened, in this order. Every worker has
- * taken all limits that lay in its ring at the commit: later ones are of the new tenants only. And
- * every worker has been quiescent since: so it has put those limits into the lines that they were
- * meant for, and no longer holds the former classifier, a line, a sample, a reserve or a table that
- * it came by. A worker that sleeps is quiescent, but takes what is in its ring when it wakes, which
- * is waited for.
+ * A slot that was left is nobody's before every worker acts on what it was told by the commit
+ * (handover.h): limits that come later are of the new tenants only.
  */
 #ifndef WEIR_APP_EXCHANGE_H
 #define WEIR_APP_EXCHANGE_H

@@ -56,14 +56,14 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 }
 
 /*
- * What a worker is told, in 64 bits in place of 17 bytes: that a limit is taken for the one before
+ * What a worker is told, in 64 bits in place of 25 bytes: that a limit is taken for the one before
  * has odds of 2^-64, and until the next change.
  */
 static uint64_t hash_of(const struct limit_profile *profile)
 {
 	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
 
-	return mix(mix(mix(0, limit.rate), limit.burst), profile->sample_shift);
+	return mix(mix(mix(mix(0, limit.rate), limit.burst), limit.purse), profile->sample_shift);
 }
 
 void post_begin(struct post *post, const struct limit_profile *profile)

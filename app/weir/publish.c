@@ -15,17 +15,29 @@
 #include "police/other.h"
 #include "control.h"
 #include "police/profile.h"
+#include "purse.h"
 #include "tenant.h"
 
-/* The parts of a policy's local limit that workers get; their sum is at most 1. */
-static void divide(const struct box *box, uint32_t slot, double parts[CONFIG_WORKERS_MAX])
+static bool is_conserved(const struct box *box, unsigned policy)
 {
-	const struct share *shares = box->splits[slot].shares;
+	return box->policies[policy].guarantee == GUARANTEE_CONSERVED;
+}
+
+/*
+ * The parts of a policy's local limit that workers get; their sum is at most 1. A conserved one's
+ * never change: a worker that hears of its larger part before another has heard of its smaller one
+ * would pass what is not there.
+ */
+static void divide(const struct box *box, unsigned policy, double parts[CONFIG_WORKERS_MAX])
+{
+	static const struct share even[CONFIG_WORKERS_MAX];
+	const struct share *shares = box->splits[box->slots.of[policy]].shares;
 
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
 	if (shares)
-		shares_divide(shares, box->config->n_workers, parts);
+		shares_divide(
+			is_conserved(box, policy) ? even : shares, box->config->n_workers, parts);
 }
 
 static int make_profile(const struct box *box, unsigned policy, double part,
@@ -40,9 +52,11 @@ static int make_profile(const struct box *box, unsigned policy, double part,
 		log_err("policy %s: %s", config->name, strerror(-ret));
 	else if (tenant_is_lent(box, config))
 		profile->meter.bucket = police_lent_profile();
+	purses_join(box, slot, profile);
 	return ret;
 }
 
+/* Of what is conserved workers hold no quanta: what is lowered elsewhere would leave them these. */
 static int make_reserve(const struct box *box, unsigned policy, const struct limiter_view *view,
 	struct reserve_profile *profile)
 {
@@ -50,8 +64,8 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 		.rate_bps = (uint64_t)(view->local_limit * 8),
 		.burst_bytes = view->local_burst,
 	};
-	int ret = reserve_profile_init(
-		profile, &params, box->config->n_workers, box->frame, box->clock.hz);
+	int ret = reserve_profile_init(profile, &params, box->config->n_workers,
+		is_conserved(box, policy) ? 0 : box->frame, box->clock.hz);
 
 	if (ret)
 		log_err("policy %s: %s", box->policies[policy].name, strerror(-ret));
@@ -80,7 +94,7 @@ static bool tell(struct box *box, uint32_t slot)
 	bool told = true;
 
 	limiter_view(box->limiter, policy, &view);
-	divide(box, slot, parts);
+	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		told = change_reserve(box, policy, &view);
 	for (unsigned w = 0; told && w < box->config->n_workers; w++) {
@@ -206,10 +220,12 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	double parts[CONFIG_WORKERS_MAX];
 	struct limiter_view view;
 
+	spent |= is_conserved(box, policy);
+	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
 	box->splits[slot].packets = 0;
 	limiter_view(box->limiter, policy, &view);
-	divide(box, slot, parts);
+	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		begin_reserve(box, policy, &view, spent);
 	for (unsigned w = 0; w < box->config->n_workers; w++) {

@@ -29,7 +29,8 @@ int publish_first(struct box *box);
 
 /*
  * A policy that is in a slot prepared for it, and that no worker can come by yet, begins with the
- * limit that the limiter has for it now: with its burst, or as if that had just been spent.
+ * limit that the limiter has for it now: with its burst, or as if that had just been spent, which
+ * is how every conserved one begins.
  */
 void publish_begin(struct box *box, unsigned policy, bool spent);
 

@@ -3,10 +3,7 @@
  */
 #include "show.h"
 
-#include <ctype.h>
-#include <errno.h>
 #include <netdb.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -17,49 +14,11 @@
 #include "control.h"
 #include "reload.h"
 #include "policy/value.h"
-
-#define NS_PER_MS UINT64_C(1000000)
+#include "show_json.h"
 
 /* Bytes of messages in a reply, and what each costs beside its own. */
 #define LINES_MAX 6000
 #define LINE_COST 8
-
-static json_t *integer(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
-/* Bytes per second, as everybody says it: whole bit/s. */
-static json_t *bits(double bytes_per_second)
-{
-	return json_integer((json_int_t)(bytes_per_second * 8 + 0.5));
-}
-
-/* A page's first index: absent is 0; anything but digits is no page. */
-static bool page_start(const char *params, unsigned *start)
-{
-	unsigned long value;
-	char *end;
-
-	*start = 0;
-	if (!params || !*params)
-		return true;
-	errno = 0;
-	value = strtoul(params, &end, 10);
-	if (!isdigit((unsigned char)*params) || *end || errno || value > UINT32_MAX)
-		return false;
-	*start = (unsigned)value;
-	return true;
-}
-
-/* Where a listing is: "next" is the parameter of the next page, or null. */
-static json_t *page(const char *what, json_t *items, unsigned start, unsigned total)
-{
-	unsigned end = start + (unsigned)json_array_size(items);
-
-	return json_pack("{s:i, s:i, s:o, s:o}", "total", (int)total, "start", (int)start, "next",
-		end < total ? integer(end) : json_null(), what, items);
-}
 
 static json_t *show_policies(const char *params, void *context)
 {
@@ -67,12 +26,12 @@ static json_t *show_policies(const char *params, void *context)
 	json_t *names;
 	unsigned start;
 
-	if (!page_start(params, &start))
+	if (!show_page_start(params, &start))
 		return NULL;
 	names = json_array();
 	for (unsigned i = start; i < box->n_policies && i - start < TELEMETRY_PAGE; i++)
 		json_array_append_new(names, json_string(box->policies[i].name));
-	return page("policies", names, start, box->n_policies);
+	return show_page("policies", names, start, box->n_policies);
 }
 
 static const char *action_name(enum action action)
@@ -86,47 +45,14 @@ static const char *action_name(enum action action)
 	return names[action];
 }
 
-static const char *counting_name(enum counting count)
-{
-	static const char *const names[] = {
-		[COUNT_BYTES] = "bytes",
-		[COUNT_PACKETS] = "packets",
-		[COUNT_FLOWS] = "flows",
-	};
-
-	return names[count];
-}
-
 /* Packets, and what the policy counts if that is something else. */
 static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
 {
 	json_t *json = json_pack("{s:o}", "packets", integer(packets));
 
 	if (policy->count != COUNT_PACKETS)
-		json_object_set_new(json, counting_name(policy->count), integer(units));
+		json_object_set_new(json, show_counting(policy->count), integer(units));
 	return json;
-}
-
-/* A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second. */
-static void add_rate(json_t *json, const struct policy *policy, const char *name, double rate)
-{
-	char key[32];
-
-	if (policy->count == COUNT_BYTES) {
-		snprintf(key, sizeof(key), "%s_bps", name);
-		json_object_set_new(json, key, bits(rate));
-	} else {
-		snprintf(key, sizeof(key), "%s_per_s", name);
-		json_object_set_new(json, key, json_real(rate));
-	}
-}
-
-static void add_burst(json_t *json, const struct policy *policy, const char *name, uint64_t burst)
-{
-	char key[32];
-
-	snprintf(key, sizeof(key), "%s%s", name, policy->count == COUNT_BYTES ? "_bytes" : "");
-	json_object_set_new(json, key, integer(burst));
 }
 
 static json_t *proto_json(uint8_t proto)
@@ -189,30 +115,30 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "match", match_json(config, &policy->match));
 	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
-	json_object_set_new(json, "count", json_string(counting_name(policy->count)));
+	json_object_set_new(json, "count", json_string(show_counting(policy->count)));
 	json_object_set_new(json, "per", per_json(policy));
 	json_object_set_new(json, "action", json_string(action_name(policy->action)));
 	json_object_set_new(json, "mark", mark_json(policy));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(
 		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
-	add_rate(json, policy, "limit", (double)policy->limit_bps / 8);
-	add_burst(json, policy, "burst", policy->burst_bytes);
+	show_rate(json, policy, "limit", (double)policy->limit_bps / 8);
+	show_units(json, policy, "burst", policy->burst_bytes);
 }
 
 static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
 {
-	add_rate(json, policy, "effective_limit", view->effective_limit);
-	add_rate(json, policy, "local_limit", view->local_limit);
-	add_burst(json, policy, "local_burst", view->local_burst);
-	add_rate(json, policy, "demand", view->demand);
+	show_rate(json, policy, "effective_limit", view->effective_limit);
+	show_rate(json, policy, "local_limit", view->local_limit);
+	show_units(json, policy, "local_burst", view->local_burst);
+	show_rate(json, policy, "demand", view->demand);
 	json_object_set_new(json, "weight", json_real(view->weight));
-	add_rate(json, policy, "global_demand", view->global_demand);
+	show_rate(json, policy, "global_demand", view->global_demand);
 	json_object_set_new(json, "global_weight", json_real(view->global_weight));
 	json_object_set_new(json, "peers_lost", integer(view->lost));
 	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
 	json_object_set_new(json, "flows_sampled", integer(view->flows));
-	add_rate(json, policy, "flow_rate", view->flow_rate);
+	show_rate(json, policy, "flow_rate", view->flow_rate);
 }
 
 static void add_verdicts(json_t *json, const struct box *box, unsigned i)
@@ -224,6 +150,9 @@ static void add_verdicts(json_t *json, const struct box *box, unsigned i)
 		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
 	json_object_set_new(json, "dropped",
 		packets_units(policy, totals.dropped_packets, totals.dropped_bytes));
+	if (policy->allocator->counts_units)
+		json_object_set_new(json, "fallback",
+			packets_units(policy, totals.fallback_packets, totals.fallback_bytes));
 	json_object_set_new(
 		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
 }
@@ -272,11 +201,6 @@ static json_t *address_json(const struct peer_config *peer)
 	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static json_t *age_ms(bool known, uint64_t then, uint64_t now)
-{
-	return known ? integer((now - then) / NS_PER_MS) : json_null();
-}
-
 static json_t *peer_json(const struct box *box, unsigned i, uint64_t now)
 {
 	const struct gossip_config *config = &box->config->gossip;
@@ -305,12 +229,12 @@ static json_t *show_peers(const char *params, void *context)
 	uint64_t now = control_now();
 	json_t *peers, *json;
 
-	if (!page_start(params, &start))
+	if (!show_page_start(params, &start))
 		return NULL;
 	peers = json_array();
 	for (unsigned i = start; i < total && i - start < TELEMETRY_PAGE; i++)
 		json_array_append_new(peers, peer_json(box, i, now));
-	json = page("peers", peers, start, total);
+	json = show_page("peers", peers, start, total);
 	json_object_set_new(json, "alive", integer(gossip_alive(gossip)));
 	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / NS_PER_MS));
 	json_object_set_new(json, "sealed", json_boolean(box->config->gossip.key_file[0]));

@@ -13,6 +13,7 @@
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
+#include "purse.h"
 
 bool tenant_is_lent(const struct box *box, const struct policy *policy)
 {
@@ -59,6 +60,8 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 	box->splits[slot] = (struct split){0};
 	ret = add_shares(box, policy, slot);
 	if (ret == 0)
+		ret = purses_prepare(box, policy, slot);
+	if (ret == 0)
 		ret = add_lines(box, policy, slot, hz);
 	if (ret)
 		log_err("policy %s: %s", policy->name, strerror(-ret));
@@ -70,6 +73,7 @@ void tenant_remove(struct box *box, uint32_t slot)
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		worker_remove_policy(&box->workers[w], slot);
 	free(box->splits[slot].shares);
+	purses_remove(box, slot);
 	box->splits[slot] = (struct split){0};
 }
 

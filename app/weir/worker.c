@@ -257,6 +257,7 @@ const char *drop_reason_name(enum drop_reason reason)
 {
 	static const char *const names[DROP_REASONS] = {
 		[DROP_LIMIT] = "limit",
+		[DROP_QUOTA] = "quota",
 		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_TX_FULL] = "tx_full",
 		[DROP_RING_FULL] = "ring_full",

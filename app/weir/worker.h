@@ -25,6 +25,7 @@
 /* Why a packet that came in did not leave. */
 enum drop_reason {
 	DROP_LIMIT,      /* did not conform to its policy's local limit */
+	DROP_QUOTA,      /* its policy's total is spent, or was not here when it came */
 	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
 	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
 	DROP_RING_FULL,  /* the worker that it was handed to took no more */

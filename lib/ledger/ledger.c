@@ -147,6 +147,21 @@ int ledger_spend(struct ledger *l, uint64_t units)
 	return 0;
 }
 
+int ledger_refund(struct ledger *l, uint64_t units)
+{
+	if (l->blank)
+		return -EAGAIN;
+	if (units > l->spent)
+		return -EINVAL;
+	if (l->balance + (__int128)units > (int64_t)LEDGER_MOST)
+		return -EOVERFLOW;
+	l->balance += (int64_t)units;
+	l->spent -= units;
+	if (units > 0)
+		l->dirty = true;
+	return 0;
+}
+
 uint64_t ledger_spent(const struct ledger *l)
 {
 	return l->spent;

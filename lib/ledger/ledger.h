@@ -127,6 +127,13 @@ int ledger_spend(struct ledger *l, uint64_t units);
 uint64_t ledger_spent(const struct ledger *l);
 
 /*
+ * Units that were spent and not used after all are held again. Until that is in a record a crash
+ * loses them. 0; -EINVAL (more than was spent), -EOVERFLOW (more than LEDGER_MOST would be held) or
+ * -EAGAIN (blank).
+ */
+int ledger_refund(struct ledger *l, uint64_t units);
+
+/*
  * Of the balance, the part that the best friend may take from now on; less only counts when the
  * friend has said that it knows. What is granted to the friend does not count towards it. 0;
  * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (blank).

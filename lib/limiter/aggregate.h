@@ -24,6 +24,7 @@ struct aggregate {
 	double global_demand, global_weight;
 	unsigned lost;      /* peers that did not count in the last interval */
 	unsigned conserved; /* its index in lib/conserve, if it is */
+	unsigned budget;    /* its index in lib/budget, if it counts units */
 };
 
 /* What is kept of an old value over an interval; of most policies it is the same in a tick. */
@@ -43,10 +44,12 @@ struct limiter {
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
+	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
 	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
+	uint64_t budget_ns;        /* when budgets are to be ticked */
 };
 
 /* Bytes per second that a policy begins with at a limiter of n. */
@@ -71,6 +74,15 @@ void conserved_want(struct limiter *l, const struct aggregate *a, double target)
 bool conserved_tick(struct limiter *l, uint64_t now_ns);
 void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+
+/* Policies that count units; see counted.c. */
+bool aggregate_counts(const struct aggregate *a);
+int counted_set(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
+void counted_index(struct limiter *l);
+void counted_tick(struct limiter *l, uint64_t now_ns);
+void counted_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+size_t counted_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

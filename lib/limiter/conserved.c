@@ -166,46 +166,6 @@ size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 	return len > 0 ? gossip_seal_letter(l->gossip, buf, len, *peer) : 0;
 }
 
-bool limiter_unsettled(const struct limiter *l)
-{
-	return l->conserve && conserve_unsettled(l->conserve);
-}
-
-/* One kind's writer before that of all. */
-struct writer {
-	limiter_write write;
-	void *context;
-};
-
-static int write_rates(void *context, uint32_t id, const void *record, size_t len)
-{
-	const struct writer *writer = context;
-
-	return writer->write(writer->context, LIMITER_RATES, id, record, len);
-}
-
-int limiter_save(struct limiter *l, limiter_write write, void *context)
-{
-	struct writer writer = {write, context};
-
-	return l->conserve ? conserve_save(l->conserve, write ? write_rates : NULL, &writer)
-			   : -EAGAIN;
-}
-
-void limiter_settled(struct limiter *l, uint64_t now_ns)
-{
-	if (!l->conserve)
-		return;
-	l->now_ns = now_ns;
-	conserve_settled(l->conserve);
-}
-
-void limiter_save_failed(struct limiter *l)
-{
-	if (l->conserve)
-		conserve_save_failed(l->conserve);
-}
-
 const struct conserve *limiter_conserve(const struct limiter *l)
 {
 	return l->conserve;

@@ -126,6 +126,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
 	l->now_ns = now_ns;
+	l->budget_ns = UINT64_MAX;
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
 	l->next_ns = now_ns + l->tick_ns;
 	ret = create_aggregates(l, params, now_ns);
@@ -133,6 +134,8 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		ret = create_gossip(l, params, now_ns);
 	if (ret == 0)
 		ret = conserved_set(l, params->policies, params->n_policies, now_ns);
+	if (ret == 0)
+		ret = counted_set(l, params->policies, params->n_policies, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret) {
@@ -140,6 +143,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		return ret;
 	}
 	conserved_refresh(l, now_ns);
+	counted_index(l);
 	*out = l;
 	return 0;
 }
@@ -154,6 +158,7 @@ void limiter_destroy(struct limiter *l)
 	free(l->awake);
 	free(l->changed);
 	free(l->flow_scratch);
+	budget_destroy(l->budget);
 	conserve_destroy(l->conserve);
 	gossip_destroy(l->gossip);
 	free(l);
@@ -161,7 +166,9 @@ void limiter_destroy(struct limiter *l)
 
 uint64_t limiter_next(const struct limiter *l)
 {
-	return l->lease_ns < l->next_ns ? l->lease_ns : l->next_ns;
+	uint64_t next = l->lease_ns < l->next_ns ? l->lease_ns : l->next_ns;
+
+	return l->budget_ns < next ? l->budget_ns : next;
 }
 
 /* The tick after this one, on the old beat unless that has been missed altogether. */
@@ -352,6 +359,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 {
 	bool changed = false;
 
+	counted_tick(l, now_ns);
 	if (now_ns < l->next_ns)
 		return now_ns >= l->lease_ns && conserved_refresh(l, now_ns);
 	find_voice(l, now_ns);
@@ -387,7 +395,9 @@ size_t limiter_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 {
 	size_t len = gossip_send(l->gossip, buf, peer);
 
-	return len > 0 ? len : conserved_send(l, buf, peer);
+	if (len == 0)
+		len = conserved_send(l, buf, peer);
+	return len > 0 ? len : counted_send(l, buf, peer);
 }
 
 enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t *buf, size_t len)
@@ -398,13 +408,15 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 	if (verdict == GOSSIP_LETTER) {
 		letter = gossip_letter(l->gossip, buf, len);
 		conserved_hear(l, now_ns, &letter);
+		counted_hear(l, now_ns, &letter);
 	}
 	return verdict;
 }
 
 static uint64_t local_burst(const struct limiter *l, const struct aggregate *a)
 {
-	double share = a->state.local_limit / bytes_per_second(&a->policy);
+	double limit = bytes_per_second(&a->policy);
+	double share = limit > 0 ? a->state.local_limit / limit : 0;
 	uint64_t burst = (uint64_t)((double)a->policy.burst_bytes * share);
 	uint64_t least = a->policy.burst_floor ? a->policy.burst_floor : BURST_FLOOR;
 
@@ -413,6 +425,8 @@ static uint64_t local_burst(const struct limiter *l, const struct aggregate *a)
 			(uint64_t)a->state.local_limit);
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
+	if (limit <= 0)
+		return 0;
 	if (burst < least)
 		burst = least;
 	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;

@@ -110,6 +110,13 @@ struct limiter;
 int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct limiter **out);
 void limiter_destroy(struct limiter *limiter);
 
+/*
+ * A ledger for a limiter that was created without one (its epoch was 0), before the limiter_update()
+ * that brings the first policies that need one: the records until that has returned. All zero takes
+ * it back, if that has failed.
+ */
+void limiter_give_ledger(struct limiter *limiter, const struct limiter_ledger *ledger);
+
 #define LIMITER_ADDED GOSSIP_ADDED
 
 /*
@@ -153,8 +160,8 @@ void limiter_wake(struct limiter *limiter, unsigned policy);
 unsigned limiter_next_change(struct limiter *limiter, unsigned from);
 
 /*
- * See gossip_send() and gossip_receive(). With conserved policies there may also be something to
- * send, and limits may have changed, after limiter_receive() and limiter_settled().
+ * See gossip_send() and gossip_receive(). With conserved policies and budgets there may also be
+ * something to send, and limits may have changed, after limiter_receive() and limiter_settled().
  */
 size_t limiter_send(struct limiter *limiter, uint8_t *buf, unsigned *peer);
 enum gossip_verdict limiter_receive(
@@ -163,7 +170,7 @@ enum gossip_verdict limiter_receive(
 /*
  * Units of a budget, for the packet path to spend: see budget_spend() and its kin, by the policy's
  * index. limiter_send() is to be called after each but limiter_refund(). limiter_period() begins
- * another period; -EINVAL for one that is not later.
+ * another period; -EINVAL for one that is not later. limiter_next() may be earlier after each.
  */
 int limiter_spend(struct limiter *limiter, unsigned policy, uint64_t units, uint64_t now_ns);
 void limiter_refund(struct limiter *limiter, unsigned policy, uint64_t units);
@@ -173,8 +180,9 @@ int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, 
 
 /*
  * Settling what conserved policies have given away, and budgets too: see conserve_save(),
- * budget_save() and their kin. A caller without a disk gives no `write`. It ends when the records are durable and the workers enforce no
- * more than limiter_view() said at the time of limiter_save().
+ * budget_save() and their kin. A caller without a disk gives no `write`. It ends when the records
+ * are durable and the workers enforce no more than limiter_view() said at the time of
+ * limiter_save(). After that limiter_send() is to be called, and units may be had.
  */
 bool limiter_unsettled(const struct limiter *limiter);
 int limiter_save(struct limiter *limiter, limiter_write write, void *context);

@@ -53,7 +53,8 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
 	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
 	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor &&
-	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta;
+	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta &&
+	       a->total == b->total && a->chunk == b->chunk && a->drawn == b->drawn;
 }
 
 /* Of another limit the same part, until the next interval says better. */
@@ -79,7 +80,8 @@ static void change_allocator(
 static void change_policy(const struct limiter *l, struct aggregate *a,
 	const struct limiter_policy *policy, uint64_t now_ns)
 {
-	if (a->policy.allocator != policy->allocator)
+	/* Of nothing there is no part. */
+	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0)
 		change_allocator(l, a, policy);
 	else if (a->policy.limit_bps != policy->limit_bps)
 		change_limit(a, policy);
@@ -146,9 +148,29 @@ static void take_back(struct limiter *l, uint64_t now_ns)
 
 	for (unsigned i = 0; policies && i < l->n_policies; i++)
 		policies[i] = l->aggregates[i].policy;
-	if (policies)
+	if (policies) {
 		(void)conserved_set(l, policies, l->n_policies, now_ns);
+		(void)counted_set(l, policies, l->n_policies, now_ns);
+	}
 	free(policies);
+}
+
+void limiter_give_ledger(struct limiter *l, const struct limiter_ledger *ledger)
+{
+	l->ledger = *ledger;
+}
+
+static int set_ledgers(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns)
+{
+	int ret = conserved_set(l, policies, n, now_ns);
+
+	if (ret)
+		return ret;
+	ret = counted_set(l, policies, n, now_ns);
+	if (ret)
+		take_back(l, now_ns);
+	return ret;
 }
 
 int limiter_update(struct limiter *l, const struct limiter_policy *policies, unsigned n,
@@ -162,7 +184,9 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 		ret = -EINVAL;
 	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
-		ret = conserved_set(l, policies, n, now_ns);
+		ret = set_ledgers(l, policies, n, now_ns);
+	l->ledger.records = NULL;
+	l->ledger.n_records = 0;
 	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
 		if (ret)
@@ -175,6 +199,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	fill(&u, l, policies, n, from, now_ns);
 	commit(l, &u, n);
 	conserved_refresh(l, now_ns);
+	counted_index(l);
 	change_tick(l, tick_ns, now_ns);
 	return 0;
 }

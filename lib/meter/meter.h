@@ -23,6 +23,7 @@
 #include "meter/fixed_window.h"
 #include "meter/gcra.h"
 #include "meter/hybrid.h"
+#include "meter/purse.h"
 #include "meter/quota.h"
 #include "meter/random_drop.h"
 #include "meter/token_bucket.h"
@@ -33,6 +34,7 @@ enum meter_kind {
 	METER_FIXED_WINDOW,
 	METER_HYBRID,
 	METER_RANDOM_DROP,
+	METER_PURSE, /* of the allocator quota, and nobody's to choose */
 	METER_KINDS
 };
 
@@ -41,7 +43,7 @@ struct meter_params {
 	enum meter_kind kind;
 	uint64_t rate_bps;       /* eight times units per second: bit/s when units are bytes */
 	uint64_t drain_bps;      /* token bucket with rate 0: tokens lost, likewise (GTB) */
-	uint64_t burst;          /* units: token bucket, GCRA */
+	uint64_t burst;          /* units: token bucket, GCRA, a purse's fallback */
 	uint64_t window_ns;      /* fixed window, hybrid: quota = rate × window */
 	double drop_probability; /* random drop: 0 to 1 */
 };
@@ -52,6 +54,7 @@ union meter_profile {
 	struct gcra_profile gcra;
 	struct quota quota; /* fixed window, hybrid */
 	struct random_drop_profile drop;
+	struct purse_profile purse;
 };
 
 /* One state. */
@@ -61,6 +64,7 @@ union meter {
 	struct fixed_window window;
 	struct hybrid hybrid;
 	struct random_drop drop;
+	struct purse_hand purse;
 };
 
 static_assert(sizeof(union meter_profile) == 48, "with an index it is a line on its way");
@@ -80,6 +84,8 @@ static inline const char *meter_name(enum meter_kind kind)
 		return "hybrid";
 	case METER_RANDOM_DROP:
 		return "random-drop";
+	case METER_PURSE:
+		return "purse";
 	case METER_KINDS:
 		break;
 	}
@@ -110,6 +116,8 @@ static inline int meter_profile_init(
 		return quota_init(&profile->quota, params->rate_bps, params->window_ns, hz);
 	case METER_RANDOM_DROP:
 		return random_drop_profile_init(&profile->drop, params->drop_probability);
+	case METER_PURSE:
+		return purse_profile_init(&profile->purse, &bucket, hz);
 	case METER_KINDS:
 		break;
 	}
@@ -142,6 +150,10 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 		token_bucket_change(&meter->bucket, &profile->bucket, &next->bucket, now);
 		return;
 	}
+	if (kind == METER_PURSE) {
+		purse_hand_change(&meter->purse, &profile->purse, &next->purse, now);
+		return;
+	}
 	*profile = *next;
 	meter_profile_succeed(kind, profile, &old, now);
 }
@@ -150,6 +162,7 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 struct meter_limit {
 	uint64_t rate;  /* a token bucket's drain is a negative one, in two's complement */
 	uint64_t burst; /* or window */
+	uint64_t purse; /* its generation and quantum */
 };
 
 /* Any thread. */
@@ -158,14 +171,19 @@ static inline struct meter_limit meter_profile_limit(
 {
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
-		return (struct meter_limit){(uint64_t)profile->bucket.rate, profile->bucket.burst};
+		return (struct meter_limit){
+			(uint64_t)profile->bucket.rate, profile->bucket.burst, 0};
 	case METER_GCRA:
-		return (struct meter_limit){profile->gcra.rate, profile->gcra.burst};
+		return (struct meter_limit){profile->gcra.rate, profile->gcra.burst, 0};
 	case METER_FIXED_WINDOW:
 	case METER_HYBRID:
-		return (struct meter_limit){profile->quota.units, profile->quota.window};
+		return (struct meter_limit){profile->quota.units, profile->quota.window, 0};
 	case METER_RANDOM_DROP:
-		return (struct meter_limit){profile->drop.threshold, 0};
+		return (struct meter_limit){profile->drop.threshold, 0, 0};
+	case METER_PURSE:
+		return (struct meter_limit){(uint64_t)profile->purse.fallback.rate,
+			profile->purse.fallback.burst,
+			(uint64_t)profile->purse.generation << 32 | profile->purse.quantum};
 	case METER_KINDS:
 		break;
 	}
@@ -178,7 +196,7 @@ static inline bool meter_profile_equal(
 {
 	struct meter_limit x = meter_profile_limit(kind, a), y = meter_profile_limit(kind, b);
 
-	return x.rate == y.rate && x.burst == y.burst;
+	return x.rate == y.rate && x.burst == y.burst && x.purse == y.purse;
 }
 
 /* A fresh state: all that the limit allows at once. Only random drop reads the seed. */
@@ -201,6 +219,9 @@ static inline void meter_init(enum meter_kind kind, union meter *meter,
 	case METER_RANDOM_DROP:
 		random_drop_init(&meter->drop, seed);
 		break;
+	case METER_PURSE:
+		purse_hand_init(&meter->purse, &profile->purse, now);
+		break;
 	case METER_KINDS:
 		break;
 	}
@@ -217,6 +238,8 @@ static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *met
 		return fixed_window_conforms(&meter->window, &profile->quota, now, cost);
 	case METER_HYBRID:
 		return hybrid_conforms(&meter->hybrid, &profile->quota, now, cost);
+	case METER_PURSE:
+		return purse_charge(&meter->purse, &profile->purse, now, cost) != PURSE_REFUSES;
 	default:
 		return random_drop_conforms(&meter->drop, &profile->drop, cost);
 	}
@@ -253,6 +276,11 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 		return fixed_window_idle(&meter->window, &profile->quota, now);
 	case METER_HYBRID:
 		return hybrid_idle(&meter->hybrid, &profile->quota, now);
+	case METER_PURSE:
+		bucket = meter->purse.fallback;
+		token_bucket_advance(&bucket, &profile->purse.fallback, now);
+		return bucket.tokens >= profile->purse.fallback.burst &&
+		       purse_hand_held(&meter->purse) == 0;
 	default:
 		return true;
 	}

@@ -14,9 +14,15 @@ static bool per_source(const struct policy *policy)
 
 bool policy_is_plain(const struct policy *policy)
 {
-	return policy->meter == METER_TOKEN_BUCKET && !per_source(policy) &&
+	return limit_profile_kind(policy) == METER_TOKEN_BUCKET && !per_source(policy) &&
 	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
 	       !policy->allocator->drains;
+}
+
+static bool is_total(const struct policy *policy)
+{
+	return policy->allocator->counts_units && policy->count == COUNT_BYTES &&
+	       policy->action == ACTION_DROP;
 }
 
 static size_t whole_lines(size_t bytes)
@@ -48,6 +54,7 @@ static unsigned flags_of(const struct policy *policy)
 	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
 
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
+	flags |= is_total(policy) ? POLICE_TOTAL : 0;
 	return flags;
 }
 
@@ -102,6 +109,10 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 	}
 	if (other->kind == METER_RANDOM_DROP)
 		return;
+	if (other->kind == METER_PURSE) { /* what others may take is not this one's to spend */
+		other->meter.purse.fallback.tokens = 0;
+		return;
+	}
 	for (uint32_t cost = UINT32_C(1) << 31; cost > 0; cost /= 2)
 		while (meter_conforms(other->kind, &other->meter, &other->profile, now, cost))
 			;

@@ -19,7 +19,7 @@
 
 /*
  * Whether a policy is decided from its line alone. A token bucket for each source is no token
- * bucket but a GCRA; one that others drain has a rate below 0. Any thread.
+ * bucket but a GCRA; one that others drain has a rate below 0; a total has a purse. Any thread.
  */
 bool policy_is_plain(const struct policy *policy);
 

@@ -74,6 +74,19 @@ static void drop(struct policy_state *state, uint32_t cost)
 	police_count(state, 1, cost, 1, cost);
 }
 
+/* By what is paid for, or else by what may pass beside it, which is counted. */
+static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
+{
+	enum purse_verdict verdict = purse_charge(
+		&other->meter.purse, &other->profile.purse, now, cost);
+
+	if (verdict == PURSE_FALLBACK) {
+		counter_add(&other->fallback_packets, 1);
+		counter_add(&other->fallback_bytes, cost);
+	}
+	return verdict != PURSE_REFUSES;
+}
+
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
 {
@@ -83,6 +96,8 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 	if (bits)
 		return source_table_conforms(other->sources, &other->profile,
 			source_of(other, packet, data, bits), now, cost);
+	if (other->kind == METER_PURSE)
+		return paid(other, cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
@@ -110,6 +125,14 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 {
 	return police_enact(
 		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
+}
+
+uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now)
+{
+	uint64_t over = paid(state->other, bytes, now) ? 0 : UINT64_MAX;
+
+	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
+	return over;
 }
 
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,

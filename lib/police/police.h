@@ -58,7 +58,8 @@ enum verdict {
 /* Set for a policy's life. */
 enum {
 	POLICE_PLAIN = 1 << 0,
-	POLICE_TCP_ONLY = 1 << 1 /* only TCP flows are sampled */
+	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
+	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
 };
 
 #define POLICE_SHIFT_MAX 15
@@ -83,8 +84,8 @@ static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
 /* What only policies have that are not plain. The worker's own; counters as above. */
 struct policy_other {
+	union meter meter; /* first: of METER_PURSE both are one line */
 	union meter_profile profile;
-	union meter meter;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
 	uint8_t kind;                 /* enum meter_kind */
@@ -94,6 +95,8 @@ struct policy_other {
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
 	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
+	/* METER_PURSE: of those that conformed, what the total did not pay for, see meter/purse.h */
+	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
@@ -105,6 +108,12 @@ struct limit_profile {
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
+
+/*
+ * Charges a packet of police_bytes() to a policy that police_is_total(), and counts it: 0 if it
+ * passes, all ones if it is dropped. The state's one writer.
+ */
+uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
@@ -146,6 +155,12 @@ static inline enum accounting police_accounting(const struct policy_state *state
 static inline bool police_is_plain(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_PLAIN;
+}
+
+/* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
+static inline bool police_is_total(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_TOTAL;
 }
 
 /*
@@ -412,6 +427,32 @@ static inline uint64_t police_over_packets(const struct policy_state *state)
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
 	return police_is_plain(state) ? 0 : counter_read(&state->other->over_bytes);
+}
+
+/* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
+static inline bool police_is_quota(const struct policy_state *state)
+{
+	return !police_is_plain(state) && state->other->kind == METER_PURSE;
+}
+
+/* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
+static inline uint64_t police_fallback_packets(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_packets);
+}
+
+static inline uint64_t police_fallback_bytes(const struct policy_state *state)
+{
+	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_bytes);
+}
+
+/*
+ * Units of a total that lie here and can be given back, see purse_hand_returns(). Control, when
+ * nobody charges packets to the state any more.
+ */
+static inline uint64_t police_returns(const struct policy_state *state)
+{
+	return police_is_quota(state) ? purse_hand_returns(&state->other->meter.purse) : 0;
 }
 
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */

@@ -35,8 +35,12 @@ static bool per_source(const struct policy *policy)
 
 enum meter_kind limit_profile_kind(const struct policy *policy)
 {
+	if (policy->allocator->counts_units)
+		return METER_PURSE;
 	if (per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
+	if (policy->guarantee == GUARANTEE_CONSERVED && policy->meter == METER_GCRA)
+		return METER_TOKEN_BUCKET;
 	return policy->meter;
 }
 
@@ -74,18 +78,19 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 	};
 }
 
-/* A worker's part of the local burst. */
-static uint64_t worker_burst(enum counting count, uint64_t local, double share)
+/* A worker's part of the local burst: at least what lets packets pass, unless parts must add up. */
+static uint64_t worker_burst(const struct policy *policy, uint64_t local, double share)
 {
 	static const uint64_t floors[] = {
 		[COUNT_BYTES] = WORKER_BYTES,
 		[COUNT_PACKETS] = WORKER_PACKETS,
 		[COUNT_FLOWS] = WORKER_FLOWS,
 	};
+	uint64_t least = policy->guarantee == GUARANTEE_CONSERVED ? 0 : floors[policy->count];
 	uint64_t burst = (uint64_t)((double)local * share);
 
-	if (burst < floors[count])
-		burst = floors[count];
+	if (burst < least)
+		burst = least;
 	return burst < local ? burst : local;
 }
 
@@ -93,11 +98,12 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
 	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
+	bool none = policy->allocator->counts_units && policy->limit_bps == 0;
 	struct meter_params params = {
 		.kind = limit_profile_kind(policy),
 		.rate_bps = (uint64_t)(view->local_limit * 8 * part),
 		.drain_bps = (uint64_t)(drain < DRAIN_MAX ? drain : DRAIN_MAX),
-		.burst = worker_burst(policy->count, view->local_burst, part),
+		.burst = none ? 0 : worker_burst(policy, view->local_burst, part),
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,
 	};

@@ -42,7 +42,9 @@ struct sampling_budget {
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
- * GCRA, which decides the same in a quarter of the memory.
+ * GCRA, which decides the same in a quarter of the memory; and a conserved GCRA as a token bucket,
+ * which several workers may draw from at any time without passing more than one would. Of a total
+ * it is the purse, whose fallback the configured limit is.
  */
 enum meter_kind limit_profile_kind(const struct policy *policy);
 
@@ -54,7 +56,7 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
  * limit, on a counter of hz ticks a second. Two things are not divided: a policy for each source
  * gives every source the whole local limit wherever it shows up, and random drop (view->drop) has
  * the same odds everywhere. If the policy's allocator wants samples, they are as often as
- * `sampling` says.
+ * `sampling` says. A purse is the caller's to join, by purse_profile_join().
  *
  * Returns 0, or what meter_profile_init() says of a limit that is out of range (-ERANGE, -EINVAL),
  * with *profile of no use.

@@ -13,11 +13,11 @@ void describe_guarantee(const struct policy *policy, unsigned n, FILE *out)
 	char rate[UNITS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_CONSERVED) {
-		fprintf(out, "  never above %s and the burst",
+		fprintf(out, "  never above %s",
 			format_limit(policy, policy->limit_bps, rate, sizeof(rate)));
 		if (n > 1)
 			fprintf(out, " over all %u limiters", n);
-		fputs(" (conserved)\n", out);
+		fputs(", but for the burst (conserved)\n", out);
 	} else if (n > 1 && policy->allocator->gossips) {
 		fputs("  more than that may pass while news travels (soft)\n", out);
 	}
@@ -47,12 +47,12 @@ static void describe_period(const struct policy *policy, FILE *out)
 	char text[UNITS_TEXT_MAX];
 
 	if (policy->period == PERIOD_MONTH)
-		fputs(" a month (UTC)", out);
+		fputs(", a month (UTC)", out);
 	else if (policy->period == PERIOD_FIXED)
-		fprintf(out, " each %s (UTC)",
+		fprintf(out, ", each %s (UTC)",
 			units_format_time(policy->period_ns, text, sizeof(text)));
 	else
-		fputs(" once (prepaid)", out);
+		fputs(", once (prepaid)", out);
 }
 
 static void describe_rest(const struct policy *policy, unsigned n, FILE *out)
@@ -88,9 +88,10 @@ void describe_quota(const struct policy *policy, unsigned n, FILE *out)
 	describe_rest(policy, n, out);
 	if (policy->drawn)
 		fputs("  begins with nothing here, and draws from etcd", out);
+	else if (n > 1)
+		fprintf(out, "  begins with total/%u here", n);
 	else
-		fprintf(out, "  begins with %s here",
-			format_units(policy, policy->total / n, text, sizeof(text)));
+		fputs("  begins with all of it here", out);
 	fprintf(out, "; a crash costs some %s\n",
 		format_units(policy, policy->chunk, text, sizeof(text)));
 }
@@ -107,7 +108,7 @@ static void describe_overlay(const struct config *config, FILE *out)
 	if (ledger->ring)
 		fputs("a ring\n", out);
 	else if (ledger->n_edges > 0)
-		fprintf(out, "%u given edges\n", ledger->n_edges);
+		fprintf(out, "%u given edge%s\n", ledger->n_edges, ledger->n_edges > 1 ? "s" : "");
 	else if (ledger->degree > 0)
 		fprintf(out, "a random graph of degree %u\n", ledger->degree);
 	else

@@ -15,10 +15,10 @@
 #define EIGHTHS 8
 
 /*
- * Of a total so much is saved as spent at a time: a thousandth of a limiter's part, so that a crash
- * costs next to nothing of it, and what is spent in an hour is some tens of writes a minute. But
- * what is less than a packet's worth of work is not worth a write, and 64 MiB at once are few
- * enough writes at any rate.
+ * Of a total so much is saved as spent at a time: about a thousandth of a limiter's part, so that a
+ * crash costs next to nothing of it, and one that spends it all within an hour writes some tens of
+ * times a minute. Less than 64 KiB, or packets, are not worth a write; and with 64 MiB writes are
+ * few enough at any rate. A power of two, which people can read.
  */
 #define CHUNK_PART  1000
 #define CHUNK_BYTES (UINT64_C(64) << 10)
@@ -30,16 +30,16 @@ static uint64_t default_chunk(const struct policy *policy, unsigned n_limiters)
 	uint64_t least = policy->count == COUNT_BYTES ? CHUNK_BYTES : CHUNK_COUNT;
 	uint64_t chunk = policy->total / CHUNK_PART / (n_limiters > 0 ? n_limiters : 1);
 
-	if (chunk < least)
-		return least;
-	return chunk < CHUNK_MOST ? chunk : CHUNK_MOST;
+	while (2 * least <= chunk && least < CHUNK_MOST)
+		least *= 2;
+	return least;
 }
 
 void guarantee_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters)
 {
 	if (policy_is_quota(policy)) {
-		policy->meter = METER_TOKEN_BUCKET;
+		policy->meter = METER_PURSE;
 		policy->chunk = default_chunk(policy, n_limiters);
 	}
 	if (policy->allocator == NULL || !policy->allocator->moves)

@@ -131,7 +131,7 @@ static bool has_window(const struct policy *policy)
 static bool has_burst(const struct policy *policy)
 {
 	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == CHOICE_REFUSED;
+	       policy->meter == METER_PURSE || policy->meter == CHOICE_REFUSED;
 }
 
 static bool has_sources(const struct policy *policy)

@@ -87,6 +87,13 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
 }
 
+/* Of a quota: for when its total is spent, if anything is to pass then. */
+static bool has_bucket(const struct policy *policy)
+{
+	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
+	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
+}
+
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
@@ -95,8 +102,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 	struct json_path per = {.parent = path, .key = "per"};
 	unsigned n_workers = config->n_workers;
 
-	if (counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) && policy->limit_bps > 0 &&
-		policy->burst_bytes < frame)
+	if (has_bucket(policy) && policy->burst_bytes < frame)
 		reader_warn(reader, &burst,
 			"less than %" PRIu64 " bytes, so the largest frames never pass", frame);
 	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&

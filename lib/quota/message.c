@@ -3,15 +3,6 @@
  */
 #include "quota/private.h"
 
-/* A blank ledger learns from others how much it may have spent: as if it were all. */
-static void forfeit(struct quota_node *q)
-{
-	if (!q->params.blank || ledger_blank(q->ledger))
-		return;
-	q->params.blank = false;
-	ledger_spend(q->ledger, ledger_free(q->ledger));
-}
-
 static bool is_valid(const struct quota_message *m)
 {
 	return (m->parts & ~(uint32_t)QUOTA_PARTS) == 0 && m->need <= LEDGER_MOST &&
@@ -29,10 +20,10 @@ static enum ledger_verdict hear_statement(
 
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;
-	forfeit(q);
+	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
-		/* It is blank, and waits for what we know of the edge. */
-		e->unsettled = q->params.durable;
+		/* It is blank, and waits for what we know of the edge; if we are, it is nothing. */
+		e->unsettled = q->params.durable && !ledger_blank(q->ledger);
 		e->speak = true;
 	}
 	e->silences = 0;
@@ -98,7 +89,7 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next, again;
 
-	forfeit(q);
+	quota_forfeit(q);
 	again = repeat(q, now_ns);
 	next = round_timeouts(q, now_ns);
 	quota_settle_now(q);
@@ -135,23 +126,33 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 		e->granted_ns = now_ns;
 }
 
+bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *m)
+{
+	struct edge *e = &q->edges[edge];
+	uint32_t parts = e->due;
+
+	/* It was answered before it was put, or the round has ended. */
+	if (!q->active || !e->asked || e->answered)
+		parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
+	if (e->unsettled || e->saving)
+		return false;
+	if (parts == 0 && !e->speak) {
+		e->due = 0;
+		return false;
+	}
+	write(q, edge, m, parts, now_ns);
+	q->messages++;
+	return true;
+}
+
 bool quota_next(struct quota_node *q, uint64_t now_ns, uint32_t *edge, struct quota_message *m)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		uint32_t at = (q->next + i) % q->params.n_edges;
-		struct edge *e = &q->edges[at];
-		uint32_t parts = e->due;
 
-		/* It was answered before it was put, or the round has ended. */
-		if (!q->active || !e->asked || e->answered)
-			parts &= ~(uint32_t)(QUOTA_REQUEST | QUOTA_COLLECT);
-		if (e->unsettled || e->saving || (parts == 0 && !e->speak)) {
-			e->due = e->unsettled || e->saving ? e->due : 0;
+		if (!quota_next_to(q, now_ns, at, m))
 			continue;
-		}
-		write(q, at, m, parts, now_ns);
 		q->next = at + 1;
-		q->messages++;
 		*edge = at;
 		return true;
 	}

@@ -36,6 +36,7 @@ struct edge {
 	uint64_t theta_ns;                   /* until it answers */
 	uint64_t silent_ns;                  /* it did not: not to be asked before */
 	unsigned silences;
+	unsigned patience; /* with one that is alive and does not answer */
 
 	enum claim claim;
 	bool claim_seen;
@@ -91,6 +92,9 @@ uint64_t quota_missing(const struct quota_node *q);
 
 /* What has been granted or spent is told at once, where there is no disk. */
 void quota_settle_now(struct quota_node *q);
+
+/* A blank ledger learns from others how much it may have spent: as if it were all. */
+void quota_forfeit(struct quota_node *q);
 
 /* hints.c */
 

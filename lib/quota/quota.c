@@ -39,6 +39,14 @@ void quota_settle_now(struct quota_node *q)
 		ledger_settled(q->ledger);
 }
 
+void quota_forfeit(struct quota_node *q)
+{
+	if (!q->params.blank || ledger_blank(q->ledger))
+		return;
+	q->params.blank = false;
+	ledger_spend(q->ledger, ledger_free(q->ledger));
+}
+
 static int allocate(struct quota_node *q)
 {
 	size_t n = (size_t)q->params.n_edges + 1;
@@ -102,6 +110,7 @@ int quota_create(const struct quota_params *params, uint64_t now_ns, struct quot
 		*out = NULL;
 		return err;
 	}
+	quota_forfeit(*out);
 	quota_settle_now(*out);
 	return 0;
 }
@@ -163,6 +172,13 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	e->known = e->heard = false;
 	e->claim = CLAIM_NONE;
 	e->answered = true;
+	e->silent_ns = q->ended_ns;
+	e->silences = 0;
+	if (linked) {
+		q->failures = 0;
+		q->refused = false;
+		q->retry_ns = q->ended_ns;
+	}
 	e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
 	e->pace = 0;
 }
@@ -235,6 +251,18 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	return ret;
 }
 
+void quota_refund(struct quota_node *q, uint64_t units)
+{
+	uint64_t ahead = q->pocket + q->drawn + q->settling, passed;
+
+	passed = ledger_spent(q->ledger) - ahead;
+	units = units < passed ? units : passed;
+	if (ledger_refund(q->ledger, ahead + units))
+		return;
+	q->pocket = q->drawn = q->settling = 0;
+	quota_settle_now(q);
+}
+
 void quota_forgo(struct quota_node *q)
 {
 	q->waiting = 0;
@@ -299,10 +327,17 @@ int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns)
 	return 0;
 }
 
+void quota_set_chunk(struct quota_node *q, uint64_t chunk)
+{
+	q->params.chunk = chunk;
+}
+
 bool quota_unsettled(const struct quota_node *q)
 {
 	bool unsettled = q->fresh || q->drawn || ledger_unsettled(q->ledger);
 
+	if (ledger_blank(q->ledger))
+		return false;
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		unsettled |= q->edges[i].unsettled;
 	return q->params.durable && unsettled;
@@ -348,6 +383,20 @@ void quota_settled(struct quota_node *q)
 		q->edges[i].saving = false;
 }
 
+void quota_save_failed(struct quota_node *q)
+{
+	if (!q->saving)
+		return;
+	q->saving = false;
+	ledger_save_failed(q->ledger);
+	q->drawn += q->settling;
+	q->settling = 0;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		q->edges[i].unsettled |= q->edges[i].saving;
+		q->edges[i].saving = false;
+	}
+}
+
 struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 {
 	return (struct quota_view){
@@ -359,6 +408,7 @@ struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns)
 		.theta_ns = q->theta_ns,
 		.threshold = q->lean ? 0 : hint_threshold(q, now_ns),
 		.remaining = hint_remaining(q, now_ns),
+		.blank = ledger_blank(q->ledger),
 		.lean = q->lean,
 		.asking = q->active,
 		.waiting = q->waiting > 0,

@@ -86,6 +86,7 @@ struct quota_view {
 	uint64_t theta_ns;  /* a reallocation takes so long */
 	uint64_t threshold; /* tau: below it we ask */
 	uint64_t remaining; /* of the total, as far as we have heard */
+	bool blank;         /* holds nothing until all neighbours have said what they know */
 	bool lean;          /* the total runs low: thresholds are 0 */
 	bool asking, waiting;
 	uint64_t rounds, short_rounds, messages, invalid;
@@ -106,7 +107,9 @@ void quota_destroy(struct quota_node *q);
 
 /*
  * Whether the edge is one of the tree's, and a guess of the units behind it. An edge that is taken
- * out of the tree still tells and hears what was granted over it.
+ * out of the tree still tells and hears what was granted over it; what was asked over it is not
+ * waited for any more. The tree may change at any time, and for a while be none: quota_tick() is to
+ * be called then.
  */
 void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess);
 
@@ -116,6 +119,14 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
  * are asked again now and then, as there may be a top-up.
  */
 int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns);
+
+/*
+ * Units that quota_spend() passed in this period and that were not used come back, and with them
+ * those that are saved as spent ahead of traffic: all are free again, for others too. At a stop,
+ * or when the policy goes, with a record to follow; until that a crash loses them. More than were
+ * passed are not taken back.
+ */
+void quota_refund(struct quota_node *q, uint64_t units);
 
 /*
  * The traffic that quota_spend() did not pass has gone; nobody need be asked on its behalf. It is
@@ -132,6 +143,10 @@ bool quota_hear(
 bool quota_next(
 	struct quota_node *q, uint64_t now_ns, uint32_t *edge, struct quota_message *message);
 
+/* The same of one edge, for messages that ride with others to the same neighbour. */
+bool quota_next_to(
+	struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *message);
+
 /* Timeouts. Returns when to call again, at the latest; UINT64_MAX: not before something happens. */
 uint64_t quota_tick(struct quota_node *q, uint64_t now_ns);
 
@@ -147,15 +162,20 @@ int quota_period(struct quota_node *q, uint64_t period, uint64_t share, uint64_t
  */
 int quota_set_share(struct quota_node *q, uint64_t share, uint64_t now_ns);
 
+/* From now on; see struct quota_params. */
+void quota_set_chunk(struct quota_node *q, uint64_t chunk);
+
 /*
  * With a disk: whether there is something that others must not hear of, or traffic use, before it
- * is durable; the record, of at most quota_record_size() bytes; and that it now is. -EBUSY: the
- * last one is still being written.
+ * is durable; the record, of at most quota_record_size() bytes; and that it now is, or is not for
+ * all that is known: then as if quota_save() had not been called. -EBUSY: the last one is still
+ * being written; -EAGAIN: it is blank, and there is nothing to save.
  */
 bool quota_unsettled(const struct quota_node *q);
 size_t quota_record_size(const struct quota_node *q);
 int quota_save(struct quota_node *q, void *record, size_t *len);
 void quota_settled(struct quota_node *q);
+void quota_save_failed(struct quota_node *q);
 
 struct quota_view quota_view(const struct quota_node *q, uint64_t now_ns);
 struct ledger_view quota_edge(const struct quota_node *q, uint32_t edge);

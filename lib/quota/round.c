@@ -18,6 +18,13 @@
 #define THETAS_REPEAT  2
 #define THETAS_GIVE_UP 6
 
+/*
+ * So often somebody who says no more than that it is alive is waited for anew, twice as long each
+ * time: in a tree it answers some time; in a loop, which a tree that changes may be for a while, it
+ * waits for us.
+ */
+#define PATIENCE 10
+
 /* Most doublings of the time between requests that were in vain. */
 #define BACKOFF_MOST 6
 
@@ -107,6 +114,7 @@ static void ask(struct edge *e, bool urgent, uint64_t now_ns)
 {
 	e->asked = true;
 	e->answered = e->resent = false;
+	e->patience = PATIENCE;
 	e->asked_ns = now_ns;
 	e->due |= urgent ? QUOTA_COLLECT : QUOTA_REQUEST;
 }
@@ -526,8 +534,9 @@ void round_answer(
 
 void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
 {
-	if (!q->active || !e->asked || e->answered || !e->resent)
+	if (!q->active || !e->asked || e->answered || !e->resent || e->patience == 0)
 		return;
+	e->patience--;
 	e->resent = false;
 	e->asked_ns = now_ns;
 	e->theta_ns = least(2 * e->theta_ns, q->params.repeat_ns);

@@ -9,11 +9,16 @@
  * A store also counts the starts of its owner (the epoch): a number larger than that of any earlier
  * start, durable before store_open() returns. One owner at a time: a second one is refused.
  *
+ * Disk space is taken ahead of its use, so that a full disk is met when the store grows. What a
+ * power failure may do to a file is found: a file cut off, pages of zeros, a record of other bytes
+ * than were put.
+ *
  * All calls from one thread, control's.
  */
 #ifndef WEIR_STORE_STORE_H
 #define WEIR_STORE_STORE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,16 +39,23 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch);
 
 /*
  * The same where store_open() found none: makes one that remembers that what was before is not
- * known, for a blank start (ledger/ledger.h).
+ * known, for a blank start (ledger/ledger.h). -EEXIST: there is one.
  */
 int store_open_blank(const char *directory, struct store **out, uint64_t *epoch);
+
+/*
+ * Whether store_open_blank() made it, at this start or an earlier one: then of a policy that has no
+ * record nothing is known; else it has never run here.
+ */
+bool store_blank(const struct store *store);
 
 /* Writes out what was handed over, and closes. NULL is fine. */
 void store_close(struct store *store);
 
 /*
- * All records of a kind, before the first store_put(); stops at the first negative answer and
- * returns it. What `record` points at is gone when `each` returns.
+ * All records of a kind, before the first store_commit(); stops at the first negative answer and
+ * returns it. What `record` points at is gone when `each` returns, and of any alignment. 0 or
+ * -EBADMSG (damaged), -EIO; -EBUSY while a commit is under way.
  */
 int store_each(struct store *store, uint8_t kind,
 	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context);
@@ -54,11 +66,17 @@ int store_put(struct store *store, uint8_t kind, uint32_t id, const void *record
 /* Forgets what has been put since the last commit. */
 void store_discard(struct store *store);
 
-/* Hands over what was put. 0, or -EBUSY: what was handed over before is still being written. */
+/*
+ * Hands over what was put. 0, or -EBUSY: what was handed over before is still being written, or
+ * store_result() has not told yet how that ended. What could not be written is forgotten.
+ */
 int store_commit(struct store *store);
 
-/* Readable when a commit has ended; and how: 0 (durable), -EAGAIN (not yet, or none was begun), or
- * why nothing of it is known to be durable (-ENOSPC, -EIO). Each end is told once. */
+/*
+ * Readable when a commit has ended; and how: 0 (durable), -EAGAIN (not yet, or none was begun), or
+ * why nothing of it is known to be durable (-ENOSPC, -EIO, -EBADMSG, -ENOMEM, -ENOENT: removed). Each end is told
+ * once. The next commit is tried as if none had failed.
+ */
 int store_fd(const struct store *store);
 int store_result(struct store *store);
 

@@ -9,7 +9,8 @@
  *
  * Packets of random sizes come in bursts of 32, for policies that are all equally likely. Every
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
- * branch predictor could learn; and one in 128 is sampled or none. Contestants are interleaved
+ * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
+ * spent, and takes of it a quantum at a time from a purse of its own. Contestants are interleaved
  * round by round, since a machine's mood lasts longer than a round: the ratios count.
  */
 #include <getopt.h>
@@ -37,7 +38,9 @@ static const unsigned sizes[] = {1, 10000, 100000};
 /* In per cent of the packets. */
 static const unsigned drops[] = {0, 33, 50, 100};
 
-enum { LINE, BUCKET, SAMPLED = BUCKET + RTE_DIM(drops), CONTESTANTS };
+enum { LINE, BUCKET, SAMPLED = BUCKET + RTE_DIM(drops), TOTAL, CONTESTANTS };
+
+#define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
 
 struct traffic {
 	uint32_t *policy, *len;
@@ -113,6 +116,26 @@ static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampl
 	return w;
 }
 
+/* Every policy with a total: nothing of it passes but what is paid for. */
+static struct worker *totals_make(unsigned n_policies)
+{
+	struct worker *w = worker_make(n_policies, 100, false);
+	struct policy_other *others = alloc(n_policies * sizeof(*others));
+	struct purse *purses = alloc(n_policies * sizeof(*purses));
+
+	for (unsigned i = 0; i < n_policies; i++) {
+		purse_init(&purses[i], 0);
+		purse_put(&purses[i], PURSE_MOST);
+		others[i].kind = METER_PURSE;
+		purse_profile_join(&others[i].profile.purse, &purses[i], 0, QUANTUM);
+		w->policies[i] = (struct policy_state){
+			.bucket.fraction = police_owner(POLICE_TOTAL, POLICE_UNSAMPLED, ACCOUNTING_L2),
+			.other = &others[i],
+		};
+	}
+	return w;
+}
+
 static void contest_make(struct contest *contest, unsigned n_policies, unsigned rounds)
 {
 	contest->n_policies = n_policies;
@@ -121,7 +144,9 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 	contest->lines = alloc(n_policies * sizeof(contest->lines[0]));
 	for (unsigned c = 0; c < CONTESTANTS; c++) {
 		contest->cycles[c] = alloc(rounds * sizeof(double));
-		if (c != LINE)
+		if (c == TOTAL)
+			contest->workers[c] = totals_make(n_policies);
+		else if (c != LINE)
 			contest->workers[c] = worker_make(
 				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);
 	}
@@ -271,9 +296,10 @@ static void report(const struct contest *contest, unsigned rounds, FILE *json)
 	for (unsigned c = BUCKET; c < CONTESTANTS; c++) {
 		struct ratio line = ratio_of(contest->cycles[c], contest->cycles[LINE], rounds);
 		struct ratio none = ratio_of(contest->cycles[c], contest->cycles[BUCKET], rounds);
-		char key[32] = "sampled";
+		char key[32];
 
-		if (c != SAMPLED)
+		snprintf(key, sizeof(key), "%s", c == TOTAL ? "total" : "sampled");
+		if (c < SAMPLED)
 			snprintf(key, sizeof(key), "drop%u", drops[c - BUCKET]);
 		printf("  %-8s %5.1f cycles, %4.1f %% dropped; to a line %.2f (%.2f to %.2f), to "
 		       "neither %.3f (%.3f to %.3f)\n",

@@ -44,8 +44,18 @@ static void check_description(const struct config *config)
 static void check_policy(const struct policy *policy)
 {
 	bool windowed = policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID;
+	bool quota = policy_is_quota(policy);
 
-	if (policy->limit_bps == 0 || policy->burst_bytes == 0 || policy->allocator == NULL)
+	if (policy->allocator == NULL || (policy->limit_bps == 0) != (policy->burst_bytes == 0) ||
+		(policy->limit_bps == 0 && !quota))
+		abort();
+	if (quota != (policy->total > 0) || quota != (policy->chunk > 0) ||
+		quota != (policy->meter == METER_PURSE) ||
+		(policy->period == PERIOD_FIXED) != (policy->period_ns > 0))
+		abort();
+	if (policy->guarantee > GUARANTEE_CONSERVED ||
+		policy->allocator->moves != (policy->indicator != NULL) ||
+		(policy->allocator->moves && policy->guarantee != GUARANTEE_CONSERVED))
 		abort();
 	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
 		policy->action > ACTION_COUNT || windowed != (policy->window_ns > 0))
@@ -61,6 +71,14 @@ static void check_config(const struct config *config)
 	if (config->gossip.self >= config->gossip.n_roster ||
 		config->gossip.estimator > ESTIMATOR_PUSH_SUM)
 		abort();
+	if (config->ledger.store[0] == '\0' || config->ledger.lease_ns == 0 ||
+		config->ledger.n_etcd > CONFIG_ETCD_MAX)
+		abort();
+	for (unsigned i = 0; i < config->ledger.n_edges; i++) {
+		if (config->ledger.edges[i].a >= config->gossip.n_roster ||
+			config->ledger.edges[i].b >= config->gossip.n_roster)
+			abort();
+	}
 	for (unsigned i = 0; i < config->n_policies; i++) {
 		check_policy(&config->policies[i]);
 		if (config->policies[i].match.wire >= (int)config->n_wires)

@@ -155,7 +155,7 @@ def marks(scene):
     seen, out = play(scene, policies, [frame for _, frame in sent])
     compare(out, want, "a to b")
     _, drops = check_sums(seen, len(sent))
-    expect(drops == {"limit": 0, "unmarkable": len(sent) - len(want), "tx_full": 0,
+    expect(drops == {"limit": 0, "quota": 0, "unmarkable": len(sent) - len(want), "tx_full": 0,
                      "ring_full": 0}, f"{drops}")
     for name, total in totals.items():
         expect(packets(seen, name) == tuple(total), f"{name}: {packets(seen, name)}, not {total}")
@@ -422,7 +422,7 @@ def live(scene, policy, frame, per_s, seconds):
     seen, drops = weir.get("/weir/policy,p"), weir.get("/weir/drops")
     rx, tx = weir.total("rx_packets"), weir.total("tx_packets")
     expect(rx == sender.sent, f"{sender.sent} sent, {rx} received")
-    expect(rx == tx + drops["limit"] + drops["unmarkable"] + drops["tx_full"], f"{rx} {tx} {drops}")
+    expect(rx == tx + drops["limit"] + drops["quota"] + drops["unmarkable"] + drops["tx_full"], f"{rx} {tx} {drops}")
     expect(tx == len(out) == seen["passed"]["packets"], f"{tx} sent on, {len(out)} came out")
     weir.stop()
     for name in ("ta", "tb"):

@@ -205,7 +205,7 @@ def check_sums(seen, n_in):
     unmatched = sum(w["unmatched_packets"] for w in workers)
     expect(passed + dropped + unmatched == n_in,
            f"{n_in} in; policies passed {passed}, dropped {dropped}; unmatched {unmatched}")
-    expect(dropped == drops["limit"] + drops["unmarkable"], f"policies dropped {dropped}: {drops}")
+    expect(dropped == drops["limit"] + drops["quota"] + drops["unmarkable"], f"policies dropped {dropped}: {drops}")
     ports = sum(port["ipackets"] for port in seen["ports"])
     expect(ports == n_in, f"the ports count {ports} packets in, of {n_in}")
     ports = sum(port["opackets"] for port in seen["ports"])
@@ -376,7 +376,7 @@ def tiny_limits(scene):
     compare(out_b, want, "a to b")
     compare(out_a, back, "b to a")
     _, drops = check_sums(seen, len(frames) + len(back))
-    only = {"limit": len(frames) - len(want), "unmarkable": 0, "tx_full": 0,
+    only = {"limit": len(frames) - len(want), "quota": 0, "unmarkable": 0, "tx_full": 0,
             "ring_full": 0}
     expect(drops == only, f"drops: {drops}")
     for name, total in totals.items():

@@ -20,11 +20,11 @@
 static struct box ports; /* has the ports that the others borrow */
 static struct config *ports_config;
 
-static char *text_of(const char *policies)
+static char *text_of(const char *more, const char *policies)
 {
 	char *text;
 
-	if (asprintf(&text, "{" KEYS ", 'policies': [%s]}", policies) < 0)
+	if (asprintf(&text, "{%s" KEYS ", 'policies': [%s]}", more, policies) < 0)
 		abort();
 	for (char *c = text; *c; c++)
 		if (*c == '\'')
@@ -32,9 +32,9 @@ static char *text_of(const char *policies)
 	return text;
 }
 
-static struct config *config_of(const char *policies)
+static struct config *config_of(const char *more, const char *policies)
 {
-	char *text = text_of(policies);
+	char *text = text_of(more, policies);
 	struct config *config = NULL;
 
 	if (config_parse(text, strlen(text), "world", stderr, &config))
@@ -53,7 +53,7 @@ int box_world_start(void **state)
 	if (sodium_init() < 0 ||
 		rte_eal_init((int)(sizeof(args) / sizeof(args[0])), (char **)(uintptr_t)args) < 0)
 		return -1;
-	ports_config = config_of("");
+	ports_config = config_of("", "");
 	return box_prepare(&ports, ports_config, NULL);
 }
 
@@ -65,20 +65,26 @@ int box_world_stop(void **state)
 	return rte_eal_cleanup();
 }
 
-void box_world_open(struct box_world *w, const char *policies)
+void box_world_open_more(struct box_world *w, const char *more, const char *policies)
 {
 	int fd;
 
 	memset(w, 0, sizeof(*w));
+	w->more = more;
 	strcpy(w->file, "/tmp/weir-box-world-XXXXXX");
 	fd = mkstemp(w->file);
 	assert_true(fd >= 0);
 	close(fd);
 	box_world_write(w, policies);
-	w->config = config_of(policies);
+	w->config = config_of(more, policies);
 	assert_int_equal(box_prepare(&w->box, w->config, ports.ports), 0);
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
 		worker_begin(&w->box.workers[i]);
+}
+
+void box_world_open(struct box_world *w, const char *policies)
+{
+	box_world_open_more(w, "", policies);
 }
 
 /* A box that has nothing to reload does not know that the policies in force are to be freed. */
@@ -97,7 +103,7 @@ void box_world_close(struct box_world *w)
 
 void box_world_write(struct box_world *w, const char *policies)
 {
-	char *text = text_of(policies);
+	char *text = text_of(w->more, policies);
 	FILE *file = fopen(w->file, "w");
 
 	assert_non_null(file);

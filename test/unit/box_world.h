@@ -20,6 +20,7 @@ struct box_world {
 	struct box box;
 	struct config *config; /* as it was started with */
 	char file[32];         /* with policies of other names, after box_world_write() */
+	const char *more;      /* keys beside those that all have */
 };
 
 /* EAL and the ports, for as long as the tests of a group. */
@@ -28,6 +29,8 @@ int box_world_stop(void **state);
 
 /* A box of these policies: what stands between the brackets, with ' for ". */
 void box_world_open(struct box_world *w, const char *policies);
+/* The same with more keys at the top: what stands between its braces, and ends with a comma. */
+void box_world_open_more(struct box_world *w, const char *more, const char *policies);
 void box_world_close(struct box_world *w);
 
 /* Other policies into its file. */

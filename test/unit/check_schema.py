@@ -18,6 +18,14 @@ def policy(**members):
     return {"limiter": "me", "policies": [{"name": "p", "limit": "1Mbit/s", **members}]}
 
 
+def quota(**members):
+    return {"limiter": "me", "policies": [{"name": "p", "allocator": "quota", **members}]}
+
+
+def ledger(**members):
+    return {"limiter": "me", "ledger": members}
+
+
 def match(**members):
     return policy(match=members)
 
@@ -78,6 +86,24 @@ GOOD = [
     gossip(2, insecure=True, listen="0.0.0.0:7946"),
     gossip(2, insecure=True, estimator="tree"),
     gossip(2, insecure=True, estimator="push-sum", compensate=True),
+    policy(guarantee="soft"),
+    policy(guarantee="conserved"),
+    policy(guarantee="conserved", allocator="static", meter="gcra"),
+    policy(allocator="gdrl"),
+    policy(allocator="gdrl", guarantee="conserved", indicator="loss", eta=0.5),
+    quota(total="5TB"),
+    quota(total="1.5TiB", period="month", limit="1Mbit/s", burst="64KiB", action="mark"),
+    quota(total="500GB", period="24h"),
+    quota(total=5000, count="packets", period="none"),
+    quota(total="5M", count="flows", limit="5/s"),
+    ledger(),
+    ledger(store="/s", lease="5s", promise=0, drift=0, tree={"degree": 2}),
+    ledger(overlay="ring"),
+    ledger(overlay={"degree": 64}),
+    ledger(overlay={"edges": [["a", "b"]]}),
+    ledger(etcd={"endpoints": ["https://192.0.2.1:2379", "http://[::1]"]}),
+    ledger(etcd={"endpoints": ["https://e"], "prefix": "/a/b", "ca": "/c", "cert": "/d",
+                 "key": "/e"}),
 ]
 BAD = [
     [],
@@ -152,6 +178,45 @@ BAD = [
     gossip(2, insecure=True, estimator="pushsum"),
     gossip(2, insecure=True, compensate=True),
     gossip(2, insecure=True, estimator="tree", compensate=True),
+    policy(guarantee="hard"),
+    policy(guarantee="conserved", allocator="gtb"),
+    policy(guarantee="conserved", meter="random-drop"),
+    policy(guarantee="conserved", per="src", allocator="static"),
+    policy(allocator="gdrl", guarantee="soft"),
+    policy(allocator="gdrl", meter="hybrid", window="1s"),
+    policy(allocator="gdrl", indicator="mood"),
+    policy(allocator="gdrl", eta=-1),
+    policy(indicator="loss"),
+    policy(eta=1),
+    policy(total="5TB"),
+    policy(period="month"),
+    quota(),
+    quota(total="5EB"),
+    quota(total=5000),
+    quota(total="5TB", count="packets"),
+    quota(total="5TB", period="week"),
+    quota(total="5TB", guarantee="conserved"),
+    quota(total="5TB", meter="token-bucket"),
+    quota(total="5TB", per="src"),
+    quota(total="5TB", burst="64KiB"),
+    ledger(store=""),
+    ledger(store="x" * 4000),
+    ledger(lease=5),
+    ledger(promise=101),
+    ledger(drift=100001),
+    ledger(overlay="star"),
+    ledger(overlay={"degree": 1}),
+    ledger(overlay={"degree": 2, "edges": [["a", "b"]]}),
+    ledger(overlay={"edges": [["a", "a"]]}),
+    ledger(overlay={"edges": [["a", "b", "c"]]}),
+    ledger(tree={"degree": 65}),
+    ledger(etcd={}),
+    ledger(etcd={"endpoints": []}),
+    ledger(etcd={"endpoints": ["192.0.2.1:2379"]}),
+    ledger(etcd={"endpoints": ["https://e/v3"]}),
+    ledger(etcd={"endpoints": ["https://e"], "prefix": "weir"}),
+    ledger(etcd={"endpoints": ["https://e"], "prefix": "/weir/"}),
+    ledger(etcd={"endpoints": ["https://e"], "cert": "/d"}),
 ]
 
 

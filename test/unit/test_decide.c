@@ -20,15 +20,16 @@
 #include "police/other.h"
 #include "police/profile.h"
 
-#define COUNT(a)   (sizeof(a) / sizeof((a)[0]))
-#define GHZ        UINT64_C(1000000000)
-#define FRAME_MAX  1600
-#define BURSTS     400
-#define MANY_BYTES (UINT64_C(1) << 30)
-#define FEW_BYTES  3000 /* a burst of packets is more than that */
+#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#define GHZ         UINT64_C(1000000000)
+#define FRAME_MAX   1600
+#define BURSTS      400
+#define MANY_BYTES  (UINT64_C(1) << 30)
+#define TOTAL_BYTES 2000000 /* of some hundred bursts */
+#define FEW_BYTES   3000    /* a burst of packets is more than that */
 
 /* What policies there are; a row takes some that stand side by side. */
-enum { SAMPLED, LAX, TIGHT, TIGHT_L3, TIGHT_WIRE, MARKED, COUNTED, PACKETS, POLICIES };
+enum { SAMPLED, LAX, TIGHT, TIGHT_L3, TIGHT_WIRE, MARKED, COUNTED, PACKETS, TOTAL, POLICIES };
 
 static const struct {
 	uint64_t burst;
@@ -46,6 +47,7 @@ static const struct {
 		.shift = POLICE_UNSAMPLED},
 	[MARKED] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = POLICE_UNSAMPLED},
 	[COUNTED] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = POLICE_UNSAMPLED},
+	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
 };
 
@@ -54,6 +56,7 @@ struct side {
 	struct policy_state *states;
 	void *memory[POLICIES];
 	struct reserve *reserves;
+	struct purse purse;
 };
 
 /* A worker, and the same policies for who asks one by one. */
@@ -72,7 +75,7 @@ struct sent {
 	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
 	struct flow_sample *want_sampled[BURST];
 	uint64_t want_parsed;
-	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable;
+	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
 };
 
 static void side_start(struct side *side, unsigned kind, bool lends)
@@ -84,7 +87,7 @@ static void side_start(struct side *side, unsigned kind, bool lends)
 		.accounting = kinds[kind].accounting,
 		.action = kinds[kind].action,
 		.count = kinds[kind].count,
-		.allocator = allocator_find("central")};
+		.allocator = allocator_find(kind == TOTAL ? "quota" : "central")};
 	struct limiter_view view = {.limit = (double)policy.limit_bps / 8,
 		.local_limit = (double)policy.limit_bps / 8,
 		.local_burst = (double)policy.burst_bytes};
@@ -101,6 +104,8 @@ static void side_start(struct side *side, unsigned kind, bool lends)
 		limit_profile_init(&profile, &policy, kind, &view, &(struct sampling){0}, 1, GHZ),
 		0);
 	profile.sample_shift = kinds[kind].shift;
+	if (kind == TOTAL)
+		purse_profile_join(&profile.meter.purse, &side->purse, 0, FEW_BYTES);
 	policy_state_init(state, side->memory[kind], &policy, &profile, &start);
 	if (!lends || !police_is_plain(state))
 		return;
@@ -115,6 +120,8 @@ static void side_open(struct side *side, bool lends)
 	side->states = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->states));
 	side->reserves = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->reserves));
 	memset(side->states, 0, POLICIES * sizeof(*side->states));
+	purse_init(&side->purse, 0);
+	purse_put(&side->purse, TOTAL_BYTES);
 	for (unsigned kind = 0; kind < POLICIES; kind++)
 		side_start(side, kind, lends);
 }
@@ -154,6 +161,12 @@ static void bench_close(struct bench *bench)
 	free(bench);
 }
 
+/* Who has to look into packets of a policy. */
+static bool reads(const struct policy_state *state, unsigned kind)
+{
+	return kinds[kind].shift != POLICE_UNSAMPLED || (!police_is_plain(state) && kind != TOTAL);
+}
+
 /* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
 static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged)
 {
@@ -190,8 +203,7 @@ static void make_packet(
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
-	read = policy != CLASSIFY_NONE && (kinds[policy].shift != POLICE_UNSAMPLED ||
-						  !police_is_plain(&bench->here.states[policy]));
+	read = policy != CLASSIFY_NONE && reads(&bench->here.states[policy], policy);
 	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
 }
 
@@ -217,11 +229,12 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	cost = police_cost(state, &packet, data, len, now);
 	if (police_samples(state))
 		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
-	if (police_samples(state) || !police_is_plain(state))
+	if (police_samples(state) || (!police_is_plain(state) && policy != TOTAL))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (bench->worker.reserves && police_is_plain(state))
 		police_lend(state, &bench->there.reserves[policy], cost, now);
 	verdict = police_charge(state, &packet, data, cost, now);
+	sent->unpaid += policy == TOTAL && verdict == VERDICT_DROP;
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
 	marked = mark_copy(sent, i, &packet, police_mark(state));
@@ -233,7 +246,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
 {
 	sent->n_pass = sent->n_drop = sent->n_sampled = 0;
-	sent->unmatched = sent->unmarkable = 0;
+	sent->unmatched = sent->unmarkable = sent->unpaid = 0;
 	sent->want_parsed = 0;
 	for (unsigned i = 0; i < sent->n; i++) {
 		const bool none = sent->burst.frames.policy[i] == CLASSIFY_NONE;
@@ -260,6 +273,7 @@ static void check_states(const struct bench *bench)
 		if (police_is_plain(here))
 			assert_memory_equal(here, there, sizeof(*here));
 	}
+	assert_int_equal(purse_left(&bench->here.purse), purse_left(&bench->there.purse));
 }
 
 static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
@@ -285,8 +299,9 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	assert_int_equal(is->unmatched_packets - was.unmatched_packets, sent->unmatched);
 	assert_int_equal(
 		is->dropped[DROP_UNMARKABLE] - was.dropped[DROP_UNMARKABLE], sent->unmarkable);
-	assert_int_equal(
-		is->dropped[DROP_LIMIT] - was.dropped[DROP_LIMIT], sent->n_drop - sent->unmarkable);
+	assert_int_equal(is->dropped[DROP_QUOTA] - was.dropped[DROP_QUOTA], sent->unpaid);
+	assert_int_equal(is->dropped[DROP_LIMIT] - was.dropped[DROP_LIMIT],
+		sent->n_drop - sent->unmarkable - sent->unpaid);
 	check_states(bench);
 }
 
@@ -352,6 +367,8 @@ static void test_one_by_one(void **state)
 		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true},
 		{"marked", MARKED, MARKED, 0, true, false},
 		{"marked and none", MARKED, MARKED, 2, false, false},
+		{"a total", TOTAL, TOTAL, 0, true, false},
+		{"a total and none", TOTAL, TOTAL, 2, false, false},
 		{"none is plain", MARKED, PACKETS, 1, false, false},
 		{"all there are", 0, POLICIES - 1, 1, false, false},
 		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true},

@@ -108,6 +108,116 @@ static void test_describe_keys(void **state)
 	}
 }
 
+/* What is promised, alone and in a group. */
+static void test_describe_guarantee(void **state)
+{
+	static const struct {
+		bool group;
+		const char *members, *lines;
+	} cases[] = {
+		{true, "'limit': '8Mbit/s'",
+			"  more than that may pass while news travels (soft)\n"},
+		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+			"  never above 8Mbit/s over all 2 limiters, but for the burst (conserved)\n"},
+		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+			"  at the very start: 4Mbit/s here (limit/2); at a partition: what it "
+			"holds then\n"},
+		{false, "'limit': '500/s', 'count': 'flows', 'guarantee': 'conserved'",
+			"  never above 500/s, but for the burst (conserved)\n"},
+		{true, "'limit': '8Mbit/s', 'allocator': 'gdrl', 'indicator': 'loss'",
+			"  never above 8Mbit/s over all 2 limiters, but for the burst (conserved)\n"
+			"  moves until \"loss\" is the same at all limiters\n"},
+		{true,
+			"'total': '500GB', 'allocator': 'quota', 'period': 'month', 'limit': "
+			"'1Mbit/s'",
+			"  never more than 500GB of L3 bytes (without Ethernet and VLAN headers), "
+			"a month (UTC), over all 2 limiters\n"
+			"  then 1Mbit/s (500kbit/s here, limit/2), burst 15kB, what is above is "
+			"dropped\n"
+			"  begins with total/2 here; a crash costs some 64MiB\n"},
+		{false,
+			"'total': '5M', 'allocator': 'quota', 'count': 'packets', 'period': '24h', "
+			"'action': 'mark', 'mark': 8",
+			"  never more than 5M of packets, each 24h (UTC)\n"
+			"  what comes then is marked (DSCP 8), or dropped if it cannot be\n"
+			"  begins with all of it here; a crash costs some 4.096k\n"},
+		{false, "'total': '5GB', 'allocator': 'quota', 'limit': '1Mbit/s'",
+			", once (prepaid)\n  then 1Mbit/s, burst 15kB, what is above is dropped\n"},
+		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+			"ledger: store /var/lib/weir/me\n"
+			"  lease 5s, 50% promised to the best friend, clocks within 1000 ppm\n"
+			"  neighbours: by the size of the group\n"},
+		{false, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
+			"ledger: store /var/lib/weir/me\npolicy p\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[1024], *text;
+
+		snprintf(document, sizeof(document), "%s%s'policies': [{'name': 'p', %s}]}",
+			"{'limiter': 'me', " PORTS WIRES ", ",
+			cases[i].group ? "'gossip': {'key_file': 'k', 'roster': [" GROUP2 "]}, "
+				       : "",
+			cases[i].members);
+		config = must_parse(document);
+		text = describe(config);
+		if (strstr(text, cases[i].lines) == NULL)
+			fail_msg("not in\n%s\n: %s", text, cases[i].lines);
+		free(text);
+		config_free(config);
+	}
+}
+
+static void test_describe_ledger(void **state)
+{
+	static const struct {
+		const char *members, *line;
+	} cases[] = {
+		{"'overlay': 'ring'", "  neighbours: a ring\n"},
+		{"'overlay': {'degree': 4}", "  neighbours: a random graph of degree 4\n"},
+		{"'overlay': {'edges': [['me', 'you']]}", "  neighbours: 1 given edge\n"},
+		{"'tree': {'degree': 3}", "  in the tree of quotas at most 3 each\n"},
+		{"'etcd': {'endpoints': ['https://x', 'https://y']}",
+			"  totals in etcd below /weir: https://x https://y\n"},
+		{"'etcd': {'endpoints': ['https://x']}",
+			"  begins with nothing here, and draws from etcd; a crash costs some "
+			"2MiB\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[1024], *text;
+
+		snprintf(document, sizeof(document),
+			"{'limiter': 'me', " PORTS WIRES ", 'ledger': {%s}, 'gossip': {'key_file': "
+			"'k', 'roster': [" GROUP2 "]}, 'policies': [{'name': 'p', 'allocator': "
+			"'quota', 'total': '5GB'}]}",
+			cases[i].members);
+		config = must_parse(document);
+		text = describe(config);
+		if (strstr(text, cases[i].line) == NULL)
+			fail_msg("not in\n%s\n: %s", text, cases[i].line);
+		free(text);
+		config_free(config);
+	}
+}
+
+/* A limit that news may overshoot says nothing of a ledger. */
+static void test_describe_soft(void **state)
+{
+	struct config *config = must_parse(LIMITED(""));
+	char *text = describe(config);
+
+	(void)state;
+	assert_null(strstr(text, "ledger"));
+	assert_null(strstr(text, "soft"));
+	free(text);
+	config_free(config);
+}
+
 static void test_describe_group(void **state)
 {
 	static const struct {
@@ -177,6 +287,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_describe),
 		cmocka_unit_test(test_describe_keys),
+		cmocka_unit_test(test_describe_guarantee),
+		cmocka_unit_test(test_describe_ledger),
+		cmocka_unit_test(test_describe_soft),
 		cmocka_unit_test(test_describe_group),
 		cmocka_unit_test(test_describe_alone),
 		cmocka_unit_test(test_names),

@@ -107,11 +107,36 @@ static void test_fixed(void **state)
 			 "], 'key_file': '/k', 'estimator': 'tree'}, ",
 			 ""),
 			"gossip.estimator"},
+		{LIMITER(KEYS "'ledger': {'store': '/s'}, ", ""), "ledger.store"},
+		{LIMITER(KEYS "'ledger': {'lease': '6s'}, ", ""), "ledger.lease"},
+		{LIMITER(KEYS "'ledger': {'promise': 49}, ", ""), "ledger.promise"},
+		{LIMITER(KEYS "'ledger': {'drift': 999}, ", ""), "ledger.drift"},
+		{LIMITER(KEYS "'ledger': {'overlay': 'ring'}, ", ""), "ledger.overlay"},
+		{LIMITER(KEYS "'ledger': {'overlay': {'degree': 2}}, ", ""), "ledger.overlay"},
+		{LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
+			"ledger.overlay"},
+		{LIMITER(KEYS "'ledger': {'tree': {'degree': 2}}, ", ""), "ledger.tree.degree"},
+		{LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
+			"ledger.etcd"},
+	};
+
+	static const char *const etcds[] = {
+		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://f']}}, ", ""),
+		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e', 'https://f']}}, ", ""),
+		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e'], 'prefix': '/p'}}, ",
+			""),
+		LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e'], 'ca': '/p'}}, ", ""),
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		refuse(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
+	refuse(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
+		LIMITER(KEYS "'ledger': {'overlay': {'edges': [['you', 'me']]}}, ", ""),
+		"ledger.overlay");
+	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++)
+		refuse(LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
+			etcds[i], "ledger.etcd");
 	refuse(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null2'}}, " WIRES),
 		"ports.wan");
@@ -133,6 +158,9 @@ static struct config_diff *diff_of(const char *a, const char *b)
 	config_free(config);
 	return diff;
 }
+
+#define GDRL  ", 'allocator': 'gdrl'"
+#define QUOTA ", 'allocator': 'quota', 'total': '5TB'"
 
 /* One key of one policy, and what that is. */
 static void test_keys(void **state)
@@ -170,6 +198,17 @@ static void test_keys(void **state)
 		{", 'per': 'src'", ", 'per': 'src/24'", POLICY_ANEW},
 		{", 'per': 'src'", ", 'per': 'src/56'", POLICY_ANEW},
 		{", 'per': 'src'", ", 'per': 'src', 'sources': 2048", POLICY_ANEW},
+		{"", ", 'guarantee': 'conserved'", POLICY_ANEW},
+		{", 'guarantee': 'conserved'", ", 'guarantee': 'conserved', 'ewma': 0.5",
+			POLICY_TERMS},
+		{GDRL, GDRL ", 'indicator': 'loss'", POLICY_TERMS},
+		{GDRL, GDRL ", 'indicator': 'spare'", 0},
+		{GDRL, GDRL ", 'eta': 0.5", POLICY_TERMS},
+		{QUOTA, QUOTA ", 'period': 'none'", 0},
+		{QUOTA, ", 'allocator': 'quota', 'total': '6TB'", POLICY_TERMS},
+		{QUOTA, QUOTA ", 'period': 'month'", POLICY_ANEW},
+		{QUOTA ", 'period': '24h'", QUOTA ", 'period': '12h'", POLICY_ANEW},
+		{QUOTA, "", POLICY_ANEW | POLICY_TERMS},
 		{"", ", 'match': {'vlan': 1}, 'meter': 'gcra', 'ewma': 0",
 			POLICY_MATCH | POLICY_TERMS | POLICY_ANEW},
 	};

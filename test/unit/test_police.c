@@ -141,9 +141,9 @@ static void test_plain(void **state)
 	struct lane lane;
 
 	(void)state;
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 9; i++) {
 		policy = defaults;
-		policy.allocator = allocator_find(i == 7 ? "gtb" : "central");
+		policy.allocator = allocator_find(i == 7 ? "gtb" : i == 8 ? "quota" : "central");
 		policy.meter = i == 1   ? METER_GCRA
 			       : i == 2 ? METER_RANDOM_DROP
 					: METER_TOKEN_BUCKET;
@@ -469,6 +469,97 @@ static void test_actions(void **state)
 	}
 }
 
+/* Makes the profile one of a purse, and tells the lane. */
+static void lane_join(struct lane *lane, struct purse *purse, uint16_t generation)
+{
+	purse_profile_join(&lane->profile.meter.purse, purse, generation, 250);
+	police_limit(&lane->state, &lane->profile, 7);
+}
+
+/* A total of 1000 and beside it a bucket of 300, both in packets of 100: 13 pass, then the action. */
+static void test_total(void **state)
+{
+	static const struct {
+		enum action action;
+		enum verdict verdict;
+		bool marked;
+		uint64_t want[6];
+	} rows[] = {
+		{ACTION_DROP, VERDICT_DROP, false, {13, 1300, 5, 500, 0, 0}},
+		{ACTION_COUNT, VERDICT_COUNT, false, {18, 1800, 0, 0, 5, 500}},
+		{ACTION_MARK, VERDICT_MARK, true, {18, 1800, 0, 0, 5, 500}},
+		{ACTION_MARK, VERDICT_MARK, false, {13, 1300, 5, 500, 0, 0}},
+	};
+	struct packet packet = {0};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct policy policy = defaults;
+		struct purse purse;
+		struct lane lane;
+
+		policy.allocator = allocator_find("quota");
+		policy.burst_bytes = 300;
+		policy.action = rows[i].action;
+		lane_start(&lane, &policy, 7);
+		purse_init(&purse, 3);
+		purse_put(&purse, 1000);
+		lane_join(&lane, &purse, 3);
+		assert_true(police_is_quota(&lane.state) && !police_is_plain(&lane.state));
+		assert_int_equal(police_is_total(&lane.state), policy.action == ACTION_DROP);
+		for (unsigned n = 0; n < 13; n++)
+			assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
+		for (unsigned n = 0; n < 5; n++) {
+			assert_int_equal(
+				lane_police(&lane, &packet, NULL, 100, 7), rows[i].verdict);
+			if (rows[i].verdict == VERDICT_MARK)
+				police_marked(&lane.state, &packet, NULL, 100, 7, rows[i].marked);
+		}
+		expect_counters(&lane, rows[i].want);
+		assert_int_equal(police_fallback_packets(&lane.state), 3);
+		assert_int_equal(police_fallback_bytes(&lane.state), 300);
+		assert_int_equal(purse_left(&purse), 0);
+		assert_int_equal(purse_wanted(&purse), 100);
+		lane_stop(&lane);
+	}
+}
+
+/* Without a limit beside it not a packet more; and a period takes with it what nobody has used. */
+static void test_total_alone(void **state)
+{
+	struct policy policy = defaults;
+	struct packet packet = {0};
+	struct purse purse;
+	struct lane lane;
+
+	(void)state;
+	policy.allocator = allocator_find("quota");
+	policy.limit_bps = 0;
+	policy.burst_bytes = 100000; /* of no limit */
+	lane_start(&lane, &policy, 7);
+	purse_init(&purse, 0);
+	purse_put(&purse, 1000);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 1, 7), VERDICT_DROP);
+	lane_join(&lane, &purse, 0);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
+	assert_int_equal(police_returns(&lane.state), 250);
+	policy_state_spend(&lane.state, 7); /* what is shared, and paid for, is not touched */
+	assert_int_equal(police_returns(&lane.state), 250);
+	assert_int_equal(purse_turn(&purse, 1), 650);
+	purse_put(&purse, 120);
+	lane_join(&lane, &purse, 1);
+	assert_int_equal(police_returns(&lane.state), 0);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 200, 7), VERDICT_PASS);
+	assert_int_equal(purse_left(&purse), 120);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
+	assert_int_equal(police_returns(&lane.state), 70);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 71, 7), VERDICT_DROP);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 70, UINT64_C(1) << 60), VERDICT_PASS);
+	assert_int_equal(lane_police(&lane, &packet, NULL, 1, UINT64_C(1) << 60), VERDICT_DROP);
+	assert_int_equal(police_fallback_packets(&lane.state), 0);
+	lane_stop(&lane);
+}
+
 /* One story of flows, step by step; the bucket never fills again. */
 static const struct step {
 	const char *what;
@@ -664,8 +755,7 @@ static void test_sources_of_every_kind(void **state)
 		policy.limit_bps = 4000 * BPS;
 		lane_start(&lane, &policy, now);
 		for (unsigned i = 0; i < SOURCES; i++)
-			meter_init(limit_profile_kind(&policy), &meters[i], &lane.profile.meter,
-				now, 0);
+			meter_init(lane.profile.kind, &meters[i], &lane.profile.meter, now, 0);
 		for (unsigned n = 0; n < 20000; n++) {
 			unsigned i = prng_below(&prng, SOURCES);
 			char address[4] = {10, 0, 0, (char)i};
@@ -777,6 +867,8 @@ int main(void)
 		cmocka_unit_test(test_every_kind),
 		cmocka_unit_test(test_random_drop_of_all_and_nothing),
 		cmocka_unit_test(test_actions),
+		cmocka_unit_test(test_total),
+		cmocka_unit_test(test_total_alone),
 		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_flows_over_the_limit),
 		cmocka_unit_test(test_sources),

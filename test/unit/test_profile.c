@@ -15,6 +15,7 @@
 #include "flow/new_flow.h"
 #include "police/other.h"
 #include "police/profile.h"
+#include "policy/period.h"
 #include "source/source_table.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -164,6 +165,48 @@ static void test_out_of_range(void **state)
 	(void)state;
 	assert_int_equal(make(&profile, &policy, &whole, 1, 0), -ERANGE);
 	assert_int_equal(make(&profile, &policy, &whole, 1, 1000), -ERANGE);
+}
+
+/* What the brain is told of guarantees. */
+static void test_guarantees(void **state)
+{
+	struct policy quota = policy_of(METER_PURSE, COUNT_BYTES, false), conserved, soft;
+	struct limiter_policy brain;
+
+	(void)state;
+	soft = conserved = quota;
+	soft.allocator = allocator_find("fps");
+	soft.meter = METER_TOKEN_BUCKET;
+	brain = limit_profile_policy(&soft, 86400);
+	assert_int_equal(brain.guarantee, LIMITER_SOFT);
+	assert_int_equal(brain.period, 0);
+	assert_int_equal(brain.id, policy_id(&soft));
+
+	conserved = soft;
+	conserved.allocator = allocator_find("gdrl");
+	conserved.guarantee = GUARANTEE_CONSERVED;
+	conserved.indicator = gdrl_indicator_find("loss");
+	conserved.eta = 0.25;
+	brain = limit_profile_policy(&conserved, 86400);
+	assert_int_equal(brain.guarantee, LIMITER_CONSERVED);
+	assert_ptr_equal(brain.indicator, conserved.indicator);
+	assert_true(brain.eta == 0.25);
+
+	quota.allocator = allocator_find("quota");
+	quota.total = 5000;
+	quota.chunk = 64;
+	quota.drawn = true;
+	quota.period = PERIOD_FIXED;
+	quota.period_ns = UINT64_C(86400000000000);
+	brain = limit_profile_policy(&quota, 86399);
+	assert_int_equal(brain.guarantee, LIMITER_SOFT);
+	assert_int_equal(brain.period, 1);
+	assert_int_equal(limit_profile_policy(&quota, 86400).period, 2);
+	assert_int_equal(brain.total, 5000);
+	assert_int_equal(brain.chunk, 64);
+	assert_true(brain.drawn);
+	assert_int_equal(brain.id, budget_id(&quota));
+	assert_int_not_equal(brain.id, limit_profile_policy(&soft, 0).id);
 }
 
 static void test_burst_floor(void **state)
@@ -449,6 +492,7 @@ int main(void)
 		cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_what_is_configured),
 		cmocka_unit_test(test_out_of_range),
+		cmocka_unit_test(test_guarantees),
 		cmocka_unit_test(test_burst_floor),
 		cmocka_unit_test(test_sample_shift),
 		cmocka_unit_test(test_limit_is_not_for_the_past),

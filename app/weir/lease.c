@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "lease.h"
+
+#include "meter/purse.h"
+
+#define SECOND_NS 1e9
+
+#define MEMORY_S 0.5 /* of a rate that falls */
+#define FADE     16  /* of a boost, a part is forgotten at each look */
+
+/* What may be leased of what is held, in bits: a quarter, or where the total runs low less. */
+#define PART_SHIFT 2
+#define LEAN_SHIFT 4
+
+#define TARGET_MOST ((double)(PURSE_MOST / 4))
+
+void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns)
+{
+	*lease = (struct lease){.least = least, .seen_ns = now_ns, .taken_ns = now_ns};
+}
+
+static double target_of(const struct lease *lease)
+{
+	double target = lease->rate * (LEASE_NS / SECOND_NS);
+
+	target = target > lease->boost ? target : lease->boost;
+	target = target > (double)lease->least ? target : (double)lease->least;
+	return target < TARGET_MOST ? target : TARGET_MOST;
+}
+
+static void note_rate(struct lease *lease, double taken, double seconds)
+{
+	double rate = taken / seconds;
+
+	if (rate < lease->rate)
+		rate = lease->rate + (rate - lease->rate) * seconds / (MEMORY_S + seconds);
+	lease->rate = rate;
+}
+
+void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t now_ns)
+{
+	uint64_t taken = lease->left - left;
+
+	if (now_ns > lease->seen_ns)
+		note_rate(lease, (double)taken, (double)(now_ns - lease->seen_ns) / SECOND_NS);
+	/* Not where it never was as full as it should: then it is not the target that is small. */
+	if (wanted && (double)lease->filled >= target_of(lease) / 2)
+		lease->boost = 2 * target_of(lease);
+	else if (!wanted)
+		lease->boost -= lease->boost / FADE;
+	if (taken || wanted)
+		lease->taken_ns = now_ns;
+	lease->left = left;
+	lease->need = wanted;
+	lease->seen_ns = now_ns;
+}
+
+uint64_t lease_units(const struct lease *lease, uint64_t held, bool lean)
+{
+	uint64_t target = (uint64_t)target_of(lease),
+		 part = held >> (lean ? LEAN_SHIFT : PART_SHIFT);
+	uint64_t lack = lease->need > lease->left ? lease->need - lease->left : 0;
+	uint64_t units = lease->left < target / 2 ? target - lease->left : 0;
+
+	units = units < part ? units : part;
+	return units > lack ? units : lack;
+}
+
+void lease_fill(struct lease *lease, uint64_t units)
+{
+	lease->left += units;
+	lease->filled = lease->left;
+	lease->need = 0;
+}
+
+void lease_empty(struct lease *lease)
+{
+	lease->left = lease->filled = 0;
+}
+
+bool lease_is_idle(const struct lease *lease, uint64_t now_ns)
+{
+	return now_ns - lease->taken_ns >= LEASE_IDLE_NS;
+}

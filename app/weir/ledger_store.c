@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "ledger_store.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/store.h"
+
+/* Records of one kind as they are read. */
+struct reading {
+	struct ledger_store *into;
+	enum limiter_record_kind kind;
+	unsigned room;
+};
+
+static int make_room(struct reading *reading)
+{
+	struct ledger_store *into = reading->into;
+	unsigned room = into->n_records + into->n_records / 2 + 16;
+	struct limiter_record *records;
+
+	if (into->n_records < reading->room)
+		return 0;
+	records = realloc(into->records, room * sizeof(*records));
+	if (!records)
+		return -ENOMEM;
+	into->records = records;
+	reading->room = room;
+	return 0;
+}
+
+static int add_record(void *context, uint32_t id, const void *record, size_t len)
+{
+	struct reading *reading = context;
+	struct ledger_store *into = reading->into;
+	void *copy;
+
+	if (make_room(reading))
+		return -ENOMEM;
+	copy = malloc(len + 1);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, record, len);
+	into->records[into->n_records++] = (struct limiter_record){reading->kind, id, copy, len};
+	return 0;
+}
+
+static int read_records(struct ledger_store *opened)
+{
+	struct reading reading = {.into = opened, .kind = LIMITER_RATES};
+	int ret = store_each(opened->store, LIMITER_RATES, add_record, &reading);
+
+	reading.kind = LIMITER_UNITS;
+	return ret ? ret : store_each(opened->store, LIMITER_UNITS, add_record, &reading);
+}
+
+int ledger_store_open(const char *directory, bool make, struct ledger_store *out)
+{
+	int ret;
+
+	*out = (struct ledger_store){0};
+	ret = store_open(directory, &out->store, &out->epoch);
+	if (ret == -ENOENT && make)
+		ret = store_open_blank(directory, &out->store, &out->epoch);
+	if (ret) {
+		out->store = NULL;
+		return ret;
+	}
+	out->blank = store_blank(out->store);
+	ret = read_records(out);
+	if (ret)
+		ledger_store_close(out);
+	return ret;
+}
+
+void ledger_store_forget(struct ledger_store *opened)
+{
+	for (unsigned i = 0; i < opened->n_records; i++)
+		free((void *)(uintptr_t)opened->records[i].at); /* it is our copy */
+	free(opened->records);
+	opened->records = NULL;
+	opened->n_records = 0;
+}
+
+void ledger_store_close(struct ledger_store *opened)
+{
+	ledger_store_forget(opened);
+	store_close(opened->store);
+	*opened = (struct ledger_store){0};
+}
+
+const char *ledger_store_reason(int error)
+{
+	switch (error) {
+	case -ENOENT:
+		return "there is none; if this limiter has never run, weir --new-ledger makes one";
+	case -EBUSY:
+		return "another process has it open";
+	case -EBADMSG:
+		return "it is damaged, or of a later version; without it (moved away) the limiter "
+		       "begins blank";
+	default:
+		return strerror(-error);
+	}
+}

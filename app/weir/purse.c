@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "purse.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <rte_common.h>
+#include <rte_malloc.h>
+
+#include "allocate/allocate.h"
+#include "box.h"
+#include "control.h"
+#include "lease.h"
+#include "log.h"
+#include "policy/period.h"
+#include "publish.h"
+
+/* Looks while packets pass, and while none does; the looks themselves take no more than a part. */
+#define LOOK_NS   UINT64_C(5000000)
+#define REST_NS   UINT64_C(50000000)
+#define LOOK_PART 20
+
+/* Where nobody has wanted more for so long, nobody waits. */
+#define FORGO_NS UINT64_C(200000000)
+
+/* What workers may hold, all together, is so small a part of the total, in bits; and no more than. */
+#define HELD_SHIFT    16
+#define QUANTUM_BYTES UINT64_C(65536)
+#define QUANTUM_ITEMS UINT64_C(64) /* packets or flows */
+
+struct purse_account {
+	struct purse_account *next, **link; /* of box->purses, once begun */
+	struct purse *purse;
+	struct lease lease;
+	uint32_t slot;
+	uint32_t quantum;
+	uint16_t generation;
+	bool stays;
+	uint64_t period; /* as the brain has it */
+	uint64_t asked;  /* units, of the brain, which has yet to find them; or 0 */
+};
+
+static struct purse_account *account_of(const struct box *box, uint32_t slot)
+{
+	return box->splits[slot].account;
+}
+
+/* The policy's index, which may have left. */
+static bool tenant_of(const struct box *box, const struct purse_account *account, unsigned *policy)
+{
+	*policy = box->slots.tenant[account->slot];
+	return *policy != SLOT_FREE && *policy != SLOT_LEFT;
+}
+
+static uint32_t quantum_of(const struct policy *policy, unsigned n_workers)
+{
+	uint64_t most = policy->count == COUNT_BYTES ? QUANTUM_BYTES : QUANTUM_ITEMS;
+
+	return (uint32_t)RTE_MIN((policy->total >> HELD_SHIFT) / n_workers, most);
+}
+
+int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot)
+{
+	struct purse_account *account;
+
+	if (!policy->allocator->counts_units)
+		return 0;
+	account = calloc(1, sizeof(*account));
+	if (!account)
+		return -ENOMEM;
+	account->purse = rte_zmalloc("purse", sizeof(*account->purse), RTE_CACHE_LINE_SIZE);
+	if (!account->purse) {
+		free(account);
+		return -ENOMEM;
+	}
+	account->slot = slot;
+	box->splits[slot].account = account;
+	return 0;
+}
+
+void purses_remove(struct box *box, uint32_t slot)
+{
+	struct purse_account *account = account_of(box, slot);
+
+	if (!account)
+		return;
+	if (account->link) {
+		*account->link = account->next;
+		if (account->next)
+			account->next->link = account->link;
+	}
+	rte_free(account->purse);
+	free(account);
+	box->splits[slot].account = NULL;
+}
+
+static void link_account(struct box *box, struct purse_account *account)
+{
+	account->next = box->purses;
+	if (account->next)
+		account->next->link = &account->next;
+	account->link = &box->purses;
+	box->purses = account;
+}
+
+static bool budget_of(const struct box *box, unsigned policy, struct quota_view *view)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	unsigned index = limiter_budget_index(box->limiter, policy);
+
+	if (!budget || index == LIMITER_ADDED)
+		return false;
+	*view = budget_view(budget, index, control_now());
+	return true;
+}
+
+void purses_begin(struct box *box, uint32_t slot)
+{
+	struct purse_account *account = account_of(box, slot);
+	struct quota_view view;
+	unsigned policy;
+
+	if (!account || account->link || !tenant_of(box, account, &policy))
+		return;
+	account->quantum = quantum_of(&box->policies[policy], box->config->n_workers);
+	lease_init(&account->lease, (uint64_t)account->quantum * box->config->n_workers,
+		control_now());
+	if (budget_of(box, policy, &view))
+		account->period = view.period;
+	link_account(box, account);
+	box->purses_ns = 0;
+}
+
+void purses_join(const struct box *box, uint32_t slot, struct limit_profile *profile)
+{
+	const struct purse_account *account = account_of(box, slot);
+
+	if (account)
+		purse_profile_join(&profile->meter.purse, account->purse, account->generation,
+			account->quantum);
+}
+
+/* The other one is left to the former slot, and goes with it. */
+void purses_move(struct box *box, uint32_t from, uint32_t to)
+{
+	struct purse_account *account = account_of(box, from), *unused = account_of(box, to);
+
+	if (!account || !unused)
+		return;
+	account->slot = to;
+	unused->slot = from;
+	box->splits[to].account = account;
+	box->splits[from].account = unused;
+}
+
+static uint64_t held_by_workers(const struct box *box, uint32_t slot)
+{
+	uint64_t units = 0;
+
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		units += police_returns(&box->workers[w].policies[slot]);
+	return units;
+}
+
+void purses_moved(struct box *box, uint32_t from, uint32_t to)
+{
+	const struct purse_account *account = account_of(box, to);
+	unsigned policy;
+
+	if (account && tenant_of(box, account, &policy))
+		limiter_refund(box->limiter, policy, held_by_workers(box, from));
+}
+
+/* What is left in a purse goes back to the ledger. */
+static void give_back(struct box *box, struct purse_account *account, unsigned policy)
+{
+	limiter_refund(box->limiter, policy, purse_turn(account->purse, account->generation));
+	lease_empty(&account->lease);
+	if (account->asked)
+		limiter_forgo(box->limiter, policy);
+	account->asked = 0;
+}
+
+void purses_leave(struct box *box, const unsigned *known, unsigned n)
+{
+	struct purse_account *account;
+	unsigned policy;
+
+	for (unsigned i = 0; box->purses && i < n; i++) {
+		account = known[i] == LIMITER_ADDED ? NULL
+						    : account_of(box, box->slots.of[known[i]]);
+		if (account)
+			account->stays = true;
+	}
+	for (account = box->purses; account; account = account->next) {
+		if (!account->stays && tenant_of(box, account, &policy))
+			give_back(box, account, policy);
+		account->stays = false;
+	}
+	box->purses_ns = 0;
+}
+
+/* The next period, if its time has come: what was not used is void. */
+static bool turn(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)
+{
+	uint64_t number = period_number(&box->policies[policy], unix_s);
+	uint64_t unused;
+
+	if (number <= account->period ||
+		limiter_period(box->limiter, policy, number, control_now()))
+		return false;
+	account->period = number;
+	unused = purse_turn(account->purse, ++account->generation);
+	lease_empty(&account->lease);
+	account->asked = 0;
+	publish_later(box, account->slot);
+	log_info("policy %s: period %" PRIu64 " begins; %" PRIu64 " units of the last were leased "
+		 "and not used",
+		box->policies[policy].name, number, unused);
+	return true;
+}
+
+/* Whether the brain was asked for anything. */
+static bool fill(struct box *box, struct purse_account *account, unsigned policy)
+{
+	uint64_t now = control_now(), units = account->asked;
+	struct quota_view view;
+	int ret;
+
+	if (!budget_of(box, policy, &view))
+		return false;
+	if (view.lean && lease_is_idle(&account->lease, now)) {
+		if (account->lease.left)
+			give_back(box, account, policy);
+		return false;
+	}
+	if (units == 0)
+		units = lease_units(&account->lease,
+			(uint64_t)RTE_MAX(view.balance, INT64_C(0)) + view.pocket, view.lean);
+	if (units == 0)
+		return false;
+	ret = limiter_spend(box->limiter, policy, units, now);
+	account->asked = ret == -EAGAIN ? units : 0;
+	if (ret == 0) {
+		purse_put(account->purse, units);
+		lease_fill(&account->lease, units);
+	}
+	return true;
+}
+
+/* A total that was changed has another quantum. */
+static void adapt(struct box *box, struct purse_account *account, unsigned policy)
+{
+	uint32_t quantum = quantum_of(&box->policies[policy], box->config->n_workers);
+
+	if (quantum == account->quantum)
+		return;
+	account->quantum = quantum;
+	account->lease.least = (uint64_t)quantum * box->config->n_workers;
+	publish_later(box, account->slot);
+}
+
+static bool look(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)
+{
+	struct lease *lease = &account->lease;
+	uint64_t now = control_now();
+	bool turned;
+
+	adapt(box, account, policy);
+	turned = turn(box, account, policy, unix_s);
+	lease_look(lease, purse_left(account->purse), purse_wanted(account->purse), now);
+	if (account->asked && now - lease->taken_ns > FORGO_NS) {
+		limiter_forgo(box->limiter, policy);
+		account->asked = 0;
+	}
+	return fill(box, account, policy) || turned;
+}
+
+uint64_t purses_next(const struct box *box)
+{
+	return box->purses ? box->purses_ns : UINT64_MAX;
+}
+
+bool purses_look(struct box *box, uint64_t now_ns)
+{
+	struct timespec wall;
+	bool news = false, active = false;
+	uint64_t took;
+	unsigned policy;
+
+	if (now_ns < purses_next(box))
+		return false;
+	clock_gettime(CLOCK_REALTIME, &wall);
+	for (struct purse_account *a = box->purses; a; a = a->next) {
+		if (!tenant_of(box, a, &policy))
+			continue;
+		news |= look(box, a, policy, wall.tv_sec);
+		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
+	}
+	took = control_now() - now_ns;
+	box->purses_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
+	return news;
+}
+
+void purses_retry(struct box *box)
+{
+	unsigned policy;
+
+	for (struct purse_account *a = box->purses; a; a = a->next)
+		if (a->asked && tenant_of(box, a, &policy))
+			fill(box, a, policy);
+}
+
+void purses_stop(struct box *box)
+{
+	unsigned policy;
+
+	for (struct purse_account *a = box->purses; a; a = a->next) {
+		if (!tenant_of(box, a, &policy))
+			continue;
+		give_back(box, a, policy);
+		limiter_refund(box->limiter, policy, held_by_workers(box, a->slot));
+	}
+}
+
+uint64_t purses_held(const struct box *box, uint32_t slot)
+{
+	const struct purse_account *account = account_of(box, slot);
+
+	return account ? purse_left(account->purse) : 0;
+}

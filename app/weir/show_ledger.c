@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show_ledger.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "box.h"
+#include "control.h"
+#include "settle.h"
+#include "show_json.h"
+
+/* Edges in one page: each takes some 300 bytes of a reply. */
+#define EDGES_PAGE 32
+
+/* "POLICY" or "POLICY,START". */
+struct wanted {
+	char name[CONFIG_NAME_MAX];
+	unsigned start;
+};
+
+static bool parse(const char *params, struct wanted *wanted)
+{
+	size_t len = strcspn(params, ",");
+
+	if (len >= sizeof(wanted->name))
+		return false;
+	snprintf(wanted->name, sizeof(wanted->name), "%.*s", (int)len, params);
+	return show_page_start(params[len] ? params + len + 1 : NULL, &wanted->start);
+}
+
+/* Index of the policy in force, or n_policies. */
+static unsigned find(const struct box *box, const char *name)
+{
+	unsigned i = 0;
+
+	while (i < box->n_policies && strcmp(box->policies[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static json_t *edge_json(const struct box *box, const struct policy *policy,
+	const struct conserve_edge_view *edge, uint64_t now)
+{
+	const struct ledger_view *ledger = &edge->ledger;
+	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer",
+		box->config->gossip.roster[edge->peer].name, "alive", edge->alive, "in_use",
+		edge->in_use, "spare", edge->spare, "heard_ms_ago",
+		age_ms(ledger->known, ledger->heard_ns, now));
+
+	json_object_set_new(json, "granted", integer(ledger->granted));
+	json_object_set_new(json, "received", integer(ledger->received));
+	show_rate(json, policy, "in_flight", (double)ledger->in_flight);
+	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted));
+	show_rate(json, policy, "adopted", (double)ledger->adopted);
+	return json;
+}
+
+/* For how long that is usable: null where it is for ever. */
+static json_t *until_json(uint64_t until, uint64_t now)
+{
+	return until == UINT64_MAX ? json_null()
+				   : integer(until > now ? (until - now) / NS_PER_MS : 0);
+}
+
+static void add_view(
+	json_t *json, const struct policy *policy, const struct conserve_view *view, uint64_t now)
+{
+	json_object_set_new(json, "name", json_string(policy->name));
+	show_rate(json, policy, "limit", (double)policy->limit_bps / 8);
+	show_rate(json, policy, "share", (double)view->share);
+	show_rate(json, policy, "balance", (double)view->balance);
+	show_rate(json, policy, "usable", (double)view->usable);
+	json_object_set_new(json, "usable_for_ms", until_json(view->until_ns, now));
+	show_rate(json, policy, "free", (double)view->free);
+	show_rate(json, policy, "in_flight", (double)view->in_flight);
+	show_rate(json, policy, "promised", (double)view->promised);
+	show_rate(json, policy, "adopted", (double)view->adopted);
+	/* An indicator's value is of a unit of its own. */
+	if (policy->indicator)
+		json_object_set_new(json, "indicator", json_real(view->target));
+	else
+		show_rate(json, policy, "target", view->target);
+	json_object_set_new(json, "blank", json_boolean(view->blank));
+}
+
+static json_t *show_policy(const struct box *box, const struct wanted *wanted)
+{
+	const struct conserve *conserve = limiter_conserve(box->limiter);
+	unsigned i = find(box, wanted->name), index;
+	uint64_t now = control_now();
+	struct conserve_view view;
+	json_t *edges, *json;
+
+	if (i == box->n_policies)
+		return NULL;
+	index = limiter_conserve_index(box->limiter, i);
+	if (!conserve || index == LIMITER_ADDED)
+		return NULL;
+	edges = json_array();
+	for (unsigned e = wanted->start;
+		e < conserve_edges(conserve) && e - wanted->start < EDGES_PAGE; e++) {
+		struct conserve_edge_view edge = conserve_edge(conserve, index, e, now);
+
+		json_array_append_new(edges, edge_json(box, &box->policies[i], &edge, now));
+	}
+	json = show_page("edges", edges, wanted->start, conserve_edges(conserve));
+	view = conserve_view(conserve, index, now);
+	add_view(json, &box->policies[i], &view, now);
+	return json;
+}
+
+static json_t *statements_json(const uint64_t *verdicts)
+{
+	return json_pack("{s:o, s:o, s:o, s:o}", "news", integer(verdicts[LEDGER_NEWS]), "heard",
+		integer(verdicts[LEDGER_HEARD]), "old", integer(verdicts[LEDGER_OLD]), "invalid",
+		integer(verdicts[LEDGER_INVALID]));
+}
+
+static void add_counters(json_t *json, const struct conserve *conserve)
+{
+	const struct conserve_counters *c = conserve_counters(conserve);
+
+	json_object_set_new(json, "letters_sent", integer(c->letters_sent));
+	json_object_set_new(json, "letters_heard", integer(c->letters_heard));
+	json_object_set_new(json, "statements_sent", integer(c->statements_sent));
+	json_object_set_new(json, "statements_heard", statements_json(c->verdicts));
+	json_object_set_new(json, "unknown", integer(c->unknown));
+	json_object_set_new(json, "malformed", integer(c->malformed));
+	json_object_set_new(json, "grants", integer(c->grants));
+	json_object_set_new(json, "adoptions", integer(c->adoptions));
+}
+
+/* Policies that let nothing pass until their neighbours have told what they know. */
+static unsigned count_blank(const struct box *box, const struct conserve *conserve)
+{
+	uint64_t now = control_now();
+	unsigned n = 0;
+
+	for (unsigned i = 0; conserve && i < box->n_policies; i++) {
+		unsigned index = limiter_conserve_index(box->limiter, i);
+
+		n += index != LIMITER_ADDED && conserve_view(conserve, index, now).blank;
+	}
+	return n;
+}
+
+/* One word for all, the worst that is true. */
+static const char *state_of(
+	const struct box *box, const struct settle_view *settle, bool kept, unsigned blank)
+{
+	if (settle->error)
+		return "failing";
+	if (blank > 0)
+		return "blank";
+	if (settle->settling || limiter_unsettled(box->limiter))
+		return "settling";
+	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
+}
+
+static void add_settling(json_t *json, const struct settle_view *settle)
+{
+	const struct settle_counters *c = &settle->counters;
+
+	json_object_set_new(json, "store", json_string(settle->directory));
+	json_object_set_new(json, "epoch", integer(settle->epoch));
+	json_object_set_new(json, "began_blank", json_boolean(settle->blank));
+	json_object_set_new(json, "saved", json_boolean(settle->saved));
+	json_object_set_new(json, "obeyed", json_boolean(settle->obeyed));
+	json_object_set_new(
+		json, "error", settle->error ? json_string(strerror(-settle->error)) : json_null());
+	json_object_set_new(json, "rounds", integer(c->rounds));
+	json_object_set_new(json, "failures", integer(c->failures));
+	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / NS_PER_MS));
+	json_object_set_new(json, "longest_round_ms", json_real((double)c->most_ns / NS_PER_MS));
+}
+
+static json_t *show_whole(const struct box *box)
+{
+	const struct conserve *conserve = limiter_conserve(box->limiter);
+	struct settle_view settle = {0};
+	unsigned blank = count_blank(box, conserve);
+	json_t *json = json_object();
+	bool kept = settle_view(box, &settle);
+
+	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept, blank)));
+	json_object_set_new(json, "blank_policies", integer(blank));
+	if (kept)
+		add_settling(json, &settle);
+	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / NS_PER_MS));
+	if (conserve)
+		add_counters(json, conserve);
+	return json;
+}
+
+static json_t *show_ledger(const char *params, void *context)
+{
+	const struct box *box = context;
+	struct wanted wanted;
+
+	if (!params)
+		return show_whole(box);
+	return parse(params, &wanted) ? show_policy(box, &wanted) : NULL;
+}
+
+const struct telemetry_command show_ledger_commands[] = {
+	{"/weir/ledger",
+		"Limits that are never exceeded. Parameters: a policy, first edge of a page",
+		show_ledger},
+	{0},
+};

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "command.h"
+
+#include <string.h>
+
+static const struct command commands[] = {
+	{"status", "", "one screen: group, rates now, links, drops, ledger", .takes_a_while = true,
+		.gather = status_gather, .print = status_print},
+	{"policies", "[--sort rate|drops] [N]", "the policies, or N of them", .takes = true,
+		.sorts = true, .gather = policies_gather, .print = policies_print},
+	{"policy", "NAME", "all that is known of one", .wants = true, .gather = policy_gather,
+		.print = policy_print},
+	{"peers", "", "the group: who counts", .gather = peers_gather, .print = peers_print},
+	{"drops", "", "packets that came in and did not leave", .gather = drops_gather,
+		.print = drops_print},
+	{"workers", "", "what each worker has done", .gather = workers_gather,
+		.print = workers_print},
+	{"ports", "", "the ports and their links", .gather = ports_gather, .print = ports_print},
+	{"ledger", "[POLICY]", "limits that are never exceeded: who holds what", .takes = true,
+		.gather = ledger_gather, .print = ledger_print},
+	{"quota", "[POLICY]", "budgets: what is left of them", .takes = true,
+		.gather = quota_gather, .print = quota_print},
+	{"tree", "", "the tree that budgets move along", .gather = tree_gather,
+		.print = tree_print},
+	{"config", "", "the configuration, and how the last reload ended", .gather = config_gather,
+		.print = config_print},
+	{"reload", "", "reads the configuration again, and waits for the outcome",
+		.takes_a_while = true, .gather = reload_gather, .print = config_print,
+		.refused = reload_refused},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return &commands[i];
+	return NULL;
+}
+
+void commands_help(FILE *out)
+{
+	for (size_t i = 0; i < COMMANDS; i++) {
+		char words[64];
+
+		snprintf(words, sizeof(words), "%s %s", commands[i].name, commands[i].words);
+		fprintf(out, "  %-32s %s\n", words, commands[i].help);
+	}
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "human.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define MINUTE 60
+#define HOUR   3600
+#define DAY    86400
+
+/* What three digits of it leave to be said; nearly 10 is written as 10. */
+static int decimals(double value)
+{
+	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+}
+
+char *human_amount(double value, const char *unit, char text[HUMAN_MAX])
+{
+	static const char *const prefixes[] = {"", "k", "M", "G", "T", "P", "E"};
+	const char *sign = value < 0 ? "-" : "";
+	unsigned i = 0;
+
+	value = fabs(value);
+	/* What would be written as 1000 is 1 of the next. */
+	for (; value >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(*prefixes); i++)
+		value /= 1000;
+	snprintf(text, HUMAN_MAX, "%s%.*f%s%s%s", sign,
+		i == 0 && value == floor(value) ? 0 : decimals(value), value, i || *unit ? " " : "",
+		prefixes[i], unit);
+	return text;
+}
+
+/* Two units, of which the smaller one is `part` seconds. */
+static char *two(
+	double seconds, int whole, const char *unit, int part, const char *rest, char *text)
+{
+	long long n = (long long)(seconds / part);
+
+	snprintf(text, HUMAN_MAX, "%lld %s %lld %s", n * part / whole, unit,
+		n * part % whole / part, rest);
+	return text;
+}
+
+char *human_seconds(double seconds, char text[HUMAN_MAX])
+{
+	seconds = fmax(seconds, 0);
+	if (seconds >= DAY)
+		return two(fmin(seconds, 1e15), DAY, "d", HOUR, "h", text);
+	if (seconds >= HOUR)
+		return two(seconds, HOUR, "h", MINUTE, "min", text);
+	if (seconds >= MINUTE)
+		return two(seconds, MINUTE, "min", 1, "s", text);
+	if (seconds > 0 && seconds < 0.9995)
+		snprintf(text, HUMAN_MAX, "%.*f ms", decimals(seconds * 1e3), seconds * 1e3);
+	else
+		snprintf(text, HUMAN_MAX, seconds > 0 ? "%.*f s" : "0 s", decimals(seconds),
+			seconds);
+	return text;
+}

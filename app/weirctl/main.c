@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * weirctl: what a limiter does, asked at its socket (doc/weirctl.md).
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include "client.h"
+#include "command.h"
+#include "sockets.h"
+
+#define EXIT_USAGE 2
+
+#define WATCH_MS 1000
+
+/* Where a terminal's cursor goes, and what is below it is gone. */
+#define CLEAR "\033[H\033[J"
+
+struct options {
+	const char *socket, *limiter;
+	bool json, help, version, watch;
+	struct request request;
+	const struct command *command;
+};
+
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
+static void usage(FILE *out)
+{
+	fputs("Usage: weirctl [-s SOCKET | -n LIMITER] [--json] COMMAND\n"
+	      "\n"
+	      "Asks a running weir what it does.\n"
+	      "\n",
+		out);
+	commands_help(out);
+	fputs("  watch COMMAND                    any of these again every second, until Ctrl-C\n"
+	      "\n"
+	      "  -s, --socket SOCKET  its socket; without it the only one in " SOCKETS_DIRECTORY
+	      "\n"
+	      "  -n, --name LIMITER   likewise, by the limiter's name\n"
+	      "      --json           what the server says, for programs\n"
+	      "      --version        write the version\n"
+	      "  -h, --help           write this\n"
+	      "\n"
+	      "Exit status: 0 done; 1 refused or failed, with the reason on standard error;\n"
+	      "2 wrong usage.\n",
+		out);
+}
+
+/* What stands behind the options. */
+static bool parse_words(int n, char **words, struct options *options)
+{
+	struct request *request = &options->request;
+	const struct command *command;
+	size_t n_policies;
+
+	if (n > 0 && strcmp(words[0], "watch") == 0) {
+		options->watch = true;
+		words++;
+		n--;
+	}
+	command = n > 0 ? command_find(words[0]) : NULL;
+	options->command = command;
+	if (!command || n > 2 || (n == 2 && !command->wants && !command->takes))
+		return false;
+	request->word = n == 2 ? words[1] : NULL;
+	if (command->wants && !request->word)
+		return false;
+	if (options->watch && command->refused) /* it does something */
+		return false;
+	if (command->sorts && !policies_count(request->word, &n_policies))
+		return false;
+	return !request->sort || (command->sorts && policies_sort_known(request->sort));
+}
+
+static bool parse_options(int argc, char **argv, struct options *options)
+{
+	static const struct option longs[] = {
+		{"socket", required_argument, NULL, 's'},
+		{"name", required_argument, NULL, 'n'},
+		{"json", no_argument, NULL, 'j'},
+		{"sort", required_argument, NULL, 'o'},
+		{"version", no_argument, NULL, 'V'},
+		{"help", no_argument, NULL, 'h'},
+		{0},
+	};
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "s:n:h", longs, NULL)) != -1) {
+		switch (opt) {
+		case 's':
+			options->socket = optarg;
+			break;
+		case 'n':
+			options->limiter = optarg;
+			break;
+		case 'j':
+			options->json = true;
+			break;
+		case 'o':
+			options->request.sort = optarg;
+			break;
+		case 'V':
+			options->version = true;
+			return true;
+		case 'h':
+			options->help = true;
+			return true;
+		default:
+			return false;
+		}
+	}
+	return !(options->socket && options->limiter) &&
+	       parse_words(argc - optind, argv + optind, options);
+}
+
+/* For free(); NULL: there is none, and it has been said why. */
+static char *find_socket(const struct options *options)
+{
+	char *path = NULL;
+
+	if (options->socket)
+		return strdup(options->socket);
+	if (!options->limiter)
+		return sockets_only(SOCKETS_DIRECTORY, stderr);
+	if (asprintf(&path, "%s/%s.sock", SOCKETS_DIRECTORY, options->limiter) < 0)
+		path = NULL;
+	return path;
+}
+
+/* What the server says null to. */
+static void complain_null(const struct options *options)
+{
+	const char *word = options->request.word, *name = options->command->name;
+
+	if (word && strcmp(name, "policy") == 0)
+		fprintf(stderr, "weirctl: %s: no such policy; see weirctl policies\n", word);
+	else if (word)
+		fprintf(stderr, "weirctl: %s: no such policy, or it has no %s\n", word, name);
+	else if (strcmp(name, "reload") == 0)
+		fputs("weirctl: this limiter has no file to read again\n", stderr);
+	else
+		fprintf(stderr, "weirctl: this weir knows nothing of %s: it is older\n", name);
+}
+
+static void complain(const struct options *options, const char *path, int error)
+{
+	if (error == ENOENT)
+		complain_null(options);
+	else
+		sockets_complain(path, error, stderr);
+}
+
+static int write_json(const json_t *document)
+{
+	int ret = json_dumpf(document, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
+
+	return ret || fputc('\n', stdout) == EOF ? -EIO : 0;
+}
+
+/* One answer; `first`: it is not a repetition. */
+static int answer(
+	struct client *client, const struct options *options, const char *path, bool first)
+{
+	const struct command *command = options->command;
+	json_t *document = NULL;
+	bool refused;
+	int ret = command->gather(&client->source, &options->request, &document);
+
+	if (ret) {
+		complain(options, path, -ret);
+		json_decref(document);
+		return EXIT_FAILURE;
+	}
+	if (options->watch && isatty(STDOUT_FILENO))
+		fputs(CLEAR, stdout);
+	else if (!first && !options->json)
+		fputc('\n', stdout);
+	refused = command->refused && command->refused(document, stderr);
+	if (options->json)
+		ret = write_json(document);
+	else if (!refused)
+		ret = command->print(document, stdout);
+	json_decref(document);
+	return refused || ret || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+static int watch(struct client *client, const struct options *options, const char *path)
+{
+	const struct sigaction action = {.sa_handler = stop};
+	bool first = true;
+
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+	while (!stopped) {
+		int status = answer(client, options, path, first);
+
+		if (status)
+			return status;
+		first = false;
+		if (!stopped && !options->command->takes_a_while)
+			client->source.pause(&client->source, WATCH_MS);
+	}
+	return EXIT_SUCCESS;
+}
+
+static int run(const struct options *options)
+{
+	char *path = find_socket(options);
+	struct client client;
+	int ret, status;
+
+	if (!path)
+		return EXIT_FAILURE;
+	ret = client_open(&client, path);
+	if (ret) {
+		sockets_complain(path, -ret, stderr);
+		free(path);
+		return EXIT_FAILURE;
+	}
+	status = options->watch ? watch(&client, options, path)
+				: answer(&client, options, path, true);
+	client_close(&client);
+	free(path);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct options options = {0};
+
+	if (!parse_options(argc, argv, &options)) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (options.help)
+		usage(stdout);
+	else if (options.version)
+		puts("weirctl " WEIR_VERSION);
+	else
+		return run(&options);
+	return EXIT_SUCCESS;
+}

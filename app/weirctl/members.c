@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The commands whose answer is one listing of the server's: "peers", "drops", "workers", "ports".
+ */
+#include "command.h"
+
+#include <errno.h>
+
+#include "field.h"
+
+int peers_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_list(source, "/weir/peers", NULL, "peers", document);
+}
+
+int peers_print(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"PEER", "name", KIND_TEXT},
+		{"ADDRESS", "address", KIND_TEXT},
+		{"STATE", "state", KIND_TEXT},
+		{"HEARD", "heard_ms_ago", KIND_MS},
+		{"HEARS US", "confirmed_ms_ago", KIND_MS},
+		{"RESTARTS", "restarts", KIND_COUNT},
+	};
+
+	return fields_list(json_object_get(document, "peers"), FIELDS(fields), out);
+}
+
+int drops_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_get(source, "/weir/drops", document);
+}
+
+/* The reasons are the server's: there may be others than those that are known here. */
+int drops_print(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"REASON", "reason", KIND_TEXT},
+		{"PACKETS", "packets", KIND_COUNT},
+	};
+	json_t *rows = json_array(), *packets;
+	const char *reason;
+	int ret;
+
+	json_object_foreach ((json_t *)document, reason, packets)
+		json_array_append_new(
+			rows, json_pack("{s:s, s:O}", "reason", reason, "packets", packets));
+	ret = rows ? fields_list(rows, FIELDS(fields), out) : -ENOMEM;
+	json_decref(rows);
+	return ret;
+}
+
+int workers_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_get(source, "/weir/workers", document);
+}
+
+int workers_print(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"LCORE", "lcore", KIND_COUNT},
+		{"CPU", "cpu", KIND_COUNT},
+		{"IDLE", "idle", KIND_TEXT},
+		{"PATHS", "paths", KIND_COUNT},
+		{"RECEIVED", "rx_packets", KIND_COUNT},
+		{"SENT", "tx_packets", KIND_COUNT},
+		{"NO POLICY", "unmatched_packets", KIND_COUNT},
+		{"OVER LIMIT", "dropped.limit", KIND_COUNT},
+		{"TX FULL", "dropped.tx_full", KIND_COUNT},
+		{"BURSTS", "bursts", KIND_COUNT},
+		{"EMPTY POLLS", "empty_polls", KIND_COUNT},
+		{"SLEEPS", "sleeps", KIND_COUNT},
+	};
+
+	return fields_list(document, FIELDS(fields), out);
+}
+
+int ports_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_get(source, "/weir/ports", document);
+}
+
+int ports_print(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"PORT", "name", KIND_TEXT},
+		{"DEVICE", "device", KIND_TEXT},
+		{"LINK", "link", KIND_TEXT},
+		{"SPEED", "speed_mbps", KIND_MBITS},
+		{"CHANGES", "link_changes", KIND_COUNT},
+		{"QUEUES", "queues", KIND_COUNT},
+		{"RSS", "rss", KIND_TEXT},
+	};
+
+	return fields_list(document, FIELDS(fields), out);
+}

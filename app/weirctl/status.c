@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The command "status". Its document has what the server says under the names of its commands, and
+ * "rates": what happened between two looks.
+ */
+#include "command.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "field.h"
+#include "human.h"
+#include "table.h"
+
+/* Between the two looks; at 1 Gbit/s of small packets, some 10^6 of them. */
+#define INTERVAL_MS 1000
+
+#define BITS 8
+
+/* What grows. */
+struct look {
+	double rx, tx;             /* packets, of the workers */
+	double rx_bytes, tx_bytes; /* of the ports */
+	json_t *drops;             /* NULL: not known */
+};
+
+static void look_at_ports(struct source *source, const json_t *ports, struct look *look)
+{
+	const json_t *port;
+	size_t i;
+
+	json_array_foreach (ports, i, port) {
+		const struct field number = {"", "port", KIND_COUNT};
+		char text[FIELD_TEXT_MAX];
+		json_t *stats;
+
+		if (source_get_of(source, "/ethdev/stats", field_text(port, &number, text), &stats))
+			continue;
+		look->rx_bytes += field_number(stats, "ibytes");
+		look->tx_bytes += field_number(stats, "obytes");
+		json_decref(stats);
+	}
+}
+
+static void look_at_workers(const json_t *workers, struct look *look)
+{
+	const json_t *worker;
+	size_t i;
+
+	json_array_foreach (workers, i, worker) {
+		look->rx += field_number(worker, "rx_packets");
+		look->tx += field_number(worker, "tx_packets");
+	}
+}
+
+/* A part that the server does not have is null in the document; 0 or what else went wrong. */
+static int add(struct source *source, json_t *document, const char *key, const char *request,
+	const char *listing)
+{
+	json_t *value = NULL;
+	int ret = listing ? source_list(source, request, NULL, listing, &value)
+			  : source_get(source, request, &value);
+
+	if (ret && ret != -ENOENT)
+		return ret;
+	json_object_set_new(document, key, value ? value : json_null());
+	return 0;
+}
+
+static int look_once(struct source *source, json_t *document, struct look *look)
+{
+	int ret = add(source, document, "workers", "/weir/workers", NULL);
+
+	*look = (struct look){0};
+	if (ret == 0)
+		ret = add(source, document, "ports", "/weir/ports", NULL);
+	if (ret == 0)
+		ret = add(source, document, "drops", "/weir/drops", NULL);
+	if (ret)
+		return ret;
+	look_at_workers(json_object_get(document, "workers"), look);
+	look_at_ports(source, json_object_get(document, "ports"), look);
+	look->drops = json_incref(json_object_get(document, "drops"));
+	return 0;
+}
+
+static json_t *rates_between(const struct look *a, const struct look *b, double seconds)
+{
+	json_t *drops = json_object(), *value;
+	const char *reason;
+
+	json_object_foreach (b->drops, reason, value) {
+		double before = field_number(a->drops, reason);
+
+		json_object_set_new(
+			drops, reason, json_real((json_number_value(value) - before) / seconds));
+	}
+	return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o}", "seconds", seconds, "rx_pps",
+		(b->rx - a->rx) / seconds, "tx_pps", (b->tx - a->tx) / seconds, "rx_bps",
+		(b->rx_bytes - a->rx_bytes) * BITS / seconds, "tx_bps",
+		(b->tx_bytes - a->tx_bytes) * BITS / seconds, "drops_pps", drops);
+}
+
+static int measure(struct source *source, json_t *document)
+{
+	struct look a = {0}, b = {0};
+	int ret = look_once(source, document, &a);
+
+	if (ret == 0) {
+		double seconds = source->pause(source, INTERVAL_MS);
+
+		ret = look_once(source, document, &b);
+		/* Cut short before anything could be measured. */
+		json_object_set_new(document, "rates",
+			ret == 0 && seconds > 0 ? rates_between(&a, &b, seconds) : json_null());
+	}
+	json_decref(a.drops);
+	json_decref(b.drops);
+	return ret;
+}
+
+int status_gather(struct source *source, const struct request *request, json_t **document)
+{
+	static const struct {
+		const char *key, *request, *listing;
+	} parts[] = {
+		{"info", "/info", NULL},
+		{"config", "/weir/config", NULL},
+		{"peers", "/weir/peers", "peers"},
+		{"ledger", "/weir/ledger", NULL},
+	};
+	int ret = 0;
+
+	(void)request;
+	*document = json_object();
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && ret == 0; i++)
+		ret = add(source, *document, parts[i].key, parts[i].request, parts[i].listing);
+	return ret ? ret : measure(source, *document);
+}
+
+/* The name of the one of ourselves, or "-". */
+static const char *self_of(const json_t *peers)
+{
+	const json_t *peer;
+	size_t i;
+
+	json_array_foreach (peers, i, peer) {
+		const char *state = json_string_value(json_object_get(peer, "state"));
+		const char *name = json_string_value(json_object_get(peer, "name"));
+
+		if (state && name && strcmp(state, "self") == 0)
+			return name;
+	}
+	return "-";
+}
+
+/* "1 lost (edge-fra-1)"; nothing when none is. */
+static void print_lost(const json_t *peers, FILE *out)
+{
+	unsigned lost = 0;
+	const json_t *peer;
+	size_t i;
+
+	json_array_foreach (peers, i, peer) {
+		const char *state = json_string_value(json_object_get(peer, "state"));
+		const char *name = json_string_value(json_object_get(peer, "name"));
+
+		if (!state || strcmp(state, "lost") != 0)
+			continue;
+		fputs(lost++ ? " " : ", lost: ", out);
+		print_safe(name ? name : "?", out);
+	}
+}
+
+static void print_group(const json_t *document, FILE *out)
+{
+	const json_t *peers = field_at(document, "peers.peers");
+	const json_t *sealed = field_at(document, "peers.sealed");
+
+	fputs("limiter   ", out);
+	print_safe(self_of(peers), out);
+	if (json_array_size(peers) < 2) {
+		fputs(json_array_size(peers) ? "\ngroup     alone\n" : "\ngroup     -\n", out);
+		return;
+	}
+	fprintf(out, "\ngroup     %zu limiters, %.0f peers alive", json_array_size(peers),
+		field_number(document, "peers.alive"));
+	print_lost(peers, out);
+	fputs(json_is_true(sealed) ? "; sealed\n" : "; NOT SEALED\n", out);
+}
+
+static void print_links(const json_t *ports, FILE *out)
+{
+	const json_t *port;
+	size_t i;
+
+	fputs("ports    ", out);
+	json_array_foreach (ports, i, port) {
+		static const struct field name = {"", "name", KIND_TEXT};
+		static const struct field link = {"", "link", KIND_TEXT};
+		static const struct field speed = {"", "speed_mbps", KIND_MBITS};
+		char text[FIELD_TEXT_MAX];
+
+		fputs(i ? ", " : " ", out);
+		print_safe(field_text(port, &name, text), out);
+		fputc(' ', out);
+		print_safe(field_text(port, &link, text), out);
+		if (strcmp(field_text(port, &speed, text), "-") != 0)
+			fprintf(out, " %s", text);
+	}
+	fputs(json_array_size(ports) ? "\n" : " -\n", out);
+}
+
+static void print_rate(
+	const char *head, const json_t *rates, const char *packets, const char *bits, FILE *out)
+{
+	const struct field pps = {"", packets, KIND_PACKETS}, bps = {"", bits, KIND_BITS};
+	char first[FIELD_TEXT_MAX], second[FIELD_TEXT_MAX];
+
+	fprintf(out, "%-9s %s, %s\n", head, field_text(rates, &pps, first),
+		field_text(rates, &bps, second));
+}
+
+static int print_details(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"version", "info.version", KIND_TEXT},
+		{"pid", "info.pid", KIND_COUNT},
+		{"policies", "config.policies", KIND_COUNT},
+		{"reload", "config.reload", KIND_TEXT},
+		{"ledger", "ledger.state", KIND_TEXT},
+	};
+
+	return fields_detail(document, FIELDS(fields), out);
+}
+
+static int print_drops(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"DROPPED", "reason", KIND_TEXT},
+		{"PACKETS", "packets", KIND_COUNT},
+		{"NOW", "rate", KIND_PACKETS},
+	};
+	const json_t *rates = field_at(document, "rates.drops_pps");
+	json_t *rows = json_array(), *packets;
+	const char *reason;
+	int ret;
+
+	json_object_foreach (json_object_get(document, "drops"), reason, packets) {
+		json_t *row = json_pack("{s:s, s:O, s:O?}", "reason", reason, "packets", packets,
+			"rate", json_object_get(rates, reason));
+
+		json_array_append_new(rows, row);
+	}
+	ret = rows ? fields_list(rows, FIELDS(fields), out) : -ENOMEM;
+	json_decref(rows);
+	return ret;
+}
+
+int status_print(const json_t *document, FILE *out)
+{
+	const json_t *rates = field_at(document, "rates");
+	int ret;
+
+	print_group(document, out);
+	ret = print_details(document, out);
+	if (ret)
+		return ret;
+	fprintf(out, "workers   %zu\n", json_array_size(json_object_get(document, "workers")));
+	print_links(json_object_get(document, "ports"), out);
+	print_rate("received", rates, "rx_pps", "rx_bps", out);
+	print_rate("sent", rates, "tx_pps", "tx_bps", out);
+	fputc('\n', out);
+	return print_drops(document, out);
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The budget of one policy, and what becomes of it when policies come and go. A record begins with
+ * numbers of eight bytes, big-endian: a fingerprint of the edges, the total, and whether that is
+ * drawn; then comes that of the quota.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget/private.h"
+
+enum { HEAD_FINGERPRINT, HEAD_TOTAL, HEAD_DRAWN, HEAD_NUMBERS };
+
+#define HEAD_BYTES (HEAD_NUMBERS * sizeof(uint64_t))
+
+void pot_destroy(struct pot *pot)
+{
+	if (pot)
+		quota_destroy(pot->quota);
+	free(pot);
+}
+
+uint64_t pot_share(const struct budget *b, const struct budget_policy *policy)
+{
+	unsigned n = b->params.n;
+
+	if (policy->drawn)
+		return 0;
+	return policy->total / n + (b->position < policy->total % n);
+}
+
+static bool read_head(const struct budget_record *record, uint64_t head[HEAD_NUMBERS])
+{
+	if (record->len < HEAD_BYTES)
+		return false;
+	memcpy(head, record->at, HEAD_BYTES);
+	for (unsigned i = 0; i < HEAD_NUMBERS; i++)
+		head[i] = be64toh(head[i]);
+	return true;
+}
+
+static int open_quota(const struct budget *b, const struct quota_params *params,
+	const struct budget_record *record, uint64_t now_ns, struct quota_node **out)
+{
+	uint64_t head[HEAD_NUMBERS];
+
+	if (!record)
+		return quota_create(params, now_ns, out);
+	if (!read_head(record, head) || head[HEAD_FINGERPRINT] != b->fingerprint)
+		return -EINVAL;
+	return quota_restore(params, (const uint8_t *)record->at + HEAD_BYTES,
+		record->len - HEAD_BYTES, now_ns, out);
+}
+
+static struct quota_params quota_params(struct budget *b, const struct budget_policy *policy)
+{
+	return (struct quota_params){
+		.share = pot_share(b, policy),
+		.period = policy->period,
+		.n_edges = b->n_edges,
+		.epoch = b->next_epoch++,
+		.durable = b->params.durable,
+		.chunk = policy->chunk,
+		.theta_ns = b->params.theta_ns,
+		.memory_ns = b->params.memory_ns,
+		.repeat_ns = b->params.repeat_ns,
+		.seed = prng_next(&b->prng),
+	};
+}
+
+static int reserve_record(struct budget *b, const struct pot *pot)
+{
+	uint8_t *room = realloc(b->record, HEAD_BYTES + quota_record_size(pot->quota));
+
+	b->record = room ? room : b->record;
+	return room ? 0 : -ENOMEM;
+}
+
+static void join_tree(const struct budget *b, struct pot *pot)
+{
+	for (unsigned e = 0; e < b->n_edges; e++)
+		if (b->links[e].linked)
+			quota_link(pot->quota, e, true, tree_guess(b, pot));
+}
+
+int pot_create(struct budget *b, const struct budget_policy *policy,
+	const struct budget_record *record, bool blank, uint64_t now_ns, struct pot **out)
+{
+	struct quota_params params = quota_params(b, policy);
+	struct pot *pot = calloc(1, sizeof(*pot));
+	int ret;
+
+	if (!pot)
+		return -ENOMEM;
+	pot->policy = *policy;
+	params.blank = blank && !record;
+	pot->unknown = params.blank && policy->drawn;
+	ret = open_quota(b, &params, record, now_ns, &pot->quota);
+	if (ret == 0)
+		ret = reserve_record(b, pot);
+	/* A record holds the share of its time; what was drawn is said later. */
+	if (ret == 0 && record && !policy->drawn)
+		ret = quota_set_share(pot->quota, pot_share(b, policy), now_ns);
+	if (ret) {
+		pot_destroy(pot);
+		return ret;
+	}
+	join_tree(b, pot);
+	pot->next_ns = now_ns;
+	*out = pot;
+	return 0;
+}
+
+int pot_create_gone(
+	struct budget *b, const struct budget_record *record, uint64_t now_ns, struct pot **out)
+{
+	struct budget_policy policy = {.id = record->id};
+	uint64_t head[HEAD_NUMBERS];
+	int ret;
+
+	if (!read_head(record, head) || head[HEAD_TOTAL] > LEDGER_MOST)
+		return -EINVAL;
+	policy.total = head[HEAD_TOTAL];
+	policy.drawn = head[HEAD_DRAWN] != 0;
+	ret = pot_create(b, &policy, record, false, now_ns, out);
+	if (ret == 0)
+		(*out)->gone = true;
+	return ret;
+}
+
+bool pot_fits(const struct budget *b, const struct pot *pot, const struct budget_policy *policy)
+{
+	/* However much of it is in the share already. */
+	return (__int128)quota_view(pot->quota, 0).balance + pot_share(b, policy) <=
+	       (int64_t)LEDGER_MOST;
+}
+
+void pot_set(struct budget *b, struct pot *pot, const struct budget_policy *policy, uint64_t now_ns)
+{
+	bool other = pot->policy.total != policy->total || pot->policy.drawn != policy->drawn;
+
+	pot->gone = false;
+	pot->policy = *policy;
+	quota_set_chunk(pot->quota, policy->chunk);
+	if (other && !policy->drawn)
+		(void)quota_set_share(pot->quota, pot_share(b, policy), now_ns); /* it fits */
+	if (policy->period > quota_view(pot->quota, now_ns).period)
+		(void)pot_period(b, pot, policy->period, now_ns);
+	pot_stir(b, pot, now_ns);
+}
+
+/*
+ * Only now it is known how much a limiter that has lost its memory may have spent: as if all of
+ * what was drawn for it.
+ */
+static int begin_blank(struct budget *b, struct pot *pot, uint64_t share, uint64_t now_ns)
+{
+	struct quota_params params = quota_params(b, &pot->policy);
+	struct quota_node *quota;
+	int ret;
+
+	params.share = share;
+	params.blank = true;
+	params.period = quota_view(pot->quota, now_ns).period;
+	ret = quota_create(&params, now_ns, &quota);
+	if (ret)
+		return ret;
+	quota_destroy(pot->quota);
+	pot->quota = quota;
+	pot->unknown = false;
+	join_tree(b, pot);
+	return 0;
+}
+
+int pot_set_drawn(struct budget *b, struct pot *pot, uint64_t share, uint64_t now_ns)
+{
+	if (!pot->policy.drawn)
+		return -EINVAL;
+	if (pot->unknown)
+		return begin_blank(b, pot, share, now_ns);
+	return quota_set_share(pot->quota, share, now_ns);
+}
+
+int pot_period(struct budget *b, struct pot *pot, uint64_t period, uint64_t now_ns)
+{
+	int ret = quota_period(pot->quota, period, pot_share(b, &pot->policy), now_ns);
+
+	if (ret)
+		return ret;
+	pot->policy.period = period;
+	pot->unknown = false;
+	pot_stir(b, pot, now_ns);
+	return 0;
+}
+
+bool pot_untouched(const struct budget *b, const struct pot *pot)
+{
+	struct quota_view view = quota_view(pot->quota, 0);
+
+	if (view.blank || view.spent || pot->saving)
+		return false;
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		struct ledger_view edge = quota_edge(pot->quota, e);
+
+		if (edge.granted || edge.received || edge.locked)
+			return false;
+	}
+	return true;
+}
+
+void pot_speaks(struct budget *b, struct pot *pot)
+{
+	pot->next_ns = b->next_ns = 0;
+	if (pot->stirred || pot->unknown)
+		return;
+	pot->stirred = true;
+	b->stirred[b->n_stirred++] = pot;
+}
+
+void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns)
+{
+	uint64_t next_ns = b->next_ns;
+
+	pot_speaks(b, pot);
+	pot->next_ns = quota_tick(pot->quota, now_ns);
+	b->next_ns = pot->next_ns < next_ns ? pot->next_ns : next_ns;
+}
+
+int pot_save(struct budget *b, struct pot *pot, size_t *len)
+{
+	uint64_t head[HEAD_NUMBERS] = {
+		[HEAD_FINGERPRINT] = htobe64(b->fingerprint),
+		[HEAD_TOTAL] = htobe64(pot->policy.total),
+		[HEAD_DRAWN] = htobe64(pot->policy.drawn),
+	};
+	int ret = quota_save(pot->quota, b->record + HEAD_BYTES, len);
+
+	if (ret)
+		return ret;
+	memcpy(b->record, head, HEAD_BYTES);
+	*len += HEAD_BYTES;
+	pot->saving = true;
+	return 0;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint32_t x = (*(struct pot *const *)a)->policy.id;
+	uint32_t y = (*(struct pot *const *)b)->policy.id;
+
+	return (x > y) - (x < y);
+}
+
+void pots_sort(struct pot **by_id, unsigned n)
+{
+	qsort(by_id, n, sizeof(struct pot *), compare);
+}
+
+struct pot *pot_find(const struct budget *b, uint32_t id)
+{
+	unsigned low = 0, high = b->n;
+
+	while (low < high) {
+		unsigned middle = low + (high - low) / 2;
+
+		if (b->by_id[middle]->policy.id == id)
+			return b->by_id[middle];
+		if (b->by_id[middle]->policy.id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}

@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The tree: a spanning tree of the edges between those that are alive, as a distance vector with
+ * sequence numbers makes it (DSDV; RPL; Babel, RFC 8966, section 3.5.1 feasibility).
+ *
+ * Root. Whoever knows of nobody with a lower position takes itself for the root, and raises a
+ * number from time to time; the number passes down the tree, a wave. A limiter follows the lowest
+ * root that it hears of. One whose number does not rise is dead.
+ *
+ * No loops that last. Of each root a limiter remembers the newest number that it has said itself,
+ * and the least rank that it has said with that. It takes as its parent only somebody who says a
+ * newer number, or the same one and a smaller rank: so no descendant, whose word of the root came
+ * through us. With letters that are late that still holds; a restart forgets, and then a loop is
+ * possible, in which no number is news: it ends as a dead root does.
+ *
+ * Nearness. A limiter that has heard of somebody nearer than its parent, with room, asks him, and
+ * for a while does not pass on what its parent says that is newer. If he comes to say the newer
+ * number he does not have it from us: he is no descendant, and becomes the parent. Else he is not
+ * asked again soon.
+ *
+ * Room. A limiter has at most degree - 1 children, so that even a root may get a parent. Who wants
+ * to be a child says so, and is given a place or is told that there is none; it leaves its old
+ * parent for the new one at once. An edge is linked while its ends say "you are my parent" and "you
+ * are my child".
+ *
+ * Cost. A linked edge sees a letter either way in a quarter of the timeout, others in half of it,
+ * but for those that bring messages.
+ */
+#include "budget/private.h"
+
+/* Of the timeout: letters over linked edges, and others. */
+#define PACE_LINKED 4
+#define PACE_OTHER  2
+
+/* Looks so often, in a pace of a linked edge. */
+#define BEATS 4
+
+/* Timeouts without a newer number from the root, after which it is dead or we are in a loop. */
+#define TIMEOUTS_STALE 4
+
+/* A nearer parent is one whose round trip is less than NUM / DEN of the present one's. */
+#define NEARER_NUM 3
+#define NEARER_DEN 4
+
+/* Doublings of the time until somebody is asked again in vain. */
+#define VAIN_MOST 6
+
+/* Smoothing of round trips: down at once by half, as delays only add; up slowly. */
+#define RISE 8
+
+#define RANK_MOST UINT16_MAX
+
+static uint64_t pace(const struct budget *b)
+{
+	return b->params.timeout_ns / PACE_LINKED + 1;
+}
+
+/* Some time around this one, so that not all do the same at once. */
+static uint64_t about(struct budget *b, uint64_t ns)
+{
+	return (uint64_t)((double)ns * (0.5 + prng_unit(&b->prng)));
+}
+
+static bool is_newer(const struct route *a, const struct route *b)
+{
+	return a->epoch != b->epoch ? a->epoch > b->epoch : (int32_t)(a->seq - b->seq) > 0;
+}
+
+static bool is_same(const struct route *a, const struct route *b)
+{
+	return a->epoch == b->epoch && a->seq == b->seq;
+}
+
+/* Whether a route that a neighbour says does not lead through us. */
+static bool is_feasible(const struct budget *b, const struct route *route)
+{
+	const struct route *least = &b->feasible[route->root];
+
+	if (route->root == b->position || route->rank == RANK_MOST)
+		return false;
+	return is_newer(route, least) || (is_same(route, least) && route->rank < least->rank);
+}
+
+bool tree_alive(const struct budget *b, unsigned edge, uint64_t now_ns)
+{
+	const struct link *link = &b->links[edge];
+
+	return link->known && now_ns - link->heard_ns < b->params.timeout_ns;
+}
+
+uint64_t tree_guess(const struct budget *b, const struct pot *pot)
+{
+	return pot->policy.total / b->params.n + 1;
+}
+
+static void tell_all(struct budget *b)
+{
+	for (unsigned e = 0; e < b->n_edges; e++)
+		b->links[e].due = true;
+}
+
+static void tell_children(struct budget *b)
+{
+	for (unsigned e = 0; e < b->n_edges; e++)
+		b->links[e].due |= b->links[e].child;
+}
+
+static void set_route(struct budget *b, const struct route *route, uint64_t now_ns)
+{
+	struct route *least = &b->feasible[route->root];
+
+	if (route->root != b->route.root)
+		tell_all(b);
+	else
+		tell_children(b);
+	if (route->root != b->route.root || is_newer(route, &b->route))
+		b->fresh_ns = now_ns;
+	b->route = *route;
+	if (!is_same(route, least) || route->rank < least->rank)
+		*least = *route;
+}
+
+/* Nobody leads anywhere better. */
+static void be_root(struct budget *b, uint64_t now_ns)
+{
+	struct route *own = &b->feasible[b->position];
+	struct route route = {.root = b->position, .epoch = b->epoch};
+
+	route.seq = own->epoch == b->epoch ? own->seq + 1 : 1;
+	b->parent = b->n_edges;
+	b->wave_ns = now_ns + pace(b);
+	set_route(b, &route, now_ns);
+}
+
+static void follow(struct budget *b, uint64_t now_ns)
+{
+	struct route route = b->links[b->parent].said.route;
+
+	route.rank++;
+	set_route(b, &route, now_ns);
+}
+
+static void end_wish(struct budget *b, bool vain, uint64_t now_ns)
+{
+	struct link *link = &b->links[b->wish];
+
+	if (b->wish == b->n_edges)
+		return;
+	b->wish = b->n_edges;
+	link->due = true;
+	if (!vain) {
+		link->vain = 0;
+		return;
+	}
+	link->vain_ns = now_ns + about(b, b->params.timeout_ns << link->vain);
+	if (link->vain < VAIN_MOST)
+		link->vain++;
+}
+
+/* It is nearer than the parent; not: it leads to a better root. */
+static bool is_wish_for_nearness(const struct budget *b)
+{
+	return b->wish < b->n_edges && b->parent < b->n_edges &&
+	       b->links[b->wish].said.route.root == b->route.root;
+}
+
+/* What the parent says now, or its silence. */
+static void heed_parent(struct budget *b, uint64_t now_ns)
+{
+	const struct link *link = &b->links[b->parent];
+	const struct route *said = &link->said.route;
+
+	if (b->parent == b->n_edges)
+		return;
+	if (!tree_alive(b, b->parent, now_ns) || !(link->said.flags & TREE_CHILD) ||
+		now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns) {
+		b->links[b->parent].due = true;
+		be_root(b, now_ns);
+		return;
+	}
+	if (said->root == b->route.root && is_same(said, &b->route) &&
+		said->rank + 1 == b->route.rank)
+		return;
+	if (!is_feasible(b, said) || said->root > b->position)
+		be_root(b, now_ns);
+	else if (!is_wish_for_nearness(b) || said->root != b->route.root)
+		follow(b, now_ns);
+}
+
+static unsigned children(const struct budget *b)
+{
+	unsigned n = 0;
+
+	for (unsigned e = 0; e < b->n_edges; e++)
+		n += b->links[e].child;
+	return n;
+}
+
+static bool is_better(const struct budget *b, const struct route *route)
+{
+	return route->root < b->route.root && is_feasible(b, route);
+}
+
+/* Whether it makes sense to ask to be its child. */
+static bool may_wish(const struct budget *b, unsigned edge, uint64_t now_ns)
+{
+	const struct link *link = &b->links[edge];
+
+	return edge != b->parent && !link->child && tree_alive(b, edge, now_ns) &&
+	       (!(link->said.flags & TREE_FULL) || link->said.flags & TREE_CHILD) &&
+	       (int64_t)(now_ns - link->vain_ns) >= 0;
+}
+
+static uint64_t round_trip(const struct link *link)
+{
+	return link->round_trip_ns ? link->round_trip_ns : UINT64_MAX;
+}
+
+/* The nearest of those that lead to the best root; or n_edges. */
+static unsigned best_leader(const struct budget *b, uint64_t now_ns)
+{
+	unsigned best = b->n_edges;
+
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		const struct link *link = &b->links[e], *least = &b->links[best];
+
+		if (!is_better(b, &link->said.route) || !may_wish(b, e, now_ns))
+			continue;
+		if (best == b->n_edges || link->said.route.root < least->said.route.root ||
+			(link->said.route.root == least->said.route.root &&
+				round_trip(link) < round_trip(least)))
+			best = e;
+	}
+	return best;
+}
+
+/* The nearest that is nearer than the parent; or n_edges. */
+static unsigned nearer(const struct budget *b, uint64_t now_ns)
+{
+	uint64_t bound = round_trip(&b->links[b->parent]) / NEARER_DEN * NEARER_NUM;
+	unsigned best = b->n_edges;
+
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		const struct link *link = &b->links[e];
+
+		if (round_trip(link) >= bound || link->said.route.root != b->route.root ||
+			!may_wish(b, e, now_ns))
+			continue;
+		best = e;
+		bound = round_trip(link);
+	}
+	return best;
+}
+
+static void wish(struct budget *b, unsigned edge, uint64_t wait_ns, uint64_t now_ns)
+{
+	if (edge == b->n_edges)
+		return;
+	b->wish = edge;
+	b->wish_until_ns = now_ns + wait_ns;
+	b->links[edge].due = true;
+}
+
+static void choose(struct budget *b, uint64_t now_ns)
+{
+	unsigned leader = best_leader(b, now_ns);
+
+	if (b->wish < b->n_edges && (leader == b->n_edges || !is_wish_for_nearness(b)))
+		return;
+	if (leader < b->n_edges) {
+		end_wish(b, false, now_ns);
+		wish(b, leader, pace(b), now_ns);
+		return;
+	}
+	if (b->parent == b->n_edges || (int64_t)(now_ns - b->improve_ns) < 0)
+		return;
+	b->improve_ns = now_ns + about(b, b->params.timeout_ns);
+	wish(b, nearer(b, now_ns), 2 * pace(b), now_ns);
+}
+
+/* The one that was asked has answered, or not in time. */
+static void heed_wish(struct budget *b, uint64_t now_ns)
+{
+	const struct link *link = &b->links[b->wish];
+	unsigned edge = b->wish;
+	bool welcome, leads;
+
+	if (edge == b->n_edges)
+		return;
+	welcome = link->said.flags & TREE_CHILD;
+	leads = link->said.route.root <= b->route.root && is_feasible(b, &link->said.route);
+	if (welcome && leads && tree_alive(b, edge, now_ns)) {
+		end_wish(b, false, now_ns);
+		if (b->parent < b->n_edges)
+			b->links[b->parent].due = true;
+		b->parent = edge;
+		b->improve_ns = now_ns + about(b, b->params.timeout_ns);
+		follow(b, now_ns);
+		return;
+	}
+	if ((int64_t)(now_ns - b->wish_until_ns) >= 0 || !tree_alive(b, edge, now_ns) ||
+		(link->said.flags & TREE_FULL && !welcome))
+		end_wish(b, true, now_ns);
+}
+
+/* A place is kept for who asks for it, as long as it does. */
+static void heed_children(struct budget *b, uint64_t now_ns)
+{
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		struct link *link = &b->links[e];
+		bool asks = tree_alive(b, e, now_ns) && e != b->parent &&
+			    link->said.flags & (TREE_PARENT | TREE_JOIN);
+
+		if (asks && !link->child && children(b) + 1 < b->params.degree)
+			link->child = link->due = true;
+		else if (!asks && link->child)
+			link->child = false, link->due = true;
+	}
+}
+
+static bool is_linked(const struct budget *b, unsigned edge)
+{
+	const struct link *link = &b->links[edge];
+
+	return edge == b->parent || (link->child && link->said.flags & TREE_PARENT);
+}
+
+static void relink(struct budget *b)
+{
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		struct link *link = &b->links[e];
+		bool linked = is_linked(b, e);
+
+		if (linked == link->linked)
+			continue;
+		link->linked = linked;
+		b->counters.relinked++;
+		for (unsigned i = 0; i < b->n; i++) {
+			quota_link(b->pots[i]->quota, e, linked, tree_guess(b, b->pots[i]));
+			pot_speaks(b, b->pots[i]);
+		}
+	}
+}
+
+static void bury(struct budget *b, uint64_t now_ns)
+{
+	for (unsigned e = 0; e < b->n_edges; e++)
+		b->links[e].known &= tree_alive(b, e, now_ns);
+}
+
+static void consider(struct budget *b, uint64_t now_ns)
+{
+	bury(b, now_ns);
+	heed_wish(b, now_ns);
+	heed_parent(b, now_ns);
+	choose(b, now_ns);
+	heed_wish(b, now_ns);
+	heed_children(b, now_ns);
+	relink(b);
+}
+
+void tree_begin(struct budget *b, uint64_t now_ns)
+{
+	b->epoch = b->params.epoch;
+	b->wish = b->parent = b->n_edges;
+	b->improve_ns = now_ns;
+	b->beat_ns = now_ns;
+	b->route.root = b->position;
+	for (unsigned e = 0; e < b->n_edges; e++)
+		b->links[e].vain_ns = now_ns;
+	be_root(b, now_ns);
+	tell_all(b);
+}
+
+uint64_t tree_tick(struct budget *b, uint64_t now_ns)
+{
+	if (now_ns < b->beat_ns)
+		return b->beat_ns;
+	b->beat_ns = now_ns + pace(b) / BEATS + 1;
+	if (b->parent == b->n_edges && (int64_t)(now_ns - b->wave_ns) >= 0)
+		be_root(b, now_ns);
+	consider(b, now_ns);
+	return b->beat_ns;
+}
+
+bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns)
+{
+	const struct link *link = &b->links[edge];
+	uint64_t wait = link->linked || link->child || edge == b->wish
+				? pace(b)
+				: b->params.timeout_ns / PACE_OTHER;
+
+	return link->due || now_ns - link->sent_ns >= wait;
+}
+
+struct tree_word tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
+{
+	struct link *link = &b->links[edge];
+	struct tree_word word = {
+		.route = b->route,
+		.epoch = b->epoch,
+		.stamp = now_ns > link->stamp ? now_ns : link->stamp + 1,
+		.echo_epoch = link->said.epoch,
+		.echo_stamp = link->said.stamp,
+		.echo_ns = now_ns - link->heard_ns,
+	};
+
+	if (edge == b->parent)
+		word.flags |= TREE_PARENT;
+	if (edge == b->wish)
+		word.flags |= TREE_JOIN;
+	if (link->child)
+		word.flags |= TREE_CHILD;
+	if (children(b) + 1 >= b->params.degree)
+		word.flags |= TREE_FULL;
+	link->due = false;
+	link->sent_ns = now_ns;
+	link->stamp = word.stamp;
+	return word;
+}
+
+/* The time that a letter and the answer to it took, less what the other waited before it spoke. */
+static void measure(
+	const struct budget *b, struct link *link, const struct tree_word *word, uint64_t now_ns)
+{
+	uint64_t took = now_ns - word->echo_stamp, trip;
+
+	if (word->echo_epoch != b->epoch || word->echo_stamp <= link->echoed ||
+		word->echo_stamp > now_ns || word->echo_ns > took)
+		return;
+	link->echoed = word->echo_stamp;
+	trip = took - word->echo_ns + 1;
+	if (link->round_trip_ns == 0)
+		link->round_trip_ns = trip;
+	else if (trip < link->round_trip_ns)
+		link->round_trip_ns -= (link->round_trip_ns - trip) / 2;
+	else
+		link->round_trip_ns += (trip - link->round_trip_ns) / RISE;
+}
+
+static bool is_old(const struct link *link, const struct tree_word *word)
+{
+	return word->epoch != link->said.epoch ? word->epoch < link->said.epoch
+					       : word->stamp <= link->said.stamp;
+}
+
+void tree_hear(struct budget *b, unsigned edge, const struct tree_word *word, uint64_t now_ns)
+{
+	struct link *link = &b->links[edge];
+	uint64_t quiet_ns = now_ns - link->sent_ns;
+
+	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
+	if (word->echo_epoch > b->epoch)
+		b->epoch = word->echo_epoch + 1;
+	if (is_old(link, word)) {
+		link->due |= word->epoch < link->said.epoch; /* it is to know that */
+		return;
+	}
+	measure(b, link, word, now_ns);
+	/* One that is new here, or asks, or does not know what we know, hears of it at once. */
+	link->due |= !link->known || (word->flags & TREE_JOIN & ~link->said.flags) ||
+		     (word->route.root > b->route.root && quiet_ns > pace(b) / BEATS);
+	link->said = *word;
+	link->heard_ns = now_ns;
+	link->known = true;
+	consider(b, now_ns);
+}

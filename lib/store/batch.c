@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "store/batch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_ROOM 4096
+
+struct header {
+	uint32_t id, len;
+	uint8_t kind;
+};
+
+static int make_room(struct batch *batch, size_t more)
+{
+	size_t room = batch->room ? batch->room : FIRST_ROOM;
+	uint8_t *bytes;
+
+	if (more <= batch->room - batch->len)
+		return 0;
+	while (room - batch->len < more)
+		room *= 2;
+	bytes = realloc(batch->bytes, room);
+	if (!bytes)
+		return -ENOMEM;
+	batch->bytes = bytes;
+	batch->room = room;
+	return 0;
+}
+
+int batch_put(struct batch *batch, uint8_t kind, uint32_t id, const void *record, size_t len)
+{
+	struct header header = {.id = id, .len = (uint32_t)len, .kind = kind};
+
+	if (len > UINT32_MAX || make_room(batch, sizeof(header) + len))
+		return -ENOMEM;
+	memcpy(batch->bytes + batch->len, &header, sizeof(header));
+	if (len)
+		memcpy(batch->bytes + batch->len + sizeof(header), record, len);
+	batch->len += sizeof(header) + len;
+	return 0;
+}
+
+int batch_next(const struct batch *batch, size_t *offset, struct batch_record *record)
+{
+	struct header header;
+
+	if (*offset == batch->len)
+		return 0;
+	memcpy(&header, batch->bytes + *offset, sizeof(header));
+	record->kind = header.kind;
+	record->id = header.id;
+	record->len = header.len;
+	record->at = batch->bytes + *offset + sizeof(header);
+	*offset += sizeof(header) + header.len;
+	return 1;
+}
+
+void batch_clear(struct batch *batch)
+{
+	batch->len = 0;
+}
+
+void batch_free(struct batch *batch)
+{
+	free(batch->bytes);
+	*batch = (struct batch){0};
+}

@@ -1,0 +1,344 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Limits that are never exceeded, on live limiters: they move with the load, through crashes and
+lost and full disks, and at no instant do the local limits add up to more than the limit.
+
+The load is UDP, which no drop slows down. Bounds in time are wide, because the machine is shared;
+the figures are printed. (As a program of its own, --send ADDRESS BYTES_PER_SECOND is that load.)
+"""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools"))
+
+import box  # noqa: E402
+from box import expect, wait_until  # noqa: E402
+from testbed.bed import POLICY, Testbed  # noqa: E402
+from testbed.telemetry import Client  # noqa: E402
+from testbed.topology import sink_address  # noqa: E402
+
+LIMIT = 10e6
+BURST = 75e3  # bytes
+MOST = 0.9  # of the limit: what must be where all of the load is
+PAYLOAD, HEADERS = 1000, 28
+CLOCKS = 1.002  # how much faster than ours a limiter's may be
+SPARE_POLICIES = 3000  # whose records outgrow the store's first 256 kB
+
+
+def send(address, rate):
+    """UDP packets of `rate` bytes per second (of IP), until somebody ends it."""
+    sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    began, sent, data = time.monotonic(), 0, bytes(PAYLOAD)
+    while True:
+        while sent < (time.monotonic() - began) * rate:
+            try:
+                sender.sendto(data, (address, 9))
+            except OSError:  # the wire is not there yet, or again
+                pass
+            sent += PAYLOAD + HEADERS
+        time.sleep(0.001)
+
+
+class Group:
+    """A testbed of limiters with one conserved policy, and a store for each."""
+
+    def __init__(self, scene, n, **policy):
+        self.scene, self.n, self.settings = scene, n, policy
+        self.more = []  # policies beside that
+        self.loads = {}
+        self.bed = Testbed(flows=[0] * n, rtt=0.010, limit_bps=LIMIT, burst_bytes=BURST,
+                           configure=self._configure)
+
+    def store(self, i):
+        """The store's directory of limiter i."""
+        return self.scene.path(f"store{i}")
+
+    def _configure(self, i, config):
+        config["ledger"] = {"store": self.store(i), "lease": "4s"}
+        config["policies"][0].update(self.settings)
+        config["policies"] += self.more
+
+    def __enter__(self):
+        self.bed.__enter__()
+        return self
+
+    def __exit__(self, *error):
+        self.loads = {}
+        self.bed.__exit__(*error)
+
+    def new_ledger(self, i):
+        """Limiter i has never run."""
+        path = self.scene.path("new.json")
+        with open(path, "w", encoding="utf-8") as out:
+            json.dump(self.bed.config(i), out)
+        done = subprocess.run([box.WEIR, "--new-ledger", path], capture_output=True, text=True,
+                              check=False)
+        expect(done.returncode == 0, f"--new-ledger: {done.stderr}")
+
+    def start(self):
+        """All limiters, for the first time."""
+        for i in self.bed.boxes():
+            self.new_ledger(i)
+        self.bed.start()
+        return self
+
+    def load(self, i, rate_bps=2 * LIMIT):
+        """From now on so much comes to limiter i; 0 is none."""
+        if i in self.loads:
+            self.loads.pop(i).stop()
+        if rate_bps:
+            self.loads[i] = self.bed.processes.start(
+                f"load{i}", [sys.executable, os.path.abspath(__file__), "--send", sink_address(i),
+                             str(rate_bps / 8)], self.bed.topology.namespace("sources"))
+
+    def share(self, i):
+        """What part of the limit limiter i has now."""
+        seen = self.bed.policy(i)
+        return seen["local_limit_bps"] / LIMIT if seen else 0.0
+
+    def ledger(self, i, policy=POLICY):
+        """The ledger of a policy at limiter i."""
+        return self.bed.telemetry(i).get(f"/weir/ledger,{policy}")
+
+    def until_share(self, i, least):
+        """Waits until limiter i has so much; how long that took."""
+        began = time.monotonic()
+        wait_until(lambda: self.share(i) >= least, f"limiter {i} to have {least} of the limit")
+        return time.monotonic() - began
+
+    def log(self, i):
+        """What limiter i said since it was started."""
+        with open(self.bed.limiters[i].log, encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def said(self, i, words):
+        """Waits until limiter i has said that."""
+        wait_until(lambda: words in self.log(i), f"limiter {i} to say \"{words}\"")
+
+
+class Watch:
+    """Adds up the local limits, over and over, on connections of its own.
+
+    They cannot be read at one instant. But where each is the same before and after, and all were
+    read between, they were in force together.
+    """
+
+    def __init__(self, group):
+        self.clients = [Client(group.bed.socket(i)) for i in group.bed.boxes()]
+        self.sums, self.moved, self.most = 0, 0, 0.0
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+
+    def _look(self):
+        seen = [client.try_get(f"/weir/policy,{POLICY}") for client in self.clients]
+        return [policy["local_limit_bps"] if policy else 0.0 for policy in seen]
+
+    def _run(self):
+        before = self._look()
+        while not self.ending.is_set():
+            after = self._look()
+            if before == after:
+                self.sums += 1
+                self.most = max(self.most, sum(after))
+            else:
+                self.moved += 1
+            before = after
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.ending.set()
+        self.thread.join()
+        for client in self.clients:
+            client.close()
+
+    def check(self):
+        """Never above the limit; in words."""
+        expect(self.sums > 20, f"{self.sums} sums, {self.moved} looks while limits moved")
+        expect(self.most <= LIMIT, f"local limits add up to {self.most} bit/s")
+        return f"{self.sums} sums, at most {self.most / LIMIT:.6f} of the limit"
+
+
+class Meter:
+    """What all limiters forward, between two times: never above limit × time + burst."""
+
+    def __init__(self, group):
+        self.group = group
+        self.began = time.monotonic()
+        self.before = sum(group.bed.forwarded())
+
+    def check(self):
+        """In words."""
+        passed = sum(self.group.bed.forwarded()) - self.before
+        seconds = time.monotonic() - self.began
+        most = LIMIT / 8 * seconds * CLOCKS + BURST
+        expect(passed <= most, f"{passed} bytes in {seconds:.3f} s, {passed / most:.4f} of the "
+                               "most")
+        expect(passed > 0, "nothing passed")
+        return f"{passed * 8 / seconds / LIMIT:.3f} of it passed in {seconds:.1f} s"
+
+
+def limit_follows_the_load(scene):
+    """Three limiters: all of the load at one, then at the next."""
+    times = []
+    with Group(scene, 3, guarantee="conserved") as group:
+        group.start()
+        with Watch(group) as watch:
+            meter = Meter(group)
+            for i in group.bed.boxes():
+                group.load(i)
+                times.append(group.until_share(i, MOST))
+                group.load(i, 0)
+            words = meter.check()
+        words = f"{watch.check()}; {words}; moved in " + ", ".join(f"{t:.2f}" for t in times) + " s"
+        for i in group.bed.boxes():
+            expect(group.bed.stop_limiter(i) == 0, "exit status")
+    return words
+
+
+def crash_and_lost_store(scene):
+    """kill -9 and back: it has what it had. Without its store it holds nothing until it is told."""
+    with Group(scene, 2, guarantee="conserved") as group:
+        group.start()
+        group.load(1)
+        group.until_share(1, MOST)
+        with Watch(group) as watch:
+            held = group.ledger(1)["balance_bps"]
+            group.bed.kill_limiter(1)
+            group.bed.start_limiter(1)
+            began = group.ledger(1)["balance_bps"]
+            group.said(1, "start 2 of this store")
+            expect(began >= 0.8 * held, f"{held} before, {began} after the crash")
+            back = group.until_share(1, MOST)
+            group.bed.stop_limiter(1)
+            shutil.rmtree(group.store(1))
+            group.bed.start_limiter(1)
+            group.said(1, "no store in")
+            blank = group.until_share(1, MOST)
+            group.said(1, "all conserved policies hold what their neighbours know of")
+            expect(group.ledger(1)["blank"] is False, str(group.ledger(1)))
+        words = watch.check()
+    return (f"{words}; {began / held:.3f} of its balance after the crash, all in {back:.2f} s; "
+            f"without the store in {blank:.2f} s")
+
+
+def few_policies(n):
+    """Policies that no packet is of, whose records fill a disk."""
+    return [{"name": f"spare{k}", "match": {"dst": f"198.{18 + k // 256}.{k % 256}.0/28"},
+             "limit": "1Mbit/s", "guarantee": "conserved"} for k in range(n)]
+
+
+def mounted(path, size):
+    """A small file system there."""
+    os.mkdir(path)
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "weir-test", path],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise box.Skip(f"no tmpfs: {done.stderr.strip()}")
+
+
+def reload(group, i):
+    """Limiter i reads what it is to be now; returns when that is in force."""
+    before = group.bed.telemetry(i).get("/weir/config")["last_reload"]
+    with open(group.bed.journal.path(f"l{i}.json"), "w", encoding="utf-8") as out:
+        json.dump(group.bed.config(i), out)
+    group.bed.limiters[i].signal(signal.SIGHUP)
+
+    def done():
+        config = group.bed.telemetry(i).get("/weir/config")
+        return config["reload"] == "idle" and config["last_reload"] != before and config
+
+    last = wait_until(done, "the reload to end")["last_reload"]
+    expect(last["ok"], f"reload: {last['messages']}")
+
+
+def full_disk(scene):
+    """Nothing is given away, traffic passes, and the operator can see why; then there is room."""
+    disk = scene.path("disk")
+    mounted(disk, "4M")
+    try:
+        with Group(scene, 2, guarantee="conserved") as group:
+            group.store = lambda i: os.path.join(disk, f"store{i}") if i == 1 else \
+                Group.store(group, i)
+            return fill(group.start(), disk)
+    finally:
+        subprocess.run(["umount", "--lazy", disk], check=False)
+
+
+def fill(group, disk):
+    """The scenario, with the store of limiter 1 on that disk."""
+    filler = os.path.join(disk, "filler")
+    group.load(1)
+    group.until_share(1, MOST)
+    with open(filler, "wb") as out:
+        try:
+            while True:
+                os.write(out.fileno(), bytes(4096))
+        except OSError:
+            pass
+    group.more = few_policies(SPARE_POLICIES)
+    reload(group, 1)
+    group.said(1, "No space left on device")
+    wait_until(lambda: group.bed.telemetry(1).get("/weir/ledger")["failures"] > 1,
+               "the telemetry to count failures")
+    held = group.share(2)
+    with Watch(group) as watch:
+        group.load(2)
+        passed = group.bed.forwarded()[0]
+        tried = group.bed.telemetry(1).get("/weir/ledger")["failures"]
+        wait_until(lambda: group.bed.telemetry(1).get("/weir/ledger")["failures"] > tried,
+                   "it to try again")
+        wait_until(lambda: group.bed.forwarded()[0] > passed, "packets to pass")
+        expect(group.share(2) <= held + 1e-9, f"{held} of the limit, now {group.share(2)}")
+        group.load(1, 0)
+        os.unlink(filler)
+        group.said(1, "saved again")
+        took = group.until_share(2, 0.8)
+        words = watch.check()
+    return f"{words}; {held:.3f} of the limit until there was room, 0.8 after {took:.2f} s more"
+
+
+def gdrl_follows_demand(scene):
+    """What is spare goes where it is missing: 2 of 10 Mbit/s here, more than the limit there."""
+    with Group(scene, 2, allocator="gdrl") as group:
+        group.start()
+        with Watch(group) as watch:
+            meter = Meter(group)
+            group.load(1, 0.2 * LIMIT)
+            group.load(2)
+            there = group.until_share(2, 0.7)
+            expect(group.share(1) >= 0.15, f"{group.share(1)} left where a fifth is asked for")
+            group.load(2, 0)
+            group.load(1)
+            back = group.until_share(1, 0.7)
+            words = meter.check()
+        words = f"{watch.check()}; {words}; 0.7 there in {there:.2f} s, here in {back:.2f} s"
+    return words
+
+
+SCENARIOS = [limit_follows_the_load, crash_and_lost_store, full_disk, gdrl_follows_demand]
+
+
+def main():
+    """The scenarios, or the load of one."""
+    if sys.argv[1:2] == ["--send"]:
+        send(sys.argv[2], float(sys.argv[3]))
+    if os.geteuid() != 0:
+        print("skipped: needs root")
+        sys.exit(box.SKIP)
+    box.main(SCENARIOS)
+
+
+if __name__ == "__main__":
+    main()

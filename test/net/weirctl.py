@@ -1,0 +1,249 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weirctl as an operator meets it: a live weir, and servers that misbehave."""
+
+import contextlib
+import json
+import os
+import pty
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import box
+from box import expect, wait_until
+
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+RINGS = box.wire("net_ring0", "net_ring1")
+GREETING = {"version": "Weir 9", "pid": 1, "max_output_len": 16384}
+NOBODY = 65534
+
+
+def ctl(path, *words, status=0, **more):
+    """What weirctl says: standard output if it is to succeed, standard error if not."""
+    done = subprocess.run([CTL, *(["-s", path] if path else []), *words], capture_output=True,
+                          text=True, check=False, timeout=box.PATIENCE_S,
+                          stdin=subprocess.DEVNULL, **more)
+    expect(done.returncode == status,
+           f"weirctl {words}: status {done.returncode}: {done.stdout}{done.stderr}")
+    if status == 0:
+        expect(not done.stderr, f"weirctl {words}: {done.stderr}")
+        expect(done.stdout.replace("\n", "").isprintable(), f"{words}: {done.stdout!r}")
+        return done.stdout
+    expect(not done.stdout, f"weirctl {words} failed, and said {done.stdout}")
+    return done.stderr
+
+
+def policy(number, **more):
+    """One of many."""
+    return {"name": f"p{number}", "match": {"direction": "a-to-b", "vlan": number},
+            "limit": "10Mbit/s", "burst": "75kB"} | more
+
+
+def commands(scene):
+    """Every command against a limiter of its own, with more policies than a page has."""
+    weir = scene.box(RINGS | {"policies": [policy(i) for i in range(1, 151)]}).start()
+    expect("limiter   box1\n" in ctl(weir.socket, "status"), "status")
+    lines = ctl(weir.socket, "policies").splitlines()
+    expect(len(lines) == 151 and lines[0].startswith("POLICY "), f"policies: {lines[:3]}")
+    expect([line.split()[0] for line in lines[1:]] == [f"p{i}" for i in range(1, 151)], "names")
+    expect(len(ctl(weir.socket, "policies", "--sort", "rate", "5").splitlines()) == 6, "sorted")
+    shown = ctl(weir.socket, "policy", "p9")
+    expect("10.0 Mbit/s" in shown and "vlan 9" in shown, shown)
+    for name in ("peers", "drops", "workers", "ports", "config", "ledger"):
+        expect(ctl(weir.socket, name), f"{name} says nothing")
+        asked = weir.get("/weir/" + name)
+        told = json.loads(ctl(weir.socket, "--json", name))
+        expect(set(told) - {"each"} == set(asked) if isinstance(asked, dict)
+               else len(told) == len(asked), f"{name}: {told}")
+    expect("no such policy" in ctl(weir.socket, "policy", "p151", status=1), "policy p151")
+    expect("has no ledger" in ctl(weir.socket, "ledger", "p1", status=1), "ledger p1")
+    weir.stop()
+    expect("is weir running?" in ctl(weir.socket, "status", status=1), "after the stop")
+
+
+def reloads(scene):
+    """It waits for the outcome, and what is refused is said with its place."""
+    weir = scene.box(RINGS | {"policies": [policy(1)]}).start()
+    weir.config["policies"] = [policy(1, limit="20Mbit/s"), policy(2)]
+    weir.write()
+    said = ctl(weir.socket, "reload")
+    expect("added        1\n" in said and "changed      1\n" in said, said)
+    expect("20.0 Mbit/s" in ctl(weir.socket, "policy", "p1"), "the limit is not in force")
+    weir.config["policies"] = [policy(1, limit="20Mbit")]
+    weir.write()
+    said = ctl(weir.socket, "reload", status=1)
+    expect('policies[0].limit: "20Mbit": expected' in said, said)
+    expect("nothing has changed" in said, said)
+    weir.stop()
+
+
+def conserved(scene):
+    """Two limiters and a limit that is never exceeded: who holds what, and of whom."""
+    roster = [{"name": name, "address": f"127.0.0.1:{port}"}
+              for name, port in (("x", 17946), ("y", 17947))]
+    limit = policy(1, guarantee="conserved", allocator="fps")
+    boxes = [scene.box(RINGS | {"policies": [limit], "ledger": {"store": scene.path(peer["name"])},
+                                "gossip": {"listen": peer["address"], "roster": roster,
+                                           "insecure": True}}, peer["name"]) for peer in roster]
+    for weir in boxes:
+        weir.start()
+    wait_until(lambda: json.loads(ctl(boxes[0].socket, "--json", "ledger"))["state"] == "settled",
+               "the ledger to be settled")
+    held = [json.loads(ctl(weir.socket, "--json", "ledger", "p1")) for weir in boxes]
+    expect(sum(one["balance_bps"] for one in held) == 10000000, f"{held}")
+    expect([one["edges"][0]["peer"] for one in held] == ["y", "x"], f"{held}")
+    shown = ctl(boxes[0].socket, "ledger", "p1")
+    expect("share         5.00 Mbit/s\n" in shown and "\ny " in shown, shown)
+    expect("ledger    settled\n" in ctl(boxes[0].socket, "status"), "status")
+    boxes[1].kill()
+    wait_until(lambda: "lost: y" in ctl(boxes[0].socket, "status"), "the loss to be seen")
+    boxes[0].stop()
+
+
+def usage(_):
+    """What makes no sense is exit status 2."""
+    for words in ((), ("nonsense",), ("status", "x"), ("policy",), ("policy", "a", "b"),
+                  ("policies", "--sort", "name"), ("policies", "0"), ("policies", "all"),
+                  ("peers", "--sort", "rate"), ("watch",),
+                  ("watch", "reload"), ("watch", "watch", "status"), ("-x",),
+                  ("-n", "a", "-s", "b", "status")):
+        said = ctl(None, *words, status=2)
+        expect("Usage:" in said, f"{words}: {said}")
+    expect("reload" in ctl(None, "--help"), "--help")
+    expect(ctl(None, "--version").startswith("weirctl "), "--version")
+
+
+def refusals(scene):
+    """No socket, nobody behind it, something else: each says what to do."""
+    path = scene.path("weir.sock")
+    expect("is weir running?" in ctl(path, "status", status=1), "no socket")
+    expect("/run/weir/nobody.sock" in ctl(None, "-n", "nobody", "status", status=1), "-n")
+    expect("too long" in ctl("/" + "x" * 200, "status", status=1), "long path")
+    for kind in (socket.SOCK_SEQPACKET, socket.SOCK_STREAM):
+        with socket.socket(socket.AF_UNIX, kind) as server:
+            server.bind(path)
+            if kind == socket.SOCK_STREAM:
+                server.listen()
+            want = "nobody listens" if kind == socket.SOCK_SEQPACKET else "does not speak"
+            expect(want in ctl(path, "status", status=1), want)
+        os.unlink(path)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+        server.bind(path)
+        server.listen()
+        os.chmod(path, 0o660)
+        os.chmod(scene.directory, 0o755)
+        said = ctl(path, "status", status=1, user=NOBODY, group=NOBODY, extra_groups=[])
+        expect("permission denied" in said and "sudo" in said, said)
+        os.chown(path, 0, 1)
+        said = ctl(path, "status", status=1, user=NOBODY, group=NOBODY, extra_groups=[])
+        expect("join the group" in said, said)
+
+
+class Server(threading.Thread):
+    """Says what it is told to: a greeting, then one text for each request; then it hangs up."""
+
+    def __init__(self, path, *said, pause=0.0):
+        super().__init__(daemon=True)
+        self.said, self.pause, self.asked = said, pause, []
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
+        self.listener.bind(path)
+        self.listener.listen()
+        self.start()
+
+    def run(self):
+        client, _ = self.listener.accept()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 22)
+        with client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for i, text in enumerate(self.said):
+                if i:
+                    self.asked.append(client.recv(8192).decode())
+                client.send((text if isinstance(text, str) else json.dumps(text)).encode())
+            time.sleep(self.pause)
+        self.listener.close()
+
+
+def ctl_of(path, said, command, status=1, pause=0.0):
+    """What weirctl says of a server that says that."""
+    server = Server(path, *said, pause=pause)
+    began = time.monotonic()
+    out = ctl(path, command, status=status)
+    expect(time.monotonic() - began < 20, "it took for ever")
+    server.join(box.PATIENCE_S)
+    return out
+
+
+def servers_that_misbehave(scene):
+    """Half an answer, another answer, a huge one, none: never a crash, never for ever."""
+    path = scene.path("weir.sock")
+    names = {"/weir/policies": {"next": 1, "policies": ["a"]}}
+    whole = {"/weir/drops": {"limit": 1}}
+    for said, want in (
+            ((), "was closed"),
+            (("",), "was closed"),
+            (("{}",), "does not speak"),
+            (("SSH-2.0",), "does not speak"),
+            ((GREETING | {"max_output_len": 1 << 40},), "does not speak"),
+            ((GREETING | {"max_output_len": -1},), "does not speak"),
+            ((GREETING | {"version": "x" * 2000},), "longer than"),
+            ((GREETING,), "was closed"),
+            ((GREETING, json.dumps(whole)[:-4]), "does not speak"),
+            ((GREETING, json.dumps(whole) + "{}"), "does not speak"),
+            ((GREETING, "[" * 100000), "longer than"),
+            ((GREETING, "[" * 16000), "does not speak"),
+            ((GREETING, {"/weir/other": 1}), "does not speak"),
+            ((GREETING, {"/weir/drops": None}), "knows nothing of drops"),
+            ((GREETING, {"/weir/drops": {"x": "y" * 20000}}), "longer than")):
+        got = ctl_of(path, said, "drops")
+        expect(want in got, f"{said!r:.200}: {got}, not {want}")
+    expect("was closed" in ctl_of(path, [GREETING, names], "policies"), "died between two pages")
+    expect("limit" in ctl_of(path, [GREETING, whole], "drops", status=0), "a good one")
+    # A reply as long as was announced; and text that would move a terminal's cursor.
+    long = {"/weir/drops": {"limit": 1, "z": ""}}
+    long["/weir/drops"]["z"] = "\x1b" * ((16384 - len(json.dumps(long))) // 6)
+    shown = ctl_of(path, [GREETING, long], "drops", status=0)
+    expect("?????" in shown, shown[:200])
+    expect("no answer" in ctl_of(path, [GREETING], "drops", pause=6), "a server that is stopped")
+
+
+def watched(scene):
+    """Once a second until Ctrl-C, which is no failure; a terminal is cleared, a file is not."""
+    weir = scene.box(RINGS | {"policies": [policy(1)]}).start()
+    process = subprocess.Popen([CTL, "-s", weir.socket, "watch", "drops"], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    time.sleep(2.5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=box.PATIENCE_S)
+    expect(process.returncode == 0 and not err, f"status {process.returncode}: {err}")
+    expect(2 <= out.count("REASON") <= 4 and "\x1b" not in out, out)
+    master, slave = pty.openpty()
+    process = subprocess.Popen([CTL, "-s", weir.socket, "watch", "status"], stdout=slave)
+    os.close(slave)
+    shown = os.read(master, 4096)
+    while b"rx_errors" not in shown:
+        shown += os.read(master, 4096)
+    expect(shown.startswith(b"\x1b[H\x1b[J"), f"{shown}")
+    process.send_signal(signal.SIGTERM)
+    expect(process.wait(box.PATIENCE_S) == 0, "SIGTERM")
+    os.close(master)
+    process = subprocess.Popen([CTL, "-s", weir.socket, "watch", "drops"], text=True,
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    time.sleep(0.5)
+    weir.stop()
+    _, err = process.communicate(timeout=box.PATIENCE_S)
+    expect(process.returncode == 1 and "was closed" in err, f"{process.returncode}: {err}")
+
+
+SCENARIOS = [usage, commands, reloads, conserved, refusals, servers_that_misbehave, watched]
+
+if __name__ == "__main__":
+    if not os.access(CTL, os.X_OK):
+        print(f"skipped: {CTL} is not built")
+        sys.exit(box.SKIP)
+    box.main(SCENARIOS, box.enter_netns)

@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a box gives away is told when the disk has it and every worker obeys, and not before. The
+ * disk is the test's, and so is the neighbour, which wants all that there is; the test plays
+ * control and both workers.
+ */
+#include "box_world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/eventfd.h>
+
+#include "base/name_hash.h"
+#include "control.h"
+#include "exchange.h"
+#include "publish.h"
+#include "settle.h"
+#include "store/store.h"
+
+#define MS       UINT64_C(1000000)
+#define PATIENCE (20000 * MS)
+#define LIMIT    1000000.0 /* bytes per second */
+
+#define GROUP                                                                            \
+	"'gossip': {'listen': '127.0.0.77:7946', 'insecure': true, 'timeout': '500ms', " \
+	"'roster': [{'name': 'test', 'address': '127.0.0.77:7946'}, "                    \
+	"{'name': 'peer', 'address': '127.0.0.78:7946'}]}, "                             \
+	"'ledger': {'store': '/nowhere/weir', 'lease': '2s', 'promise': 0}, "
+#define ALONE "'ledger': {'store': '/nowhere/weir'}, "
+#define MOVED                                                                      \
+	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
+	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl'}"
+#define CAP(more) \
+	"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'guarantee': 'conserved'" more "}"
+#define SOFT "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
+#define FEW  ", 'limit': '8kbit/s', 'burst': '4096B'"
+
+/* The disk: one store, which remembers records of one policy. */
+static struct disk {
+	int open_error, result; /* result: of what is being written; -EAGAIN: it takes its time */
+	bool exists, blank, opened;
+	bool writing;
+	uint64_t epoch;
+	unsigned commits, put;
+	int fd;
+	uint8_t kind;
+	uint32_t id;
+	uint8_t record[1024];
+	size_t len;
+} disk;
+
+struct store {
+	char nothing;
+};
+
+static struct store store;
+
+int store_open(const char *directory, struct store **out, uint64_t *epoch)
+{
+	if (strcmp(directory, "/nowhere/weir") != 0) /* the default of who says nothing */
+		return -ENOENT;
+	if (disk.open_error)
+		return disk.open_error;
+	if (!disk.exists)
+		return -ENOENT;
+	assert_false(disk.opened);
+	disk.opened = true;
+	disk.fd = eventfd(0, EFD_NONBLOCK);
+	*out = &store;
+	*epoch = ++disk.epoch;
+	return 0;
+}
+
+int store_open_blank(const char *directory, struct store **out, uint64_t *epoch)
+{
+	disk.exists = disk.blank = true;
+	return store_open(directory, out, epoch);
+}
+
+bool store_blank(const struct store *s)
+{
+	(void)s;
+	return disk.blank;
+}
+
+void store_close(struct store *s)
+{
+	if (!s)
+		return;
+	assert_true(disk.opened);
+	disk.opened = false;
+	close(disk.fd);
+}
+
+int store_each(struct store *s, uint8_t kind,
+	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
+{
+	(void)s;
+	return disk.len && kind == disk.kind ? each(context, disk.id, disk.record, disk.len) : 0;
+}
+
+int store_put(struct store *s, uint8_t kind, uint32_t id, const void *record, size_t len)
+{
+	(void)s;
+	assert_true(len <= sizeof(disk.record));
+	disk.kind = kind;
+	disk.id = id;
+	memcpy(disk.record, record, len);
+	disk.len = len;
+	disk.put++;
+	return 0;
+}
+
+void store_discard(struct store *s)
+{
+	(void)s;
+	disk.put = 0;
+}
+
+int store_commit(struct store *s)
+{
+	(void)s;
+	assert_false(disk.writing);
+	assert_true(disk.put > 0);
+	disk.writing = true;
+	disk.put = 0;
+	disk.commits++;
+	return 0;
+}
+
+int store_fd(const struct store *s)
+{
+	(void)s;
+	return disk.fd;
+}
+
+int store_result(struct store *s)
+{
+	(void)s;
+	if (!disk.writing || disk.result == -EAGAIN)
+		return -EAGAIN;
+	disk.writing = false;
+	return disk.result;
+}
+
+static void disk_new(void)
+{
+	disk = (struct disk){.exists = true, .result = -EAGAIN};
+}
+
+/* The neighbour. */
+struct neighbour {
+	struct roster *roster;
+	struct limiter *limiter;
+	uint64_t arrived, since_ns;
+	uint64_t slots[BOX_WORKERS * FLOW_SLOTS];
+};
+
+static void peer_open(struct neighbour *peer, const struct box_world *w, uint64_t epoch)
+{
+	uint32_t ids[] = {name_hash("test"), name_hash("peer")};
+	struct limiter_policy policy = limit_profile_policy(&w->config->policies[0], 1);
+	struct limiter_params params = {
+		.gossip = {.self = 1,
+			.epoch = epoch,
+			.seed = 1,
+			.branching = 1,
+			.timeout_ns = 500 * MS,
+			.datagram_max = 1400,
+			.estimator = GOSSIP_STATE},
+		.policies = &policy,
+		.n_policies = 1,
+		.n_workers = 1,
+		.ledger = settle_ledger(&w->box),
+	};
+
+	memset(peer, 0, sizeof(*peer));
+	assert_int_equal(roster_create(ids, 2, &peer->roster), 0);
+	params.gossip.roster = peer->roster;
+	params.ledger.epoch = epoch;
+	params.ledger.blank = false;
+	peer->since_ns = control_now();
+	assert_int_equal(limiter_create(&params, peer->since_ns, &peer->limiter), 0);
+}
+
+static void peer_close(struct neighbour *peer)
+{
+	limiter_destroy(peer->limiter);
+	roster_destroy(peer->roster);
+}
+
+/* Four times the limit, all the time; and nothing at the box. */
+static void measure_peer(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct neighbour *peer = context;
+	uint64_t since = control_now() - peer->since_ns;
+
+	(void)policy;
+	peer->arrived = (uint64_t)((double)since / 1e9 * 4 * LIMIT);
+	*sample = (struct limiter_sample){.arrived_bytes = peer->arrived, .slots = peer->slots};
+}
+
+static void measure_box(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	(void)policy;
+	*sample = (struct limiter_sample){.slots = ((struct neighbour *)context)->slots};
+}
+
+static void carry(struct limiter *from, struct limiter *to)
+{
+	uint8_t buf[DATAGRAM_MAX];
+	unsigned whom;
+	size_t len;
+
+	while ((len = limiter_send(from, buf, &whom)) > 0)
+		limiter_receive(to, control_now(), buf, len);
+}
+
+static double local(const struct limiter *limiter)
+{
+	struct limiter_view view;
+
+	limiter_view(limiter, 0, &view);
+	return view.local_limit;
+}
+
+static struct settle_view look(const struct box_world *w)
+{
+	struct settle_view view;
+
+	assert_true(settle_view(&w->box, &view));
+	return view;
+}
+
+/* What control does, without settling, and what the neighbour does. */
+static void talk(struct box_world *w, struct neighbour *peer)
+{
+	limiter_tick(w->box.limiter, control_now(), measure_box, peer);
+	limiter_tick(peer->limiter, control_now(), measure_peer, peer);
+	publish(&w->box);
+	carry(w->box.limiter, peer->limiter);
+	carry(peer->limiter, w->box.limiter);
+	if (limiter_save(peer->limiter, NULL, NULL) == 0)
+		limiter_settled(peer->limiter, control_now());
+	carry(peer->limiter, w->box.limiter);
+}
+
+/* The same with settling; the disk and the workers are as the test has them. */
+static bool work(struct box_world *w, struct neighbour *peer)
+{
+	bool ended = settle_advance(&w->box);
+
+	talk(w, peer);
+	return ended;
+}
+
+/* Until a round is under way in which something is given away. */
+static void until_giving(struct box_world *w, struct neighbour *peer)
+{
+	uint64_t end = control_now() + PATIENCE;
+
+	for (double before = local(w->box.limiter); local(w->box.limiter) >= before;) {
+		assert_true(control_now() < end);
+		work(w, peer);
+		if (!look(w).settling)
+			continue;
+		disk.result = 0;
+		box_world_turn_all(w);
+		work(w, peer);
+		box_world_turn_all(w);
+		work(w, peer);
+		disk.result = -EAGAIN;
+	}
+	while (!look(w).settling) {
+		assert_true(control_now() < end);
+		work(w, peer);
+	}
+}
+
+static void open_group(struct box_world *w, struct neighbour *peer)
+{
+	disk_new();
+	box_world_open_more(w, GROUP, MOVED);
+	peer_open(peer, w, 1);
+	until_giving(w, peer);
+}
+
+static void close_group(struct box_world *w, struct neighbour *peer)
+{
+	disk.result = 0; /* what control waits for at the end */
+	peer_close(peer);
+	box_world_close(w);
+}
+
+/* Both are waited for, whichever is first, and each worker. */
+static void test_nothing_is_told_before(void **state)
+{
+	struct box_world w;
+	struct neighbour peer;
+	double has;
+
+	(void)state;
+	open_group(&w, &peer);
+	has = local(peer.limiter);
+	for (unsigned i = 0; i < 50; i++) {
+		box_world_turn_all(&w);
+		assert_false(work(&w, &peer));
+	}
+	assert_true(look(&w).obeyed && !look(&w).saved);
+	assert_true(local(peer.limiter) == has);
+	disk.result = 0;
+	assert_true(work(&w, &peer));
+	assert_true(local(peer.limiter) > has);
+
+	disk.result = -EAGAIN;
+	until_giving(&w, &peer);
+	has = local(peer.limiter);
+	disk.result = 0;
+	for (unsigned i = 0; i < 50; i++) {
+		box_world_turn(&w, 0);
+		assert_false(work(&w, &peer));
+	}
+	assert_true(look(&w).saved && !look(&w).obeyed);
+	assert_true(local(peer.limiter) == has);
+	box_world_turn(&w, 1);
+	work(&w, &peer);
+	box_world_turn_all(&w);
+	work(&w, &peer);
+	assert_true(local(peer.limiter) > has);
+	close_group(&w, &peer);
+}
+
+/* What both may use together, at any time, is within the limit; and all of it comes to be used. */
+static void test_the_limit_moves(void **state)
+{
+	uint64_t end = control_now() + PATIENCE;
+	struct box_world w;
+	struct neighbour peer;
+
+	(void)state;
+	open_group(&w, &peer);
+	disk.result = 0;
+	while (local(peer.limiter) < 0.9 * LIMIT) {
+		assert_true(control_now() < end);
+		box_world_turn_all(&w);
+		work(&w, &peer);
+		assert_true(local(w.box.limiter) + local(peer.limiter) <= LIMIT);
+	}
+	assert_true(look(&w).counters.rounds > 0);
+	assert_int_equal(look(&w).counters.failures, 0);
+	close_group(&w, &peer);
+}
+
+/* A disk that fails: nothing is told, packets pass, and it is tried again, but not at once. */
+static void test_a_disk_that_fails(void **state)
+{
+	uint64_t end, passed, before;
+	struct box_world w;
+	struct neighbour peer;
+	unsigned commits;
+	double has;
+
+	(void)state;
+	open_group(&w, &peer);
+	has = local(peer.limiter);
+	disk.result = -ENOSPC;
+	box_world_turn_all(&w);
+	work(&w, &peer);
+	assert_int_equal(look(&w).error, -ENOSPC);
+	assert_int_equal(look(&w).counters.failures, 1);
+	assert_false(look(&w).settling);
+
+	before = control_now();
+	commits = disk.commits;
+	passed = box_world_totals(&w, 0).passed_packets;
+	end = before + PATIENCE;
+	assert_true(settle_next(&w.box, before) <= before + 100 * MS);
+	while (look(&w).counters.failures < 3) {
+		assert_true(control_now() < end);
+		box_world_turn_all(&w);
+		work(&w, &peer);
+		assert_true(local(peer.limiter) == has);
+	}
+	assert_true(control_now() - before >= 290 * MS); /* 100 ms and 200 ms */
+	assert_int_equal(disk.commits, commits + 2);
+	assert_true(box_world_totals(&w, 0).passed_packets > passed);
+
+	disk.result = 0;
+	while (local(peer.limiter) <= has) {
+		assert_true(control_now() < end);
+		box_world_turn_all(&w);
+		work(&w, &peer);
+	}
+	assert_int_equal(look(&w).error, 0);
+	assert_int_equal(settle_next(&w.box, control_now()) == UINT64_MAX, !look(&w).settling);
+	close_group(&w, &peer);
+}
+
+/* What it gave away is still given after a restart; and without its store it holds nothing at first. */
+static void test_it_begins_where_it_ended(void **state)
+{
+	uint64_t end = control_now() + PATIENCE;
+	struct box_world w;
+	struct neighbour peer;
+	double held;
+
+	(void)state;
+	open_group(&w, &peer);
+	disk.result = 0;
+	for (double has = local(peer.limiter); local(peer.limiter) <= has;) {
+		box_world_turn_all(&w);
+		work(&w, &peer);
+	}
+	settle_last(&w.box);
+	held = local(w.box.limiter);
+	assert_true(held < LIMIT / 2);
+	peer_close(&peer);
+	box_world_close(&w);
+	disk.writing = false;
+	box_world_open_more(&w, GROUP, MOVED);
+	assert_near(local(w.box.limiter), held, 1);
+	assert_int_equal(look(&w).epoch, 2);
+	box_world_close(&w);
+
+	disk_new();
+	disk.exists = false;
+	box_world_open_more(&w, GROUP, MOVED);
+	assert_true(look(&w).blank);
+	assert_true(local(w.box.limiter) == 0);
+	peer_open(&peer, &w, 5);
+	disk.result = 0;
+	while (local(w.box.limiter) == 0) {
+		assert_true(control_now() < end);
+		box_world_turn_all(&w);
+		work(&w, &peer);
+		assert_true(local(w.box.limiter) + local(peer.limiter) <= LIMIT);
+	}
+	close_group(&w, &peer);
+}
+
+/* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
+static void test_buckets_begin_empty(void **state)
+{
+	static const char *const conserved[] = {
+		CAP(FEW ", 'allocator': 'static'"),
+		CAP(FEW ", 'allocator': 'static', 'meter': 'gcra'"),
+		CAP(FEW ", 'allocator': 'static', 'action': 'count'"),
+		CAP(FEW ", 'allocator': 'gdrl'"),
+	};
+	struct box_world w;
+
+	(void)state;
+	disk_new();
+	box_world_open_more(&w, ALONE, SOFT);
+	box_world_turn_all(&w);
+	assert_int_equal(box_world_totals(&w, 0).passed_packets, 2 * BOX_BURST);
+	box_world_close(&w);
+	for (unsigned i = 0; i < sizeof(conserved) / sizeof(conserved[0]); i++) {
+		struct policy_totals totals;
+
+		box_world_open_more(&w, ALONE, conserved[i]);
+		box_world_turn_all(&w);
+		totals = box_world_totals(&w, 0);
+		assert_int_equal(totals.passed_packets - totals.over_packets, 0);
+		box_world_close(&w);
+	}
+}
+
+/* 0 or a negative errno, and what was said. */
+static int reload(struct box_world *w, const char *policies, char **words)
+{
+	struct exchange *x;
+	size_t size;
+	FILE *err = open_memstream(words, &size);
+	int ret;
+
+	assert_non_null(err);
+	box_world_write(w, policies);
+	ret = exchange_prepare(&w->box, w->file, w->box.clock.hz, err, &x);
+	fclose(err);
+	if (ret)
+		return ret;
+	assert_int_equal(exchange_commit(x), 0);
+	for (unsigned i = 0; i < 3 && !exchange_settle(x); i++)
+		box_world_turn_all(w);
+	assert_true(exchange_settle(x));
+	exchange_free(x);
+	return 0;
+}
+
+/* The first policy that needs a ledger finds its store, or is refused. */
+static void test_reload_opens_the_store(void **state)
+{
+	struct settle_view view;
+	struct box_world w;
+	char *words;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	box_world_open_more(&w, ALONE, SOFT);
+	assert_false(settle_view(&w.box, &view));
+	assert_int_equal(settle_fd(&w.box), -1);
+	assert_int_equal(settle_next(&w.box, 1), UINT64_MAX);
+	assert_int_equal(reload(&w, CAP(FEW), &words), -ENOENT);
+	assert_non_null(strstr(words, "ledger.store"));
+	assert_non_null(strstr(words, "--new-ledger"));
+	free(words);
+	assert_false(settle_view(&w.box, &view));
+
+	disk.exists = true;
+	assert_int_equal(reload(&w, CAP(FEW), &words), 0);
+	free(words);
+	assert_int_equal(look(&w).epoch, 1);
+	assert_non_null(limiter_conserve(w.box.limiter));
+	assert_true(local(w.box.limiter) > 0);
+	disk.result = 0;
+	box_world_close(&w);
+	assert_false(disk.opened);
+}
+
+/* What is prepared and comes to nothing leaves the store closed. */
+static void test_a_store_for_nothing(void **state)
+{
+	struct exchange *x;
+	struct box_world w;
+
+	(void)state;
+	disk_new();
+	disk.exists = false;
+	box_world_open_more(&w, ALONE, SOFT);
+	disk.exists = true;
+	box_world_write(&w, CAP(FEW));
+	assert_int_equal(exchange_prepare(&w.box, w.file, w.box.clock.hz, stderr, &x), 0);
+	assert_true(disk.opened);
+	exchange_free(x);
+	assert_false(disk.opened);
+	box_world_close(&w);
+}
+
+static void test_stores_that_do_not_open(void **state)
+{
+	static const struct policy soft = {.allocator = &allocator_fps};
+	static const struct policy cap = {
+		.allocator = &allocator_fps, .guarantee = GUARANTEE_CONSERVED};
+	static const struct config config = {.ledger = {.store = "/nowhere/weir"}};
+	static const int errors[] = {-EBUSY, -EBADMSG, -EACCES, -ENOSPC};
+	struct box box = {.config = &config, .policies = &soft, .n_policies = 1};
+
+	(void)state;
+	disk_new();
+	for (unsigned i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		disk.open_error = errors[i];
+		box.policies = &soft;
+		assert_int_equal(settle_start(&box), 0);
+		box.policies = &cap;
+		assert_int_equal(settle_start(&box), errors[i]);
+		assert_null(box.settle);
+	}
+	/* A store that nobody here needs has records that others may. */
+	disk_new();
+	box.policies = &soft;
+	assert_int_equal(settle_start(&box), 0);
+	assert_non_null(box.settle);
+	settle_stop(&box);
+	assert_false(disk.opened);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nothing_is_told_before),
+		cmocka_unit_test(test_the_limit_moves),
+		cmocka_unit_test(test_a_disk_that_fails),
+		cmocka_unit_test(test_it_begins_where_it_ended),
+		cmocka_unit_test(test_buckets_begin_empty),
+		cmocka_unit_test(test_reload_opens_the_store),
+		cmocka_unit_test(test_a_store_for_nothing),
+		cmocka_unit_test(test_stores_that_do_not_open),
+	};
+
+	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+}

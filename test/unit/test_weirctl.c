@@ -1,0 +1,598 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * weirctl's commands, with a table in the limiter's place; its socket is test/net/weirctl.py's.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "field.h"
+#include "human.h"
+#include "table.h"
+
+/* --- a limiter that says what a table says --------------------------------------------------- */
+
+struct row {
+	const char *request, *value;
+	unsigned from; /* said after so many pauses; the last such row counts */
+};
+
+struct canned {
+	struct source source;
+	const struct row *rows; /* ended by one without a request */
+	unsigned pauses, asked;
+	double seconds; /* that a pause takes */
+};
+
+static int canned_ask(struct source *source, const char *request, json_t **value)
+{
+	struct canned *canned = (struct canned *)source;
+	const char *text = "null";
+
+	canned->asked++;
+	for (const struct row *row = canned->rows; row->request; row++)
+		if (strcmp(row->request, request) == 0 && canned->pauses >= row->from)
+			text = row->value;
+	*value = NULL;
+	if (strcmp(text, "hangs up") == 0)
+		return -ECONNRESET;
+	*value = json_loads(text, JSON_DECODE_ANY, NULL);
+	if (!*value)
+		fail_msg("the test's own reply is no JSON: %s", text);
+	return 0;
+}
+
+static double canned_pause(struct source *source, unsigned ms)
+{
+	struct canned *canned = (struct canned *)source;
+
+	(void)ms;
+	canned->pauses++;
+	return canned->seconds;
+}
+
+static struct canned canned_make(const struct row *rows)
+{
+	return (struct canned){.source = {canned_ask, canned_pause}, .rows = rows, .seconds = 2};
+}
+
+/* What a command prints, for free(). */
+static char *printed(const char *name, const struct request *request, struct canned *canned)
+{
+	const struct command *command = command_find(name);
+	json_t *document;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_non_null(command);
+	assert_int_equal(command->gather(&canned->source, request, &document), 0);
+	assert_int_equal(command->print(document, out), 0);
+	fclose(out);
+	json_decref(document);
+	return text;
+}
+
+static void assert_prints(const char *name, const struct row *rows, const char *want)
+{
+	struct canned canned = canned_make(rows);
+	char *got = printed(name, &(struct request){0}, &canned);
+
+	assert_string_equal(got, want);
+	free(got);
+}
+
+/* What gathering ends with, when it does not end well. */
+static int gather_fails(const char *name, const struct request *request, struct canned *canned)
+{
+	json_t *document = NULL;
+	int ret = command_find(name)->gather(&canned->source, request, &document);
+
+	json_decref(document);
+	return ret;
+}
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+static void amounts(void **state)
+{
+	static const struct {
+		double value;
+		const char *unit, *want;
+	} cases[] = {
+		{0, "bit/s", "0 bit/s"},
+		{1, "bit/s", "1 bit/s"},
+		{999, "bit/s", "999 bit/s"},
+		{999.4, "bit/s", "999 bit/s"},
+		{999.5, "bit/s", "1.00 kbit/s"},
+		{1000, "bit/s", "1.00 kbit/s"},
+		{12400000, "bit/s", "12.4 Mbit/s"},
+		{9994999, "bit/s", "9.99 Mbit/s"},
+		{9995001, "bit/s", "10.0 Mbit/s"},
+		{99950001, "bit/s", "100 Mbit/s"},
+		{999499999, "bit/s", "999 Mbit/s"},
+		{999500000, "bit/s", "1.00 Gbit/s"},
+		{0.25, "/s", "0.25 /s"},
+		{-2500, "bit/s", "-2.50 kbit/s"},
+		{5e11, "B", "500 GB"},
+		{4.6e18, "B", "4.60 EB"},
+		{4.6e22, "B", "46000 EB"},
+		{7, "", "7"},
+		{7000, "", "7.00 k"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[HUMAN_MAX];
+
+		assert_string_equal(
+			human_amount(cases[i].value, cases[i].unit, text), cases[i].want);
+	}
+}
+
+static void durations(void **state)
+{
+	static const struct {
+		double seconds;
+		const char *want;
+	} cases[] = {
+		{0, "0 s"},
+		{-1, "0 s"},
+		{0.0004, "0.40 ms"},
+		{0.25, "250 ms"},
+		{0.9994, "999 ms"},
+		{0.9996, "1.00 s"},
+		{59.94, "59.9 s"},
+		{60, "1 min 0 s"},
+		{3599.9, "59 min 59 s"},
+		{3600, "1 h 0 min"},
+		{12000, "3 h 20 min"},
+		{86399, "23 h 59 min"},
+		{86400, "1 d 0 h"},
+		{12.5 * 86400, "12 d 12 h"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		char text[HUMAN_MAX];
+
+		assert_string_equal(human_seconds(cases[i].seconds, text), cases[i].want);
+	}
+}
+
+/* --- tables ---------------------------------------------------------------------------------- */
+
+static void columns(void **state)
+{
+	static const bool right[] = {false, true, false};
+	static const char *const cells[] = {"NAME", "N", "WORDS", "a", "12345", "", "longer", "1",
+		"z", "\xc3\xa9t\xc3\xa9", "", "\033[2J\x7f\xc2\x9b"};
+	struct table *table = table_create(3, right);
+	char *text;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
+		table_add(table, cells[i]);
+	table_add(table, "half a row is none");
+	assert_int_equal(table_print(table, out), 0);
+	fclose(out);
+	table_destroy(table);
+	assert_string_equal(text, "NAME        N  WORDS\n"
+				  "a       12345\n"
+				  "longer      1  z\n"
+				  "\xc3\xa9t\xc3\xa9            ?[2J???\n");
+	free(text);
+}
+
+static void kinds(void **state)
+{
+	static const struct {
+		const char *json, *path;
+		enum kind kind;
+		const char *want;
+	} cases[] = {
+		{"{}", "a", KIND_TEXT, "-"},
+		{"{\"a\": null}", "a", KIND_TEXT, "-"},
+		{"{\"a\": true, \"b\": false}", "a", KIND_TEXT, "yes"},
+		{"{\"a\": {\"b\": \"x\"}}", "a.b", KIND_TEXT, "x"},
+		{"{\"a\": {\"b\": \"x\"}}", "a.c", KIND_TEXT, "-"},
+		{"{\"a\": 7}", "a.b", KIND_TEXT, "-"},
+		{"{\"a\": [\"x\", 2]}", "a", KIND_TEXT, "x, 2"},
+		{"{\"a\": {\"src\": \"any\", \"vlan\": 9}}", "a", KIND_TEXT, "vlan 9"},
+		{"{\"a\": 9007199254740993}", "a", KIND_COUNT, "9007199254740993"},
+		{"{\"a\": \"seven\"}", "a", KIND_MS, "-"},
+		{"{\"a\": 1.25}", "a", KIND_REAL, "1.25"},
+		{"{\"a\": 250}", "a", KIND_MS, "250 ms"},
+		{"{\"a\": 90}", "a", KIND_SECONDS, "1 min 30 s"},
+		{"{\"a\": 1e6}", "a", KIND_BITS, "1.00 Mbit/s"},
+		{"{\"a\": 1e6}", "a", KIND_PACKETS, "1.00 Mpkt/s"},
+		{"{\"a\": 10000}", "a", KIND_MBITS, "10.0 Gbit/s"},
+		{"{\"a\": 4294967295}", "a", KIND_MBITS, "-"},
+		{"{\"a\": 0}", "a", KIND_MBITS, "-"},
+		{"{\"a_bps\": 8000, \"a_per_s\": 1}", "a", KIND_RATE, "8.00 kbit/s"},
+		{"{\"a_per_s\": 1.5}", "a", KIND_RATE, "1.50 /s"},
+		{"{\"a\": 1.5}", "a", KIND_RATE, "-"},
+		{"{\"a_bytes\": 5e11}", "a", KIND_UNITS, "500 GB"},
+		{"{\"a\": 500}", "a", KIND_UNITS, "500"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct field field = {"", cases[i].path, cases[i].kind};
+		json_t *json = json_loads(cases[i].json, 0, NULL);
+		char text[FIELD_TEXT_MAX];
+
+		assert_non_null(json);
+		assert_string_equal(field_text(json, &field, text), cases[i].want);
+		json_decref(json);
+	}
+}
+
+/* More text than there is room for is cut, and nothing beside it is touched. */
+static void long_text(void **state)
+{
+	const struct field field = {"", "a", KIND_TEXT};
+	char text[FIELD_TEXT_MAX], name[2 * FIELD_TEXT_MAX];
+	json_t *json, *list = json_array();
+
+	(void)state;
+	memset(name, 'x', sizeof(name));
+	for (unsigned i = 0; i < 40; i++)
+		json_array_append_new(list, json_stringn(name, sizeof(name) / 13));
+	json = json_pack("{s:o}", "a", list);
+	assert_int_equal(strlen(field_text(json, &field, text)), FIELD_TEXT_MAX - 1);
+	json_decref(json);
+	json = json_pack("{s:s%}", "a", name, sizeof(name));
+	assert_int_equal(strlen(field_text(json, &field, text)), FIELD_TEXT_MAX - 1);
+	json_decref(json);
+}
+
+/* --- pages ----------------------------------------------------------------------------------- */
+
+#define PEER(name, state) "{\"name\": \"" name "\", \"state\": \"" state "\"}"
+
+static void pages(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/peers", "{\"next\": 1, \"alive\": 2, \"peers\": [" PEER("a", "self") "]}",
+			0},
+		{"/weir/peers,1",
+			"{\"next\": 3, \"peers\": [" PEER("b", "alive") "," PEER("c", "lost") "]}",
+			0},
+		{"/weir/peers,3", "{\"next\": null, \"peers\": [" PEER("d", "alive") "]}", 0}, {0}};
+
+	(void)state;
+	assert_prints("peers", rows,
+		"PEER  ADDRESS  STATE  HEARD  HEARS US  RESTARTS\n"
+		"a     -        self       -         -         -\n"
+		"b     -        alive      -         -         -\n"
+		"c     -        lost       -         -         -\n"
+		"d     -        alive      -         -         -\n");
+}
+
+static void pages_that_lead_nowhere(void **state)
+{
+	static const struct {
+		struct row rows[3];
+		int want;
+	} cases[] = {
+		{{{0}}, -ENOENT},
+		{{{"/weir/peers", "7", 0}}, -EBADMSG},
+		{{{"/weir/peers", "{\"peers\": 7}", 0}}, -EBADMSG},
+		{{{"/weir/peers", "{\"peers\": [], \"next\": -1}", 0}}, -EBADMSG},
+		{{{"/weir/peers", "{\"peers\": [], \"next\": 1}", 0}}, -ENOENT},
+		{{{"/weir/peers", "{\"peers\": [], \"next\": 1}", 0},
+			 {"/weir/peers,1", "hangs up", 0}},
+			-ECONNRESET},
+		{{{"/weir/peers", "{\"peers\": [], \"next\": 2}", 0},
+			 {"/weir/peers,2", "{\"peers\": [], \"next\": 2}", 0}},
+			-EBADMSG},
+		{{{"/weir/peers", "{\"peers\": [], \"next\": 2}", 0},
+			 {"/weir/peers,2", "{\"peers\": [], \"next\": 1}", 0}},
+			-EBADMSG},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct canned canned = canned_make(cases[i].rows);
+
+		assert_int_equal(
+			gather_fails("peers", &(struct request){0}, &canned), cases[i].want);
+		assert_true(canned.asked <= 2);
+	}
+}
+
+/* A page of one policy's edges: its parameter is the name and where it begins. */
+static void pages_of_a_name(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/ledger,video",
+			"{\"name\": \"video\", \"limit_bps\": 1000000, \"next\": 1, \"edges\": "
+			"[{\"peer\": \"b\", \"alive\": true}]}",
+			0},
+		{"/weir/ledger,video,1",
+			"{\"next\": null, \"edges\": [{\"peer\": \"c\", \"promised_bps\": "
+			"8000}]}",
+			0},
+		{0}};
+	struct canned canned = canned_make(rows);
+	char *got = printed("ledger", &(struct request){.word = "video"}, &canned);
+
+	(void)state;
+	assert_non_null(strstr(got, "limit         1.00 Mbit/s\n"));
+	assert_non_null(strstr(got, "\nb          yes"));
+	assert_non_null(strstr(got, "\nc          -"));
+	assert_non_null(strstr(got, "8.00 kbit/s"));
+	free(got);
+}
+
+/* --- policies -------------------------------------------------------------------------------- */
+
+static const struct row three_policies[] = {
+	{"/weir/policies", "{\"next\": 2, \"policies\": [\"a\", \"gone\"]}", 0},
+	{"/weir/policies,2", "{\"next\": null, \"policies\": [\"b\", \"c\"]}", 0},
+	{"/weir/policy,a",
+		"{\"name\": \"a\", \"limit_bps\": 8000, \"demand_bps\": 10, \"dropped\": {\"packets\": 1}}",
+		0},
+	{"/weir/policy,b", "{\"name\": \"b\", \"demand_bps\": 30, \"dropped\": {\"packets\": 1}}",
+		0},
+	{"/weir/policy,c", "{\"name\": \"c\", \"demand_per_s\": 20, \"dropped\": {\"packets\": 9}}",
+		0},
+	{"/weir/quota", "{\"budgets\": 1}", 0},
+	{"/weir/quota,c",
+		"{\"name\": \"c\", \"total_bytes\": 5e11, \"remaining_bytes\": 1e9, "
+		"\"exhausted_in_s\": 90}",
+		0},
+	{0},
+};
+
+/* The names in the first column, in order. */
+static void assert_policies(const struct request *request, const char *want)
+{
+	struct canned canned = canned_make(three_policies);
+	char *got = printed("policies", request, &canned), names[16] = "", *line = got;
+
+	while ((line = strchr(line, '\n')) && line[1])
+		strncat(names, ++line, 1);
+	assert_string_equal(names, want);
+	free(got);
+}
+
+static void policies(void **state)
+{
+	(void)state;
+	assert_policies(&(struct request){0}, "abc");
+	assert_policies(&(struct request){.word = "2"}, "ab");
+	assert_policies(&(struct request){.word = "7"}, "abc");
+	assert_policies(&(struct request){.sort = "rate"}, "bca");
+	assert_policies(&(struct request){.sort = "drops"}, "cab");
+	assert_policies(&(struct request){.sort = "drops", .word = "1"}, "c");
+	assert_true(policies_sort_known("rate") && policies_sort_known("drops"));
+	assert_false(policies_sort_known("") || policies_sort_known("name"));
+}
+
+/* Those that are not wanted are not asked for. */
+static void policies_few(void **state)
+{
+	struct canned canned = canned_make(three_policies);
+
+	(void)state;
+	free(printed("policies", &(struct request){.word = "1"}, &canned));
+	assert_int_equal(canned.asked, 3);
+}
+
+static void policies_how_many(void **state)
+{
+	static const char *const words[] = {
+		"", "0", "-1", "+1", "1x", "x", " 1", "99999999999999999999"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		struct canned canned = canned_make(three_policies);
+
+		assert_int_equal(
+			gather_fails("policies", &(struct request){.word = words[i]}, &canned),
+			-EINVAL);
+	}
+}
+
+static void one_policy(void **state)
+{
+	struct canned canned = canned_make(three_policies);
+	char *got = printed("policy", &(struct request){.word = "a"}, &canned);
+
+	(void)state;
+	assert_non_null(strstr(got, "limit               8.00 kbit/s\n"));
+	assert_non_null(strstr(got, "guarantee           -\n"));
+	free(got);
+	assert_int_equal(
+		gather_fails("policy", &(struct request){.word = "gone"}, &canned), -ENOENT);
+}
+
+/* Of all policies only the one that has a budget is shown. */
+static void budgets(void **state)
+{
+	(void)state;
+	assert_prints("quota", three_policies,
+		"budgets        1\n"
+		"letters sent   -\n"
+		"letters heard  -\n"
+		"malformed      -\n"
+		"\n"
+		"POLICY   TOTAL     LEFT  HELD HERE  SPENT HERE  RATE       LASTS  LEAN\n"
+		"c       500 GB  1.00 GB          -           -     -  1 min 30 s  -\n");
+}
+
+static void drops(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/drops", "{\"limit\": 12, \"new reason\": 3}", 0}, {0}};
+
+	(void)state;
+	assert_prints(
+		"drops", rows, "REASON      PACKETS\nlimit            12\nnew reason        3\n");
+}
+
+/* --- status ---------------------------------------------------------------------------------- */
+
+#define TWO_PORTS                                                                   \
+	"[{\"name\": \"a\", \"port\": 0, \"link\": \"UP\", \"speed_mbps\": 10000}," \
+	" {\"name\": \"b\", \"port\": 1, \"link\": \"DOWN\", \"speed_mbps\": 0}]"
+
+static void status(void **state)
+{
+	static const struct row rows[] = {{"/info", "{\"version\": \"Weir 9\", \"pid\": 12}", 0},
+		{"/weir/config", "{\"policies\": 3, \"reload\": \"idle\"}", 0},
+		{"/weir/peers",
+			"{\"alive\": 1, \"sealed\": true, \"peers\": [" PEER("x", "self") "," PEER(
+				"y", "lost") "," PEER("z", "alive") "," PEER("q", "lost") "]}",
+			0},
+		{"/weir/workers", "[{\"rx_packets\": 10, \"tx_packets\": 5}, {\"rx_packets\": 1}]",
+			0},
+		{"/weir/workers",
+			"[{\"rx_packets\": 1010, \"tx_packets\": 405}, {\"rx_packets\": 2001}]", 1},
+		{"/weir/ports", TWO_PORTS, 0},
+		{"/ethdev/stats,0", "{\"ibytes\": 100, \"obytes\": 0}", 0},
+		{"/ethdev/stats,0", "{\"ibytes\": 1100, \"obytes\": 0}", 1},
+		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 500}", 0},
+		{"/ethdev/stats,1", "{\"ibytes\": 0, \"obytes\": 750}", 1},
+		{"/weir/drops", "{\"limit\": 100}", 0}, {"/weir/drops", "{\"limit\": 2100}", 1},
+		{"/weir/ledger", "{\"state\": \"settled\"}", 0}, {0}};
+
+	(void)state;
+	assert_prints("status", rows,
+		"limiter   x\n"
+		"group     4 limiters, 1 peers alive, lost: y q; sealed\n"
+		"version   Weir 9\n"
+		"pid       12\n"
+		"policies  3\n"
+		"reload    idle\n"
+		"ledger    settled\n"
+		"workers   2\n"
+		"ports     a UP 10.0 Gbit/s, b DOWN\n"
+		"received  1.50 kpkt/s, 4.00 kbit/s\n"
+		"sent      200 pkt/s, 1.00 kbit/s\n"
+		"\n"
+		"DROPPED  PACKETS          NOW\n"
+		"limit       2100  1.00 kpkt/s\n");
+}
+
+/* A server that knows nothing, and one that ends between two looks. */
+static void status_of_others(void **state)
+{
+	static const struct row nothing[] = {{0}};
+	static const struct row ends[] = {
+		{"/weir/workers", "[]", 0}, {"/weir/workers", "hangs up", 1}, {0}};
+	struct canned canned = canned_make(ends);
+
+	(void)state;
+	assert_prints("status", nothing,
+		"limiter   -\ngroup     -\nversion   -\npid       -\npolicies  -\nreload    -\n"
+		"ledger    -\nworkers   0\nports     -\nreceived  0 pkt/s, 0 bit/s\n"
+		"sent      0 pkt/s, 0 bit/s\n\nDROPPED  PACKETS  NOW\n");
+	assert_int_equal(gather_fails("status", &(struct request){0}, &canned), -ECONNRESET);
+	/* No time has passed: nothing is divided by it. */
+	canned = canned_make(nothing);
+	canned.seconds = 0;
+	char *got = printed("status", &(struct request){0}, &canned);
+	assert_non_null(strstr(got, "received  -, -\n"));
+	free(got);
+}
+
+/* --- reload ---------------------------------------------------------------------------------- */
+
+#define CONFIG(state, last) "{\"reload\": \"" state "\", \"last_reload\": " last "}"
+#define REFUSED             "{\"ok\": false, \"took_ms\": 2.5, \"messages\": [\"f.json: policies[0]: no\"]}"
+
+static json_t *reloaded(const struct row *rows, unsigned *pauses)
+{
+	struct canned canned = canned_make(rows);
+	json_t *document;
+
+	assert_int_equal(reload_gather(&canned.source, &(struct request){0}, &document), 0);
+	*pauses = canned.pauses;
+	return document;
+}
+
+static void reload(void **state)
+{
+	static const struct row rows[] = {{"/weir/reload", "{\"reload\": \"queued\"}", 0},
+		{"/weir/config", CONFIG("reading", REFUSED), 0},
+		{"/weir/config", CONFIG("reading", "{\"ok\": true, \"took_ms\": 1.5}"), 1},
+		{"/weir/config", CONFIG("settling", "{\"ok\": true, \"took_ms\": 3.5}"), 2},
+		{"/weir/config", CONFIG("idle", "{\"ok\": true, \"took_ms\": 3.5}"), 4}, {0}};
+	unsigned pauses;
+	json_t *document = reloaded(rows, &pauses);
+
+	(void)state;
+	assert_int_equal(pauses, 4);
+	assert_false(reload_refused(document, stderr));
+	json_decref(document);
+}
+
+static void reload_that_is_refused(void **state)
+{
+	static const struct row rows[] = {{"/weir/reload", "{\"reload\": \"started\"}", 0},
+		{"/weir/config", CONFIG("idle", "null"), 0},
+		{"/weir/config", CONFIG("idle", REFUSED), 1}, {0}};
+	unsigned pauses;
+	json_t *document = reloaded(rows, &pauses);
+	char *text;
+	size_t size;
+	FILE *err = open_memstream(&text, &size);
+
+	(void)state;
+	assert_true(reload_refused(document, err));
+	fclose(err);
+	assert_non_null(strstr(text, "f.json: policies[0]: no\n"));
+	assert_non_null(strstr(text, "nothing has changed"));
+	free(text);
+	json_decref(document);
+}
+
+/* No file; and one that never ends. */
+static void reload_of_nothing(void **state)
+{
+	static const struct row no_file[] = {{"/weir/config", CONFIG("idle", "null"), 0}, {0}};
+	static const struct row never[] = {{"/weir/reload", "{\"reload\": \"started\"}", 0},
+		{"/weir/config", CONFIG("idle", REFUSED), 0}, {0}};
+	struct canned canned = canned_make(no_file);
+
+	(void)state;
+	assert_int_equal(gather_fails("reload", &(struct request){0}, &canned), -ENOENT);
+	canned = canned_make(never);
+	assert_int_equal(gather_fails("reload", &(struct request){0}, &canned), -ETIMEDOUT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(amounts),
+		cmocka_unit_test(durations),
+		cmocka_unit_test(columns),
+		cmocka_unit_test(kinds),
+		cmocka_unit_test(long_text),
+		cmocka_unit_test(pages),
+		cmocka_unit_test(pages_that_lead_nowhere),
+		cmocka_unit_test(pages_of_a_name),
+		cmocka_unit_test(policies),
+		cmocka_unit_test(policies_few),
+		cmocka_unit_test(policies_how_many),
+		cmocka_unit_test(one_policy),
+		cmocka_unit_test(budgets),
+		cmocka_unit_test(drops),
+		cmocka_unit_test(status),
+		cmocka_unit_test(status_of_others),
+		cmocka_unit_test(reload),
+		cmocka_unit_test(reload_that_is_refused),
+		cmocka_unit_test(reload_of_nothing),
+	};
+
+	return cmocka_run_group_tests_name("weirctl", tests, NULL, NULL);
+}
