@@ -54,7 +54,7 @@ def outputs(program, path, folder):
 def same_seed_same_bytes(_):
     """Twice by one build, and once by that of the other compiler."""
     programs = [WEIRSIM, WEIRSIM] + [OTHER] * os.path.exists(OTHER)
-    for name in ("baseline.json", "faults.json"):
+    for name in ("baseline.json", "faults.json", "shift-conserved.json"):
         with tempfile.TemporaryDirectory() as folder:
             results = [outputs(program, os.path.join(SCENARIOS, name), folder)
                        for program in programs]
