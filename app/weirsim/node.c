@@ -11,11 +11,13 @@
 #include "base/name_hash.h"
 #include "net.h"
 #include "record.h"
+#include "settle.h"
 
 #define NODE_HZ     UINT64_C(1000000000)    /* a node's clock ticks in nanoseconds */
 #define HELD_MAX    256                     /* datagrams: what a socket's buffer holds */
 #define AGED_LINES  64                      /* of a table of sources, each interval */
 #define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
+#define SPARES      2                       /* deaths side by side that do not part the others */
 
 /* A limit may be above its policy's by rounding alone. */
 #define ABOVE 1.000001
@@ -58,6 +60,7 @@ static int profile_make(struct sim *sim, struct node *node, unsigned p, struct l
 	struct limiter_view view;
 
 	limiter_view(node->limiter, p, &view);
+	node->policies[p].enforced = view.local_limit;
 	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
 		&node->policies[p].sampling, 1, NODE_HZ);
 }
@@ -84,6 +87,8 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 			return -ENOMEM;
 	}
 	policy_state_init(&mine->state, mine->memory, policy, &profile, &start);
+	if (policy->guarantee == GUARANTEE_CONSERVED)
+		policy_state_spend(&mine->state, start.now);
 	return 0;
 }
 
@@ -100,6 +105,25 @@ static int policies_create(struct sim *sim, struct node *node)
 	for (unsigned p = 0; ret == 0 && p < n; p++)
 		ret = policy_create(sim, node, p);
 	return ret;
+}
+
+/* One that has crashed has its disk; at first there is an empty one, which says that it is new. */
+static struct limiter_ledger ledger_of(const struct sim *sim, const struct node *node)
+{
+	const struct ledger_config *config = &sim->scenario->ledger;
+
+	return (struct limiter_ledger){
+		.overlay = {.shape = config->ring ? OVERLAY_RING : OVERLAY_RANDOM,
+			.degree = config->degree,
+			.spares = SPARES},
+		.records = node->disk.durable.records,
+		.n_records = node->disk.durable.n,
+		.durable = true,
+		.epoch = node->starts,
+		.lease_ns = config->lease_ns,
+		.drift_ppm = config->drift_ppm,
+		.promise = config->promise,
+	};
 }
 
 static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
@@ -119,6 +143,7 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 		.policies = policies,
 		.n_policies = s->group.n_policies,
 		.n_workers = 1,
+		.ledger = ledger_of(sim, node),
 	};
 	int ret = -ENOMEM;
 
@@ -159,6 +184,22 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 			node->index, v.local_limit, v.demand, v.weight);
 }
 
+/* What all meters enforce of a limit that cannot be exceeded. */
+static void check_sum(struct sim *sim, unsigned p)
+{
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	double sum = 0;
+
+	if (policy->guarantee != GUARANTEE_CONSERVED)
+		return;
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		if (sim->nodes[i].policies)
+			sum += sim->nodes[i].policies[p].enforced;
+	if (sum * 8 > (double)policy->limit_bps)
+		sim_problem(
+			sim, "policy %s: %.0f bit/s are enforced in all", policy->name, sum * 8);
+}
+
 static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)
 {
 	uint64_t before = policy->sampled_packets;
@@ -169,6 +210,19 @@ static void sample_adapt(struct node *node, struct node_policy *policy, double i
 		&policy->sampling, &node->budget, policy->sampled_packets - before, interval_s);
 }
 
+static void enforce(struct sim *sim, struct node *node, unsigned p)
+{
+	uint64_t now = node_clock(sim, node, sim->now_ns);
+	struct limit_profile profile;
+
+	if (profile_make(sim, node, p, &profile))
+		sim_problem(sim, "limiter %u: rate out of range", node->index);
+	else
+		police_limit(&node->policies[p].state, &profile, now);
+	check_view(sim, node, p);
+	check_sum(sim, p);
+}
+
 /* After an interval of so many seconds. */
 static void publish(struct sim *sim, struct node *node, double interval_s)
 {
@@ -176,16 +230,11 @@ static void publish(struct sim *sim, struct node *node, double interval_s)
 
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
 		struct node_policy *policy = &node->policies[p];
-		struct limit_profile profile;
 
 		if (sim->scenario->group.policies[p].allocator->samples_flows)
 			sample_adapt(node, policy, interval_s);
-		if (profile_make(sim, node, p, &profile))
-			sim_problem(sim, "limiter %u: rate out of range", node->index);
-		else
-			police_limit(&policy->state, &profile, now);
+		enforce(sim, node, p);
 		policy_state_age(&policy->state, now, AGED_LINES);
-		check_view(sim, node, p);
 	}
 	sampling_budget_adapt(&node->budget, interval_s);
 }
@@ -195,9 +244,6 @@ static void schedule_tick(struct sim *sim, struct node *node);
 static void tick(struct sim *sim, void *object, uint64_t argument)
 {
 	struct node *node = object;
-	uint8_t buf[DATAGRAM_MAX];
-	unsigned to;
-	size_t len;
 
 	/* An event of before a crash or a pause. */
 	if (!node->limiter || node->paused || argument != node->next_tick_ns)
@@ -205,8 +251,7 @@ static void tick(struct sim *sim, void *object, uint64_t argument)
 	limiter_tick(node->limiter, node_clock(sim, node, sim->now_ns), measure, node);
 	publish(sim, node, (double)(sim->now_ns - node->ticked_ns) / 1e9);
 	node->ticked_ns = sim->now_ns;
-	while ((len = limiter_send(node->limiter, buf, &to)) > 0)
-		net_send(sim, node->index, to, buf, len);
+	node_follow_up(sim, node);
 	schedule_tick(sim, node);
 }
 
@@ -220,8 +265,10 @@ static void schedule_tick(struct sim *sim, struct node *node)
 
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 {
-	int ret = limiter_build(sim, node, age_ns);
+	int ret;
 
+	node->starts++;
+	ret = limiter_build(sim, node, age_ns);
 	node->ticked_ns = sim->now_ns;
 	if (ret == 0)
 		ret = policies_create(sim, node);
@@ -244,6 +291,7 @@ void node_crash(struct sim *sim, struct node *node)
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
+	node_unsettle(node);
 	held_free(node);
 	policies_free(sim, node);
 }
@@ -289,6 +337,19 @@ static bool hold(struct node *node, const uint8_t *buf, size_t len)
 	return true;
 }
 
+/* Conserved limits change by what neighbours say, and with them when a lease ends. */
+static void take_news(struct sim *sim, struct node *node)
+{
+	unsigned n = sim->scenario->group.n_policies;
+
+	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
+		p = limiter_next_change(node->limiter, p + 1))
+		enforce(sim, node, p);
+	node_follow_up(sim, node);
+	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
+		schedule_tick(sim, node);
+}
+
 bool node_receive(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
 {
 	if (!node->limiter)
@@ -296,6 +357,8 @@ bool node_receive(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
 	if (node->paused)
 		return node->n_held < HELD_MAX && hold(node, buf, len);
 	limiter_receive(node->limiter, node_clock(sim, node, sim->now_ns), buf, len);
+	if (limiter_conserve(node->limiter))
+		take_news(sim, node);
 	return true;
 }
 
@@ -366,10 +429,16 @@ int nodes_create(struct sim *sim)
 	return ret;
 }
 
+static void node_stop(struct sim *sim, struct node *node)
+{
+	node_crash(sim, node);
+	disk_free(&node->disk);
+}
+
 void nodes_free(struct sim *sim)
 {
 	for (unsigned i = 0; sim->nodes && i < sim->scenario->n_limiters; i++)
-		node_crash(sim, &sim->nodes[i]);
+		node_stop(sim, &sim->nodes[i]);
 	free(sim->nodes);
 	roster_destroy(sim->roster);
 }

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "disk.h"
 #include "limiter/limiter.h"
 #include "police/other.h"
 #include "police/police.h"
@@ -23,7 +24,8 @@ struct node_policy {
 	uint64_t sampled_packets; /* those that how often to sample was chosen by */
 	struct flow_sample sample;
 	struct sampling sampling;
-	void *memory; /* of what is not in state */
+	double enforced; /* bytes/s, by the meter */
+	void *memory;    /* of what is not in state */
 };
 
 struct node {
@@ -35,6 +37,9 @@ struct node {
 	struct sampling_budget budget;
 	uint64_t ticked_ns;
 	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
+	uint64_t starts;       /* so far; the epoch of its ledgers */
+	bool settling;
+	struct disk disk;
 	struct held {
 		uint8_t *buf;
 		size_t len;

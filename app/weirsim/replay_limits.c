@@ -46,6 +46,8 @@ int limits_create(
 		.policies = policies,
 		.n_policies = config->n_policies,
 		.n_workers = 1,
+		/* Nobody gives anything away: who is conserved has his part, for good. */
+		.ledger = {.epoch = 1, .lease_ns = config->ledger.lease_ns},
 	};
 	int ret = -ENOMEM;
 

@@ -9,9 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "allocate/allocate.h"
 #include "scenario_keys.h"
 
 #define SECOND_NS UINT64_C(1000000000)
+
+/* A lease, where none is written: so long, or so many timeouts of gossip. */
+#define LEASE_NS       (5 * SECOND_NS)
+#define LEASE_TIMEOUTS 2
 
 /* Names in order, for those who look for one among thousands. */
 struct name_index {
@@ -352,17 +357,47 @@ static void check_expect(struct reader *reader, const struct scenario *s)
 	}
 }
 
-static void check(struct reader *reader, struct scenario *s)
+/* As a configuration's: a lease outlasts what gossip calls lost. */
+static void check_ledger(struct reader *reader, struct scenario *s)
+{
+	static const struct json_path ledger = {.key = "ledger"};
+	static const struct json_path lease = {.parent = &ledger, .key = "lease"};
+	uint64_t timeout = s->group.gossip.timeout_ns;
+
+	if (s->ledger.lease_ns == 0)
+		s->ledger.lease_ns = LEASE_TIMEOUTS * timeout > LEASE_NS ? LEASE_TIMEOUTS * timeout
+									 : LEASE_NS;
+	else if (s->n_limiters > 1 && s->ledger.lease_ns <= timeout)
+		reader_expected(reader, &lease, "more than the timeout of gossip");
+}
+
+static void check_policies(struct reader *reader, const struct scenario *s)
 {
 	static const struct json_path policies = {.key = "policies"};
+
+	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
+		reader_expected(reader, &policies, "at least one");
+	for (unsigned i = 0; i < s->group.n_policies; i++) {
+		const struct allocator *allocator = s->group.policies[i].allocator;
+		struct json_path path = {.parent = &policies, .index = i};
+		struct json_path at = {.parent = &path, .key = "allocator"};
+
+		if (allocator && allocator->counts_units)
+			reader_expected(reader, &at,
+				"one that divides a rate: totals are for weirsim quota");
+	}
+}
+
+static void check(struct reader *reader, struct scenario *s)
+{
 	struct name_index index;
 
 	if (reader->no_memory)
 		return;
 	group_check(reader, &s->group, s->n_limiters);
 	check_time(reader, s);
-	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
-		reader_expected(reader, &policies, "at least one");
+	check_ledger(reader, s);
+	check_policies(reader, s);
 	if (s->n_limiters == 0 || s->group.n_policies == 0)
 		return;
 	if (index_names(s, &index)) {

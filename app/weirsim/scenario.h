@@ -120,7 +120,9 @@ struct scenario {
 	uint64_t duration_ns, warmup_ns, interval_ns; /* interval of the series */
 	struct limiter_config *limiters;
 	unsigned n_limiters;
-	struct group group; /* policies and gossip, as in the appliance */
+	struct group group;          /* policies and gossip, as in the appliance */
+	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
+	uint64_t settle_ns;          /* until a disk has it, and the workers have heard */
 	struct network network;
 	struct fault *faults;
 	unsigned n_faults;

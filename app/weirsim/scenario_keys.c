@@ -136,6 +136,45 @@ void read_network(struct reader *reader, const struct json_path *path, json_t *v
 	read_keys(reader, path, value, network_keys, key_field(key, base));
 }
 
+static const struct key overlay_keys[] = {
+	{"degree", read_integer, KEY_FIELD(struct ledger_config, degree),
+		.detail = &(const struct integer_range){2, 64}, .required = true},
+	{0},
+};
+
+/* "ring", or a random graph of a degree. */
+static void read_overlay(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct ledger_config *ledger = base;
+	const char *text = json_string_value(value);
+
+	ledger->ring = text && strcmp(text, "ring") == 0;
+	if (json_is_object(value))
+		read_keys(reader, path, value, overlay_keys, ledger);
+	else if (!ledger->ring)
+		reader_expected(reader, path, "%s", key->expected);
+}
+
+static const struct key ledger_keys[] = {
+	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, SECOND / 5,
+			86400 * SECOND, "200ms to 86400s", "ns"}},
+	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
+		.detail = &(const struct integer_range){0, 100}},
+	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
+		.detail = &(const struct integer_range){0, 100000}},
+	{"overlay", read_overlay,
+		.expected = "\"ring\", or the degree of a random graph such as {\"degree\": 6}"},
+	{0},
+};
+
+static void ledger_init(struct ledger_config *ledger)
+{
+	*ledger = (struct ledger_config){.drift_ppm = 1000, .promise = 50};
+}
+
 /* Read when the limiters' names are known. */
 static void keep_partition(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -327,6 +366,8 @@ const struct key scenario_keys[] = {
 		.expected = "1 to 16384, or an array of limiters", .required = true},
 	{"policies", read_group_policies, KEY_FIELD(struct scenario, group), .required = true},
 	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
+	{"ledger", read_object, KEY_FIELD(struct scenario, ledger), .detail = ledger_keys},
+	TIME_KEY("settle", struct scenario, settle_ns),
 	{"network", read_network, KEY_FIELD(struct scenario, network)},
 	{"events", read_list, KEY_FIELD(struct scenario, faults), .expected = "an array of events",
 		.detail = &fault_list},
@@ -339,7 +380,8 @@ const struct key scenario_keys[] = {
 void scenario_init(struct scenario *scenario)
 {
 	*scenario = (struct scenario){
-		.name = "scenario", .seed = 1, .interval_ns = 100000000, .warmup_ns = 0};
+		.name = "scenario", .seed = 1, .interval_ns = 100000000, .settle_ns = 2000000};
 	group_init(&scenario->group);
+	ledger_init(&scenario->ledger);
 	network_init(&scenario->network);
 }

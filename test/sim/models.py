@@ -255,8 +255,78 @@ def gossip_is_lost(seed):
     run.near("lost", gossip["lost"], gossip["datagrams"] / 3, 4)
 
 
+CONSERVED = {"limiters": 2, "network": {"delay": "10ms"},
+             "policies": [{"name": "p", "limit": "10Mbit/s", "burst": "75kB",
+                           "guarantee": "conserved"}]}
+
+
+def settling(seed):
+    """Nothing arrives before it has settled there and come here; what is given away meanwhile is
+    settled next."""
+    traffic = [cbr(rate="20Mbit/s", limiter="l1")]
+    for settle in (0, 3, 4):
+        run = Run(seed, series=True, duration="10s", traffic=traffic, settle=f"{settle}s",
+                  ledger={"promise": 0}, **CONSERVED)
+        for row in run.during(0, settle):
+            run.near(f"limit at {row['time_s']} s", row["p/l1:limit"], 5e6, 8)
+        risen = [row["time_s"] for row in run.rows if row["p/l1:limit"] > 9e6]
+        run.expect(risen and risen[0] < 2 * settle + 1, f"settled after {settle} s: {risen[:1]}")
+
+
+def first_bucket(seed):
+    """A conserved bucket begins empty, and is the limit's part of the burst, when it is full."""
+    for guarantee, begins in (("soft", 75e3), ("conserved", 10e6 * 0.01 / 8)):  # first of 10 ms
+        policies = [{"name": "p", "limit": "10Mbit/s", "burst": "75kB", "guarantee": guarantee,
+                     "allocator": "static"}]
+        traffic = [cbr(rate="100Mbit/s", stop="1s"), cbr(rate="100Mbit/s", start="2s", stop="3s")]
+        run = Run(seed, series=True, duration="4s", traffic=traffic, policies=policies)
+        bits = [sum(row["p"] for row in run.during(second, second + 2)) * 0.1
+                for second in (0, 2)]
+        run.near(f"{guarantee}: first bits", bits[0], 10e6 + 8 * begins, 2 * PACKET_BITS)
+        run.near(f"{guarantee}: second bits", bits[1], 10e6 + 8 * 75e3, 2 * PACKET_BITS)
+
+
+def excess(rows, limit):
+    """The most bits beyond limit × time, between any two times."""
+    most = now = 0
+    for row in rows:
+        now = max(now + (row["p"] - limit) * 0.1, 0)
+        most = max(most, now)
+    return most
+
+
+def restart(seed):
+    """One that has given away goes on from its disk, and its bucket begins empty: nothing more is
+    enforced, which every run checks, and nothing more is admitted."""
+    traffic = [cbr(rate="20Mbit/s", limiter="l1", stop="9s"),
+               cbr(rate="20Mbit/s", limiter="l2", start="9s")]
+    for at in (5, 9.2, 12):
+        run = Run(seed, series=True, duration="20s", traffic=traffic, **CONSERVED,
+                  events=[{"at": f"{at}s", "restart": "l2"}, {"at": f"{at + 2}s", "restart": "l1"}])
+        run.expect(excess(run.rows, 10e6) <= 8 * 75e3, "more passes than the burst")
+        run.near("limit of the first", run.during(8.5, 9)[0]["p/l1:limit"], 10e6, 1e6)
+        run.near("limit of the second", run.rows[-1]["p/l2:limit"], 10e6, 1e6)
+
+
+def lease(seed):
+    """When one dies, what was promised to him goes out of use, to the moment of a lease that ends;
+    and a little later what he had promised is adopted. Without promises nothing moves."""
+    traffic = [cbr(rate="20Mbit/s", limiter="l1"), cbr(rate="20Mbit/s", limiter="l2")]
+    for promise in (0, 40, 80):
+        run = Run(seed, series=True, duration="20s", traffic=traffic, **CONSERVED,
+                  ledger={"lease": "4s", "promise": promise},
+                  events=[{"at": "5s", "crash": "l2"}, {"at": "15s", "restart": "l2"}])
+        for row in run.during(4, 6.5) + run.during(9.5, 14.9) + run.during(16, 20):
+            run.near(f"promise {promise}, limit at {row['time_s']} s", row["p/l1:limit"], 5e6,
+                     0.1e6)
+        run.near(f"promise {promise}, least", min(row["p/l1:limit"] for row in
+                                                  run.during(6.5, 9.5)),
+                 (1 - promise / 100) * 5e6, 0.1e6)
+
+
 TESTS = [constant_rate, life_of_a_flow, upstream_link, upstream_link_from, on_off, web, round_trip,
-         drift, offset, crash, pause, gossip_is_lost]
+         drift, offset, crash, pause, gossip_is_lost, settling, first_bucket,
+         restart, lease]
 
 
 def main():

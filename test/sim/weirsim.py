@@ -54,7 +54,7 @@ def outputs(program, path, folder):
 def same_seed_same_bytes(_):
     """Twice by one build, and once by that of the other compiler."""
     programs = [WEIRSIM, WEIRSIM] + [OTHER] * os.path.exists(OTHER)
-    for name in ("baseline.json", "faults.json"):
+    for name in ("baseline.json", "faults.json", "shift-conserved.json"):
         with tempfile.TemporaryDirectory() as folder:
             results = [outputs(program, os.path.join(SCENARIOS, name), folder)
                        for program in programs]
@@ -186,6 +186,23 @@ def random_policy(dice, n):
     return made
 
 
+def conserve(dice, policy):
+    """Of the policies that can be, many are never exceeded."""
+    if policy["allocator"] in ("grd", "gtb") or "per" in policy or dice.random() < 0.4:
+        return
+    policy.pop("window", None)
+    policy.update(guarantee="conserved", meter=dice.choice(["token-bucket", "gcra"]))
+    if dice.random() < 0.3:
+        policy.update(allocator="gdrl", indicator=dice.choice(["spare", "utilisation", "loss",
+                                                               "drops", "delay"]))
+
+
+def random_ledger(dice):
+    """A control that pauses (1.5 s and another, at most) takes back what it promised in time."""
+    return {"lease": f"{dice.randint(9, 12)}s", "promise": dice.choice([0, 50, 100]),
+            "overlay": dice.choice(["ring", {"degree": 4}])}
+
+
 def random_traffic(dice, names):
     """Some of every kind."""
     where = lambda: dice.choice([*names, "each", "random"])  # noqa: E731
@@ -222,6 +239,7 @@ def random_scenario(seed):
     limiters = [{"name": name, "offset": f"{dice.randint(0, 100)}s",
                  "drift_ppm": dice.uniform(-200, 200)} for name in names]
     policy = random_policy(dice, n)
+    conserve(dice, policy)
     if policy["action"] == "count":  # where nothing is dropped TCP knows no bounds
         for entry in traffic:
             entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
@@ -234,6 +252,8 @@ def random_scenario(seed):
                                                      "exponential", "pareto"]),
                         "loss": dice.choice([0, 0.05, 0.3]), "duplicate": dice.choice([0, 0.2]),
                         "reorder": dice.choice([0, 0.2]), "delay": f"{dice.randint(0, 150)}ms"},
+            "ledger": random_ledger(dice),
+            "settle": dice.choice(["0s", "2ms", "300ms"]),
             "events": list(random_faults(dice, names, seconds)),
             "traffic": dice.sample(traffic, dice.randint(1, len(traffic)))}
 

@@ -43,6 +43,36 @@ static void test_defaults(void **state)
 	scenario_free(s);
 }
 
+static void test_ledger(void **state)
+{
+	struct scenario *s;
+	char said[1024];
+
+	(void)state;
+	assert_int_equal(parse("{" BASE "," TRAFFIC "}", said, &s), 0);
+	assert_int_equal(s->settle_ns, 2000000);
+	assert_int_equal(s->ledger.lease_ns, 5000000000);
+	assert_int_equal(s->ledger.promise, 50);
+	assert_int_equal(s->ledger.drift_ppm, 1000);
+	assert_false(s->ledger.ring);
+	scenario_free(s);
+	assert_int_equal(
+		parse("{" BASE "," TRAFFIC ",\"gossip\":{\"timeout\":\"9s\"}}", said, &s), 0);
+	assert_int_equal(s->ledger.lease_ns, 18000000000);
+	scenario_free(s);
+	assert_int_equal(parse("{" BASE "," TRAFFIC
+			       ",\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
+			       "\"drift\":0,\"overlay\":{\"degree\":5}}}",
+				 said, &s),
+		0);
+	assert_int_equal(s->settle_ns, 0);
+	assert_int_equal(s->ledger.lease_ns, 3000000000);
+	assert_int_equal(s->ledger.promise, 90);
+	assert_int_equal(s->ledger.drift_ppm, 0);
+	assert_int_equal(s->ledger.degree, 5);
+	scenario_free(s);
+}
+
 static void test_everything(void **state)
 {
 	struct scenario *s;
@@ -89,6 +119,7 @@ static void test_everything(void **state)
 }
 
 #define WITH_TRAFFIC(members) "{" BASE ",\"traffic\":[{\"limiter\":\"l1\"," members "}]}"
+#define WITH_LEDGER(members)  "{" BASE "," TRAFFIC ",\"ledger\":{" members "}}"
 #define WITH_EVENT(members)   "{" BASE "," TRAFFIC ",\"events\":[{\"at\":\"1s\"" members "}]}"
 
 /* What is refused, and the place that is named. */
@@ -110,6 +141,16 @@ static void test_refused(void **state)
 		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
 		 "\"10Mbit\"}]," TRAFFIC "}",
 			"policies[0].limit: \"10Mbit\": expected bit/s"},
+		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"total\":"
+		 "\"1GB\",\"allocator\":\"quota\"}]," TRAFFIC "}",
+			"policies[0].allocator: \"quota\": expected one that divides a rate"},
+		{WITH_LEDGER("\"lease\":\"199ms\""), "ledger.lease: \"199ms\": expected 200ms"},
+		{WITH_LEDGER("\"lease\":\"1s\""), "ledger.lease: \"1s\": expected more than the"},
+		{WITH_LEDGER("\"promise\":101"), "ledger.promise: 101"},
+		{WITH_LEDGER("\"store\":\"/x\""), "ledger.store: unknown key"},
+		{WITH_LEDGER("\"overlay\":\"star\""),
+			"ledger.overlay: \"star\": expected \"ring\""},
+		{WITH_LEDGER("\"overlay\":{\"degree\":1}"), "ledger.overlay.degree: 1"},
 		{WITH_TRAFFIC("\"kind\":\"udp\""), "traffic[0].kind: \"udp\""},
 		{WITH_TRAFFIC("\"kind\":\"cbr\""), "traffic[0].rate: missing"},
 		{WITH_TRAFFIC("\"kind\":\"web\""), "traffic[0].requests: missing"},
@@ -177,6 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_ledger),
 		cmocka_unit_test(test_refused),
 	};
 

@@ -122,12 +122,30 @@ def scaling(allocator, limiters, *, branching=3, loss=0.0, estimator="tree", int
                               "ewma": ewma})
 
 
-def shifting(allocator, phase=30):
-    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds."""
+def shifting(allocator, phase=30, limiters=10):
+    """E8: demand moves from ten sites to four and back (section 5.7), every `phase` seconds. Of
+    more limiters, from all to two fifths; with buckets that six packets fit in at each."""
     there, back = f"{phase}s", f"{2 * phase}s"
-    first = [flows(3, k, stop=there) for k in range(1, 11)]
-    second = [flows(7 + (k < 3), k, start=there, stop=back) for k in range(1, 5)]
-    third = [flows(3, k, start=back) for k in range(1, 11)]
-    return scenario(f"shifting demand, {allocator}", allocator, 10, first + second + third,
+    busy = limiters * 2 // 5
+    first = [flows(3, k, stop=there) for k in range(1, limiters + 1)]
+    second = [flows(7 + (2 * k <= busy), k, start=there, stop=back) for k in range(1, busy + 1)]
+    third = [flows(3, k, start=back) for k in range(1, limiters + 1)]
+    burst = "40kB" if limiters == 10 else f"{9 * limiters}kB"
+    return scenario(f"shifting demand, {allocator}", allocator, limiters, first + second + third,
                     3 * phase, warmup=0, loss=0.0047, gossip={"branching": 4},
-                    settings={"limit": "5Mbit/s", "burst": "40kB", "interval": "100ms"})
+                    settings={"limit": f"{limiters * 500}kbit/s", "burst": burst,
+                              "interval": "100ms"})
+
+
+def calls(allocator, **settings):
+    """E11: traffic that does not adapt. Of a hundred calls 10, 20, 30 and 40 at each of four
+    limiters; after half of the time the other way round."""
+    half = 40
+    call = {"kind": "on-off", "rate": "128kbit/s", "packet": "200B", "on": "1s", "off": "1s",
+            "rtt": RTT, "start_spread": "500ms"}
+    first = [{**call, "count": 10 * k, "limiter": f"l{k}", "stop": f"{half}s"}
+             for k in range(1, 5)]
+    second = [{**call, "count": 50 - 10 * k, "limiter": f"l{k}", "start": f"{half}s"}
+              for k in range(1, 5)]
+    return scenario(f"calls, {allocator}", allocator, 4, first + second, 2 * half, warmup=0,
+                    settings={"limit": "6Mbit/s", "burst": "80kB", **settings})
