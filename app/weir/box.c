@@ -175,9 +175,9 @@ static int reserves_alloc(struct box *box)
 	struct reserve_changes *changes = &box->changes;
 	size_t n = box->slots.capacity;
 
+	box->frame = largest_frame(box->config);
 	if (box->config->n_workers == 1)
 		return 0;
-	box->frame = largest_frame(box->config);
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
 	changes->places = rte_zmalloc(
 		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);

@@ -46,7 +46,7 @@
 
 /* Traffic that waits so long, though others hold units or draw, has them drawn here. */
 #define ROOT_WAITS_NS  (100 * NS_PER_MS)
-#define OTHER_WAITS_NS (2000 * NS_PER_MS)
+#define OTHER_WAITS_NS (1000 * NS_PER_MS)
 
 /* Packets that it is worth to draw for. */
 #define PACKETS 4
