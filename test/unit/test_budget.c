@@ -375,7 +375,7 @@ static void test_blank(void **state)
 	group_free(g);
 }
 
-/* All at once, as a group that never had a disk: they answer each other, and nobody has anything. */
+/* All at once, as a group without a disk: they answer each other, and nobody has anything. */
 static void test_all_blank(void **state)
 {
 	struct group *g = group_new(3, 2, true);
@@ -402,7 +402,7 @@ static void test_period(void **state)
 	old = take(g, 0, PERIODIC, 900);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
-	/* The others still go by their clocks: what they have is of the old one, as far as it goes. */
+	/* The others still go by their clocks: what they have is of the old one. */
 	assert_int_equal(take(g, 0, PERIODIC, UINT64_MAX), (TOTAL + 3) / 4);
 	old += take(g, 1, PERIODIC, UINT64_MAX);
 	assert_in_range(old, 900, TOTAL);
@@ -582,7 +582,7 @@ static void test_peace(void **state)
 		messages += budget_counters(g->nodes[i].b)->messages_sent;
 	}
 	assert_int_equal(messages, 0);
-	/* Four edges of the tree, six others; either way, and what waves bring before it is time. */
+	/* Four edges of the tree, six others; and what waves bring before it is time. */
 	assert_in_range(letters, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
 	group_free(g);
