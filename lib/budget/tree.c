@@ -451,7 +451,7 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_word *word, ui
 	uint64_t quiet_ns = now_ns - link->sent_ns;
 
 	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
-	if (word->echo_epoch > b->epoch)
+	if (word->echo_epoch > b->epoch && word->echo_epoch < LEDGER_MOST)
 		b->epoch = word->echo_epoch + 1;
 	if (is_old(link, word)) {
 		link->due |= word->epoch < link->said.epoch; /* it is to know that */
