@@ -170,11 +170,15 @@ static void heed_parent(struct budget *b, uint64_t now_ns)
 {
 	const struct link *link = &b->links[b->parent];
 	const struct route *said = &link->said.route;
+	bool stays = false;
 
 	if (b->parent == b->n_edges)
 		return;
-	if (!tree_alive(b, b->parent, now_ns) || !(link->said.flags & TREE_CHILD) ||
-		now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns) {
+	if (now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns)
+		b->feasible[b->route.root].rank = 0; /* nobody is believed before it rises */
+	else if (tree_alive(b, b->parent, now_ns) && link->said.flags & TREE_CHILD)
+		stays = true;
+	if (!stays) {
 		b->links[b->parent].due = true;
 		be_root(b, now_ns);
 		return;
