@@ -214,6 +214,9 @@ def crash_and_lost_store(scene):
         group.load(1)
         group.until_share(1, MOST)
         with Watch(group) as watch:
+            # What it has only just been given is the giver's to repeat; so once it is saved.
+            wait_until(lambda: group.bed.telemetry(1).get("/weir/ledger")["state"] == "settled",
+                       "limiter 1 to settle")
             held = group.ledger(1)["balance_bps"]
             group.bed.kill_limiter(1)
             group.bed.start_limiter(1)

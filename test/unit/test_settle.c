@@ -435,7 +435,7 @@ static void test_a_disk_that_fails(void **state)
 	close_group(&w, &peer);
 }
 
-/* What it gave away is still given after a restart; and without its store it holds nothing at first. */
+/* What it gave away stays given after a restart; without its store it holds nothing at first. */
 static void test_it_begins_where_it_ended(void **state)
 {
 	uint64_t end = control_now() + PATIENCE;
