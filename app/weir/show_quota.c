@@ -151,6 +151,7 @@ static json_t *show_tree(const char *params, void *context)
 	const struct box *box = context;
 	const struct budget *budget = limiter_budget(box->limiter);
 	json_t *neighbours, *json;
+	const char *root;
 	unsigned start;
 
 	if (!budget || !show_page_start(params, &start))
@@ -163,7 +164,8 @@ static json_t *show_tree(const char *params, void *context)
 	}
 	json = show_page("neighbours", neighbours, start, budget_peers(budget));
 	json_object_set_new(json, "is_root", json_boolean(budget_is_root(budget)));
-	json_object_set_new(json, "root", json_string(peer_name(box, budget_root(budget))));
+	root = peer_name(box, budget_root(budget));
+	json_object_set_new(json, "root", root ? json_string(root) : json_null());
 	json_object_set_new(json, "relinked", integer(budget_counters(budget)->relinked));
 	return json;
 }

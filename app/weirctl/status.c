@@ -13,7 +13,7 @@
 #include "human.h"
 #include "table.h"
 
-/* Between the two looks; at 1 Gbit/s of small packets, some 10^6 of them. */
+/* Between the two looks: long enough for what comes in bursts. */
 #define INTERVAL_MS 1000
 
 #define BITS 8
