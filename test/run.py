@@ -58,7 +58,7 @@ SIMULATIONS = {
 # Tests that should not be the last to begin.
 LONGEST = ("conn_flows", "source_table", "group_reload", "config")
 # Programs that are built, where it is not all: what is run, which is some tests and these.
-ALSO_RUN = {"build-asan": ["test/fuzz/"], "build-tsan": ["app/weir/"]}
+ALSO_RUN = {"build-asan": ["test/fuzz/"], "build-tsan": ["app/weir/", "test/net/"]}
 
 
 class Result:
@@ -288,16 +288,16 @@ def script(folder, name, wanted, result):
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-def reload_under_tsan(wanted, result):
-    """Reloads while packets flow, in the build that sees every access that two threads share."""
-    name = "net/reload (build-tsan)"
-    if not wanted(name):
+def under_tsan(name, scenarios, wanted, result):
+    """A test of processes with the build that sees every access that two threads share."""
+    full = f"net/{name} (build-tsan)"
+    if not wanted(full):
         return
     began = time.monotonic()
     options = f"suppressions={os.path.join(ROOT, 'test', 'net', 'tsan.supp')}"
-    status, output = run([*PYTHON, os.path.join("test", "net", "reload.py"), "churn", "from_one"],
+    status, output = run([*PYTHON, os.path.join("test", "net", name + ".py"), *scenarios],
                          timeout=400, WEIR_BUILD="build-tsan", TSAN_OPTIONS=options)
-    result.add(name, verdict_of(status), time.monotonic() - began, output)
+    result.add(full, verdict_of(status), time.monotonic() - began, output)
 
 
 # More seeds of the property tests, in build/: what --long adds.
@@ -338,9 +338,10 @@ def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
     for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement",
-                 "conserved", "weirctl"):
+                 "conserved", "weirctl", "etcd"):
         script("net", name, wanted, result)
-    reload_under_tsan(wanted, result)
+    under_tsan("reload", ("churn", "from_one"), wanted, result)
+    under_tsan("etcd", ("sum", "lost", "dead"), wanted, result)
 
 
 def main():

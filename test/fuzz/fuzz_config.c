@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "allocate/allocate.h"
 #include "policy/config.h"
 #include "policy/group.h"
 

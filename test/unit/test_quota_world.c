@@ -274,6 +274,8 @@ static void heal(struct world *w)
 		w->nodes[k].up_ns = w->now_ns;
 	for (unsigned i = 0; i < 4000; i++)
 		step(w, 0);
+	for (unsigned k = 0; k < NODES; k++)
+		quota_forgo(w->nodes[k].quota); /* the traffic that it was for does not come back */
 	for (unsigned i = 0; i < 4000 && in_flight(w); i++)
 		step(w, 0);
 }

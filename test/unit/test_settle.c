@@ -160,7 +160,9 @@ static void disk_new(void)
 struct neighbour {
 	struct roster *roster;
 	struct limiter *limiter;
-	uint64_t arrived, since_ns;
+	double wants; /* bytes per second */
+	double arrived;
+	uint64_t until_ns;
 	uint64_t slots[BOX_WORKERS * FLOW_SLOTS];
 };
 
@@ -187,8 +189,9 @@ static void peer_open(struct neighbour *peer, const struct box_world *w, uint64_
 	params.gossip.roster = peer->roster;
 	params.ledger.epoch = epoch;
 	params.ledger.blank = false;
-	peer->since_ns = control_now();
-	assert_int_equal(limiter_create(&params, peer->since_ns, &peer->limiter), 0);
+	peer->until_ns = control_now();
+	peer->wants = LIMIT / 2;
+	assert_int_equal(limiter_create(&params, peer->until_ns, &peer->limiter), 0);
 }
 
 static void peer_close(struct neighbour *peer)
@@ -197,15 +200,17 @@ static void peer_close(struct neighbour *peer)
 	roster_destroy(peer->roster);
 }
 
-/* Four times the limit, all the time; and nothing at the box. */
+/* What it wants, and nothing at the box. */
 static void measure_peer(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct neighbour *peer = context;
-	uint64_t since = control_now() - peer->since_ns;
+	uint64_t now = control_now();
 
 	(void)policy;
-	peer->arrived = (uint64_t)((double)since / 1e9 * 4 * LIMIT);
-	*sample = (struct limiter_sample){.arrived_bytes = peer->arrived, .slots = peer->slots};
+	peer->arrived += (double)(now - peer->until_ns) / 1e9 * peer->wants;
+	peer->until_ns = now;
+	*sample = (struct limiter_sample){
+		.arrived_bytes = (uint64_t)peer->arrived, .slots = peer->slots};
 }
 
 static void measure_box(void *context, unsigned policy, struct limiter_sample *sample)
@@ -262,27 +267,40 @@ static bool work(struct box_world *w, struct neighbour *peer)
 	return ended;
 }
 
-/* Until a round is under way in which something is given away. */
+/* A round that is under way ends; another may have begun. */
+static void end_round(struct box_world *w)
+{
+	uint64_t rounds = look(w).counters.rounds;
+
+	disk.result = 0;
+	for (unsigned i = 0; i < 3 && look(w).counters.rounds == rounds; i++) {
+		box_world_turn_all(w);
+		settle_advance(&w->box);
+	}
+	disk.result = -EAGAIN;
+	assert_true(look(w).counters.rounds > rounds);
+}
+
+/* The neighbour wants more, until a round is under way in which something is given away. */
 static void until_giving(struct box_world *w, struct neighbour *peer)
 {
 	uint64_t end = control_now() + PATIENCE;
+	double before = local(w->box.limiter);
 
-	for (double before = local(w->box.limiter); local(w->box.limiter) >= before;) {
+	peer->wants += 0.3 * LIMIT;
+	for (;;) {
 		assert_true(control_now() < end);
-		work(w, peer);
-		if (!look(w).settling)
-			continue;
-		disk.result = 0;
-		box_world_turn_all(w);
-		work(w, peer);
-		box_world_turn_all(w);
-		work(w, peer);
-		disk.result = -EAGAIN;
+		talk(w, peer);
+		if (local(w->box.limiter) < before)
+			break;
+		settle_advance(&w->box);
+		if (look(w).settling)
+			end_round(w);
 	}
-	while (!look(w).settling) {
-		assert_true(control_now() < end);
-		work(w, peer);
-	}
+	if (look(w).settling)
+		end_round(w);
+	settle_advance(&w->box);
+	assert_true(look(w).settling);
 }
 
 static void open_group_of(struct box_world *w, struct neighbour *peer, const char *policy)
@@ -359,6 +377,7 @@ static void test_the_limit_moves(void **state)
 
 	(void)state;
 	open_group(&w, &peer);
+	peer.wants = 4 * LIMIT;
 	disk.result = 0;
 	while (local(peer.limiter) < 0.9 * LIMIT) {
 		assert_true(control_now() < end);

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "etcd/draw.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "etcd/kv.h"
+
+#define RACES     64 /* lost in a row */
+#define WAIT_MS   64 /* at most, after some of them */
+#define WAIT_STEP 5  /* races until then */
+#define NS_PER_MS 1000000
+#define DIGITS    21 /* of 64 bits, with a terminator */
+
+enum { FENCE, TOTAL, DRAWN, OURS, KEYS };
+
+/* One draw under way. */
+struct attempt {
+	struct drawer *drawer;
+	const struct etcd_draw *what;
+	struct etcd_answer *answer;
+	char keys[KEYS][DRAW_KEY_MAX];
+	struct kv seen[KEYS];
+	uint64_t total, drawn, ours;
+};
+
+int drawer_init(
+	struct drawer *drawer, struct http *http, const struct etcd_params *params, uint64_t lot)
+{
+	size_t prefix = strlen(params->prefix), limiter = strlen(params->limiter);
+
+	*drawer = (struct drawer){.http = http, .epoch = params->epoch};
+	if (prefix >= sizeof(drawer->prefix) || limiter >= sizeof(drawer->limiter) ||
+		limiter == 0 || strchr(params->limiter, '/'))
+		return -EINVAL;
+	memcpy(drawer->prefix, params->prefix, prefix + 1);
+	memcpy(drawer->limiter, params->limiter, limiter + 1);
+	snprintf(drawer->token, sizeof(drawer->token), "%016" PRIx64 "-%016" PRIx64, params->epoch,
+		lot);
+	prng_seed(&drawer->prng, lot);
+	return 0;
+}
+
+/* Longest: a prefix, two names and a number, and all of the words. */
+static void name_keys(struct attempt *at)
+{
+	const struct drawer *drawer = at->drawer;
+	const struct etcd_draw *what = at->what;
+
+	snprintf(at->keys[FENCE], DRAW_KEY_MAX, "%s/limiters/%s", drawer->prefix, drawer->limiter);
+	snprintf(
+		at->keys[TOTAL], DRAW_KEY_MAX, "%s/budgets/%s/total", drawer->prefix, what->budget);
+	snprintf(at->keys[DRAWN], DRAW_KEY_MAX, "%s/budgets/%s/%" PRIu64 "/drawn", drawer->prefix,
+		what->budget, what->period);
+	snprintf(at->keys[OURS], DRAW_KEY_MAX, "%s/budgets/%s/%" PRIu64 "/drawn/%s", drawer->prefix,
+		what->budget, what->period, drawer->limiter);
+}
+
+static json_t *get_all(const struct attempt *at)
+{
+	return json_pack("[o,o,o,o]", kv_get(at->keys[FENCE]), kv_get(at->keys[TOTAL]),
+		kv_get(at->keys[DRAWN]), kv_get(at->keys[OURS]));
+}
+
+static int read_all(struct attempt *at)
+{
+	bool held;
+
+	return kv_transact(at->drawer->http, json_array(), get_all(at), json_array(), &held,
+		at->seen, KEYS, at->answer->why);
+}
+
+/* Digits and nothing else, of 64 bits; what is not there is `otherwise`. */
+static bool number(const struct kv *kv, uint64_t otherwise, uint64_t *value)
+{
+	*value = otherwise;
+	if (strcmp(kv->revision, "0") == 0)
+		return true;
+	*value = 0;
+	for (const char *c = kv->value; *c; c++)
+		if (*c < '0' || *c > '9' || __builtin_mul_overflow(*value, 10, value) ||
+			__builtin_add_overflow(*value, *c - '0', value))
+			return false;
+	return kv->value[0] != '\0';
+}
+
+static int not_a_number(struct attempt *at, unsigned key)
+{
+	snprintf(at->answer->why, ETCD_WHY_MAX, "%.100s: \"%s\" is not a number of units",
+		at->keys[key], at->seen[key].value);
+	return -EPROTO;
+}
+
+/* What was seen, in numbers. */
+static int understand(struct attempt *at)
+{
+	if (!number(&at->seen[TOTAL], at->what->total, &at->total))
+		return not_a_number(at, TOTAL);
+	if (!number(&at->seen[DRAWN], 0, &at->drawn))
+		return not_a_number(at, DRAWN);
+	if (!number(&at->seen[OURS], 0, &at->ours) || at->ours > at->drawn)
+		return not_a_number(at, OURS);
+	return 0;
+}
+
+static int fenced(struct attempt *at)
+{
+	at->drawer->fenced = true;
+	snprintf(at->answer->why, ETCD_WHY_MAX, "%.100s is \"%s\", and not less than \"%s\"",
+		at->keys[FENCE], at->seen[FENCE].value, at->drawer->token);
+	return -ESTALE;
+}
+
+/*
+ * A fence of an earlier epoch, or none, becomes ours; `ifs` says which of the two is to be found.
+ * When it is neither: ours already, as an answer was lost, or another's.
+ */
+static int claim_if(struct attempt *at, json_t *ifs, bool *held)
+{
+	const char *key = at->keys[FENCE];
+
+	return kv_transact(at->drawer->http, ifs, json_pack("[o]", kv_put(key, at->drawer->token)),
+		json_pack("[o]", kv_get(key)), held, &at->seen[FENCE], 1, at->answer->why);
+}
+
+static int claim(struct attempt *at)
+{
+	static const struct kv absent = {.revision = "0"};
+	const char *key = at->keys[FENCE];
+	char epoch[DIGITS];
+	bool held = false;
+	int err;
+
+	snprintf(epoch, sizeof(epoch), "%016" PRIx64, at->drawer->epoch);
+	err = claim_if(at, json_pack("[o]", kv_if_less(key, epoch)), &held);
+	if (err == 0 && !held && strcmp(at->seen[FENCE].revision, "0") == 0)
+		err = claim_if(at, json_pack("[o]", kv_if_unchanged(key, &absent)), &held);
+	if (err)
+		return err;
+	if (!held && strcmp(at->seen[FENCE].value, at->drawer->token) != 0)
+		return fenced(at);
+	at->drawer->claimed = true;
+	return 0;
+}
+
+static uint64_t left(const struct attempt *at)
+{
+	return at->total > at->drawn ? at->total - at->drawn : 0;
+}
+
+/* Units still to be drawn, so that ours come to what was aimed at. */
+static uint64_t missing(const struct attempt *at, uint64_t aim)
+{
+	uint64_t more = aim > at->ours ? aim - at->ours : 0;
+
+	return more < left(at) ? more : left(at);
+}
+
+static json_t *put_number(const char *key, uint64_t value)
+{
+	char digits[DIGITS];
+
+	snprintf(digits, sizeof(digits), "%" PRIu64, value);
+	return kv_put(key, digits);
+}
+
+/* As seen, and the total too: it may have been lowered since. */
+static json_t *unchanged(const struct attempt *at)
+{
+	return json_pack("[o,o,o,o]", kv_if_equal(at->keys[FENCE], at->drawer->token),
+		kv_if_unchanged(at->keys[TOTAL], &at->seen[TOTAL]),
+		kv_if_unchanged(at->keys[DRAWN], &at->seen[DRAWN]),
+		kv_if_unchanged(at->keys[OURS], &at->seen[OURS]));
+}
+
+/* When another was first, what is there now has been seen. */
+static int take(struct attempt *at, uint64_t units, bool *held)
+{
+	json_t *puts = json_pack("[o,o]", put_number(at->keys[DRAWN], at->drawn + units),
+		put_number(at->keys[OURS], at->ours + units));
+	int err = kv_transact(at->drawer->http, unchanged(at), puts, get_all(at), held, at->seen,
+		KEYS, at->answer->why);
+
+	if (err == 0 && *held) {
+		at->drawn += units;
+		at->ours += units;
+	}
+	return err;
+}
+
+/* Longer the more often, by lot, so that those who met do not meet again. */
+static void step_aside(struct drawer *drawer, unsigned races)
+{
+	unsigned shift = races / WAIT_STEP;
+	uint32_t most = (uint32_t)(1U << (shift < 6 ? shift : 6)) * NS_PER_MS;
+	struct timespec nap;
+
+	most = most < WAIT_MS * NS_PER_MS ? most : WAIT_MS * NS_PER_MS;
+	nap = (struct timespec){.tv_nsec = prng_below(&drawer->prng, most)};
+	nanosleep(&nap, NULL);
+}
+
+/* From what has just been seen to what was aimed at. */
+static int approach(struct attempt *at, uint64_t aim)
+{
+	bool held = false;
+	int err = 0;
+
+	for (unsigned races = 0; races < RACES && !http_given_up(at->drawer->http); races++) {
+		if (strcmp(at->seen[FENCE].value, at->drawer->token) != 0)
+			return fenced(at);
+		err = understand(at);
+		if (err || missing(at, aim) == 0)
+			return err;
+		err = take(at, missing(at, aim), &held);
+		if (err || held)
+			return err;
+		step_aside(at->drawer, races);
+	}
+	snprintf(at->answer->why, ETCD_WHY_MAX, "%.100s: others drew first, %d times",
+		at->keys[DRAWN], RACES);
+	return -EAGAIN;
+}
+
+/* What is wanted is wanted beyond what the caller knows of, or, the first time, beyond what is. */
+static int draw_units(struct attempt *at, struct drawn *drawn)
+{
+	uint64_t aim;
+	int err = read_all(at);
+
+	if (err == 0)
+		err = understand(at);
+	if (err)
+		return err;
+	if (!drawn->known || drawn->period != at->what->period)
+		*drawn = (struct drawn){true, at->what->period, at->ours};
+	if (__builtin_add_overflow(drawn->units, at->what->units, &aim))
+		aim = UINT64_MAX;
+	err = approach(at, at->what->units ? aim : 0);
+	if (err == 0)
+		drawn->units = at->ours;
+	return err;
+}
+
+/* What others have written goes into one line of a log. */
+static void clean(char *why)
+{
+	for (; *why; why++)
+		if ((unsigned char)*why < ' ' || *why == 0x7f)
+			*why = '?';
+}
+
+void draw(struct drawer *drawer, const struct etcd_draw *what, struct drawn *drawn,
+	struct etcd_answer *answer)
+{
+	struct attempt at = {.drawer = drawer, .what = what, .answer = answer};
+
+	*answer = (struct etcd_answer){.period = what->period, .result = -ESTALE};
+	memcpy(answer->budget, what->budget, sizeof(answer->budget));
+	name_keys(&at);
+	if (drawer->fenced) {
+		snprintf(answer->why, ETCD_WHY_MAX, "a newer start has drawn as %s",
+			drawer->limiter);
+		return;
+	}
+	answer->result = drawer->claimed ? 0 : claim(&at);
+	if (answer->result == 0)
+		answer->result = draw_units(&at, drawn);
+	if (answer->result) {
+		clean(answer->why);
+		return;
+	}
+	answer->why[0] = '\0'; /* of an endpoint before the one that answered */
+	answer->total = at.total;
+	answer->drawn = at.ours;
+	answer->left = left(&at);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "etcd/http.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <curl/curl.h>
+
+#define URL_MAX     2048
+#define WHY_OF_BODY 120
+#define ANSWER_MAX  65536 /* of four short values */
+#define HTTP_OK     200
+#define HTTP_SERVER 500 /* and above: not now; another may */
+
+struct http {
+	CURL *easy;
+	struct curl_slist *headers;
+	char **endpoints;
+	unsigned n_endpoints, current;
+	bool given_up;
+	size_t len;
+	char answer[ANSWER_MAX];
+	char error[CURL_ERROR_SIZE];
+};
+
+static size_t take(char *data, size_t size, size_t n, void *context)
+{
+	struct http *http = context;
+	size_t len = size * n;
+
+	if (len > sizeof(http->answer) - http->len)
+		return 0; /* ends it: CURLE_WRITE_ERROR */
+	memcpy(http->answer + http->len, data, len);
+	http->len += len;
+	return len;
+}
+
+static int progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c,
+	curl_off_t d) /* none of interest */
+{
+	(void)a, (void)b, (void)c, (void)d;
+	return http_given_up(context);
+}
+
+/* No proxy of the environment, no redirects: an endpoint is whom the operator has named. */
+static CURLcode set_behaviour(struct http *http, unsigned timeout_ms)
+{
+	const struct {
+		CURLoption option;
+		long value;
+	} numbers[] = {
+		{CURLOPT_NOSIGNAL, 1},
+		{CURLOPT_FOLLOWLOCATION, 0},
+		{CURLOPT_NOPROGRESS, 0},
+		{CURLOPT_TCP_KEEPALIVE, 1},
+		{CURLOPT_TIMEOUT_MS, (long)timeout_ms},
+		{CURLOPT_CONNECTTIMEOUT_MS, (long)timeout_ms},
+	};
+	CURLcode code = curl_easy_setopt(http->easy, CURLOPT_PROXY, "");
+
+	for (size_t i = 0; code == CURLE_OK && i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		code = curl_easy_setopt(http->easy, numbers[i].option, numbers[i].value);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	return code;
+}
+
+static CURLcode set_callbacks(struct http *http)
+{
+	CURLcode code = curl_easy_setopt(http->easy, CURLOPT_WRITEFUNCTION, take);
+
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_WRITEDATA, http);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_XFERINFOFUNCTION, progress);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_XFERINFODATA, http);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_ERRORBUFFER, http->error);
+	return code;
+}
+
+/* curl copies strings. */
+static CURLcode set_files(struct http *http, const struct etcd_params *params)
+{
+	CURLcode code = CURLE_OK;
+
+	if (params->ca_file)
+		code = curl_easy_setopt(http->easy, CURLOPT_CAINFO, params->ca_file);
+	if (code == CURLE_OK && params->cert_file)
+		code = curl_easy_setopt(http->easy, CURLOPT_SSLCERT, params->cert_file);
+	if (code == CURLE_OK && params->key_file)
+		code = curl_easy_setopt(http->easy, CURLOPT_SSLKEY, params->key_file);
+	return code;
+}
+
+static int add_header(struct http *http, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(http->headers, line);
+
+	if (!longer)
+		return -ENOMEM;
+	http->headers = longer;
+	return 0;
+}
+
+/* Without "Expect: 100-continue", for which curl would wait. */
+static int set_headers(struct http *http)
+{
+	if (add_header(http, "Content-Type: application/json") || add_header(http, "Expect:"))
+		return -ENOMEM;
+	return curl_easy_setopt(http->easy, CURLOPT_HTTPHEADER, http->headers) ? -ENOMEM : 0;
+}
+
+static int copy_endpoints(struct http *http, const struct etcd_params *params)
+{
+	http->endpoints = calloc(params->n_endpoints, sizeof(*http->endpoints));
+	if (!http->endpoints)
+		return -ENOMEM;
+	http->n_endpoints = params->n_endpoints;
+	for (unsigned i = 0; i < params->n_endpoints; i++) {
+		size_t len = strlen(params->endpoints[i]);
+
+		while (len > 0 && params->endpoints[i][len - 1] == '/')
+			len--;
+		http->endpoints[i] = strndup(params->endpoints[i], len);
+		if (!http->endpoints[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int set_up(struct http *http, const struct etcd_params *params)
+{
+	int err = copy_endpoints(http, params);
+
+	if (err)
+		return err;
+	http->easy = curl_easy_init();
+	if (!http->easy)
+		return -ENOMEM;
+	if (set_behaviour(http, params->timeout_ms) || set_callbacks(http) ||
+		set_files(http, params))
+		return -EINVAL;
+	return set_headers(http);
+}
+
+int http_open(const struct etcd_params *params, struct http **out)
+{
+	struct http *http = calloc(1, sizeof(*http));
+	int err;
+
+	if (!http)
+		return -ENOMEM;
+	err = set_up(http, params);
+	if (err) {
+		http_close(http);
+		return err;
+	}
+	*out = http;
+	return 0;
+}
+
+void http_close(struct http *http)
+{
+	for (unsigned i = 0; i < http->n_endpoints; i++)
+		free(http->endpoints[i]);
+	free(http->endpoints);
+	curl_easy_cleanup(http->easy);
+	curl_slist_free_all(http->headers);
+	free(http);
+}
+
+void http_give_up(struct http *http)
+{
+	__atomic_store_n(&http->given_up, true, __ATOMIC_RELAXED);
+}
+
+bool http_given_up(const struct http *http)
+{
+	return __atomic_load_n(&http->given_up, __ATOMIC_RELAXED);
+}
+
+static int error_of(CURLcode code)
+{
+	switch (code) {
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return -ENETUNREACH;
+	case CURLE_WRITE_ERROR:
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_URL_MALFORMAT:
+	case CURLE_WEIRD_SERVER_REPLY:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return -EPROTO;
+	case CURLE_OUT_OF_MEMORY:
+		return -ENOMEM;
+	default:
+		return -ETIMEDOUT;
+	}
+}
+
+/* etcd says in its body what it does not like. */
+static int judge(struct http *http, const char *url, char why[ETCD_WHY_MAX])
+{
+	int len = (int)(http->len < WHY_OF_BODY ? http->len : WHY_OF_BODY);
+	long status = 0;
+
+	curl_easy_getinfo(http->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (status == HTTP_OK)
+		return 0;
+	snprintf(why, ETCD_WHY_MAX, "%.80s: HTTP %ld: %.*s", url, status, len, http->answer);
+	return status >= HTTP_SERVER ? -ETIMEDOUT : -EPROTO;
+}
+
+static int post_to(struct http *http, const char *endpoint, const char *path, const char *body,
+	char why[ETCD_WHY_MAX])
+{
+	char url[URL_MAX];
+	CURLcode code;
+
+	if (snprintf(url, sizeof(url), "%s%s", endpoint, path) >= (int)sizeof(url))
+		return -EPROTO;
+	http->len = 0;
+	http->error[0] = '\0';
+	code = curl_easy_setopt(http->easy, CURLOPT_URL, url);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(http->easy, CURLOPT_POSTFIELDS, body);
+	if (code == CURLE_OK)
+		code = curl_easy_perform(http->easy);
+	if (code == CURLE_OK)
+		return judge(http, url, why);
+	snprintf(why, ETCD_WHY_MAX, "%.80s: %.150s", endpoint,
+		code == CURLE_WRITE_ERROR ? "the answer is too long"
+		: http->error[0]          ? http->error
+					  : curl_easy_strerror(code));
+	return error_of(code);
+}
+
+/* Of several errors the one that says most: -EPROTO, then that it may have been done. */
+static int worse(int a, int b)
+{
+	static const int order[] = {-EPROTO, -ENOMEM, -ETIMEDOUT, -ENETUNREACH};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++)
+		if (a == order[i] || b == order[i])
+			return order[i];
+	return a;
+}
+
+int http_post(struct http *http, const char *path, const char *body, const char **answer,
+	size_t *len, char why[ETCD_WHY_MAX])
+{
+	int err = 0;
+
+	for (unsigned tries = 0; tries < http->n_endpoints && !http_given_up(http); tries++) {
+		int now = post_to(http, http->endpoints[http->current], path, body, why);
+
+		if (now == 0) {
+			*answer = http->answer;
+			*len = http->len;
+			return 0;
+		}
+		err = worse(now, err);
+		http->current = (http->current + 1) % http->n_endpoints;
+	}
+	return err ? err : -ENETUNREACH;
+}

@@ -1,0 +1,522 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Totals in etcd: real etcd on the loopback, drawers as processes of their own (etcd_client.c).
+
+Whatever is lost, killed or started twice: what all have drawn is never more than the total, is what
+each was told in the end, and comes to the total when it is asked for.
+"""
+
+import base64
+import contextlib
+import http.client
+import http.server
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.request
+
+import box
+from box import BUILD, PATIENCE_S, Skip, expect, wait_until
+
+ETCD = shutil.which("etcd", path=os.environ.get("PATH", "") + ":/usr/bin")
+CLIENT = os.path.join(BUILD, "test", "net", "etcd_client")
+PREFIX = "/weir"
+TIMEOUT_MS = 500
+SEED = 1
+
+
+def free_port():
+    """One that nobody listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Etcd:
+    """A server of one member. A Box to its scene: it has a log, and can be killed."""
+
+    def __init__(self, scene, *options, scheme="http"):
+        self.url = f"{scheme}://127.0.0.1:{free_port()}"
+        self.peer = f"http://127.0.0.1:{free_port()}"
+        self.options = options
+        self.data = scene.path("etcd")
+        self.config_path = scene.path("etcd.json")
+        self.log_path = scene.path("etcd.log")
+        self.process = None
+        scene.boxes.append(self)
+
+    def start(self, answers=True):
+        """Starts it, again with what it had, and waits until it answers."""
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(
+                [ETCD, "--name=one", f"--data-dir={self.data}", f"--listen-client-urls={self.url}",
+                 f"--advertise-client-urls={self.url}", f"--listen-peer-urls={self.peer}",
+                 f"--initial-advertise-peer-urls={self.peer}",
+                 f"--initial-cluster=one={self.peer}", *self.options],
+                stdout=log, stderr=log, stdin=subprocess.DEVNULL, preexec_fn=box.die_with_parent)
+        wait_until(self.listens if not answers else self.answers, "etcd does not answer")
+        return self
+
+    def listens(self):
+        """Whether a connection is taken."""
+        with contextlib.suppress(OSError):
+            host, port = self.url.split("//")[1].split(":")
+            socket.create_connection((host, int(port)), timeout=1).close()
+            return True
+        return False
+
+    def answers(self):
+        """Whether it has a leader: itself."""
+        expect(self.process.poll() is None, "etcd ended by itself")
+        with contextlib.suppress(OSError):
+            self.get("nothing")
+            return True
+        return False
+
+    def call(self, method, body):
+        """Asks the gateway as any client would."""
+        request = urllib.request.Request(f"{self.url}/v3/kv/{method}", json.dumps(body).encode())
+        with urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+                request, timeout=PATIENCE_S) as reply:
+            return json.load(reply)
+
+    def put(self, key, value):
+        """As an operator with etcdctl."""
+        self.call("put", {"key": encoded(key), "value": encoded(value)})
+
+    def delete(self, key):
+        """Likewise."""
+        self.call("deleterange", {"key": encoded(key)})
+
+    def get(self, key):
+        """Its text, or None."""
+        kvs = self.call("range", {"key": encoded(key)}).get("kvs")
+        return base64.b64decode(kvs[0].get("value", "")).decode() if kvs else None
+
+    def log(self):
+        """What it said."""
+        with open(self.log_path, encoding="utf-8", errors="replace") as text:
+            return text.read()
+
+    def kill(self):
+        """As a crash would."""
+        if self.process is not None and self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+
+
+def encoded(text):
+    """As the gateway wants it."""
+    return base64.b64encode(text.encode()).decode()
+
+
+class Drawer:
+    """One limiter's start."""
+
+    def __init__(self, scene, limiter, epoch, *endpoints, prefix=PREFIX, timeout_ms=TIMEOUT_MS,
+                 options=()):
+        self.process = subprocess.Popen(
+            [CLIENT, limiter, str(epoch), prefix, str(timeout_ms), *options, *endpoints],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1,
+            env=dict(os.environ, http_proxy="http://127.0.0.1:1", https_proxy="http://127.0.0.1:1"),
+            preexec_fn=box.die_with_parent)
+        self.config_path = scene.path(limiter + ".json")
+        scene.boxes.append(self)
+
+    def ask(self, budget, units, total=0, period=1):
+        """Does not wait."""
+        self.process.stdin.write(f"{budget} {period} {total} {units}\n")
+
+    def hear(self):
+        """The next answer: (budget, result, total, drawn, left, why)."""
+        line = self.process.stdout.readline()
+        expect(line, f"the drawer ended: {self.process.poll()}")
+        budget, _, result, total, drawn, left, why = line.rstrip("\n").split(" ", 6)
+        return budget, result, int(total), int(drawn), int(left), why
+
+    def draw(self, budget, units, total=0, period=1):
+        """Asks and waits: (result, total, drawn, left)."""
+        self.ask(budget, units, total, period)
+        return self.hear()[1:5]
+
+    def end(self):
+        """Orderly; returns how long that took."""
+        began = time.monotonic()
+        self.process.stdin.close()
+        expect(self.process.wait(PATIENCE_S) == 0, "exit status of a drawer")
+        return time.monotonic() - began
+
+    def log(self):
+        """It keeps none."""
+        return ""
+
+    def kill(self):
+        """As a crash would."""
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+class Proxy(http.server.ThreadingHTTPServer):
+    """Between a drawer and etcd. What `judge` says of a body decides what is lost, once each."""
+
+    daemon_threads = True
+
+    def __init__(self, etcd):
+        super().__init__(("127.0.0.1", 0), Relay)
+        self.upstream = etcd.url.split("//")[1]
+        self.judge = lambda body: "pass"
+        self.lost = 0
+        threading.Thread(target=self.serve_forever, args=(0.02,), daemon=True).start()
+
+    @property
+    def url(self):
+        """For drawers."""
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Relay(http.server.BaseHTTPRequestHandler):
+    """One request through the proxy."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        """Asks upstream, or not, and answers, or not."""
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        verdict = self.server.judge(body)
+        if verdict == "request":
+            self.hang_up()
+            return
+        upstream = http.client.HTTPConnection(self.server.upstream, timeout=PATIENCE_S)
+        upstream.request("POST", self.path, body)
+        reply = upstream.getresponse()
+        text = reply.read()
+        upstream.close()
+        if verdict == "silence":
+            time.sleep(3 * TIMEOUT_MS / 1000)
+        if verdict in ("answer", "silence"):
+            self.hang_up()
+            return
+        self.send_response(reply.status)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def hang_up(self):
+        """Nothing comes back, ever."""
+        self.server.lost += 1
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def log_message(self, *_):
+        """Not on the terminal."""
+
+
+def drawn_key(budget="b", period=1, prefix=PREFIX):
+    """Where the sum stands."""
+    return f"{prefix}/budgets/{budget}/{period}/drawn"
+
+
+def exhaust(drawer, budgets, total, rng, outcome):
+    """Draws random amounts from all budgets at once until nothing is left of any."""
+    told = dict.fromkeys(budgets, 0)
+    open_ones = set(budgets)
+    while open_ones:
+        for budget in sorted(open_ones):
+            drawer.ask(budget, rng.randint(1, total // 100), total)
+        for _ in range(len(open_ones)):
+            budget, result, in_force, drawn, left, why = drawer.hear()
+            if result == "EAGAIN":
+                continue
+            expect(result == "0" and in_force == total, f"{budget}: {result} {in_force} {why}")
+            expect(drawn >= told[budget], f"{budget}: {drawn} after {told[budget]}")
+            told[budget] = drawn
+            if left == 0:
+                open_ones.discard(budget)
+    outcome.append(told)
+
+
+def the_sum_is_the_total(scene):
+    """Eight at once, of two budgets each: exactly all of it is drawn, and each knows its part."""
+    etcd = Etcd(scene).start()
+    total, budgets, outcome = 99991, ("b", "c"), []
+    drawers = [Drawer(scene, f"limiter-{i}", 1, etcd.url, timeout_ms=20000) for i in range(8)]
+    threads = [threading.Thread(target=exhaust, args=(
+        drawer, budgets, total, random.Random(f"{SEED} {i}"), outcome))
+        for i, drawer in enumerate(drawers)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(4 * PATIENCE_S)
+    expect(len(outcome) == len(drawers), f"seed {SEED}: {len(outcome)} drawers came to the end")
+    for budget in budgets:
+        final = [drawer.draw(budget, 1, total) for drawer in drawers]
+        expect(all(words[0] == "0" and words[3] == 0 for words in final), f"{final}")
+        expect(sum(words[2] for words in final) == total, f"seed {SEED}: {final}")
+        expect(etcd.get(drawn_key(budget)) == str(total), "the sum in etcd")
+    for drawer in drawers:
+        drawer.end()
+    return f"parts of {total}: {sorted(words[2] for words in final)}"
+
+
+def a_newer_start_fences(scene):
+    """Also a copy of the same start; and nobody gets through by asking often."""
+    etcd = Etcd(scene).start()
+    old = Drawer(scene, "edge", 9, etcd.url)
+    expect(old.draw("b", 30, 100) == ("0", 100, 30, 70), "the first start")
+    new = Drawer(scene, "edge", 10, etcd.url)  # more digits in decimal, not in the fence
+    expect(new.draw("b", 0, 100) == ("0", 100, 30, 70), "what was drawn before is the new start's")
+    expect(new.draw("b", 5, 100) == ("0", 100, 35, 65), "the new start")
+    for budget in ("b", "b", "other"):
+        expect(old.draw(budget, 1, 100)[0] == "ESTALE", "the old start draws")
+    for epoch in (10, 9, 1):
+        late = Drawer(scene, "edge", epoch, etcd.url)
+        expect(late.draw("b", 1, 100)[0] == "ESTALE", f"epoch {epoch} draws")
+        late.end()
+    expect(new.draw("b", 5, 100) == ("0", 100, 40, 60), "the newest is not disturbed")
+    expect(etcd.get(drawn_key()) == "40", "the sum in etcd")
+    expect(Drawer(scene, "other", 1, etcd.url).draw("b", 1, 100) == ("0", 100, 1, 59), "another")
+    old.end()
+
+
+def etcd_crashes(scene):
+    """What was drawn is still drawn; while nobody answers that is what is said."""
+    etcd = Etcd(scene).start()
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=5000)
+    expect(drawer.draw("b", 60, 100) == ("0", 100, 60, 40), "before")
+    etcd.kill()
+    expect(drawer.draw("b", 1, 100)[0] == "ENETUNREACH", "nobody is there")
+    etcd.start()
+    expect(drawer.draw("b", 30, 100) == ("0", 100, 90, 10), "after")
+    expect(drawer.draw("b", 30, 100) == ("0", 100, 100, 0), "the rest")
+    drawer.end()
+
+
+def losing(proxy, what, part):
+    """The proxy loses the first request that puts a key with `part` in it, or its answer."""
+    state = {"done": False}
+
+    def judge(body):
+        puts = [base64.b64decode(put["request_put"]["key"]).decode()
+                for put in json.loads(body)["success"] if "request_put" in put]
+        if state["done"] or not any(part in key for key in puts):
+            return "pass"
+        state["done"] = True
+        return what
+    proxy.judge = judge
+
+
+def insist(drawer, budget, units):
+    """Asks the same again as long as nobody has answered, as a limiter does."""
+    words = drawer.draw(budget, units, 100)
+    for _ in range(20):
+        if words[0] != "ETIMEDOUT":
+            break
+        words = drawer.draw(budget, units, 100)
+    return words
+
+
+def lost_messages(scene):
+    """Of the claim and of a draw, the request or the answer: never drawn twice, never lost."""
+    etcd = Etcd(scene).start()
+    proxy = Proxy(etcd)
+    lost = 0
+    for what in ("answer", "request", "silence"):
+        for part in ("/limiters/", "/drawn"):
+            for endpoints in ((proxy.url,), (proxy.url, etcd.url)):
+                budget = f"{what}-{part.strip('/')}-{len(endpoints)}"
+                drawer = Drawer(scene, budget, 1, *endpoints)
+                losing(proxy, what, part)
+                before = proxy.lost
+                words = insist(drawer, budget, 10)
+                expect(words == ("0", 100, 10, 90), f"{budget}: {words}")
+                wait_until(lambda: proxy.lost == before + 1, "nothing was lost")
+                words = insist(drawer, budget, 10)
+                expect(words == ("0", 100, 20, 80), f"{budget}: the next: {words}")
+                expect(etcd.get(drawn_key(budget)) == "20", f"{budget}: the sum in etcd")
+                drawer.end()
+                lost += 1
+    return f"{lost} single losses{half_is_lost(scene, etcd, proxy)}"
+
+
+def half_is_lost(scene, etcd, proxy):
+    """For a while, of everything."""
+    rng = random.Random(SEED)
+    proxy.judge = lambda body: rng.choice(("pass", "pass", "request", "answer"))
+    drawer = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000)
+    words = [drawer.draw("b", 7, 1000) for _ in range(100)]
+    good = [word for word in words if word[0] == "0"]
+    proxy.judge = lambda body: "pass"
+    _, _, drawn, left = drawer.draw("b", 0, 1000)
+    expect(drawn + left == 1000 and etcd.get(drawn_key()) == str(drawn), f"{drawn} {left}")
+    expect(0 <= drawn - good[-1][2] <= 7, f"seed {SEED}: {drawn} drawn, {good[-1]} told")
+    expect(drawn <= 7 * (len(good) + 1), f"seed {SEED}: {drawn} for {len(good)} that were told")
+    proxy.shutdown()
+    proxy.server_close()
+    return f"; {len(words) - len(good)} of {len(words)} draws failed and none doubled"
+
+
+def dead_endpoints(scene):
+    """One that nobody listens on, and one that never answers: the next one does."""
+    etcd = Etcd(scene).start()
+    drawer = Drawer(scene, "edge", 1, f"http://127.0.0.1:{free_port()}", etcd.url + "/")
+    expect(drawer.draw("b", 1, 10) == ("0", 10, 1, 9), "the first is dead")
+    drawer.end()
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}"
+        drawer = Drawer(scene, "silent", 1, url, etcd.url, timeout_ms=200)
+        expect(drawer.draw("b", 1, 10) == ("0", 10, 1, 8), "the first is mute")
+        began = time.monotonic()
+        for drawn in range(2, 7):
+            expect(drawer.draw("b", 1, 100)[0::2] == ("0", drawn), "the next draws")
+        expect(time.monotonic() - began < PATIENCE_S, "the one that answered is asked first")
+        drawer.end()
+        drawer = Drawer(scene, "stuck", 1, url, timeout_ms=200)
+        expect(drawer.draw("b", 1, 10)[0] == "ETIMEDOUT", "nobody answers")
+        drawer.end()
+        drawer = Drawer(scene, "leaves", 1, url, timeout_ms=10 * 60 * 1000)
+        drawer.ask("b", 1)
+        wait_until(lambda: mute.accept(), "a request")
+        took = drawer.end()
+        expect(took < PATIENCE_S, f"{took:.1f} s to give up a request")
+    return f"a request is given up in {took:.1f} s"
+
+
+def totals_of_operators(scene):
+    """Raised, lowered, below what was drawn, taken away; and what is no number draws nothing."""
+    etcd = Etcd(scene).start()
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000)
+    key = PREFIX + "/budgets/b/total"
+    expect(drawer.draw("b", 200, 100) == ("0", 100, 100, 0), "all of it")
+    etcd.put(key, "150")
+    expect(drawer.draw("b", 20, 100) == ("0", 150, 120, 30), "a top-up")
+    etcd.put(key, "40")
+    expect(drawer.draw("b", 20, 100) == ("0", 40, 120, 0), "lowered below what was drawn")
+    etcd.delete(key)
+    expect(drawer.draw("b", 20, 130) == ("0", 130, 130, 0), "the configured one again")
+    for text in ("12GB", "", "-1", "1e9", " 5", "5\n", "0x10", "18446744073709551616", "9" * 70):
+        etcd.put(key, text)
+        drawer.ask("b", 1, 100)
+        words = drawer.hear()
+        expect(words[1] == "EPROTO" and words[5], f"{text!r}: {words}")
+    etcd.put(key, "18446744073709551615")
+    expect(drawer.draw("b", 2**64 - 1, 100) == ("0", 2**64 - 1, 2**64 - 1, 0), "the largest")
+    etcd.put(key, "7")
+    expect(drawer.draw("b", 5, 100, period=2) == ("0", 7, 5, 2), "another period")
+    expect(drawer.draw("b", 5, 100, period=2) == ("0", 7, 7, 0), "another period")
+    drawer.end()
+
+
+def odd_characters(scene):
+    """Keys are bytes: only a slash in a name would be another key."""
+    etcd = Etcd(scene).start()
+    prefix = '/wëir "x"\\ %2F?&#'
+    drawer = Drawer(scene, "lïm%2F", 1, etcd.url, prefix=prefix)
+    expect(drawer.draw('"b"\\ü', 3, 10) == ("0", 10, 3, 7), "a draw")
+    expect(etcd.get(prefix + '/budgets/"b"\\ü/1/drawn/lïm%2F') == "3", "its key")
+    expect(etcd.get(prefix + "/limiters/lïm%2F").startswith("%016x-" % 1), "the fence")
+    expect(drawer.draw("a/b", 3, 10)[0] == "EINVAL", "a slash")
+    drawer.end()
+    refused = subprocess.run([CLIENT, "a/b", "1", PREFIX, "100", etcd.url], check=False,
+                             capture_output=True, timeout=PATIENCE_S)
+    expect(refused.returncode == 1, "a slash in the limiter's name")
+
+
+def one_at_a_time(scene):
+    """A budget that is not answered yet is busy; others are not."""
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        drawer = Drawer(scene, "edge", 1, f"http://127.0.0.1:{mute.getsockname()[1]}")
+        for budget in ("a", "b", "a", "a"):
+            drawer.ask(budget, 1, 10)
+        heard = sorted(drawer.hear()[:2] for _ in range(4))
+        expect(heard == [("a", "EBUSY"), ("a", "EBUSY"), ("a", "ETIMEDOUT"), ("b", "ETIMEDOUT")],
+               f"{heard}")
+        expect(drawer.draw("a", 1, 10)[0] == "ETIMEDOUT", "free again")
+        drawer.end()
+
+
+class Stranger(http.server.BaseHTTPRequestHandler):
+    """Something that is no etcd."""
+
+    def do_POST(self):
+        """The same to everybody."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        status, text = self.server.reply
+        self.send_response(status)
+        if status == 302:
+            self.send_header("Location", "http://127.0.0.1:1/")
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            self.wfile.write(text)
+
+    def log_message(self, *_):
+        """Not on the terminal."""
+
+
+def strangers(scene):
+    """What does not understand us is not understood, and costs no memory."""
+    header = b'{"header":{"revision":"1"},"succeeded":true,"responses":'
+    one = b'{"response_range":{"kvs":[%s]}}'
+    replies = [
+        (200, b"<html>welcome</html>", "EPROTO"), (404, b"404 page not found\n", "EPROTO"),
+        (200, b"", "EPROTO"), (200, b"{}", "EPROTO"), (200, b"[]", "EPROTO"),
+        (200, header, "EPROTO"), (200, b"x" * (1 << 24), "EPROTO"), (302, b"", "EPROTO"),
+        (400, b'{"error":"etcdserver: bad"}', "EPROTO"), (503, b"no leader\nat all", "ETIMEDOUT"),
+        (200, header + b"[" + one % b"7" + b"]}", "EPROTO"),
+        (200, header + b"[" + one % b'{"mod_revision":"1","value":"***"}' + b"]}", "EPROTO"),
+        (200, header + b"[" + one % b'{"mod_revision":"1","value":"AAAA"}' + b"]}", "EPROTO"),
+        (200, header + b"[" + one % b"" + b"," + one % b"" + b"]}", "EPROTO"),
+    ]
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Stranger)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
+    drawer = Drawer(scene, "edge", 1, f"http://127.0.0.1:{server.server_port}", timeout_ms=20000)
+    for status, text, want in replies:
+        server.reply = (status, text)
+        drawer.ask("b", 1, 10)
+        words = drawer.hear()
+        expect(words[1] == want and words[5], f"{status} {text[:80]}: {words}")
+    server.shutdown()
+    server.server_close()
+    drawer.end()
+
+
+def tls(scene):
+    """With the right authority only."""
+    if not shutil.which("openssl"):
+        raise Skip("openssl is not installed")
+    cert, key = scene.path("cert.pem"), scene.path("key.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key, "-out", cert,
+                    "-days", "2", "-subj", "/CN=weir", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, capture_output=True, timeout=PATIENCE_S)
+    etcd = Etcd(scene, f"--cert-file={cert}", f"--key-file={key}", scheme="https")
+    etcd.start(answers=False)
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000, options=("--ca", cert))
+    wait_until(lambda: drawer.draw("b", 0, 10)[0] == "0", "an answer by TLS")
+    expect(drawer.draw("b", 1, 10) == ("0", 10, 1, 9), "a draw by TLS")
+    stranger = Drawer(scene, "other", 1, etcd.url, timeout_ms=20000)
+    expect(stranger.draw("b", 1, 10)[0] == "EPROTO", "an authority that is not known")
+    drawer.end()
+    stranger.end()
+
+
+def needs():
+    """Not every machine has etcd."""
+    if not ETCD:
+        raise Skip("etcd is not installed (Debian: etcd-server)")
+
+
+SCENARIOS = [the_sum_is_the_total, a_newer_start_fences, etcd_crashes, lost_messages,
+             dead_endpoints, totals_of_operators, odd_characters, one_at_a_time, strangers, tls]
+
+if __name__ == "__main__":
+    box.WEIR = CLIENT  # no weir is needed
+    box.main(SCENARIOS, setup=needs)

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One drawer of totals in etcd, for a test: reads draws from standard input, one a line, and writes
+ * each answer when it is there. All that is read at once is asked at once.
+ *
+ *     etcd_client LIMITER EPOCH PREFIX TIMEOUT_MS [--ca FILE] ENDPOINT...
+ *     BUDGET PERIOD TOTAL UNITS  →  BUDGET PERIOD RESULT TOTAL DRAWN LEFT WHY
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "etcd/etcd.h"
+
+static void say(
+	const char *budget, uint64_t period, const char *result, const struct etcd_answer *answer)
+{
+	printf("%s %" PRIu64 " %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", budget, period, result,
+		answer->total, answer->drawn, answer->left, answer->why);
+	fflush(stdout);
+}
+
+static int ask(struct etcd *etcd, const char *line)
+{
+	struct etcd_answer none = {0};
+	struct etcd_draw draw = {0};
+	int err;
+
+	if (sscanf(line, "%79s %" SCNu64 " %" SCNu64 " %" SCNu64, draw.budget, &draw.period,
+		    &draw.total, &draw.units) != 4)
+		return -1;
+	err = etcd_draw(etcd, &draw);
+	if (err)
+		say(draw.budget, draw.period, strerrorname_np(-err), &none);
+	return 0;
+}
+
+static int hear(struct etcd *etcd)
+{
+	struct etcd_answer answer;
+	int n = 0;
+
+	while (etcd_answer(etcd, &answer) == 0) {
+		say(answer.budget, answer.period,
+			answer.result ? strerrorname_np(-answer.result) : "0", &answer);
+		n++;
+	}
+	return n;
+}
+
+static int serve(struct etcd *etcd)
+{
+	struct pollfd fds[2] = {
+		{.fd = 0, .events = POLLIN}, {.fd = etcd_fd(etcd), .events = POLLIN}};
+	char line[256];
+
+	while (poll(fds, 2, -1) > 0) {
+		if (fds[1].revents)
+			hear(etcd);
+		if (fds[0].revents == 0)
+			continue;
+		if (!fgets(line, sizeof(line), stdin))
+			return 0;
+		if (ask(etcd, line))
+			return 1;
+	}
+	return 1;
+}
+
+int main(int argc, char **argv)
+{
+	struct etcd_params params = {0};
+	struct etcd *etcd;
+	int first = 5, err;
+
+	if (argc > 6 && strcmp(argv[5], "--ca") == 0) {
+		params.ca_file = argv[6];
+		first = 7;
+	}
+	if (argc <= first)
+		return 2;
+	params.limiter = argv[1];
+	params.epoch = strtoull(argv[2], NULL, 10);
+	params.prefix = argv[3];
+	params.timeout_ms = (unsigned)strtoul(argv[4], NULL, 10);
+	params.endpoints = (const char *const *)argv + first;
+	params.n_endpoints = (unsigned)(argc - first);
+	setvbuf(stdin, NULL, _IONBF, 0); /* what is buffered poll() would not tell */
+	err = etcd_open(&params, &etcd);
+	if (err) {
+		fprintf(stderr, "etcd_open: %s\n", strerror(-err));
+		return 1;
+	}
+	err = serve(etcd);
+	etcd_close(etcd);
+	return err;
+}
