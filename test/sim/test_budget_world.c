@@ -477,7 +477,13 @@ static void heal(struct world *w)
 		w->boxes[k].side = 0;
 		w->boxes[k].up_ns = w->now_ns;
 	}
-	for (uint64_t end = w->now_ns + QUIET; w->now_ns < end;)
+	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
+		step(w, false);
+	/* The traffic that some wait for does not come back. */
+	for (unsigned k = 0; k < w->n; k++)
+		for (unsigned p = 0; p < POLICIES; p++)
+			budget_forgo(w->boxes[k].budget, p);
+	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
 		step(w, false);
 }
 
@@ -528,14 +534,14 @@ static void check_last_unit(struct world *w, unsigned p)
 	/* One that has no memory leaves units in flight for good; else all are somewhere. */
 	if (!w->blanks && spent(w, p) + (uint64_t)held(w, p) != total)
 		fail(w, "units are missing", total - spent(w, p) - (uint64_t)held(w, p));
-	while (w->now_ns < end && held(w, p) > 0) {
+	while (w->now_ns < end && (held(w, p) > 0 || (p == DRAWN && w->left > 0))) {
 		step(w, false);
 		while (spend(w, taker, p, 1) == 0)
 			;
 		post(w, (unsigned)(taker - w->boxes));
 	}
 	if (!w->blanks && (held(w, p) != 0 || (p == DRAWN && w->left != 0)))
-		fail(w, "units are left", (uint64_t)held(w, p));
+		fail(w, "units are left", (uint64_t)held(w, p) + w->left);
 }
 
 struct sums {

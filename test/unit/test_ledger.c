@@ -155,6 +155,30 @@ static void test_spend(void **state_)
 	ledger_destroy(a);
 }
 
+/* What was spent and not used is held again, and may be granted; no more than that. */
+static void test_refund(void **state_)
+{
+	struct ledger *a = ledger_of(100, 0);
+
+	(void)state_;
+	assert_int_equal(ledger_spend(a, 60), 0);
+	assert_int_equal(ledger_refund(a, 61), -EINVAL);
+	assert_int_equal(ledger_save(a, NULL, NULL), 0);
+	ledger_settled(a);
+	assert_int_equal(ledger_refund(a, 50), 0);
+	assert_true(ledger_unsettled(a));
+	assert_int_equal(ledger_spent(a), 10);
+	assert_int_equal(ledger_free(a), 90);
+	assert_int_equal(ledger_grant(a, 0, 90), 0);
+	ledger_destroy(a);
+	a = ledger_of(LEDGER_MOST, 0);
+	assert_int_equal(ledger_spend(a, LEDGER_MOST), 0);
+	assert_int_equal(ledger_set_share(a, 0), 0);
+	assert_int_equal(ledger_refund(a, LEDGER_MOST), 0);
+	assert_int_equal(ledger_balance(a), 0);
+	ledger_destroy(a);
+}
+
 /* Nothing is told before it is settled, and what comes in between waits for the next. */
 static void test_settle_order(void **state_)
 {
@@ -842,6 +866,7 @@ int main(void)
 		cmocka_unit_test(test_params_at_their_limits),
 		cmocka_unit_test(test_grant_just_what_is_free),
 		cmocka_unit_test(test_spend),
+		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_settle_order),
 		cmocka_unit_test(test_verdicts),
 		cmocka_unit_test(test_counters_end),

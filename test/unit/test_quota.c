@@ -376,6 +376,172 @@ static void test_durable(void **state)
 	quota_destroy(q);
 }
 
+/* Units that passed and were not used are free again, and no more than have passed. */
+static void test_refund(void **state)
+{
+	struct quota_node *q = node(100, true, 16, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(quota_spend(q, 30, SECOND), i == 0 ? -EAGAIN : 0);
+		assert_int_equal(quota_save(q, record, &len), 0);
+		quota_settled(q);
+	}
+	/* Also while a record is on its way that says that they are spent. */
+	assert_int_equal(quota_spend(q, 20, SECOND), -EAGAIN);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_refund(q, 10);
+	assert_int_equal(quota_view(q, SECOND).spent, 20);
+	assert_int_equal(quota_view(q, SECOND).pocket, 0);
+	assert_int_equal(quota_view(q, SECOND).balance, 80);
+	quota_settled(q);
+	assert_int_equal(quota_spend(q, 1, SECOND), -EAGAIN); /* not before the next record */
+	quota_refund(q, 1000);
+	assert_int_equal(quota_view(q, SECOND).spent, 0);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_destroy(q);
+	q = back(record, len, 1);
+	assert_int_equal(quota_view(q, SECOND).balance, 100);
+	quota_destroy(q);
+}
+
+/* A record that did not become durable: nothing may be used, and the next one has it all. */
+static void test_save_failed(void **state)
+{
+	struct quota_node *q = node(100, true, 16, SECOND);
+	char record[4096];
+	size_t len;
+
+	(void)state;
+	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_save_failed(q);
+	assert_int_equal(quota_spend(q, 30, SECOND), -EAGAIN);
+	assert_true(quota_unsettled(q));
+	assert_int_equal(quota_view(q, SECOND).spent, 30);
+	assert_int_equal(quota_save(q, record, &len), 0);
+	quota_settled(q);
+	assert_int_equal(quota_spend(q, 30, SECOND), 0);
+	quota_destroy(q);
+}
+
+static void settle(struct quota_node *q)
+{
+	char record[4096];
+	size_t len;
+
+	if (!quota_unsettled(q))
+		return;
+	assert_int_equal(quota_save(q, record, &len), 0); /* blank, there is nothing to save */
+	quota_settled(q);
+}
+
+/* Two that have lost their memory tell each other, although neither has anything to save. */
+static void test_both_blank(void **state)
+{
+	struct quota_params params = {
+		.share = 50,
+		.n_edges = 1,
+		.epoch = 2,
+		.blank = true,
+		.durable = true,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = 4 * MS,
+	};
+	struct pair p = {.now = SECOND};
+
+	(void)state;
+	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
+	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
+	for (unsigned i = 0; i < 10; i++) {
+		settle(p.a);
+		settle(p.b);
+		quota_tick(p.a, p.now);
+		quota_tick(p.b, p.now);
+		talk(&p, false);
+	}
+	assert_false(quota_view(p.a, p.now).blank || quota_view(p.b, p.now).blank);
+	pair_free(&p);
+}
+
+/* What was asked over an edge that leaves the tree is not waited for. */
+static void test_unlink(void **state)
+{
+	struct pair p = pair_of(10, 90);
+	struct quota_message m;
+
+	(void)state;
+	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
+	assert_true(quota_next_to(p.a, p.now, 0, &m));
+	assert_false(quota_next_to(p.a, p.now, 0, &m));
+	assert_true(quota_view(p.a, p.now).asking);
+	quota_link(p.a, 0, false, 0);
+	quota_tick(p.a, p.now);
+	assert_false(quota_view(p.a, p.now).asking);
+	/* It comes back, and is asked at once. */
+	quota_link(p.a, 0, true, 1000);
+	quota_tick(p.a, p.now);
+	talk(&p, false);
+	assert_int_equal(quota_spend(p.a, 40, p.now), 0);
+	pair_free(&p);
+}
+
+#define LOOP 3
+
+static void around(struct quota_node *q[LOOP], unsigned i, uint64_t now)
+{
+	struct quota_message m;
+
+	while (quota_next_to(q[i], now, 0, &m))
+		assert_true(quota_hear(q[(i + 1) % LOOP], 1, &m, now));
+	while (quota_next_to(q[i], now, 1, &m))
+		assert_true(quota_hear(q[(i + LOOP - 1) % LOOP], 0, &m, now));
+}
+
+/* Each asks the next, around a loop, and waits for itself: every round ends nevertheless. */
+static void test_loop(void **state)
+{
+	struct quota_params params = {
+		.share = 5,
+		.n_edges = 2,
+		.epoch = 2,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = 50 * MS,
+	};
+	uint64_t rounds[LOOP] = {0}, since[LOOP], now = SECOND;
+	struct quota_node *q[LOOP];
+
+	(void)state;
+	for (unsigned i = 0; i < LOOP; i++) {
+		params.seed = i;
+		since[i] = now;
+		assert_int_equal(quota_create(&params, now, &q[i]), 0);
+		quota_link(q[i], 0, true, 100); /* to the next */
+		quota_link(q[i], 1, true, 0);
+	}
+	for (; now < 20 * SECOND; now += MS / 2) {
+		for (unsigned i = 0; i < LOOP; i++) {
+			struct quota_view view;
+
+			assert_int_not_equal(quota_spend(q[i], 30, now), 0);
+			quota_tick(q[i], now);
+			around(q, i, now);
+			view = quota_view(q[i], now);
+			if (!view.asking || view.rounds != rounds[i])
+				since[i] = now;
+			rounds[i] = view.rounds;
+			if (now - since[i] > 2 * SECOND)
+				fail_msg("%u asks for ever, in round %" PRIu64, i, view.rounds);
+		}
+	}
+	for (unsigned i = 0; i < LOOP; i++)
+		quota_destroy(q[i]);
+}
+
 static void test_nonsense(void **state)
 {
 	struct pair p = pair_of(10, 90);
@@ -417,6 +583,11 @@ int main(void)
 		cmocka_unit_test(test_top_up),
 		cmocka_unit_test(test_periods),
 		cmocka_unit_test(test_durable),
+		cmocka_unit_test(test_refund),
+		cmocka_unit_test(test_save_failed),
+		cmocka_unit_test(test_both_blank),
+		cmocka_unit_test(test_unlink),
+		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),
 	};
 

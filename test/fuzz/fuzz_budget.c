@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A budget between what it does itself and letters from strangers: bytes as they come, and good
+ * letters of a neighbour's in which some have been altered. Whatever they say, its books are right,
+ * a letter fits its room, and a record of it is itself.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget/private.h"
+
+#define N       4
+#define SELF    1
+#define ROOM    700
+#define RECORD  1024
+#define TOTAL   UINT64_C(1000)
+#define TIMEOUT UINT64_C(4000)
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+struct record {
+	uint8_t at[RECORD];
+	size_t len;
+};
+
+static const uint32_t ids[N] = {11, 7, 13, 5};
+
+static void check(bool condition)
+{
+	if (!condition)
+		abort();
+}
+
+static uint8_t next(struct input *in)
+{
+	if (in->left == 0)
+		return 0;
+	in->left--;
+	return *in->at++;
+}
+
+static struct budget *create(unsigned self, const struct record *record, bool blank)
+{
+	static const struct budget_policy policies[] = {{.id = 1, .total = TOTAL, .chunk = 8},
+		{.id = 2, .total = LEDGER_MOST, .period = 3}};
+	struct budget_record records[] = {
+		{1, record ? record->at : NULL, record ? record->len : 0}};
+	struct budget_params params = {.ids = ids,
+		.n = N,
+		.self = self,
+		.policies = policies,
+		.n_policies = 2,
+		.records = records,
+		.n_records = record ? 1 : 0,
+		.blank = blank,
+		.durable = true,
+		.epoch = record ? 9 : 4,
+		.repeat_ns = 100,
+		.theta_ns = 10,
+		.memory_ns = 1000,
+		.timeout_ns = TIMEOUT};
+	struct budget *b;
+
+	check(budget_create(&params, 1, &b) == 0);
+	return b;
+}
+
+/* What is held, spent and under way is the share, exactly. */
+static void check_books(const struct budget *b, unsigned policy)
+{
+	const struct pot *pot = b->pots[policy];
+	struct quota_view view = quota_view(pot->quota, 0);
+	__int128 sum = (__int128)view.balance + view.spent;
+
+	check(view.pocket <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
+	if (view.blank)
+		return;
+	for (unsigned e = 0; e < b->n_edges; e++) {
+		struct ledger_view edge = quota_edge(pot->quota, e);
+
+		sum += (__int128)edge.granted - edge.received;
+	}
+	check(sum == pot_share(b, &pot->policy));
+}
+
+static void check_tree(const struct budget *b)
+{
+	unsigned linked = 0;
+
+	for (unsigned e = 0; e < b->n_edges; e++)
+		linked += b->links[e].linked;
+	check(linked <= b->params.degree && b->route.root <= b->position);
+	check(b->parent == b->n_edges || b->links[b->parent].linked);
+}
+
+static int keep(void *context, uint32_t id, const void *record, size_t len)
+{
+	struct record *to = context;
+
+	check(len <= RECORD);
+	if (id == 1) {
+		memcpy(to->at, record, len);
+		to->len = len;
+	}
+	return 0;
+}
+
+static void save(struct budget *b, struct input *in)
+{
+	struct record record = {.len = 0};
+	struct budget *again;
+
+	if (budget_save(b, keep, &record))
+		return;
+	if (record.len > 0) {
+		again = create(SELF, &record, false);
+		check(budget_view(again, 0, 0).balance == budget_view(b, 0, 0).balance);
+		check(budget_view(again, 0, 0).spent == budget_view(b, 0, 0).spent);
+		budget_destroy(again);
+	}
+	if (next(in) & 1)
+		budget_settled(b);
+	else
+		budget_save_failed(b);
+}
+
+static void act(struct budget *b, struct input *in, uint64_t now)
+{
+	unsigned policy = next(in) % 2;
+
+	switch (next(in) % 6) {
+	case 0:
+		budget_spend(b, policy, next(in), now);
+		break;
+	case 1:
+		budget_refund(b, policy, next(in));
+		break;
+	case 2:
+		budget_period(b, policy, next(in), now);
+		break;
+	case 3:
+		budget_forgo(b, policy);
+		break;
+	case 4:
+		save(b, in);
+		break;
+	default:
+		budget_tick(b, now);
+	}
+}
+
+static void hear(struct budget *b, struct budget *neighbour, struct input *in, uint64_t now)
+{
+	uint8_t buf[ROOM];
+	size_t len = 0;
+	unsigned to;
+
+	budget_spend(neighbour, next(in) % 2, next(in), now);
+	budget_tick(neighbour, now);
+	if (next(in) & 1) {
+		while (len < sizeof(buf) && in->left > 0)
+			buf[len++] = next(in);
+	} else {
+		while ((len = budget_send(neighbour, now, buf, sizeof(buf), &to)) > 0 && to != SELF)
+			check(len <= ROOM);
+		for (unsigned k = next(in) % 8; k > 0 && len > 0; k--)
+			buf[(next(in) * 256u + next(in)) % len] ^= next(in);
+	}
+	budget_hear(b, next(in) % (N + 1), now, buf, len);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	struct budget *b = create(SELF, NULL, next(&in) & 1), *neighbour = create(0, NULL, false);
+	uint64_t now = 1;
+	uint8_t buf[ROOM];
+	unsigned to;
+	size_t len;
+
+	while (in.left > 0) {
+		now += next(&in) * UINT64_C(8);
+		if (next(&in) & 1)
+			hear(b, neighbour, &in, now);
+		else
+			act(b, &in, now);
+		while ((len = budget_send(b, now, buf, sizeof(buf), &to)) > 0) {
+			check(len <= ROOM && to < N && to != SELF);
+			budget_hear(neighbour, SELF, now, buf, to == 0 ? len : 0);
+		}
+		check_books(b, 0);
+		check_books(b, 1);
+		check_tree(b);
+	}
+	budget_destroy(b);
+	budget_destroy(neighbour);
+	return 0;
+}

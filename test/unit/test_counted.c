@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limiters with budgets beside a soft and a conserved policy, over a network that a test may cut.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+
+#define N      4
+#define MS     UINT64_C(1000000)
+#define TICK   (50 * MS)
+#define STEP   (5 * MS)
+#define LIMIT  UINT64_C(8000000) /* bit/s */
+#define BURST  UINT64_C(100000)
+#define TOTAL  UINT64_C(1000001)
+#define BUFFER 1400
+#define RECORD 2048
+
+enum { SOFT, PREPAID, CONSERVED, MONTHLY, POLICIES };
+
+struct record {
+	enum limiter_record_kind kind;
+	uint32_t id;
+	size_t len;
+	uint8_t at[RECORD];
+};
+
+struct group {
+	struct limiter *l[N];
+	struct roster *roster;
+	struct limiter_policy policies[POLICIES];
+	uint64_t now;
+	uint64_t slots[FLOW_SLOTS];
+	struct record records[2 * POLICIES]; /* of limiter 0 */
+	unsigned n_records;
+	bool failing; /* its disk */
+};
+
+static void describe(struct limiter_policy policies[POLICIES])
+{
+	for (unsigned p = 0; p < POLICIES; p++)
+		policies[p] = (struct limiter_policy){
+			.id = p == MONTHLY ? 2 : 1 + p,
+			.allocator = allocator_find(p == SOFT || p == CONSERVED ? "fps" : "quota"),
+			.limit_bps = p == PREPAID ? 0 : LIMIT,
+			.burst_bytes = BURST,
+			.interval_ns = TICK,
+			.keep_per_second = 0.1,
+			.guarantee = p == CONSERVED ? LIMITER_CONSERVED : LIMITER_SOFT,
+			.total = TOTAL,
+			.period = p == MONTHLY ? 600 : 0,
+			.chunk = 1000,
+		};
+	policies[MONTHLY].id = 9;
+}
+
+static void boot(struct group *g, unsigned i)
+{
+	struct limiter_record records[2 * POLICIES];
+	struct limiter_params params = {
+		.gossip = {.roster = g->roster,
+			.self = i,
+			.epoch = 1 + g->now,
+			.seed = i,
+			.branching = 2,
+			.timeout_ns = 500 * MS,
+			.datagram_max = BUFFER,
+			.estimator = GOSSIP_STATE},
+		.policies = g->policies,
+		.n_policies = POLICIES,
+		.n_workers = 1,
+		.naps = true,
+		.ledger = {.overlay = {.shape = OVERLAY_RANDOM},
+			.records = records,
+			.durable = i == 0,
+			.epoch = 1 + g->now / STEP,
+			.lease_ns = 2000 * MS,
+			.drift_ppm = 100,
+			.promise = 50,
+			.timeout_ns = 400 * MS},
+	};
+
+	for (unsigned k = 0; i == 0 && k < g->n_records; k++)
+		records[params.ledger.n_records++] = (struct limiter_record){
+			g->records[k].kind, g->records[k].id, g->records[k].at, g->records[k].len};
+	assert_int_equal(limiter_create(&params, g->now, &g->l[i]), 0);
+}
+
+static struct group *group_new(void)
+{
+	struct group *g = test_calloc(1, sizeof(*g));
+	uint32_t ids[N] = {11, 7, 13, 5};
+
+	describe(g->policies);
+	assert_int_equal(roster_create(ids, N, &g->roster), 0);
+	g->now = 1000 * TICK;
+	for (unsigned i = 0; i < N; i++)
+		boot(g, i);
+	return g;
+}
+
+static void group_free(struct group *g)
+{
+	for (unsigned i = 0; i < N; i++)
+		limiter_destroy(g->l[i]);
+	roster_destroy(g->roster);
+	test_free(g);
+}
+
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct group *g = context;
+
+	(void)policy;
+	*sample = (struct limiter_sample){.slots = g->slots};
+}
+
+static int keep(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	struct group *g = context;
+	unsigned k = 0;
+
+	if (g->failing && kind == LIMITER_UNITS)
+		return -ENOSPC;
+	while (k < g->n_records && (g->records[k].kind != kind || g->records[k].id != id))
+		k++;
+	assert_true(k < 2 * POLICIES && len <= RECORD);
+	g->n_records = k == g->n_records ? k + 1 : g->n_records;
+	g->records[k] = (struct record){.kind = kind, .id = id, .len = len};
+	memcpy(g->records[k].at, record, len);
+	return 0;
+}
+
+static void settle(struct group *g, unsigned i)
+{
+	if (!limiter_unsettled(g->l[i]))
+		return;
+	if (limiter_save(g->l[i], i == 0 ? keep : NULL, g) == 0)
+		limiter_settled(g->l[i], g->now);
+}
+
+static void post(struct group *g, unsigned i)
+{
+	uint8_t buf[BUFFER];
+	unsigned to;
+	size_t len;
+
+	while ((len = limiter_send(g->l[i], buf, &to)) > 0)
+		limiter_receive(g->l[to], g->now, buf, len);
+}
+
+static void run(struct group *g, uint64_t ns)
+{
+	for (uint64_t end = g->now + ns; g->now < end; g->now += STEP) {
+		for (unsigned i = 0; i < N; i++) {
+			limiter_tick(g->l[i], g->now, measure, g);
+			settle(g, i);
+			post(g, i);
+			assert_true(limiter_next(g->l[i]) > g->now);
+		}
+	}
+}
+
+static uint64_t take(struct group *g, unsigned i, unsigned policy, uint64_t most, uint64_t quantum)
+{
+	uint64_t got = 0;
+
+	for (unsigned vain = 0; got < most && vain < 400; vain++) {
+		while (got < most && limiter_spend(g->l[i], policy, quantum, g->now) == 0) {
+			got += quantum;
+			vain = 0;
+		}
+		run(g, STEP);
+	}
+	limiter_forgo(g->l[i], policy);
+	return got;
+}
+
+/* Two budgets, by their policies' indices; one period after the other. */
+static void test_spend(void **state)
+{
+	struct group *g = group_new();
+
+	(void)state;
+	assert_int_equal(limiter_budget_index(g->l[1], SOFT), LIMITER_ADDED);
+	assert_int_equal(limiter_budget_index(g->l[1], CONSERVED), LIMITER_ADDED);
+	assert_int_equal(limiter_budget_index(g->l[1], MONTHLY), 1);
+	assert_int_equal(limiter_conserve_index(g->l[1], MONTHLY), LIMITER_ADDED);
+	run(g, 2000 * MS);
+	assert_int_equal(take(g, 1, PREPAID, TOTAL, 1000), TOTAL / 1000 * 1000);
+	assert_int_equal(take(g, 1, PREPAID, TOTAL, 1), 1);
+	assert_int_equal(take(g, 2, MONTHLY, TOTAL, 1000), TOTAL / 1000 * 1000);
+	assert_int_equal(limiter_period(g->l[2], MONTHLY, 600, g->now), -EINVAL);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(limiter_period(g->l[i], MONTHLY, 601, g->now), 0);
+	assert_int_equal(take(g, 3, MONTHLY, TOTAL, 1), TOTAL);
+	limiter_refund(g->l[3], MONTHLY, 10);
+	assert_int_equal(take(g, 2, MONTHLY, TOTAL, 1), 10);
+	group_free(g);
+}
+
+/* The limit that is for later is limit/N, or nothing. */
+static void test_limit(void **state)
+{
+	struct group *g = group_new();
+	static const unsigned same[] = {SOFT, PREPAID, CONSERVED, MONTHLY};
+	struct limiter_view view;
+
+	(void)state;
+	run(g, 1000 * MS);
+	limiter_view(g->l[0], PREPAID, &view);
+	assert_true(view.local_limit == 0 && view.local_burst == 0);
+	limiter_view(g->l[0], MONTHLY, &view);
+	assert_true(view.local_limit == LIMIT / 8.0 / N);
+	assert_int_equal(view.local_burst, BURST / N);
+	g->policies[PREPAID].limit_bps = LIMIT;
+	assert_int_equal(limiter_update(g->l[0], g->policies, POLICIES, same, g->now), 0);
+	limiter_view(g->l[0], PREPAID, &view);
+	assert_true(view.local_limit == LIMIT / 8.0 / N);
+	group_free(g);
+}
+
+/* With a disk: after a crash what was spent is spent, of either kind of record. */
+static void test_restart(void **state)
+{
+	struct group *g = group_new();
+	uint64_t got;
+
+	(void)state;
+	run(g, 1000 * MS);
+	got = take(g, 0, PREPAID, TOTAL / 2, 100);
+	assert_true(got >= TOTAL / 2);
+	assert_int_equal(g->n_records, 3);
+	limiter_destroy(g->l[0]);
+	boot(g, 0);
+	run(g, 1000 * MS);
+	got += take(g, 0, PREPAID, TOTAL, 1);
+	assert_in_range(got, TOTAL - 2 * 1000, TOTAL);
+	group_free(g);
+}
+
+/* A disk that fails: nothing that needs it passes, and later it does. */
+static void test_failing_disk(void **state)
+{
+	struct group *g = group_new();
+
+	(void)state;
+	run(g, 1000 * MS);
+	g->failing = true;
+	assert_int_equal(take(g, 0, MONTHLY, 2000, 2000), 0);
+	assert_true(limiter_unsettled(g->l[0]));
+	assert_int_equal(limiter_save(g->l[0], keep, g), -ENOSPC);
+	assert_int_equal(limiter_save(g->l[0], NULL, g), 0);
+	limiter_save_failed(g->l[0]);
+	g->failing = false;
+	assert_int_equal(take(g, 0, MONTHLY, 2000, 2000), 2000);
+	group_free(g);
+}
+
+/* Another order, another total; and a budget that is none any more. */
+static void test_reload(void **state)
+{
+	static const unsigned from[] = {MONTHLY, SOFT, PREPAID, CONSERVED};
+	struct group *g = group_new();
+	struct limiter_policy new[POLICIES];
+	struct quota_view view;
+
+	(void)state;
+	run(g, 1000 * MS);
+	assert_int_equal(take(g, 1, MONTHLY, 500, 500), 500);
+	for (unsigned i = 0; i < POLICIES; i++)
+		new[i] = g->policies[from[i]];
+	new[0].total = 2 * TOTAL;
+	new[2].allocator = allocator_find("static");
+	assert_int_equal(limiter_update(g->l[1], new, POLICIES, from, g->now), 0);
+	assert_int_equal(limiter_budget_index(g->l[1], 0), 0);
+	assert_int_equal(limiter_budget_index(g->l[1], 2), LIMITER_ADDED);
+	view = budget_view(limiter_budget(g->l[1]), 0, g->now);
+	assert_int_equal(view.spent, 500);
+	/* A share of the new total, and what the others hold of the old. */
+	assert_in_range(
+		take(g, 1, 0, 2 * TOTAL, 1), TOTAL + TOTAL / N - 500, TOTAL + TOTAL / N - 499);
+	group_free(g);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spend),
+		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_failing_disk),
+		cmocka_unit_test(test_reload),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
