@@ -129,11 +129,10 @@ class Group:
             total += int(counters[0]) - ETHERNET * int(counters[1])
         return total
 
-    def until_spent(self, count, most, least=USED):
-        """Waits until count() grows no more; checks it, and returns it as a part of `most`."""
-        began = before = count()
-        spent = None
-        while spent in (None, began) or spent != before:
+    def until_spent(self, count, most, least=USED, begun=0):
+        """Waits until count() is above `begun` and grows no more; its part of `most`, checked."""
+        before, spent = None, count()
+        while spent <= begun or spent != before:
             time.sleep(QUIET_S)
             before, spent = spent, count()
             expect(spent <= most, f"{spent} bytes passed, of {most}")
@@ -173,7 +172,7 @@ def where_it_is_asked_for(scene):
         group.load(1, "prepaid", 0)
         group.reload(total=f"{2 * TOTAL}B")
         group.load(2, "prepaid")
-        second = group.until_spent(group.arrived, 2 * TOTAL)
+        second = group.until_spent(group.arrived, 2 * TOTAL, begun=TOTAL)
     return (f"{first:.5f} of the total at one in {took:.1f} s, {second:.5f} with a top-up at the "
             "other")
 
@@ -223,7 +222,7 @@ def reloads(scene):
         group.names = list(PORTS)
         group.reload()
         group.load(1, "prepaid")
-        used = group.until_spent(group.arrived, TOTAL)
+        used = group.until_spent(group.arrived, TOTAL, begun=before)
     return f"{used:.5f} of the total, {before / TOTAL:.5f} before it went"
 
 
