@@ -233,6 +233,21 @@ def the_root_dies(scene):
     return f"{alone:.5f} of the total without it, {both:.5f} with it; went on within {took:.1f} s"
 
 
+def a_disk_is_lost(scene):
+    """What the limiter held counts as spent, and it goes on with what is left."""
+    with Group(scene, names=("x",)) as group:
+        weir = group.boxes[0]
+        group.load()
+        group.until_passed(REST / 4)
+        weir.kill()
+        shutil.rmtree(scene.path("store1"))
+        held = group.drawn() - group.passed()
+        weir.start()
+        expect(weir.get("/weir/ledger")["began_blank"], "the store is still known")
+        used = group.until_spent(REST - held)
+    return f"{used:.5f} of the total, less {held} bytes that were held"
+
+
 def etcd_is_away(scene):
     """What is held passes, and no more; then it goes on."""
     with Group(scene) as group:
@@ -303,7 +318,7 @@ def a_reload_brings_it(scene):
     return f"{used:.5f} of the new total"
 
 
-SCENARIOS = [to_the_last, the_root_dies, etcd_is_away, two_of_a_name, a_reload_brings_it]
+SCENARIOS = [to_the_last, the_root_dies, a_disk_is_lost, etcd_is_away, two_of_a_name, a_reload_brings_it]
 
 
 def setup():
