@@ -241,12 +241,14 @@ static void succeed(struct draw *d)
 
 static void fence(struct draw *d, const char *why)
 {
-	if (d->state != DRAW_FENCED) {
-		log_err("etcd: fenced: %s", why);
-		log_err("etcd: another process has been started as this limiter, and it draws: "
-			"this one never will again, and passes what it holds");
-		log_err("etcd: stop one of the two; only one of them may have the ledger's store");
-	}
+	if (d->state == DRAW_CONNECTING)
+		log_err("etcd: fenced: another process draws as this limiter, or has with a store "
+			"that is gone: nothing is drawn here: %s",
+			why);
+	else if (d->state != DRAW_FENCED)
+		log_err("etcd: fenced: another process has been started as this limiter: this one "
+			"draws no more, and passes what it holds: %s",
+			why);
 	note(d, why);
 	d->state = DRAW_FENCED;
 }

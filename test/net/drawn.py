@@ -221,10 +221,11 @@ def the_root_dies(scene):
         root = group.roots()[0]
         other = group.boxes[1 - group.boxes.index(root)]
         root.kill()
-        began, before = time.monotonic(), group.passed()
-        wait_until(lambda: other.get("/weir/tree")["is_root"], "another root")
-        group.until_passed(before + STOCK + HANDS)
+        mine = f"/weir/budgets/p/1/drawn/{os.path.basename(other.config_path)[:-5]}"
+        began, before = time.monotonic(), group.etcd.get(mine)
+        wait_until(lambda: group.etcd.get(mine) != before, "the other one to draw")
         took = time.monotonic() - began
+        wait_until(lambda: other.get("/weir/tree")["is_root"], "another root")
         alone = group.until_spent(REST, 1 - 2 * STOCK / REST)  # half of it was on its way
         root.start()
         wait_until(lambda: group.known(root), "etcd to be asked again")
