@@ -5,6 +5,8 @@
 
 #include <time.h>
 
+#include <rte_common.h>
+
 #include "box.h"
 #include "control.h"
 #include "draw.h"
@@ -54,9 +56,12 @@ static void add_group(
 	double rate = (double)view->pace / PER_UNIT;
 	struct drawing_view drawing = {0};
 	bool drawn = draw_budget_of(box, i, &drawing) && drawing.known;
-	uint64_t remaining = view->remaining + (drawn ? drawing.left : 0);
+	uint64_t total = drawn ? drawing.total : policy->total, remaining = view->remaining;
 
-	show_units(json, policy, "total", drawn ? drawing.total : policy->total);
+	/* What is known of etcd may be older than what is known of the group. */
+	if (drawn)
+		remaining = RTE_MIN(remaining + drawing.left, RTE_MAX(total, remaining));
+	show_units(json, policy, "total", total);
 	show_units(json, policy, "remaining", remaining);
 	if (drawn)
 		show_units(json, policy, "undrawn", drawing.left);

@@ -319,7 +319,8 @@ def a_reload_brings_it(scene):
     return f"{used:.5f} of the new total"
 
 
-SCENARIOS = [to_the_last, the_root_dies, a_disk_is_lost, etcd_is_away, two_of_a_name, a_reload_brings_it]
+SCENARIOS = [to_the_last, the_root_dies, a_disk_is_lost, etcd_is_away, two_of_a_name,
+             a_reload_brings_it]
 
 
 def setup():
