@@ -48,6 +48,9 @@
 #define ROOT_WAITS_NS  (100 * NS_PER_MS)
 #define OTHER_WAITS_NS (1000 * NS_PER_MS)
 
+/* For so long who has had to draw for itself does it as a root does. */
+#define ALONE_NS (10000 * NS_PER_MS)
+
 /* Packets that it is worth to draw for. */
 #define PACKETS 4
 
@@ -60,6 +63,7 @@ struct drawing {
 	struct drawing_view view;
 	uint64_t next_ns;    /* not to be asked about before */
 	uint64_t waiting_ns; /* since when traffic has been waiting, or 0 */
+	uint64_t alone_ns;   /* until when it is drawn here though others should */
 	bool wanted;         /* the last ask was for units */
 };
 
@@ -361,11 +365,12 @@ static bool waits_in_vain(struct drawing *a, bool waiting, bool root, uint64_t n
 }
 
 /* Units to draw now. What a blank limiter gets is not its own to spend. */
-static uint64_t wanted(const struct box *box, struct drawing *a, const struct quota_view *view)
+static uint64_t wanted(
+	const struct box *box, struct drawing *a, const struct quota_view *view, uint64_t now)
 {
 	const struct policy *policy = &box->policies[a->policy];
 	bool root = budget_is_root(limiter_budget(box->limiter));
-	bool vain = waits_in_vain(a, view->waiting, root, control_now());
+	bool vain = waits_in_vain(a, view->waiting, root, now);
 	uint64_t here = (uint64_t)RTE_MAX(view->balance, INT64_C(0)) + view->pocket;
 	struct draw_need need = {
 		.total = a->view.total,
@@ -376,7 +381,9 @@ static uint64_t wanted(const struct box *box, struct drawing *a, const struct qu
 		.packet = policy->count == COUNT_BYTES ? (uint64_t)PACKETS * box->frame : PACKETS,
 	};
 
-	if (!a->view.known || view->blank || !(root || vain))
+	if (vain)
+		a->alone_ns = now + ALONE_NS;
+	if (!a->view.known || view->blank || !(root || now < a->alone_ns))
 		return 0;
 	return draw_units(&need);
 }
@@ -423,7 +430,7 @@ static bool look(struct box *box, struct drawing *a, uint64_t refresh)
 	if (!box_budget(box, a->policy, &view))
 		return false;
 	turn(box, a, view.period);
-	units = wanted(box, a, &view);
+	units = wanted(box, a, &view, now);
 	if (a->view.asked || now < a->next_ns || !may_ask(box->draw, now))
 		return view.pace > 0 || view.waiting;
 	if (units > 0 || !a->view.known || now - a->view.as_of_ns >= refresh)

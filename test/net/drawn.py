@@ -234,6 +234,22 @@ def the_root_dies(scene):
     return f"{alone:.5f} of the total without it, {both:.5f} with it; went on within {took:.1f} s"
 
 
+def the_root_is_fenced(scene):
+    """It goes on being the root: the other one draws for itself, and for it."""
+    with Group(scene) as group:
+        group.load()
+        group.until_passed(REST / 4)
+        root = group.roots()[0]
+        name = os.path.basename(root.config_path)[:-5]
+        group.etcd.put(f"/weir/limiters/{name}", "f" * 16)
+        wait_until(lambda: group.state(root) == "fenced", "the root to be fenced")
+        mine = group.etcd.get(f"/weir/budgets/p/1/drawn/{name}")
+        used = group.until_spent(REST)
+        expect(group.etcd.get(f"/weir/budgets/p/1/drawn/{name}") == mine, "it has drawn")
+        expect(group.roots() == [root], "another root")
+    return f"{used:.5f} of the total, {int(mine) / REST:.5f} drawn before"
+
+
 def a_disk_is_lost(scene):
     """What the limiter held counts as spent, and it goes on with what is left."""
     with Group(scene, names=("x",)) as group:
@@ -319,8 +335,8 @@ def a_reload_brings_it(scene):
     return f"{used:.5f} of the new total"
 
 
-SCENARIOS = [to_the_last, the_root_dies, a_disk_is_lost, etcd_is_away, two_of_a_name,
-             a_reload_brings_it]
+SCENARIOS = [to_the_last, the_root_dies, the_root_is_fenced, a_disk_is_lost, etcd_is_away,
+             two_of_a_name, a_reload_brings_it]
 
 
 def setup():
