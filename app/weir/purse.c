@@ -302,19 +302,20 @@ bool purses_look(struct box *box, uint64_t now_ns)
 {
 	struct timespec wall;
 	bool news = false, active = false;
-	uint64_t took;
+	uint64_t began, took;
 	unsigned policy;
 
 	if (now_ns < purses_next(box))
 		return false;
 	clock_gettime(CLOCK_REALTIME, &wall);
+	began = control_now();
 	for (struct purse_account *a = box->purses; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
 		news |= look(box, a, policy, wall.tv_sec);
 		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
 	}
-	took = control_now() - now_ns;
+	took = control_now() - began;
 	box->purses_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
 	return news;
 }
