@@ -126,19 +126,24 @@ void accounts_sort(struct account **by_id, unsigned n)
 	qsort(by_id, n, sizeof(struct account *), compare);
 }
 
-struct account *account_find(const struct conserve *c, uint32_t id)
+struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id)
 {
-	unsigned low = 0, high = c->n;
+	unsigned low = 0, high = n;
 
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (c->by_id[middle]->policy.id == id)
-			return c->by_id[middle];
-		if (c->by_id[middle]->policy.id < id)
+		if (by_id[middle]->policy.id == id)
+			return by_id[middle];
+		if (by_id[middle]->policy.id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return NULL;
+}
+
+struct account *account_find(const struct conserve *c, uint32_t id)
+{
+	return accounts_find(c->by_id, c->n, id);
 }

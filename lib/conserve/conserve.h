@@ -167,8 +167,9 @@ int conserve_hear(
 /*
  * Settling, as in ledger.h, of all policies that need it at once. conserve_save() hands each record
  * to `write` (NULL: there is no disk); when that answers less than 0, or conserve_save_failed() is
- * called, it is as if nothing had begun. 0; -EBUSY; -EAGAIN (nothing to be saved), or what `write`
- * said.
+ * called, it is as if nothing had begun; when it answers more than 0, it has that record and no
+ * more is handed to it in this round: those that have waited longest come first. 0; -EBUSY; -EAGAIN
+ * (nothing to be saved), or what `write` said.
  */
 bool conserve_unsettled(const struct conserve *c);
 int conserve_save(struct conserve *c,

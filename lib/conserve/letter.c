@@ -184,6 +184,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	blank = ledger_blank(a->ledger);
 	if (ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
+	account_changed(c, a);
 	c->counters.verdicts[verdict]++;
 	believe(a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && blank)

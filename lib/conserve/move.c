@@ -284,6 +284,8 @@ static void look_around(struct conserve *c, uint64_t now_ns)
 void conserve_tick(struct conserve *c, uint64_t now_ns)
 {
 	look_around(c, now_ns);
-	for (unsigned i = 0; i < c->n; i++)
+	for (unsigned i = 0; i < c->n; i++) {
 		account_move(c, c->accounts[i], now_ns);
+		account_changed(c, c->accounts[i]);
+	}
 }

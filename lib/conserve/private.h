@@ -6,6 +6,7 @@
 #ifndef WEIR_CONSERVE_PRIVATE_H
 #define WEIR_CONSERVE_PRIVATE_H
 
+#include "base/queue.h"
 #include "conserve/conserve.h"
 
 /* Less than one in so many of an equal part is kept by everybody, for a first packet. */
@@ -39,6 +40,8 @@ struct account {
 	uint64_t floor, grain;
 	uint64_t headroom; /* kept from being promised, for what is about to be given */
 	bool gone, saving;
+	bool queued;    /* among the unsettled ones */
+	bool forgotten; /* goes at the end of an update */
 	struct account_edge edges[];
 };
 
@@ -68,7 +71,8 @@ struct conserve {
 	struct account **by_id;    /* n, sorted */
 	uint8_t *record;           /* room for one */
 	unsigned sending;          /* edge that conserve_send() is at */
-	bool begun;                /* conserve_save() has */
+	struct queue unsettled;    /* accounts */
+	unsigned n_saving;         /* of these, the first ones */
 	struct conserve_counters counters;
 };
 
@@ -85,8 +89,14 @@ bool account_untouched(const struct conserve *c, const struct account *a);
 
 struct account *account_find(const struct conserve *c, uint32_t id);
 
+/* The same of n that are sorted. */
+struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id);
+
 /* Sorts `by_id`. */
 void accounts_sort(struct account **by_id, unsigned n);
+
+/* To be called after all that may have changed an account's ledger: it is settled in its turn. */
+void account_changed(struct conserve *c, struct account *a);
 
 /* One step of one policy: debts, what was adopted, and what others are to have more of. */
 void account_move(struct conserve *c, struct account *a, uint64_t now_ns);

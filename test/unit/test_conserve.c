@@ -62,6 +62,21 @@ static void start(struct group *g, unsigned i, bool restored)
 	assert_int_equal(conserve_create(&params, g->now, &g->nodes[i].c), 0);
 }
 
+/* Of which only so many records are taken in a round, and what has come. */
+struct slow_disk {
+	unsigned most, n;
+	uint32_t ids[POLICIES];
+};
+
+static int keep_some(void *context, uint32_t id, const void *record, size_t len)
+{
+	struct slow_disk *disk = context;
+
+	(void)record, (void)len;
+	disk->ids[disk->n++] = id;
+	return disk->n % disk->most == 0;
+}
+
 static struct group *group_new(unsigned n, unsigned n_policies, unsigned promise)
 {
 	struct group *g = test_calloc(1, sizeof(*g));
@@ -276,6 +291,53 @@ static void test_settling(void **state)
 	deliver(g, 0);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
 	assert_int_equal(sum(g, 0), LIMIT);
+	group_free(g);
+}
+
+/* A round may be a part of all: what has changed again meanwhile waits behind the others. */
+static void test_rounds(void **state)
+{
+	struct group *g = group_started(2, 10, 0);
+	struct conserve *c = g->nodes[0].c;
+	struct slow_disk disk = {.most = 4};
+
+	(void)state;
+	for (unsigned round = 1; round <= 3; round++) {
+		assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
+		g->policies[0].limit += 2; /* one is always unsettled */
+		assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
+		conserve_settled(c);
+		assert_true(conserve_unsettled(c));
+	}
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(disk.ids[i], i + 1);
+	assert_int_equal(disk.ids[10], 1);
+	group_free(g);
+}
+
+/* Others come and go during a round: those that it was for are settled by its end, no others. */
+static void test_update_in_a_round(void **state)
+{
+	struct group *g = group_started(2, 10, 0);
+	struct conserve *c = g->nodes[0].c;
+	struct slow_disk disk = {.most = 4};
+
+	(void)state;
+	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+	assert_int_equal(conserve_update(c, g->policies + 3, 5, g->now), 0); /* 4 to 8 */
+	assert_int_equal(conserve_save(c, keep_some, &disk), -EBUSY);
+	conserve_settled(c);
+	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+	conserve_settled(c);
+	assert_false(conserve_unsettled(c));
+	assert_int_equal(disk.n, 8);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(disk.ids[i], i + 1);
+	assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
+	steps(g, 5);
+	for (unsigned p = 0; p < 10; p++)
+		assert_int_equal(sum(g, p), LIMIT);
 	group_free(g);
 }
 
@@ -533,6 +595,8 @@ int main(void)
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_indicator),
 		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_update_in_a_round),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_friend),
 		cmocka_unit_test(test_promise_moves),
