@@ -48,6 +48,8 @@ struct limiter {
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
+	unsigned
+		silent; /* peers that nothing was heard of at the last tick, for who need no more */
 	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
 };

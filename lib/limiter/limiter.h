@@ -98,7 +98,7 @@ struct limiter_view {
 	uint64_t local_burst; /* bytes */
 	double demand, weight;
 	double global_demand, global_weight; /* with our own */
-	unsigned lost;
+	unsigned lost; /* peers that do not count: of a policy that does not gossip, silent ones */
 	unsigned flows;
 	double flow_rate;
 	enum allocate_regime regime;
