@@ -94,8 +94,6 @@ int account_create(struct conserve *c, const struct conserve_policy *policy,
 		return ret;
 	}
 	a->measure = (struct gdrl_measure){.demand = (double)params.share, .packet = 1};
-	for (unsigned e = 0; e < c->n_edges; e++)
-		a->edges[e].due = true;
 	*out = a;
 	return 0;
 }
@@ -141,6 +139,19 @@ struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t
 			high = middle;
 	}
 	return NULL;
+}
+
+void accounts_begin(struct conserve *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		struct account *a = c->accounts[i];
+
+		a->index = i;
+		account_changed(c, a);
+		for (unsigned e = 0; e < c->n_edges; e++)
+			if (a->edges[e].sent_ns == 0)
+				account_due(c, a, e);
+	}
 }
 
 struct account *account_find(const struct conserve *c, uint32_t id)

@@ -124,6 +124,17 @@ static int create_gone(struct conserve *c, const struct conserve_record *record,
 	return 0;
 }
 
+static int create_queues(struct conserve *c, unsigned n)
+{
+	int ret = queue_init(&c->unsettled, n);
+
+	if (ret == 0)
+		ret = queue_init(&c->news, n);
+	for (unsigned e = 0; ret == 0 && e < c->n_edges; e++)
+		ret = queue_init(&c->links[e].due, n);
+	return ret;
+}
+
 static int fill_accounts(struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
 {
 	struct conserve_record *records = sorted_records(params);
@@ -149,7 +160,7 @@ static int create_accounts(
 	struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
 {
 	size_t room = (size_t)params->n_policies + params->n_records + 1;
-	int ret = queue_init(&c->unsettled, params->n_policies + params->n_records);
+	int ret = create_queues(c, params->n_policies + params->n_records);
 
 	c->accounts = calloc(room, sizeof(struct account *));
 	c->by_id = calloc(room, sizeof(struct account *));
@@ -159,8 +170,8 @@ static int create_accounts(
 	for (unsigned i = 1; ret == 0 && i < c->n; i++)
 		if (c->by_id[i]->policy.id == c->by_id[i - 1]->policy.id)
 			ret = -EINVAL;
-	for (unsigned i = 0; ret == 0 && i < c->n; i++)
-		account_changed(c, c->accounts[i]);
+	if (ret == 0)
+		accounts_begin(c);
 	return ret;
 }
 
@@ -207,6 +218,9 @@ void conserve_destroy(struct conserve *c)
 	for (unsigned i = 0; c->accounts && i < c->n; i++)
 		account_destroy(c->accounts[i]);
 	queue_free(&c->unsettled);
+	queue_free(&c->news);
+	for (unsigned e = 0; c->links && e < c->n_edges; e++)
+		queue_free(&c->links[e].due);
 	free(c->accounts);
 	free(c->by_id);
 	free(c->links);

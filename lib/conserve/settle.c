@@ -56,14 +56,14 @@ int conserve_save(struct conserve *c,
 }
 
 /* Everybody hears at once of what is his now; what changes nothing for him can wait. */
-static void announce(const struct conserve *c, struct account *a)
+static void announce(struct conserve *c, struct account *a)
 {
 	for (unsigned e = 0; e < c->n_edges; e++) {
 		struct account_edge *edge = &a->edges[e];
 		struct ledger_view view = ledger_view(a->ledger, e);
 
 		if (view.granted != edge->told || view.promised != edge->promised || !view.known)
-			edge->due = true;
+			account_due(c, a, e);
 		edge->told = view.granted;
 		edge->promised = view.promised;
 	}

@@ -143,6 +143,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		limiter_destroy(l);
 		return ret;
 	}
+	conserved_index(l);
 	conserved_refresh(l, now_ns);
 	counted_index(l);
 	*out = l;
