@@ -21,6 +21,9 @@
 #define ROOM     600
 #define RECORD   2048
 
+/* Statements to one neighbour: eight letters of them. */
+#define TOLD_A_TICK (8 * ((ROOM - 1) / CONSERVE_ENTRY))
+
 struct node {
 	struct conserve *c;
 	uint8_t record[RECORD];
@@ -551,6 +554,63 @@ static void test_rest(void **state)
 	group_free(g);
 }
 
+/* Two limiters of n policies; the caller frees these. */
+static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy **policies)
+{
+	struct group *g = group_new(2, 0, promise);
+
+	*policies = test_calloc(n, sizeof(**policies));
+	for (unsigned p = 0; p < n; p++)
+		(*policies)[p] = (struct conserve_policy){.id = 1 + p, .limit = LIMIT};
+	g->policies[0] = (*policies)[0];
+	g->params.policies = *policies;
+	g->params.n_policies = n;
+	for (unsigned i = 0; i < 2; i++)
+		start(g, i, false);
+	return g;
+}
+
+/* Of more than can be told within a lease nobody promises what would then be of use to nobody. */
+static void test_crowd(void **state)
+{
+	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
+	struct conserve_policy *policies;
+	struct group *g = crowd(n, 50, &policies);
+	uint64_t usable = 0;
+
+	(void)state;
+	steps(g, 3 * LEASE / TICK);
+	for (unsigned p = 0; p < n; p++)
+		usable += sum(g, p);
+	assert_int_equal(usable, n * LIMIT);
+	group_free(g);
+	test_free(policies);
+}
+
+/* What is news does not wait for its turn among the many that have none. */
+static void test_news_first(void **state)
+{
+	const unsigned n = 1000, of = 700;
+	struct conserve_policy *policies;
+	struct group *g = crowd(n, 0, &policies);
+	unsigned heard = n;
+
+	(void)state;
+	conserve_target(g->nodes[0].c, of, (double)LIMIT);
+	conserve_target(g->nodes[1].c, of, (double)LIMIT);
+	steps(g, 2 * (n / TOLD_A_TICK + 1)); /* each has been told of: what is missing is known */
+	while (conserve_next_news(g->nodes[1].c) < n)
+		;
+	conserve_target(g->nodes[0].c, of, 0);
+	step(g);
+	assert_in_range(limit_of(g, 1, of), LIMIT * 9 / 10, LIMIT);
+	while (heard != of && (heard = conserve_next_news(g->nodes[1].c)) < n)
+		;
+	assert_int_equal(heard, of);
+	group_free(g);
+	test_free(policies);
+}
+
 static void test_bad_letters(void **state)
 {
 	struct group *g = group_started(2, 1, 0);
@@ -606,6 +666,8 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_bad_letters),
 		cmocka_unit_test(test_bursts),
