@@ -538,6 +538,8 @@ static void test_drawn(void **state)
 
 	(void)state;
 	run(g, 4 * TIMEOUT);
+	/* Nobody is thought to hold what nobody has said that he holds. */
+	assert_true(view(g, 0, DRAWN).remaining <= 3);
 	assert_int_equal(take(g, 0, DRAWN, 1), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, PREPAID, 5, g->now), -EINVAL);
 	for (unsigned i = 0; i < 3; i++)
