@@ -18,6 +18,7 @@ struct pot {
 	struct budget_policy policy;
 	struct quota_node *quota;
 	uint64_t next_ns; /* when it is to be ticked */
+	uint64_t news_ns; /* neighbours are not to be told what is left here before */
 	bool gone, saving, stirred;
 	bool marked;  /* the record says that it is blank */
 	bool unknown; /* blank, and what was drawn for it is not known: neither speaks nor hears */

@@ -133,6 +133,10 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 	hint_write(q, edge, m, now_ns);
 	ledger_state(q->ledger, edge, now_ns, &m->statement);
 	e->told_dry = m->known && m->held == 0;
+	e->told = true;
+	e->told_held = m->held;
+	e->told_pace = m->pace;
+	e->told_ns = now_ns;
 	e->due = 0;
 	e->speak = false;
 	if (ledger_view(q->ledger, edge).in_flight > 0)

@@ -175,7 +175,8 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	if (e->linked == linked)
 		return;
 	e->linked = linked;
-	e->known = e->heard = false;
+	e->known = e->heard = e->told = false;
+	e->told_pace = 0;
 	e->claim = CLAIM_NONE;
 	e->answered = true;
 	e->silent_ns = q->ended_ns;
@@ -282,7 +283,8 @@ static void forget_period(struct quota_node *q)
 		struct edge *e = &q->edges[i];
 
 		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
-		e->known = e->heard = e->told_dry = false;
+		e->known = e->heard = e->told_dry = e->told = false;
+		e->told_pace = 0;
 		e->asked = e->unsettled = e->saving = e->speak = false;
 		e->due = 0;
 		e->claim = CLAIM_NONE;

@@ -618,6 +618,39 @@ static void test_peace(void **state)
 	group_free(g);
 }
 
+static void all_believe(const struct group *g, uint64_t left)
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		assert_in_range(view(g, i, PREPAID).remaining, left - left / 4, left + left / 4);
+		assert_int_equal(view(g, i, PREPAID).pace, 0);
+	}
+}
+
+/*
+ * Who spends nothing, and asks for nothing, hears how much is left too: after a burst elsewhere,
+ * and of another total. Then all is still.
+ */
+static void test_news(void **state)
+{
+	struct group *g = group_new(5, 1, true);
+	uint64_t spent;
+
+	(void)state;
+	run(g, 4 * TIMEOUT);
+	spent = take(g, 0, PREPAID, 400);
+	run(g, 2 * SECOND);
+	assert_true(view(g, 4, PREPAID).pace > 0);
+	run(g, 60 * SECOND);
+	all_believe(g, TOTAL - spent);
+	update(g, 1, 40 * TOTAL);
+	run(g, 10 * SECOND);
+	all_believe(g, 40 * TOTAL - spent);
+	update(g, 1, TOTAL);
+	run(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -637,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_letters),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_peace),
+		cmocka_unit_test(test_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
