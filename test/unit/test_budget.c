@@ -405,6 +405,28 @@ static void test_blank(void **state)
 	group_free(g);
 }
 
+/* A new disk knows nothing of how often the limiter was started before. */
+static void test_new_disk(void **state)
+{
+	struct group *g = group_new(3, 1, true);
+
+	(void)state;
+	for (unsigned starts = 0; starts < 3; starts++) {
+		run(g, 4 * TIMEOUT);
+		assert_int_equal(take(g, 0, PREPAID, 100), 100);
+		crash(g, 0);
+		if (starts < 2)
+			assert_int_equal(create(g, 0, false), 0);
+	}
+	g->nodes[0].lens[PREPAID] = 0;
+	g->nodes[0].epoch = 0;
+	assert_int_equal(create(g, 0, true), 0);
+	run(g, 4 * TIMEOUT);
+	assert_false(view(g, 0, PREPAID).blank);
+	assert_in_range(take(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
+	group_free(g);
+}
+
 /* All at once, as a group without a disk: they answer each other, and nobody has anything. */
 static void test_all_blank(void **state)
 {
@@ -661,6 +683,7 @@ int main(void)
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_new_disk),
 		cmocka_unit_test(test_all_blank),
 		cmocka_unit_test(test_period),
 		cmocka_unit_test(test_top_up),
