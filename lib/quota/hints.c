@@ -141,6 +141,7 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 	e->pace = m->pace;
 	e->known = m->known;
 	e->heard = true;
+	e->early = !e->linked;
 	e->hint_ns = now_ns;
 }
 
@@ -151,7 +152,16 @@ static bool apart(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
 	return difference > little && difference > most(a, b) / part;
 }
 
-/* Who has been told nothing has a guess, which is right where nothing has happened. */
+/* Of what is behind another edge. */
+static bool has_heard(const struct quota_node *q, const struct edge *except)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (&q->edges[i] != except && q->edges[i].linked && q->edges[i].heard)
+			return true;
+	return false;
+}
+
+/* Who has never been told anything has a guess, which is right where nothing has happened. */
 static bool is_news(const struct quota_node *q, const struct edge *e, const struct quota_message *m,
 	uint64_t now_ns)
 {
@@ -162,7 +172,8 @@ static bool is_news(const struct quota_node *q, const struct edge *e, const stru
 	if (m->pace > e->told_pace && apart(m->pace, e->told_pace, RATE_NEWS, RATE_LEAST(m->held)))
 		return true;
 	if (!e->told)
-		return apart(quota_stock(q), q->params.share, HELD_NEWS, chunk);
+		return e->told_ns > 0 || has_heard(q, e) ||
+		       apart(quota_stock(q), q->params.share, HELD_NEWS, chunk);
 	return apart(m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
 }
 

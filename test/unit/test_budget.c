@@ -664,6 +664,11 @@ static void test_news(void **state)
 	assert_true(view(g, 4, PREPAID).pace > 0);
 	run(g, 60 * SECOND);
 	all_believe(g, TOTAL - spent);
+	g->nodes[0].cut = true;
+	run(g, 10 * TIMEOUT);
+	g->nodes[0].cut = false;
+	run(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
 	update(g, 1, 40 * TOTAL);
 	run(g, 10 * SECOND);
 	all_believe(g, 40 * TOTAL - spent);
