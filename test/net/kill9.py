@@ -7,6 +7,10 @@ Two weir processes between veth pairs share two totals, of packets and of bytes,
 conserved limit the other way:
 
     sender s1 ──veth── l1 │weir 1│ x1 ──veth── d1       s2 ── l2 │weir 2│ x2 ── d2
+                           g1 ──────────────veth (gossip)────────────── g2
+
+Each has a network namespace of its own, as two processes of DPDK on packet sockets of one namespace
+sometimes refuse to start: their fanout groups are told apart by process and interface, xor-ed.
 
 What has left a box is counted by the interfaces behind it, which no kill touches. At every look:
 
@@ -48,9 +52,12 @@ BUSY, QUIET, SPRINT = 5000, 700, 16000  # packets a second of each total at a bo
 RATE_PPS = 1000  # of the conserved policy, at each box: more than half of the limit
 LIMIT, BURST = 3e6, 60e3  # bit/s; bytes
 CLOCKS = 1.002  # how much faster than ours a limiter's may be
-PER_KILL = 10000  # packets of a total, of which some thousands pass between two kills
+PER_KILL = 5000  # packets of a total, of which two or three thousand pass between two kills
 SETTLED_S = 2.0
 RESTART_S = 15.0  # at most, on a machine that has other things to do
+CLONE_NEWNET = 0x40000000
+ADDRESS = "192.0.2."
+NAMESPACES = []  # of box 1 and box 2
 CPUS = sorted(os.sched_getaffinity(0))
 EAL = ["--no-huge", "-m", "192", "--no-shconf", "--no-pci"]
 
@@ -64,7 +71,7 @@ def frame(policy, size):
 
 def counters(interface):
     """(bytes, packets) that an interface has received: both of the same instant."""
-    with open("/proc/self/net/dev", encoding="ascii") as lines:
+    with open("/proc/thread-self/net/dev", encoding="ascii") as lines:
         for line in lines:
             name, _, numbers = line.partition(":")
             if name.strip() == interface:
@@ -72,10 +79,30 @@ def counters(interface):
     raise AssertionError(f"no interface {interface}")
 
 
+def new_namespace():
+    """A network namespace without IPv6, as a descriptor, which holds it."""
+    expect(box.LIBC.unshare(CLONE_NEWNET) == 0, "unshare")
+    with open("/proc/sys/net/ipv6/conf/default/disable_ipv6", "w", encoding="ascii") as out:
+        out.write("1")
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+@contextlib.contextmanager
+def inside(namespace):
+    """What this thread starts meanwhile is in there."""
+    here = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        expect(box.LIBC.setns(namespace, CLONE_NEWNET) == 0, "setns")
+        yield
+    finally:
+        box.LIBC.setns(here, CLONE_NEWNET)
+        os.close(here)
+
+
 class Senders:
     """A process that sends what it is told to, and never stops by itself."""
 
-    BATCH_MOST = 400  # what a ring has room for, however late we are
+    BATCH_MOST = 50  # of a stream, however late we are
 
     def __init__(self):
         self.streams = [(interface, frame(policy, size)) for i in (1, 2)
@@ -119,8 +146,8 @@ class Senders:
 class Station:
     """A box, its cables, and what is known of it."""
 
-    def __init__(self, scene, i, totals, roster):
-        self.i, self.scene = i, scene
+    def __init__(self, scene, i, totals, roster, namespace):
+        self.i, self.namespace = i, namespace
         self.store = scene.path(f"store{i}")
         policies = [{"name": name, "allocator": "quota",
                      "match": {"direction": "a-to-b", "proto": "udp", "dst-port": PORTS[name]}}
@@ -137,7 +164,6 @@ class Station:
                           policies=policies, gossip=gossip, eal=EAL, workers=[CPUS[i % len(CPUS)]],
                           ledger={"store": self.store})
         self.box = scene.box(config, roster[i - 1]["name"])
-        self.lost = {name: 0 for name in totals}  # at most, as far as was seen
         self.packet_s = self.answer_s = None
 
     def new_ledger(self):
@@ -181,11 +207,16 @@ class Station:
         """kill -9. Returns when it is dead, and so are its packets."""
         self.box.kill()
 
+    def launch(self):
+        """Starts it, and does not look."""
+        with inside(self.namespace):
+            self.box.spawn()
+
     def spawn(self):
         """Starts it; see await_up()."""
         self.packet_s = self.answer_s = None
         passed, began = counters(f"d{self.i}")[1], time.monotonic()
-        self.box.spawn()
+        self.launch()
         watch = threading.Thread(target=self._watch, args=(passed, began))
         watch.start()
         return began, watch
@@ -210,12 +241,12 @@ class Station:
 class Campaign:
     """Both boxes, who sends to them, and all that was seen."""
 
-    def __init__(self, scene, kills, seed, forbidden):
-        self.scene, self.target, self.forbidden = scene, kills, forbidden
+    def __init__(self, scene, kills, seed, forbidden, namespaces):
+        self.target, self.forbidden = kills, forbidden
         self.rng = random.Random(seed)
         self.totals = {"packets": PER_KILL * kills, "bytes": PER_KILL * kills * SIZES["bytes"]}
-        roster = [{"name": f"box{i}", "address": f"127.0.0.1:{17945 + i}"} for i in (1, 2)]
-        self.stations = [Station(scene, i, self.totals, roster) for i in (1, 2)]
+        roster = [{"name": f"box{i}", "address": f"{ADDRESS}{i}:7946"} for i in (1, 2)]
+        self.stations = [Station(scene, i, self.totals, roster, namespaces[i - 1]) for i in (1, 2)]
         self.kills = {"one": 0, "both": 0, "starting": 0, "frozen": 0}
         self.times = {"packet": [], "answer": []}
         self.costs = {name: [] for name in self.totals}
@@ -318,7 +349,7 @@ class Campaign:
             self.crash(station, kind)
         if cut is not None:
             for station in victims:
-                station.box.spawn()
+                station.launch()
             time.sleep(cut)
             for station in victims:
                 self.crash(station, "starting")
@@ -389,16 +420,23 @@ def quantile(values, q):
     return sorted(values)[max(0, math.ceil(q * len(values)) - 1)]
 
 
-def make_cables():
+def run_in(namespace, command):
+    """Runs one `ip` command there."""
+    with inside(namespace):
+        ip(command)
+
+
+def make_cables(namespaces):
     """Of both boxes; nobody else says anything on them."""
-    for i in (1, 2):
-        for a, b in ((f"s{i}", f"l{i}"), (f"x{i}", f"d{i}")):
-            ip(f"link add dev {a} type veth peer name {b}")
-            for name in (a, b):
-                path = f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6"
-                with open(path, "w", encoding="ascii") as out:
-                    out.write("1")
-                ip(f"link set dev {name} up")
+    ip("link add dev g1 type veth peer name g2")
+    for i, namespace in enumerate(namespaces, start=1):
+        for here, there in ((f"s{i}", f"l{i}"), (f"d{i}", f"x{i}")):
+            ip(f"link add dev {here} type veth peer name {there}")
+            ip(f"link set dev {here} up")
+        for name in (f"l{i}", f"x{i}", f"g{i}"):
+            ip(f"link set dev {name} netns /proc/{os.getpid()}/fd/{namespace}")
+            run_in(namespace, f"link set dev {name} up")
+        run_in(namespace, f"address add {ADDRESS}{i}/24 dev g{i}")
 
 
 def check_rate(campaign, began):
@@ -411,9 +449,9 @@ def check_rate(campaign, began):
 
 def kill9(scene):
     """Kills, restarts, and then the rest of the totals."""
-    campaign = Campaign(scene, ARGUMENTS.kills, ARGUMENTS.seed, ARGUMENTS.forbidden)
     print(f"  seed {ARGUMENTS.seed}", flush=True)
-    make_cables()
+    make_cables(NAMESPACES)
+    campaign = Campaign(scene, ARGUMENTS.kills, ARGUMENTS.seed, ARGUMENTS.forbidden, NAMESPACES)
     for station in campaign.stations:
         station.new_ledger()
     with Senders() as senders:
@@ -430,6 +468,13 @@ def kill9(scene):
             f"used during kills {used}; lost {({n: v / kills for n, v in lost.items()})} a kill")
 
 
+def enter_namespaces():
+    """One for each box, and one for all else, in which we stay."""
+    box.enter_netns()  # or says why not
+    NAMESPACES.extend((new_namespace(), new_namespace()))
+    new_namespace()
+
+
 def parse():
     """What was asked for."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -442,4 +487,4 @@ def parse():
 if __name__ == "__main__":
     ARGUMENTS = parse()
     sys.argv[1:] = []
-    box.main([kill9], setup=box.enter_netns)
+    box.main([kill9], setup=enter_namespaces)
