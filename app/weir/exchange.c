@@ -321,8 +321,8 @@ int exchange_commit(struct exchange *x)
 }
 
 /*
- * A conserved policy begins when nobody earns anything by its former line any more: by both together
- * more would pass than the limit.
+ * A conserved policy begins when nobody earns anything by its former line any more: by both
+ * together more would pass than the limit.
  */
 static void let_go(struct box *box)
 {

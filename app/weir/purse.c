@@ -27,7 +27,7 @@
 /* Where nobody has wanted more for so long, nobody waits. */
 #define FORGO_NS UINT64_C(200000000)
 
-/* What workers may hold, all together, is so small a part of the total, in bits; and no more than. */
+/* What all workers may hold is so small a part of the total, in bits; and each no more than. */
 #define HELD_SHIFT    16
 #define QUANTUM_BYTES UINT64_C(65536)
 #define QUANTUM_ITEMS UINT64_C(64) /* packets or flows */

@@ -11,8 +11,8 @@
  * at it any more.
  *
  * What nobody has used is given back: when a policy leaves, when it has had no packets for a while
- * and others have taken all else, and at the stop. Not what workers hold of a policy that leaves: at most a
- * quantum each, a 65536th of the total for all together.
+ * and others have taken all else, and at the stop. Not what workers hold of a policy that leaves:
+ * at most a quantum each, a 65536th of the total for all together.
  *
  * Control, but for purses_prepare() and purses_remove(), which are as tenant_prepare() is.
  */

@@ -7,9 +7,9 @@
  *
  * The tree. Every limiter measures the round trip to those that it may be a neighbour of (its edges
  * of an overlay, over which alone units are ever moved: all of a small roster, a random graph with
- * spare edges in a large one) by letters that are echoed, and prefers the nearest, within a bound on
- * the degree. Who is its parent it says in its letters; an edge is linked while both ends say so.
- * Whatever shape that takes for a while, units are safe: they are the ledger's.
+ * spare edges in a large one) by letters that are echoed, and prefers the nearest, within a bound
+ * on the degree. Who is its parent it says in its letters; an edge is linked while both ends say
+ * so. Whatever shape that takes for a while, units are safe: they are the ledger's.
  *
  * A pure state machine: time, letters and records come in as arguments. One thread. Units are what
  * the policy counts.
@@ -35,7 +35,7 @@ struct budget_policy {
 	uint64_t total;  /* units a period, over all limiters; at most LEDGER_MOST */
 	uint64_t period; /* the number of the period that it is now */
 	uint64_t chunk;  /* see struct quota_params */
-	bool drawn; /* begins with no share: budget_set_share() says what has been drawn elsewhere */
+	bool drawn;      /* begins with no share: budget_set_share() says what was drawn */
 };
 
 /* Of one policy, as budget_save() wrote it. */
@@ -94,7 +94,11 @@ void budget_destroy(struct budget *b);
 int budget_update(
 	struct budget *b, const struct budget_policy *policies, unsigned n, uint64_t now_ns);
 
-/* See quota_spend(): 0, -EAGAIN or -EDQUOT. Units that pass here may be given back unused. */
+/*
+ * See quota_spend(): 0, -EAGAIN or -EDQUOT; quota_refund(): of units of this period, at a stop or
+ * before the policy goes, with budget_save() to follow; and quota_forgo(). budget_tick() is to be
+ * called after each.
+ */
 int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
 void budget_refund(struct budget *b, unsigned policy, uint64_t units);
 void budget_forgo(struct budget *b, unsigned policy);
@@ -102,7 +106,11 @@ void budget_forgo(struct budget *b, unsigned policy);
 /* See quota_period(): its share is this limiter's of the total, or 0 if that is drawn. */
 int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns);
 
-/* Of a policy that is drawn: all that has been drawn for this limiter in this period. */
+/*
+ * Of a policy that is drawn: all that has been drawn for this limiter in this period; said twice it
+ * is the same. One that starts blank holds nothing before it is said for the first time, and what
+ * is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or -ENOMEM.
+ */
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /* Timeouts, round trips, the tree. Returns when to call again, at the latest. */
@@ -117,7 +125,10 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 /* A letter from a peer, authentic, but perhaps repeated or old: 0; -ENOENT or -EBADMSG. */
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
-/* As conserve_save() and its kin. Without `durable` there is never anything to settle. */
+/*
+ * As conserve_save() and its kin. Without `durable` there is never anything to settle. One that is
+ * blank has a record, too, which says so: with it the next start is blank, whatever its params say.
+ */
 bool budget_unsettled(const struct budget *b);
 int budget_save(struct budget *b,
 	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);

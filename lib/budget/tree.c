@@ -170,11 +170,15 @@ static void heed_parent(struct budget *b, uint64_t now_ns)
 {
 	const struct link *link = &b->links[b->parent];
 	const struct route *said = &link->said.route;
+	bool stays = false;
 
 	if (b->parent == b->n_edges)
 		return;
-	if (!tree_alive(b, b->parent, now_ns) || !(link->said.flags & TREE_CHILD) ||
-		now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns) {
+	if (now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns)
+		b->feasible[b->route.root].rank = 0; /* nobody is believed before it rises */
+	else if (tree_alive(b, b->parent, now_ns) && link->said.flags & TREE_CHILD)
+		stays = true;
+	if (!stays) {
 		b->links[b->parent].due = true;
 		be_root(b, now_ns);
 		return;
@@ -451,7 +455,7 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_word *word, ui
 	uint64_t quiet_ns = now_ns - link->sent_ns;
 
 	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
-	if (word->echo_epoch > b->epoch)
+	if (word->echo_epoch > b->epoch && word->echo_epoch < LEDGER_MOST)
 		b->epoch = word->echo_epoch + 1;
 	if (is_old(link, word)) {
 		link->due |= word->epoch < link->said.epoch; /* it is to know that */

@@ -25,8 +25,9 @@ void http_give_up(struct http *http);
 bool http_given_up(const struct http *http);
 
 /*
- * The answer's body, valid until the next request. 0; -ENETUNREACH (none could be asked), -ETIMEDOUT
- * (one was, and did not answer), -EPROTO (one answered with something else; in `why`, in words).
+ * The answer's body, valid until the next request. 0; -ENETUNREACH (none could be asked),
+ * -ETIMEDOUT (one was, and did not answer), -EPROTO (one answered with something else; in `why`, in
+ * words) or -ENOMEM.
  */
 int http_post(struct http *http, const char *path, const char *body, const char **answer,
 	size_t *len, char why[ETCD_WHY_MAX]);

@@ -12,7 +12,7 @@
 /* Of the timeout of the tree: until what is not confirmed is said again. */
 #define REPEAT_PART 2
 
-/* Half-life of the rates by which units are divided; long enough for traffic that comes in bursts. */
+/* Half-life of the rates by which units are divided: traffic comes in bursts. */
 #define MEMORY_NS UINT64_C(2000000000)
 
 bool aggregate_counts(const struct aggregate *a)

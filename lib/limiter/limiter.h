@@ -34,8 +34,8 @@ struct limiter_policy {
 	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
 	/*
-	 * With an allocator that counts units (allocator->counts_units): see struct budget_policy. The
-	 * limit and the burst above are what passes when there are none left, limit/N each.
+	 * With an allocator that counts units (allocator->counts_units): see struct budget_policy.
+	 * The limit and the burst above are what passes when there are none left, limit/N each.
 	 */
 	uint64_t total, period, chunk;
 	bool drawn;

@@ -33,7 +33,7 @@
 #define PURSE_SHIFT 48 /* the generation is above the units */
 #define PURSE_MOST  ((UINT64_C(1) << PURSE_SHIFT) - 1)
 
-/* What a worker may hold, in the bits that its bucket leaves to its owner; the highest: it is old. */
+/* What a worker may hold, in its bucket's bits for an owner; the highest says that it is old. */
 #define PURSE_HELD_MOST UINT32_C(0x7fffffff)
 #define PURSE_OLD       UINT32_C(0x80000000)
 

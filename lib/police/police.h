@@ -94,8 +94,8 @@ struct policy_other {
 	int8_t mark;                  /* MARK_ECN or a DSCP */
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
 	struct source_key flow_key;   /* of what `flows` are known by */
-	uint64_t over_packets, over_bytes; /* of those passed: marked or counted, not conforming */
-	/* METER_PURSE: of those that conformed, what the total did not pay for, see meter/purse.h */
+	uint64_t over_packets, over_bytes; /* passed, not conforming */
+	/* METER_PURSE: of those that conformed, what the total did not pay for */
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 

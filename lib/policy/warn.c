@@ -94,12 +94,19 @@ static bool has_bucket(const struct policy *policy)
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }
 
+/* As policy_is_plain() of those that are conserved. */
+static bool shares_reserve(const struct policy *policy)
+{
+	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+}
+
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
 	struct json_path burst = {.parent = path, .key = "burst"};
 	struct json_path window = {.parent = path, .key = "window"};
 	struct json_path per = {.parent = path, .key = "per"};
+	struct json_path guarantee = {.parent = path, .key = "guarantee"};
 	unsigned n_workers = config->n_workers;
 
 	if (has_bucket(policy) && policy->burst_bytes < frame)
@@ -115,6 +122,11 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
+	if (policy->guarantee == GUARANTEE_CONSERVED && n_workers > 1 && !shares_reserve(policy))
+		reader_warn(reader, &guarantee,
+			"each of %u workers has an even part of it, whatever its load: only what "
+			"drops, and counts bytes, is shared as needed",
+			n_workers);
 	guarantee_warn(reader, path, policy, frame, config->gossip.n_roster);
 }
 

@@ -28,7 +28,7 @@
 struct head {
 	uint64_t magic;
 	uint32_t version, blank;
-	uint64_t epoch;
+	uint64_t epoch, sum;
 };
 
 static uint8_t head_key[1];
@@ -93,6 +93,9 @@ static int check(const MDB_val *key, MDB_val *value)
 
 static void end_txn(struct db *db)
 {
+	if (db->cursor)
+		mdb_cursor_close(db->cursor);
+	db->cursor = NULL;
 	if (db->txn)
 		mdb_txn_abort(db->txn);
 	db->txn = NULL;
@@ -145,7 +148,7 @@ static int commit(struct db *db)
 
 static int put_head(struct db *db)
 {
-	struct head head = {MAGIC, VERSION, db->blank, db->epoch};
+	struct head head = {MAGIC, VERSION, db->blank, db->epoch, db->sum};
 	MDB_val key = {sizeof(head_key), head_key};
 
 	return put(db, &key, &head, sizeof(head));
@@ -168,6 +171,7 @@ static int get_head(struct db *db)
 		return MDB_VERSION_MISMATCH;
 	db->epoch = head.epoch;
 	db->blank = head.blank;
+	db->sum = head.sum;
 	return 0;
 }
 
@@ -186,20 +190,51 @@ static uint32_t id_of(const MDB_val *key)
 	return (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 8 | at[4];
 }
 
+/* Of a value, as the head counts it. */
+static uint64_t sum_of(const MDB_val *value)
+{
+	uint64_t sum = 0;
+
+	if (value->mv_size >= sizeof(sum))
+		memcpy(&sum, value->mv_data, sizeof(sum));
+	return sum;
+}
+
+static int put_record(struct db *db, const struct batch_record *record)
+{
+	uint8_t bytes[KEY_LEN];
+	MDB_val key = {KEY_LEN, write_key(bytes, record->kind, record->id)}, value;
+	int rc = mdb_get(db->txn, db->dbi, &key, &value);
+
+	if (rc == 0)
+		db->sum ^= sum_of(&value);
+	else if (rc != MDB_NOTFOUND)
+		return rc;
+	rc = put(db, &key, record->at, record->len);
+	if (rc == 0)
+		rc = mdb_get(db->txn, db->dbi, &key, &value);
+	if (rc == 0)
+		db->sum ^= sum_of(&value);
+	return rc;
+}
+
 static int write_batch(struct db *db, void *context)
 {
 	const struct batch *batch = context;
 	struct batch_record record;
-	uint8_t bytes[KEY_LEN];
+	uint64_t before = db->sum;
 	size_t offset = 0;
-	int rc = put_head(db);
+	int rc = 0;
 
-	while (rc == 0 && batch_next(batch, &offset, &record)) {
-		MDB_val key = {KEY_LEN, write_key(bytes, record.kind, record.id)};
-
-		rc = put(db, &key, record.at, record.len);
-	}
-	return rc ? rc : commit(db);
+	while (rc == 0 && batch_next(batch, &offset, &record))
+		rc = put_record(db, &record);
+	if (rc == 0)
+		rc = put_head(db);
+	if (rc == 0)
+		rc = commit(db);
+	if (rc)
+		db->sum = before;
+	return rc;
 }
 
 /* Blocks for all of it; where the file system cannot promise them, at least the length. */
@@ -289,13 +324,34 @@ static int open_env(struct db *db, const char *path, uint64_t map)
 	return rc;
 }
 
+/* Every record is what was put, and all of them are there. */
+static int check_all(struct db *db)
+{
+	MDB_val key, value;
+	uint64_t sum = 0;
+	int rc = mdb_cursor_open(db->txn, db->dbi, &db->cursor);
+
+	while (rc == 0) {
+		rc = mdb_cursor_get(db->cursor, &key, &value, MDB_NEXT);
+		if (rc || key.mv_size != KEY_LEN)
+			continue;
+		sum ^= sum_of(&value);
+		rc = check(&key, &value);
+	}
+	if (rc != MDB_NOTFOUND)
+		return rc;
+	return sum == db->sum ? 0 : MDB_CORRUPTED;
+}
+
 /* The one database that is there without a name. */
 static int open_dbi(struct db *db, void *context)
 {
 	int rc = mdb_dbi_open(db->txn, NULL, 0, &db->dbi);
 
 	(void)context;
-	return rc ? rc : get_head(db);
+	if (rc == 0)
+		rc = get_head(db);
+	return rc ? rc : check_all(db);
 }
 
 static int make_dbi(struct db *db, void *context)
@@ -475,7 +531,6 @@ struct walk {
 	uint8_t kind;
 	int (*each)(void *context, uint32_t id, const void *record, size_t len);
 	void *context;
-	MDB_cursor *cursor;
 	int err;
 };
 
@@ -500,15 +555,15 @@ static int walk(struct db *db, void *context)
 	struct walk *walk = context;
 	uint8_t bytes[KEY_LEN];
 	MDB_val key = {KEY_LEN, write_key(bytes, walk->kind, 0)}, value;
-	int rc = mdb_cursor_open(db->txn, db->dbi, &walk->cursor);
+	int rc = mdb_cursor_open(db->txn, db->dbi, &db->cursor);
 
 	if (rc)
 		return rc;
-	rc = mdb_cursor_get(walk->cursor, &key, &value, MDB_SET_RANGE);
+	rc = mdb_cursor_get(db->cursor, &key, &value, MDB_SET_RANGE);
 	while (rc == 0) {
 		rc = walk_on(walk, &key, &value);
 		if (rc == 0)
-			rc = mdb_cursor_get(walk->cursor, &key, &value, MDB_NEXT);
+			rc = mdb_cursor_get(db->cursor, &key, &value, MDB_NEXT);
 	}
 	return rc == MDB_NOTFOUND ? 0 : rc;
 }
@@ -522,7 +577,5 @@ int db_each(struct db *db, uint8_t kind,
 	if (!db->env)
 		return -EIO;
 	rc = transact(db, MDB_RDONLY, walk, &at);
-	if (at.cursor)
-		mdb_cursor_close(at.cursor);
 	return rc ? error_of(rc) : at.err < 0 ? at.err : 0;
 }

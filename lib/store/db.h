@@ -5,7 +5,8 @@
  * there or is not), and what LMDB leaves open.
  *
  *     key                  value
- *     1 byte, 0            the head: magic, version, epoch, whether the store began blank
+ *     1 byte, 0            the head: magic, version, epoch, whether the store began blank, and all
+ *                          records' checksums by exclusive or: none is missing, none is old
  *     kind, id (4, BE)     checksum (8) of the key and of what follows, record
  *
  * The file is made under another name and renamed when it is whole; the directory is locked, since
@@ -32,10 +33,11 @@ struct db {
 	MDB_env *env; /* NULL: to be opened again after an error that LMDB does not survive */
 	MDB_dbi dbi;
 	MDB_txn *txn; /* that is under way */
+	MDB_cursor *cursor;
 	jmp_buf trap;
 	int dir; /* locked as long as it is open */
 	char path[PATH_MAX];
-	uint64_t epoch;
+	uint64_t epoch, sum;
 	bool blank;
 };
 

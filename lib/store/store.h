@@ -10,8 +10,8 @@
  * start, durable before store_open() returns. One owner at a time: a second one is refused.
  *
  * Disk space is taken ahead of its use, so that a full disk is met when the store grows. What a
- * power failure may do to a file is found: a file cut off, pages of zeros, a record of other bytes
- * than were put.
+ * power failure may do to a file is found at the start: a file cut off, pages of zeros, records
+ * that are missing or of other bytes than were put.
  *
  * All calls from one thread, control's.
  */

@@ -129,7 +129,8 @@ static struct worker *totals_make(unsigned n_policies)
 		others[i].kind = METER_PURSE;
 		purse_profile_join(&others[i].profile.purse, &purses[i], 0, QUANTUM);
 		w->policies[i] = (struct policy_state){
-			.bucket.fraction = police_owner(POLICE_TOTAL, POLICE_UNSAMPLED, ACCOUNTING_L2),
+			.bucket.fraction = police_owner(
+				POLICE_TOTAL, POLICE_UNSAMPLED, ACCOUNTING_L2),
 			.other = &others[i],
 		};
 	}

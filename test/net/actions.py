@@ -422,7 +422,8 @@ def live(scene, policy, frame, per_s, seconds):
     seen, drops = weir.get("/weir/policy,p"), weir.get("/weir/drops")
     rx, tx = weir.total("rx_packets"), weir.total("tx_packets")
     expect(rx == sender.sent, f"{sender.sent} sent, {rx} received")
-    expect(rx == tx + drops["limit"] + drops["quota"] + drops["unmarkable"] + drops["tx_full"], f"{rx} {tx} {drops}")
+    expect(rx == tx + drops["limit"] + drops["quota"] + drops["unmarkable"] + drops["tx_full"],
+           f"{rx} {tx} {drops}")
     expect(tx == len(out) == seen["passed"]["packets"], f"{tx} sent on, {len(out)} came out")
     weir.stop()
     for name in ("ta", "tb"):

@@ -205,7 +205,8 @@ def check_sums(seen, n_in):
     unmatched = sum(w["unmatched_packets"] for w in workers)
     expect(passed + dropped + unmatched == n_in,
            f"{n_in} in; policies passed {passed}, dropped {dropped}; unmatched {unmatched}")
-    expect(dropped == drops["limit"] + drops["quota"] + drops["unmarkable"], f"policies dropped {dropped}: {drops}")
+    expect(dropped == drops["limit"] + drops["quota"] + drops["unmarkable"],
+           f"policies dropped {dropped}: {drops}")
     ports = sum(port["ipackets"] for port in seen["ports"])
     expect(ports == n_in, f"the ports count {ports} packets in, of {n_in}")
     ports = sum(port["opackets"] for port in seen["ports"])

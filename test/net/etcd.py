@@ -363,6 +363,37 @@ def half_is_lost(scene, etcd, proxy):
     return f"; {len(words) - len(good)} of {len(words)} draws failed and none doubled"
 
 
+def meanwhile(proxy, action):
+    """Something happens between the reading of a draw and its transaction, once."""
+    state = {"done": False}
+
+    def judge(body):
+        if not state["done"] and b"request_put" in body:
+            state["done"] = True
+            action()
+        return "pass"
+    proxy.judge = judge
+
+
+def between_read_and_write(scene):
+    """What was read is no more so when the transaction comes: then it does nothing."""
+    etcd = Etcd(scene).start()
+    proxy = Proxy(etcd)
+    slow = Drawer(scene, "edge", 1, proxy.url, timeout_ms=20000)
+    other = Drawer(scene, "other", 1, etcd.url, timeout_ms=20000)
+    expect(slow.draw("b", 0, 100) == ("0", 100, 0, 100), "claims")
+    meanwhile(proxy, lambda: other.draw("b", 95, 100))
+    expect(slow.draw("b", 10, 100) == ("0", 100, 5, 0), "another drew first")
+    meanwhile(proxy, lambda: etcd.put(PREFIX + "/budgets/c/total", "3"))
+    expect(slow.draw("c", 10, 100) == ("0", 3, 3, 0), "the total was lowered first")
+    new = Drawer(scene, "edge", 2, etcd.url, timeout_ms=20000)
+    meanwhile(proxy, lambda: new.draw("d", 0, 100))
+    expect(slow.draw("d", 10, 100)[0] == "ESTALE", "a newer start was first")
+    expect(etcd.get(drawn_key("d")) is None, "nothing is drawn by the old one")
+    proxy.shutdown()
+    proxy.server_close()
+
+
 def dead_endpoints(scene):
     """One that nobody listens on, and one that never answers: the next one does."""
     etcd = Etcd(scene).start()
@@ -401,7 +432,8 @@ def totals_of_operators(scene):
     expect(drawer.draw("b", 20, 100) == ("0", 40, 120, 0), "lowered below what was drawn")
     etcd.delete(key)
     expect(drawer.draw("b", 20, 130) == ("0", 130, 130, 0), "the configured one again")
-    for text in ("12GB", "", "-1", "1e9", " 5", "5\n", "0x10", "18446744073709551616", "9" * 70):
+    for text in ("12GB", "", "-1", "1e9", " 5", "5\n", "0x10", "5\0", "18446744073709551616",
+                 "9" * 20, "9" * 70):
         etcd.put(key, text)
         drawer.ask("b", 1, 100)
         words = drawer.hear()
@@ -440,6 +472,20 @@ def one_at_a_time(scene):
                f"{heard}")
         expect(drawer.draw("a", 1, 10)[0] == "ETIMEDOUT", "free again")
         drawer.end()
+
+
+def many_budgets(scene):
+    """More than a drawer begins with room for; asked at once, and answered in that order."""
+    etcd = Etcd(scene).start()
+    drawer = Drawer(scene, "edge", 1, etcd.url, timeout_ms=20000)
+    budgets = [f"budget-{i}" for i in range(100)]
+    for drawn in (1, 2):
+        for budget in budgets:
+            drawer.ask(budget, 1, 100)
+        for budget in budgets:
+            words = drawer.hear()[:5]
+            expect(words == (budget, "0", 100, drawn, 100 - drawn), f"{words}")
+    drawer.end()
 
 
 class Stranger(http.server.BaseHTTPRequestHandler):
@@ -515,7 +561,8 @@ def needs():
 
 
 SCENARIOS = [the_sum_is_the_total, a_newer_start_fences, etcd_crashes, lost_messages,
-             dead_endpoints, totals_of_operators, odd_characters, one_at_a_time, strangers, tls]
+             between_read_and_write, dead_endpoints, totals_of_operators, odd_characters,
+             one_at_a_time, many_budgets, strangers, tls]
 
 if __name__ == "__main__":
     box.WEIR = CLIENT  # no weir is needed

@@ -53,6 +53,7 @@ class Group:
 
     def __init__(self, scene, **settings):
         self.scene, self.settings, self.loads = scene, settings, {}
+        self.names = list(PORTS)
         self.bed = Testbed(flows=[0, 0], rtt=0.010, configure=self._configure)
 
     def _configure(self, i, config):
@@ -60,7 +61,7 @@ class Group:
         config["policies"] = [
             {"name": name, "accounting": "l3", "allocator": "quota", "total": f"{TOTAL}B",
              "match": {"direction": "a-to-b", "proto": "udp", "dst-port": port}} | self.settings
-            for name, port in PORTS.items()]
+            for name, port in PORTS.items() if name in self.names]
         config["policies"][0] |= {"limit": f"{LIMIT:.0f}bit/s", "burst": f"{BURST:.0f}B"}
 
     def __enter__(self):
@@ -128,11 +129,10 @@ class Group:
             total += int(counters[0]) - ETHERNET * int(counters[1])
         return total
 
-    def until_spent(self, count, most, least=USED):
-        """Waits until count() grows no more; checks it, and returns it as a part of `most`."""
-        began = before = count()
-        spent = None
-        while spent in (None, began) or spent != before:
+    def until_spent(self, count, most, least=USED, begun=0):
+        """Waits until count() is above `begun` and grows no more; its part of `most`, checked."""
+        before, spent = None, count()
+        while spent <= begun or spent != before:
             time.sleep(QUIET_S)
             before, spent = spent, count()
             expect(spent <= most, f"{spent} bytes passed, of {most}")
@@ -172,7 +172,7 @@ def where_it_is_asked_for(scene):
         group.load(1, "prepaid", 0)
         group.reload(total=f"{2 * TOTAL}B")
         group.load(2, "prepaid")
-        second = group.until_spent(group.arrived, 2 * TOTAL)
+        second = group.until_spent(group.arrived, 2 * TOTAL, begun=TOTAL)
     return (f"{first:.5f} of the total at one in {took:.1f} s, {second:.5f} with a top-up at the "
             "other")
 
@@ -206,6 +206,26 @@ def crash(scene):
     return f"{used:.5f} of the total"
 
 
+def reloads(scene):
+    """Under load a policy moves to another slot and back, and goes and comes: its total is one."""
+    with Group(scene) as group:
+        group.load(1, "prepaid")
+        group.load(2, "prepaid")
+        for part, action in enumerate(("mark", "drop", "mark"), start=1):
+            wait_until(lambda part=part: group.arrived() > part * TOTAL / 8, "packets to pass")
+            group.reload(action=action)
+        for i in group.bed.boxes():
+            group.load(i, "prepaid", 0)
+        group.names = ["metered"]
+        group.reload()
+        before = group.arrived()
+        group.names = list(PORTS)
+        group.reload()
+        group.load(1, "prepaid")
+        used = group.until_spent(group.arrived, TOTAL, begun=before)
+    return f"{used:.5f} of the total, {before / TOTAL:.5f} before it went"
+
+
 def periods(scene):
     """A total for each minute: what is spent in one comes back with the next."""
     with Group(scene, period="60s") as group:
@@ -222,7 +242,8 @@ def periods(scene):
     return f"{first:.5f} of a period's total, {second:.5f} of two; it began within {took:.2f} s"
 
 
-SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, crash, periods]
+SCENARIOS = [never_more_than_the_total, where_it_is_asked_for, orderly_stop, crash, reloads,
+             periods]
 
 
 def main():

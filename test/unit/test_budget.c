@@ -301,6 +301,36 @@ static void test_dead(void **state)
 	group_free(g);
 }
 
+/* A parent that goes on speaking, but of a root whose number stands still, as in a loop. */
+static void test_stale(void **state)
+{
+	struct group *g = group_new(2, 1, false);
+	struct budget *child;
+	unsigned root, to;
+	uint8_t buf[ROOM];
+	size_t len;
+
+	(void)state;
+	run(g, 10 * TIMEOUT);
+	root = budget_root(g->nodes[0].b);
+	child = g->nodes[1 - root].b;
+	do {
+		budget_tick(g->nodes[root].b, g->now += MS);
+		len = budget_send(g->nodes[root].b, g->now, buf, sizeof(buf), &to);
+	} while (len == 0);
+	for (unsigned k = 1; k <= 48; k++) {
+		g->now += TIMEOUT / 8;
+		for (unsigned i = 0; i < 8; i++)
+			buf[28 + i] = (uint8_t)(g->now >> (56 - 8 * i)); /* said just now */
+		assert_int_equal(budget_hear(child, root, g->now, buf, len), 0);
+		budget_tick(child, g->now);
+		if (k == 24)
+			assert_false(budget_is_root(child));
+	}
+	assert_true(budget_is_root(child));
+	group_free(g);
+}
+
 /* A crash costs what was saved as spent ahead, and nothing that was spent comes back. */
 static void test_restart(void **state)
 {
@@ -375,7 +405,7 @@ static void test_blank(void **state)
 	group_free(g);
 }
 
-/* All at once, as a group that never had a disk: they answer each other, and nobody has anything. */
+/* All at once, as a group without a disk: they answer each other, and nobody has anything. */
 static void test_all_blank(void **state)
 {
 	struct group *g = group_new(3, 2, true);
@@ -402,7 +432,7 @@ static void test_period(void **state)
 	old = take(g, 0, PERIODIC, 900);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
-	/* The others still go by their clocks: what they have is of the old one, as far as it goes. */
+	/* The others still go by their clocks: what they have is of the old one. */
 	assert_int_equal(take(g, 0, PERIODIC, UINT64_MAX), (TOTAL + 3) / 4);
 	old += take(g, 1, PERIODIC, UINT64_MAX);
 	assert_in_range(old, 900, TOTAL);
@@ -582,7 +612,7 @@ static void test_peace(void **state)
 		messages += budget_counters(g->nodes[i].b)->messages_sent;
 	}
 	assert_int_equal(messages, 0);
-	/* Four edges of the tree, six others; either way, and what waves bring before it is time. */
+	/* Four edges of the tree, six others; and what waves bring before it is time. */
 	assert_in_range(letters, 10 * (4 * 2 * 4 + 6 * 2 * 2) * 9 / 10,
 		10 * (4 * 2 * 4 + 6 * 2 * 2) * 13 / 10);
 	group_free(g);
@@ -594,6 +624,7 @@ int main(void)
 		cmocka_unit_test(test_params),
 		cmocka_unit_test(test_tree),
 		cmocka_unit_test(test_dead),
+		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_blank),

@@ -230,6 +230,9 @@ static void test_clashes(void **state)
 static void test_warnings(void **state)
 {
 #define BURST(burst) CONSERVED2(", 'burst': '" burst "'")
+#define WORKERS2(members)                                                      \
+	"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2], 'policies': [{" \
+	"'name': 'p', 'limit': '10Mbit/s', " members "}]}"
 	static const struct config_case cases[] = {
 		{BURST("3036B"), ""},
 		{BURST("3035B"),
@@ -244,6 +247,12 @@ static void test_warnings(void **state)
 			   "'guarantee': 'conserved'}"),
 			"w.json: warning: policies[0].burst: 1: less than one for each of 2 "
 			"limiters: nothing passes where it is none\n"},
+		{WORKERS2("'guarantee': 'conserved'"), ""},
+		{WORKERS2("'action': 'count'"), ""},
+		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
+			"w.json: warning: policies[0].guarantee: 'conserved': each of 2 workers has "
+			"an even part of it, whatever its load: only what drops, and counts bytes, "
+			"is shared as needed\n"},
 		{TOTAL("'1280KiB'"), ""},
 		{TOTAL("'1310719B'"),
 			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "

@@ -158,7 +158,7 @@ static void test_spend(void **state_)
 /* What was spent and not used is held again, and may be granted; no more than that. */
 static void test_refund(void **state_)
 {
-	struct ledger *a = ledger_of(100, 0);
+	struct ledger *a = ledger_of(100, 1);
 
 	(void)state_;
 	assert_int_equal(ledger_spend(a, 60), 0);

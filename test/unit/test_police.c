@@ -476,7 +476,7 @@ static void lane_join(struct lane *lane, struct purse *purse, uint16_t generatio
 	police_limit(&lane->state, &lane->profile, 7);
 }
 
-/* A total of 1000 and beside it a bucket of 300, both in packets of 100: 13 pass, then the action. */
+/* A total of 1000, beside it a bucket of 300, in packets of 100: 13 pass, then the action. */
 static void test_total(void **state)
 {
 	static const struct {

@@ -209,6 +209,27 @@ static void test_guarantees(void **state)
 	assert_int_not_equal(brain.id, limit_profile_policy(&soft, 0).id);
 }
 
+/* Parts of what is conserved add up, however small they are; all are token buckets. */
+static void test_conserved_parts(void **state)
+{
+	static const enum counting counts[] = {COUNT_BYTES, COUNT_PACKETS, COUNT_FLOWS};
+	static const enum meter_kind meters[] = {METER_TOKEN_BUCKET, METER_GCRA};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(counts) * COUNT(meters); i++) {
+		struct policy policy = policy_of(
+			meters[i % COUNT(meters)], counts[i / COUNT(meters)], false);
+		struct limit_profile profile;
+
+		policy.guarantee = GUARANTEE_CONSERVED;
+		assert_int_equal(limit_profile_kind(&policy), METER_TOKEN_BUCKET);
+		assert_int_equal(make(&profile, &policy, &whole, 1e-6, GHZ), 0);
+		assert_int_equal(profile.kind, METER_TOKEN_BUCKET);
+		assert_int_equal(profile.meter.bucket.burst, 0);
+		assert_int_equal(policy_is_plain(&policy), policy.count == COUNT_BYTES);
+	}
+}
+
 static void test_burst_floor(void **state)
 {
 	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
@@ -493,6 +514,7 @@ int main(void)
 		cmocka_unit_test(test_what_is_configured),
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_guarantees),
+		cmocka_unit_test(test_conserved_parts),
 		cmocka_unit_test(test_burst_floor),
 		cmocka_unit_test(test_sample_shift),
 		cmocka_unit_test(test_limit_is_not_for_the_past),

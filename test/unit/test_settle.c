@@ -17,6 +17,7 @@
 #include "base/name_hash.h"
 #include "control.h"
 #include "exchange.h"
+#include "handover.h"
 #include "publish.h"
 #include "settle.h"
 #include "split/shares.h"
@@ -26,10 +27,12 @@
 #define PATIENCE (20000 * MS)
 #define LIMIT    1000000.0 /* bytes per second */
 
-#define GROUP                                                                            \
-	"'gossip': {'listen': '127.0.0.77:7946', 'insecure': true, 'timeout': '500ms', " \
-	"'roster': [{'name': 'test', 'address': '127.0.0.77:7946'}, "                    \
-	"{'name': 'peer', 'address': '127.0.0.78:7946'}]}, "                             \
+/* An address of this process alone, as others run the same test. */
+#define GROUP                                                              \
+	"'gossip': {'listen': '127.%1$u.%2$u.77:7946', 'insecure': true, " \
+	"'timeout': '500ms', 'roster': ["                                  \
+	"{'name': 'test', 'address': '127.%1$u.%2$u.77:7946'}, "           \
+	"{'name': 'peer', 'address': '127.%1$u.%2$u.78:7946'}]}, "         \
 	"'ledger': {'store': '/nowhere/weir', 'lease': '2s', 'promise': 0}, "
 #define ALONE "'ledger': {'store': '/nowhere/weir'}, "
 #define MOVED                                                                      \
@@ -303,10 +306,19 @@ static void until_giving(struct box_world *w, struct neighbour *peer)
 	assert_true(look(w).settling);
 }
 
+static void open_box(struct box_world *w, const char *policy)
+{
+	static char group[512];
+	unsigned id = (unsigned)getpid();
+
+	snprintf(group, sizeof(group), GROUP, 1 + id / 256 % 254, id % 256);
+	box_world_open_more(w, group, policy);
+}
+
 static void open_group_of(struct box_world *w, struct neighbour *peer, const char *policy)
 {
 	disk_new();
-	box_world_open_more(w, GROUP, policy);
+	open_box(w, policy);
 	peer_open(peer, w, 1);
 	until_giving(w, peer);
 }
@@ -435,7 +447,7 @@ static void test_a_disk_that_fails(void **state)
 	close_group(&w, &peer);
 }
 
-/* What it gave away is still given after a restart; and without its store it holds nothing at first. */
+/* What it gave away stays given after a restart; without its store it holds nothing at first. */
 static void test_it_begins_where_it_ended(void **state)
 {
 	uint64_t end = control_now() + PATIENCE;
@@ -456,14 +468,14 @@ static void test_it_begins_where_it_ended(void **state)
 	peer_close(&peer);
 	box_world_close(&w);
 	disk.writing = false;
-	box_world_open_more(&w, GROUP, MOVED);
+	open_box(&w, MOVED);
 	assert_near(local(w.box.limiter), held, 1);
 	assert_int_equal(look(&w).epoch, 2);
 	box_world_close(&w);
 
 	disk_new();
 	disk.exists = false;
-	box_world_open_more(&w, GROUP, MOVED);
+	open_box(&w, MOVED);
 	assert_true(look(&w).blank);
 	assert_true(local(w.box.limiter) == 0);
 	peer_open(&peer, &w, 5);
@@ -668,6 +680,35 @@ static void test_no_line_earns_beside_another(void **state)
 	box_world_close(&w);
 }
 
+#define LETTERS 40 /* more than a worker takes in a turn */
+
+/* A worker that was quiescent, but has limits left to take, does not obey yet. */
+static void test_all_letters_are_taken(void **state)
+{
+	struct limit_profile profile = {
+		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
+	struct handover handover;
+	struct box_world w;
+	unsigned turns = 0;
+
+	(void)state;
+	disk_new();
+	box_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
+	profile.policy = w.box.slots.of[0];
+	for (unsigned i = 0; i < LETTERS; i++) {
+		profile.meter.bucket.rate = 1 + i;
+		assert_true(post_send(&w.box.workers[1].post, &profile));
+	}
+	handover_begin(&handover, &w.box);
+	assert_false(handover_done(&handover, &w.box));
+	while (!handover_done(&handover, &w.box)) {
+		assert_true(turns++ < LETTERS);
+		box_world_turn_all(&w);
+	}
+	assert_int_equal(line(&w, 1)->other->profile.bucket.rate, LETTERS);
+	box_world_close(&w);
+}
+
 static void test_stores_that_do_not_open(void **state)
 {
 	static const struct policy soft = {.allocator = &allocator_fps};
@@ -709,6 +750,7 @@ int main(void)
 		cmocka_unit_test(test_parts_never_change),
 		cmocka_unit_test(test_workers_hold_nothing),
 		cmocka_unit_test(test_no_line_earns_beside_another),
+		cmocka_unit_test(test_all_letters_are_taken),
 		cmocka_unit_test(test_stores_that_do_not_open),
 	};
 
