@@ -45,6 +45,7 @@ import box
 from box import expect, ip, wait_until
 
 SIZES = {"packets": 64, "bytes": 192}  # of IP; of one size each, so that counters tell them apart
+UNITS = {"packets": 1, "bytes": SIZES["bytes"]}  # of a packet
 RATE_SIZE = 256
 ETHERNET = 14
 PORTS = {"packets": 9, "bytes": 10, "rate": 11}
@@ -52,7 +53,10 @@ BUSY, QUIET, SPRINT = 5000, 700, 16000  # packets a second of each total at a bo
 RATE_PPS = 1000  # of the conserved policy, at each box: more than half of the limit
 LIMIT, BURST = 3e6, 60e3  # bit/s; bytes
 CLOCKS = 1.002  # how much faster than ours a limiter's may be
-PER_KILL = 5000  # packets of a total, of which two or three thousand pass between two kills
+PER_KILL = 8000  # packets of a total, of which two to four thousand pass between two kills
+IN_HAND = 64  # packets that are paid for and have not left: a burst or two of a worker
+QUANTUM_PART, CHUNK_PART = 65536, 1000  # of a total; see lease.h, configuration.md
+CRASH_S = 0.5  # what a crash costs is less than passes in so long, beside a chunk; see check_cost()
 SETTLED_S = 2.0
 RESTART_S = 15.0  # at most, on a machine that has other things to do
 CLONE_NEWNET = 0x40000000
@@ -164,6 +168,9 @@ class Station:
                           policies=policies, gossip=gossip, eal=EAL, workers=[CPUS[i % len(CPUS)]],
                           ledger={"store": self.store})
         self.box = scene.box(config, roster[i - 1]["name"])
+        self.lost = {name: 0 for name in totals}  # of each total by all crashes, at least
+        self.slack = {name: total // QUANTUM_PART + IN_HAND * UNITS[name]
+                      for name, total in totals.items()}
         self.packet_s = self.answer_s = None
 
     def new_ledger(self):
@@ -192,7 +199,10 @@ class Station:
                                                   "total")}
 
     def audit(self):
-        """The box against its interface; returns what was lost of each total, (least, most)."""
+        """The box against its interface; returns what was lost of each total, (least, most).
+
+        What a crash has cost stays lost: of that nothing may pass later either.
+        """
         lost = {}
         for name in SIZES:
             before = self.passed()[name]
@@ -201,6 +211,10 @@ class Station:
             expect(before <= used, f"box {self.i}: {before} {name} have passed, of {used} "
                                    f"spent: {account}")
             lost[name] = (used - self.passed()[name], used - before)
+            expect(lost[name][1] + self.slack[name] >= self.lost[name],
+                   f"box {self.i}: {self.lost[name]} {name} were lost, and are spent again: now "
+                   f"{lost[name]}")
+            self.lost[name] = max(self.lost[name], lost[name][0])
         return lost
 
     def kill(self):
@@ -244,7 +258,7 @@ class Campaign:
     def __init__(self, scene, kills, seed, forbidden, namespaces):
         self.target, self.forbidden = kills, forbidden
         self.rng = random.Random(seed)
-        self.totals = {"packets": PER_KILL * kills, "bytes": PER_KILL * kills * SIZES["bytes"]}
+        self.totals = {name: PER_KILL * kills * unit for name, unit in UNITS.items()}
         roster = [{"name": f"box{i}", "address": f"{ADDRESS}{i}:7946"} for i in (1, 2)]
         self.stations = [Station(scene, i, self.totals, roster, namespaces[i - 1]) for i in (1, 2)]
         self.kills = {"one": 0, "both": 0, "starting": 0, "frozen": 0}
@@ -447,6 +461,18 @@ def check_rate(campaign, began):
     return passed / most
 
 
+def check_cost(campaign, lost):
+    """What a crash costs is what the manual says: a chunk, and what a moment takes. In words."""
+    words = []
+    for name, total in campaign.totals.items():
+        chunk = max(total // CHUNK_PART // len(campaign.stations), 64 * UNITS[name], 65536
+                    if name == "bytes" else 0)
+        most, mean = chunk + CRASH_S * BUSY * UNITS[name], lost[name] / campaign.killed()
+        expect(mean <= most, f"a kill costs {mean:.0f} {name}; expected at most {most:.0f}")
+        words.append(f"{mean:.0f} {name}")
+    return f"a kill cost {' and '.join(words)}"
+
+
 def kill9(scene):
     """Kills, restarts, and then the rest of the totals."""
     print(f"  seed {ARGUMENTS.seed}", flush=True)
@@ -463,9 +489,9 @@ def kill9(scene):
         rate = check_rate(campaign, began)
         campaign.heal(senders)
         lost = campaign.spend_all(senders)
-    kills = campaign.killed()
-    return (f"{campaign.kills}; {campaign.words()}; conserved: {rate:.3f} of what may; "
-            f"used during kills {used}; lost {({n: v / kills for n, v in lost.items()})} a kill")
+        cost = check_cost(campaign, lost)
+    return (f"{campaign.killed()} kills {campaign.kills}; {campaign.words()}; conserved: {rate:.3f} "
+            f"of what may; used before the last kill {used}; {cost}")
 
 
 def enter_namespaces():
