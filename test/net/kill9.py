@@ -53,11 +53,13 @@ BUSY, QUIET, SPRINT = 5000, 700, 16000  # packets a second of each total at a bo
 RATE_PPS = 1000  # of the conserved policy, at each box: more than half of the limit
 LIMIT, BURST = 3e6, 60e3  # bit/s; bytes
 CLOCKS = 1.002  # how much faster than ours a limiter's may be
-PER_KILL = 8000  # packets of a total, of which two to four thousand pass between two kills
+TOTAL = 60000  # packets: what passes between some twenty kills
+ENOUGH = 0.02  # of a total: with less to be had a round of kills ends
 IN_HAND = 64  # packets that are paid for and have not left: a burst or two of a worker
-QUANTUM_PART, CHUNK_PART = 65536, 1000  # of a total; see lease.h, configuration.md
-CRASH_S = 0.5  # what a crash costs is less than passes in so long, beside a chunk; see check_cost()
-SETTLED_S = 2.0
+QUANTUM_PART = 65536  # of a total: what a worker may have in its hand
+LEAST_CHUNKS = {"packets": 64, "bytes": 65536}  # what is saved as spent at a time
+CRASH_S = 0.25  # what a crash costs is less than passes in so long, beside a chunk; see check_cost()
+SETTLED_S = 1.0
 RESTART_S = 15.0  # at most, on a machine that has other things to do
 CLONE_NEWNET = 0x40000000
 ADDRESS = "192.0.2."
@@ -150,9 +152,9 @@ class Senders:
 class Station:
     """A box, its cables, and what is known of it."""
 
-    def __init__(self, scene, i, totals, roster, namespace):
-        self.i, self.namespace = i, namespace
-        self.store = scene.path(f"store{i}")
+    def __init__(self, scene, i, totals, roster, store):
+        self.i, self.namespace = i, NAMESPACES[i - 1]
+        self.store = store
         policies = [{"name": name, "allocator": "quota",
                      "match": {"direction": "a-to-b", "proto": "udp", "dst-port": PORTS[name]}}
                     for name in totals]
@@ -171,7 +173,9 @@ class Station:
         self.lost = {name: 0 for name in totals}  # of each total by all crashes, at least
         self.slack = {name: total // QUANTUM_PART + IN_HAND * UNITS[name]
                       for name, total in totals.items()}
-        self.packet_s = self.answer_s = None
+        self.packet_s = None
+        self.before = {name: 0 for name in totals}
+        self.before = self.passed()
 
     def new_ledger(self):
         """This limiter has never run."""
@@ -179,24 +183,20 @@ class Station:
         expect(status == 0, err)
 
     def passed(self):
-        """What has left this box, ever, of each total, in its own units."""
+        """What has left this box of each total, in its own units."""
         received, packets = counters(f"d{self.i}")
         small, large = (SIZES[name] + ETHERNET for name in ("packets", "bytes"))
         n, rest = divmod(received - small * packets, large - small)
         expect(rest == 0, f"frames on d{self.i} that nobody has sent")
-        return {"packets": packets - n, "bytes": SIZES["bytes"] * n}
-
-    def rate_bytes(self):
-        """Bytes of IP of the conserved policy that have left this box."""
-        received, packets = counters(f"s{self.i}")
-        return received - ETHERNET * packets
+        return {"packets": packets - n - self.before["packets"],
+                "bytes": SIZES["bytes"] * n - self.before["bytes"]}
 
     def account(self, name):
         """What the ledger says of a total: spent, and of that what is left in hand."""
         seen = self.box.get(f"/weir/quota,{name}")
         unit = "_bytes" if name == "bytes" else ""
         return {key: seen[key + unit] for key in ("held", "spent", "pocket", "purse", "in_flight",
-                                                  "total")}
+                                                  "total")} | {"asking": seen["asking"]}
 
     def audit(self):
         """The box against its interface; returns what was lost of each total, (least, most).
@@ -226,10 +226,14 @@ class Station:
         with inside(self.namespace):
             self.box.spawn()
 
+    def left(self):
+        """Packets that have left this box, whatever they are."""
+        return counters(f"d{self.i}")[1] + counters(f"s{self.i}")[1]
+
     def spawn(self):
         """Starts it; see await_up()."""
-        self.packet_s = self.answer_s = None
-        passed, began = counters(f"d{self.i}")[1], time.monotonic()
+        self.packet_s = None
+        passed, began = self.left(), time.monotonic()
         self.launch()
         watch = threading.Thread(target=self._watch, args=(passed, began))
         watch.start()
@@ -238,7 +242,7 @@ class Station:
     def _watch(self, passed, began):
         """When the first packet passes."""
         while time.monotonic() < began + box.PATIENCE_S and self.box.process.returncode is None:
-            if counters(f"d{self.i}")[1] > passed:
+            if self.left() > passed:
                 self.packet_s = time.monotonic() - began
                 return
             time.sleep(0.002)
@@ -246,26 +250,36 @@ class Station:
     def await_up(self, began, watch):
         """Returns when it answers and passes packets: the times that took, in seconds."""
         self.box.await_answer().get("/weir/ledger")
-        self.answer_s = time.monotonic() - began
+        answer_s = time.monotonic() - began
         watch.join()
         expect(self.packet_s is not None, f"box {self.i} passes nothing after a restart")
-        return self.packet_s, self.answer_s
+        return self.packet_s, answer_s
 
 
 class Campaign:
     """Both boxes, who sends to them, and all that was seen."""
 
-    def __init__(self, scene, kills, seed, forbidden, namespaces):
-        self.target, self.forbidden = kills, forbidden
+    def __init__(self, scene, kills, seed, forbidden):
+        self.scene, self.target, self.forbidden = scene, kills, forbidden
         self.rng = random.Random(seed)
-        self.totals = {name: PER_KILL * kills * unit for name, unit in UNITS.items()}
-        roster = [{"name": f"box{i}", "address": f"{ADDRESS}{i}:7946"} for i in (1, 2)]
-        self.stations = [Station(scene, i, self.totals, roster, namespaces[i - 1]) for i in (1, 2)]
+        self.totals = {name: TOTAL * unit for name, unit in UNITS.items()}
+        self.stations = []
+        self.rounds, self.strikes = 0, 0
+        self.lost = {name: 0 for name in self.totals}
         self.kills = {"one": 0, "both": 0, "starting": 0, "frozen": 0}
         self.times = {"packet": [], "answer": []}
         self.costs = {name: [] for name in self.totals}
         self.sums, self.most = 0, 0.0
-        self.moves, self.busy = 0, 1
+        self.moving, self.busy = 0, 1
+
+    def begin_round(self):
+        """A group that has never run."""
+        roster = [{"name": f"box{i}", "address": f"{ADDRESS}{i}:7946"} for i in (1, 2)]
+        self.rounds += 1
+        self.stations = [Station(self.scene, i, self.totals, roster,
+                                 self.scene.path(f"store{i}-{self.rounds}")) for i in (1, 2)]
+        for station in self.stations:
+            station.new_ledger()
 
     def killed(self):
         """So far, each box for itself."""
@@ -334,9 +348,9 @@ class Campaign:
 
     def choose(self, number):
         """(who is to be killed, how, and for how long a start goes on that is cut short)."""
-        both = self.rng.random() < 0.15
+        both = self.rng.random() < 0.2
         kind = "both" if both else self.rng.choices(("one", "frozen"), (4, 1))[0]
-        cut = self.rng.uniform(0, self.start_s()) if self.rng.random() < 0.2 else None
+        cut = self.rng.uniform(0, self.start_s()) if self.rng.random() < 0.3 else None
         return self.stations if both else [self.stations[number % 2]], kind, cut
 
     def start_s(self):
@@ -351,14 +365,16 @@ class Campaign:
             self.times["packet"].append(packet)
             self.times["answer"].append(answer)
 
-    def strike(self, number):
+    def strike(self):
         """A kill, or two at once, and a restart."""
-        victims, kind, cut = self.choose(number)
-        until = time.monotonic() + self.rng.uniform(0, 0.6)
+        victims, kind, cut = self.choose(self.strikes)
+        self.strikes += 1
+        until = time.monotonic() + self.rng.uniform(0, 0.5)
         while time.monotonic() < until:
             self.look()
             time.sleep(0.01)
         before = self.audit()
+        self.moving += self.units_move()
         for station in victims:
             self.crash(station, kind)
         if cut is not None:
@@ -374,16 +390,31 @@ class Campaign:
                 k = station.i - 1
                 costs.append(after[k][name][1] - before[k][name][0])
 
+    def units_move(self):
+        """Whether units are under way, or asked for."""
+        accounts = [station.account(name) for station in self.stations for name in self.totals]
+        return any(account["in_flight"] or account["asking"] for account in accounts)
+
+    def exhausted(self):
+        """Of both totals there is next to nothing left to be had."""
+        return all(self.books(name)[0] <= ENOUGH * total for name, total in self.totals.items())
+
     def run(self, senders):
-        """All kills."""
-        number = 0
-        while self.killed() < self.target:
-            if number % 4 == 0:
+        """A round: a group begins, and is killed until it has spent its totals."""
+        self.begin_round()
+        self.shift_load(senders)
+        self.restart(self.stations)
+        while self.killed() < self.target and not self.exhausted():
+            if self.strikes % 4 == 3:
                 self.shift_load(senders)
-            self.strike(number)
-            number += 1
-            if number % 50 == 0:
-                print(f"    {self.killed()} kills, {self.words()}", flush=True)
+            self.strike()
+        self.heal(senders)
+        self.spend_all(senders)
+        if self.rounds % 5 == 0:
+            print(f"    {self.killed()} kills, {self.words()}", flush=True)
+        for station in self.stations:
+            station.kill()
+            shutil.rmtree(station.store)
 
     def books(self, name):
         """(held, spent, under way) over both boxes."""
@@ -407,7 +438,7 @@ class Campaign:
         self.audit()
 
     def spend_all(self, senders):
-        """Until nothing passes any more; what has been lost, in units a kill."""
+        """Until nothing passes any more: what has not was lost."""
         senders.load(SPRINT, SPRINT)
         before = None
         while before != (now := [self.passed(name) for name in self.totals]):
@@ -415,13 +446,14 @@ class Campaign:
             self.audit()
             time.sleep(SETTLED_S)
         self.heal(senders)
-        lost = {name: total - self.passed(name) for name, total in self.totals.items()}
-        return lost
+        for name, total in self.totals.items():
+            self.lost[name] += total - self.passed(name)
 
     def words(self):
         """Figures, for the reader."""
         times = "; ".join(
-            f"{name} after {quantile(t, 0.5):.3f} s (p99 {quantile(t, 0.99):.3f}, worst {max(t):.3f})"
+            f"{name} after {quantile(t, 0.5):.3f} s (p99 {quantile(t, 0.99):.3f}, "
+            f"worst {max(t):.3f})"
             for name, t in self.times.items())
         costs = "; ".join(
             f"{name} lost: {quantile(c, 0.5)} (p99 {quantile(c, 0.99)}, worst {max(c)})"
@@ -453,45 +485,39 @@ def make_cables(namespaces):
         run_in(namespace, f"address add {ADDRESS}{i}/24 dev g{i}")
 
 
-def check_rate(campaign, began):
+def check_rate(began):
     """The conserved policy over all that time: kills bring no burst of their own."""
-    passed = sum(station.rate_bytes() for station in campaign.stations)
+    passed = sum(received - ETHERNET * packets
+                 for received, packets in (counters(f"s{i}") for i in (1, 2)))
     most = LIMIT / 8 * (time.monotonic() - began) * CLOCKS + BURST
     expect(0 < passed <= most, f"{passed} bytes of the conserved policy, of {most:.0f}")
     return passed / most
 
 
-def check_cost(campaign, lost):
+def check_cost(campaign):
     """What a crash costs is what the manual says: a chunk, and what a moment takes. In words."""
     words = []
-    for name, total in campaign.totals.items():
-        chunk = max(total // CHUNK_PART // len(campaign.stations), 64 * UNITS[name], 65536
-                    if name == "bytes" else 0)
-        most, mean = chunk + CRASH_S * BUSY * UNITS[name], lost[name] / campaign.killed()
+    for name, least in LEAST_CHUNKS.items():
+        most = least + CRASH_S * BUSY * UNITS[name]
+        mean = campaign.lost[name] / campaign.killed()
         expect(mean <= most, f"a kill costs {mean:.0f} {name}; expected at most {most:.0f}")
-        words.append(f"{mean:.0f} {name}")
+        words.append(f"{mean:.0f} {name} ({mean / most:.2f} of what is expected at most)")
     return f"a kill cost {' and '.join(words)}"
 
 
 def kill9(scene):
-    """Kills, restarts, and then the rest of the totals."""
+    """Kills and restarts, and what is left of the totals."""
     print(f"  seed {ARGUMENTS.seed}", flush=True)
     make_cables(NAMESPACES)
-    campaign = Campaign(scene, ARGUMENTS.kills, ARGUMENTS.seed, ARGUMENTS.forbidden, NAMESPACES)
-    for station in campaign.stations:
-        station.new_ledger()
+    campaign = Campaign(scene, ARGUMENTS.kills, ARGUMENTS.seed, ARGUMENTS.forbidden)
     with Senders() as senders:
         began = time.monotonic()
-        campaign.shift_load(senders)
-        campaign.restart(campaign.stations)
-        campaign.run(senders)
-        used = {name: campaign.passed(name) / total for name, total in campaign.totals.items()}
-        rate = check_rate(campaign, began)
-        campaign.heal(senders)
-        lost = campaign.spend_all(senders)
-        cost = check_cost(campaign, lost)
-    return (f"{campaign.killed()} kills {campaign.kills}; {campaign.words()}; conserved: {rate:.3f} "
-            f"of what may; used before the last kill {used}; {cost}")
+        while campaign.killed() < ARGUMENTS.kills:
+            campaign.run(senders)
+        rate = check_rate(began)
+    return (f"{campaign.killed()} kills {campaign.kills} in {campaign.rounds} rounds, "
+            f"{campaign.moving} while units moved; {campaign.words()}; conserved: {rate:.3f} of "
+            f"what may; {check_cost(campaign)}")
 
 
 def enter_namespaces():
