@@ -58,8 +58,8 @@ ENOUGH = 0.02  # of a total: with less to be had a round of kills ends
 IN_HAND = 64  # packets that are paid for and have not left: a burst or two of a worker
 QUANTUM_PART = 65536  # of a total: what a worker may have in its hand
 LEAST_CHUNKS = {"packets": 64, "bytes": 65536}  # what is saved as spent at a time
-CRASH_S = 0.25  # what a crash costs is less than passes in so long, beside a chunk; see check_cost()
-SETTLED_S = 1.0
+CRASH_S = 0.25  # what a crash costs is, beside a chunk, less than passes in so long
+SETTLED_S = 1.0  # in which nothing passes any more
 RESTART_S = 15.0  # at most, on a machine that has other things to do
 CLONE_NEWNET = 0x40000000
 ADDRESS = "192.0.2."
@@ -362,6 +362,7 @@ class Campaign:
         spawned = [station.spawn() for station in victims]
         for station, (began, watch) in zip(victims, spawned):
             packet, answer = station.await_up(began, watch)
+            expect(max(packet, answer) <= RESTART_S, f"a restart took {max(packet, answer):.1f} s")
             self.times["packet"].append(packet)
             self.times["answer"].append(answer)
 
