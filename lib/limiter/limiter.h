@@ -111,9 +111,9 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 void limiter_destroy(struct limiter *limiter);
 
 /*
- * A ledger for a limiter that was created without one (its epoch was 0), before the limiter_update()
- * that brings the first policies that need one: the records until that has returned. All zero takes
- * it back, if that has failed.
+ * A ledger for a limiter that was created without one (its epoch was 0), before the
+ * limiter_update() that brings the first policies that need one: the records until that has
+ * returned. All zero takes it back, if that has failed.
  */
 void limiter_give_ledger(struct limiter *limiter, const struct limiter_ledger *ledger);
 
