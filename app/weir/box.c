@@ -517,7 +517,8 @@ static int start_modules(struct box *box, unsigned n)
 		int ret = modules[box->started].start(box);
 
 		if (ret) {
-			log_err("%s: %s", modules[box->started].name, strerror(-ret));
+			log_err("not started, because of %s: %s", modules[box->started].name,
+				strerror(-ret));
 			box_stop(box);
 			return ret;
 		}
