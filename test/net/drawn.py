@@ -171,10 +171,9 @@ class Group:
         return before
 
     def until_spent(self, total, least=USED):
-        """The same, and that it is all; as a part of it."""
-        spent = self.until_quiet(total)
-        expect(spent >= least * total, f"only {spent} bytes passed, of {total}")
-        return spent / total
+        """The same, once it is nearly all; as a part of it."""
+        self.until_passed(least * total)
+        return self.until_quiet(total) / total
 
     def drawn_elsewhere(self, name):
         """What is not for us."""
