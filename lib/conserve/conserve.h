@@ -80,8 +80,12 @@ struct conserve_params {
 	unsigned n_policies;
 	const struct conserve_record *records; /* also of policies that are not there any more */
 	unsigned n_records;
-	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
-	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	/*
+	 * There may have been an earlier start: without a record, hold nothing. One that is blank
+	 * has none, so the caller remembers this for all later starts.
+	 */
+	bool blank;
+	uint64_t epoch;    /* of this start: larger than that of any earlier one; below 2^42 */
 	uint64_t lease_ns; /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
 	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */
