@@ -20,9 +20,9 @@
  * best friend is adopted (ledger_adopt()), so that it can be used where its traffic goes instead.
  * The price: who promises depends on his friend. When the friend dies the promise may not be used
  * once the lease has ended, nor be given to others, until the friend returns: as much as would have
- * been rescued the other way round. So the part of the balance that is promised is a choice. A lease
- * goes on while statements come; of more policies than can be told within half a lease nothing is
- * promised, as most of it could be used by nobody.
+ * been rescued the other way round. So the part of the balance that is promised is a choice. A
+ * lease goes on while statements come; of more policies than can be told within half a lease
+ * nothing is promised, as most of it could be used by nobody.
  *
  * The rate and the burst, at every instant. The sum of what is usable is within the limit, also
  * while capacity moves: it is out of use at the giver before it is told. A token bucket at each
