@@ -224,6 +224,7 @@ bool pot_untouched(const struct budget *b, const struct pot *pot)
 void pot_speaks(struct budget *b, struct pot *pot)
 {
 	pot->next_ns = b->next_ns = 0;
+	pot_changed(b, pot);
 	if (pot->stirred || pot->unknown)
 		return;
 	pot->stirred = true;
@@ -249,6 +250,7 @@ void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns)
 	if (news_ns < pot->next_ns)
 		pot->next_ns = news_ns;
 	b->next_ns = pot->next_ns < next_ns ? pot->next_ns : next_ns;
+	pot_changed(b, pot);
 }
 
 static bool is_blank(const struct pot *pot)
@@ -309,19 +311,24 @@ void pots_sort(struct pot **by_id, unsigned n)
 	qsort(by_id, n, sizeof(struct pot *), compare);
 }
 
-struct pot *pot_find(const struct budget *b, uint32_t id)
+struct pot *pots_find(struct pot *const *by_id, unsigned n, uint32_t id)
 {
-	unsigned low = 0, high = b->n;
+	unsigned low = 0, high = n;
 
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (b->by_id[middle]->policy.id == id)
-			return b->by_id[middle];
-		if (b->by_id[middle]->policy.id < id)
+		if (by_id[middle]->policy.id == id)
+			return by_id[middle];
+		if (by_id[middle]->policy.id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return NULL;
+}
+
+struct pot *pot_find(const struct budget *b, uint32_t id)
+{
+	return pots_find(b->by_id, b->n, id);
 }

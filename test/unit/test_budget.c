@@ -375,6 +375,34 @@ static void test_disk(void **state)
 	group_free(g);
 }
 
+static int keep_one(void *context, uint32_t id, const void *record, size_t len)
+{
+	keep(context, id, record, len);
+	return 1;
+}
+
+/* A round may be a part of all: each has its turn, also when others come and go meanwhile. */
+static void test_rounds(void **state)
+{
+	struct group *g = group_new(1, 2, true);
+	struct node *node = &g->nodes[0];
+
+	(void)state;
+	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), -EAGAIN);
+	assert_int_equal(budget_spend(node->b, PERIODIC, 5, g->now), -EAGAIN);
+	assert_int_equal(budget_save(node->b, keep_one, node), 0);
+	assert_true(node->lens[PREPAID] > 0 && node->lens[PERIODIC] == 0);
+	assert_int_equal(budget_update(node->b, &g->policies[PERIODIC], 1, g->now), 0);
+	budget_settled(node->b);
+	assert_int_equal(budget_save(node->b, keep_one, node), 0);
+	assert_true(node->lens[PERIODIC] > 0);
+	budget_settled(node->b);
+	assert_int_equal(budget_spend(node->b, 0, 5, g->now), 0);
+	assert_int_equal(budget_update(node->b, g->policies, 2, g->now), 0);
+	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), 0);
+	group_free(g);
+}
+
 /* One that knows nothing holds nothing, and has spent all; also if it crashes again before. */
 static void test_blank(void **state)
 {
@@ -532,6 +560,8 @@ static void test_drawn(void **state)
 
 	(void)state;
 	run(g, 4 * TIMEOUT);
+	/* Nobody is thought to hold what nobody has said that he holds. */
+	assert_true(view(g, 0, DRAWN).remaining <= 3);
 	assert_int_equal(take(g, 0, DRAWN, 1), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, PREPAID, 5, g->now), -EINVAL);
 	for (unsigned i = 0; i < 3; i++)
@@ -687,6 +717,7 @@ int main(void)
 		cmocka_unit_test(test_stale),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_disk),
+		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_blank),
 		cmocka_unit_test(test_new_disk),
 		cmocka_unit_test(test_all_blank),
