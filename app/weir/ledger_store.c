@@ -96,7 +96,8 @@ const char *ledger_store_reason(int error)
 {
 	switch (error) {
 	case -ENOENT:
-		return "there is none; if this limiter has never run, weir --new-ledger makes one";
+		return "it is not there: put it back, or, if this limiter has never run, make it with "
+		       "weir --new-ledger";
 	case -EBUSY:
 		return "another process has it open";
 	case -EBADMSG:

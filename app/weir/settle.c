@@ -310,19 +310,34 @@ static void watch_disk(struct box *box)
 	fail(box, result);
 }
 
+static bool is_blank(const struct limiter *limiter, unsigned policy, uint64_t now)
+{
+	const struct conserve *conserve = limiter_conserve(limiter);
+	const struct budget *budget = limiter_budget(limiter);
+	unsigned index = limiter_conserve_index(limiter, policy);
+
+	if (conserve && index != LIMITER_ADDED)
+		return conserve_view(conserve, index, now).blank;
+	index = limiter_budget_index(limiter, policy);
+	return budget && index != LIMITER_ADDED && budget_view(budget, index, now).blank;
+}
+
+unsigned settle_count_blank(const struct box *box, uint64_t now)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += is_blank(box->limiter, i, now);
+	return n;
+}
+
 /* A blank limiter tells its operator when its neighbours have told it all they know. */
 static void say_when_known(struct box *box, uint64_t now)
 {
-	const struct conserve *conserve = limiter_conserve(box->limiter);
-
-	for (unsigned i = 0; conserve && i < box->n_policies; i++) {
-		unsigned index = limiter_conserve_index(box->limiter, i);
-
-		if (index != LIMITER_ADDED && conserve_view(conserve, index, now).blank)
-			return;
-	}
+	if (settle_count_blank(box, now) > 0)
+		return;
 	box->settle->waiting = false;
-	log_info("ledger: all conserved policies hold what their neighbours know of");
+	log_info("ledger: all policies hold what their neighbours know of");
 }
 
 static void end(struct box *box, uint64_t now)

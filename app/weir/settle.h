@@ -82,6 +82,9 @@ bool settle_advance(struct box *box);
 /* Workers have stopped: one more round, for the disk alone. */
 void settle_last(struct box *box);
 
+/* Policies that let nothing pass until their neighbours have told what they know. */
+unsigned settle_count_blank(const struct box *box, uint64_t now_ns);
+
 /* False where there is no store. */
 bool settle_view(const struct box *box, struct settle_view *view);
 

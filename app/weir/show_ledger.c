@@ -123,20 +123,6 @@ static void add_counters(json_t *json, const struct conserve *conserve)
 	json_object_set_new(json, "adoptions", integer(c->adoptions));
 }
 
-/* Policies that let nothing pass until their neighbours have told what they know. */
-static unsigned count_blank(const struct box *box, const struct conserve *conserve)
-{
-	uint64_t now = control_now();
-	unsigned n = 0;
-
-	for (unsigned i = 0; conserve && i < box->n_policies; i++) {
-		unsigned index = limiter_conserve_index(box->limiter, i);
-
-		n += index != LIMITER_ADDED && conserve_view(conserve, index, now).blank;
-	}
-	return n;
-}
-
 /* One word for all, the worst that is true. */
 static const char *state_of(
 	const struct box *box, const struct settle_view *settle, bool kept, unsigned blank)
@@ -171,7 +157,7 @@ static json_t *show_whole(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	struct settle_view settle = {0};
-	unsigned blank = count_blank(box, conserve);
+	unsigned blank = settle_count_blank(box, control_now());
 	json_t *json = json_object();
 	bool kept = settle_view(box, &settle);
 

@@ -289,7 +289,15 @@ uint64_t budget_tick(struct budget *b, uint64_t now_ns)
 
 struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t now_ns)
 {
-	return quota_view(b->pots[policy]->quota, now_ns);
+	const struct pot *pot = b->pots[policy];
+	struct quota_view view = quota_view(pot->quota, now_ns);
+	uint64_t used = view.spent - view.pocket;
+	uint64_t most = pot->policy.total > used ? pot->policy.total - used : 0;
+
+	/* What was heard may be of another tree, or another total. What is drawn knows none. */
+	if (!pot->policy.drawn && view.remaining > most)
+		view.remaining = most;
+	return view;
 }
 
 uint64_t budget_in_flight(const struct budget *b, unsigned policy)

@@ -18,7 +18,7 @@ static enum ledger_verdict hear_statement(
 	uint64_t received = ledger_view(q->ledger, edge).received;
 	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
 
-	/* One whose disk is new counts its starts anew: what it has to go beyond, it must be told. */
+	/* One whose disk is new counts its starts anew, and must be told where to go on. */
 	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0;
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;

@@ -227,7 +227,7 @@ def crash_and_lost_store(scene):
             group.bed.start_limiter(1)
             group.said(1, "no store in")
             blank = group.until_share(1, MOST)
-            group.said(1, "all conserved policies hold what their neighbours know of")
+            group.said(1, "all policies hold what their neighbours know of")
             expect(group.ledger(1)["blank"] is False, str(group.ledger(1)))
         words = watch.check()
     return (f"{words}; {began['balance_bps'] / held:.3f} of its balance after the crash, all in "

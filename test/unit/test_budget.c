@@ -703,6 +703,8 @@ static void test_news(void **state)
 	run(g, 10 * SECOND);
 	all_believe(g, 40 * TOTAL - spent);
 	update(g, 1, TOTAL);
+	for (unsigned i = 0; i < g->n; i++)
+		assert_true(view(g, i, PREPAID).remaining <= TOTAL - view(g, i, PREPAID).spent);
 	run(g, 10 * SECOND);
 	all_believe(g, TOTAL - spent);
 	group_free(g);

@@ -43,8 +43,9 @@
 #define CHARGED                                                                    \
 	"{'name': 'moved', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', " \
 	"'burst': '100kB', 'interval': '10ms', 'allocator': 'gdrl', 'action': 'count'}"
-#define SOFT "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
-#define FEW  ", 'limit': '8kbit/s', 'burst': '4096B'"
+#define TOTAL "{'name': 'total', 'allocator': 'quota', 'total': '1GB'}"
+#define SOFT  "{'name': 'cap', 'match': {'direction': 'a-to-b'}" FEW "}"
+#define FEW   ", 'limit': '8kbit/s', 'burst': '4096B'"
 
 /* The disk: one store, which remembers records of one policy. */
 static struct disk {
@@ -477,6 +478,7 @@ static void test_it_begins_where_it_ended(void **state)
 	disk.exists = false;
 	open_box(&w, MOVED);
 	assert_true(look(&w).blank);
+	assert_int_equal(settle_count_blank(&w.box, control_now()), 1);
 	assert_true(local(w.box.limiter) == 0);
 	peer_open(&peer, &w, 5);
 	disk.result = 0;
@@ -486,7 +488,24 @@ static void test_it_begins_where_it_ended(void **state)
 		work(&w, &peer);
 		assert_true(local(w.box.limiter) + local(peer.limiter) <= LIMIT);
 	}
+	assert_int_equal(settle_count_blank(&w.box, control_now()), 0);
 	close_group(&w, &peer);
+}
+
+/* A total, too, of which nothing is known passes nothing; and that is said. */
+static void test_totals_may_be_blank(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	for (unsigned exists = 0; exists < 2; exists++) {
+		disk_new();
+		disk.exists = exists > 0;
+		disk.result = 0;
+		open_box(&w, TOTAL ", " SOFT);
+		assert_int_equal(settle_count_blank(&w.box, control_now()), !exists);
+		box_world_close(&w);
+	}
 }
 
 /* A soft one passes its burst at once; what is conserved has to earn it, after a reload too. */
@@ -744,6 +763,7 @@ int main(void)
 		cmocka_unit_test(test_the_limit_moves),
 		cmocka_unit_test(test_a_disk_that_fails),
 		cmocka_unit_test(test_it_begins_where_it_ended),
+		cmocka_unit_test(test_totals_may_be_blank),
 		cmocka_unit_test(test_buckets_begin_empty),
 		cmocka_unit_test(test_reload_opens_the_store),
 		cmocka_unit_test(test_a_store_for_nothing),
