@@ -119,17 +119,6 @@ static void link_account(struct box *box, struct purse_account *account)
 	box->purses = account;
 }
 
-static bool budget_of(const struct box *box, unsigned policy, struct quota_view *view)
-{
-	const struct budget *budget = limiter_budget(box->limiter);
-	unsigned index = limiter_budget_index(box->limiter, policy);
-
-	if (!budget || index == LIMITER_ADDED)
-		return false;
-	*view = budget_view(budget, index, control_now());
-	return true;
-}
-
 void purses_begin(struct box *box, uint32_t slot)
 {
 	struct purse_account *account = account_of(box, slot);
@@ -140,7 +129,7 @@ void purses_begin(struct box *box, uint32_t slot)
 		return;
 	account->quantum = quantum_of(&box->policies[policy], box->config->n_workers);
 	lease_init(&account->lease, least_of(box, policy, account->quantum), control_now());
-	if (budget_of(box, policy, &view))
+	if (box_budget(box, policy, &view))
 		account->period = view.period;
 	link_account(box, account);
 	box->purses_ns = 0;
@@ -253,7 +242,7 @@ static bool fill(struct box *box, struct purse_account *account, unsigned policy
 	struct quota_view view;
 	int ret;
 
-	if (!budget_of(box, policy, &view))
+	if (!box_budget(box, policy, &view))
 		return false;
 	if (parks(account, &view, now)) {
 		if (account->parked)

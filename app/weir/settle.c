@@ -27,6 +27,7 @@
 #define REST_NS        NS_PER_MS /* how soon workers are looked at again */
 #define LAST_MS        2000      /* for a disk, at the stop */
 #define OVERLAY_DEATHS 1         /* side by side, that part nobody */
+#define ROUND_MOST     2048      /* records of a kind: what is written and told in a millisecond */
 
 /* How far the workers are with the limits of this round. */
 enum obedience { UNTOLD, TOLD, OBEYED };
@@ -37,6 +38,8 @@ struct settle {
 	bool settling, saved;
 	enum obedience workers;
 	struct handover handover;
+	enum limiter_record_kind putting; /* the kind of the last one that was put in a round, */
+	unsigned n_put;                   /* and how many of it */
 	uint64_t began_ns, retry_ns, backoff_ns;
 	int error;
 	bool waiting; /* for neighbours, as the store was blank */
@@ -179,7 +182,8 @@ void settle_begun(struct box *box, int outcome)
 		return;
 	if (outcome == -EINVAL && s->opened.n_records > 0)
 		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
-			"where these change all limiters begin anew: see doc/ledger.md",
+			"where these change all limiters begin anew: see doc/guarantees.md, \"A limiter "
+			"comes or goes\"",
 			box->config->ledger.store);
 	ledger_store_forget(&s->opened);
 }
@@ -195,9 +199,9 @@ static void fail(struct box *box, int error)
 	struct settle *s = box->settle;
 
 	if (s->error != error)
-		log_err("ledger: %s: %s; nothing is given away until it can be saved, packets pass "
-			"on",
-			box->config->ledger.store, strerror(-error));
+		log_err("ledger: %s: cannot be saved: %s; until it can nothing is given away, "
+			"and packets pass on as far as what is held lasts",
+			box->config->ledger.store, ledger_store_reason(error));
 	s->error = error;
 	s->counters.failures++;
 	s->backoff_ns = RTE_MIN(s->backoff_ns ? 2 * s->backoff_ns : RETRY_FIRST, RETRY_MOST);
@@ -221,15 +225,29 @@ static int put(
 {
 	struct settle *s = context;
 
+	s->n_put = kind == s->putting ? s->n_put + 1 : 1;
+	s->putting = kind;
 	return store_put(s->opened.store, (uint8_t)kind, id, record, len);
 }
 
-/* Hands the records over. 0; -EAGAIN when there is none to save; or why not. */
-static int save(struct box *box)
+/* Of 100,000 at once each round takes some, so that what control does beside has its turn. */
+static int put_some(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	const struct settle *s = context;
+	int ret = put(context, kind, id, record, len);
+
+	return ret ? ret : s->n_put >= ROUND_MOST;
+}
+
+/* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
+static int save(struct box *box, limiter_write write)
 {
 	struct settle *s = box->settle;
-	int ret = limiter_save(box->limiter, put, s);
+	int ret;
 
+	s->n_put = 0;
+	ret = limiter_save(box->limiter, write, s);
 	if (ret == 0) {
 		ret = store_commit(s->opened.store);
 		if (ret)
@@ -259,7 +277,7 @@ static void watch_workers(struct box *box)
 static void begin(struct box *box, uint64_t now)
 {
 	struct settle *s = box->settle;
-	int ret = save(box);
+	int ret = save(box, put_some);
 
 	if (ret == -EAGAIN)
 		return;
@@ -374,7 +392,7 @@ void settle_last(struct box *box)
 		await_disk(s);
 	s->settling = false;
 	if (limiter_unsettled(box->limiter))
-		(void)save(box); /* written before the store closes */
+		(void)save(box, put); /* written before the store closes */
 }
 
 bool settle_view(const struct box *box, struct settle_view *view)

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "budget/private.h"
 
@@ -78,33 +79,49 @@ static int create_links(struct budget *b)
 	return 0;
 }
 
-static const struct budget_record *find_record(const struct budget_params *params, uint32_t id)
+static int compare(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < params->n_records; i++)
-		if (params->records[i].id == id)
-			return &params->records[i];
-	return NULL;
+	uint32_t x = ((const struct budget_record *)a)->id;
+	uint32_t y = ((const struct budget_record *)b)->id;
+
+	return (x > y) - (x < y);
 }
 
-static bool has_policy(const struct budget_params *params, uint32_t id)
+/* A copy, by id. */
+static struct budget_record *sorted_records(const struct budget_params *params)
 {
-	for (unsigned i = 0; i < params->n_policies; i++)
-		if (params->policies[i].id == id)
-			return true;
-	return false;
+	size_t size = sizeof(struct budget_record);
+	struct budget_record *sorted = calloc((size_t)params->n_records + 1, size);
+
+	if (sorted && params->n_records > 0) {
+		memcpy(sorted, params->records, params->n_records * size);
+		qsort(sorted, params->n_records, size, compare);
+	}
+	return sorted;
 }
 
-static int fill_pots(struct budget *b, const struct budget_params *params, uint64_t now_ns)
+static const struct budget_record *find_record(
+	const struct budget_record *sorted, unsigned n, uint32_t id)
+{
+	struct budget_record key = {.id = id};
+
+	return bsearch(&key, sorted, n, sizeof(*sorted), compare);
+}
+
+static void sort_pots(struct budget *b)
+{
+	for (unsigned i = 0; i < b->n; i++)
+		b->by_id[i] = b->pots[i];
+	pots_sort(b->by_id, b->n);
+}
+
+/* Of policies that are gone there are records only. */
+static int fill_gone(struct budget *b, const struct budget_params *params, uint64_t now_ns)
 {
 	int ret = 0;
 
-	for (; ret == 0 && b->n < params->n_policies; b->n += ret == 0)
-		ret = pot_create(b, &params->policies[b->n],
-			find_record(params, params->policies[b->n].id), params->blank, now_ns,
-			&b->pots[b->n]);
-	b->n_policies = b->n;
 	for (unsigned i = 0; ret == 0 && i < params->n_records; i++) {
-		if (has_policy(params, params->records[i].id))
+		if (pots_find(b->by_id, b->n_policies, params->records[i].id))
 			continue;
 		ret = pot_create_gone(b, &params->records[i], now_ns, &b->pots[b->n]);
 		b->n += ret == 0;
@@ -112,20 +129,37 @@ static int fill_pots(struct budget *b, const struct budget_params *params, uint6
 	return ret;
 }
 
+static int fill_pots(struct budget *b, const struct budget_params *params, uint64_t now_ns)
+{
+	struct budget_record *records = sorted_records(params);
+	int ret = records ? 0 : -ENOMEM;
+
+	for (; ret == 0 && b->n < params->n_policies; b->n += ret == 0) {
+		const struct budget_policy *policy = &params->policies[b->n];
+
+		ret = pot_create(b, policy, find_record(records, params->n_records, policy->id),
+			params->blank, now_ns, &b->pots[b->n]);
+	}
+	b->n_policies = b->n;
+	sort_pots(b);
+	if (ret == 0)
+		ret = fill_gone(b, params, now_ns);
+	sort_pots(b);
+	free(records);
+	return ret;
+}
+
 static int create_pots(struct budget *b, const struct budget_params *params, uint64_t now_ns)
 {
 	size_t room = (size_t)params->n_policies + params->n_records + 1;
-	int ret;
+	int ret = queue_init(&b->unsettled, params->n_policies + params->n_records);
 
 	b->pots = calloc(room, sizeof(struct pot *));
 	b->by_id = calloc(room, sizeof(struct pot *));
 	b->stirred = calloc(room, sizeof(struct pot *));
-	if (!b->pots || !b->by_id || !b->stirred)
+	if (ret || !b->pots || !b->by_id || !b->stirred)
 		return -ENOMEM;
 	ret = fill_pots(b, params, now_ns);
-	for (unsigned i = 0; i < b->n; i++)
-		b->by_id[i] = b->pots[i];
-	pots_sort(b->by_id, b->n);
 	for (unsigned i = 1; ret == 0 && i < b->n; i++)
 		if (b->by_id[i]->policy.id == b->by_id[i - 1]->policy.id)
 			ret = -EINVAL;
@@ -190,6 +224,7 @@ void budget_destroy(struct budget *b)
 		return;
 	for (unsigned i = 0; b->pots && i < b->n; i++)
 		pot_destroy(b->pots[i]);
+	queue_free(&b->unsettled);
 	free(b->pots);
 	free(b->by_id);
 	free(b->stirred);

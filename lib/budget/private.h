@@ -7,6 +7,7 @@
 #define WEIR_BUDGET_PRIVATE_H
 
 #include "base/prng.h"
+#include "base/queue.h"
 #include "budget/budget.h"
 #include "overlay/overlay.h"
 
@@ -18,8 +19,11 @@ struct pot {
 	struct budget_policy policy;
 	struct quota_node *quota;
 	uint64_t next_ns; /* when it is to be ticked */
+	uint64_t news_ns; /* neighbours are not to be told what is left here before */
 	bool gone, saving, stirred;
-	bool marked;  /* the record says that it is blank */
+	bool queued;    /* among the unsettled ones */
+	bool forgotten; /* goes at the end of an update */
+	bool marked;    /* the record says that it is blank */
 	bool unknown; /* blank, and what was drawn for it is not known: neither speaks nor hears */
 };
 
@@ -92,10 +96,11 @@ struct budget {
 	struct pot **by_id;     /* n, sorted */
 	struct pot **stirred;   /* those that may have something to say */
 	unsigned n_stirred;
-	uint64_t next_ns; /* when budget_tick() has something to do */
-	uint8_t *record;  /* room for one */
-	unsigned sending; /* edge that budget_send() is at */
-	bool begun;       /* budget_save() has */
+	uint64_t next_ns;       /* when budget_tick() has something to do */
+	uint8_t *record;        /* room for one */
+	unsigned sending;       /* edge that budget_send() is at */
+	struct queue unsettled; /* pots */
+	unsigned n_saving;      /* of these, the first ones */
 	struct budget_counters counters;
 };
 
@@ -125,12 +130,18 @@ bool pot_untouched(const struct budget *b, const struct pot *pot);
 void pot_speaks(struct budget *b, struct pot *pot);
 void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns);
 
+/* After all that may have changed what is to be saved: it is settled in its turn. */
+void pot_changed(struct budget *b, struct pot *pot);
+
 /* Whether there is something to save; the record; and its end. */
 bool pot_unsettled(const struct budget *b, const struct pot *pot);
 void pot_settled(struct pot *pot, bool durable);
 int pot_save(struct budget *b, struct pot *pot, size_t *len);
 
 struct pot *pot_find(const struct budget *b, uint32_t id);
+
+/* The same of n that are sorted. */
+struct pot *pots_find(struct pot *const *by_id, unsigned n, uint32_t id);
 void pots_sort(struct pot **by_id, unsigned n);
 
 /* tree.c */

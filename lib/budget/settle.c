@@ -7,12 +7,17 @@
 
 #include "budget/private.h"
 
+void pot_changed(struct budget *b, struct pot *pot)
+{
+	if (pot->queued || !pot_unsettled(b, pot))
+		return;
+	pot->queued = true;
+	queue_push(&b->unsettled, pot);
+}
+
 bool budget_unsettled(const struct budget *b)
 {
-	for (unsigned i = 0; i < b->n; i++)
-		if (pot_unsettled(b, b->pots[i]))
-			return true;
-	return false;
+	return b->unsettled.n > 0;
 }
 
 static int save(struct budget *b, struct pot *pot,
@@ -29,32 +34,29 @@ static int save(struct budget *b, struct pot *pot,
 int budget_save(struct budget *b,
 	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context)
 {
-	if (b->begun)
-		return -EBUSY;
-	for (unsigned i = 0; i < b->n; i++) {
-		int ret;
+	int ret = 0;
 
-		if (!pot_unsettled(b, b->pots[i]))
-			continue;
-		b->begun = true;
-		ret = save(b, b->pots[i], write, context);
-		if (ret < 0) {
-			budget_save_failed(b);
-			return ret;
-		}
+	if (b->n_saving > 0)
+		return -EBUSY;
+	while (ret == 0 && b->n_saving < b->unsettled.n)
+		ret = save(b, queue_at(&b->unsettled, b->n_saving++), write, context);
+	if (ret < 0) {
+		budget_save_failed(b);
+		return ret;
 	}
-	return b->begun ? 0 : -EAGAIN;
+	return b->n_saving > 0 ? 0 : -EAGAIN;
 }
 
-/* What waited for it may be said, and traffic may pass. */
+/*
+ * What waited for it may be said, and traffic may pass. Those that have changed since wait again,
+ * behind the others.
+ */
 static void end(struct budget *b, bool durable)
 {
-	b->begun = false;
-	for (unsigned i = 0; i < b->n; i++) {
-		struct pot *pot = b->pots[i];
+	for (; b->n_saving > 0; b->n_saving--) {
+		struct pot *pot = queue_pop(&b->unsettled);
 
-		if (!pot->saving)
-			continue;
+		pot->queued = false;
 		pot_settled(pot, durable);
 		pot_speaks(b, pot);
 	}

@@ -11,6 +11,7 @@
 /* What is made aside, and takes effect when nothing can fail any more. */
 struct update {
 	struct pot **pots, **by_id, **stirred;
+	struct queue unsettled;
 	const struct budget_policy *policies;
 	unsigned n_policies, n;
 };
@@ -23,6 +24,7 @@ static void update_free(const struct budget *b, struct update *u)
 	free(u->pots);
 	free(u->by_id);
 	free(u->stirred);
+	queue_free(&u->unsettled);
 }
 
 static int add(
@@ -42,12 +44,10 @@ static int add(
 	return ret;
 }
 
+/* Once all that are wanted are there, sorted. */
 static bool is_wanted(const struct update *u, uint32_t id)
 {
-	for (unsigned i = 0; i < u->n_policies; i++)
-		if (u->policies[i].id == id)
-			return true;
-	return false;
+	return pots_find(u->by_id, u->n_policies, id);
 }
 
 static void sort(struct update *u)
@@ -65,7 +65,7 @@ static int prepare(struct budget *b, struct update *u, uint64_t now_ns)
 	u->pots = calloc(room, sizeof(struct pot *));
 	u->by_id = calloc(room, sizeof(struct pot *));
 	u->stirred = calloc(room, sizeof(struct pot *));
-	if (!u->pots || !u->by_id || !u->stirred)
+	if (!u->pots || !u->by_id || !u->stirred || queue_init(&u->unsettled, u->n_policies + b->n))
 		return -ENOMEM;
 	for (unsigned i = 0; ret == 0 && i < u->n_policies; i++)
 		ret = add(b, u, &u->policies[i], now_ns);
@@ -85,13 +85,29 @@ static void keep_gone(struct budget *b, struct update *u)
 		if (is_wanted(u, pot->policy.id))
 			continue;
 		if (pot_untouched(b, pot)) {
-			pot_destroy(pot);
+			pot->forgotten = true;
 			continue;
 		}
 		pot->gone = true;
 		quota_forgo(pot->quota);
 		u->pots[u->n++] = pot;
 	}
+}
+
+/* Those that wait go on in their order: what is being saved is in front. */
+static void requeue(struct budget *b, struct update *u)
+{
+	while (b->unsettled.n > 0) {
+		struct pot *pot = queue_pop(&b->unsettled);
+
+		if (!pot->forgotten)
+			queue_push(&u->unsettled, pot);
+	}
+	queue_free(&b->unsettled);
+	b->unsettled = u->unsettled;
+	for (unsigned i = 0; i < b->n; i++)
+		if (b->pots[i]->forgotten)
+			pot_destroy(b->pots[i]);
 }
 
 int budget_update(
@@ -105,6 +121,7 @@ int budget_update(
 		return ret;
 	}
 	keep_gone(b, &u);
+	requeue(b, &u);
 	sort(&u);
 	free(b->pots);
 	free(b->by_id);

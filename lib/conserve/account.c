@@ -94,8 +94,6 @@ int account_create(struct conserve *c, const struct conserve_policy *policy,
 		return ret;
 	}
 	a->measure = (struct gdrl_measure){.demand = (double)params.share, .packet = 1};
-	for (unsigned e = 0; e < c->n_edges; e++)
-		a->edges[e].due = true;
 	*out = a;
 	return 0;
 }
@@ -126,19 +124,37 @@ void accounts_sort(struct account **by_id, unsigned n)
 	qsort(by_id, n, sizeof(struct account *), compare);
 }
 
-struct account *account_find(const struct conserve *c, uint32_t id)
+struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id)
 {
-	unsigned low = 0, high = c->n;
+	unsigned low = 0, high = n;
 
 	while (low < high) {
 		unsigned middle = low + (high - low) / 2;
 
-		if (c->by_id[middle]->policy.id == id)
-			return c->by_id[middle];
-		if (c->by_id[middle]->policy.id < id)
+		if (by_id[middle]->policy.id == id)
+			return by_id[middle];
+		if (by_id[middle]->policy.id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	return NULL;
+}
+
+void accounts_begin(struct conserve *c)
+{
+	for (unsigned i = 0; i < c->n; i++) {
+		struct account *a = c->accounts[i];
+
+		a->index = i;
+		account_changed(c, a);
+		for (unsigned e = 0; e < c->n_edges; e++)
+			if (a->edges[e].sent_ns == 0)
+				account_due(c, a, e);
+	}
+}
+
+struct account *account_find(const struct conserve *c, uint32_t id)
+{
+	return accounts_find(c->by_id, c->n, id);
 }

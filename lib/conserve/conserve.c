@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/bitmap.h"
 #include "conserve/private.h"
@@ -75,20 +76,40 @@ static int create_overlay(struct conserve *c, uint64_t now_ns)
 	return create_links(c, now_ns);
 }
 
-static const struct conserve_record *find_record(const struct conserve_params *params, uint32_t id)
+static int compare(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < params->n_records; i++)
-		if (params->records[i].id == id)
-			return &params->records[i];
-	return NULL;
+	uint32_t x = ((const struct conserve_record *)a)->id;
+	uint32_t y = ((const struct conserve_record *)b)->id;
+
+	return (x > y) - (x < y);
 }
 
-static bool has_policy(const struct conserve_params *params, uint32_t id)
+/* A copy, by id. */
+static struct conserve_record *sorted_records(const struct conserve_params *params)
 {
-	for (unsigned i = 0; i < params->n_policies; i++)
-		if (params->policies[i].id == id)
-			return true;
-	return false;
+	size_t size = sizeof(struct conserve_record);
+	struct conserve_record *sorted = calloc((size_t)params->n_records + 1, size);
+
+	if (sorted && params->n_records > 0) {
+		memcpy(sorted, params->records, params->n_records * size);
+		qsort(sorted, params->n_records, size, compare);
+	}
+	return sorted;
+}
+
+static const struct conserve_record *find_record(
+	const struct conserve_record *sorted, unsigned n, uint32_t id)
+{
+	struct conserve_record key = {.id = id};
+
+	return bsearch(&key, sorted, n, sizeof(*sorted), compare);
+}
+
+static void sort_accounts(struct conserve *c)
+{
+	for (unsigned i = 0; i < c->n; i++)
+		c->by_id[i] = c->accounts[i];
+	accounts_sort(c->by_id, c->n);
 }
 
 /* Of policies that are gone there are records only. */
@@ -103,30 +124,54 @@ static int create_gone(struct conserve *c, const struct conserve_record *record,
 	return 0;
 }
 
+static int create_queues(struct conserve *c, unsigned n)
+{
+	int ret = queue_init(&c->unsettled, n);
+
+	if (ret == 0)
+		ret = queue_init(&c->news, n);
+	for (unsigned e = 0; ret == 0 && e < c->n_edges; e++)
+		ret = queue_init(&c->links[e].due, n);
+	return ret;
+}
+
+static int fill_accounts(struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
+{
+	struct conserve_record *records = sorted_records(params);
+	int ret = records ? 0 : -ENOMEM;
+
+	for (; ret == 0 && c->n < params->n_policies; c->n += ret == 0) {
+		const struct conserve_policy *policy = &params->policies[c->n];
+
+		ret = account_create(c, policy, find_record(records, params->n_records, policy->id),
+			params->blank, now_ns, &c->accounts[c->n]);
+	}
+	c->n_policies = c->n;
+	sort_accounts(c);
+	for (unsigned i = 0; ret == 0 && i < params->n_records; i++)
+		if (!accounts_find(c->by_id, c->n_policies, params->records[i].id))
+			ret = create_gone(c, &params->records[i], now_ns);
+	sort_accounts(c);
+	free(records);
+	return ret;
+}
+
 static int create_accounts(
 	struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
 {
 	size_t room = (size_t)params->n_policies + params->n_records + 1;
-	int ret = 0;
+	int ret = create_queues(c, params->n_policies + params->n_records);
 
 	c->accounts = calloc(room, sizeof(struct account *));
 	c->by_id = calloc(room, sizeof(struct account *));
-	if (!c->accounts || !c->by_id)
+	if (ret || !c->accounts || !c->by_id)
 		return -ENOMEM;
-	for (; ret == 0 && c->n < params->n_policies; c->n += ret == 0)
-		ret = account_create(c, &params->policies[c->n],
-			find_record(params, params->policies[c->n].id), params->blank, now_ns,
-			&c->accounts[c->n]);
-	c->n_policies = c->n;
-	for (unsigned i = 0; ret == 0 && i < params->n_records; i++)
-		if (!has_policy(params, params->records[i].id))
-			ret = create_gone(c, &params->records[i], now_ns);
-	for (unsigned i = 0; i < c->n; i++)
-		c->by_id[i] = c->accounts[i];
-	accounts_sort(c->by_id, c->n);
+	ret = fill_accounts(c, params, now_ns);
 	for (unsigned i = 1; ret == 0 && i < c->n; i++)
 		if (c->by_id[i]->policy.id == c->by_id[i - 1]->policy.id)
 			ret = -EINVAL;
+	if (ret == 0)
+		accounts_begin(c);
 	return ret;
 }
 
@@ -172,6 +217,10 @@ void conserve_destroy(struct conserve *c)
 		return;
 	for (unsigned i = 0; c->accounts && i < c->n; i++)
 		account_destroy(c->accounts[i]);
+	queue_free(&c->unsettled);
+	queue_free(&c->news);
+	for (unsigned e = 0; c->links && e < c->n_edges; e++)
+		queue_free(&c->links[e].due);
 	free(c->accounts);
 	free(c->by_id);
 	free(c->links);

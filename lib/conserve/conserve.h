@@ -20,7 +20,9 @@
  * best friend is adopted (ledger_adopt()), so that it can be used where its traffic goes instead.
  * The price: who promises depends on his friend. When the friend dies the promise may not be used
  * once the lease has ended, nor be given to others, until the friend returns: as much as would have
- * been rescued the other way round. So the part of the balance that is promised is a choice.
+ * been rescued the other way round. So the part of the balance that is promised is a choice. A lease
+ * goes on while statements come; of more policies than can be told within half a lease nothing is
+ * promised, as most of it could be used by nobody.
  *
  * The rate and the burst, at every instant. The sum of what is usable is within the limit, also
  * while capacity moves: it is out of use at the giver before it is told. A token bucket at each
@@ -164,11 +166,15 @@ size_t conserve_send(
 int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
+/* A policy of which there was news that has not been told here, or n_policies: of no more. */
+unsigned conserve_next_news(struct conserve *c);
+
 /*
  * Settling, as in ledger.h, of all policies that need it at once. conserve_save() hands each record
  * to `write` (NULL: there is no disk); when that answers less than 0, or conserve_save_failed() is
- * called, it is as if nothing had begun. 0; -EBUSY; -EAGAIN (nothing to be saved), or what `write`
- * said.
+ * called, it is as if nothing had begun; when it answers more than 0, it has that record and no
+ * more is handed to it in this round: those that have waited longest come first. 0; -EBUSY; -EAGAIN
+ * (nothing to be saved), or what `write` said.
  */
 bool conserve_unsettled(const struct conserve *c);
 int conserve_save(struct conserve *c,

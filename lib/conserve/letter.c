@@ -11,7 +11,7 @@
  *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
  *
  * One without entries says that we are there. A policy is told when there is news of it, to whoever
- * has not confirmed it or asks, and before a lease is in danger.
+ * asks, and, in what room is left, to who has not confirmed it, and before a lease is in danger.
  */
 #include <endian.h>
 #include <errno.h>
@@ -58,14 +58,15 @@ static bool unconfirmed(const struct account *a, unsigned edge)
 	       (view.locked > view.granted && view.locked != view.promised);
 }
 
+/* Time has made it so. */
 static bool is_due(
 	const struct conserve *c, const struct account *a, unsigned edge, uint64_t now_ns)
 {
 	const struct account_edge *e = &a->edges[edge];
 	uint64_t since = now_ns > e->sent_ns ? now_ns - e->sent_ns : 0;
 
-	if (e->due)
-		return true;
+	if (e->due) /* in its turn */
+		return false;
 	if (since < c->params.repeat_ns)
 		return false;
 	if (unconfirmed(a, edge) || since >= c->params.lease_ns / RENEWALS)
@@ -74,6 +75,22 @@ static bool is_due(
 		return false;
 	return !(fabs(account_state(c, a).q - e->sent_q) <=
 		 (a->policy.indicator ? fabs(e->sent_q) / GRAIN_PART : (double)a->grain));
+}
+
+void account_due(struct conserve *c, struct account *a, unsigned edge)
+{
+	if (a->edges[edge].due)
+		return;
+	a->edges[edge].due = true;
+	queue_push(&c->links[edge].due, a);
+}
+
+/* Half of the time is for what is lost, and for news. */
+bool conserve_leases_last(const struct conserve *c)
+{
+	uint64_t letters = c->params.lease_ns / 2 / (c->params.repeat_ns + 1) * LETTERS;
+
+	return c->n <= letters * c->per_letter;
 }
 
 static void write_entry(
@@ -85,7 +102,6 @@ static void write_entry(
 	uint32_t id = htobe32(a->policy.id);
 	struct ledger_statement statement;
 
-	e->due = false;
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
 	if (asks > 0)
@@ -99,16 +115,30 @@ static void write_entry(
 	c->counters.statements_sent++;
 }
 
-/* Length of the next letter to a neighbour, or 0. */
-static size_t write_letter(
+/* First those of which there is news. */
+static size_t write_news(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
+{
+	struct queue *due = &c->links[edge].due;
+	size_t len = 1;
+
+	while (due->n > 0 && len + CONSERVE_ENTRY <= room) {
+		struct account *a = queue_pop(due);
+
+		a->edges[edge].due = false;
+		write_entry(c, a, edge, now_ns, buf + len);
+		len += CONSERVE_ENTRY;
+	}
+	return len;
+}
+
+/* Then those whose time has come; the length of the letter up to there, and with them. */
+static size_t write_due(
+	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room, size_t len)
 {
 	struct link *link = &c->links[edge];
 	unsigned first = c->n ? link->cursor % c->n : 0;
-	size_t len = 1;
 
-	if (link->letters >= LETTERS)
-		return 0;
 	for (unsigned k = 0; k < c->n && len + CONSERVE_ENTRY <= room; k++) {
 		struct account *a = c->accounts[(first + k) % c->n];
 
@@ -118,6 +148,21 @@ static size_t write_letter(
 		write_entry(c, a, edge, now_ns, buf + len);
 		len += CONSERVE_ENTRY;
 	}
+	return len;
+}
+
+/* Length of the next letter to a neighbour, or 0. */
+static size_t write_letter(
+	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
+{
+	struct link *link = &c->links[edge];
+	size_t len;
+
+	if (link->letters >= LETTERS)
+		return 0;
+	len = write_news(c, edge, now_ns, buf, room);
+	if (c->looks)
+		len = write_due(c, edge, now_ns, buf, room, len);
 	if (len == 1 && now_ns - link->sent_ns < c->params.lease_ns / RENEWALS)
 		return 0;
 	buf[0] = CONSERVE_LETTER;
@@ -131,6 +176,7 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 {
 	size_t len;
 
+	c->per_letter = (unsigned)((room - 1) / CONSERVE_ENTRY);
 	for (; c->sending < c->n_edges; c->sending++) {
 		len = write_letter(c, c->sending, now_ns, buf, room);
 		if (len == 0)
@@ -139,18 +185,19 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 		return len;
 	}
 	c->sending = 0;
+	c->looks = false;
 	return 0;
 }
 
 /* One that is blank, or was asked by one, has something else to say to everybody. */
-static void tell_all(const struct conserve *c, struct account *a)
+static void tell_all(struct conserve *c, struct account *a)
 {
 	for (unsigned e = 0; e < c->n_edges; e++)
-		a->edges[e].due = true;
+		account_due(c, a, e);
 }
 
-static void believe(
-	struct account *a, unsigned edge, const uint8_t *at, enum ledger_verdict verdict)
+static void believe(struct conserve *c, struct account *a, unsigned edge, const uint8_t *at,
+	enum ledger_verdict verdict)
 {
 	struct account_edge *e = &a->edges[edge];
 	struct gdrl_statement state = {.q = get(at + 5 + LEDGER_STATEMENT_BYTES),
@@ -164,7 +211,28 @@ static void believe(
 		if (at[4] & ASKS)
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
 	}
-	e->due |= verdict == LEDGER_NEWS || at[4] & ANSWER;
+	if (verdict == LEDGER_NEWS || at[4] & ANSWER)
+		account_due(c, a, edge);
+}
+
+static void note_news(struct conserve *c, struct account *a)
+{
+	if (a->heard)
+		return;
+	a->heard = true;
+	queue_push(&c->news, a);
+}
+
+unsigned conserve_next_news(struct conserve *c)
+{
+	while (c->news.n > 0) {
+		struct account *a = queue_pop(&c->news);
+
+		a->heard = false;
+		if (a->index < c->n_policies)
+			return a->index;
+	}
+	return c->n_policies;
 }
 
 static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
@@ -184,10 +252,13 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	blank = ledger_blank(a->ledger);
 	if (ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
+	account_changed(c, a);
 	c->counters.verdicts[verdict]++;
-	believe(a, edge, at, verdict);
+	believe(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && blank)
 		tell_all(c, a);
+	if (verdict == LEDGER_NEWS)
+		note_news(c, a);
 	return verdict == LEDGER_NEWS;
 }
 

@@ -228,7 +228,7 @@ static void promise(struct conserve *c, struct account *a)
 		return;
 	view = ledger_view(a->ledger, OVERLAY_FRIEND);
 	now = view.promised - view.granted;
-	want = above > a->headroom ? above - a->headroom : 0;
+	want = c->promises && above > a->headroom ? above - a->headroom : 0;
 	want = (uint64_t)((unsigned __int128)want * c->params.promise / 100);
 	apart = want > now ? want - now : now - want;
 	if (apart <= account_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
@@ -242,7 +242,7 @@ static void adopt(struct conserve *c, struct account *a, uint64_t now_ns)
 	for (unsigned e = 0; e < c->n_edges; e++) {
 		if (ledger_adopt(a->ledger, e, now_ns) == 0)
 			continue;
-		a->edges[e].due = true;
+		account_due(c, a, e);
 		c->counters.adoptions++;
 	}
 }
@@ -284,6 +284,10 @@ static void look_around(struct conserve *c, uint64_t now_ns)
 void conserve_tick(struct conserve *c, uint64_t now_ns)
 {
 	look_around(c, now_ns);
-	for (unsigned i = 0; i < c->n; i++)
+	c->looks = true;
+	c->promises = conserve_leases_last(c);
+	for (unsigned i = 0; i < c->n; i++) {
 		account_move(c, c->accounts[i], now_ns);
+		account_changed(c, c->accounts[i]);
+	}
 }

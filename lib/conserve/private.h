@@ -6,6 +6,7 @@
 #ifndef WEIR_CONSERVE_PRIVATE_H
 #define WEIR_CONSERVE_PRIVATE_H
 
+#include "base/queue.h"
 #include "conserve/conserve.h"
 
 /* Less than one in so many of an equal part is kept by everybody, for a first packet. */
@@ -28,7 +29,7 @@ struct account_edge {
 	uint64_t sent_ns;
 	double sent_q;
 	uint64_t told, promised; /* granted and promised, as of the last conserve_save() */
-	bool due;
+	bool due;                /* to be told, and in the queue for that */
 };
 
 /* One policy. */
@@ -38,7 +39,11 @@ struct account {
 	struct gdrl_measure measure; /* with a target, that is the demand */
 	uint64_t floor, grain;
 	uint64_t headroom; /* kept from being promised, for what is about to be given */
+	unsigned index;
 	bool gone, saving;
+	bool queued;    /* among the unsettled ones */
+	bool heard;     /* among those of which there was news */
+	bool forgotten; /* goes at the end of an update */
 	struct account_edge edges[];
 };
 
@@ -46,7 +51,8 @@ struct account {
 struct link {
 	unsigned peer; /* index in the roster */
 	uint64_t heard_ns, sent_ns;
-	unsigned cursor;  /* account that the next letter begins with */
+	struct queue due; /* accounts to be told of */
+	unsigned cursor;  /* account that the next look at all begins with */
 	unsigned letters; /* since the last tick */
 	bool alive, in_use;
 };
@@ -68,7 +74,12 @@ struct conserve {
 	struct account **by_id;    /* n, sorted */
 	uint8_t *record;           /* room for one */
 	unsigned sending;          /* edge that conserve_send() is at */
-	bool begun;                /* conserve_save() has */
+	struct queue news;         /* accounts of which something has been heard */
+	bool looks;                /* at all, since the last tick: time has made some due */
+	bool promises;             /* as leases last */
+	unsigned per_letter;       /* statements; 0 before the first letter */
+	struct queue unsettled;    /* accounts */
+	unsigned n_saving;         /* of these, the first ones */
 	struct conserve_counters counters;
 };
 
@@ -85,8 +96,23 @@ bool account_untouched(const struct conserve *c, const struct account *a);
 
 struct account *account_find(const struct conserve *c, uint32_t id);
 
+/* The same of n that are sorted. */
+struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id);
+
 /* Sorts `by_id`. */
 void accounts_sort(struct account **by_id, unsigned n);
+
+/* To be called after all that may have changed an account's ledger: it is settled in its turn. */
+void account_changed(struct conserve *c, struct account *a);
+
+/* A neighbour is to hear of it at once. */
+void account_due(struct conserve *c, struct account *a, unsigned edge);
+
+/* After a start or an update: what is new is due, and all have their index. */
+void accounts_begin(struct conserve *c);
+
+/* Whether so many policies are told often enough for a lease to go on. */
+bool conserve_leases_last(const struct conserve *c);
 
 /* One step of one policy: debts, what was adopted, and what others are to have more of. */
 void account_move(struct conserve *c, struct account *a, uint64_t now_ns);

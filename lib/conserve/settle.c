@@ -9,12 +9,17 @@
 
 #include "conserve/private.h"
 
+void account_changed(struct conserve *c, struct account *a)
+{
+	if (a->queued || !ledger_unsettled(a->ledger))
+		return;
+	a->queued = true;
+	queue_push(&c->unsettled, a);
+}
+
 bool conserve_unsettled(const struct conserve *c)
 {
-	for (unsigned i = 0; i < c->n; i++)
-		if (ledger_unsettled(c->accounts[i]->ledger))
-			return true;
-	return false;
+	return c->unsettled.n > 0;
 }
 
 static int save(struct conserve *c, struct account *a,
@@ -37,64 +42,56 @@ static int save(struct conserve *c, struct account *a,
 int conserve_save(struct conserve *c,
 	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context)
 {
-	unsigned n = 0;
+	int ret = 0;
 
-	if (c->begun)
+	if (c->n_saving > 0)
 		return -EBUSY;
-	for (unsigned i = 0; i < c->n; i++) {
-		struct account *a = c->accounts[i];
-		int ret;
-
-		if (!ledger_unsettled(a->ledger) || ledger_blank(a->ledger))
-			continue;
-		c->begun = true;
-		ret = save(c, a, write, context);
-		if (ret < 0) {
-			conserve_save_failed(c);
-			return ret;
-		}
-		n++;
+	while (ret == 0 && c->n_saving < c->unsettled.n)
+		ret = save(c, queue_at(&c->unsettled, c->n_saving++), write, context);
+	if (ret < 0) {
+		conserve_save_failed(c);
+		return ret;
 	}
-	return n > 0 ? 0 : -EAGAIN;
+	return c->n_saving > 0 ? 0 : -EAGAIN;
 }
 
 /* Everybody hears at once of what is his now; what changes nothing for him can wait. */
-static void announce(const struct conserve *c, struct account *a)
+static void announce(struct conserve *c, struct account *a)
 {
 	for (unsigned e = 0; e < c->n_edges; e++) {
 		struct account_edge *edge = &a->edges[e];
 		struct ledger_view view = ledger_view(a->ledger, e);
 
 		if (view.granted != edge->told || view.promised != edge->promised || !view.known)
-			edge->due = true;
+			account_due(c, a, e);
 		edge->told = view.granted;
 		edge->promised = view.promised;
 	}
 }
 
+/* Those that have changed since wait again, behind the others. */
+static void end(struct conserve *c, bool durable)
+{
+	for (; c->n_saving > 0; c->n_saving--) {
+		struct account *a = queue_pop(&c->unsettled);
+
+		a->saving = a->queued = false;
+		if (durable) {
+			ledger_settled(a->ledger);
+			announce(c, a);
+		} else {
+			ledger_save_failed(a->ledger);
+		}
+		account_changed(c, a);
+	}
+}
+
 void conserve_settled(struct conserve *c)
 {
-	c->begun = false;
-	for (unsigned i = 0; i < c->n; i++) {
-		struct account *a = c->accounts[i];
-
-		if (!a->saving)
-			continue;
-		a->saving = false;
-		ledger_settled(a->ledger);
-		announce(c, a);
-	}
+	end(c, true);
 }
 
 void conserve_save_failed(struct conserve *c)
 {
-	c->begun = false;
-	for (unsigned i = 0; i < c->n; i++) {
-		struct account *a = c->accounts[i];
-
-		if (!a->saving)
-			continue;
-		a->saving = false;
-		ledger_save_failed(a->ledger);
-	}
+	end(c, false);
 }

@@ -11,6 +11,7 @@
 /* What is made aside, and takes effect when nothing can fail any more. */
 struct update {
 	struct account **accounts, **by_id;
+	struct queue unsettled, news, *due; /* n_edges of these */
 	const struct conserve_policy *policies;
 	unsigned n_policies, n;
 };
@@ -27,6 +28,11 @@ static void update_free(const struct conserve *c, struct update *u)
 			account_destroy(u->accounts[i]);
 	free(u->accounts);
 	free(u->by_id);
+	queue_free(&u->unsettled);
+	queue_free(&u->news);
+	for (unsigned e = 0; u->due && e < c->n_edges; e++)
+		queue_free(&u->due[e]);
+	free(u->due);
 }
 
 static bool limit_fits(const struct conserve *c, const struct account *a, uint64_t limit)
@@ -53,12 +59,23 @@ static int add(
 	return ret;
 }
 
+/* Once all that are wanted are there, sorted. */
 static bool is_wanted(const struct update *u, uint32_t id)
 {
-	for (unsigned i = 0; i < u->n_policies; i++)
-		if (u->policies[i].id == id)
-			return true;
-	return false;
+	return accounts_find(u->by_id, u->n_policies, id);
+}
+
+static int prepare_queues(const struct conserve *c, struct update *u)
+{
+	unsigned n = u->n_policies + c->n;
+	int ret = queue_init(&u->unsettled, n);
+
+	if (ret == 0)
+		ret = queue_init(&u->news, n);
+	u->due = calloc((size_t)c->n_edges + 1, sizeof(*u->due));
+	for (unsigned e = 0; ret == 0 && u->due && e < c->n_edges; e++)
+		ret = queue_init(&u->due[e], n);
+	return u->due ? ret : -ENOMEM;
 }
 
 static int prepare(struct conserve *c, struct update *u, uint64_t now_ns)
@@ -68,7 +85,7 @@ static int prepare(struct conserve *c, struct update *u, uint64_t now_ns)
 
 	u->accounts = calloc(room, sizeof(struct account *));
 	u->by_id = calloc(room, sizeof(struct account *));
-	if (!u->accounts || !u->by_id)
+	if (!u->accounts || !u->by_id || prepare_queues(c, u))
 		return -ENOMEM;
 	for (unsigned i = 0; ret == 0 && i < u->n_policies; i++)
 		ret = add(c, u, &u->policies[i], now_ns);
@@ -90,12 +107,37 @@ static void keep_gone(struct conserve *c, struct update *u)
 		if (is_wanted(u, a->policy.id))
 			continue;
 		if (account_untouched(c, a)) {
-			account_destroy(a);
+			a->forgotten = true;
 			continue;
 		}
 		a->gone = true;
 		u->accounts[u->n++] = a;
 	}
+}
+
+static void move(struct queue *from, struct queue *to)
+{
+	while (from->n > 0) {
+		struct account *a = queue_pop(from);
+
+		if (!a->forgotten)
+			queue_push(to, a);
+	}
+	queue_free(from);
+	*from = *to;
+}
+
+/* Those that wait go on in their order: what is being saved is in front. */
+static void requeue(struct conserve *c, struct update *u)
+{
+	move(&c->unsettled, &u->unsettled);
+	move(&c->news, &u->news);
+	for (unsigned e = 0; e < c->n_edges; e++)
+		move(&c->links[e].due, &u->due[e]);
+	free(u->due);
+	for (unsigned i = 0; i < c->n; i++)
+		if (c->accounts[i]->forgotten)
+			account_destroy(c->accounts[i]);
 }
 
 int conserve_update(
@@ -109,6 +151,7 @@ int conserve_update(
 		return ret;
 	}
 	keep_gone(c, &u);
+	requeue(c, &u);
 	for (unsigned i = 0; i < n; i++)
 		(void)account_set(c, u.accounts[i], &policies[i]); /* it fits; see add() */
 	for (unsigned i = 0; i < u.n; i++)
@@ -120,5 +163,6 @@ int conserve_update(
 	c->by_id = u.by_id;
 	c->n = u.n;
 	c->n_policies = n;
+	accounts_begin(c);
 	return 0;
 }

@@ -24,6 +24,7 @@ struct aggregate {
 	double global_demand, global_weight;
 	unsigned lost;      /* peers that did not count in the last interval */
 	unsigned conserved; /* its index in lib/conserve, if it is */
+	unsigned conserves; /* the policy whose index there is ours here */
 	unsigned budget;    /* its index in lib/budget, if it counts units */
 };
 
@@ -43,11 +44,14 @@ struct limiter {
 	uint64_t *awake, *changed; /* a bit a policy */
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
+	unsigned n_conserved;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct limiter_ledger ledger;
 	const struct roster *roster;
 	unsigned self;
+	unsigned
+		silent; /* peers that nothing was heard of at the last tick, for who need no more */
 	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
 	uint64_t budget_ns;        /* when budgets are to be ticked */
 };
@@ -69,7 +73,8 @@ void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 bool aggregate_conserved(const struct aggregate *a);
 int conserved_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
-bool conserved_refresh(struct limiter *l, uint64_t now_ns);
+void conserved_index(struct limiter *l);
+bool conserved_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
 void conserved_want(struct limiter *l, const struct aggregate *a, double target);
 bool conserved_tick(struct limiter *l, uint64_t now_ns);
 void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);

@@ -101,30 +101,43 @@ out:
 	return ret;
 }
 
-/* What may be enforced now; a limit that has changed is told. True if one did. */
+/* What may be enforced now; a limit that has changed is told. */
+static bool refresh(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	struct aggregate *a = &l->aggregates[policy];
+	uint64_t until;
+	double limit = (double)conserve_limit(l->conserve, a->conserved, now_ns, &until);
+
+	l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
+	if (limit == a->state.local_limit)
+		return false;
+	a->state.local_limit = limit;
+	bitmap_set(l->changed, policy);
+	return true;
+}
+
 bool conserved_refresh(struct limiter *l, uint64_t now_ns)
 {
 	bool changed = false;
-	unsigned index = 0;
 
 	l->lease_ns = UINT64_MAX;
-	for (unsigned i = 0; l->conserve && i < l->n_policies; i++) {
-		struct aggregate *a = &l->aggregates[i];
-		uint64_t until;
-		double limit;
-
-		if (!aggregate_conserved(a))
-			continue;
-		a->conserved = index++;
-		limit = (double)conserve_limit(l->conserve, a->conserved, now_ns, &until);
-		l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
-		if (limit == a->state.local_limit)
-			continue;
-		a->state.local_limit = limit;
-		bitmap_set(l->changed, i);
-		changed = true;
-	}
+	for (unsigned i = 0; l->conserve && i < l->n_policies; i++)
+		if (aggregate_conserved(&l->aggregates[i]))
+			changed |= refresh(l, i, now_ns);
 	return changed;
+}
+
+void conserved_index(struct limiter *l)
+{
+	unsigned index = 0;
+
+	for (unsigned i = 0; i < l->n_policies; i++) {
+		if (!aggregate_conserved(&l->aggregates[i]))
+			continue;
+		l->aggregates[i].conserved = index;
+		l->aggregates[index++].conserves = i;
+	}
+	l->n_conserved = index;
 }
 
 void conserved_want(struct limiter *l, const struct aggregate *a, double target)
@@ -148,11 +161,16 @@ bool conserved_tick(struct limiter *l, uint64_t now_ns)
 
 void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
 {
+	unsigned index;
+
 	if (!l->conserve || letter->len == 0 || letter->at[0] != CONSERVE_LETTER)
 		return;
 	l->now_ns = now_ns;
-	if (conserve_hear(l->conserve, letter->from, now_ns, letter->at, letter->len) > 0)
-		conserved_refresh(l, now_ns);
+	if (conserve_hear(l->conserve, letter->from, now_ns, letter->at, letter->len) <= 0)
+		return;
+	/* A lease that goes on for longer is found when its former end has come. */
+	while ((index = conserve_next_news(l->conserve)) < l->n_conserved)
+		refresh(l, l->aggregates[index].conserves, now_ns);
 }
 
 size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer)

@@ -125,6 +125,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	l->ledger = params->ledger;
 	l->roster = params->gossip.roster;
 	l->self = params->gossip.self;
+	l->silent = l->n - 1;
 	l->now_ns = now_ns;
 	l->budget_ns = UINT64_MAX;
 	l->tick_ns = policies_tick(params->policies, params->n_policies);
@@ -142,6 +143,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		limiter_destroy(l);
 		return ret;
 	}
+	conserved_index(l);
 	conserved_refresh(l, now_ns);
 	counted_index(l);
 	*out = l;
@@ -355,6 +357,18 @@ static void find_voice(struct limiter *l, uint64_t now_ns)
 		l->speaks = true;
 }
 
+static unsigned silent_peers(const struct limiter *l)
+{
+	unsigned silent = 0;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct peer *peer = gossip_peer(l->gossip, i);
+
+		silent += i != l->self && peer && !peer->alive;
+	}
+	return silent;
+}
+
 bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, void *context)
 {
 	bool changed = false;
@@ -377,6 +391,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	}
 	changed |= conserved_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
+	l->silent = silent_peers(l);
 	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;
@@ -447,7 +462,7 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.weight = a->state.weight,
 		.global_demand = a->global_demand,
 		.global_weight = a->global_weight,
-		.lost = a->lost,
+		.lost = a->policy.allocator->gossips ? a->lost : l->silent,
 		.flows = a->n_flows,
 		.flow_rate = a->state.flow_rate,
 		.regime = a->state.regime,

@@ -98,7 +98,7 @@ struct limiter_view {
 	uint64_t local_burst; /* bytes */
 	double demand, weight;
 	double global_demand, global_weight; /* with our own */
-	unsigned lost;
+	unsigned lost; /* peers that do not count: of a policy that does not gossip, silent ones */
 	unsigned flows;
 	double flow_rate;
 	enum allocate_regime regime;
@@ -180,8 +180,8 @@ int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, 
 
 /*
  * Settling what conserved policies have given away, and budgets too: see conserve_save(),
- * budget_save() and their kin. A caller without a disk gives no `write`. It ends when the records
- * are durable and the workers enforce no more than limiter_view() said at the time of
+ * budget_save() and their kin: of each kind a round ends with the record to which `write` answers
+ * more than 0. A caller without a disk gives no `write`. It ends when the records are durable and the workers enforce no more than limiter_view() said at the time of
  * limiter_save(). After that limiter_send() is to be called, and units may be had.
  */
 bool limiter_unsettled(const struct limiter *limiter);

@@ -198,6 +198,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	}
 	fill(&u, l, policies, n, from, now_ns);
 	commit(l, &u, n);
+	conserved_index(l);
 	conserved_refresh(l, now_ns);
 	counted_index(l);
 	change_tick(l, tick_ns, now_ns);

@@ -82,6 +82,11 @@ def new_ledger(scene):
     weir = scene.box(RINGS | POLICY | {"ledger": {"store": scene.path("no/such/edge")}})
     status, out, err = weir.run("--new-ledger", weir.config_path)
     expect(status == 1 and "No such file" in err and not os.path.exists(scene.path("no")), err)
+    blocked = scene.box(RINGS | {"policies": [{"name": "p", "allocator": "quota", "total": "1GB"}],
+                                 "ledger": {"store": os.path.join(made, "edge")}})
+    for words in (("--new-ledger",), ("-c",)):
+        status, _, err = blocked.run(*words, blocked.config_path)
+        expect(status == 1 and "Not a directory" in err and "mend the path" in err, err)
 
 
 def refused_configuration(scene):

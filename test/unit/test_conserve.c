@@ -21,6 +21,9 @@
 #define ROOM     600
 #define RECORD   2048
 
+/* Statements to one neighbour: eight letters of them. */
+#define TOLD_A_TICK (8 * ((ROOM - 1) / CONSERVE_ENTRY))
+
 struct node {
 	struct conserve *c;
 	uint8_t record[RECORD];
@@ -60,6 +63,21 @@ static void start(struct group *g, unsigned i, bool restored)
 	params.records = &record;
 	params.n_records = restored;
 	assert_int_equal(conserve_create(&params, g->now, &g->nodes[i].c), 0);
+}
+
+/* Of which only so many records are taken in a round, and what has come. */
+struct slow_disk {
+	unsigned most, n;
+	uint32_t ids[POLICIES];
+};
+
+static int keep_some(void *context, uint32_t id, const void *record, size_t len)
+{
+	struct slow_disk *disk = context;
+
+	(void)record, (void)len;
+	disk->ids[disk->n++] = id;
+	return disk->n % disk->most == 0;
 }
 
 static struct group *group_new(unsigned n, unsigned n_policies, unsigned promise)
@@ -279,6 +297,53 @@ static void test_settling(void **state)
 	group_free(g);
 }
 
+/* A round may be a part of all: what has changed again meanwhile waits behind the others. */
+static void test_rounds(void **state)
+{
+	struct group *g = group_started(2, 10, 0);
+	struct conserve *c = g->nodes[0].c;
+	struct slow_disk disk = {.most = 4};
+
+	(void)state;
+	for (unsigned round = 1; round <= 3; round++) {
+		assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
+		g->policies[0].limit += 2; /* one is always unsettled */
+		assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
+		conserve_settled(c);
+		assert_true(conserve_unsettled(c));
+	}
+	for (unsigned i = 0; i < 10; i++)
+		assert_int_equal(disk.ids[i], i + 1);
+	assert_int_equal(disk.ids[10], 1);
+	group_free(g);
+}
+
+/* Others come and go during a round: those that it was for are settled by its end, no others. */
+static void test_update_in_a_round(void **state)
+{
+	struct group *g = group_started(2, 10, 0);
+	struct conserve *c = g->nodes[0].c;
+	struct slow_disk disk = {.most = 4};
+
+	(void)state;
+	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+	assert_int_equal(conserve_update(c, g->policies + 3, 5, g->now), 0); /* 4 to 8 */
+	assert_int_equal(conserve_save(c, keep_some, &disk), -EBUSY);
+	conserve_settled(c);
+	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+	conserve_settled(c);
+	assert_false(conserve_unsettled(c));
+	assert_int_equal(disk.n, 8);
+	for (unsigned i = 0; i < 8; i++)
+		assert_int_equal(disk.ids[i], i + 1);
+	assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
+	steps(g, 5);
+	for (unsigned p = 0; p < 10; p++)
+		assert_int_equal(sum(g, p), LIMIT);
+	group_free(g);
+}
+
 static int full_disk(void *context, uint32_t id, const void *record, size_t len)
 {
 	(void)context, (void)id, (void)record, (void)len;
@@ -489,6 +554,63 @@ static void test_rest(void **state)
 	group_free(g);
 }
 
+/* Two limiters of n policies; the caller frees these. */
+static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy **policies)
+{
+	struct group *g = group_new(2, 0, promise);
+
+	*policies = test_calloc(n, sizeof(**policies));
+	for (unsigned p = 0; p < n; p++)
+		(*policies)[p] = (struct conserve_policy){.id = 1 + p, .limit = LIMIT};
+	g->policies[0] = (*policies)[0];
+	g->params.policies = *policies;
+	g->params.n_policies = n;
+	for (unsigned i = 0; i < 2; i++)
+		start(g, i, false);
+	return g;
+}
+
+/* Of more than can be told within a lease nobody promises what would then be of use to nobody. */
+static void test_crowd(void **state)
+{
+	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
+	struct conserve_policy *policies;
+	struct group *g = crowd(n, 50, &policies);
+	uint64_t usable = 0;
+
+	(void)state;
+	steps(g, 3 * LEASE / TICK);
+	for (unsigned p = 0; p < n; p++)
+		usable += sum(g, p);
+	assert_int_equal(usable, n * LIMIT);
+	group_free(g);
+	test_free(policies);
+}
+
+/* What is news does not wait for its turn among the many that have none. */
+static void test_news_first(void **state)
+{
+	const unsigned n = 1000, of = 700;
+	struct conserve_policy *policies;
+	struct group *g = crowd(n, 0, &policies);
+	unsigned heard = n;
+
+	(void)state;
+	conserve_target(g->nodes[0].c, of, (double)LIMIT);
+	conserve_target(g->nodes[1].c, of, (double)LIMIT);
+	steps(g, 2 * (n / TOLD_A_TICK + 1)); /* each has been told of: what is missing is known */
+	while (conserve_next_news(g->nodes[1].c) < n)
+		;
+	conserve_target(g->nodes[0].c, of, 0);
+	step(g);
+	assert_in_range(limit_of(g, 1, of), LIMIT * 9 / 10, LIMIT);
+	while (heard != of && (heard = conserve_next_news(g->nodes[1].c)) < n)
+		;
+	assert_int_equal(heard, of);
+	group_free(g);
+	test_free(policies);
+}
+
 static void test_bad_letters(void **state)
 {
 	struct group *g = group_started(2, 1, 0);
@@ -533,6 +655,8 @@ int main(void)
 		cmocka_unit_test(test_sparse),
 		cmocka_unit_test(test_indicator),
 		cmocka_unit_test(test_settling),
+		cmocka_unit_test(test_rounds),
+		cmocka_unit_test(test_update_in_a_round),
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_friend),
 		cmocka_unit_test(test_promise_moves),
@@ -542,6 +666,8 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_crowd),
+		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),
 		cmocka_unit_test(test_bad_letters),
 		cmocka_unit_test(test_bursts),

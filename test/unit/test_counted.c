@@ -227,6 +227,32 @@ static void test_limit(void **state)
 	group_free(g);
 }
 
+/* Of policies that nobody says anything of to anybody those are lost that say nothing at all. */
+static void test_lost(void **state)
+{
+	struct group *g = group_new();
+	struct limiter_view view;
+
+	(void)state;
+	for (unsigned p = 0; p < POLICIES; p++) {
+		limiter_view(g->l[0], p, &view);
+		assert_int_equal(view.lost, N - 1);
+	}
+	run(g, 1000 * MS);
+	for (unsigned p = 0; p < POLICIES; p++) {
+		limiter_view(g->l[0], p, &view);
+		assert_int_equal(view.lost, 0);
+	}
+	/* Nobody else says anything. */
+	for (unsigned i = 0; i < 40; i++, g->now += 50 * MS)
+		limiter_tick(g->l[0], g->now, measure, g);
+	for (unsigned p = 0; p < POLICIES; p++) {
+		limiter_view(g->l[0], p, &view);
+		assert_int_equal(view.lost, N - 1);
+	}
+	group_free(g);
+}
+
 /* With a disk: after a crash what was spent is spent, of either kind of record. */
 static void test_restart(void **state)
 {
@@ -295,6 +321,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_spend),
 		cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_lost),
 		cmocka_unit_test(test_restart),
 		cmocka_unit_test(test_failing_disk),
 		cmocka_unit_test(test_reload),
