@@ -22,6 +22,7 @@
 #include "classify/tunnel.h"
 #include "control.h"
 #include "distribute.h"
+#include "draw.h"
 #include "eal.h"
 #include "log.h"
 #include "pages.h"
@@ -31,6 +32,7 @@
 #include "reload.h"
 #include "settle.h"
 #include "show.h"
+#include "show_etcd.h"
 #include "show_ledger.h"
 #include "show_quota.h"
 #include "tenant.h"
@@ -173,9 +175,9 @@ static int reserves_alloc(struct box *box)
 	struct reserve_changes *changes = &box->changes;
 	size_t n = box->slots.capacity;
 
+	box->frame = largest_frame(box->config);
 	if (box->config->n_workers == 1)
 		return 0;
-	box->frame = largest_frame(box->config);
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
 	changes->places = rte_zmalloc(
 		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
@@ -427,8 +429,8 @@ static void gossip_stop(struct box *box)
 
 static int telemetry_start(struct box *box)
 {
-	static const struct telemetry_command *const tables[] = {
-		telemetry_ethdev, show_commands, show_ledger_commands, show_quota_commands};
+	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands,
+		show_ledger_commands, show_quota_commands, show_etcd_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 
@@ -492,6 +494,7 @@ static const struct module {
 	{"ledger", settle_start, settle_stop},
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
+	{"etcd", draw_start, draw_stop},
 	{"limits", limits_start, limits_stop},
 	{"reload", reload_start, reload_stop},
 	{"workers", launch, land},
@@ -514,7 +517,8 @@ static int start_modules(struct box *box, unsigned n)
 		int ret = modules[box->started].start(box);
 
 		if (ret) {
-			log_err("%s: %s", modules[box->started].name, strerror(-ret));
+			log_err("not started, because of %s: %s", modules[box->started].name,
+				strerror(-ret));
 			box_stop(box);
 			return ret;
 		}
@@ -547,6 +551,17 @@ struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned wo
 
 	police_fold(totals, state);
 	return totals;
+}
+
+bool box_budget(const struct box *box, unsigned policy, struct quota_view *view)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	unsigned index = limiter_budget_index(box->limiter, policy);
+
+	if (!budget || index == LIMITER_ADDED)
+		return false;
+	*view = budget_view(budget, index, control_now());
+	return true;
 }
 
 void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more)

@@ -83,6 +83,7 @@ struct box {
 	struct telemetry_server *telemetry;
 	struct reload *reload;        /* NULL: there is no file to read again */
 	struct settle *settle;        /* NULL: no ledger is kept */
+	struct draw *draw;            /* NULL: no total is kept elsewhere */
 	struct split *splits;         /* by slot */
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */
@@ -147,6 +148,9 @@ struct policy_totals box_policy_totals(const struct box *box, uint32_t slot);
 
 /* A policy's tables of sources, all zero if it has none. */
 struct source_table_stats box_source_totals(const struct box *box, uint32_t slot);
+
+/* Of a policy with a total, what the brain knows of it; else false. */
+bool box_budget(const struct box *box, unsigned policy, struct quota_view *view);
 
 struct worker_counters box_worker_totals(const struct box *box);
 

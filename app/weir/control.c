@@ -15,6 +15,7 @@
 #include <rte_common.h>
 
 #include "box.h"
+#include "draw.h"
 #include "log.h"
 #include "police/profile.h"
 #include "publish.h"
@@ -27,8 +28,8 @@
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
 
-/* Signals, gossip, reload, store. */
-#define FDS 4
+/* Signals, gossip, reload, store, etcd. */
+#define FDS 5
 
 #define LINK_PERIOD_NS (SECOND_NS / 4)
 
@@ -224,7 +225,7 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 {
 	uint64_t next = RTE_MIN(limiter_next(box->limiter), settle_next(box, now));
 
-	next = RTE_MIN(next, purses_next(box));
+	next = RTE_MIN(next, RTE_MIN(purses_next(box), draw_next(box)));
 
 	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
 }
@@ -256,7 +257,8 @@ int control_run(struct box *box, int signal_fd)
 	struct pollfd fds[FDS + TELEMETRY_MAX_FDS] = {
 		{.fd = signal_fd, .events = POLLIN}, {.fd = box->gossip.fd, .events = POLLIN},
 		{.fd = reload_fd(box), .events = POLLIN},
-		{.events = POLLIN}, /* the store's, which a reload may open */
+		{.events = POLLIN}, /* the store's, which a reload may open, as it may */
+		{.events = POLLIN}, /* etcd's */
 	};
 	uint64_t links_ns = 0;
 
@@ -267,6 +269,7 @@ int control_run(struct box *box, int signal_fd)
 		int ready;
 
 		fds[3].fd = settle_fd(box);
+		fds[4].fd = draw_fd(box);
 		ready = poll(fds, n, timeout_ms(now, next_ns(box, now)));
 
 		if (ready > 0 && fds[0].revents) {
@@ -285,6 +288,7 @@ int control_run(struct box *box, int signal_fd)
 			publish_rest(box);
 		news = settle_advance(box);
 		news |= purses_look(box, now);
+		news |= draw_look(box, now);
 		if (news)
 			converse(box);
 		if (now - links_ns >= LINK_PERIOD_NS) {

@@ -13,6 +13,7 @@
 #include "box.h"
 #include "classify/classify.h"
 #include "control.h"
+#include "draw.h"
 #include "handover.h"
 #include "log.h"
 #include "police/other.h"
@@ -46,6 +47,7 @@ struct exchange {
 	unsigned *keeps; /* by new index: the old one whose slot stays its own, or SLOT_ANEW */
 	unsigned *known; /* likewise, whom the limiter knows it as, or LIMITER_ADDED */
 	struct limiter_policy *limits;
+	struct drawings drawings;
 	struct ledger_store opened; /* of a box that had none; before the commit */
 	unsigned prepared;          /* policies whose slots are */
 
@@ -163,6 +165,9 @@ static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 	if (ret || exchange_is_empty(x))
 		return ret;
 	ret = prepare_ledger(x, file, err);
+	if (ret)
+		return ret;
+	ret = drawings_prepare(x->policies, x->n, &x->drawings);
 	if (ret)
 		return ret;
 	ret = prepare_tenants(x, hz);
@@ -313,6 +318,7 @@ int exchange_commit(struct exchange *x)
 		return ret;
 	}
 	swap(x);
+	draw_exchange(box, &x->drawings);
 	begin_policies(x);
 	publish_classifier(box, snapshot);
 	handover_begin(&x->handover, box);
@@ -415,6 +421,7 @@ void exchange_free(struct exchange *x)
 	for (unsigned i = 0; x->step == PREPARED && i < x->prepared; i++)
 		if (x->keeps[i] == SLOT_ANEW)
 			tenant_remove(x->box, x->slots[i]);
+	drawings_free(&x->drawings);
 	ledger_store_close(&x->opened);
 	classifier_destroy(x->classifier);
 	config_diff_free(x->diff);

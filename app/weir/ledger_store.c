@@ -102,6 +102,18 @@ const char *ledger_store_reason(int error)
 	case -EBADMSG:
 		return "it is damaged, or of a later version; without it (moved away) the limiter "
 		       "begins blank";
+	case -EACCES:
+	case -EPERM:
+		return "Permission denied: it must belong to the user that weir runs as";
+	case -EROFS:
+		return "Read-only file system: mount it for writing";
+	case -ENOTDIR:
+		return "Not a directory, or below what is none: move that away, or mend the path";
+	case -ENOSPC:
+		return "No space left on device: make room";
+	case -EDQUOT:
+	case -EFBIG:
+		return "File too large for what weir may write: raise the quota, or LimitFSIZE=";
 	default:
 		return strerror(-error);
 	}

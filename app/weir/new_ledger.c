@@ -10,6 +10,7 @@
 
 #include <sys/stat.h>
 
+#include "ledger_store.h"
 #include "store/store.h"
 
 #define PARENT_MODE 0755 /* as systemd makes a StateDirectory */
@@ -41,8 +42,12 @@ static void complain(const char *directory, int err)
 			stderr);
 	else if (err == -EBUSY)
 		fputs("a running weir has it\n", stderr);
+	else if (err == -ENOENT)
+		fputs("No such file or directory: only it and its parent are made; make what is "
+		      "above, or mend the path\n",
+			stderr);
 	else
-		fprintf(stderr, "%s\n", strerror(-err));
+		fprintf(stderr, "%s\n", ledger_store_reason(err));
 }
 
 int new_ledger(const struct config *config)

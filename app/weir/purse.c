@@ -119,17 +119,6 @@ static void link_account(struct box *box, struct purse_account *account)
 	box->purses = account;
 }
 
-static bool budget_of(const struct box *box, unsigned policy, struct quota_view *view)
-{
-	const struct budget *budget = limiter_budget(box->limiter);
-	unsigned index = limiter_budget_index(box->limiter, policy);
-
-	if (!budget || index == LIMITER_ADDED)
-		return false;
-	*view = budget_view(budget, index, control_now());
-	return true;
-}
-
 void purses_begin(struct box *box, uint32_t slot)
 {
 	struct purse_account *account = account_of(box, slot);
@@ -140,7 +129,7 @@ void purses_begin(struct box *box, uint32_t slot)
 		return;
 	account->quantum = quantum_of(&box->policies[policy], box->config->n_workers);
 	lease_init(&account->lease, least_of(box, policy, account->quantum), control_now());
-	if (budget_of(box, policy, &view))
+	if (box_budget(box, policy, &view))
 		account->period = view.period;
 	link_account(box, account);
 	box->purses_ns = 0;
@@ -228,7 +217,7 @@ static bool turn(struct box *box, struct purse_account *account, unsigned policy
 
 	if (number > view->period &&
 		limiter_period(box->limiter, policy, number, control_now()) == 0)
-		budget_of(box, policy, view);
+		box_budget(box, policy, view);
 	if (view->period <= account->period)
 		return false;
 	account->period = view->period;
@@ -300,7 +289,7 @@ static bool look(struct box *box, struct purse_account *account, unsigned policy
 	struct quota_view view;
 	bool turned;
 
-	if (!budget_of(box, policy, &view))
+	if (!box_budget(box, policy, &view))
 		return false;
 	adapt(box, account, policy);
 	turned = turn(box, account, policy, unix_s, &view);
@@ -321,19 +310,20 @@ bool purses_look(struct box *box, uint64_t now_ns)
 {
 	struct timespec wall;
 	bool news = false, active = false;
-	uint64_t took;
+	uint64_t began, took;
 	unsigned policy;
 
 	if (now_ns < purses_next(box))
 		return false;
 	clock_gettime(CLOCK_REALTIME, &wall);
+	began = control_now();
 	for (struct purse_account *a = box->purses; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
 		news |= look(box, a, policy, wall.tv_sec);
 		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
 	}
-	took = control_now() - now_ns;
+	took = control_now() - began;
 	box->purses_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
 	return news;
 }
@@ -344,7 +334,7 @@ void purses_retry(struct box *box)
 	unsigned policy;
 
 	for (struct purse_account *a = box->purses; a; a = a->next)
-		if (a->asked && tenant_of(box, a, &policy) && budget_of(box, policy, &view))
+		if (a->asked && tenant_of(box, a, &policy) && box_budget(box, policy, &view))
 			fill(box, a, policy, &view);
 }
 

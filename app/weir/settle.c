@@ -182,7 +182,8 @@ void settle_begun(struct box *box, int outcome)
 		return;
 	if (outcome == -EINVAL && s->opened.n_records > 0)
 		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
-			"where these change all limiters begin anew: see doc/ledger.md",
+			"where these change all limiters begin anew: see doc/guarantees.md, \"A limiter "
+			"comes or goes\"",
 			box->config->ledger.store);
 	ledger_store_forget(&s->opened);
 }
@@ -198,9 +199,9 @@ static void fail(struct box *box, int error)
 	struct settle *s = box->settle;
 
 	if (s->error != error)
-		log_err("ledger: %s: %s; nothing is given away until it can be saved, packets pass "
-			"on",
-			box->config->ledger.store, strerror(-error));
+		log_err("ledger: %s: cannot be saved: %s; until it can nothing is given away, "
+			"and packets pass on as far as what is held lasts",
+			box->config->ledger.store, ledger_store_reason(error));
 	s->error = error;
 	s->counters.failures++;
 	s->backoff_ns = RTE_MIN(s->backoff_ns ? 2 * s->backoff_ns : RETRY_FIRST, RETRY_MOST);

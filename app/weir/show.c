@@ -3,6 +3,7 @@
  */
 #include "show.h"
 
+#include <math.h>
 #include <netdb.h>
 #include <string.h>
 #include <time.h>
@@ -117,6 +118,12 @@ static json_t *guarantee_json(const struct policy *policy)
 	return json_string(policy->guarantee == GUARANTEE_CONSERVED ? "conserved" : "soft");
 }
 
+/* Beside a total there need not be one. */
+static double limit_or_none(const struct policy *policy, double rate)
+{
+	return policy->allocator->counts_units && policy->limit_bps == 0 ? NAN : rate;
+}
+
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
@@ -131,20 +138,24 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(
 		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
-	show_rate(json, policy, "limit", (double)policy->limit_bps / 8);
+	show_rate(json, policy, "limit", limit_or_none(policy, (double)policy->limit_bps / 8));
 	show_units(json, policy, "burst", policy->burst_bytes);
 }
 
 static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
 {
-	show_rate(json, policy, "effective_limit", view->effective_limit);
-	show_rate(json, policy, "local_limit", view->local_limit);
+	/* Of what allocators do not ask for nobody is told. */
+	bool heard = policy->allocator->gossips;
+
+	show_rate(json, policy, "effective_limit", limit_or_none(policy, view->effective_limit));
+	show_rate(json, policy, "local_limit", limit_or_none(policy, view->local_limit));
 	show_units(json, policy, "local_burst", view->local_burst);
 	show_rate(json, policy, "demand", view->demand);
 	json_object_set_new(json, "weight", json_real(view->weight));
-	show_rate(json, policy, "global_demand", view->global_demand);
-	json_object_set_new(json, "global_weight", json_real(view->global_weight));
-	json_object_set_new(json, "peers_lost", integer(view->lost));
+	show_rate(json, policy, "global_demand", heard ? view->global_demand : NAN);
+	json_object_set_new(
+		json, "global_weight", heard ? json_real(view->global_weight) : json_null());
+	json_object_set_new(json, "peers_lost", heard ? integer(view->lost) : json_null());
 	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
 	json_object_set_new(json, "flows_sampled", integer(view->flows));
 	show_rate(json, policy, "flow_rate", view->flow_rate);

@@ -5,6 +5,8 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,15 +66,14 @@ const char *show_counting(enum counting count)
 
 void show_rate(json_t *json, const struct policy *policy, const char *name, double rate)
 {
+	bool bytes = policy->count == COUNT_BYTES;
+	json_t *value = json_null();
 	char key[32];
 
-	if (policy->count == COUNT_BYTES) {
-		snprintf(key, sizeof(key), "%s_bps", name);
-		json_object_set_new(json, key, bits(rate));
-	} else {
-		snprintf(key, sizeof(key), "%s_per_s", name);
-		json_object_set_new(json, key, json_real(rate));
-	}
+	snprintf(key, sizeof(key), "%s%s", name, bytes ? "_bps" : "_per_s");
+	if (!isnan(rate))
+		value = bytes ? bits(rate) : json_real(rate);
+	json_object_set_new(json, key, value);
 }
 
 void show_units(json_t *json, const struct policy *policy, const char *name, uint64_t units)

@@ -40,7 +40,10 @@ unsigned show_find(const struct box *box, const char *name);
 /* "bytes", "packets" or "flows". */
 const char *show_counting(enum counting count);
 
-/* A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second. */
+/*
+ * A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second; NAN
+ * is null.
+ */
 void show_rate(json_t *json, const struct policy *policy, const char *name, double rate);
 
 /* A number of its units: NAME_bytes, or NAME. */

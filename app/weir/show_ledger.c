@@ -8,6 +8,7 @@
 
 #include "box.h"
 #include "control.h"
+#include "ledger_store.h"
 #include "settle.h"
 #include "show_json.h"
 
@@ -158,8 +159,8 @@ static void add_settling(json_t *json, const struct settle_view *settle)
 	json_object_set_new(json, "began_blank", json_boolean(settle->blank));
 	json_object_set_new(json, "saved", json_boolean(settle->saved));
 	json_object_set_new(json, "obeyed", json_boolean(settle->obeyed));
-	json_object_set_new(
-		json, "error", settle->error ? json_string(strerror(-settle->error)) : json_null());
+	json_object_set_new(json, "error",
+		settle->error ? json_string(ledger_store_reason(settle->error)) : json_null());
 	json_object_set_new(json, "rounds", integer(c->rounds));
 	json_object_set_new(json, "failures", integer(c->failures));
 	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / NS_PER_MS));

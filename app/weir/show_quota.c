@@ -5,8 +5,11 @@
 
 #include <time.h>
 
+#include <rte_common.h>
+
 #include "box.h"
 #include "control.h"
+#include "draw.h"
 #include "policy/period.h"
 #include "purse.h"
 #include "show_json.h"
@@ -45,16 +48,26 @@ static void add_period(json_t *json, const struct policy *policy, uint64_t numbe
 	json_object_set_new(json, "period_ends_in_s", ends_in(policy, number));
 }
 
-/* Of the group, as far as has been heard. */
-static void add_group(json_t *json, const struct policy *policy, const struct quota_view *view)
+/* Of the group, as far as has been heard: with what is left of the total where it is drawn from. */
+static void add_group(
+	const struct box *box, json_t *json, unsigned i, const struct quota_view *view)
 {
+	const struct policy *policy = &box->policies[i];
 	double rate = (double)view->pace / PER_UNIT;
+	struct drawing_view drawing = {0};
+	bool drawn = draw_budget_of(box, i, &drawing) && drawing.known;
+	uint64_t total = drawn ? drawing.total : policy->total, remaining = view->remaining;
 
-	show_units(json, policy, "total", policy->total);
-	show_units(json, policy, "remaining", view->remaining);
+	/* What is known of etcd may be older than what is known of the group. */
+	if (drawn)
+		remaining = RTE_MIN(remaining + drawing.left, RTE_MAX(total, remaining));
+	show_units(json, policy, "total", total);
+	show_units(json, policy, "remaining", remaining);
+	if (drawn)
+		show_units(json, policy, "undrawn", drawing.left);
 	show_rate(json, policy, "global_rate", rate);
 	json_object_set_new(json, "exhausted_in_s",
-		rate > 0 ? json_real((double)view->remaining / rate) : json_null());
+		rate > 0 ? json_real((double)remaining / rate) : json_null());
 	json_object_set_new(json, "lean", json_boolean(view->lean));
 }
 
@@ -92,7 +105,7 @@ static json_t *show_policy(const struct box *box, const char *name)
 	json = json_object();
 	json_object_set_new(json, "name", json_string(policy->name));
 	add_period(json, policy, view.period);
-	add_group(json, policy, &view);
+	add_group(box, json, i, &view);
 	add_own(json, policy, &view);
 	show_units(json, policy, "purse", purses_held(box, box->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));

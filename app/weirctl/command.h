@@ -68,6 +68,8 @@ int quota_gather(struct source *source, const struct request *request, json_t **
 int quota_print(const json_t *document, FILE *out);
 int tree_gather(struct source *source, const struct request *request, json_t **document);
 int tree_print(const json_t *document, FILE *out);
+int etcd_gather(struct source *source, const struct request *request, json_t **document);
+int etcd_print(const json_t *document, FILE *out);
 
 int config_gather(struct source *source, const struct request *request, json_t **document);
 int config_print(const json_t *document, FILE *out);

@@ -24,6 +24,8 @@ static const struct command commands[] = {
 		.gather = quota_gather, .print = quota_print},
 	{"tree", "", "the tree that budgets move along", .gather = tree_gather,
 		.print = tree_print},
+	{"etcd", "", "totals that live in etcd, and whether that answers", .gather = etcd_gather,
+		.print = etcd_print},
 	{"config", "", "the configuration, and how the last reload ended", .gather = config_gather,
 		.print = config_print},
 	{"reload", "", "reads the configuration again, and waits for the outcome",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands "ledger", "quota" and "tree": limits and budgets that are never exceeded.
+ * The commands "ledger", "quota", "tree" and "etcd": limits and budgets that are never exceeded.
  */
 #include "command.h"
 
@@ -156,6 +156,7 @@ static int print_budget(const json_t *document, FILE *out)
 		{"number of the period", "period_number", KIND_COUNT},
 		{"ends in", "period_ends_in_s", KIND_SECONDS},
 		{"left, of the group", "remaining", KIND_UNITS},
+		{"of it in etcd", "undrawn", KIND_UNITS},
 		{"rate, of the group", "global_rate", KIND_RATE},
 		{"lasts", "exhausted_in_s", KIND_SECONDS},
 		{"held here", "held", KIND_UNITS},
@@ -204,4 +205,32 @@ int tree_print(const json_t *document, FILE *out)
 	int ret = fields_detail(document, FIELDS(whole), out);
 
 	return ret ? ret : print_list(json_object_get(document, "neighbours"), FIELDS(each), out);
+}
+
+int etcd_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_list(source, "/weir/etcd", NULL, "budgets", document);
+}
+
+int etcd_print(const json_t *document, FILE *out)
+{
+	static const struct field whole[] = {
+		{"state", "state", KIND_TEXT},
+		{"endpoints", "endpoints", KIND_TEXT},
+		{"prefix", "prefix", KIND_TEXT},
+		{"error", "error", KIND_TEXT},
+	};
+	static const struct field each[] = {
+		{"POLICY", "policy", KIND_TEXT},
+		{"BUDGET", "name", KIND_TEXT},
+		{"TOTAL", "total", KIND_UNITS},
+		{"UNDRAWN", "left", KIND_UNITS},
+		{"DRAWN HERE", "drawn", KIND_UNITS},
+		{"AS OF", "as_of_ms_ago", KIND_MS},
+		{"ERROR", "error", KIND_TEXT},
+	};
+	int ret = fields_detail(document, FIELDS(whole), out);
+
+	return ret ? ret : print_list(json_object_get(document, "budgets"), FIELDS(each), out);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A limiter's store in the simulation: the newest record of each thing that it keeps, which outlives
- * its crashes. What is written is there when it has been committed, all at once or not at all.
+ * A limiter's store in the simulation: the newest record of each thing that it keeps, which
+ * outlives its crashes. What is written is there when it has been committed, all at once or not at
+ * all.
  */
 #ifndef WEIR_SIM_DISK_H
 #define WEIR_SIM_DISK_H

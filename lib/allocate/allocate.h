@@ -63,7 +63,7 @@ struct allocator {
 	bool whole_burst;   /* each limiter's bucket stands for the global one */
 	bool drains;        /* a local limit may be below 0, see allocate_state */
 	bool moves;         /* GDRL: the limit is moved by an indicator, see allocate/gdrl.h */
-	bool counts_units; /* a budget of units (budget/budget.h); the limit is for when it is spent */
+	bool counts_units;  /* a budget of units; the limit is for when it is spent */
 	void (*allocate)(struct allocate_state *state, const struct allocate_input *input,
 		struct allocate_output *output);
 };

@@ -17,6 +17,9 @@ enum { HEAD_FINGERPRINT, HEAD_TOTAL, HEAD_FLAGS, HEAD_NUMBERS };
 
 #define HEAD_BYTES (HEAD_NUMBERS * sizeof(uint64_t))
 
+/* What is left is said anew at most once in so many times that a grant is repeated after. */
+#define NEWS_REPEATS 8
+
 #define FLAG_DRAWN 1
 #define FLAG_BLANK 2
 
@@ -228,12 +231,24 @@ void pot_speaks(struct budget *b, struct pot *pot)
 	b->stirred[b->n_stirred++] = pot;
 }
 
+/* When to look for news again. */
+static uint64_t refresh(const struct budget *b, struct pot *pot, uint64_t now_ns)
+{
+	if (now_ns < pot->news_ns)
+		return pot->news_ns;
+	pot->news_ns = now_ns + NEWS_REPEATS * b->params.repeat_ns;
+	return quota_refresh(pot->quota, now_ns) ? pot->news_ns : UINT64_MAX;
+}
+
 void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns)
 {
-	uint64_t next_ns = b->next_ns;
+	uint64_t next_ns = b->next_ns, news_ns;
 
 	pot_speaks(b, pot);
 	pot->next_ns = quota_tick(pot->quota, now_ns);
+	news_ns = refresh(b, pot, now_ns);
+	if (news_ns < pot->next_ns)
+		pot->next_ns = news_ns;
 	b->next_ns = pot->next_ns < next_ns ? pot->next_ns : next_ns;
 	pot_changed(b, pot);
 }

@@ -19,6 +19,7 @@ struct pot {
 	struct budget_policy policy;
 	struct quota_node *quota;
 	uint64_t next_ns; /* when it is to be ticked */
+	uint64_t news_ns; /* neighbours are not to be told what is left here before */
 	bool gone, saving, stirred;
 	bool queued;    /* among the unsettled ones */
 	bool forgotten; /* goes at the end of an update */

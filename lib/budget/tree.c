@@ -91,7 +91,8 @@ bool tree_alive(const struct budget *b, unsigned edge, uint64_t now_ns)
 
 uint64_t tree_guess(const struct budget *b, const struct pot *pot)
 {
-	return pot->policy.total / b->params.n + 1;
+	/* What is drawn elsewhere is with whoever drew it. */
+	return pot->policy.drawn ? 1 : pot->policy.total / b->params.n + 1;
 }
 
 static void tell_all(struct budget *b)

@@ -13,6 +13,13 @@
 
 #define NS_MILLI UINT64_C(1000000000000)
 
+/* An eighth more or less units, or a quarter of the rate, is no news. */
+#define HELD_NEWS 8
+#define RATE_NEWS 4
+
+/* Nor is a rate at which units last for a day; 1/1000 units a second. */
+#define RATE_LEAST(units) ((units) / 86400 * 1000)
+
 static uint64_t least(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
@@ -134,5 +141,57 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 	e->pace = m->pace;
 	e->known = m->known;
 	e->heard = true;
+	e->early = !e->linked;
 	e->hint_ns = now_ns;
+}
+
+static bool apart(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
+{
+	uint64_t difference = most(a, b) - least(a, b);
+
+	return difference > little && difference > most(a, b) / part;
+}
+
+/* Of what is behind another edge. */
+static bool has_heard(const struct quota_node *q, const struct edge *except)
+{
+	for (uint32_t i = 0; i < q->params.n_edges; i++)
+		if (&q->edges[i] != except && q->edges[i].linked && q->edges[i].heard)
+			return true;
+	return false;
+}
+
+/* Who has never been told anything has a guess, which is right where nothing has happened. */
+static bool is_news(const struct quota_node *q, const struct edge *e, const struct quota_message *m,
+	uint64_t now_ns)
+{
+	uint64_t chunk = q->params.chunk, spent = spent_in(e->told_pace, since(e->told_ns, now_ns));
+
+	if (m->pace < e->told_pace / RATE_NEWS || (m->pace == 0 && e->told_pace > 0))
+		return true;
+	if (m->pace > e->told_pace && apart(m->pace, e->told_pace, RATE_NEWS, RATE_LEAST(m->held)))
+		return true;
+	if (!e->told)
+		return e->told_ns > 0 || has_heard(q, e) ||
+		       apart(quota_stock(q), q->params.share, HELD_NEWS, chunk);
+	return apart(m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
+}
+
+bool quota_refresh(struct quota_node *q, uint64_t now_ns)
+{
+	struct quota_message m;
+	bool more = false;
+
+	if (ledger_blank(q->ledger))
+		return false;
+	for (uint32_t i = 0; i < q->params.n_edges; i++) {
+		struct edge *e = &q->edges[i];
+
+		if (!e->linked)
+			continue;
+		hint_write(q, i, &m, now_ns);
+		e->speak |= is_news(q, e, &m, now_ns);
+		more |= e->speak || m.pace > 0 || e->told_pace > 0;
+	}
+	return more;
 }

@@ -18,6 +18,8 @@ static enum ledger_verdict hear_statement(
 	uint64_t received = ledger_view(q->ledger, edge).received;
 	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
 
+	/* One whose disk is new counts its starts anew. What it has to go beyond, it must be told. */
+	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0;
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;
 	quota_forfeit(q);
@@ -133,6 +135,10 @@ static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, 
 	hint_write(q, edge, m, now_ns);
 	ledger_state(q->ledger, edge, now_ns, &m->statement);
 	e->told_dry = m->known && m->held == 0;
+	e->told = true;
+	e->told_held = m->held;
+	e->told_pace = m->pace;
+	e->told_ns = now_ns;
 	e->due = 0;
 	e->speak = false;
 	if (ledger_view(q->ledger, edge).in_flight > 0)

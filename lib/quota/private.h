@@ -28,6 +28,9 @@ struct edge {
 	bool heard;    /* it has said these */
 	bool known;    /* `held` is no guess */
 	bool told_dry; /* we said that there is nothing behind us */
+	bool early;    /* it said so while the edge was not of the tree, or not for us */
+	bool told;     /* since it is we have said these of us: */
+	uint64_t told_held, told_pace, told_ns;
 
 	bool asked, answered, resent; /* in the round under way; answered: or not waited for */
 	bool vague;                   /* there may be units behind it that we were not told of */

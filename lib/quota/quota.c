@@ -175,7 +175,8 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	if (e->linked == linked)
 		return;
 	e->linked = linked;
-	e->known = e->heard = false;
+	e->known = e->told = false;
+	e->told_pace = 0;
 	e->claim = CLAIM_NONE;
 	e->answered = true;
 	e->silent_ns = q->ended_ns;
@@ -185,8 +186,13 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 		q->refused = false;
 		q->retry_ns = q->ended_ns;
 	}
-	e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
-	e->pace = 0;
+	/* Who has taken us for a neighbour before we did has said what it has. */
+	e->heard = linked && e->early;
+	if (!e->heard) {
+		e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;
+		e->pace = 0;
+	}
+	e->early = false;
 }
 
 void quota_draw(struct quota_node *q, uint64_t needed)
@@ -282,7 +288,8 @@ static void forget_period(struct quota_node *q)
 		struct edge *e = &q->edges[i];
 
 		e->held = q->params.share; /* a guess; the branch is known to be no smaller */
-		e->known = e->heard = e->told_dry = false;
+		e->known = e->heard = e->told_dry = e->told = e->early = false;
+		e->told_pace = e->told_ns = 0;
 		e->asked = e->unsettled = e->saving = e->speak = false;
 		e->due = 0;
 		e->claim = CLAIM_NONE;

@@ -152,6 +152,13 @@ bool quota_next_to(
 uint64_t quota_tick(struct quota_node *q, uint64_t now_ns);
 
 /*
+ * Has neighbours told what is here and how fast it is spent, where that is no longer near what they
+ * were told: for those who look at it, since spending asks when it needs to know. As often as such
+ * news may be sent. Returns whether there may be more though nothing else happens.
+ */
+bool quota_refresh(struct quota_node *q, uint64_t now_ns);
+
+/*
  * A later period has begun, with such a share. What was held is void. 0; -EINVAL for one that is
  * not later, -ENOMEM (the old one goes on).
  */

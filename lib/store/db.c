@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -440,10 +441,13 @@ static int make_directory(const char *directory)
 	return err;
 }
 
-/* What an earlier attempt has left under the new name is no store. */
+/*
+ * What an earlier attempt has left under the new name is no store. What is blank may have counted
+ * starts before, but not one a second since 1970.
+ */
 static int make_in(int dir, const char *directory, bool blank)
 {
-	struct db db = {.blank = blank};
+	struct db db = {.blank = blank, .epoch = blank ? (uint64_t)time(NULL) : 0};
 	char path[PATH_MAX];
 	int err = name_file(path, directory, NEW_NAME);
 

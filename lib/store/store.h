@@ -39,7 +39,8 @@ int store_open(const char *directory, struct store **out, uint64_t *epoch);
 
 /*
  * The same where store_open() found none: makes one that remembers that what was before is not
- * known, for a blank start (ledger/ledger.h). -EEXIST: there is one.
+ * known, for a blank start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so
+ * that they are larger than those that were forgotten. -EEXIST: there is one.
  */
 int store_open_blank(const char *directory, struct store **out, uint64_t *epoch);
 

@@ -135,6 +135,10 @@ def budget(scene):
     expect(sum(one["held_bytes"] + one["spent_bytes"] for one in budgets) == 500000000,
            f"{budgets}")
     expect(all(0 < one["period_ends_in_s"] <= 86400 for one in budgets), f"{budgets}")
+    row = ctl(boxes[0].socket, "policies").splitlines()[1].split()
+    expect(row[:3] == ["p1", "-", "-"] and row[-2:] == ["-", "quota"], f"{row}")
+    for key in ("limit_bps", "local_limit_bps", "global_demand_bps", "peers_lost"):
+        expect(told(boxes[0], "policy", "p1")[key] is None, f"a total has no {key}")
     shown = ctl(boxes[0].socket, "quota")
     expect("\np1      500 MB" in shown, shown)
     expect("total                 500 MB\n" in ctl(boxes[0].socket, "quota", "p1"), "quota p1")

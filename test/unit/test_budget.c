@@ -433,6 +433,28 @@ static void test_blank(void **state)
 	group_free(g);
 }
 
+/* A new disk knows nothing of how often the limiter was started before. */
+static void test_new_disk(void **state)
+{
+	struct group *g = group_new(3, 1, true);
+
+	(void)state;
+	for (unsigned starts = 0; starts < 3; starts++) {
+		run(g, 4 * TIMEOUT);
+		assert_int_equal(take(g, 0, PREPAID, 100), 100);
+		crash(g, 0);
+		if (starts < 2)
+			assert_int_equal(create(g, 0, false), 0);
+	}
+	g->nodes[0].lens[PREPAID] = 0;
+	g->nodes[0].epoch = 0;
+	assert_int_equal(create(g, 0, true), 0);
+	run(g, 4 * TIMEOUT);
+	assert_false(view(g, 0, PREPAID).blank);
+	assert_in_range(take(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
+	group_free(g);
+}
+
 /* All at once, as a group without a disk: they answer each other, and nobody has anything. */
 static void test_all_blank(void **state)
 {
@@ -538,6 +560,8 @@ static void test_drawn(void **state)
 
 	(void)state;
 	run(g, 4 * TIMEOUT);
+	/* Nobody is thought to hold what nobody has said that he holds. */
+	assert_true(view(g, 0, DRAWN).remaining <= 3);
 	assert_int_equal(take(g, 0, DRAWN, 1), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, PREPAID, 5, g->now), -EINVAL);
 	for (unsigned i = 0; i < 3; i++)
@@ -646,6 +670,44 @@ static void test_peace(void **state)
 	group_free(g);
 }
 
+static void all_believe(const struct group *g, uint64_t left)
+{
+	for (unsigned i = 0; i < g->n; i++) {
+		assert_in_range(view(g, i, PREPAID).remaining, left - left / 4, left + left / 4);
+		assert_int_equal(view(g, i, PREPAID).pace, 0);
+	}
+}
+
+/*
+ * Who spends nothing, and asks for nothing, hears how much is left too: after a burst elsewhere,
+ * and of another total. Then all is still.
+ */
+static void test_news(void **state)
+{
+	struct group *g = group_new(5, 1, true);
+	uint64_t spent;
+
+	(void)state;
+	run(g, 4 * TIMEOUT);
+	spent = take(g, 0, PREPAID, 400);
+	run(g, 2 * SECOND);
+	assert_true(view(g, 4, PREPAID).pace > 0);
+	run(g, 60 * SECOND);
+	all_believe(g, TOTAL - spent);
+	g->nodes[0].cut = true;
+	run(g, 10 * TIMEOUT);
+	g->nodes[0].cut = false;
+	run(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
+	update(g, 1, 40 * TOTAL);
+	run(g, 10 * SECOND);
+	all_believe(g, 40 * TOTAL - spent);
+	update(g, 1, TOTAL);
+	run(g, 10 * SECOND);
+	all_believe(g, TOTAL - spent);
+	group_free(g);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -657,6 +719,7 @@ int main(void)
 		cmocka_unit_test(test_disk),
 		cmocka_unit_test(test_rounds),
 		cmocka_unit_test(test_blank),
+		cmocka_unit_test(test_new_disk),
 		cmocka_unit_test(test_all_blank),
 		cmocka_unit_test(test_period),
 		cmocka_unit_test(test_top_up),
@@ -666,6 +729,7 @@ int main(void)
 		cmocka_unit_test(test_letters),
 		cmocka_unit_test(test_records),
 		cmocka_unit_test(test_peace),
+		cmocka_unit_test(test_news),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

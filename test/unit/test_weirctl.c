@@ -430,6 +430,31 @@ static void budgets(void **state)
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
+static void totals_elsewhere(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/etcd",
+			"{\"state\": \"away\", \"endpoints\": [\"http://a:1\", \"http://b:1\"], "
+			"\"prefix\": \"/weir\", \"error\": \"refused\", \"next\": null, "
+			"\"budgets\": [{\"policy\": \"c\", \"name\": \"c:month\", \"total_bytes\": 5e11, "
+			"\"drawn_bytes\": 2e9, \"left_bytes\": 1e9, \"as_of_ms_ago\": 20, \"error\": null}, "
+			"{\"policy\": \"d\", \"name\": \"d\", \"error\": \"wrong\"}]}",
+			0},
+		{0},
+	};
+
+	(void)state;
+	assert_prints("etcd", rows,
+		"state      away\n"
+		"endpoints  http://a:1, http://b:1\n"
+		"prefix     /weir\n"
+		"error      refused\n"
+		"\n"
+		"POLICY  BUDGET    TOTAL  UNDRAWN  DRAWN HERE    AS OF  ERROR\n"
+		"c       c:month  500 GB  1.00 GB     2.00 GB  20.0 ms  -\n"
+		"d       d             -        -           -        -  wrong\n");
+}
+
 static void drops(void **state)
 {
 	static const struct row rows[] = {
@@ -664,6 +689,7 @@ int main(void)
 		cmocka_unit_test(policies_how_many),
 		cmocka_unit_test(one_policy),
 		cmocka_unit_test(budgets),
+		cmocka_unit_test(totals_elsewhere),
 		cmocka_unit_test(drops),
 		cmocka_unit_test(status),
 		cmocka_unit_test(status_of_others),

@@ -133,7 +133,7 @@ def shifting(allocator, phase=30, limiters=10):
     burst = "40kB" if limiters == 10 else f"{9 * limiters}kB"
     return scenario(f"shifting demand, {allocator}", allocator, limiters, first + second + third,
                     3 * phase, warmup=0, loss=0.0047, gossip={"branching": 4},
-                    settings={"limit": f"{limiters * 500}kbit/s", "burst": burst,
+                    settings={"limit": f"{limiters / 2:g}Mbit/s", "burst": burst,
                               "interval": "100ms"})
 
 

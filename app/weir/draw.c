@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "draw.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "box.h"
+#include "control.h"
+#include "draw_units.h"
+#include "etcd/etcd.h"
+#include "log.h"
+#include "policy/period.h"
+#include "settle.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* Looks while units are spent, and while none are; they themselves take no more than a part. */
+#define LOOK_NS   (5 * NS_PER_MS)
+#define REST_NS   (50 * NS_PER_MS)
+#define LOOK_PART 20
+
+#define TIMEOUT_MS 2000 /* of one request */
+
+/* Asks at a time, for an answer that is late to hold up few. While etcd is away it is one. */
+#define ASKED_MOST 8
+
+/* Until etcd is asked again after it has not answered. */
+#define RETRY_FIRST (250 * NS_PER_MS)
+#define RETRY_MOST  (4000 * NS_PER_MS)
+
+/* Until one budget is asked about again: there was none left; others drew first; not understood. */
+#define DRY_NS   (2000 * NS_PER_MS)
+#define RACED_NS (50 * NS_PER_MS)
+#define WRONG_NS (5000 * NS_PER_MS)
+
+/* What is known is not older; but a group's asks for that alone are 50 a second at most. */
+#define REFRESH_NS      (10000 * NS_PER_MS)
+#define REFRESH_EACH_NS (20 * NS_PER_MS)
+
+/* Traffic that waits so long, though others hold units or draw, has them drawn here. */
+#define ROOT_WAITS_NS  (100 * NS_PER_MS)
+#define OTHER_WAITS_NS (1000 * NS_PER_MS)
+
+/* For so long who has had to draw for itself does it as a root does. */
+#define ALONE_NS (10000 * NS_PER_MS)
+
+/* Packets that it is worth to draw for. */
+#define PACKETS 4
+
+/* Budgets whose errors get a line of the log. */
+#define SAID_MAX 64
+
+struct drawing {
+	char name[ETCD_NAME_MAX]; /* in etcd */
+	unsigned policy;
+	struct drawing_view view;
+	uint64_t next_ns;    /* not to be asked about before */
+	uint64_t waiting_ns; /* since when traffic has been waiting, or 0 */
+	uint64_t alone_ns;   /* until when it is drawn here though others should */
+	bool wanted;         /* the last ask was for units */
+};
+
+struct draw {
+	struct etcd *etcd; /* opened when there is something to draw */
+	struct drawings drawings;
+	unsigned asked; /* answers that are awaited */
+	unsigned at;    /* where the next look begins */
+	unsigned said;
+	enum draw_state state;
+	char why[ETCD_WHY_MAX];
+	uint64_t look_ns, retry_ns, backoff_ns;
+};
+
+static int compare(const void *a, const void *b)
+{
+	const struct drawing *x = a, *y = b;
+
+	return strcmp(x->name, y->name);
+}
+
+static struct drawing *find(const struct drawings *drawings, const char *name)
+{
+	struct drawing key;
+
+	snprintf(key.name, sizeof(key.name), "%s", name);
+	return drawings->n ? bsearch(&key, drawings->at, drawings->n, sizeof(key), compare) : NULL;
+}
+
+int drawings_prepare(const struct policy *policies, unsigned n, struct drawings *out)
+{
+	unsigned found = 0;
+
+	*out = (struct drawings){0};
+	for (unsigned i = 0; i < n; i++)
+		found += policies[i].drawn;
+	if (found == 0)
+		return 0;
+	out->at = calloc(found, sizeof(*out->at));
+	if (!out->at)
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct drawing *drawing = &out->at[out->n];
+
+		if (!policies[i].drawn)
+			continue;
+		budget_name(&policies[i], drawing->name, sizeof(drawing->name));
+		drawing->policy = i;
+		out->n++;
+	}
+	qsort(out->at, out->n, sizeof(*out->at), compare);
+	return 0;
+}
+
+void drawings_free(struct drawings *drawings)
+{
+	free(drawings->at);
+	*drawings = (struct drawings){0};
+}
+
+int draw_start(struct box *box)
+{
+	struct draw *d;
+	int ret;
+
+	if (box->config->ledger.n_etcd == 0)
+		return 0;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	ret = drawings_prepare(box->policies, box->n_policies, &d->drawings);
+	if (ret) {
+		free(d);
+		return ret;
+	}
+	box->draw = d;
+	return 0;
+}
+
+void draw_stop(struct box *box)
+{
+	struct draw *d = box->draw;
+
+	if (!d)
+		return;
+	etcd_close(d->etcd);
+	drawings_free(&d->drawings);
+	free(d);
+	box->draw = NULL;
+}
+
+void draw_exchange(struct box *box, struct drawings *drawings)
+{
+	struct draw *d = box->draw;
+	struct drawings former;
+
+	if (!d)
+		return;
+	former = d->drawings;
+	for (unsigned i = 0; i < drawings->n; i++) {
+		struct drawing *now = &drawings->at[i], *then = find(&former, now->name);
+		unsigned policy = now->policy;
+
+		if (!then)
+			continue;
+		*now = *then;
+		now->policy = policy;
+	}
+	d->drawings = *drawings;
+	*drawings = former;
+	d->at = 0;
+	d->look_ns = 0;
+}
+
+int draw_fd(const struct box *box)
+{
+	return box->draw && box->draw->etcd ? etcd_fd(box->draw->etcd) : -1;
+}
+
+uint64_t draw_next(const struct box *box)
+{
+	const struct draw *d = box->draw;
+
+	return d && d->drawings.n > 0 && d->state != DRAW_FENCED ? d->look_ns : UINT64_MAX;
+}
+
+static const char *given(const char *file)
+{
+	return file[0] ? file : NULL;
+}
+
+/* With the number of this start, which is larger than that of any earlier one. */
+static int open_etcd(const struct box *box, struct draw *d)
+{
+	const struct ledger_config *ledger = &box->config->ledger;
+	struct settle_view settle;
+	struct etcd_params params = {
+		.endpoints = (const char *const *)ledger->etcd,
+		.n_endpoints = ledger->n_etcd,
+		.prefix = ledger->etcd_prefix,
+		.limiter = box->config->limiter,
+		.ca_file = given(ledger->etcd_ca),
+		.cert_file = given(ledger->etcd_cert),
+		.key_file = given(ledger->etcd_key),
+		.timeout_ms = TIMEOUT_MS,
+	};
+
+	if (!settle_view(box, &settle))
+		return -ENOENT;
+	params.epoch = settle.epoch;
+	return etcd_open(&params, &d->etcd);
+}
+
+static void note(struct draw *d, const char *why)
+{
+	snprintf(d->why, sizeof(d->why), "%s", why);
+}
+
+/* Said when it begins to fail and when it works again, not each time. */
+static void fail(struct draw *d, const char *why, uint64_t now)
+{
+	if (d->state != DRAW_AWAY)
+		log_warn("etcd: %s; limiters go on with what they have drawn", why);
+	note(d, why);
+	d->state = DRAW_AWAY;
+	d->backoff_ns = d->backoff_ns ? RTE_MIN(2 * d->backoff_ns, RETRY_MOST) : RETRY_FIRST;
+	d->retry_ns = now + d->backoff_ns;
+}
+
+static void succeed(struct draw *d)
+{
+	if (d->state != DRAW_CONNECTED)
+		log_info("etcd: %s", d->state == DRAW_AWAY ? "answers again" : "answers");
+	if (d->state == DRAW_AWAY)
+		d->why[0] = '\0';
+	d->state = DRAW_CONNECTED;
+	d->retry_ns = d->backoff_ns = 0;
+}
+
+static void fence(struct draw *d, const char *why)
+{
+	if (d->state == DRAW_CONNECTING)
+		log_err("etcd: fenced: another process draws as this limiter, or has with a store "
+			"that is gone: nothing is drawn here: %s",
+			why);
+	else if (d->state != DRAW_FENCED)
+		log_err("etcd: fenced: another process has been started as this limiter: this one "
+			"draws no more, and passes what it holds: %s",
+			why);
+	note(d, why);
+	d->state = DRAW_FENCED;
+}
+
+/* It concerns this budget alone. */
+static void fail_budget(struct draw *d, struct drawing *a, const struct etcd_answer *answer)
+{
+	bool raced = answer->result == -EAGAIN;
+
+	if (a->view.error != answer->result && !raced && d->said++ < SAID_MAX)
+		log_err("etcd: budget %s: %s; nothing is drawn of it", a->name, answer->why);
+	note(d, answer->why);
+	a->view.error = answer->result;
+	a->next_ns = control_now() + (raced ? RACED_NS : WRONG_NS);
+}
+
+/* A period of which nothing has been drawn here: had it been, by an earlier start, we had asked. */
+static void turn(const struct box *box, struct drawing *a, uint64_t period)
+{
+	if (period == a->view.period)
+		return;
+	if (!a->view.known)
+		a->view.total = box->policies[a->policy].total;
+	a->view.period = period;
+	a->view.drawn = 0;
+	a->view.left = a->view.total;
+	a->next_ns = 0;
+}
+
+/* True if units have come. */
+static bool take(struct box *box, struct drawing *a, const struct etcd_answer *answer)
+{
+	struct drawing_view *view = &a->view;
+	bool news = !view->known || view->drawn != answer->drawn;
+	uint64_t now = control_now();
+	int ret = news ? limiter_set_share(box->limiter, a->policy, answer->drawn, now) : 0;
+
+	if (ret) {
+		log_err("etcd: budget %s: what was drawn is %" PRIu64 ", which is not taken: %s",
+			a->name, answer->drawn, strerror(-ret));
+		view->error = ret;
+		a->next_ns = now + WRONG_NS;
+		return false;
+	}
+	view->known = true;
+	view->total = answer->total;
+	view->drawn = answer->drawn;
+	view->left = answer->left;
+	view->as_of_ns = now;
+	view->error = 0;
+	a->next_ns = a->wanted && answer->left == 0 ? now + DRY_NS : 0;
+	a->waiting_ns = 0;
+	return news;
+}
+
+/* Of a policy that has gone, or a period that has ended: units that nobody needs. */
+static bool hear(struct box *box, const struct etcd_answer *answer)
+{
+	struct draw *d = box->draw;
+	struct drawing *a = find(&d->drawings, answer->budget);
+	struct quota_view view;
+
+	d->asked--;
+	if (a)
+		a->view.asked = false;
+	switch (answer->result) {
+	case 0:
+		succeed(d);
+		if (!a || !box_budget(box, a->policy, &view) || view.period != answer->period)
+			return false;
+		turn(box, a, view.period);
+		return take(box, a, answer);
+	case -ESTALE:
+		fence(d, answer->why);
+		return false;
+	case -EAGAIN:
+	case -EPROTO:
+		if (a)
+			fail_budget(d, a, answer);
+		return false;
+	default:
+		fail(d, answer->why, control_now());
+		return false;
+	}
+}
+
+static bool hear_all(struct box *box)
+{
+	struct draw *d = box->draw;
+	struct etcd_answer answer;
+	bool news = false;
+
+	while (d->etcd && etcd_answer(d->etcd, &answer) == 0) {
+		news |= hear(box, &answer);
+		d->look_ns = 0;
+	}
+	return news;
+}
+
+/* Whether others, or the disk, have had their time to bring what traffic waits for. */
+static bool waits_in_vain(struct drawing *a, bool waiting, bool root, uint64_t now)
+{
+	if (!waiting) {
+		a->waiting_ns = 0;
+		return false;
+	}
+	if (a->waiting_ns == 0)
+		a->waiting_ns = now;
+	return now - a->waiting_ns >= (root ? ROOT_WAITS_NS : OTHER_WAITS_NS);
+}
+
+/* Units to draw now. What a blank limiter gets is not its own to spend. */
+static uint64_t wanted(
+	const struct box *box, struct drawing *a, const struct quota_view *view, uint64_t now)
+{
+	const struct policy *policy = &box->policies[a->policy];
+	bool root = budget_is_root(limiter_budget(box->limiter));
+	bool vain = waits_in_vain(a, view->waiting, root, now);
+	uint64_t here = (uint64_t)RTE_MAX(view->balance, INT64_C(0)) + view->pocket;
+	struct draw_need need = {
+		.total = a->view.total,
+		.left = a->view.left,
+		.held = vain ? here : view->remaining,
+		.pace = view->pace,
+		.chunk = policy->chunk,
+		.packet = policy->count == COUNT_BYTES ? (uint64_t)PACKETS * box->frame : PACKETS,
+	};
+
+	if (vain)
+		a->alone_ns = now + ALONE_NS;
+	if (!a->view.known || view->blank || !(root || now < a->alone_ns))
+		return 0;
+	return draw_units(&need);
+}
+
+static bool may_ask(const struct draw *d, uint64_t now)
+{
+	return d->state != DRAW_FENCED && now >= d->retry_ns &&
+	       d->asked < (d->state == DRAW_CONNECTED ? ASKED_MOST : 1);
+}
+
+/* One that left and is back may have an ask under way, whose answer it will get. */
+static void ask(struct box *box, struct drawing *a, uint64_t units, uint64_t now)
+{
+	struct draw *d = box->draw;
+	struct etcd_draw draw = {
+		.period = a->view.period,
+		.total = box->policies[a->policy].total,
+		.units = units,
+	};
+	int ret;
+
+	snprintf(draw.budget, sizeof(draw.budget), "%s", a->name);
+	ret = etcd_draw(d->etcd, &draw);
+	a->wanted = units > 0;
+	a->view.asked = ret == 0 || ret == -EBUSY;
+	d->asked += ret == 0;
+	if (ret && ret != -EBUSY)
+		a->next_ns = now + WRONG_NS;
+}
+
+static uint64_t refresh_ns(const struct box *box)
+{
+	uint64_t each = REFRESH_EACH_NS * box->config->gossip.n_roster;
+
+	return RTE_MAX(REFRESH_NS, each * box->draw->drawings.n);
+}
+
+/* Whether somebody spends of it, so that it is to be looked at again soon. */
+static bool look(struct box *box, struct drawing *a, uint64_t refresh)
+{
+	uint64_t now = control_now(), units;
+	struct quota_view view;
+
+	if (!box_budget(box, a->policy, &view))
+		return false;
+	turn(box, a, view.period);
+	units = wanted(box, a, &view, now);
+	if (a->view.asked || now < a->next_ns || !may_ask(box->draw, now))
+		return view.pace > 0 || view.waiting;
+	if (units > 0 || !a->view.known || now - a->view.as_of_ns >= refresh)
+		ask(box, a, units, now);
+	return view.pace > 0 || view.waiting;
+}
+
+static bool opened(const struct box *box, struct draw *d, uint64_t now)
+{
+	int ret;
+
+	if (d->etcd)
+		return true;
+	if (now < d->retry_ns)
+		return false;
+	ret = open_etcd(box, d);
+	if (ret)
+		fail(d, strerror(-ret), now);
+	return ret == 0;
+}
+
+bool draw_look(struct box *box, uint64_t now_ns)
+{
+	struct draw *d = box->draw;
+	bool active = false, news;
+	uint64_t refresh, began, took;
+
+	if (!d)
+		return false;
+	news = hear_all(box);
+	if (now_ns < draw_next(box) || !opened(box, d, now_ns))
+		return news;
+	refresh = refresh_ns(box);
+	began = control_now();
+	for (unsigned i = 0; i < d->drawings.n; i++)
+		active |= look(box, &d->drawings.at[(d->at + i) % d->drawings.n], refresh);
+	d->at = (d->at + 1) % d->drawings.n;
+	took = control_now() - began;
+	d->look_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
+	return news;
+}
+
+bool draw_view(const struct box *box, struct draw_view *view)
+{
+	const struct draw *d = box->draw;
+
+	if (!d)
+		return false;
+	*view = (struct draw_view){.state = d->state, .why = d->why};
+	return true;
+}
+
+unsigned draw_budgets(const struct box *box)
+{
+	return box->draw ? box->draw->drawings.n : 0;
+}
+
+struct drawing_view draw_budget(const struct box *box, unsigned i)
+{
+	const struct drawing *a = &box->draw->drawings.at[i];
+	struct drawing_view view = a->view;
+
+	view.name = a->name;
+	view.policy = a->policy;
+	return view;
+}
+
+bool draw_budget_of(const struct box *box, unsigned policy, struct drawing_view *view)
+{
+	char name[BUDGET_NAME_MAX];
+	const struct drawing *a;
+
+	if (!box->draw)
+		return false;
+	budget_name(&box->policies[policy], name, sizeof(name));
+	a = find(&box->draw->drawings, name);
+	if (!a || a->policy != policy)
+		return false;
+	*view = draw_budget(box, (unsigned)(a - box->draw->drawings.at));
+	return true;
+}

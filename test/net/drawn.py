@@ -1,0 +1,348 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Totals that live in etcd, on live limiters: together they pass no more than the total and nearly
+all of it, whoever dies meanwhile: the one that draws for the others, or etcd. Most of the total has
+been drawn at other sites, for a draw is a part of the total, and so few are enough for the rest.
+
+A real etcd on the loopback, where gossip goes too, in a network namespace of its own; veth pairs
+there are the cables, and what passed is counted at their far ends:
+
+    load in1 ──veth── a │x│ b ──veth── out1 sink
+    load in2 ──veth── a │y│ b ──veth── out2 sink
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+import box
+from box import expect, ip, wait_until
+from etcd import Etcd, needs
+from lifecycle import cable
+
+CTL = os.path.join(box.BUILD, "app", "weirctl", "weirctl")
+TOTAL, REST = 16000000, 2000000  # bytes, of IP: of all; and for these limiters
+USED = 0.99  # of these, at least
+STOCK = TOTAL // 100  # that a limiter holds, at most
+RATE = 1000000  # bytes a second of a load
+HANDS = RATE // 5 + STOCK // 8  # in purse and pocket: what a crash costs, at most
+PACKET, ETHERNET = 1000, 14
+QUIET_S = 1.5  # in which nothing arrives any more
+NAMES = ("x", "y")
+PORT = 17946
+
+
+def frame():
+    """IPv4 and UDP, of PACKET bytes."""
+    header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, PACKET, 0, 0, 64, 17, 0,
+                         bytes((192, 0, 2, 1)), bytes((192, 0, 2, 2)))
+    return b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x08\0" + header + bytes(PACKET - len(header))
+
+
+class Load:
+    """From now on so many bytes a second leave by an interface."""
+
+    def __init__(self, interface, rate):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+        self.socket.bind((interface, 0))
+        self.rate, self.over = rate, threading.Event()
+        self.thread = threading.Thread(target=self._send, daemon=True)
+        self.thread.start()
+
+    def _send(self):
+        data, began, sent = frame(), time.monotonic(), 0
+        while not self.over.wait(0.002):
+            while sent < (time.monotonic() - began) * self.rate:
+                with contextlib.suppress(OSError):
+                    self.socket.send(data)
+                sent += PACKET
+
+    def end(self):
+        """No more."""
+        self.over.set()
+        self.thread.join()
+        self.socket.close()
+
+
+class Group:
+    """Limiters with one policy, each with a load, and the etcd that the total is in."""
+
+    def __init__(self, scene, names=NAMES, **policy):
+        self.scene, self.names, self.loads = scene, names, []
+        self.policy = {"name": "p", "match": {"direction": "a-to-b"}, "accounting": "l3",
+                       "allocator": "quota", "total": f"{TOTAL}B"} | policy
+        self.etcd = Etcd(scene)
+        self.boxes = []
+
+    def __enter__(self):
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _begin(self):
+        self.etcd.start()
+        self.drawn_elsewhere("p")
+        for i, name in enumerate(self.names, start=1):
+            cable(f"in{i}", f"a{i}")
+            cable(f"out{i}", f"b{i}")
+            weir = self.scene.box(self.config(i), name)
+            self.boxes.append(weir)
+            status, _, err = weir.run("--new-ledger", weir.config_path)
+            expect(status == 0, err)
+        for weir in self.boxes:
+            weir.start()
+        wait_until(lambda: all(self.known(weir) for weir in self.boxes), "etcd to be asked")
+        if len(self.boxes) > 1:
+            wait_until(lambda: len(self.roots()) == 1, "one tree")
+
+    def __exit__(self, *error):
+        for load in self.loads:
+            load.end()
+        for weir in self.boxes:
+            weir.kill()
+        for link in json.loads(ip("-j link show type veth")):
+            if link["ifname"].startswith(("in", "out")):
+                ip(f"link del dev {link['ifname']}")
+
+    def config(self, i):
+        """Of limiter i, from 1."""
+        config = box.wire(f"net_af_packet0,iface=a{i}", f"net_af_packet1,iface=b{i}")
+        config |= {"eal": ["--no-huge", "-m", "256", "--no-shconf"], "policies": [self.policy],
+                   "ledger": {"store": self.scene.path(f"store{i}"),
+                              "etcd": {"endpoints": [self.etcd.url]}}}
+        if len(self.names) > 1:
+            roster = [{"name": name, "address": f"127.0.0.1:{PORT + k}"}
+                      for k, name in enumerate(self.names)]
+            config["gossip"] = {"listen": roster[i - 1]["address"], "roster": roster,
+                                "insecure": True, "timeout": "1s"}
+        return config
+
+    @staticmethod
+    def known(weir):
+        """Whether it has heard what it has drawn."""
+        return weir.get("/weir/etcd")["budgets"][0]["as_of_ms_ago"] is not None
+
+    def roots(self):
+        """Those who think that they are."""
+        return [weir for weir in self.boxes
+                if weir.process.poll() is None and weir.get("/weir/tree")["is_root"]]
+
+    @staticmethod
+    def reload(weir):
+        """It reads what its configuration has become; returns when that is in force."""
+        weir.write()
+        done = subprocess.run([CTL, "-s", weir.socket, "reload"], capture_output=True, text=True,
+                              check=False)
+        expect(done.returncode == 0, f"reload: {done.stdout}{done.stderr}")
+
+    def load(self):
+        """At each limiter."""
+        self.loads += [Load(f"in{i}", RATE) for i, _ in enumerate(self.names, start=1)]
+
+    def passed(self):
+        """Bytes of IP that have arrived at the sinks."""
+        total = 0
+        for i, _ in enumerate(self.names, start=1):
+            link = json.loads(ip(f"-s -j link show dev out{i}"))[0]["stats64"]["rx"]
+            total += link["bytes"] - ETHERNET * link["packets"]
+        return total
+
+    def until_passed(self, most):
+        """Waits for so many bytes."""
+        wait_until(lambda: self.passed() >= most, f"{most} bytes to pass")
+
+    def until_quiet(self, most):
+        """Waits until nothing passes any more; what then has, which is no more than `most`."""
+        before = None
+        while before != (now := self.passed()):
+            expect(now <= most, f"{now} bytes passed, of {most}")
+            before = now
+            time.sleep(QUIET_S)
+        return before
+
+    def until_spent(self, total, least=USED):
+        """The same, once it is nearly all; as a part of it."""
+        self.until_passed(least * total)
+        return self.until_quiet(total) / total
+
+    def drawn_elsewhere(self, name):
+        """What is not for us."""
+        self.etcd.put(f"/weir/budgets/{name}/1/drawn", str(TOTAL - REST))
+
+    def drawn(self, name="p"):
+        """By us, as etcd has it."""
+        return int(self.etcd.get(f"/weir/budgets/{name}/1/drawn")) - (TOTAL - REST)
+
+    def state(self, weir):
+        """What a limiter thinks of etcd."""
+        return weir.get("/weir/etcd")["state"]
+
+
+def to_the_last(scene):
+    """All of the total, by two; and a top-up, which an operator writes into etcd."""
+    with Group(scene) as group:
+        held = sum(weir.get("/weir/quota,p")["held_bytes"] for weir in group.boxes)
+        expect(held <= 2 * STOCK, f"{held} bytes are held before any is spent")
+        group.load()
+        first = group.until_spent(REST)
+        wait_until(lambda: group.drawn() == REST, "all to be drawn")
+        for weir in group.boxes:
+            shown = subprocess.run([CTL, "-s", weir.socket, "etcd"], check=True,
+                                   capture_output=True, text=True).stdout
+            expect("state      connected\n" in shown and "\np " in shown, shown)
+            expect(weir.get("/weir/quota,p")["total_bytes"] == TOTAL, "the total")
+        began, before = time.monotonic(), group.passed()
+        group.etcd.put("/weir/budgets/p/total", str(TOTAL + REST // 2))
+        group.until_passed(before + PACKET)
+        took = time.monotonic() - began
+        second = group.until_spent(REST + REST // 2)
+        for weir in group.boxes:
+            weir.stop()
+    return (f"{first:.5f} of the total, {second:.5f} with a top-up, which was seen within "
+            f"{took:.1f} s")
+
+
+def the_root_dies(scene):
+    """The other one draws; and what died with the first comes back with it."""
+    with Group(scene) as group:
+        group.load()
+        group.until_passed(REST / 4)
+        root = group.roots()[0]
+        other = group.boxes[1 - group.boxes.index(root)]
+        root.kill()
+        mine = f"/weir/budgets/p/1/drawn/{os.path.basename(other.config_path)[:-5]}"
+        began, before = time.monotonic(), group.etcd.get(mine)
+        wait_until(lambda: group.etcd.get(mine) != before, "the other one to draw")
+        took = time.monotonic() - began
+        wait_until(lambda: other.get("/weir/tree")["is_root"], "another root")
+        alone = group.until_spent(REST, 1 - 2 * STOCK / REST)  # half of it was on its way
+        root.start()
+        wait_until(lambda: group.known(root), "etcd to be asked again")
+        both = group.until_spent(REST, 1 - HANDS / REST)
+        wait_until(lambda: group.drawn() == REST, "all to be drawn")
+    return f"{alone:.5f} of the total without it, {both:.5f} with it; went on within {took:.1f} s"
+
+
+def the_root_is_fenced(scene):
+    """It goes on being the root: the other one draws for itself, and for it."""
+    with Group(scene) as group:
+        group.load()
+        group.until_passed(REST / 4)
+        root = group.roots()[0]
+        name = os.path.basename(root.config_path)[:-5]
+        group.etcd.put(f"/weir/limiters/{name}", "f" * 16)
+        wait_until(lambda: group.state(root) == "fenced", "the root to be fenced")
+        mine = group.etcd.get(f"/weir/budgets/p/1/drawn/{name}")
+        used = group.until_spent(REST)
+        expect(group.etcd.get(f"/weir/budgets/p/1/drawn/{name}") == mine, "it has drawn")
+        expect(group.roots() == [root], "another root")
+    return f"{used:.5f} of the total, {int(mine) / REST:.5f} drawn before"
+
+
+def a_disk_is_lost(scene):
+    """What the limiter held counts as spent, and it goes on with what is left."""
+    with Group(scene, names=("x",)) as group:
+        weir = group.boxes[0]
+        group.load()
+        group.until_passed(REST / 4)
+        weir.kill()
+        shutil.rmtree(scene.path("store1"))
+        held = group.drawn() - group.passed()
+        weir.start()
+        expect(weir.get("/weir/ledger")["began_blank"], "the store is still known")
+        used = group.until_spent(REST - held)
+    return f"{used:.5f} of the total, less {held} bytes that were held"
+
+
+def etcd_is_away(scene):
+    """What is held passes, and no more; then it goes on."""
+    with Group(scene) as group:
+        group.load()
+        group.until_passed(REST / 4)
+        group.etcd.kill()
+        before = group.passed()
+        wait_until(lambda: "away" in map(group.state, group.boxes), "the loss to be seen")
+        stopped = group.until_quiet(REST)
+        group.etcd.start()
+        expect(before < stopped <= group.drawn(), f"{stopped} bytes passed")
+        began = time.monotonic()
+        group.until_passed(stopped + PACKET)
+        took = time.monotonic() - began
+        used = group.until_spent(REST)
+        for weir in group.boxes:
+            said = weir.log().count("go on with what they have drawn")
+            expect(said <= 1, f"the loss was said {said} times")
+    return (f"{stopped - before} bytes passed without etcd; it went on within {took:.1f} s, "
+            f"{used:.5f} of the total")
+
+
+def two_of_a_name(scene):
+    """A copy of a limiter, store and all: of the two one alone draws, the one that started last."""
+    with Group(scene, names=("x",)) as group:
+        first = group.boxes[0]
+        first.stop()
+        shutil.copytree(scene.path("store1"), scene.path("store2"))
+        first.start()
+        config = group.config(1)
+        copy = scene.box(box.wire("net_ring0", "net_ring1") | {
+            "limiter": "x", "eal": config["eal"], "policies": config["policies"],
+            "ledger": config["ledger"] | {"store": scene.path("store2")}}, "copy")
+        group.load()
+        group.until_passed(REST / 4)
+        copy.start()
+        wait_until(lambda: group.state(copy) == "fenced", "a copy of as many starts to be fenced")
+        copy.stop()
+        copy.start()
+        wait_until(lambda: group.state(first) == "fenced", "the first to be fenced")
+        stopped = group.until_quiet(group.drawn())
+        expect(stopped > REST / 4, "what it held has not passed")
+        expect(group.state(copy) == "connected", "the second does not draw")
+        expect(first.log().count("etcd: fenced") == 1, "not said, or too often")
+        copy.stop()
+    return f"the first passed {stopped / REST:.5f} of the total, and nothing since"
+
+
+def a_reload_brings_it(scene):
+    """A policy that is new while the limiter runs, and another one beside it."""
+    with Group(scene, names=("x",)) as group:
+        weir = group.boxes[0]
+        group.drawn_elsewhere("q")
+        group.load()
+        group.until_passed(REST / 8)
+        weir.config["policies"] = [group.policy | {"name": "q"}]
+        group.reload(weir)
+        group.until_passed(group.passed() + REST / 2)
+        weir.config["policies"].append(group.policy | {"match": {"direction": "b-to-a"}})
+        group.reload(weir)
+        expect([one["policy"] for one in weir.get("/weir/etcd")["budgets"]] == ["p", "q"], "names")
+        wait_until(lambda: group.known(weir), "the other one to be asked about")
+        group.until_quiet(2 * REST)
+        wait_until(lambda: group.drawn("q") == REST, "all to be drawn")
+        used = weir.get("/weir/policy,q")["passed"]["bytes"] / REST
+        expect(USED <= used <= 1, f"{used:.5f} of the total")
+        weir.stop()
+    return f"{used:.5f} of the new total"
+
+
+SCENARIOS = [to_the_last, the_root_dies, the_root_is_fenced, a_disk_is_lost, etcd_is_away,
+             two_of_a_name, a_reload_brings_it]
+
+
+def setup():
+    """Not every machine has etcd, or lets us have namespaces."""
+    needs()
+    box.enter_netns()
+
+
+if __name__ == "__main__":
+    box.main(SCENARIOS, setup=setup)
