@@ -56,6 +56,11 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	return 0;
 }
 
+static bool is_af_packet(const struct port *port)
+{
+	return strncmp(port->config->device, "net_af_packet", 13) == 0;
+}
+
 /* "framesz=" of an af_packet device: its driver insists that an mbuf holds a whole ring frame. */
 static unsigned ring_frame(const struct port *port)
 {
@@ -69,10 +74,9 @@ static uint16_t data_room(const struct port *port)
 {
 	unsigned frame = port->config->mtu + L2_OVERHEAD + RTE_ETHER_CRC_LEN;
 	unsigned room = RTE_MBUF_DEFAULT_DATAROOM;
-	bool af_packet = strncmp(port->config->device, "net_af_packet", 13) == 0;
 
 	if (!(port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_SCATTER) && frame > room)
-		room = af_packet ? rte_align32pow2(frame + 64) : RTE_ALIGN_CEIL(frame, 64);
+		room = is_af_packet(port) ? rte_align32pow2(frame + 64) : RTE_ALIGN_CEIL(frame, 64);
 	room = RTE_MAX(room, ring_frame(port));
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
 }
@@ -158,6 +162,31 @@ static void raise_mtu(const struct port *port)
 		complain(port, "warning: cannot set the MTU", ret);
 }
 
+/* Throws away what has been received and not looked at. */
+static void drain(const struct port *port)
+{
+	struct rte_mbuf *mbufs[32];
+
+	for (uint16_t q = 0; q < port->queues; q++)
+		for (unsigned i = 0; i < DRAIN_BURSTS; i++) {
+			uint16_t n = rte_eth_rx_burst(port->id, q, mbufs, RTE_DIM(mbufs));
+
+			if (n == 0)
+				break;
+			rte_pktmbuf_free_bulk(mbufs, n);
+		}
+}
+
+/*
+ * Between its making and its binding an af_packet socket hears every interface of the machine. What
+ * it has of them is of other networks, and must not go down this wire.
+ */
+static void forget_strangers(const struct port *port)
+{
+	if (is_af_packet(port))
+		drain(port);
+}
+
 int port_start(struct port *port, uint16_t queues, unsigned held)
 {
 	int ret;
@@ -181,6 +210,7 @@ int port_start(struct port *port, uint16_t queues, unsigned held)
 	if (ret && ret != -ENOTSUP)
 		return complain(port, "cannot receive what is not addressed to it", ret);
 	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
+	forget_strangers(port);
 	return 0;
 }
 
@@ -225,21 +255,6 @@ int port_link(const struct port *port, bool *up, uint32_t *mbps)
 	return kernel_interface(port, name) ? kernel_link(name, up) : 0;
 }
 
-/* Ring-like devices keep what nobody received; its mbufs belong to some pool. */
-static void drain(const struct port *port)
-{
-	struct rte_mbuf *mbufs[32];
-
-	for (uint16_t q = 0; q < port->queues; q++)
-		for (unsigned i = 0; i < DRAIN_BURSTS; i++) {
-			uint16_t n = rte_eth_rx_burst(port->id, q, mbufs, RTE_DIM(mbufs));
-
-			if (n == 0)
-				break;
-			rte_pktmbuf_free_bulk(mbufs, n);
-		}
-}
-
 void port_stop(struct port *port)
 {
 	int ret;
@@ -247,7 +262,7 @@ void port_stop(struct port *port)
 	if (!port->config)
 		return;
 	if (port->started) {
-		drain(port);
+		drain(port); /* ring-like devices keep it, and its mbufs belong to some pool */
 		ret = rte_eth_dev_stop(port->id);
 		if (ret)
 			complain(port, "cannot stop", ret);

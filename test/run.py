@@ -338,7 +338,7 @@ def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
     for name in ("conservation", "actions", "lifecycle", "reload", "groups", "agreement",
-                 "conserved", "quota", "weirctl", "etcd", "drawn"):
+                 "conserved", "quota", "kill9", "weirctl", "etcd", "drawn"):
         script("net", name, wanted, result)
     under_tsan("reload", ("churn", "from_one"), wanted, result)
     under_tsan("etcd", ("sum", "lost", "dead"), wanted, result)

@@ -456,7 +456,7 @@ bool draw_look(struct box *box, uint64_t now_ns)
 {
 	struct draw *d = box->draw;
 	bool active = false, news;
-	uint64_t refresh, took;
+	uint64_t refresh, began, took;
 
 	if (!d)
 		return false;
@@ -464,10 +464,11 @@ bool draw_look(struct box *box, uint64_t now_ns)
 	if (now_ns < draw_next(box) || !opened(box, d, now_ns))
 		return news;
 	refresh = refresh_ns(box);
+	began = control_now();
 	for (unsigned i = 0; i < d->drawings.n; i++)
 		active |= look(box, &d->drawings.at[(d->at + i) % d->drawings.n], refresh);
 	d->at = (d->at + 1) % d->drawings.n;
-	took = control_now() - now_ns;
+	took = control_now() - began;
 	d->look_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
 	return news;
 }

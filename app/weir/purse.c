@@ -157,12 +157,12 @@ void purses_move(struct box *box, uint32_t from, uint32_t to)
 	box->splits[from].account = unused;
 }
 
-static uint64_t held_by_workers(const struct box *box, uint32_t slot)
+static uint64_t held_by_workers(const struct box *box, uint32_t slot, uint16_t generation)
 {
 	uint64_t units = 0;
 
 	for (unsigned w = 0; w < box->config->n_workers; w++)
-		units += police_returns(&box->workers[w].policies[slot]);
+		units += police_returns(&box->workers[w].policies[slot], generation);
 	return units;
 }
 
@@ -172,7 +172,8 @@ void purses_moved(struct box *box, uint32_t from, uint32_t to)
 	unsigned policy;
 
 	if (account && tenant_of(box, account, &policy))
-		limiter_refund(box->limiter, policy, held_by_workers(box, from));
+		limiter_refund(
+			box->limiter, policy, held_by_workers(box, from, account->generation));
 }
 
 /* What is left in a purse goes back to the ledger. */
@@ -204,23 +205,29 @@ void purses_leave(struct box *box, const unsigned *known, unsigned n)
 	box->purses_ns = 0;
 }
 
-/* The next period, if its time has come: what was not used is void. */
-static bool turn(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)
+/*
+ * The next period, if its time has come, or a reload has begun it: what was not used is void. The
+ * wall clock may go back, a period does not.
+ */
+static bool turn(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s,
+	struct quota_view *view)
 {
 	uint64_t number = period_number(&box->policies[policy], unix_s);
 	uint64_t unused;
 
-	if (number <= account->period ||
-		limiter_period(box->limiter, policy, number, control_now()))
+	if (number > view->period &&
+		limiter_period(box->limiter, policy, number, control_now()) == 0)
+		box_budget(box, policy, view);
+	if (view->period <= account->period)
 		return false;
-	account->period = number;
+	account->period = view->period;
 	unused = purse_turn(account->purse, ++account->generation);
 	lease_empty(&account->lease);
 	account->asked = 0;
 	publish_later(box, account->slot);
 	log_info("policy %s: period %" PRIu64 " begins; %" PRIu64 " units of the last were leased "
 		 "and not used",
-		box->policies[policy].name, number, unused);
+		box->policies[policy].name, account->period, unused);
 	return true;
 }
 
@@ -236,15 +243,13 @@ static bool parks(
 }
 
 /* Whether the brain was asked for anything. */
-static bool fill(struct box *box, struct purse_account *account, unsigned policy)
+static bool fill(struct box *box, struct purse_account *account, unsigned policy,
+	const struct quota_view *view)
 {
 	uint64_t now = control_now(), units = account->asked;
-	struct quota_view view;
 	int ret;
 
-	if (!box_budget(box, policy, &view))
-		return false;
-	if (parks(account, &view, now)) {
+	if (parks(account, view, now)) {
 		if (account->parked)
 			return false;
 		give_back(box, account, policy);
@@ -253,7 +258,7 @@ static bool fill(struct box *box, struct purse_account *account, unsigned policy
 	account->parked = false;
 	if (units == 0)
 		units = lease_units(&account->lease,
-			(uint64_t)RTE_MAX(view.balance, INT64_C(0)) + view.pocket, view.lean);
+			(uint64_t)RTE_MAX(view->balance, INT64_C(0)) + view->pocket, view->lean);
 	if (units == 0)
 		return false;
 	ret = limiter_spend(box->limiter, policy, units, now);
@@ -281,16 +286,19 @@ static bool look(struct box *box, struct purse_account *account, unsigned policy
 {
 	struct lease *lease = &account->lease;
 	uint64_t now = control_now();
+	struct quota_view view;
 	bool turned;
 
+	if (!box_budget(box, policy, &view))
+		return false;
 	adapt(box, account, policy);
-	turned = turn(box, account, policy, unix_s);
+	turned = turn(box, account, policy, unix_s, &view);
 	lease_look(lease, purse_left(account->purse), purse_wanted(account->purse), now);
 	if (account->asked && now - lease->taken_ns > FORGO_NS) {
 		limiter_forgo(box->limiter, policy);
 		account->asked = 0;
 	}
-	return fill(box, account, policy) || turned;
+	return fill(box, account, policy, &view) || turned;
 }
 
 uint64_t purses_next(const struct box *box)
@@ -302,30 +310,32 @@ bool purses_look(struct box *box, uint64_t now_ns)
 {
 	struct timespec wall;
 	bool news = false, active = false;
-	uint64_t took;
+	uint64_t began, took;
 	unsigned policy;
 
 	if (now_ns < purses_next(box))
 		return false;
 	clock_gettime(CLOCK_REALTIME, &wall);
+	began = control_now();
 	for (struct purse_account *a = box->purses; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
 		news |= look(box, a, policy, wall.tv_sec);
 		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
 	}
-	took = control_now() - now_ns;
+	took = control_now() - began;
 	box->purses_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
 	return news;
 }
 
 void purses_retry(struct box *box)
 {
+	struct quota_view view;
 	unsigned policy;
 
 	for (struct purse_account *a = box->purses; a; a = a->next)
-		if (a->asked && tenant_of(box, a, &policy))
-			fill(box, a, policy);
+		if (a->asked && tenant_of(box, a, &policy) && box_budget(box, policy, &view))
+			fill(box, a, policy, &view);
 }
 
 void purses_stop(struct box *box)
@@ -336,7 +346,7 @@ void purses_stop(struct box *box)
 		if (!tenant_of(box, a, &policy))
 			continue;
 		give_back(box, a, policy);
-		limiter_refund(box->limiter, policy, held_by_workers(box, a->slot));
+		limiter_refund(box->limiter, policy, held_by_workers(box, a->slot, a->generation));
 	}
 }
 

@@ -20,9 +20,9 @@
  * best friend is adopted (ledger_adopt()), so that it can be used where its traffic goes instead.
  * The price: who promises depends on his friend. When the friend dies the promise may not be used
  * once the lease has ended, nor be given to others, until the friend returns: as much as would have
- * been rescued the other way round. So the part of the balance that is promised is a choice. A lease
- * goes on while statements come; of more policies than can be told within half a lease nothing is
- * promised, as most of it could be used by nobody.
+ * been rescued the other way round. So the part of the balance that is promised is a choice. A
+ * lease goes on while statements come; of more policies than can be told within half a lease
+ * nothing is promised, as most of it could be used by nobody.
  *
  * The rate and the burst, at every instant. The sum of what is usable is within the limit, also
  * while capacity moves: it is out of use at the giver before it is told. A token bucket at each
@@ -80,8 +80,12 @@ struct conserve_params {
 	unsigned n_policies;
 	const struct conserve_record *records; /* also of policies that are not there any more */
 	unsigned n_records;
-	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
-	uint64_t epoch; /* of this start: larger than that of any earlier one; below 2^42 */
+	/*
+	 * There may have been an earlier start: without a record, hold nothing. One that is blank
+	 * has none, so the caller remembers this for all later starts.
+	 */
+	bool blank;
+	uint64_t epoch;    /* of this start: larger than that of any earlier one; below 2^42 */
 	uint64_t lease_ns; /* see struct ledger_params; above 0 */
 	uint32_t drift_ppm;
 	uint64_t repeat_ns; /* what a neighbour has not confirmed is told again so often */

@@ -181,8 +181,9 @@ int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, 
 /*
  * Settling what conserved policies have given away, and budgets too: see conserve_save(),
  * budget_save() and their kin: of each kind a round ends with the record to which `write` answers
- * more than 0. A caller without a disk gives no `write`. It ends when the records are durable and the workers enforce no more than limiter_view() said at the time of
- * limiter_save(). After that limiter_send() is to be called, and units may be had.
+ * more than 0. A caller without a disk gives no `write`. A round ends well when the records are
+ * durable and the workers enforce no more than limiter_view() said at the time of limiter_save().
+ * After that limiter_send() is to be called, and units may be had.
  */
 bool limiter_unsettled(const struct limiter *limiter);
 int limiter_save(struct limiter *limiter, limiter_write write, void *context);

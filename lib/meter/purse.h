@@ -165,12 +165,16 @@ static inline uint32_t purse_hand_held(const struct purse_hand *hand)
 	return token_bucket_owner(&hand->fallback) & PURSE_HELD_MOST;
 }
 
-/* Units held that may be given back: of the profile's generation. Any thread. */
-static inline uint32_t purse_hand_returns(const struct purse_hand *hand)
+/*
+ * Units held that may be given back: of a generation, which is the purse's by now, and may be one
+ * that the worker whose profile this is has not heard of. Control, when he has stopped.
+ */
+static inline uint32_t purse_hand_returns(
+	const struct purse_hand *hand, const struct purse_profile *profile, uint16_t generation)
 {
 	uint32_t held = token_bucket_owner(&hand->fallback);
 
-	return held & PURSE_OLD ? 0 : held;
+	return held & PURSE_OLD || profile->generation != generation ? 0 : held;
 }
 
 /* The hand's one writer, whose own copy *profile is: as meter_change(). */

@@ -447,12 +447,16 @@ static inline uint64_t police_fallback_bytes(const struct policy_state *state)
 }
 
 /*
- * Units of a total that lie here and can be given back, see purse_hand_returns(). Control, when
- * nobody charges packets to the state any more.
+ * Units of a total that lie here and can be given back to a purse of this generation, see
+ * purse_hand_returns(). Control, when nobody charges packets to the state any more.
  */
-static inline uint64_t police_returns(const struct policy_state *state)
+static inline uint64_t police_returns(const struct policy_state *state, uint16_t generation)
 {
-	return police_is_quota(state) ? purse_hand_returns(&state->other->meter.purse) : 0;
+	const struct policy_other *other = state->other;
+
+	if (!police_is_quota(state))
+		return 0;
+	return purse_hand_returns(&other->meter.purse, &other->profile.purse, generation);
 }
 
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */

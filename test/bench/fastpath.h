@@ -55,7 +55,7 @@ struct prefixes {
 void prefixes_make(struct prefixes *prefixes, unsigned n);
 void prefixes_free(struct prefixes *prefixes);
 
-enum draw {
+enum drawing {
 	DRAW_UNIFORM,
 	DRAW_ZIPF,   /* the k-th policy 1/k as often as the first */
 	DRAW_CYCLE,  /* each policy once, then each again: a line is never still in a cache */
@@ -77,7 +77,7 @@ struct traffic {
 };
 
 struct traffic *traffic_make(
-	const struct prefixes *prefixes, enum frame_kind kind, enum draw draw, unsigned n);
+	const struct prefixes *prefixes, enum frame_kind kind, enum drawing draw, unsigned n);
 void traffic_free(struct traffic *traffic);
 
 /* The packet's 5-tuple source and destination of a policy, as DRAW_TUPLES has them. */

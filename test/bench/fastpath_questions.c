@@ -47,8 +47,8 @@ static struct contender *add(struct stage *stage, const char *name, struct conte
 	return added;
 }
 
-static const struct traffic *traffic(
-	struct stage *stage, const struct prefixes *prefixes, enum frame_kind kind, enum draw draw)
+static const struct traffic *traffic(struct stage *stage, const struct prefixes *prefixes,
+	enum frame_kind kind, enum drawing draw)
 {
 	struct traffic *made = traffic_make(prefixes, kind, draw, stage->lab->n_traffic);
 
@@ -247,7 +247,7 @@ static void ask_hostile(struct lab *lab)
 	static const struct {
 		const char *name;
 		enum frame_kind kind;
-		enum draw draw;
+		enum drawing draw;
 	} rows[] = {{"all_distinct", FRAME_V4, DRAW_CYCLE}, {"unmatched", FRAME_V4, DRAW_NONE},
 		{"fragments", FRAME_FRAGMENT, DRAW_UNIFORM},
 		{"options", FRAME_OPTIONS, DRAW_UNIFORM},

@@ -233,7 +233,7 @@ static unsigned zipf_draw(const double *odds, unsigned n, double x)
 	return low;
 }
 
-static unsigned draw_policy(const struct prefixes *prefixes, enum draw draw, unsigned i,
+static unsigned draw_policy(const struct prefixes *prefixes, enum drawing draw, unsigned i,
 	const double *odds, struct prng *prng)
 {
 	switch (draw) {
@@ -249,7 +249,7 @@ static unsigned draw_policy(const struct prefixes *prefixes, enum draw draw, uns
 	}
 }
 
-static void make_packet(struct traffic *traffic, const struct prefixes *prefixes, enum draw draw,
+static void make_packet(struct traffic *traffic, const struct prefixes *prefixes, enum drawing draw,
 	unsigned i, const double *odds, struct prng *prng)
 {
 	unsigned policy = draw_policy(prefixes, draw, i, odds, prng);
@@ -273,7 +273,7 @@ static void make_packet(struct traffic *traffic, const struct prefixes *prefixes
 }
 
 struct traffic *traffic_make(
-	const struct prefixes *prefixes, enum frame_kind kind, enum draw draw, unsigned n)
+	const struct prefixes *prefixes, enum frame_kind kind, enum drawing draw, unsigned n)
 {
 	struct traffic *traffic = need(sizeof(*traffic));
 	double *odds = draw == DRAW_ZIPF ? zipf_odds(prefixes->n) : NULL;

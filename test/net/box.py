@@ -120,7 +120,10 @@ class Box:
 
     def start(self):
         """Starts it and waits until it answers."""
-        self.spawn()
+        return self.spawn().await_answer()
+
+    def await_answer(self):
+        """After spawn(): waits until it answers."""
         self.client = wait_until(self._connect, "weir does not answer on its socket")
         return self
 

@@ -9,6 +9,7 @@ Runs in a network namespace of its own; veth pairs there are the cables:
 """
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -28,6 +29,8 @@ POLICY = {"policies": [{"name": "all", "match": {"direction": "a-to-b"}, "limit"
                         "burst": "75kB"}]}
 KEY = "5a" * 32 + "\n"
 SO_RCVBUFFORCE = 33
+STARTS = 4  # in each of which they are heard or not, by chance
+CROSSINGS = 18  # frames that box_between_cables() sends
 
 
 def group(scene, **more):
@@ -331,6 +334,39 @@ def link_state(scene):
         expect(crossing(frame, ta, tb) == frame, "nothing passes after the link came back")
 
 
+def received(interface):
+    """Frames that have arrived there."""
+    done = subprocess.run(["ip", "-s", "-j", "link", "show", "dev", interface],
+                          capture_output=True, text=True, check=False)
+    expect(done.returncode == 0, f"{interface}: {done.stderr}")
+    return json.loads(done.stdout)[0]["stats64"]["rx"]["packets"]
+
+
+def strangers_stay_out(scene):
+    """What other interfaces carry does not go down the wire, not even while a box starts."""
+    ending = threading.Event()
+
+    def chatter():
+        with raw("tu") as stranger:
+            while not ending.is_set():
+                stranger.send(b"\x02\0\0\0\0\x03\x02\0\0\0\0\x04\x08\x00" + bytes(50))
+
+    strangers = 0
+    cable("tu", "u")
+    thread = threading.Thread(target=chatter)
+    thread.start()
+    try:
+        for _ in range(STARTS):
+            with box_between_cables(scene, "net_af_packet", 1500):
+                expect(received("u") > 0, "nobody has said anything")
+                strangers += received("ta") + received("tb") - CROSSINGS
+    finally:
+        ending.set()
+        thread.join()
+        ip("link del dev tu")
+    expect(strangers == 0, f"{strangers} frames of another interface were forwarded")
+
+
 def cpu_seconds(pid):
     """User and system time of a process so far."""
     with open(f"/proc/{pid}/stat", encoding="ascii") as stat:
@@ -370,7 +406,7 @@ def other_devices(scene):
 
 SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, signals_at_any_moment,
              crash_and_restart, key_files, stock_client, many_clients, af_packet_jumbo,
-             distributed, af_xdp, link_state, idle_costs_little, other_devices]
+             distributed, af_xdp, link_state, strangers_stay_out, idle_costs_little, other_devices]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)

@@ -554,6 +554,40 @@ static void test_rest(void **state)
 	group_free(g);
 }
 
+/*
+ * One that is blank has no record: it is so again after another crash, as its store says, and it
+ * stays so when its policy leaves and comes back. Else it would have its share for the second time.
+ */
+static void test_blank_again(void **state)
+{
+	struct group *g = group_started(3, 2, 0);
+
+	(void)state;
+	want(g, 0, 1);
+	steps(g, 5); /* what the first ones have goes to the second */
+	conserve_destroy(g->nodes[0].c);
+	g->nodes[0].len = 0;
+	g->nodes[0].cut = true;
+	g->params.blank = true;
+	start(g, 0, false);
+	steps(g, 2);
+	conserve_destroy(g->nodes[0].c);
+	assert_int_equal(g->nodes[0].len, 0);
+	start(g, 0, false);
+	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
+	steps(g, 2);
+	assert_int_equal(g->nodes[0].len, 0);
+	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
+	steps(g, 2);
+	assert_true(conserve_view(g->nodes[0].c, 0, g->now).blank);
+	assert_int_equal(limit_of(g, 0, 0), 0);
+	g->nodes[0].cut = false;
+	steps(g, 20);
+	assert_false(conserve_view(g->nodes[0].c, 0, g->now).blank);
+	assert_int_equal(sum(g, 0), LIMIT);
+	group_free(g);
+}
+
 /* Two limiters of n policies; the caller frees these. */
 static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy **policies)
 {
@@ -666,6 +700,7 @@ int main(void)
 		cmocka_unit_test(test_gone),
 		cmocka_unit_test(test_update_refused),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_blank_again),
 		cmocka_unit_test(test_crowd),
 		cmocka_unit_test(test_news_first),
 		cmocka_unit_test(test_rest),

@@ -542,17 +542,18 @@ static void test_total_alone(void **state)
 	assert_int_equal(lane_police(&lane, &packet, NULL, 1, 7), VERDICT_DROP);
 	lane_join(&lane, &purse, 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
-	assert_int_equal(police_returns(&lane.state), 250);
+	assert_int_equal(police_returns(&lane.state, 0), 250);
 	policy_state_spend(&lane.state, 7); /* what is shared, and paid for, is not touched */
-	assert_int_equal(police_returns(&lane.state), 250);
+	assert_int_equal(police_returns(&lane.state, 0), 250);
 	assert_int_equal(purse_turn(&purse, 1), 650);
 	purse_put(&purse, 120);
+	assert_int_equal(police_returns(&lane.state, 1), 0); /* though it has not heard */
 	lane_join(&lane, &purse, 1);
-	assert_int_equal(police_returns(&lane.state), 0);
+	assert_int_equal(police_returns(&lane.state, 1), 0);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 200, 7), VERDICT_PASS);
 	assert_int_equal(purse_left(&purse), 120);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 100, 7), VERDICT_PASS);
-	assert_int_equal(police_returns(&lane.state), 70);
+	assert_int_equal(police_returns(&lane.state, 1), 70);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 71, 7), VERDICT_DROP);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 70, UINT64_C(1) << 60), VERDICT_PASS);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 1, UINT64_C(1) << 60), VERDICT_DROP);

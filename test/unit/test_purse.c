@@ -171,7 +171,7 @@ static void test_period(void **state)
 	next.generation = 1;
 	purse_hand_init(&hand, &profile, 0);
 	assert_int_equal(purse_charge(&hand, &profile, 0, 50), PURSE_PAYS);
-	assert_int_equal(purse_hand_returns(&hand), 100);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 0), 100);
 
 	assert_int_equal(purse_turn(&purse, 1), 850);
 	purse_put(&purse, 500);
@@ -180,25 +180,25 @@ static void test_period(void **state)
 	assert_int_equal(purse_charge(&hand, &profile, 0, 91), PURSE_REFUSES);
 	purse_hand_change(&hand, &profile, &next, 0);
 	assert_int_equal(purse_hand_held(&hand), 90);
-	assert_int_equal(purse_hand_returns(&hand), 0);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 1), 0);
 	assert_int_equal(purse_charge(&hand, &profile, 0, 20), PURSE_PAYS);
-	assert_int_equal(purse_hand_returns(&hand), 0);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 1), 0);
 	/* 70 of the former period, 30 of this one, and a quantum of that. */
 	assert_int_equal(purse_charge(&hand, &profile, 0, 100), PURSE_PAYS);
 	assert_int_equal(purse_left(&purse), 370);
-	assert_int_equal(purse_hand_returns(&hand), 100);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 1), 100);
 
 	/* Another limit, or none at all that is held, changes nothing of it. */
 	next.quantum = 7;
 	purse_hand_change(&hand, &profile, &next, 0);
-	assert_int_equal(purse_hand_returns(&hand), 100);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 1), 100);
 	assert_int_equal(purse_charge(&hand, &profile, 0, 100), PURSE_PAYS);
 	next.generation = 2;
 	purse_hand_change(&hand, &profile, &next, 0);
 	purse_turn(&purse, 2);
 	purse_put(&purse, 60);
 	assert_int_equal(purse_charge(&hand, &profile, 0, 50), PURSE_PAYS);
-	assert_int_equal(purse_hand_returns(&hand), 7);
+	assert_int_equal(purse_hand_returns(&hand, &profile, 2), 7);
 }
 
 /* The fallback earns at the rate of its time, whatever is held beside it. */
@@ -270,7 +270,7 @@ static void *spend(void *arg)
 	/* All that was put in by then is there. */
 	while (purse_charge(&hand, &profile, 0, 60) == PURSE_PAYS)
 		taker->paid += 60;
-	taker->held = purse_hand_returns(&hand);
+	taker->held = purse_hand_returns(&hand, &profile, profile.generation);
 	return NULL;
 }
 
