@@ -173,6 +173,7 @@ static bool is_news(const struct quota_node *q, const struct edge *e, const stru
 		return true;
 	if (!e->told)
 		return e->told_ns > 0 || has_heard(q, e) ||
+		       (e->heard && apart(m->held, q->params.share, HELD_NEWS, chunk)) ||
 		       apart(quota_stock(q), q->params.share, HELD_NEWS, chunk);
 	return apart(m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
 }
