@@ -3,7 +3,7 @@
  *
  * How many units of a total to lease for a purse (meter/purse.h): enough that workers find some
  * until control looks again, and no more than that, as what lies in a purse is of no use elsewhere.
- * That is what a tenth of a second takes at the rate seen, at least a quantum for each worker; and
+ * That is what a tenth of a second takes at the rate seen, at least what a burst finds ready; and
  * twice as much whenever workers found the purse empty though it had been filled. Of what is held
  * here it is a part only: a small one where the total runs low, so that the last units are not in
  * the purse of a limiter that has no packets for them.
@@ -20,7 +20,7 @@
 #define LEASE_IDLE_NS UINT64_C(1000000000)
 
 struct lease {
-	uint64_t least;    /* a quantum for each worker */
+	uint64_t least;    /* that lies ready for who begins */
 	uint64_t left;     /* in the purse, when it was last looked at or filled */
 	uint64_t filled;   /* in it, when it was last filled */
 	uint64_t need;     /* units for a packet that found too few since the look before, or 0 */

@@ -21,7 +21,7 @@
 
 /* Looks while packets pass, and while none does; the looks themselves take no more than a part. */
 #define LOOK_NS   UINT64_C(5000000)
-#define REST_NS   UINT64_C(50000000)
+#define REST_NS   UINT64_C(10000000)
 #define LOOK_PART 20
 
 /* Where nobody has wanted more for so long, nobody waits. */
@@ -67,12 +67,16 @@ static uint32_t quantum_of(const struct policy *policy, unsigned n_workers)
 	return (uint32_t)RTE_MIN((policy->total >> HELD_SHIFT) / n_workers, most);
 }
 
-/* What lies ready for who begins: a quantum for each worker, but some packets at any rate. */
+/*
+ * What lies ready for who begins: a chunk, so that a burst after a pause passes until the next look
+ * as fast as such a total is made for; some packets at any rate.
+ */
 static uint64_t least_of(const struct box *box, unsigned policy, uint32_t quantum)
 {
-	uint64_t packets = box->policies[policy].count == COUNT_BYTES ? READY_BYTES : READY_ITEMS;
+	const struct policy *p = &box->policies[policy];
+	uint64_t packets = p->count == COUNT_BYTES ? READY_BYTES : READY_ITEMS;
 
-	return RTE_MAX((uint64_t)quantum * box->config->n_workers, packets);
+	return RTE_MAX(RTE_MAX((uint64_t)quantum * box->config->n_workers, packets), p->chunk);
 }
 
 int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot)

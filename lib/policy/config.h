@@ -136,7 +136,7 @@ struct policy {
 	uint64_t total; /* units a period, over all limiters; at most CONFIG_TOTAL_MAX */
 	enum period period;
 	uint64_t period_ns; /* PERIOD_FIXED: whole seconds */
-	uint64_t chunk;     /* units that are saved as spent ahead, at most: what a crash costs */
+	uint64_t chunk;     /* units that are saved as spent ahead, at most, and lie ready */
 	bool drawn;         /* its shares are drawn from etcd */
 };
 

@@ -92,7 +92,7 @@ void describe_quota(const struct policy *policy, unsigned n, FILE *out)
 		fprintf(out, "  begins with total/%u here", n);
 	else
 		fputs("  begins with all of it here", out);
-	fprintf(out, "; a crash costs some %s, and what 0.1s takes\n",
+	fprintf(out, "; a crash costs up to twice %s, and what 0.1s takes\n",
 		format_units(policy, policy->chunk, text, sizeof(text)));
 }
 

@@ -177,7 +177,7 @@ static void warn_total(struct reader *reader, const struct json_path *path,
 	if (policy->total / CHUNKS_OF_TOTAL / policy->chunk >= n_limiters)
 		return;
 	reader_warn(reader, &at,
-		"less than %d times the %s that each of %u limiters takes in hand, which a crash costs",
+		"less than %d times the %s that each of %u limiters takes in hand, or twice that",
 		CHUNKS_OF_TOTAL,
 		policy->count == COUNT_BYTES
 			? units_format_size(policy->chunk, text, sizeof(text))

@@ -58,7 +58,7 @@ ENOUGH = 0.02  # of a total: with less to be had a round of kills ends
 IN_HAND = 64  # packets that are paid for and have not left: a burst or two of a worker
 QUANTUM_PART = 65536  # of a total: what a worker may have in its hand
 LEAST_CHUNKS = {"packets": 64, "bytes": 65536}  # what is saved as spent at a time
-CRASH_S = 0.25  # what a crash costs is, beside a chunk, less than passes in so long
+CRASH_S = 0.25  # what a crash costs is, beside two chunks, less than passes in so long
 SETTLED_S = 1.0  # in which nothing passes any more
 RESTART_S = 30.0  # at most, on a machine that has other things to do
 CLONE_NEWNET = 0x40000000
@@ -496,10 +496,10 @@ def check_rate(began):
 
 
 def check_cost(campaign):
-    """What a crash costs is what the manual says: a chunk, and what a moment takes. In words."""
+    """What a crash costs is what the manual says: chunks, and what a moment takes. In words."""
     words = []
     for name, least in LEAST_CHUNKS.items():
-        most = least + CRASH_S * BUSY * UNITS[name]
+        most = 2 * least + CRASH_S * BUSY * UNITS[name]
         mean = campaign.lost[name] / campaign.killed()
         expect(mean <= most, f"a kill costs {mean:.0f} {name}; expected at most {most:.0f}")
         words.append(f"{mean:.0f} {name} ({mean / most:.2f} of what is expected at most)")

@@ -134,15 +134,15 @@ static void test_describe_guarantee(void **state)
 			"a month (UTC), over all 2 limiters\n"
 			"  then 1Mbit/s (500kbit/s here, limit/2), burst 15kB, what is above is "
 			"dropped\n"
-			"  begins with total/2 here; a crash costs some 64MiB, and what "
-			"0.1s takes\n"},
+			"  begins with total/2 here; a crash costs up to twice 64MiB, and "
+			"what 0.1s takes\n"},
 		{false,
 			"'total': '5M', 'allocator': 'quota', 'count': 'packets', 'period': '24h', "
 			"'action': 'mark', 'mark': 8",
 			"  never more than 5M of packets, each 24h (UTC)\n"
 			"  what comes then is marked (DSCP 8), or dropped if it cannot be\n"
-			"  begins with all of it here; a crash costs some 4.096k, and what "
-			"0.1s takes\n"},
+			"  begins with all of it here; a crash costs up to twice 4.096k, and "
+			"what 0.1s takes\n"},
 		{false, "'total': '5GB', 'allocator': 'quota', 'limit': '1Mbit/s'",
 			", once (prepaid)\n  then 1Mbit/s, burst 15kB, what is above is dropped\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
@@ -184,8 +184,8 @@ static void test_describe_ledger(void **state)
 		{"'etcd': {'endpoints': ['https://x', 'https://y']}",
 			"  totals in etcd below /weir: https://x https://y\n"},
 		{"'etcd': {'endpoints': ['https://x']}",
-			"  begins with nothing here, and draws from etcd; a crash costs some "
-			"2MiB, and what 0.1s takes\n"},
+			"  begins with nothing here, and draws from etcd; a crash costs up to "
+			"twice 2MiB, and what 0.1s takes\n"},
 	};
 
 	(void)state;

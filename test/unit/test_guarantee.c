@@ -256,7 +256,7 @@ static void test_warnings(void **state)
 		{TOTAL("'1280KiB'"), ""},
 		{TOTAL("'1310719B'"),
 			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "
-			"64KiB that each of 2 limiters takes in hand, which a crash costs\n"},
+			"64KiB that each of 2 limiters takes in hand, or twice that\n"},
 		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1518B'"), ""},
 		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1517B'"),
 			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
@@ -264,7 +264,7 @@ static void test_warnings(void **state)
 		{PACKETS("1280"), ""},
 		{PACKETS("1279"),
 			"w.json: warning: policies[0].total: 1279: less than 10 times the 64 that "
-			"each of 2 limiters takes in hand, which a crash costs\n"},
+			"each of 2 limiters takes in hand, or twice that\n"},
 		{0},
 	};
 

@@ -160,9 +160,34 @@ static void test_there_and_back(void **state)
 	world_free(world);
 }
 
+/* What is put into a purse before any packet has taken of it: a chunk, for who begins. */
+static void test_ready(void **state)
+{
+	struct world *world = world_new();
+	struct box *box = &world->w.box;
+	uint64_t end = control_now() + 20 * SECOND, held;
+
+	(void)state;
+	for (;;) {
+		box->purses_ns = 0;
+		purses_look(box, control_now());
+		settle_advance(box);
+		purses_retry(box);
+		held = purses_held(box, 0);
+		if (held > 0)
+			break;
+		assert_true(control_now() < end);
+		publish(box);
+		box_world_turn_all(&world->w);
+	}
+	assert_true(held >= box->policies[0].chunk);
+	world_free(world);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_ready),
 		cmocka_unit_test(test_purse_follows),
 		cmocka_unit_test(test_there_and_back),
 	};
