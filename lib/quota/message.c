@@ -18,15 +18,19 @@ static enum ledger_verdict hear_statement(
 	uint64_t received = ledger_view(q->ledger, edge).received;
 	enum ledger_verdict verdict = ledger_hear(q->ledger, edge, now_ns, &m->statement);
 
-	/* One whose disk is new counts its starts anew, and must be told where to go on. */
-	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0;
+	/*
+	 * One whose disk is new counts its starts anew, and must be told where to go on. Who is
+	 * blank as well says so as often as repeat() has it: two who answered each other would not
+	 * stop.
+	 */
+	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 && !ledger_blank(q->ledger);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
 		return verdict;
 	quota_forfeit(q);
 	if (m->statement.epoch == 0) {
 		/* It is blank, and waits for what we know of the edge; if we are, it is nothing. */
 		e->unsettled = q->params.durable && !ledger_blank(q->ledger);
-		e->speak = true;
+		e->speak |= !ledger_blank(q->ledger);
 	}
 	e->silences = 0;
 	e->silent_ns = now_ns;

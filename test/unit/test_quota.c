@@ -467,6 +467,35 @@ static void test_both_blank(void **state)
 	pair_free(&p);
 }
 
+/* Two that stay blank, as somebody else is silent, do not answer each other for ever. */
+static void test_blank_for_long(void **state)
+{
+	struct quota_params params = {
+		.share = 50,
+		.n_edges = 2,
+		.epoch = 2,
+		.blank = true,
+		.theta_ns = THETA,
+		.memory_ns = SECOND,
+		.repeat_ns = SECOND,
+	};
+	struct quota_message m;
+	struct pair p = {.now = SECOND};
+
+	(void)state;
+	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
+	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
+	for (; p.now < 2 * SECOND; p.now += MS) {
+		quota_tick(p.a, p.now);
+		quota_tick(p.b, p.now);
+		p.messages += quota_next_to(p.a, p.now, 0, &m) && quota_hear(p.b, 0, &m, p.now);
+		p.messages += quota_next_to(p.b, p.now, 0, &m) && quota_hear(p.a, 0, &m, p.now);
+	}
+	assert_true(quota_view(p.a, p.now).blank && quota_view(p.b, p.now).blank);
+	assert_in_range(p.messages, 2, 8);
+	pair_free(&p);
+}
+
 /* What was asked over an edge that leaves the tree is not waited for. */
 static void test_unlink(void **state)
 {
@@ -586,6 +615,7 @@ int main(void)
 		cmocka_unit_test(test_refund),
 		cmocka_unit_test(test_save_failed),
 		cmocka_unit_test(test_both_blank),
+		cmocka_unit_test(test_blank_for_long),
 		cmocka_unit_test(test_unlink),
 		cmocka_unit_test(test_loop),
 		cmocka_unit_test(test_nonsense),
