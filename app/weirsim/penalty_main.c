@@ -285,6 +285,10 @@ static bool check_options(const struct penalty_case *c)
 		fputs("--burst: less than a packet, so none would ever pass\n", stderr);
 		return false;
 	}
+	if (c->rate_bps / 8 / PENALTY_HZ >= c->packet_bytes) {
+		fputs("--packet: no more than the rate's tokens of a nanosecond\n", stderr);
+		return false;
+	}
 	if (penalty_ticks(c) >= 0x1p58) {
 		fputs("--packets: that takes more than nine years, of simulated time\n", stderr);
 		return false;

@@ -171,8 +171,7 @@ static void make_buckets(struct world *w, uint64_t seed)
 	w->bytes = 40 + prng_below(&w->prng, 9000);
 	w->rate = UINT64_C(1000) << prng_below(&w->prng, 27);
 	w->rate += prng_next(&w->prng) % w->rate;
-	/* From hardly more than a packet, which has room for the tokens of a tick above it, on. */
-	w->burst = w->bytes + w->rate / 8 / PENALTY_HZ + 1;
+	w->burst = w->bytes;
 	w->burst += prng_next(&w->prng) % (1 + w->bytes * (uint64_t)prng_below(&w->prng, 40));
 	rate = w->rate;
 	burst = w->burst;
@@ -253,9 +252,10 @@ static void check_sums(const struct world *w)
  *
  * Tolerance: none. Arrivals and departures are whole ticks and buckets are exact, so that each tick
  * is a step of the proof's queues, in which no more work is done by the parts: their rates, rounded
- * down each, add up to no more than the whole's. The one rounding that would favour the parts is
- * tokens that the one bucket has no room for while a packet waits, for less than a tick, to have its
- * own; its burst has room for those of a tick above a packet.
+ * down each, add up to no more than the whole's. What could favour the parts is tokens that the one
+ * bucket loses while a packet waits, less than a tick, for the rest of its own: where its burst has
+ * no room for a tick's tokens above a packet's. But where two parts can let packets pass at all, it
+ * has room for two packets, and a tick's tokens are less than one.
  */
 static void test_split_never_helps(void **state)
 {
