@@ -25,8 +25,8 @@ struct penalty_row {
 };
 
 /*
- * One run of rate/parts and burst/parts each; adds to the row. *total: ticks that all packets
- * have waited, the first ones too. Returns 0, -ENOMEM, or -ERANGE for rates that lib/meter does not do.
+ * One run of rate/parts and burst/parts each; adds to the row. *total: ticks that all packets have
+ * waited, the first ones too. Returns 0, -ENOMEM, or -ERANGE for rates that lib/meter does not do.
  */
 int penalty_run(struct penalty_row *row, const struct penalty_case *c, uint64_t seed,
 	unsigned __int128 *total);

@@ -35,19 +35,21 @@ struct penalty_packet {
 	unsigned part;
 };
 
+struct penalty_publisher {
+	uint64_t phase; /* ticks */
+	unsigned number;
+};
+
 struct penalty_traffic {
 	const struct penalty_case *c;
 	unsigned parts;
 	struct prng times, places;
 	double gap;
-	double now;      /* of the last batch */
-	uint64_t n;      /* packets so far */
-	unsigned first;  /* part of the batch's first packet */
-	uint64_t period; /* ticks, of each publisher */
-	struct penalty_publisher {
-		uint64_t phase;
-		unsigned number;
-	} * publishers; /* by phase */
+	double now;                           /* of the last batch */
+	uint64_t n;                           /* packets so far */
+	unsigned first;                       /* part of the batch's first packet */
+	uint64_t period;                      /* ticks, of each publisher */
+	struct penalty_publisher *publishers; /* by phase */
 };
 
 /* Mean ticks between packets. */
