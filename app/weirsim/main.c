@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gdrl.h"
+#include "penalty_main.h"
 #include "quota_main.h"
 #include "replay.h"
 #include "run.h"
@@ -25,6 +26,7 @@ static const struct command {
 	{"gdrl", "equal indicators under a limit that is never exceeded: the GDRL paper's figures",
 		gdrl_main},
 	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
+	{"penalty", "what packets wait for when one bucket is split into parts", penalty_main},
 	{"torture", "try to exceed limits that cannot be exceeded", torture_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The penalty as a table, as JSON, and as a chart.
+ */
+#ifndef WEIR_SIM_PENALTY_REPORT_H
+#define WEIR_SIM_PENALTY_REPORT_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "penalty_run.h"
+
+/* What has been run of one kind of arrivals. */
+struct penalty_kind {
+	struct penalty_case c;
+	unsigned n; /* rows, of 1 part and more */
+	struct penalty_row rows[PENALTY_PARTS];
+};
+
+struct penalty_kinds {
+	const struct penalty_kind *kinds;
+	unsigned n;
+};
+
+extern const char *const penalty_names[PENALTY_ARRIVALS];
+
+void penalty_report_text(const struct penalty_kind *kind, FILE *out);
+
+/* A new reference. */
+json_t *penalty_report_json(const struct penalty_kind *kind);
+
+/* For output_write(): of a struct penalty_kinds. */
+int penalty_report_plot(const void *kinds, FILE *out);
+
+#endif

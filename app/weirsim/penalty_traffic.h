@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets on their way to one bucket or to the parts of it. The times are a seed's, however many
+ * parts there are. Pure.
+ */
+#ifndef WEIR_SIM_PENALTY_TRAFFIC_H
+#define WEIR_SIM_PENALTY_TRAFFIC_H
+
+#include "base/prng.h"
+
+#define PENALTY_PARTS      16
+#define PENALTY_PUBLISHERS 100000
+
+enum penalty_arrivals {
+	PENALTY_POISSON,  /* a packet each, to any part */
+	PENALTY_PERIODIC, /* from publishers that have a phase and a part each */
+	PENALTY_BATCH,    /* several at once, to any one part */
+	PENALTY_SPREAD,   /* the same, dealt out to the parts in turn from any one on */
+	PENALTY_ARRIVALS
+};
+
+struct penalty_case {
+	enum penalty_arrivals arrivals;
+	uint64_t rate_bps, burst_bytes; /* of the one bucket */
+	uint32_t packet_bytes;
+	double load;         /* of the rate, above 0 and below 1 */
+	unsigned batch;      /* packets at once, at least 1 */
+	unsigned publishers; /* 1 to PENALTY_PUBLISHERS */
+	uint64_t packets;    /* of a run, of which the first tenth is not measured */
+};
+
+struct penalty_packet {
+	uint64_t at; /* tick */
+	unsigned part;
+};
+
+struct penalty_publisher {
+	uint64_t phase; /* ticks */
+	unsigned number;
+};
+
+struct penalty_traffic {
+	const struct penalty_case *c;
+	unsigned parts;
+	struct prng times, places;
+	double gap;
+	double now;                           /* of the last batch */
+	uint64_t n;                           /* packets so far */
+	unsigned first;                       /* part of the batch's first packet */
+	uint64_t period;                      /* ticks, of each publisher */
+	struct penalty_publisher *publishers; /* by phase */
+};
+
+/* Mean ticks between packets. */
+double penalty_gap(const struct penalty_case *c);
+
+/* Returns 0 or -ENOMEM; to be freed either way. *c stays. */
+int penalty_traffic_init(struct penalty_traffic *traffic, const struct penalty_case *c,
+	unsigned parts, uint64_t seed);
+void penalty_traffic_free(struct penalty_traffic *traffic);
+
+/* The next packet, not earlier than the last. */
+struct penalty_packet penalty_traffic_next(struct penalty_traffic *traffic);
+
+#endif

@@ -1,0 +1,114 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""`weirsim penalty`: its figures beside the formula, and how it answers its users.
+
+    penalty.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+KINDS = ["poisson", "periodic", "batch", "spread"]
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def run(*arguments):
+    """Runs weirsim penalty; the completed process."""
+    return subprocess.run([WEIRSIM, "penalty", *arguments], capture_output=True, text=True,
+                          check=False, timeout=300)
+
+
+def figures(*arguments):
+    """What it writes as JSON: rows by kind."""
+    done = run("--json", "-", *arguments)
+    expect(done.returncode == 0, done.stderr)
+    return {each["arrivals"]: each["rows"] for each in json.loads(done.stdout)["runs"]}
+
+
+def a_split_costs():
+    """Each kind on its own terms; the formula is met, and the paper's is not below it."""
+    found = figures("--load", "0.8", "--packets", "60000")  # long enough for buckets to empty
+    expect(list(found) == KINDS, list(found))
+    for kind, rows in found.items():
+        expect([row["parts"] for row in rows] == list(range(1, 17)), kind)
+        for row in rows:
+            expect(row["mean_us"] >= rows[0]["mean_us"], row)
+            expect(row["p50_us"] <= row["p95_us"] <= row["p99_us"] <= row["p999_us"], row)
+            if row["exact_us"] is not None:
+                off = abs(row["mean_us"] - row["exact_us"])
+                expect(off <= 4 * row["error_us"] + 1, f"{kind}: {row}")
+        expect((rows[15]["exact_us"] is None) == (kind == "periodic"), kind)
+    for row in found["poisson"]:
+        expect(row["paper_us"] >= row["exact_us"], row)
+    # Who splits the load splits the burst: whole batches wait many times as long.
+    last = {kind: rows[15]["mean_us"] for kind, rows in found.items()}
+    expect(last["spread"] < last["batch"] / 8, last)
+    return ", ".join(f"{kind} {us / 1000:.2f} ms in 16 parts" for kind, us in last.items())
+
+
+def a_seed_is_a_run():
+    """The same twice; another for other seeds; parts that a packet fits into, and no more."""
+    arguments = ("--arrivals", "batch", "--packets", "1000", "--burst", "7000B")
+    once = figures(*arguments)
+    expect(list(once) == ["batch"] and len(once["batch"]) == 5, once)
+    expect(figures(*arguments) == once, "another run of the same seeds")
+    expect(figures(*arguments, "--first", "99") != once, "other seeds, and the same run")
+
+
+def files_are_written():
+    """A chart of each kind, and the table beside JSON in a file."""
+    with tempfile.TemporaryDirectory() as directory:
+        svg, out = (os.path.join(directory, name) for name in ("p.svg", "p.json"))
+        done = run("--packets", "1000", "--seeds", "2", "--svg", svg, "--json", out)
+        expect(done.returncode == 0 and "Poisson" in done.stdout, done)
+        lines = xml.dom.minidom.parse(svg).getElementsByTagName("polyline")
+        expect(len(lines) == 4 * len(KINDS), len(lines))
+        with open(out, encoding="utf-8") as content:
+            expect(len(json.load(content)["runs"]) == len(KINDS), "runs")
+
+
+def bad_input_is_refused():
+    """With the option's name, and nothing run."""
+    for arguments in (["--arrivals", "never"], ["--load", "1"], ["--load", "nan"], ["--rate", "1"],
+                      ["--burst", "1249B"], ["--packet", "0B"], ["--batch", "0"],
+                      ["--publishers", "0"], ["--packets", "9"], ["--seeds", "many"],
+                      ["--rate", "1Tbit/s", "--packet", "100B"], ["something"], ["--what"],
+                      ["--rate", "16kbit/s", "--packets", "1000000000"]):
+        done = run(*arguments)
+        expect(done.returncode == 2 and done.stderr and not done.stdout, arguments)
+    expect(run("--help").returncode == 0, "help")
+    done = run("--packets", "10", "--seeds", "1", "--json", "/nowhere/at/all.json")
+    expect(done.returncode == 2 and "/nowhere/at/all.json" in done.stderr, done.stderr)
+
+
+TESTS = [a_split_costs, a_seed_is_a_run, files_are_written, bad_input_is_refused]
+
+
+def main():
+    """Runs all of them."""
+    failed = 0
+    for test in TESTS:
+        try:
+            words = test()
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
