@@ -111,8 +111,9 @@ def conserved(scene):
     expect([one["edges"][0]["peer"] for one in held] == ["y", "x"], f"{held}")
     shown = ctl(boxes[0].socket, "ledger", "p1")
     expect("share         5.00 Mbit/s\n" in shown and "\ny " in shown, shown)
-    shown = ctl(boxes[0].socket, "status")
-    expect("ledger    settled\n" in shown and "1 of 1 peers alive" in shown, shown)
+    wait_until(lambda: all(words in ctl(boxes[0].socket, "status")
+                           for words in ("ledger    settled\n", "1 of 1 peers alive")),
+               "both to be heard, and settled")
     expect(boxes[0].get("/weir/ledger,p1,1")["edges"] == [], "a page behind the last edge")
     for request in ("/weir/ledger,p2", "/weir/ledger,p1,x", "/weir/ledger,p1,1,1",
                     "/weir/quota,p1", "/weir/tree"):
