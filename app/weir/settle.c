@@ -46,15 +46,6 @@ struct settle {
 	struct settle_counters counters;
 };
 
-bool policies_need_ledger(const struct policy *policies, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (policies[i].guarantee == GUARANTEE_CONSERVED ||
-			policies[i].allocator->counts_units)
-			return true;
-	return false;
-}
-
 static int copy_edges(struct settle *s, const struct config *config)
 {
 	const struct ledger_config *ledger = &config->ledger;
@@ -292,6 +283,7 @@ static void begin(struct box *box, uint64_t now)
 	publish(box);
 	watch_workers(box);
 }
+
 static void watch_disk(struct box *box)
 {
 	struct settle *s = box->settle;

@@ -42,9 +42,6 @@ struct settle_view {
 	struct settle_counters counters;
 };
 
-/* Whether any of n policies is of those that keep a ledger. Any thread. */
-bool policies_need_ledger(const struct policy *policies, unsigned n);
-
 /*
  * Opens the store if a policy needs it, or if there is one: of policies that are gone, too, others
  * may want back what is here. Where there is none the limiter begins blank, and the log says so.

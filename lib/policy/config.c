@@ -95,15 +95,17 @@ uint32_t policy_id(const struct policy *policy)
 	return policy_is_quota(policy) ? budget_id(policy) : name_hash(policy->name);
 }
 
+bool policies_need_ledger(const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].guarantee == GUARANTEE_CONSERVED || policy_is_quota(&policies[i]))
+			return true;
+	return false;
+}
+
 bool config_needs_ledger(const struct config *config)
 {
-	for (unsigned i = 0; i < config->n_policies; i++) {
-		const struct policy *policy = &config->policies[i];
-
-		if (policy->guarantee == GUARANTEE_CONSERVED || policy_is_quota(policy))
-			return true;
-	}
-	return false;
+	return policies_need_ledger(config->policies, config->n_policies);
 }
 
 static bool names_ports(const struct match *match)

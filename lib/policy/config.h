@@ -227,7 +227,8 @@ int config_parse(const char *text, size_t len, const char *name, FILE *err, stru
 
 void config_free(struct config *config);
 
-/* Whether any policy is conserved or a quota, so that something must survive a crash. */
+/* Whether any of n policies is conserved or a quota, so that something must survive a crash. */
+bool policies_need_ledger(const struct policy *policies, unsigned n);
 bool config_needs_ledger(const struct config *config);
 
 /* A budget of units rather than a rate. False of an allocator that was refused. */
