@@ -311,21 +311,18 @@ void pots_sort(struct pot **by_id, unsigned n)
 	qsort(by_id, n, sizeof(struct pot *), compare);
 }
 
+static int compare_id(const void *id, const void *at)
+{
+	uint32_t x = *(const uint32_t *)id, y = (*(struct pot *const *)at)->policy.id;
+
+	return (x > y) - (x < y);
+}
+
 struct pot *pots_find(struct pot *const *by_id, unsigned n, uint32_t id)
 {
-	unsigned low = 0, high = n;
+	struct pot *const *found = bsearch(&id, by_id, n, sizeof(*found), compare_id);
 
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (by_id[middle]->policy.id == id)
-			return by_id[middle];
-		if (by_id[middle]->policy.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return found ? *found : NULL;
 }
 
 struct pot *pot_find(const struct budget *b, uint32_t id)

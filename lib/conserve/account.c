@@ -124,21 +124,18 @@ void accounts_sort(struct account **by_id, unsigned n)
 	qsort(by_id, n, sizeof(struct account *), compare);
 }
 
+static int compare_id(const void *id, const void *at)
+{
+	uint32_t x = *(const uint32_t *)id, y = (*(struct account *const *)at)->policy.id;
+
+	return (x > y) - (x < y);
+}
+
 struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id)
 {
-	unsigned low = 0, high = n;
+	struct account *const *found = bsearch(&id, by_id, n, sizeof(*found), compare_id);
 
-	while (low < high) {
-		unsigned middle = low + (high - low) / 2;
-
-		if (by_id[middle]->policy.id == id)
-			return by_id[middle];
-		if (by_id[middle]->policy.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return found ? *found : NULL;
 }
 
 void accounts_begin(struct conserve *c)
