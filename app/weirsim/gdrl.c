@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gdrl_report.h"
+#include "option.h"
 #include "output.h"
 
 #define EXIT_FAILED 1
@@ -104,16 +105,7 @@ static const char *name_of(int option)
 
 static bool take_whole(int option, uint64_t least, uint64_t most, uint64_t *out)
 {
-	char *end;
-
-	errno = 0;
-	*out = strtoull(optarg, &end, 10);
-	if (errno == 0 && *optarg >= '0' && *optarg <= '9' && *end == '\0' && *out >= least &&
-		*out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected %llu to %llu\n", name_of(option), optarg,
-		(unsigned long long)least, (unsigned long long)most);
-	return false;
+	return option_number(name_of(option), optarg, least, most, out);
 }
 
 static bool take_real(int option, double least, double most, double *out)

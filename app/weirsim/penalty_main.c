@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "option.h"
 #include "output.h"
 #include "penalty_queue.h"
 #include "penalty_report.h"
@@ -65,25 +66,11 @@ struct options {
 	const char *json, *svg;
 };
 
-static bool parse(const char *name, uint64_t least, uint64_t most, uint64_t *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoull(optarg, &end, 10);
-	if (errno == 0 && *optarg >= '0' && *optarg <= '9' && *end == '\0' && *out >= least &&
-		*out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected %llu to %llu\n", name, optarg,
-		(unsigned long long)least, (unsigned long long)most);
-	return false;
-}
-
 static bool parse_unsigned(const char *name, unsigned most, unsigned *out)
 {
 	uint64_t value;
 
-	if (!parse(name, 1, most, &value))
+	if (!option_number(name, optarg, 1, most, &value))
 		return false;
 	*out = (unsigned)value;
 	return true;
@@ -169,11 +156,11 @@ static bool take_option(int c, struct options *o)
 {
 	switch (c) {
 	case 'n':
-		return parse("packets", 10, 1000000000, &o->c.packets);
+		return option_number("packets", optarg, 10, 1000000000, &o->c.packets);
 	case 's':
-		return parse("seeds", 1, 100000, &o->seeds);
+		return option_number("seeds", optarg, 1, 100000, &o->seeds);
 	case 'f':
-		return parse("first", 0, INT32_MAX, &o->first);
+		return option_number("first", optarg, 0, INT32_MAX, &o->first);
 	case 'j':
 		o->json = optarg;
 		return true;

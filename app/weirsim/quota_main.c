@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "option.h"
 #include "quota_report.h"
 
 #define EXIT_EXCEEDED 1
@@ -47,34 +48,21 @@ static const struct option long_options[] = {
 };
 
 struct options {
-	unsigned long nodes, requests, seeds, first;
+	uint64_t nodes, requests, seeds, first;
 	const char *json, *svg;
 };
-
-static bool parse(const char *name, unsigned long least, unsigned long most, unsigned long *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoul(optarg, &end, 10);
-	if (errno == 0 && *optarg >= '0' && *optarg <= '9' && *end == '\0' && *out >= least &&
-		*out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected %lu to %lu\n", name, optarg, least, most);
-	return false;
-}
 
 static bool take_option(int c, struct options *o)
 {
 	switch (c) {
 	case 'n':
-		return parse("nodes", 2, QUOTA_NODES_MAX, &o->nodes);
+		return option_number("nodes", optarg, 2, QUOTA_NODES_MAX, &o->nodes);
 	case 'r':
-		return parse("requests", 100, 10000000, &o->requests);
+		return option_number("requests", optarg, 100, 10000000, &o->requests);
 	case 's':
-		return parse("seeds", 1, 100000, &o->seeds);
+		return option_number("seeds", optarg, 1, 100000, &o->seeds);
 	case 'f':
-		return parse("first", 0, INT32_MAX, &o->first);
+		return option_number("first", optarg, 0, INT32_MAX, &o->first);
 	case 'j':
 		o->json = optarg;
 		return true;

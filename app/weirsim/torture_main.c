@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "option.h"
 #include "output.h"
 #include "torture.h"
 
@@ -53,7 +54,7 @@ static const struct option long_options[] = {
 
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
-	unsigned long seeds, first, minutes, limiters, jobs;
+	uint64_t seeds, first, minutes, limiters, jobs;
 	const char *json;
 };
 
@@ -85,19 +86,6 @@ void torture_failed(struct torture_result *result, const char *call, int ret)
 		torture_complain(result, "%s: %s", call, strerror(-ret));
 }
 
-static bool parse(const char *name, unsigned long least, unsigned long most, unsigned long *out)
-{
-	char *end;
-
-	errno = 0;
-	*out = strtoul(optarg, &end, 10);
-	if (errno == 0 && *optarg >= '0' && *optarg <= '9' && *end == '\0' && *out >= least &&
-		*out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected %lu to %lu\n", name, optarg, least, most);
-	return false;
-}
-
 static bool choose(struct options *o)
 {
 	bool all = strcmp(optarg, "all") == 0, found = all;
@@ -118,15 +106,15 @@ static bool take_option(int c, struct options *o)
 	case 'g':
 		return choose(o);
 	case 's':
-		return parse("seeds", 1, 100000000, &o->seeds);
+		return option_number("seeds", optarg, 1, 100000000, &o->seeds);
 	case 'f':
-		return parse("first", 0, INT64_MAX, &o->first);
+		return option_number("first", optarg, 0, INT64_MAX, &o->first);
 	case 'm':
-		return parse("minutes", 2, 1000, &o->minutes);
+		return option_number("minutes", optarg, 2, 1000, &o->minutes);
 	case 'l':
-		return parse("limiters", 2, TORTURE_LIMITERS, &o->limiters);
+		return option_number("limiters", optarg, 2, TORTURE_LIMITERS, &o->limiters);
 	case 'j':
-		return parse("jobs", 1, JOBS_MAX, &o->jobs);
+		return option_number("jobs", optarg, 1, JOBS_MAX, &o->jobs);
 	case 'o':
 		o->json = optarg;
 		return true;
