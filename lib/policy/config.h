@@ -50,6 +50,22 @@ enum action {
 	ACTION_DROP,
 	ACTION_MARK,  /* passes, marked; what cannot be marked is dropped */
 	ACTION_COUNT, /* passes untouched: only counted (shadow mode) */
+	ACTION_SHAPE, /* waits until it conforms */
+};
+
+/* Who is dropped, or marked, when too many wait. */
+enum shape_drop {
+	SHAPE_DROP_TAIL,  /* what comes when the queue is full */
+	SHAPE_DROP_CODEL, /* also what has waited too long for a while (RFC 8289) */
+};
+
+/* "shape": how packets of ACTION_SHAPE wait. */
+struct shape_config {
+	uint64_t delay_ns; /* that a packet may wait: bounds the queue to so much of the limit */
+	uint64_t bytes; /* that may wait on each worker, whatever the delay; 0: as delay_ns says */
+	enum shape_drop drop;
+	uint64_t target_ns, interval_ns; /* CoDel's */
+	bool ecn;                        /* CoDel marks what allows it, instead of dropping */
 };
 
 /* What a limit counts. */
@@ -122,7 +138,9 @@ struct policy {
 	unsigned sources;       /* that a worker's table has room for */
 	bool weigh_tcp_only;    /* "weigh": FPS samples TCP flows alone */
 	enum action action;
-	int mark; /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
+	int mark;                  /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
+	struct shape_config shape; /* ACTION_SHAPE */
+	uint64_t slo_p99_ns; /* ACTION_SHAPE, "slo": what 99 % of the packets may wait; 0: none */
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
@@ -205,6 +223,7 @@ struct config {
 	unsigned workers[CONFIG_WORKERS_MAX]; /* CPU of each worker lcore */
 	unsigned n_workers;
 	enum idle idle;
+	double shape_pool; /* share of the packet buffers that may wait, above 0 and below 1 */
 	unsigned control_cpu;
 	char control_socket[CONFIG_PATH_MAX];
 	struct gossip_config gossip;
