@@ -94,10 +94,11 @@ static bool has_bucket(const struct policy *policy)
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }
 
-/* As policy_is_plain() of those that are conserved. */
+/* As policy_is_plain() of those that are conserved, and those whose packets wait. */
 static bool shares_reserve(const struct policy *policy)
 {
-	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+	return policy->action == ACTION_SHAPE ||
+	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP);
 }
 
 static void warn_policy(struct reader *reader, const struct json_path *path,
@@ -150,5 +151,6 @@ void config_warn(struct reader *reader, const struct config *config)
 	warn_workers(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
+	shape_warn(reader, config);
 	ledger_warn(reader, config, shortest_interval(config));
 }
