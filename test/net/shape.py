@@ -31,6 +31,7 @@ FLOWS = 8
 SIZE = 500  # bytes of an IP packet
 RATE = 1e6  # bit/s: a packet in 4 ms
 MARK = 0x57454952  # of our own packets
+SO_RCVBUFFORCE = 33  # Linux
 TCP_S, TCP_WARMUP_S = 15, 3
 
 
@@ -44,7 +45,7 @@ def numbered(serial):
 def shaped(limit=RATE, **more):
     """The policy that all of them are of."""
     return reload.policy("p", "10.0.0.0/8", limit=f"{limit:.0f}bit/s", burst="1000B",
-                         action="shape", **{"shape": {"delay": "5s"}} | more)
+                         action="shape", **{"shape": {"delay": "10s"}} | more)
 
 
 class Receiver:
@@ -52,7 +53,7 @@ class Receiver:
 
     def __init__(self):
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 1 << 24)
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
         self.socket.bind(("tb", 3))
         self.socket.settimeout(0.05)
         self.seen = []
@@ -76,9 +77,14 @@ class Receiver:
 
     def check(self, n):
         """All n have come, once, those of each flow in their order."""
+        serials = {serial for _, serial in self.seen}
+        expect(len(self.seen) == n and serials == set(range(n)),
+               f"{len(self.seen)} of {n} came, {len(serials)} different ones")
+        self.check_order()
+
+    def check_order(self):
+        """Those of each flow have come in their order."""
         serials = [serial for _, serial in self.seen]
-        expect(sorted(serials) == list(range(n)), f"{len(serials)} of {n} came, "
-               f"{len(set(serials))} different ones")
         for flow in range(FLOWS):
             of_flow = [serial for serial in serials if serial % FLOWS == flow]
             expect(of_flow == sorted(of_flow), f"flow {flow} is out of order: {of_flow}")
@@ -143,8 +149,10 @@ def queue_bounds(scene):
         wire.settle()
         wait_until(lambda: waiting(wire.weir) == 0, "all to have left")
         lost = drops(wire.weir)
-        expect(set(lost) == {"queue_full"}, f"{lost}")
-        wait_until(lambda: len(receiver.seen) + lost["queue_full"] == n, "the others to arrive")
+        # Two workers each have room for what one would send in time.
+        expect(lost["queue_full"] > 0 and set(lost) <= {"queue_full", "late"}, f"{lost}")
+        wait_until(lambda: len(receiver.seen) + sum(lost.values()) == n, "the others to arrive")
+        receiver.check_order()
         wire.weir.stop()
     return f"{lost} of {n}"
 
@@ -178,7 +186,7 @@ def policy_leaves(scene):
     for policies in ([], [reload.policy("p", "10.0.0.0/8")],
                      [shaped(RATE / 4, accounting="l2") | {"count": "bytes"}],
                      [reload.policy("q", "10.0.0.0/8")]):
-        with scenery(scene, [shaped(RATE / 100)]) as (wire, receiver):
+        with scenery(scene, [shaped(RATE / 8)]) as (wire, receiver):
             send(wire, 0, n)
             held = waiting(wire.weir)
             began = time.monotonic()
@@ -198,7 +206,7 @@ def stopped(scene):
     """At Ctrl-C all that waits leaves, from polling workers as from those that sleep."""
     n = 250
     for more in ({}, {"idle": "poll"}):
-        with scenery(scene, [shaped(RATE / 100)], **more) as (wire, receiver):
+        with scenery(scene, [shaped(RATE / 8)], **more) as (wire, receiver):
             send(wire, 0, n)
             held = waiting(wire.weir)
             expect(held > n * 3 / 4, f"{held} wait")
