@@ -31,7 +31,7 @@ int hold_register(void)
 	return 0;
 }
 
-/* Clocks of cores may differ a little, and owners of queues take turns: a queue's time only grows. */
+/* Clocks of cores differ a little, and owners of queues take turns: a queue's time only grows. */
 static uint64_t arrival_of(struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
 {
 	uint64_t arrival = m->ol_flags & hold_stamped ? hold_of(m)->arrival : now;
