@@ -144,6 +144,7 @@ struct policy {
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
+	uint64_t history_ns, step_ns; /* allocator adaptor: how far it looks back */
 	enum guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* allocator gdrl, else NULL */
 	double eta;                             /* of it; 0: by the measured slope */

@@ -250,10 +250,26 @@ static void describe_meter(const struct policy *policy, FILE *out)
 	fprintf(out, " (%s)\n", names[policy->meter]);
 }
 
+static void describe_history(const struct policy *policy, FILE *out)
+{
+	char interval[UNITS_TEXT_MAX], history[UNITS_TEXT_MAX], step[UNITS_TEXT_MAX];
+
+	fprintf(out,
+		"  allocator %s every %s: the rate by average arrivals, the burst by the largest backlog of the last %s, in steps of %s\n",
+		policy->allocator->name,
+		units_format_time(policy->interval_ns, interval, sizeof(interval)),
+		units_format_time(policy->history_ns, history, sizeof(history)),
+		units_format_time(policy->step_ns, step, sizeof(step)));
+}
+
 static void describe_allocator(const struct policy *policy, FILE *out)
 {
 	char text[UNITS_TEXT_MAX];
 
+	if (policy->allocator->remembers) {
+		describe_history(policy, out);
+		return;
+	}
 	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
 		policy->allocator->name, units_format_time(policy->interval_ns, text, sizeof(text)),
 		100 * policy->keep_per_second);

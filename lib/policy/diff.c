@@ -181,7 +181,8 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 	       a->window_ns == b->window_ns && a->interval_ns == b->interval_ns &&
 	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
 	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
-	       a->total == b->total && a->indicator == b->indicator && a->eta == b->eta &&
+	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
+	       a->indicator == b->indicator && a->eta == b->eta &&
 	       shape_equal(a, b);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "demand/history.h"
 #include "policy/check.h"
 #include "policy/units.h"
 #include "policy/unique.h"
@@ -164,6 +165,11 @@ static bool has_indicator(const struct policy *policy)
 	return policy->allocator == NULL || policy->allocator->moves;
 }
 
+static bool has_history(const struct policy *policy)
+{
+	return policy->allocator == NULL || policy->allocator->remembers;
+}
+
 static bool has_total(const struct policy *policy)
 {
 	return policy->allocator == NULL || policy->allocator->counts_units;
@@ -189,6 +195,8 @@ static const struct {
 	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
 	{"indicator", has_indicator, "unless \"allocator\" is \"gdrl\""},
 	{"eta", has_indicator, "unless \"allocator\" is \"gdrl\""},
+	{"history", has_history, "unless \"allocator\" is \"adaptor\""},
+	{"step", has_history, "unless \"allocator\" is \"adaptor\""},
 	{"total", has_total, "unless \"allocator\" is \"quota\""},
 	{"period", has_total, "unless \"allocator\" is \"quota\""},
 	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
@@ -223,7 +231,10 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 			n_limiters > 1 ? "" : "\"central\" or ");
 }
 
-/* GTB drains a bucket, GRD drops at random or fills one, and a source has no demand of its own. */
+/*
+ * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, and a
+ * source has no demand of its own.
+ */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -234,6 +245,9 @@ static void check_meter(
 		return;
 	if (policy->allocator == &allocator_gtb)
 		reader_expected(reader, &at, "\"token-bucket\" with the allocator \"gtb\"");
+	else if (policy->allocator == &allocator_adaptor && meter != METER_GCRA)
+		reader_expected(
+			reader, &at, "\"token-bucket\" or \"gcra\" with the allocator \"adaptor\"");
 	else if (policy->allocator == &allocator_grd && meter != METER_RANDOM_DROP)
 		reader_expected(reader, &at,
 			"\"random-drop\" or \"token-bucket\" with the allocator \"grd\"");
@@ -293,6 +307,26 @@ static void check_window(
 		check_quota(reader, &at, policy);
 }
 
+/* Of whole steps, of which each has at least an interval. */
+static void check_history(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path history = {.parent = path, .key = "history"};
+	struct json_path step = {.parent = path, .key = "step"};
+	char text[UNITS_TEXT_MAX];
+
+	if (!has_history(policy) || policy->history_ns == 0 || policy->step_ns == 0)
+		return;
+	if (policy->step_ns < policy->interval_ns)
+		reader_expected(reader, &step, "at least \"interval\", %s",
+			units_format_time(policy->interval_ns, text, sizeof(text)));
+	if (policy->history_ns % policy->step_ns != 0 ||
+		policy->history_ns / policy->step_ns < HISTORY_STEPS_MIN ||
+		policy->history_ns / policy->step_ns > HISTORY_STEPS_MAX)
+		reader_expected(reader, &history, "%d to %d times \"step\", %s", HISTORY_STEPS_MIN,
+			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
+}
+
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters)
 {
@@ -308,6 +342,7 @@ void policies_check(
 		check_meter(reader, &path, &policies[i]);
 		check_window(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
+		check_history(reader, &path, &policies[i]);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

@@ -374,6 +374,12 @@ const struct key policy_keys[] = {
 	/* A share that is still kept: 1 would never learn anything. */
 	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
 		.detail = &(const struct real_range){0, 1, .below = true}},
+	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 200000000,
+			3600 * UINT64_C(1000000000), "200ms to 1h", "ns"}},
+	{"step", read_quantity, KEY_FIELD(struct policy, step_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 100000000,
+			600 * UINT64_C(1000000000), "100ms to 600s", "ns"}},
 	{0},
 };
 
@@ -386,6 +392,8 @@ void policy_init(void *element)
 		.accounting = ACCOUNTING_L3,
 		.interval_ns = 50 * 1000 * 1000,
 		.keep_per_second = 0.1,
+		.history_ns = 10 * UINT64_C(1000000000),
+		.step_ns = UINT64_C(1000000000),
 	};
 	shape_config_init(&((struct policy *)element)->shape);
 }

@@ -30,6 +30,11 @@ static void test_conserved(void **state)
 		{CONSERVED2(", 'allocator': 'static'"), ""},
 		{CONSERVED2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
 		{CONSERVED2(", 'allocator': 'gdrl'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or "
+			"'gcra' with the allocator 'adaptor'\n" SOFT_WITH(
+				"with the meter 'random-drop'")},
 		{LIMITED(", 'guarantee': 'conserved'"), ""},
 		{LIMITED(", 'guarantee': 'conserved', 'allocator': 'central'"), ""},
 		{CONSERVED2(", 'allocator': 'gtb'"), SOFT_WITH("with the allocator 'gtb'")},

@@ -459,6 +459,45 @@ static void test_allocators(void **state)
 	run_cases(cases);
 }
 
+/* How far back the one looks that divides by the past. */
+static void test_history(void **state)
+{
+#define ADAPTOR(members) IN_GROUP(", 'allocator': 'adaptor'" members)
+	static const struct config_case cases[] = {
+		{ADAPTOR(""), ""},
+		{ADAPTOR(", 'meter': 'gcra'"), ""},
+		{ADAPTOR(", 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or 'gcra' "
+			"with the allocator 'adaptor'\n"},
+		{ADAPTOR(", 'per': 'src'"),
+			"w.json: policies[0].allocator: 'adaptor': expected 'static' beside 'per'\n"},
+		{ADAPTOR(", 'guarantee': 'conserved', 'history': '20s', 'step': '2s'"), ""},
+		{ADAPTOR(", 'history': '2s'"), ""},
+		{ADAPTOR(", 'history': '64s'"), ""},
+		{ADAPTOR(", 'history': '1s'"),
+			"w.json: policies[0].history: '1s': expected 2 to 64 times 'step', 1s\n"},
+		{ADAPTOR(", 'history': '65s'"),
+			"w.json: policies[0].history: '65s': expected 2 to 64 times 'step', 1s\n"},
+		{ADAPTOR(", 'history': '10s', 'step': '3s'"),
+			"w.json: policies[0].history: '10s': expected 2 to 64 times 'step', 3s\n"},
+		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '100ms'"), ""},
+		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '101ms'"),
+			"w.json: policies[0].step: '100ms': expected at least 'interval', 101ms\n"},
+		{ADAPTOR(", 'step': '99ms'"),
+			"w.json: policies[0].step: '99ms': expected 100ms to 600s\n"},
+		{IN_GROUP(", 'history': '10s'"),
+			"w.json: policies[0].history: '10s': expected none unless 'allocator' is "
+			"'adaptor'\n"},
+		{IN_GROUP(", 'step': '1s', 'allocator': 'static'"),
+			"w.json: policies[0].step: '1s': expected none unless 'allocator' is "
+			"'adaptor'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
 static void test_per(void **state)
 {
 #define PER(per)     LIMITED(", 'per': " per)
@@ -684,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_meter),
 		cmocka_unit_test(test_allocators),
+		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_per),
 		cmocka_unit_test(test_per_bits),
 		cmocka_unit_test(test_action),
