@@ -4,6 +4,7 @@
 #include "police/other.h"
 
 #include "flow/new_flow.h"
+#include "meter/phantom.h"
 #include "police/profile.h"
 #include "source/source_table.h"
 
@@ -42,11 +43,32 @@ static size_t flows_bytes(const struct policy *policy)
 	return policy->count == COUNT_FLOWS ? whole_lines(new_flows_bytes(POLICE_FLOWS)) : 0;
 }
 
+static struct phantom_params phantom_params_of(
+	const struct policy *policy, const struct policy_start *start)
+{
+	const struct classes_config *classes = &policy->classes;
+
+	return (struct phantom_params){
+		.classes = classes->n,
+		.weights = classes->by == CLASSES_BY_DSCP ? classes->weights : NULL,
+		.secret = start->secret,
+	};
+}
+
+static size_t classes_bytes(const struct policy *policy)
+{
+	const struct policy_start any = {0};
+	struct phantom_params params = phantom_params_of(policy, &any);
+
+	return policy->meter == METER_PHANTOM ? whole_lines(phantom_bytes(&params)) : 0;
+}
+
 size_t policy_other_bytes(const struct policy *policy)
 {
 	if (policy_is_plain(policy))
 		return 0;
-	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy);
+	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy) +
+	       classes_bytes(policy);
 }
 
 static unsigned flags_of(const struct policy *policy)
@@ -80,6 +102,12 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 		other->flows = (struct new_flows *)(memory + sources_bytes(policy));
 		new_flows_init(other->flows, POLICE_FLOWS, start->hz);
 		source_key_init(&other->flow_key, ~start->secret); /* not that of the sources */
+	}
+	if (classes_bytes(policy)) { /* and neither of the others */
+		struct phantom_params params = phantom_params_of(policy, start);
+
+		other->by_dscp = policy->classes.by == CLASSES_BY_DSCP;
+		other->phantom = phantom_init(memory, &params, &other->profile.bucket);
 	}
 }
 

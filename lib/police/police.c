@@ -4,6 +4,7 @@
 #include "police/police.h"
 
 #include "flow/new_flow.h"
+#include "meter/phantom.h"
 #include "source/source_table.h"
 
 #define UDP     17
@@ -87,6 +88,19 @@ static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
 	return verdict != PURSE_REFUSES;
 }
 
+/* A packet of a flow that the caller knows, or else of a DSCP. */
+static bool fair(struct policy_other *other, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now)
+{
+	struct phantom *phantom = other->phantom;
+	struct phantom_class *class;
+
+	phantom_refill(phantom, &other->meter.bucket, &other->profile.bucket, now);
+	class = other->by_dscp ? phantom_of_number(phantom, packet->dscp)
+			       : phantom_of_flow(phantom, packet_flow_hash(packet, data));
+	return phantom_take(phantom, class, &other->meter.bucket, &other->profile.bucket, cost);
+}
+
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
 {
@@ -98,6 +112,8 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 			source_of(other, packet, data, bits), now, cost);
 	if (other->kind == METER_PURSE)
 		return paid(other, cost, now);
+	if (other->kind == METER_PHANTOM)
+		return fair(other, packet, data, cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
@@ -154,4 +170,6 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
+	if (!police_is_plain(state) && other->phantom)
+		phantom_change(other->phantom, &other->profile.bucket);
 }

@@ -46,6 +46,7 @@
 #define POLICE_TCP 6 /* protocol number */
 
 struct new_flows;
+struct phantom;
 struct source_table;
 
 enum verdict {
@@ -88,6 +89,8 @@ struct policy_other {
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
+	struct phantom *phantom;      /* METER_PHANTOM: its classes */
+	bool by_dscp;                 /* what a packet's class is; else its flow */
 	uint8_t kind;                 /* enum meter_kind */
 	uint8_t count;                /* enum counting */
 	uint8_t action;               /* enum action */

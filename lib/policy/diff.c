@@ -177,9 +177,10 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 
 static bool kind_equal(const struct policy *a, const struct policy *b)
 {
-	return a->count == b->count && a->meter == b->meter && a->allocator == b->allocator &&
-	       a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 && a->sources == b->sources &&
-	       a->guarantee == b->guarantee && a->period == b->period &&
+	return a->count == b->count && a->meter == b->meter &&
+	       memcmp(&a->classes, &b->classes, sizeof(a->classes)) == 0 &&
+	       a->allocator == b->allocator && a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 &&
+	       a->sources == b->sources && a->guarantee == b->guarantee && a->period == b->period &&
 	       a->period_ns == b->period_ns;
 }
 

@@ -40,6 +40,10 @@ void read_total(struct reader *reader, const struct json_path *path, json_t *val
 void read_period(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Of a policy's "classes" (class_keys.c). */
+void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 /* Like read_quantity(), also of a JSON number. */
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

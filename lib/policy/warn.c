@@ -91,13 +91,15 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 static bool has_bucket(const struct policy *policy)
 {
 	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
+	       counts_bytes_in(policy, METER_PHANTOM, METER_PHANTOM) ||
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }
 
 /* As policy_is_plain() of those that are conserved. */
 static bool shares_reserve(const struct policy *policy)
 {
-	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
+	       policy->meter != METER_PHANTOM;
 }
 
 static void warn_policy(struct reader *reader, const struct json_path *path,
