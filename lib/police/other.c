@@ -26,6 +26,12 @@ static bool is_total(const struct policy *policy)
 	       policy->action == ACTION_DROP;
 }
 
+static bool is_phantom(const struct policy *policy)
+{
+	return policy->meter == METER_PHANTOM && policy->classes.by == CLASSES_BY_FLOW &&
+	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+}
+
 static size_t whole_lines(size_t bytes)
 {
 	return (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
@@ -77,6 +83,7 @@ static unsigned flags_of(const struct policy *policy)
 
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
 	flags |= is_total(policy) ? POLICE_TOTAL : 0;
+	flags |= is_phantom(policy) ? POLICE_PHANTOM : 0;
 	return flags;
 }
 

@@ -88,17 +88,24 @@ static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
 	return verdict != PURSE_REFUSES;
 }
 
-/* A packet of a flow that the caller knows, or else of a DSCP. */
-static bool fair(struct policy_other *other, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now)
+static bool fair_to_flow(struct policy_other *other, uint32_t hash, uint32_t cost, uint64_t now)
 {
-	struct phantom *phantom = other->phantom;
-	struct phantom_class *class;
+	const struct token_bucket_profile *profile = &other->profile.bucket;
+	struct token_bucket *bucket = &other->meter.bucket;
 
-	phantom_refill(phantom, &other->meter.bucket, &other->profile.bucket, now);
-	class = other->by_dscp ? phantom_of_number(phantom, packet->dscp)
-			       : phantom_of_flow(phantom, packet_flow_hash(packet, data));
-	return phantom_take(phantom, class, &other->meter.bucket, &other->profile.bucket, cost);
+	phantom_refill(other->phantom, bucket, profile, now);
+	return phantom_take(
+		other->phantom, phantom_of_flow(other->phantom, hash), bucket, profile, cost);
+}
+
+static bool fair_to_dscp(struct policy_other *other, uint8_t dscp, uint32_t cost, uint64_t now)
+{
+	const struct token_bucket_profile *profile = &other->profile.bucket;
+	struct token_bucket *bucket = &other->meter.bucket;
+
+	phantom_refill(other->phantom, bucket, profile, now);
+	return phantom_take(
+		other->phantom, phantom_of_number(other->phantom, dscp), bucket, profile, cost);
 }
 
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -112,8 +119,10 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 			source_of(other, packet, data, bits), now, cost);
 	if (other->kind == METER_PURSE)
 		return paid(other, cost, now);
+	if (other->kind == METER_PHANTOM && other->by_dscp)
+		return fair_to_dscp(other, packet->dscp, cost, now);
 	if (other->kind == METER_PHANTOM)
-		return fair(other, packet, data, cost, now);
+		return fair_to_flow(other, packet_flow_hash(packet, data), cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
@@ -146,6 +155,15 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
 	uint64_t over = paid(state->other, bytes, now) ? 0 : UINT64_MAX;
+
+	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
+	return over;
+}
+
+uint64_t police_over_phantom(
+	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now)
+{
+	uint64_t over = fair_to_flow(state->other, hash, bytes, now) ? 0 : UINT64_MAX;
 
 	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
 	return over;
