@@ -42,6 +42,7 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	if (policy->meter == METER_DEFAULT)
 		policy->meter = policy->allocator == &allocator_grd ? METER_RANDOM_DROP
 								    : METER_TOKEN_BUCKET;
+	classes_complete(policy);
 	guarantee_complete(reader, path, policy, n_limiters);
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = default_burst(policy, n_limiters);
@@ -132,7 +133,13 @@ static bool has_window(const struct policy *policy)
 static bool has_burst(const struct policy *policy)
 {
 	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == METER_PURSE || policy->meter == CHOICE_REFUSED;
+	       policy->meter == METER_PHANTOM || policy->meter == METER_PURSE ||
+	       policy->meter == CHOICE_REFUSED;
+}
+
+static bool has_classes(const struct policy *policy)
+{
+	return policy->meter == METER_PHANTOM || policy->meter == CHOICE_REFUSED;
 }
 
 static bool has_sources(const struct policy *policy)
@@ -186,7 +193,8 @@ static const struct {
 	const char *words;
 } dependents[] = {
 	{"window", has_window, "unless \"meter\" is \"fixed-window\" or \"hybrid\""},
-	{"burst", has_burst, "unless \"meter\" is \"token-bucket\" or \"gcra\""},
+	{"burst", has_burst, "unless \"meter\" is \"token-bucket\", \"gcra\" or \"phantom\""},
+	{"classes", has_classes, "unless \"meter\" is \"phantom\""},
 	{"sources", has_sources, "without \"per\""},
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
@@ -232,8 +240,9 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 }
 
 /*
- * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, and a
- * source has no demand of its own.
+ * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, a
+ * source has neither a demand nor classes of its own, and what begins a flow has no flow to be told
+ * by.
  */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
@@ -251,8 +260,11 @@ static void check_meter(
 	else if (policy->allocator == &allocator_grd && meter != METER_RANDOM_DROP)
 		reader_expected(reader, &at,
 			"\"random-drop\" or \"token-bucket\" with the allocator \"grd\"");
-	else if (policy->per_v4 != 0 && meter == METER_RANDOM_DROP)
+	else if (policy->per_v4 != 0 && (meter == METER_RANDOM_DROP || meter == METER_PHANTOM))
 		reader_expected(reader, &at, "another beside \"per\"");
+	else if (policy->count == COUNT_FLOWS && meter == METER_PHANTOM)
+		reader_expected(
+			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
 }
 
 uint64_t policy_quota(const struct policy *policy)

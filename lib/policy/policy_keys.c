@@ -277,6 +277,7 @@ static const struct choice meters[] = {
 	{"fixed-window", METER_FIXED_WINDOW},
 	{"hybrid", METER_HYBRID},
 	{"random-drop", METER_RANDOM_DROP},
+	{"phantom", METER_PHANTOM},
 	{0},
 };
 
@@ -354,6 +355,7 @@ const struct key policy_keys[] = {
 	{"eta", read_real, KEY_FIELD(struct policy, eta),
 		.detail = &(const struct real_range){0, 1e12, .below = false}},
 	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
+	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10000000,
 			24 * 3600 * UINT64_C(1000000000), "10ms to 24h", "ns"}},

@@ -47,7 +47,7 @@ static void test_policy(void **state)
 			""},
 		{LIMITED(", 'meter': 'leaky', 'action': 'delay', 'accounting': 'L3'"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop'\n"
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"
 			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
 			"'count' or 'shape'\n"
 			"w.json: policies[0].accounting: 'L3': expected 'l3' or 'l2' or 'wire'\n"},
@@ -365,7 +365,7 @@ static void test_meter(void **state)
 			"'fixed-window' or 'hybrid'\n"},
 		{WINDOW("leaky", "1s"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop'\n"},
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
 		{WINDOW("hybrid", "10ms"), ""},
 		{WINDOW("hybrid", "9.999999ms"),
 			"w.json: policies[0].window: '9.999999ms': expected 10ms to 24h\n"},
@@ -377,10 +377,10 @@ static void test_meter(void **state)
 		{LIMITED(", 'meter': 'gcra', 'burst': '64KiB'"), ""},
 		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		/* A frame of the largest size must fit into a window. */
 		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
 		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
@@ -438,7 +438,7 @@ static void test_allocators(void **state)
 		/* A burst goes with the meter that is meant, also when none is named. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '64KiB'"), ""},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
