@@ -98,7 +98,7 @@ static void queue_settle(struct shape_queue *queue, uint64_t now)
 		queue_start(queue, packet);
 	while (packet && !tick_after(queue->due, now)) {
 		queue_depart(queue, packet);
-		queue->gone++;
+		queue_set_gone(queue, queue->gone + 1);
 		packet = packet->next;
 		if (packet)
 			queue_start(queue, packet);
@@ -169,7 +169,7 @@ unsigned shape_flush(
 		out[count++] = queue->head;
 		units += queue->head->cost;
 	}
-	queue->gone -= queue->gone < count ? queue->gone : count;
+	queue_set_gone(queue, queue->gone - (queue->gone < count ? queue->gone : count));
 	queue_less(shaper, queue, count, units);
 	if (queue->head && !queue->gone)
 		queue_start(queue, queue->head);
