@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * When packets leave on a core that polls, beside when they should: by the true clock, at the end of
- * the call that gives them back. What they should is worked out as they arrive, packet by packet,
- * from a bucket of each queue's own.
+ * When packets leave on a core that polls, beside when they should: by the true clock, at the end
+ * of the call that gives them back. What they should is worked out as they arrive, packet by
+ * packet, from a bucket of each queue's own.
  */
 #include <math.h>
 

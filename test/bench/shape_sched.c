@@ -2,9 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * A shaper beside DPDK's own, rte_sched: as many packets wait in as many queues of the same rate,
- * and those that leave come back at once, burst by burst. The shaper's clock is turned, so that a
- * burst is due each time; rte_sched reads the true one, and its pipes have more tokens than it finds
- * time to spend, which spares it the search for those that do.
+ * and for each that leaves another one arrives, for any of the queues, burst by burst. The shaper's
+ * clock is turned, so that a burst is due each time; rte_sched reads the true one, and its pipes
+ * have more tokens than it finds time to spend, which spares it the search for those that do.
  */
 #include <rte_sched.h>
 
