@@ -14,13 +14,15 @@
 
 #include <rte_cycles.h>
 #include <rte_eal.h>
+#include <rte_malloc.h>
 
 #include "shape.h"
 
 #define HUGEPAGE (UINT64_C(2) << 20)
+#define HEAP     (UINT64_C(1) << 30)
 #define FOR_EVER (UINT64_C(1) << 50)
 
-int shape_offset;
+int shape_offset, shape_socket;
 
 void die(const char *what)
 {
@@ -41,7 +43,7 @@ void *alloc(size_t bytes)
 
 struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
 {
-	struct rte_mempool *mempool = rte_pktmbuf_pool_create(pool, n, 0, 0, 256, SOCKET_ID_ANY);
+	struct rte_mempool *mempool = rte_pktmbuf_pool_create(pool, n, 0, 0, 256, shape_socket);
 	struct rte_mbuf **mbufs = alloc(n * sizeof(struct rte_mbuf *));
 
 	if (!mempool || rte_pktmbuf_alloc_bulk(mempool, mbufs, n))
@@ -104,15 +106,25 @@ double quantile(double *values, unsigned n, double q)
 	return values[at < n ? at : n - 1];
 }
 
+/* Large pages, as a box has them, for mbufs and for rte_sched's tables too. */
+static int large_pages(void)
+{
+	if (rte_malloc_heap_create("large") ||
+		rte_malloc_heap_memory_add("large", alloc(HEAP), HEAP, NULL, 0, HUGEPAGE))
+		die("no heap of large pages");
+	return rte_malloc_heap_get_socket("large");
+}
+
 static void start_eal(void)
 {
 	static const struct rte_mbuf_dynfield field = {
 		.name = "bench_shape", .size = sizeof(struct shape_packet), .align = 8};
-	const char *args[] = {"bench_shape", "--no-huge", "-m", "1024", "--no-pci",
-		"--no-telemetry", "--no-shconf", "-l", "1", "--log-level", "error"};
+	const char *args[] = {"bench_shape", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry",
+		"--no-shconf", "-l", "1", "--log-level", "error"};
 
 	if (rte_eal_init(RTE_DIM(args), (char **)(uintptr_t)args) < 0)
 		die("no EAL");
+	shape_socket = large_pages();
 	shape_offset = rte_mbuf_dynfield_register(&field);
 	if (shape_offset < 0)
 		die("no room in an mbuf");

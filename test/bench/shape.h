@@ -19,6 +19,9 @@
 /* Where in an mbuf a struct shape_packet lies; registered once. */
 extern int shape_offset;
 
+/* A heap of large pages, of which all is made that is not the thread's own. */
+extern int shape_socket;
+
 static inline struct shape_packet *packet_of(struct rte_mbuf *m)
 {
 	return RTE_MBUF_DYNFIELD(m, shape_offset, struct shape_packet *);

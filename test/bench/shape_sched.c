@@ -44,6 +44,7 @@ static struct rte_sched_port *port_make(void)
 		.n_pipe_profiles = 1,
 		.n_max_pipe_profiles = 1};
 	struct rte_sched_port_params params = {.name = "bench",
+		.socket = shape_socket,
 		.rate = bytes,
 		.mtu = 1522,
 		.frame_overhead = RTE_SCHED_FRAME_OVERHEAD_DEFAULT,
