@@ -66,6 +66,7 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->reserve = reserve;
+	queue->state = reserve ? QUEUE_RESERVE : 0;
 	token_bucket_init(&queue->bucket, profile, now);
 	queue_set_params(queue, params);
 	queue_set_limit(queue, profile);

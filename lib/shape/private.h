@@ -20,6 +20,7 @@ enum {
 	QUEUE_CODEL = 1 << 1, /* packets are dropped before the queue is full */
 	QUEUE_BOOKED = 1 << 2, /* of a reserve: the first packet's tokens are */
 	QUEUE_GONE = 1 << 3,   /* `gone` is not 0 */
+	QUEUE_RESERVE = 1 << 4 /* there is one */
 };
 
 /*

@@ -62,7 +62,7 @@ void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 
 	token_bucket_set_owner(&queue->bucket, packet->cost);
 	queue->second = packet->next;
-	if (queue->reserve)
+	if (queue->state & QUEUE_RESERVE)
 		due += reserve_wait(queue, packet->cost, at);
 	else
 		due += pace_wait(queue, packet->cost, at);
@@ -115,13 +115,12 @@ static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *
 {
 	packet->next = NULL;
 	packet->arrival = arrival;
-	if (!queue->head) {
+	if (queue->packets == 0)
 		queue->head = packet;
-	} else {
-		if (queue->packets == 1)
-			queue->second = packet;
+	else
 		queue->tail->next = packet;
-	}
+	if (queue->packets == 1)
+		queue->second = packet;
 	queue->tail = packet;
 	counter_add32(&queue->packets, 1);
 	counter_add32(&queue->units, packet->cost);
@@ -194,14 +193,14 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
-	if (queue->head) {
+	if (queue->packets) {
 		if (shaper->counts.packets >= shaper->counts.most)
 			return SHAPE_CROWDED;
 		if ((uint64_t)queue->units + packet->cost > queue->room)
 			return SHAPE_FULL;
 		return queue_join(shaper, queue, packet, arrival);
 	}
-	if (queue->reserve)
+	if (queue->state & QUEUE_RESERVE)
 		return arrive_reserve(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
 	if (token_bucket_take(&queue->bucket, packet->cost))
@@ -214,7 +213,7 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 {
 	bool booked = queue->state & QUEUE_BOOKED;
 
-	if (!queue->reserve || queue->state & QUEUE_LATE)
+	if (!(queue->state & QUEUE_RESERVE) || queue->state & QUEUE_LATE)
 		return true;
 	if (booked && (int64_t)(reserve_time(queue->reserve, now) - queue->bucket.tokens) >= 0)
 		return true;
@@ -305,8 +304,8 @@ static void turn_prefetch(const struct shape_queue *queue, const struct shape_qu
 	unsigned n = 0;
 
 	for (ahead[n++] = queue; n < AHEAD && queue != last; ahead[n++] = queue) {
-		queue = queue->next;
 		__builtin_prefetch(queue);
+		queue = queue->next;
 	}
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(ahead[i]->second);

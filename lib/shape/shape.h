@@ -82,8 +82,8 @@ struct shape_codel {
 
 /*
  * One policy on one worker. Its owner may read `packets` and `units`, as anybody may with atomics;
- * all else is private. The first line is what a packet needs that passes, and the second what one
- * needs that waits: not even the first packet is looked at when it leaves, but the one after it.
+ * all else is private. The first line is what a packet needs that arrives, and the second what one
+ * needs that leaves: not that one itself is looked at then, but the one after it.
  */
 struct shape_queue {
 	/*
@@ -92,19 +92,19 @@ struct shape_queue {
 	 */
 	struct token_bucket bucket;
 	struct token_bucket_profile limit;
-	uint64_t inverse; /* of the rate, see pace.h */
-	struct reserve *reserve;
-	struct shape_packet *head;
-
-	struct shape_packet *second, *tail; /* undefined where there are not as many */
-	struct shape_queue *next, *prev;    /* of the same slot, in a ring */
-	uint64_t due;                       /* tick at which something happens to the first one */
-	uint64_t patience;                  /* ticks that a packet waits at most */
-	uint32_t units, packets;            /* that wait */
-	uint32_t room;                      /* units that may wait */
+	struct shape_packet *tail; /* undefined where none waits */
+	uint32_t units, packets;   /* that wait */
+	uint32_t room;             /* units that may wait */
 	uint16_t slot;
 	uint8_t shift; /* of the inverse */
 	uint8_t state;
+
+	struct shape_packet *head, *second; /* second: undefined where less than two wait */
+	struct shape_queue *next, *prev;    /* of the same slot, in a ring */
+	uint64_t due;                       /* tick at which something happens to the first one */
+	uint64_t patience;                  /* ticks that a packet waits at most */
+	uint64_t inverse;                   /* of the rate, see pace.h */
+	struct reserve *reserve;
 
 	struct shape_codel codel;
 	uint32_t gone; /* packets that have left already, and are here */
@@ -115,8 +115,7 @@ struct shape_queue {
 /* Asks for what shape_arrive() will need, as others do for a burst at a time. */
 static inline void shape_prefetch(const struct shape_queue *queue)
 {
-	__builtin_prefetch(&queue->bucket);
-	__builtin_prefetch(&queue->second);
+	__builtin_prefetch(queue, 1);
 }
 
 /* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */

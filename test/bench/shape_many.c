@@ -50,7 +50,7 @@ static void many_fill(struct many *many)
 	many->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	many->now = gap;
 	for (unsigned i = 0; i < QUEUES; i++)
-		queue_make(&many->queues[i], RATE / QUEUES, 1522, HZ, i * gap / QUEUES);
+		queue_make(&many->queues[i], RATE / QUEUES, LENGTH, HZ, i * gap / QUEUES);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		mbufs[i]->hash.usr = prng_below(&many->prng, QUEUES);
 		many_wait(many, mbufs[i]);

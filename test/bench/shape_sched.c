@@ -165,7 +165,7 @@ static void shaper_fill(struct contest *contest)
 	contest->shaper = shaper_make(HZ, UINT32_MAX, 0);
 	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
 	for (unsigned i = 0; i < PIPES; i++)
-		queue_make(&contest->queues[i], RATE / PIPES, 1522, HZ, i * gap / PIPES);
+		queue_make(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
 	contest->now = gap;
 	contest_fill(contest, "shape");
 }
