@@ -393,7 +393,7 @@ static void test_more_brokers_wait_longer(void **state)
 
 		world_init(&w, 600, 12);
 		w.problem.principles = way ? PLACE_ALL : PLACE_PAPER;
-		w.problem.aggregate.waiting = 0.01;
+		w.problem.aggregate.backlog = 24 * MESSAGE;
 		w.problem.aggregate.burst = 24 * MESSAGE;
 		world_open(&w);
 		for (unsigned k = 1; k <= 12; k++) {
@@ -418,7 +418,7 @@ static void test_balance(void **state)
 
 	(void)state;
 	world_init(&w, 500, 2);
-	w.problem.aggregate.waiting = 0.005;
+	w.problem.aggregate.backlog = 24 * MESSAGE;
 	w.problem.aggregate.burst = 26 * MESSAGE;
 	w.brokers[1].capacity = 200 * MESSAGE;
 	w.brokers[0].capacity = 800 * MESSAGE;
