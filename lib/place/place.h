@@ -64,10 +64,11 @@ struct place_aggregate {
 	double slo;      /* delay that 99 of 100 units do not exceed */
 	double constant; /* part of that which is nobody's doing: the network */
 	/*
-	 * Share of units that waits, or would wait, for the one bucket, as counted: says what the
-	 * burst is worth, better than any model of the arrivals. 0: not known.
+	 * The largest backlog, but for one unit of a hundred: what is taken out of the one bucket
+	 * when it is full, up to there. As it is counted, it says what the burst is worth, better
+	 * than any model of the arrivals. 0: not known.
 	 */
-	double waiting;
+	double backlog; /* units */
 };
 
 struct place_problem {
