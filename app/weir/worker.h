@@ -104,8 +104,8 @@ struct worker {
 
 /*
  * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of
- * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due in
- * either case.
+ * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due
+ * in either case.
  */
 int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
 void worker_free(struct worker *worker);
