@@ -96,9 +96,11 @@ enum shape_verdict hold_arrive(
 		return verdict;
 	}
 	shaped_counts_arrival(state, held->cost);
-	if (verdict == SHAPE_WAITS)
+	if (verdict == SHAPE_WAITS) {
+		counter_add(&shape->waited, 1);
 		held->m->hash.usr = held->slot;
-	else
+	} else {
 		delay_add(&shape->delay, w->delay_unit, now - arrival);
+	}
 	return verdict;
 }

@@ -443,11 +443,16 @@ static void test_batches(void **state)
 static void test_stop(void **state)
 {
 	struct box_world w;
+	uint64_t waited = 0;
 
 	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	turn(&w, 3);
 	assert_true(waiting(&w).packets > 100);
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		waited += shaped_waited(&w.box.workers[i].policies[w.box.slots.of[0]]);
+	/* All but the burst. */
+	assert_in_range(waited, came() - 4, came() - 2);
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
 		release_all(&w.box.workers[i]);
 	assert_int_equal(waiting(&w).packets, 0);
