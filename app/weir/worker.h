@@ -37,6 +37,7 @@ enum drop_reason {
 };
 
 struct lanes;
+struct nic_clock;
 struct reserve;
 struct rte_mbuf;
 struct shaper;
@@ -60,8 +61,9 @@ struct path {
 	uint16_t rx_port, tx_port, queue;
 	uint16_t wire;
 	enum direction direction;
-	bool rx_hash;        /* the device tells the flow's hash */
-	struct lanes *lanes; /* of a queue that several workers share; else NULL */
+	bool rx_hash;                  /* the device tells the flow's hash */
+	struct lanes *lanes;           /* of a queue that several workers share; else NULL */
+	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 };
 
 struct worker {
@@ -104,8 +106,8 @@ struct worker {
 
 /*
  * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of
- * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due in
- * either case.
+ * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due
+ * in either case.
  */
 int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
 void worker_free(struct worker *worker);

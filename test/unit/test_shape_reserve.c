@@ -228,12 +228,35 @@ static void test_limit_falls(void **state)
 	}
 }
 
+/* A limit that has fallen, of which the worker has not been told yet: nothing is early. */
+static void test_untold(void **state)
+{
+	struct reserve_profile slower = reserve_of(RATE / 2, BURST);
+	static struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	static struct world w;
+	struct shape_packet *out;
+
+	(void)state;
+	world_make(&w, 0, RATE, FOR_EVER);
+	reserve_spend(&w.reserve);
+	/* 100 us at the former limit, of which half is over: 150 in all. */
+	assert_int_equal(
+		arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0), SHAPE_WAITS);
+	assert_true(reserve_change(&changes, &w.reserve, &slower, 50000));
+	assert_int_equal(shaper_release(w.shapers[0], 100001, &out, 1), 0);
+	assert_int_equal(shaper_release(w.shapers[0], 149990, &out, 1), 0);
+	assert_int_equal(shaper_release(w.shapers[0], 150010, &out, 1), 1);
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_alone),
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_limit_falls),
+		cmocka_unit_test(test_untold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,7 +92,7 @@ static void test_clock_that_wraps(void **state)
 static void test_turns(void **state)
 {
 	enum { N = 10000 };
-	struct shape_packet *packets = calloc(N + 1, sizeof(*packets)), *out[4];
+	struct shape_packet *packets = calloc(N + 1, sizeof(*packets)), *out[OUT];
 	struct shaper *shaper = shaper_make(N + 1, 0);
 	struct shape_queue many, one;
 	unsigned before = 0, n;
@@ -108,7 +108,7 @@ static void test_turns(void **state)
 		assert_int_equal(arrive(shaper, &many, &packets[i], 1, 0), SHAPE_WAITS);
 	assert_int_equal(arrive(shaper, &one, &packets[N], 1, 0), SHAPE_WAITS);
 	for (unsigned left = 0; left <= N; left += n) {
-		n = shaper_release(shaper, 1000 * MS, out, 4);
+		n = shaper_release(shaper, 1000 * MS, out, OUT);
 		assert_true(n > 0);
 		for (unsigned i = 0; i < n; i++) {
 			out_yet |= out[i] == &packets[N];
