@@ -59,8 +59,9 @@ struct place_fit {
 };
 
 /*
- * The first trial. *state is as in place_fit_measured(); it is PLACE_EXHAUSTED if a prediction finds
- * no room for all, and the trial is of those that have room. Returns 0 or -ENOMEM; to be freed if 0.
+ * The first trial. *state is as in place_fit_measured(); PLACE_EXHAUSTED if a prediction finds no
+ * room for all, and then the trial is of those that have room. Returns 0 or -ENOMEM; to be freed
+ * if 0.
  */
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
 	enum place_fit_state *state);
