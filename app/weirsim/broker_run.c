@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FITTINGS 6 /* trials of one number of brokers */
+#define FITTINGS 8 /* trials of one number of brokers */
 
 static const unsigned principles[BROKER_METHODS] = {
 	[BROKER_LB] = 0,
