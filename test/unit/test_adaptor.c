@@ -24,24 +24,28 @@
 
 static void test_history_slides(void **state)
 {
-	uint64_t now = 7 * SECOND + 300 * MS; /* not at the beginning of a step */
+	uint64_t now = 7 * SECOND + 310 * MS; /* not at the beginning of a step, nor ever at one */
 	struct history *h = history_create(10 * SECOND, SECOND, now);
 
 	(void)state;
 	assert_non_null(h);
 	assert_near(history_rate(h, now), 0, 0);
-	/* Of what it has seen, not of ten seconds of which it knows a tenth. */
-	for (int i = 0; i < 20; i++)
-		history_add(h, now += TICK, 500, 10 * i);
-	assert_near(history_rate(h, now), 10000, 1e-6);
+	/* Of what it has seen, not of ten seconds of which it knows a tenth; at any time. */
+	for (int i = 0; i < 20; i++, now += TICK) {
+		history_add(h, now, now + TICK, 500, 10 * i);
+		assert_near(history_rate(h, now + TICK), 10000, 1e-6);
+		assert_near(history_recent(h, now + TICK, 0), 10000, 1e-6);
+		assert_near(history_recent(h, now + TICK, 500.0 * (i + 1)), 0, 1e-6);
+	}
 	assert_near(history_backlog(h, now), 190, 0);
 	/* Silence: the average falls, the backlog stays until its step has gone. */
-	for (int i = 0; i < 100; i++)
-		history_add(h, now += TICK, 0, 0);
+	for (int i = 0; i < 100; i++, now += TICK)
+		history_add(h, now, now + TICK, 0, 0);
 	assert_near(history_rate(h, now), 10000.0 / 6, 1e-6);
+	assert_near(history_recent(h, now, 0), 0, 0);
 	assert_near(history_backlog(h, now), 190, 0);
-	history_add(h, now = 18 * SECOND - 1, 0, 0);
-	assert_near(history_backlog(h, now), 190, 0);
+	history_add(h, now, 18 * SECOND - 1, 0, 0);
+	assert_near(history_backlog(h, 18 * SECOND - 1), 190, 0);
 	assert_near(history_backlog(h, 18 * SECOND), 0, 0); /* nobody has to add anything */
 	assert_near(history_rate(h, 18 * SECOND), 0, 0);
 	free(h);
@@ -57,14 +61,27 @@ static void test_history_gaps(void **state)
 		struct history *h = history_create(10 * SECOND, SECOND, 0);
 		uint64_t now = SECOND / 2, kept = gaps[i] < 10 ? 1000 : 0;
 
-		history_add(h, now, 1000, 1000);
+		history_add(h, 0, now, 1000, 1000);
 		now += gaps[i] * SECOND;
-		history_add(h, now, 10, 10);
+		history_add(h, now - MS, now, 10, 10);
 		assert_near(history_backlog(h, now), kept ? 1000 : 10, 0);
 		assert_near(history_rate(h, now) * (gaps[i] < 10 ? (double)gaps[i] + 0.5 : 9.5),
 			(double)kept + 10, 1e-6);
 		free(h);
 	}
+}
+
+struct added {
+	uint64_t from, to;
+	double bytes;
+};
+
+/* Bytes of an interval that came after a time. */
+static double after(const struct added *a, double time)
+{
+	double from = fmax((double)a->from, time);
+
+	return a->bytes * fmax(0, (double)a->to - from) / (double)(a->to - a->from);
 }
 
 /* A history is no longer than it says, whatever is added when: against a list of all. */
@@ -75,27 +92,27 @@ static void test_history_random(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
 		unsigned steps = 2 + (unsigned)(seed % 20), n = 0;
-		uint64_t now = seed * 977 * MS, at[100];
+		uint64_t now = seed * 977 * MS;
 		struct history *h = history_create(steps * SECOND, SECOND, now);
-		double bytes[100], begun = (double)now;
+		double begun = (double)now;
+		struct added added[100];
 
 		prng_seed(&prng, seed);
 		for (; n < 100; n++) {
+			unsigned most_ms = prng_below(&prng, 20) ? 400 : 40000;
+			uint64_t to = now + prng_below(&prng, most_ms) * MS + 1;
 			double sum = 0, most = 0, from;
 
-			now += prng_below(&prng, 20) ? prng_below(&prng, 400) * MS + 1
-						     : prng_below(&prng, 40000) * MS + 1;
-			at[n] = now;
-			bytes[n] = prng_below(&prng, 10000);
-			history_add(h, now, bytes[n], bytes[n]);
+			added[n] = (struct added){now, to, prng_below(&prng, 10000)};
+			now = to;
+			history_add(h, added[n].from, to, added[n].bytes, added[n].bytes);
 			from = ((double)(now / SECOND) - (steps - 1)) * (double)SECOND;
 			for (unsigned k = 0; k <= n; k++) {
-				if ((double)at[k] < from)
-					continue;
-				sum += bytes[k];
-				most = bytes[k] > most ? bytes[k] : most;
+				sum += after(&added[k], from);
+				if ((double)added[k].to >= from && added[k].bytes > most)
+					most = added[k].bytes;
 			}
-			from = from > begun ? from : begun;
+			from = fmax(from, begun);
 			if (fabs(history_backlog(h, now) - most) > 0 ||
 				fabs(history_rate(h, now) * ((double)now - from) / 1e9 - sum) >
 					1e-3)
@@ -443,10 +460,11 @@ static void test_load_moves(void **state)
 	assert_near(view(g, 1).local_limit, floor + 0.25 * rest, 0.01 * LIMIT);
 	assert_near(view(g, 2).local_limit, floor, 1e-3);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
-	/* Half of the history later half of it has moved; a history later all of it. */
-	run(g, 5, after, smooth);
-	assert_near(view(g, 0).local_limit, LIMIT / 2, 0.05 * LIMIT);
-	run(g, 5, after, smooth);
+	/* Two steps later what has come is believed, and what has gone not yet. */
+	run(g, 2, after, smooth);
+	assert_true(view(g, 1).demand > 0.39 * LIMIT); /* all but a burst in a second */
+	assert_true(view(g, 0).local_limit < 0.6 * LIMIT);
+	run(g, 8, after, smooth);
 	assert_near(view(g, 1).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
 	group_free(g);
@@ -461,7 +479,8 @@ static void test_burst_goes_where_bursts_are(void **state)
 
 	(void)state;
 	run(g, 15, rates, batch);
-	assert_near(view(g, 0).local_limit, view(g, 1).local_limit, 0.02 * LIMIT);
+	assert_near(view(g, 0).local_limit, view(g, 1).local_limit, 0.1 * LIMIT);
+	assert_true(view(g, 0).local_limit >= view(g, 1).local_limit);
 	assert_true(view(g, 0).local_burst > BURST / 2);
 	assert_true(view(g, 1).local_burst < BURST / 4);
 	assert_true(view(g, 2).local_burst >= (uint64_t)LEAST);
