@@ -609,6 +609,86 @@ static void test_loses_less_than_fixed_parts(void **state)
 		fail_msg("lost %g with static, %g with adaptor", fixed, adapted);
 }
 
+/* A shaper before each limiter: packets of 1000 bytes in line, and the sum of what they waited. */
+struct line {
+	uint64_t came[1024]; /* by their number */
+	uint64_t in, out;
+	double tokens;
+};
+
+static void serve(struct group *g, unsigned i, struct line *line, double *waited_s)
+{
+	struct limiter_view v = view(g, i);
+	uint64_t waiting;
+
+	line->tokens = fmin(line->tokens + v.local_limit / 1000, (double)v.local_burst);
+	for (; line->out < line->in && line->tokens >= 1000; line->out++, line->tokens -= 1000)
+		*waited_s += (double)(g->now - line->came[line->out % 1024]) / 1e9;
+	waiting = 1000 * (line->in - line->out);
+	g->waits[i] = waiting > g->waits[i] ? waiting : g->waits[i];
+}
+
+static void come(struct group *g, unsigned i, struct line *line, unsigned n)
+{
+	for (; n > 0; n--, g->arrived[i] += 1000) {
+		assert_true(line->in - line->out < 1024);
+		line->came[line->in++ % 1024] = g->now;
+	}
+	limiter_wake(g->l[i], 0);
+}
+
+static void end_tick(struct group *g)
+{
+	for (unsigned i = 0; i < N; i++) {
+		g->turn = i;
+		limiter_tick(g->l[i], g->now, measure, g);
+		g->waits[i] = 0;
+		exchange(g, i);
+	}
+}
+
+/* What a packet waits, where bursts of three quarters of the whole one move, a millisecond a step. */
+static double mean_wait(const char *allocator)
+{
+	struct group *g = group_new(allocator);
+	struct line *lines = test_calloc(N, sizeof(*lines));
+	double waited = 0, packets = 0;
+
+	for (unsigned ms = 1; ms <= 120000; ms++) {
+		unsigned first = ms / 40000;
+
+		g->now += MS;
+		if (ms % 5 == 0)
+			come(g, first % N, &lines[first % N], 1);
+		if (ms % 10 == 0)
+			come(g, (first + 1) % N, &lines[(first + 1) % N], 1);
+		if (ms % 1000 == 500)
+			come(g, (first + 2) % N, &lines[(first + 2) % N], 150);
+		for (unsigned i = 0; i < N; i++)
+			serve(g, i, &lines[i], &waited);
+		if (ms % 50 == 0)
+			end_tick(g);
+	}
+	for (unsigned i = 0; i < N; i++)
+		packets += (double)lines[i].in;
+	test_free(lines);
+	group_free(g);
+	return waited / packets;
+}
+
+static void test_waits_less_than_with_fixed_parts(void **state)
+{
+	double fixed = mean_wait("static"), fps = mean_wait("fps"), adapted = mean_wait("adaptor");
+
+	(void)state;
+	assert_true(fixed > 0.01);
+	if (adapted > fixed / 4 || adapted > fps / 4)
+		fail_msg("%g ms with static, %g with fps, %g with adaptor", 1e3 * fixed, 1e3 * fps,
+			1e3 * adapted);
+	print_message("%g ms with static, %g with fps, %g with adaptor\n", 1e3 * fixed, 1e3 * fps,
+		1e3 * adapted);
+}
+
 /* One that has been asleep for long has forgotten: naps change no answer. */
 static void test_naps(void **state)
 {
@@ -682,6 +762,7 @@ int main(void)
 		cmocka_unit_test(test_lost_peer),
 		cmocka_unit_test(test_estimators),
 		cmocka_unit_test(test_loses_less_than_fixed_parts),
+		cmocka_unit_test(test_waits_less_than_with_fixed_parts),
 		cmocka_unit_test(test_naps),
 		cmocka_unit_test(test_update),
 	};
