@@ -6,8 +6,8 @@
  * Messaging Service" (section V.D) divides rate and burst by. Pure. Control thread or simulator.
  *
  * Time is cut into steps, of which the newest `n` are kept: so the history reaches back between
- * n - 1 and n steps, and its average slides with every interval that is added, not once a step. What
- * arrived in an interval is spread over the steps that it lies in; its backlog is of the last.
+ * n - 1 and n steps, and its average slides with every interval that is added, not once a step.
+ * What arrived in an interval is spread over the steps that it lies in; its backlog is of the last.
  */
 #ifndef WEIR_DEMAND_HISTORY_H
 #define WEIR_DEMAND_HISTORY_H

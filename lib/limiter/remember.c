@@ -8,7 +8,7 @@
  * intervals, so this is what they say of it:
  *
  *   - bytes that arrive evenly within each interval: a lower bound, since what comes and goes
- *     within an interval leaves no trace. An interval of T may hide a burst of up to local limit × T;
+ *     within one leaves no trace. An interval of T may hide a burst of up to local limit × T;
  *   - a drop: the bucket was empty, so the queue was as long as the bucket is deep, or longer;
  *   - where packets do wait (struct limiter_sample), what waited: the bucket is empty meanwhile, so
  *     the queue was its depth longer than that.

@@ -225,8 +225,8 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 }
 
 /*
- * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, and a
- * source has no demand of its own.
+ * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, and
+ * a source has no demand of its own.
  */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the allocators drop of traffic that one bucket would have passed: doc/penalty.md, "The adaptor".
+"""What allocators drop of traffic that one bucket would have passed: doc/penalty.md.
 
     adaptor.py [SEEDS]
 

@@ -647,7 +647,7 @@ static void end_tick(struct group *g)
 	}
 }
 
-/* What a packet waits, where bursts of three quarters of the whole one move, a millisecond a step. */
+/* What a packet waits, where bursts of three quarters of the whole one move; in milliseconds. */
 static double mean_wait(const char *allocator)
 {
 	struct group *g = group_new(allocator);
