@@ -47,6 +47,10 @@ void guarantee_warn(struct reader *reader, const struct json_path *path,
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n);
 
+/* Of one policy whose packets wait; and of all of them. */
+void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
+void shape_warn(struct reader *reader, const struct config *config);
+
 /* Of "ledger"; interval_ns: the shortest of a policy. */
 void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);

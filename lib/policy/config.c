@@ -13,6 +13,7 @@
 #include "policy/read.h"
 
 #define VXLAN_PORT 4789 /* IANA's */
+#define SHAPE_POOL 0.5
 
 static struct config *config_new(void)
 {
@@ -25,6 +26,7 @@ static struct config *config_new(void)
 	gossip_config_init(&config->gossip);
 	ledger_config_init(&config->ledger);
 	config->tunnels.vxlan_port = VXLAN_PORT;
+	config->shape_pool = SHAPE_POOL;
 	return config;
 }
 

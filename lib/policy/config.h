@@ -184,6 +184,7 @@ struct port_config {
 	char name[CONFIG_NAME_MAX];
 	char device[CONFIG_DEVICE_MAX]; /* PCI address or vdev string with its arguments */
 	uint16_t mtu;                   /* largest L3 packet, bytes */
+	uint32_t buffers;               /* see config_buffers(); 0: as policies need */
 };
 
 struct wire {
@@ -262,6 +263,13 @@ uint32_t policy_id(const struct policy *policy);
 
 /* Says in words what a limiter with this configuration would do (`weir --check`). */
 void config_describe(const struct config *config, FILE *out);
+
+/*
+ * Packet buffers that a port has beside those that its queues hold; and packets that may wait in
+ * the shapers of all workers, a part of the port's that has fewest: all may have come in there.
+ */
+uint32_t config_buffers(const struct config *config, unsigned port);
+uint32_t config_waiting(const struct config *config);
 
 /* Whether any of n policies asks for a port. */
 bool policies_name_ports(const struct policy *policies, unsigned n);

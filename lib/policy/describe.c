@@ -218,6 +218,8 @@ void describe_action(const struct policy *policy, FILE *out)
 		fputs("is dropped", out);
 	else if (policy->action == ACTION_COUNT)
 		fputs("is counted, and passes", out);
+	else if (policy->action == ACTION_SHAPE)
+		fputs("waits", out);
 	else if (policy->mark == MARK_ECN)
 		fputs("is marked (ECN: congestion experienced), or dropped if it cannot be", out);
 	else
@@ -288,6 +290,7 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 	describe_guarantee(policy, n, out);
 	describe_sources(policy, out);
 	describe_meter(policy, out);
+	describe_shape(policy, out);
 }
 
 static void describe_policy(const struct config *config, const struct policy *policy, FILE *out)

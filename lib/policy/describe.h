@@ -18,6 +18,9 @@ const char *counting_words(const struct policy *policy);
 /* "is dropped", in the middle of a line. */
 void describe_action(const struct policy *policy, FILE *out);
 
+/* How packets wait, of a policy whose do. */
+void describe_shape(const struct policy *policy, FILE *out);
+
 /* What holds of a limit over n limiters, and what of it is here. */
 void describe_guarantee(const struct policy *policy, unsigned n, FILE *out);
 void describe_share(const struct policy *policy, unsigned n, FILE *out);

@@ -53,6 +53,7 @@ static void check_process(
 				old->n_workers * sizeof(*old->workers)) == 0,
 		"workers");
 	check(c, old->idle == config->idle, "idle");
+	check(c, old->shape_pool == config->shape_pool, "shape.pool");
 	check(c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
 	check(c, old->control_cpu == config->control_cpu, "control.cpu");
 	check(c,
@@ -70,7 +71,7 @@ static void check_ports(struct complaints *c, const struct config *old, const st
 
 		check(c,
 			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
-				a->mtu == b->mtu,
+				a->mtu == b->mtu && a->buffers == b->buffers,
 			"ports.%s", b->name);
 	}
 	check(c, old->n_wires == config->n_wires, "wires");
@@ -166,6 +167,14 @@ static bool match_equal(const struct match *a, const struct match *b)
 	       prefix_equal(&a->src, &b->src) && prefix_equal(&a->dst, &b->dst);
 }
 
+static bool shape_equal(const struct policy *a, const struct policy *b)
+{
+	return a->shape.delay_ns == b->shape.delay_ns && a->shape.bytes == b->shape.bytes &&
+	       a->shape.drop == b->shape.drop && a->shape.target_ns == b->shape.target_ns &&
+	       a->shape.interval_ns == b->shape.interval_ns && a->shape.ecn == b->shape.ecn &&
+	       a->slo_p99_ns == b->slo_p99_ns;
+}
+
 static bool terms_equal(const struct policy *a, const struct policy *b)
 {
 	return a->limit_bps == b->limit_bps && a->burst_bytes == b->burst_bytes &&
@@ -173,7 +182,7 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
 	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
-	       a->indicator == b->indicator && a->eta == b->eta;
+	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b);
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)

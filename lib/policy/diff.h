@@ -19,7 +19,10 @@
 enum policy_change {
 	POLICY_ADDED = 1, /* no other is set beside it */
 	POLICY_MATCH = 2, /* other packets are its own */
-	/* limit, burst, window, interval, ewma, weigh, action, accounting, total, indicator, eta */
+	/*
+	 * limit, burst, window, interval, ewma, weigh, action, accounting, total, indicator, eta,
+	 * shape, slo
+	 */
 	POLICY_TERMS = 4,
 	/* count, meter, per, sources, allocator, guarantee, period: its state begins anew */
 	POLICY_ANEW = 8,

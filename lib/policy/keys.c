@@ -103,6 +103,10 @@ static const struct key port_keys[] = {
 		.required = true},
 	{"mtu", read_integer, KEY_FIELD(struct port_config, mtu),
 		.detail = &(const struct integer_range){64, 16000}},
+	{"buffers", read_count, KEY_FIELD(struct port_config, buffers),
+		.expected = "a number such as 20000 or \"2M\"",
+		.detail = &(const struct quantity_range){units_parse_count, 4096, 100000000,
+			"4096 to 100M", "packet buffers"}},
 	{0},
 };
 
@@ -321,6 +325,7 @@ const struct key config_keys[] = {
 	{"workers", read_workers, KEY_FIELD(struct config, workers),
 		.expected = "an array of 1 to " QUOTE(CONFIG_WORKERS_MAX) " CPU numbers"},
 	{"idle", read_choice, KEY_FIELD(struct config, idle), .detail = idles},
+	{"shape", read_object, .detail = box_shape_keys},
 	{"control", read_object, .detail = control_keys},
 	{"gossip", read_object, KEY_FIELD(struct config, gossip), .detail = gossip_keys},
 	{"ledger", read_object, KEY_FIELD(struct config, ledger), .detail = ledger_keys},

@@ -40,6 +40,12 @@ void read_total(struct reader *reader, const struct json_path *path, json_t *val
 void read_period(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Of a policy whose packets wait, and of the box (shape_keys.c). */
+extern const struct key shape_keys[];
+extern const struct key slo_keys[];
+extern const struct key box_shape_keys[];
+void shape_config_init(struct shape_config *shape);
+
 /* Like read_quantity(), also of a JSON number. */
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

@@ -150,6 +150,11 @@ static bool has_mark(const struct policy *policy)
 	return policy->action == ACTION_MARK || policy->action == CHOICE_REFUSED;
 }
 
+static bool has_shape(const struct policy *policy)
+{
+	return policy->action == ACTION_SHAPE || policy->action == CHOICE_REFUSED;
+}
+
 static bool has_bytes(const struct policy *policy)
 {
 	return policy->count == COUNT_BYTES || policy->count == CHOICE_REFUSED;
@@ -185,6 +190,8 @@ static const struct {
 	{"sources", has_sources, "without \"per\""},
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
+	{"shape", has_shape, "unless \"action\" is \"shape\""},
+	{"slo", has_shape, "unless \"action\" is \"shape\""},
 	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
 	{"indicator", has_indicator, "unless \"allocator\" is \"gdrl\""},
 	{"eta", has_indicator, "unless \"allocator\" is \"gdrl\""},
@@ -335,6 +342,7 @@ void policies_check(
 		check_meter(reader, &path, &policies[i]);
 		check_window(reader, &path, &policies[i]);
 		check_history(reader, &path, &policies[i]);
+		shape_check(reader, &path, &policies[i]);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

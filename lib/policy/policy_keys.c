@@ -313,6 +313,7 @@ static const struct choice actions[] = {
 	{"drop", ACTION_DROP},
 	{"mark", ACTION_MARK},
 	{"count", ACTION_COUNT},
+	{"shape", ACTION_SHAPE},
 	{0},
 };
 
@@ -363,6 +364,8 @@ const struct key policy_keys[] = {
 	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
 	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},
 	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
+	{"shape", read_object, .detail = shape_keys},
+	{"slo", read_object, .detail = slo_keys},
 	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
 	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
@@ -392,4 +395,5 @@ void policy_init(void *element)
 		.history_ns = 10 * UINT64_C(1000000000),
 		.step_ns = UINT64_C(1000000000),
 	};
+	shape_config_init(&((struct policy *)element)->shape);
 }

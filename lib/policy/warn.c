@@ -87,17 +87,23 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
 }
 
-/* Of a quota: for when its total is spent, if anything is to pass then. */
+/*
+ * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens
+ * in the end, however small the bucket.
+ */
 static bool has_bucket(const struct policy *policy)
 {
+	if (policy->action == ACTION_SHAPE)
+		return false;
 	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }
 
-/* As policy_is_plain() of those that are conserved. */
+/* As policy_is_plain() of those that are conserved, and those whose packets wait. */
 static bool shares_reserve(const struct policy *policy)
 {
-	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+	return policy->action == ACTION_SHAPE ||
+	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP);
 }
 
 static void warn_policy(struct reader *reader, const struct json_path *path,
@@ -150,5 +156,6 @@ void config_warn(struct reader *reader, const struct config *config)
 	warn_workers(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
+	shape_warn(reader, config);
 	ledger_warn(reader, config, shortest_interval(config));
 }

@@ -45,11 +45,11 @@ static void test_policy(void **state)
 			"w.json: policies[0].allocator: 3: expected one of @\n"},
 		{LIMITED(", 'allocator': 'central', 'meter': 'token-bucket', 'action': 'drop'"),
 			""},
-		{LIMITED(", 'meter': 'leaky', 'action': 'shape', 'accounting': 'L3'"),
+		{LIMITED(", 'meter': 'leaky', 'action': 'delay', 'accounting': 'L3'"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
 			"'fixed-window' or 'hybrid' or 'random-drop'\n"
-			"w.json: policies[0].action: 'shape': expected 'drop' or 'mark' or "
-			"'count'\n"
+			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
+			"'count' or 'shape'\n"
 			"w.json: policies[0].accounting: 'L3': expected 'l3' or 'l2' or 'wire'\n"},
 		{LIMITED(", 'interval': '10ms'"), ""},
 		{LIMITED(", 'interval': '9999us'"),
@@ -585,9 +585,9 @@ static void test_action(void **state)
 					     "unless 'action' is 'mark'\n"},
 		{LIMITED(", 'mark': 8, 'action': 'count'"),
 			"w.json: policies[0].mark: 8: expected none unless 'action' is 'mark'\n"},
-		{LIMITED(", 'mark': 8, 'action': 'shape'"),
-			"w.json: policies[0].action: 'shape': expected 'drop' or 'mark' or "
-			"'count'\n"},
+		{LIMITED(", 'mark': 8, 'action': 'delay'"),
+			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
+			"'count' or 'shape'\n"},
 		{0},
 	};
 

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose packets wait: their keys, what may stand beside them, the buffers that they take,
+ * what is said of them, and what a reload takes for a change.
+ */
+#include "config_cases.h"
+
+#include <math.h>
+
+#include "policy/diff.h"
+
+#define SHAPED(members) LIMITED(", 'action': 'shape'" members)
+#define SHAPE(members)  SHAPED(", 'shape': {" members "}")
+#define CODEL(members)  SHAPE("'drop': 'codel'" members)
+#define AT              "w.json: policies[0]."
+
+static void test_values(void **state)
+{
+	static const struct config_case cases[] = {
+		{SHAPED(""), ""},
+		{SHAPE(""), ""},
+		{SHAPED(", 'shape': true"), AT "shape: true: expected an object\n"},
+		{SHAPE("'dealy': '1s'"), AT "shape.dealy: unknown key: did you mean 'delay'?\n"},
+		{SHAPE("'delay': '1ms'"), ""},
+		{SHAPE("'delay': '999us'"), AT "shape.delay: '999us': expected 1ms to 10s\n"},
+		{SHAPE("'delay': '10s', 'queue': '1MB'"), ""},
+		{SHAPE("'delay': '10001ms'"), AT "shape.delay: '10001ms': expected 1ms to 10s\n"},
+		{SHAPE("'delay': 100"), AT "shape.delay: 100: expected a time such as '50ms'\n"},
+		{SHAPE("'queue': '4GiB'"), ""},
+		{SHAPE("'queue': '0B'"), AT "shape.queue: '0B': expected 1B to 4GiB\n"},
+		{SHAPE("'queue': 100"),
+			AT "shape.queue: 100: expected bytes such as '75kB' or '64KiB'\n"},
+		{SHAPE("'drop': 'tail'"), ""},
+		{SHAPE("'drop': 'red'"), AT "shape.drop: 'red': expected 'tail' or 'codel'\n"},
+		{CODEL(", 'target': '100us', 'interval': '1ms', 'ecn': true"), ""},
+		{CODEL(", 'target': '99us'"), AT "shape.target: '99us': expected 100us to 1s\n"},
+		{CODEL(", 'interval': '999us'"),
+			AT "shape.interval: '999us': expected 1ms to 10s\n"},
+		{CODEL(", 'ecn': 1"), AT "shape.ecn: 1: expected true or false\n"},
+		/* However small the bucket: what waits has its tokens in the end. */
+		{SHAPED(", 'burst': '1B'"), ""},
+		{SHAPED(", 'slo': {'p99': '1us'}"), ""},
+		{SHAPED(", 'slo': {'p99': '999ns'}"), AT "slo.p99: '999ns': expected 1us to 10s\n"},
+		{SHAPED(", 'slo': {}"), AT "slo.p99: missing: expected a time such as '50ms'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_beside(void **state)
+{
+#define WITH " with the action 'shape'\n"
+	static const struct config_case cases[] = {
+		{LIMITED(", 'shape': {}"),
+			AT "shape: an empty object: expected none unless 'action' is 'shape'\n"},
+		{LIMITED(", 'action': 'mark', 'slo': {'p99': '1ms'}"),
+			AT "slo: an object: expected none unless 'action' is 'shape'\n"},
+		{SHAPED(", 'mark': 8"), AT "mark: 8: expected none unless 'action' is 'mark'\n"},
+		{SHAPED(", 'meter': 'token-bucket'"), ""},
+		{SHAPED(", 'meter': 'gcra'"), AT "meter: 'gcra': expected 'token-bucket'" WITH},
+		{SHAPED(", 'meter': 'random-drop'"),
+			AT "meter: 'random-drop': expected 'token-bucket'" WITH},
+		{SHAPED(", 'per': 'src'"), AT "per: 'src': expected none" WITH},
+		{SHAPED(", 'allocator': 'fps'"), ""},
+		{SHAPED(", 'allocator': 'gtb'"),
+			AT "allocator: 'gtb': expected none of 'gtb', 'grd' and 'quota'" WITH},
+		{SHAPED(", 'allocator': 'grd'"),
+			AT "allocator: 'grd': expected none of 'gtb', 'grd' and 'quota'" WITH},
+		{SHAPED(", 'allocator': 'quota', 'total': '5TB'"),
+			AT "allocator: 'quota': expected none of 'gtb', 'grd' and 'quota'" WITH},
+		{SHAPED(", 'guarantee': 'conserved'"), ""},
+		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
+			"'shape': {'queue': 100}"),
+			""},
+		{POLICY(", 'limit': '500/s', 'count': 'flows', 'action': 'shape'"),
+			AT "count: 'flows': expected 'bytes' or 'packets'" WITH},
+		{SHAPE("'target': '5ms'"),
+			AT "shape.target: '5ms': expected none unless 'drop' is 'codel'\n"},
+		{SHAPE("'drop': 'tail', 'ecn': false"),
+			AT "shape.ecn: false: expected none unless 'drop' is 'codel'\n"},
+		{CODEL(", 'target': '99ms'"), ""},
+		{CODEL(", 'target': '100ms'"),
+			AT "shape.target: '100ms': expected less than the interval\n"},
+		{CODEL(", 'target': '5ms', 'delay': '5ms'"),
+			AT "shape.target: '5ms': expected less than the delay\n"},
+		/* What was refused is not complained of twice. */
+		{LIMITED(", 'action': 'shpae', 'shape': {}"),
+			AT "action: 'shpae': expected 'drop' or 'mark' or 'count' or 'shape'\n"},
+		{SHAPE("'drop': 'red', 'target': '5ms'"),
+			AT "shape.drop: 'red': expected 'tail' or 'codel'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_box(void **state)
+{
+#define POOL(share) DOC(", 'shape': {'pool': " share "}")
+#define POOL_RANGE  "expected a share from '1%' to '99%'\n"
+#define BUFFERS(n)                                                                           \
+	NET("'ports': {'lan': {'device': 'net_null0', 'buffers': " n "}, 'wan': {'device': " \
+	    "'net_null1'}}, " WIRES)
+	static const struct config_case cases[] = {
+		{POOL("'1%'"), ""},
+		{POOL("'99%'"), ""},
+		{POOL("'0%'"), "w.json: shape.pool: '0%': " POOL_RANGE},
+		{POOL("'100%'"), "w.json: shape.pool: '100%': " POOL_RANGE},
+		{POOL("' 50%'"), "w.json: shape.pool: ' 50%': " POOL_RANGE},
+		{POOL("'50'"), "w.json: shape.pool: '50': " POOL_RANGE},
+		{POOL("0.5"), "w.json: shape.pool: 0.5: " POOL_RANGE},
+		{BUFFERS("4096"), ""},
+		{BUFFERS("'2.4M'"), ""},
+		{BUFFERS("4095"), "w.json: ports.lan.buffers: 4095: expected 4096 to 100M\n"},
+		{BUFFERS("'101M'"), "w.json: ports.lan.buffers: '101M': expected 4096 to 100M\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_parsed(void **state)
+{
+	struct config *config = must_parse(SHAPED(""));
+	const struct policy *policy = config->policies;
+
+	(void)state;
+	assert_int_equal(policy->action, ACTION_SHAPE);
+	assert_int_equal(policy->shape.delay_ns, 100000000);
+	assert_int_equal(policy->shape.bytes, 0);
+	assert_int_equal(policy->shape.target_ns, 5000000);
+	assert_int_equal(policy->shape.interval_ns, 100000000);
+	assert_false(policy->shape.ecn);
+	assert_int_equal(policy->slo_p99_ns, 0);
+	assert_true(fabs(config->shape_pool - 0.5) < 1e-9);
+	config_free(config);
+	config = must_parse(CODEL(", 'delay': '2s', 'queue': '1MB', 'target': '1ms', 'interval': "
+				  "'20ms', 'ecn': true}, 'slo': {'p99': '3ms'"));
+	policy = config->policies;
+	assert_int_equal(policy->shape.delay_ns, 2000000000);
+	assert_int_equal(policy->shape.bytes, 1000000);
+	assert_int_equal(policy->shape.drop, SHAPE_DROP_CODEL);
+	assert_int_equal(policy->shape.target_ns, 1000000);
+	assert_int_equal(policy->shape.interval_ns, 20000000);
+	assert_true(policy->shape.ecn);
+	assert_int_equal(policy->slo_p99_ns, 3000000);
+	config_free(config);
+}
+
+/* What is not said is as much as the queues need, within bounds; and a warning beyond them. */
+static void test_buffers(void **state)
+{
+#define LIMIT(limit, members)                                                      \
+	"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'" members "}}, " \
+	"'wires': [], 'policies': [{'name': 'p', 'limit': '" limit "', 'action': 'shape'}]}"
+	static const struct {
+		const char *document;
+		uint32_t buffers, waiting;
+		bool warns;
+	} cases[] = {
+		{DOC(""), 4096, 2048, false},
+		{LIMIT("10Mbit/s", ""), 16384, 8192, false},
+		/* 12500 kB wait: 8334 packets of 1500 bytes. */
+		{LIMIT("1Gbit/s", ""), 16668, 8334, false},
+		{LIMIT("1Gbit/s", ", 'buffers': 16668"), 16668, 8334, false},
+		{LIMIT("1Gbit/s", ", 'buffers': 16666"), 16666, 8333, true},
+		{LIMIT("10Gbit/s", ""), 65536, 32768, true},
+		{LIMIT("10Gbit/s", ", 'buffers': '2M'"), 2000000, 1000000, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *text = with_quotes(cases[i].document), *messages;
+		struct config *config;
+
+		assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+		assert_int_equal(config_buffers(config, 0), cases[i].buffers);
+		assert_int_equal(config_waiting(config), cases[i].waiting);
+		assert_int_equal(strstr(messages, "fewer than the") != NULL, cases[i].warns);
+		config_free(config);
+		free(messages);
+		free(text);
+	}
+}
+
+static void test_described(void **state)
+{
+	static const struct {
+		const char *document, *lines;
+	} cases[] = {
+		{SHAPED(""), "  burst 125kB, what is above waits (token bucket)\n"
+			     "  waits at most 100ms; what finds the queue full is dropped\n"},
+		{SHAPE("'queue': '1MB'"), "  waits at most 100ms, 1MB a worker; what finds"},
+		{CODEL(""), "; above 5ms for 100ms CoDel drops\n"},
+		{CODEL(", 'ecn': true"), "CoDel marks, or drops what cannot be marked\n"},
+		{SHAPED(", 'slo': {'p99': '1ms'}"),
+			"  meant that 99 % of the packets wait at most 1ms\n"},
+		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
+			"'shape': {'queue': 100}"),
+			"at most 100ms, 100 a worker;"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config = must_parse(cases[i].document);
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		config_describe(config, out);
+		fclose(out);
+		if (strstr(text, cases[i].lines) == NULL)
+			fail_msg("not in\n%s\n: %s", text, cases[i].lines);
+		free(text);
+		config_free(config);
+	}
+}
+
+static unsigned change(const char *a, const char *b)
+{
+	struct config *old = must_parse(a), *config = must_parse(b);
+	struct config_diff *diff;
+	unsigned changes;
+
+	assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
+	changes = diff->changes[0];
+	config_diff_free(diff);
+	config_free(old);
+	config_free(config);
+	return changes;
+}
+
+static void test_changes(void **state)
+{
+	(void)state;
+	assert_int_equal(change(SHAPED(""), SHAPE("'delay': '100ms'")), 0);
+	assert_int_equal(change(LIMITED(""), SHAPED("")), POLICY_TERMS);
+	assert_int_equal(change(SHAPED(""), SHAPE("'delay': '99ms'")), POLICY_TERMS);
+	assert_int_equal(change(SHAPED(""), SHAPE("'queue': '1MB'")), POLICY_TERMS);
+	assert_int_equal(change(SHAPED(""), CODEL("")), POLICY_TERMS);
+	assert_int_equal(change(CODEL(""), CODEL(", 'target': '4ms'")), POLICY_TERMS);
+	assert_int_equal(change(CODEL(""), CODEL(", 'interval': '90ms'")), POLICY_TERMS);
+	assert_int_equal(change(CODEL(""), CODEL(", 'ecn': true")), POLICY_TERMS);
+	assert_int_equal(change(SHAPED(""), SHAPED(", 'slo': {'p99': '1ms'}")), POLICY_TERMS);
+}
+
+/* What pools were made for stays. */
+static void test_fixed(void **state)
+{
+	static const struct {
+		const char *a, *b, *place;
+	} cases[] = {
+		{DOC(""), POOL("'51%'"), "shape.pool"},
+		{NET(PORTS WIRES), BUFFERS("4096"), "ports.lan"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *a = must_parse(cases[i].a), *b = must_parse(cases[i].b);
+		struct config_diff *diff;
+		char *messages = NULL;
+		size_t size;
+		FILE *err = open_memstream(&messages, &size);
+
+		assert_int_equal(config_diff(a, b, "w.json", err, &diff), -EINVAL);
+		fclose(err);
+		assert_non_null(strstr(messages, cases[i].place));
+		free(messages);
+		config_free(a);
+		config_free(b);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_box),
+		cmocka_unit_test(test_parsed),
+		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_described),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_fixed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
