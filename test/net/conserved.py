@@ -368,7 +368,8 @@ def rate_and_burst_part(scene):
     """Allocator adaptor: the rate goes where most arrives, the burst where the bursts are."""
     terms = {"allocator": "adaptor", "history": "4s", "step": "500ms"}
     with Group(scene, 2, **terms) as group:
-        soft = change_places(group.start())
+        group.bed.start()
+        soft = change_places(group)
     with Group(scene, 2, guarantee="conserved", **terms) as group:
         group.start()
         with Watch(group) as watch:
