@@ -13,12 +13,14 @@
 #include <sys/signalfd.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 
 #include "box.h"
 #include "delays.h"
 #include "draw.h"
 #include "log.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "publish.h"
 #include "purse.h"
 #include "reload.h"
@@ -56,9 +58,9 @@ static void measure_worker(struct box *box, uint32_t slot, unsigned w, double in
 	uint64_t arrived = counter_read(&state->bytes);
 
 	sample->arrived_bytes += arrived;
-	/* What is marked or only counted is too much all the same. */
+	/* What is marked, only counted, or made to wait is too much all the same. */
 	sample->dropped_packets += box_fold(box, slot, w)->dropped_packets +
-				   police_over_packets(state);
+				   police_over_packets(state) + shaped_waited(state);
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
@@ -207,6 +209,17 @@ static void receive(struct box *box)
 		converse(box);
 }
 
+/* How the devices' clocks run that packets are stamped by. */
+static void watch_clocks(struct box *box)
+{
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		uint64_t before = rte_rdtsc(), nic;
+
+		if (box->ports[i].timestamps && port_clock(&box->ports[i], &nic) == 0)
+			nic_clock_read(&box->nic_clocks[i], nic, before, rte_rdtsc());
+	}
+}
+
 static void watch_links(struct box *box)
 {
 	for (unsigned i = 0; i < box->config->n_ports; i++) {
@@ -297,6 +310,7 @@ int control_run(struct box *box, int signal_fd)
 			converse(box);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
+			watch_clocks(box);
 			links_ns = now;
 		}
 		if (ready > 0)

@@ -139,13 +139,16 @@ static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **m
 	return n - taken;
 }
 
-/* The owner's time is the packets', however long they lie in a ring. */
-static void stamp(struct rte_mbuf **mbufs, uint16_t n)
+/* The owner's time is the packets', however long they lie in a ring; or else their device's. */
+static void stamp(
+	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint64_t now = rte_rdtsc();
 
 	for (uint16_t i = 0; i < n; i++)
 		hold_stamp(mbufs[i], now);
+	if (path->clock)
+		hold_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
@@ -165,7 +168,7 @@ static uint16_t spread(
 	for (uint16_t i = 0; i < n; i++)
 		sorted[ends[targets[i]]++] = mbufs[i];
 	if (w->view.shapes)
-		stamp(mbufs, n);
+		stamp(w, path, mbufs, n);
 	for (unsigned t = 0; t < n_workers; t++) {
 		struct rte_mbuf **part = sorted + ends[t] - counts[t];
 

@@ -32,6 +32,7 @@ struct policy_shape {
 	struct shape_queue queue;
 	struct delay_bins delay; /* of packets that left, from their arrival */
 	uint64_t dropped[SHAPED_DROPS], marked;
+	uint64_t waited;          /* packets that did: the limit held them back */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
 	bool leaving;             /* nobody is led here any more: what comes still, passes */
@@ -61,6 +62,12 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 static inline bool shaped_marks(const struct policy_state *state)
 {
 	return state->other->shape->terms.ecn;
+}
+
+/* Packets of a policy that had to wait, 0 of others. Anybody. */
+static inline uint64_t shaped_waited(const struct policy_state *state)
+{
+	return police_is_shaped(state) ? counter_read(&state->other->shape->waited) : 0;
 }
 
 /* A packet of that cost has arrived: passes, waits, or is dropped and why. The one writer. */
