@@ -101,7 +101,9 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
 	struct sampling sampling = split->sampling;
 
-	*sample = (struct limiter_sample){.slots = box->flows};
+	/* What waits now is the least that has waited at some time since the last measurement. */
+	*sample = (struct limiter_sample){
+		.slots = box->flows, .backlog = box_waiting(box, slot).units};
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		measure_worker(box, slot, w, interval_s, sample);
 	measure_carried(box, &box->carried[slot], sample);

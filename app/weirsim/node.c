@@ -4,6 +4,7 @@
 #include "node.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ static int profile_make(struct sim *sim, struct node *node, unsigned p, struct l
 
 	limiter_view(node->limiter, p, &view);
 	node->policies[p].enforced = view.local_limit;
+	node->policies[p].burst = view.local_burst;
 	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
 		&node->policies[p].sampling, 1, NODE_HZ);
 }
@@ -188,13 +190,20 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 static void check_sum(struct sim *sim, unsigned p)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
+	uint64_t bursts = 0;
 	double sum = 0;
 
 	if (policy->guarantee != GUARANTEE_CONSERVED)
 		return;
-	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
-		if (sim->nodes[i].policies)
-			sum += sim->nodes[i].policies[p].enforced;
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++) {
+		if (!sim->nodes[i].policies)
+			continue;
+		sum += sim->nodes[i].policies[p].enforced;
+		bursts += sim->nodes[i].policies[p].burst;
+	}
+	if (bursts > policy->burst_bytes)
+		sim_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,
+			bursts);
 	if (sum * 8 > (double)policy->limit_bps)
 		sim_problem(
 			sim, "policy %s: %.0f bit/s are enforced in all", policy->name, sum * 8);

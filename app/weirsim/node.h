@@ -25,6 +25,7 @@ struct node_policy {
 	struct flow_sample sample;
 	struct sampling sampling;
 	double enforced; /* bytes/s, by the meter */
+	uint64_t burst;  /* bytes, likewise */
 	void *memory;    /* of what is not in state */
 };
 

@@ -16,6 +16,9 @@
  *   byte, and not only what exceeds the bucket: so whoever has enough of a bucket shows what he
  *   uses of it, and does not lose it for never having waited. It counts up to the global burst, as
  *   a single bucket would not pass more, either. See limiter/remember.c for how it is measured.
+ * - A rate that rises counts with its newest steps, so that a load that moves is met within two of
+ *   them, not when the history has turned over; less a burst, which needs no rate. Whoever has lost
+ *   it keeps a falling part for so long.
  * - Whoever has arrivals counts with a backlog of a few packets at least: interval counts do not
  *   show less.
  * - Floors: ALLOCATE_FLOOR of the rate in equal parts, and of the burst as much for each as lets

@@ -35,47 +35,72 @@ static void advance(struct history *h, uint64_t step)
 	h->step = step > h->step ? step : h->step;
 }
 
-void history_add(struct history *h, uint64_t now_ns, double bytes, double backlog)
+/* Of the time from `from` to `to` the part that lies in a step. */
+static double part_in(const struct history *h, uint64_t step, uint64_t from, uint64_t to)
 {
+	uint64_t begin = step * h->step_ns, end = begin + h->step_ns;
+
+	begin = begin > from ? begin : from;
+	end = end < to ? end : to;
+	return end > begin ? (double)(end - begin) / (double)(to - from) : 0;
+}
+
+void history_add(struct history *h, uint64_t from_ns, uint64_t now_ns, double bytes, double backlog)
+{
+	uint64_t step = from_ns / h->step_ns;
 	struct history_step *newest;
 
 	advance(h, now_ns / h->step_ns);
+	if (step + h->n <= h->step)
+		step = h->step - (h->n - 1);
+	for (; step <= h->step; step++)
+		h->steps[step % h->n].bytes += bytes * part_in(h, step, from_ns, now_ns);
 	newest = &h->steps[h->step % h->n];
-	newest->bytes += bytes;
 	newest->backlog = backlog > newest->backlog ? backlog : newest->backlog;
 }
 
-/* The oldest step that still counts. */
-static uint64_t oldest(const struct history *h, uint64_t now_ns)
+/* The oldest of the newest n steps. */
+static uint64_t oldest(const struct history *h, uint64_t now_ns, unsigned n)
 {
 	uint64_t step = now_ns / h->step_ns;
 
-	return step >= h->n ? step - (h->n - 1) : 0;
+	return step >= n ? step - (n - 1) : 0;
 }
 
-/* Seconds that the history covers. */
-static double covered(const struct history *h, uint64_t now_ns)
+/* Seconds that the history covers from a step on. */
+static double covered(const struct history *h, uint64_t now_ns, uint64_t step)
 {
-	uint64_t from = oldest(h, now_ns) * h->step_ns;
+	uint64_t from = step * h->step_ns;
 
 	from = from > h->begun_ns ? from : h->begun_ns;
 	return now_ns > from ? (double)(now_ns - from) / NS_PER_S : 0;
 }
 
+/* Bytes per second, from a step on, without the first so many bytes. */
+static double rate_from(const struct history *h, uint64_t now_ns, uint64_t step, double without)
+{
+	double bytes = -without, seconds = covered(h, now_ns, step);
+
+	for (; step <= h->step; step++)
+		bytes += h->steps[step % h->n].bytes;
+	return seconds > 0 && bytes > 0 ? bytes / seconds : 0;
+}
+
 double history_rate(const struct history *h, uint64_t now_ns)
 {
-	double bytes = 0, seconds = covered(h, now_ns);
+	return rate_from(h, now_ns, oldest(h, now_ns, h->n), 0);
+}
 
-	for (uint64_t k = oldest(h, now_ns); k <= h->step; k++)
-		bytes += h->steps[k % h->n].bytes;
-	return seconds > 0 ? bytes / seconds : 0;
+double history_recent(const struct history *h, uint64_t now_ns, double burst)
+{
+	return rate_from(h, now_ns, oldest(h, now_ns, HISTORY_RECENT), burst);
 }
 
 double history_backlog(const struct history *h, uint64_t now_ns)
 {
 	double most = 0;
 
-	for (uint64_t k = oldest(h, now_ns); k <= h->step; k++) {
+	for (uint64_t k = oldest(h, now_ns, h->n); k <= h->step; k++) {
 		double backlog = h->steps[k % h->n].backlog;
 
 		most = backlog > most ? backlog : most;

@@ -6,8 +6,8 @@
  * Messaging Service" (section V.D) divides rate and burst by. Pure. Control thread or simulator.
  *
  * Time is cut into steps, of which the newest `n` are kept: so the history reaches back between
- * n - 1 and n steps, and its average slides with every interval that is added, not once a step. An
- * interval belongs to the step in which it ends.
+ * n - 1 and n steps, and its average slides with every interval that is added, not once a step.
+ * What arrived in an interval is spread over the steps that it lies in; its backlog is of the last.
  */
 #ifndef WEIR_DEMAND_HISTORY_H
 #define WEIR_DEMAND_HISTORY_H
@@ -18,6 +18,8 @@
 /* Steps of a history: of one there is no sliding, and more than so many say nothing more. */
 #define HISTORY_STEPS_MIN 2
 #define HISTORY_STEPS_MAX 64
+
+#define HISTORY_RECENT 2 /* steps */
 
 struct history_step {
 	double bytes;   /* that arrived in it */
@@ -38,14 +40,20 @@ struct history {
  */
 struct history *history_create(uint64_t length_ns, uint64_t step_ns, uint64_t now_ns);
 
-/* Adds an interval that ends now: bytes that arrived, and the largest backlog in it. */
-void history_add(struct history *history, uint64_t now_ns, double bytes, double backlog);
+/*
+ * Adds an interval from from_ns, before now, that ends now: bytes that arrived, and the largest
+ * backlog in it.
+ */
+void history_add(
+	struct history *history, uint64_t from_ns, uint64_t now_ns, double bytes, double backlog);
 
 /*
  * As of now, which is not before the last interval that was added: the average rate of arrivals in
- * bytes per second, 0 before any time has passed; and the largest backlog.
+ * bytes per second, 0 before any time has passed; that of the newest HISTORY_RECENT steps alone, of
+ * what came in them beyond a burst of so many bytes; and the largest backlog.
  */
 double history_rate(const struct history *history, uint64_t now_ns);
+double history_recent(const struct history *history, uint64_t now_ns, double burst);
 double history_backlog(const struct history *history, uint64_t now_ns);
 
 /*

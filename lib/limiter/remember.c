@@ -8,7 +8,7 @@
  * intervals, so this is what they say of it:
  *
  *   - bytes that arrive evenly within each interval: a lower bound, since what comes and goes
- *     within an interval leaves no trace. An interval of T may hide a burst of up to local limit × T;
+ *     within one leaves no trace. An interval of T may hide a burst of up to local limit × T;
  *   - a drop: the bucket was empty, so the queue was as long as the bucket is deep, or longer;
  *   - where packets do wait (struct limiter_sample), what waited: the bucket is empty meanwhile, so
  *     the queue was its depth longer than that.
@@ -16,7 +16,12 @@
  * The largest of these counts, up to the global burst. A policer drops what a queue would keep, and
  * it is counted as if it had been kept: what matters is how much of a bucket the arrivals would
  * have used.
+ *
+ * The rate is the average over the history, or over the newest steps if that is more: what rises is
+ * believed at once, what falls when the history has forgotten it. A burst is no such rise, or each
+ * would take from the others the rate that they live by.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "limiter/aggregate.h"
@@ -56,8 +61,9 @@ void aggregate_remember(const struct limiter *l, struct aggregate *a,
 	in->backlog = backlog;
 	if (!history)
 		return;
-	history_add(history, now_ns, in->demand_now * in->interval_s, backlog);
-	in->demand = history_rate(history, now_ns);
+	history_add(history, a->measured_ns, now_ns, in->demand_now * in->interval_s, backlog);
+	in->demand = fmax(
+		history_rate(history, now_ns), history_recent(history, now_ns, in->burst));
 	in->backlog = history_backlog(history, now_ns);
 }
 

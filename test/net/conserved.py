@@ -5,7 +5,8 @@
 lost and full disks, and at no instant do the local limits add up to more than the limit.
 
 The load is UDP, which no drop slows down. Bounds in time are wide, because the machine is shared;
-the figures are printed. (As a program of its own, --send ADDRESS BYTES_PER_SECOND is that load.)
+the figures are printed. (As a program of its own, --send ADDRESS BYTES_PER_SECOND SECONDS is that
+load; it comes all at once every so many seconds.)
 """
 
 import json
@@ -30,22 +31,25 @@ LIMIT = 10e6
 BURST = 75e3  # bytes
 MOST = 0.9  # of the limit: what must be where all of the load is
 PAYLOAD, HEADERS = 1000, 28
+LAG = 0.02  # s: of what is sent evenly
 CLOCKS = 1.002  # how much faster than ours a limiter's may be
 SPARE_POLICIES = 3000  # whose records outgrow the store's first 256 kB
 
 
-def send(address, rate):
+def send(address, rate, period):
     """UDP packets of `rate` bytes per second (of IP), until somebody ends it."""
     sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     began, sent, data = time.monotonic(), 0, bytes(PAYLOAD)
     while True:
+        # What a busy machine has kept us from sending is not made up for: that would be a burst.
+        sent = max(sent, (time.monotonic() - began - max(2 * period, LAG)) * rate)
         while sent < (time.monotonic() - began) * rate:
             try:
                 sender.sendto(data, (address, 9))
             except OSError:  # the wire is not there yet, or again
                 pass
             sent += PAYLOAD + HEADERS
-        time.sleep(0.001)
+        time.sleep(period)
 
 
 class Group:
@@ -91,19 +95,25 @@ class Group:
         self.bed.start()
         return self
 
-    def load(self, i, rate_bps=2 * LIMIT):
-        """From now on so much comes to limiter i; 0 is none."""
+    def load(self, i, rate_bps=2 * LIMIT, period=0.001):
+        """From now on so much comes to limiter i, so often; 0 is none."""
         if i in self.loads:
             self.loads.pop(i).stop()
         if rate_bps:
             self.loads[i] = self.bed.processes.start(
                 f"load{i}", [sys.executable, os.path.abspath(__file__), "--send", sink_address(i),
-                             str(rate_bps / 8)], self.bed.topology.namespace("sources"))
+                             str(rate_bps / 8), str(period)],
+                self.bed.topology.namespace("sources"))
 
     def share(self, i):
         """What part of the limit limiter i has now."""
         seen = self.bed.policy(i)
         return seen["local_limit_bps"] / LIMIT if seen else 0.0
+
+    def burst(self, i):
+        """What part of the burst limiter i has now."""
+        seen = self.bed.policy(i)
+        return seen["local_burst_bytes"] / BURST if seen else 0.0
 
     def ledger(self, i, policy=POLICY):
         """The ledger of a policy at limiter i."""
@@ -126,7 +136,7 @@ class Group:
 
 
 class Watch:
-    """Adds up the local limits, over and over, on connections of its own.
+    """Adds up the local limits, and bursts, over and over, on connections of its own.
 
     They cannot be read at one instant. But where each is the same before and after, and all were
     read between, they were in force together.
@@ -134,13 +144,14 @@ class Watch:
 
     def __init__(self, group):
         self.clients = [Client(group.bed.socket(i)) for i in group.bed.boxes()]
-        self.sums, self.moved, self.most = 0, 0, 0.0
+        self.sums, self.moved, self.most, self.deepest = 0, 0, 0.0, 0
         self.ending = threading.Event()
         self.thread = threading.Thread(target=self._run)
 
     def _look(self):
         seen = [client.try_get(f"/weir/policy,{POLICY}") for client in self.clients]
-        return [policy["local_limit_bps"] if policy else 0.0 for policy in seen]
+        return [(policy["local_limit_bps"], policy["local_burst_bytes"]) if policy else (0.0, 0)
+                for policy in seen]
 
     def _run(self):
         before = self._look()
@@ -148,7 +159,8 @@ class Watch:
             after = self._look()
             if before == after:
                 self.sums += 1
-                self.most = max(self.most, sum(after))
+                self.most = max(self.most, sum(limit for limit, _ in after))
+                self.deepest = max(self.deepest, sum(burst for _, burst in after))
             else:
                 self.moved += 1
             before = after
@@ -167,7 +179,9 @@ class Watch:
         """Never above the limit; in words."""
         expect(self.sums > 20, f"{self.sums} sums, {self.moved} looks while limits moved")
         expect(self.most <= LIMIT, f"local limits add up to {self.most} bit/s")
-        return f"{self.sums} sums, at most {self.most / LIMIT:.6f} of the limit"
+        expect(self.deepest <= BURST, f"local bursts add up to {self.deepest} bytes")
+        return (f"{self.sums} sums, at most {self.most / LIMIT:.6f} of the limit and "
+                f"{self.deepest / BURST:.6f} of the burst")
 
 
 class Meter:
@@ -328,13 +342,54 @@ def gdrl_follows_demand(scene):
     return words
 
 
-SCENARIOS = [limit_follows_the_load, crash_and_lost_store, full_disk, gdrl_follows_demand]
+def change_places(group):
+    """Even load at one limiter, bursts at the other, twice; seconds until both had their parts."""
+    times, seen = [], []
+
+    def in_place(smooth, bursts):
+        seen[:] = [group.share(smooth), group.share(bursts), group.burst(smooth),
+                   group.burst(bursts), group.bed.policy(smooth), group.bed.policy(bursts)]
+        return seen[0] >= 0.6 and seen[1] <= 0.4 and seen[3] > 1.2 * seen[2]
+
+    for smooth, bursts in ((1, 2), (2, 1)):
+        group.load(smooth, 0.5 * LIMIT)
+        group.load(bursts, 0.2 * LIMIT, 0.25)
+        began = time.monotonic()
+        try:
+            wait_until(lambda a=smooth, b=bursts: in_place(a, b), "in vain", timeout=40)
+        except AssertionError as error:
+            raise AssertionError(f"limiter {smooth} was to have the rate, and {bursts} the "
+                                 f"burst: {seen}") from error
+        times.append(time.monotonic() - began)
+    return ", ".join(f"{t:.2f}" for t in times) + " s"
+
+
+def rate_and_burst_part(scene):
+    """Allocator adaptor: the rate goes where most arrives, the burst where the bursts are."""
+    terms = {"allocator": "adaptor", "history": "4s", "step": "500ms"}
+    with Group(scene, 2, **terms) as group:
+        group.bed.start()
+        soft = change_places(group)
+    with Group(scene, 2, guarantee="conserved", **terms) as group:
+        group.start()
+        with Watch(group) as watch:
+            meter = Meter(group)
+            conserved = change_places(group)
+            words = meter.check()
+        words = f"{watch.check()}; {words}"
+        ledger = group.ledger(1)["burst"]
+        expect(ledger["limit_bytes"] == BURST and not ledger["blank"], str(ledger))
+    return f"{words}; in place in {soft}, conserved in {conserved}"
+
+
+SCENARIOS = [limit_follows_the_load, crash_and_lost_store, full_disk, gdrl_follows_demand,
+             rate_and_burst_part]
 
 
 def main():
     """The scenarios, or the load of one."""
     if sys.argv[1:2] == ["--send"]:
-        send(sys.argv[2], float(sys.argv[3]))
+        send(sys.argv[2], float(sys.argv[3]), float(sys.argv[4]))
     if os.geteuid() != 0:
         print("skipped: needs root")
         sys.exit(box.SKIP)

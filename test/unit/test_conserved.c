@@ -29,8 +29,8 @@ struct group {
 	uint64_t arrived[N][POLICIES];
 	uint64_t demand[N][POLICIES]; /* bytes a tick */
 	uint64_t slots[FLOW_SLOTS];
-	uint64_t letters;
-	bool cut[N], stuck[N]; /* stuck: its disk */
+	uint64_t letters, told_bursts; /* of these, that changed a burst alone, at once */
+	bool cut[N], stuck[N];         /* stuck: its disk */
 	unsigned turn;
 };
 
@@ -110,6 +110,14 @@ static double local(const struct group *g, unsigned i, unsigned policy)
 	return view.local_limit;
 }
 
+static uint64_t burst_of(const struct group *g, unsigned i)
+{
+	struct limiter_view view;
+
+	limiter_view(g->l[i], ADAPTOR, &view);
+	return view.local_burst;
+}
+
 static void check_sums(const struct group *g, unsigned n_policies)
 {
 	for (unsigned p = FPS; p < n_policies; p++) {
@@ -136,16 +144,22 @@ static void settle(struct group *g, unsigned i)
 		limiter_settled(g->l[i], g->now);
 }
 
-static void post(struct group *g, unsigned i)
+static void post(struct group *g, unsigned i, unsigned n_policies)
 {
 	uint8_t buf[BUFFER];
+	uint64_t before;
+	double rate;
 	unsigned to;
 	size_t len;
 
 	while ((len = limiter_send(g->l[i], buf, &to)) > 0) {
 		if (g->cut[i] || g->cut[to])
 			continue;
+		before = n_policies > ADAPTOR ? burst_of(g, to) : 0;
+		rate = n_policies > ADAPTOR ? local(g, to, ADAPTOR) : 0;
 		g->letters += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_LETTER;
+		if (n_policies > ADAPTOR && local(g, to, ADAPTOR) == rate)
+			g->told_bursts += burst_of(g, to) != before;
 	}
 }
 
@@ -161,7 +175,7 @@ static void step(struct group *g, unsigned n_policies)
 		}
 		limiter_tick(g->l[i], g->now, measure, g);
 		settle(g, i);
-		post(g, i);
+		post(g, i, n_policies);
 		check_sums(g, n_policies);
 	}
 }
@@ -272,14 +286,6 @@ static void test_reload(void **state)
 	group_free(g);
 }
 
-static uint64_t burst_of(const struct group *g, unsigned i)
-{
-	struct limiter_view view;
-
-	limiter_view(g->l[i], ADAPTOR, &view);
-	return view.local_burst;
-}
-
 static uint64_t sum_of_bursts(const struct group *g)
 {
 	uint64_t sum = 0;
@@ -307,6 +313,7 @@ static void test_burst_moves(void **state)
 	assert_true(local(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
 	assert_true(burst_of(g, 1) > 2 * burst_of(g, 0));
 	assert_true(burst_of(g, 2) < BURST / N);
+	assert_true(g->told_bursts > 0); /* and enforced as it came, not a tick later */
 	steps(g, 10, POLICIES);
 	assert_near(sum_of(g, ADAPTOR), LIMIT / 8.0, 1);
 	assert_int_equal(sum_of_bursts(g), BURST);
