@@ -81,6 +81,7 @@ struct worker {
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
+	bool phantoms; /* there is, or was, a policy that police_is_phantom(); atomics only */
 
 	/* the worker's own */
 	const unsigned *sourced; /* as the snapshot of this turn has it */

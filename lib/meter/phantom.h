@@ -365,6 +365,23 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 	phantom_enter(p, class);
 }
 
+/* The first class of a flow's set. */
+static inline uint32_t phantom_set(const struct phantom *p, uint32_t mixed)
+{
+	uint32_t i = (uint32_t)((uint64_t)mixed * (p->mask + UINT64_C(1)) >> 32);
+
+	return i & ~(PHANTOM_WAYS - 1U);
+}
+
+/* Begins to fetch what is next to be read of a flow, besides *p itself. */
+static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+{
+	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
+	__builtin_prefetch(&p->slots[p->time >> p->shift & (PHANTOM_SLOTS - 1)], 1);
+	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
+	__builtin_prefetch(&p->inverse[p->weight]);
+}
+
 /*
  * The class of a flow, by its hash: its own, or one that is free. Where a set has none, what comes
  * shares. The state's one writer.
@@ -372,20 +389,22 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash)
 {
 	uint32_t mixed = hash * p->key;
-	uint32_t set = (uint32_t)((uint64_t)mixed * (p->mask + UINT64_C(1)) >> 32);
-	struct phantom_class *classes = &p->classes[set & ~(PHANTOM_WAYS - 1U)];
+	struct phantom_class *classes = &p->classes[phantom_set(p, mixed)];
 
-	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
-		if (classes[i].flow == hash)
-			return &classes[i];
-	}
-	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
-		if (phantom_queue(p, &classes[i]) == 0) {
-			classes[i].flow = hash;
-			return &classes[i];
-		}
-	}
-	return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
+	unsigned own = 0, empty = 0, i;
+
+	/* Masks, not branches: which of the four it is nobody can predict. */
+	for (i = 0; i < PHANTOM_WAYS; i++)
+		own |= (unsigned)(classes[i].flow == hash) << i;
+	if (__builtin_expect(own != 0, 1))
+		return &classes[__builtin_ctz(own)];
+	for (i = 0; i < PHANTOM_WAYS; i++)
+		empty |= (unsigned)(phantom_queue(p, &classes[i]) == 0) << i;
+	if (empty == 0)
+		return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
+	i = (unsigned)__builtin_ctz(empty);
+	classes[i].flow = hash;
+	return &classes[i];
 }
 
 /* The class of a number below params->classes. */

@@ -38,6 +38,7 @@
 #include "classify/parse.h"
 #include "flow/flow_sample.h"
 #include "meter/meter.h"
+#include "meter/phantom.h"
 #include "policy/config.h"
 #include "source/source_hash.h"
 
@@ -46,7 +47,6 @@
 #define POLICE_TCP 6 /* protocol number */
 
 struct new_flows;
-struct phantom;
 struct source_table;
 
 enum verdict {
@@ -90,8 +90,7 @@ struct policy_other {
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
-	struct phantom *phantom;      /* METER_PHANTOM: its classes */
-	bool by_dscp;                 /* what a packet's class is; else its flow */
+	bool by_dscp;                 /* METER_PHANTOM: what a packet's class is; else its flow */
 	uint8_t kind;                 /* enum meter_kind */
 	uint8_t count;                /* enum counting */
 	uint8_t action;               /* enum action */
@@ -102,6 +101,12 @@ struct policy_other {
 	/* METER_PURSE: of those that conformed, what the total did not pay for */
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
+
+/* Of METER_PHANTOM, which has neither sources nor flows to know: its classes come next. */
+static inline struct phantom *police_phantom(struct policy_other *other)
+{
+	return (struct phantom *)(other + 1);
+}
 
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
 struct limit_profile {
@@ -122,6 +127,23 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 /* The same of one that police_is_phantom(), by the hash of the packet's flow. */
 uint64_t police_over_phantom(
 	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
+
+/*
+ * Begins to fetch what that will read, in two steps, of which the second reads what the first has
+ * fetched.
+ */
+static inline void police_fetch_phantom(const struct policy_state *state)
+{
+	const char *other = (const char *)state->other;
+
+	__builtin_prefetch(other, 1);
+	__builtin_prefetch(other + sizeof(struct policy_other), 1);
+}
+
+static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
+{
+	phantom_fetch(police_phantom(state->other), hash);
+}
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
