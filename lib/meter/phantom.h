@@ -163,11 +163,22 @@ static inline void phantom_leave(struct phantom *p, const struct phantom_class *
 	p->busy &= ~((uint64_t)(slot->weight == 0) << i);
 }
 
+static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
+{
+	__atomic_store_n(&p->weight, weight, __ATOMIC_RELAXED);
+}
+
+/* Of all classes with a queue; of flows it is their number. Anybody, at any time. */
+static inline uint64_t phantom_backlogged(const struct phantom *p)
+{
+	return __atomic_load_n(&p->weight, __ATOMIC_RELAXED);
+}
+
 static inline void phantom_clear(struct phantom *p)
 {
 	for (; p->busy; p->busy &= p->busy - 1)
 		p->slots[__builtin_ctzll(p->busy)] = (struct phantom_slot){0};
-	p->weight = 0;
+	phantom_set_weight(p, 0);
 	p->left = 0;
 }
 
@@ -201,7 +212,7 @@ static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_
 		bool slotted = class->end - began - 1 < span;
 
 		if (slotted && (int64_t)(class->end - p->time) > 0) {
-			p->weight += class->weight;
+			phantom_set_weight(p, p->weight + class->weight);
 			phantom_enter(p, class);
 			continue;
 		}
@@ -287,7 +298,7 @@ static inline uint64_t phantom_cross(struct phantom *p, uint64_t service, uint64
 	unsigned i = ((ends >> p->shift) - 1) & (PHANTOM_SLOTS - 1);
 
 	service += p->slots[i].over - (ends - p->time) * p->weight;
-	p->weight -= p->slots[i].weight;
+	phantom_set_weight(p, p->weight - p->slots[i].weight);
 	p->slots[i] = (struct phantom_slot){0};
 	p->busy &= ~(UINT64_C(1) << i);
 	p->time = ends;
@@ -358,7 +369,7 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 			class->end = p->time;
 		}
 	} else {
-		p->weight += class->weight;
+		phantom_set_weight(p, p->weight + class->weight);
 		class->end = p->time;
 	}
 	class->end += time;

@@ -457,6 +457,14 @@ static inline int police_mark(const struct policy_state *state)
 	return state->other->mark;
 }
 
+/* Weight of the classes that have a queue now, which of flows is their number. Anybody. */
+static inline uint64_t police_backlogged(const struct policy_state *state)
+{
+	if (police_is_plain(state) || state->other->kind != METER_PHANTOM)
+		return 0;
+	return phantom_backlogged(police_phantom(state->other));
+}
+
 /* Of those passed, what did not conform; 0 for most. Anybody. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {

@@ -182,7 +182,8 @@ def sending(wire, make):
 TERMS = [{}, {"limit": "2Gbit/s"}, {"burst": "1MB"}, {"action": "count"}, {"action": "mark"},
          {"accounting": "l2"}, {"accounting": "wire"}, {"count": "packets", "limit": "1M/s"},
          {"count": "flows", "limit": "100k/s"}, {"meter": "gcra"}, {"limit": "8kbit/s"},
-         {"meter": "fixed-window", "window": "1s"}, {"per": "src", "sources": 1024}]
+         {"meter": "fixed-window", "window": "1s"}, {"per": "src", "sources": 1024},
+         {"meter": "phantom"}]
 
 
 def some_policy(rng, name, prefix):
