@@ -521,35 +521,34 @@ static void test_age(void **state)
 /* Each flow has a class of its own while its set has a free one; a fifth shares. */
 static void test_flows(void **state)
 {
-	struct phantom_class *seen[5] = {NULL};
-	uint32_t hashes[5];
+	struct phantom_class *seen[PHANTOM_WAYS], *class;
+	uint32_t hashes[PHANTOM_WAYS], hash = 0;
 	struct world w;
-	unsigned n = 0;
 
 	(void)state;
 	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
-	for (uint32_t hash = 1; n < 5; hash++) {
-		struct phantom_class *class = phantom_of_flow(w.phantom, hash);
-
-		if ((class - w.phantom->classes) / PHANTOM_WAYS != 2)
-			continue;
+	for (unsigned n = 0; n <= PHANTOM_WAYS; n++) {
+		do
+			class = phantom_of_flow(w.phantom, ++hash);
+		while ((class - w.phantom->classes) / PHANTOM_WAYS != 2);
+		if (n == PHANTOM_WAYS) {
+			assert_int_not_equal(class->flow, hash);
+			break;
+		}
+		assert_int_equal(class->flow, hash);
 		assert_ptr_equal(phantom_of_flow(w.phantom, hash), class);
-		for (unsigned i = 0; i < n && n < 4; i++)
+		for (unsigned i = 0; i < n; i++)
 			assert_ptr_not_equal(seen[i], class);
 		assert_true(
 			phantom_take(w.phantom, class, &w.bucket, &w.profile, n == 0 ? 100 : 1000));
-		if (n < 4)
-			assert_int_equal(class->flow, hash);
-		else
-			assert_int_not_equal(class->flow, hash);
 		hashes[n] = hash;
-		seen[n++] = class;
+		seen[n] = class;
 	}
 	/* The first one's queue is empty: nobody leaves his own class for that. */
 	world_wait(&w, 450);
 	assert_true(phantom_queue(w.phantom, seen[0]) == 0);
-	for (unsigned i = 0; i < 4; i++)
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
 		assert_ptr_equal(phantom_of_flow(w.phantom, hashes[i]), seen[i]);
 	/* When a queue is empty its class is free. */
 	world_wait(&w, 10000);
