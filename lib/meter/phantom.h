@@ -25,8 +25,8 @@
  * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
- * the ideal by no more than a slot, a 32nd of the burst at most. A packet costs the slots that its
- * time has crossed, of which it fills no more than one.
+ * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
+ * costs the slots that its time has crossed, of which it fills no more than one.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
  * four has no queue, and no other's until then. Only flows that are many at once share.
