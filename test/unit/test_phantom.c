@@ -164,7 +164,7 @@ static void test_pairs(void **state)
 	/* A class without a queue may have all that is there. */
 	assert_false(world_send(&w, 0, 16001));
 	assert_true(world_send(&w, 0, 4000));
-	/* 12000 are left. Beside a queue of 4000: 1000 for a quarter, 1000 for a 16th of the burst. */
+	/* 12000 are left; beside a queue of 4000: a quarter, and 1000 for a 16th of the burst. */
 	assert_false(world_send(&w, 0, 10001));
 	assert_true(world_send(&w, 0, 10000));
 	assert_false(world_send(&w, 0, 1));
@@ -189,7 +189,7 @@ static void test_pairs(void **state)
 	world_end(&w);
 }
 
-/* The queues are those of the ideal but for a slot; the books are exact; never more than r·t + b. */
+/* Queues are those of the ideal but for a slot; the books are exact; at most r·t + b passes. */
 static void test_random(void **state)
 {
 	static const struct {
