@@ -234,8 +234,8 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 }
 
 /*
- * Of a full bucket: all queues empty. `memory` is of phantom_bytes(), aligned to 64. Control thread,
- * before the writer sees it.
+ * Of a full bucket of less than 2^38 units: all queues empty. `memory` is of phantom_bytes(),
+ * aligned to 64. Control thread, before the writer sees it.
  */
 static inline struct phantom *phantom_init(void *memory, const struct phantom_params *params,
 	const struct token_bucket_profile *profile)
