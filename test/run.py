@@ -52,8 +52,7 @@ TESTED = {
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
 SIMULATIONS = {
     "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/brokers", "sim/adaptor",
-              "sim/torture",
-              "sim/evaluation", "sim/live", "model/run"),
+              "sim/torture", "sim/evaluation", "sim/live", "model/run"),
     "build-clang": ("sim/weirsim",),
 }
 # Tests that should not be the last to begin.

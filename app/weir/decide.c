@@ -153,19 +153,41 @@ static uint64_t judge_total(
 	return over;
 }
 
+static uint32_t flow_hash(struct burst *burst, unsigned i)
+{
+	if (has_hash(burst, i))
+		return burst->mbufs[i]->hash.rss;
+	return packet_flow_hash(packet_of(burst, i), burst->frames.data[i]);
+}
+
 /* The same of those that want to know its flow too. */
 static uint64_t judge_phantom(
 	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
-	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]), hash;
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
 
 	if (police_samples(state))
 		sample(w, burst, i, bytes);
-	if (has_hash(burst, i))
-		hash = burst->mbufs[i]->hash.rss;
-	else
-		hash = packet_flow_hash(packet_of(burst, i), burst->frames.data[i]);
-	return police_over_phantom(state, bytes, hash, now);
+	return police_over_phantom(state, bytes, flow_hash(burst, i), now);
+}
+
+/* Begins to fetch what judge_phantom() will read. */
+static __rte_noinline void fetch_phantoms(
+	struct policy_state *const *states, struct burst *burst, uint16_t n)
+{
+	uint64_t phantoms = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!police_is_phantom(states[i]))
+			continue;
+		police_fetch_phantom(states[i]);
+		phantoms |= UINT64_C(1) << i;
+	}
+	for (; phantoms; phantoms &= phantoms - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(phantoms);
+
+		police_fetch_class(states[i], flow_hash(burst, i));
+	}
 }
 
 /* police_over() of a policy that is lent what it takes, if `lends`. */
@@ -325,6 +347,8 @@ static uint16_t decide_each(
 	uint16_t n_pass;
 
 	states_of(states, w, burst, n, &none);
+	if (unlikely(__atomic_load_n(&w->phantoms, __ATOMIC_RELAXED)))
+		fetch_phantoms(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
 	drops = w->reserves ? judge(w, burst, states, n, now, true)

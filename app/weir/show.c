@@ -191,6 +191,35 @@ static json_t *sources_json(const struct box *box, unsigned policy)
 		integer(stats.overflows));
 }
 
+static json_t *weights_json(const struct classes_config *classes)
+{
+	json_t *json = json_object();
+
+	for (unsigned i = 0; i < PHANTOM_DSCPS; i++) {
+		char dscp[8];
+
+		snprintf(dscp, sizeof(dscp), "%u", i);
+		if (classes->weights[i] > 1)
+			json_object_set_new(json, dscp, integer(classes->weights[i]));
+	}
+	return json;
+}
+
+/* Null unless classes share the limit. */
+static json_t *classes_json(const struct box *box, unsigned policy)
+{
+	const struct classes_config *classes = &box->policies[policy].classes;
+	uint64_t backlogged = 0;
+
+	if (box->policies[policy].meter != METER_PHANTOM)
+		return json_null();
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		backlogged += police_backlogged(&box->workers[w].policies[box->slots.of[policy]]);
+	return json_pack("{s:s, s:o, s:o, s:o}", "by",
+		classes->by == CLASSES_BY_DSCP ? "dscp" : "flow", "n", integer(classes->n),
+		"weights", weights_json(classes), "backlogged", integer(backlogged));
+}
+
 static json_t *show_policy(const char *params, void *context)
 {
 	const struct box *box = context;
@@ -209,6 +238,7 @@ static json_t *show_policy(const char *params, void *context)
 		add_verdicts(json, box, i);
 		json_object_set_new(json, "sources", sources_json(box, i));
 		show_shape(json, box, i);
+		json_object_set_new(json, "classes", classes_json(box, i));
 		return json;
 	}
 	return NULL;

@@ -156,6 +156,8 @@ int worker_add_policy(
 		randombytes_buf(&start.seed, sizeof(start.seed));
 	}
 	policy_state_init(state, memory, policy, profile, &start);
+	if (police_is_phantom(state))
+		__atomic_store_n(&w->phantoms, true, __ATOMIC_RELAXED);
 	if (!policy->allocator->samples_flows)
 		return 0;
 	w->samples[profile->policy] = take_sample(w);

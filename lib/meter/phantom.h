@@ -25,8 +25,8 @@
  * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
- * the ideal by no more than a slot, a 32nd of the burst at most. A packet costs the slots that its
- * time has crossed, of which it fills no more than one.
+ * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
+ * costs the slots that its time has crossed, of which it fills no more than one.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
  * four has no queue, and no other's until then. Only flows that are many at once share.
@@ -163,11 +163,22 @@ static inline void phantom_leave(struct phantom *p, const struct phantom_class *
 	p->busy &= ~((uint64_t)(slot->weight == 0) << i);
 }
 
+static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
+{
+	__atomic_store_n(&p->weight, weight, __ATOMIC_RELAXED);
+}
+
+/* Of all classes with a queue; of flows it is their number. Anybody, at any time. */
+static inline uint64_t phantom_backlogged(const struct phantom *p)
+{
+	return __atomic_load_n(&p->weight, __ATOMIC_RELAXED);
+}
+
 static inline void phantom_clear(struct phantom *p)
 {
 	for (; p->busy; p->busy &= p->busy - 1)
 		p->slots[__builtin_ctzll(p->busy)] = (struct phantom_slot){0};
-	p->weight = 0;
+	phantom_set_weight(p, 0);
 	p->left = 0;
 }
 
@@ -201,7 +212,7 @@ static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_
 		bool slotted = class->end - began - 1 < span;
 
 		if (slotted && (int64_t)(class->end - p->time) > 0) {
-			p->weight += class->weight;
+			phantom_set_weight(p, p->weight + class->weight);
 			phantom_enter(p, class);
 			continue;
 		}
@@ -222,7 +233,10 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 	return shift;
 }
 
-/* Of a full bucket: all queues empty. `memory` is of phantom_bytes(), aligned to 64. Before the writer sees it. */
+/*
+ * Of a full bucket of less than 2^38 units: all queues empty. `memory` is of phantom_bytes(),
+ * aligned to 64. Control thread, before the writer sees it.
+ */
 static inline struct phantom *phantom_init(void *memory, const struct phantom_params *params,
 	const struct token_bucket_profile *profile)
 {
@@ -287,7 +301,7 @@ static inline uint64_t phantom_cross(struct phantom *p, uint64_t service, uint64
 	unsigned i = ((ends >> p->shift) - 1) & (PHANTOM_SLOTS - 1);
 
 	service += p->slots[i].over - (ends - p->time) * p->weight;
-	p->weight -= p->slots[i].weight;
+	phantom_set_weight(p, p->weight - p->slots[i].weight);
 	p->slots[i] = (struct phantom_slot){0};
 	p->busy &= ~(UINT64_C(1) << i);
 	p->time = ends;
@@ -358,11 +372,28 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 			class->end = p->time;
 		}
 	} else {
-		p->weight += class->weight;
+		phantom_set_weight(p, p->weight + class->weight);
 		class->end = p->time;
 	}
 	class->end += time;
 	phantom_enter(p, class);
+}
+
+/* The first class of a flow's set. */
+static inline uint32_t phantom_set(const struct phantom *p, uint32_t mixed)
+{
+	uint32_t i = (uint32_t)((uint64_t)mixed * (p->mask + UINT64_C(1)) >> 32);
+
+	return i & ~(PHANTOM_WAYS - 1U);
+}
+
+/* Begins to fetch what is next to be read of a flow, besides *p itself. */
+static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+{
+	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
+	__builtin_prefetch(&p->slots[p->time >> p->shift & (PHANTOM_SLOTS - 1)], 1);
+	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
+	__builtin_prefetch(&p->inverse[p->weight]);
 }
 
 /*
@@ -372,20 +403,22 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash)
 {
 	uint32_t mixed = hash * p->key;
-	uint32_t set = (uint32_t)((uint64_t)mixed * (p->mask + UINT64_C(1)) >> 32);
-	struct phantom_class *classes = &p->classes[set & ~(PHANTOM_WAYS - 1U)];
+	struct phantom_class *classes = &p->classes[phantom_set(p, mixed)];
 
-	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
-		if (classes[i].flow == hash)
-			return &classes[i];
-	}
-	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
-		if (phantom_queue(p, &classes[i]) == 0) {
-			classes[i].flow = hash;
-			return &classes[i];
-		}
-	}
-	return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
+	unsigned own = 0, empty = 0, i;
+
+	/* Masks, not branches: which of the four it is nobody can predict. */
+	for (i = 0; i < PHANTOM_WAYS; i++)
+		own |= (unsigned)(classes[i].flow == hash) << i;
+	if (__builtin_expect(own != 0, 1))
+		return &classes[__builtin_ctz(own)];
+	for (i = 0; i < PHANTOM_WAYS; i++)
+		empty |= (unsigned)(phantom_queue(p, &classes[i]) == 0) << i;
+	if (empty == 0)
+		return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
+	i = (unsigned)__builtin_ctz(empty);
+	classes[i].flow = hash;
+	return &classes[i];
 }
 
 /* The class of a number below params->classes. */

@@ -4,7 +4,6 @@
 #include "police/other.h"
 
 #include "flow/new_flow.h"
-#include "meter/phantom.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "source/source_table.h"
@@ -122,7 +121,7 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 		struct phantom_params params = phantom_params_of(policy, start);
 
 		other->by_dscp = policy->classes.by == CLASSES_BY_DSCP;
-		other->phantom = phantom_init(memory, &params, &other->profile.bucket);
+		phantom_init(police_phantom(other), &params, &other->profile.bucket);
 	}
 }
 

@@ -4,7 +4,6 @@
 #include "police/police.h"
 
 #include "flow/new_flow.h"
-#include "meter/phantom.h"
 #include "source/source_table.h"
 
 #define UDP     17
@@ -92,20 +91,20 @@ static bool fair_to_flow(struct policy_other *other, uint32_t hash, uint32_t cos
 {
 	const struct token_bucket_profile *profile = &other->profile.bucket;
 	struct token_bucket *bucket = &other->meter.bucket;
+	struct phantom *phantom = police_phantom(other);
 
-	phantom_refill(other->phantom, bucket, profile, now);
-	return phantom_take(
-		other->phantom, phantom_of_flow(other->phantom, hash), bucket, profile, cost);
+	phantom_refill(phantom, bucket, profile, now);
+	return phantom_take(phantom, phantom_of_flow(phantom, hash), bucket, profile, cost);
 }
 
 static bool fair_to_dscp(struct policy_other *other, uint8_t dscp, uint32_t cost, uint64_t now)
 {
 	const struct token_bucket_profile *profile = &other->profile.bucket;
 	struct token_bucket *bucket = &other->meter.bucket;
+	struct phantom *phantom = police_phantom(other);
 
-	phantom_refill(other->phantom, bucket, profile, now);
-	return phantom_take(
-		other->phantom, phantom_of_number(other->phantom, dscp), bucket, profile, cost);
+	phantom_refill(phantom, bucket, profile, now);
+	return phantom_take(phantom, phantom_of_number(phantom, dscp), bucket, profile, cost);
 }
 
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -188,6 +187,6 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
-	if (!police_is_plain(state) && other->phantom)
-		phantom_change(other->phantom, &other->profile.bucket);
+	if (!police_is_plain(state) && other->kind == METER_PHANTOM)
+		phantom_change(police_phantom(other), &other->profile.bucket);
 }

@@ -38,6 +38,7 @@
 #include "classify/parse.h"
 #include "flow/flow_sample.h"
 #include "meter/meter.h"
+#include "meter/phantom.h"
 #include "policy/config.h"
 #include "source/source_hash.h"
 
@@ -46,7 +47,6 @@
 #define POLICE_TCP 6 /* protocol number */
 
 struct new_flows;
-struct phantom;
 struct policy_shape;
 struct source_table;
 
@@ -92,8 +92,7 @@ struct policy_other {
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
 	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
-	struct phantom *phantom;      /* METER_PHANTOM: its classes */
-	bool by_dscp;                 /* what a packet's class is; else its flow */
+	bool by_dscp;                 /* METER_PHANTOM: what a packet's class is; else its flow */
 	uint8_t kind;                 /* enum meter_kind */
 	uint8_t count;                /* enum counting */
 	uint8_t action;               /* enum action */
@@ -111,6 +110,12 @@ struct shape_terms {
 	uint32_t delay_us, target_us, interval_us;
 	bool codel, ecn;
 };
+
+/* Of METER_PHANTOM, which has neither sources nor flows to know: its classes come next. */
+static inline struct phantom *police_phantom(struct policy_other *other)
+{
+	return (struct phantom *)(other + 1);
+}
 
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
 struct limit_profile {
@@ -138,6 +143,23 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 /* The same of one that police_is_phantom(), by the hash of the packet's flow. */
 uint64_t police_over_phantom(
 	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
+
+/*
+ * Begins to fetch what that will read, in two steps, of which the second reads what the first has
+ * fetched.
+ */
+static inline void police_fetch_phantom(const struct policy_state *state)
+{
+	const char *other = (const char *)state->other;
+
+	__builtin_prefetch(other, 1);
+	__builtin_prefetch(other + sizeof(struct policy_other), 1);
+}
+
+static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
+{
+	phantom_fetch(police_phantom(state->other), hash);
+}
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
@@ -455,6 +477,14 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 static inline int police_mark(const struct policy_state *state)
 {
 	return state->other->mark;
+}
+
+/* Weight of the classes that have a queue now, which of flows is their number. Anybody. */
+static inline uint64_t police_backlogged(const struct policy_state *state)
+{
+	if (police_is_plain(state) || state->other->kind != METER_PHANTOM)
+		return 0;
+	return phantom_backlogged(police_phantom(state->other));
 }
 
 /* Of those passed, what did not conform; 0 for most. Anybody. */

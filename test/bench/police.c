@@ -154,22 +154,24 @@ static struct worker *totals_make(unsigned n_policies)
 static struct worker *others_make(unsigned n_policies, unsigned drop, enum meter_kind kind)
 {
 	static const struct phantom_params params = {.classes = 64, .secret = 1};
-	size_t bytes = RTE_ALIGN(phantom_bytes(&params), CACHE_LINE);
+	size_t bytes = sizeof(struct policy_other) +
+		       (kind == METER_PHANTOM ? RTE_ALIGN(phantom_bytes(&params), CACHE_LINE) : 0);
 	struct worker *w = worker_make(n_policies, drop, false);
-	struct policy_other *others = alloc(n_policies * sizeof(*others));
-	uint8_t *phantoms = kind == METER_PHANTOM ? alloc(n_policies * bytes) : NULL;
+	uint8_t *others = alloc(n_policies * bytes);
 
+	w->phantoms = kind == METER_PHANTOM;
 	for (unsigned i = 0; i < n_policies; i++) {
-		others[i].kind = (uint8_t)kind;
-		others[i].profile.bucket = w->policies[i].limit;
+		struct policy_other *other = (struct policy_other *)(others + i * bytes);
+		uint32_t flags = w->phantoms ? POLICE_PHANTOM : 0;
+
+		other->kind = (uint8_t)kind;
+		other->profile.bucket = w->policies[i].limit;
 		w->policies[i] = (struct policy_state){
-			.bucket.fraction = police_owner(
-				phantoms ? POLICE_PHANTOM : 0, POLICE_UNSAMPLED, ACCOUNTING_L2),
-			.other = &others[i],
+			.bucket.fraction = police_owner(flags, POLICE_UNSAMPLED, ACCOUNTING_L2),
+			.other = other,
 		};
-		if (phantoms)
-			others[i].phantom = phantom_init(
-				phantoms + i * bytes, &params, &others[i].profile.bucket);
+		if (w->phantoms)
+			phantom_init(police_phantom(other), &params, &other->profile.bucket);
 	}
 	return w;
 }

@@ -61,6 +61,10 @@ static void check_policy(const struct policy *policy)
 	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
 		policy->action > ACTION_COUNT || windowed != (policy->window_ns > 0))
 		abort();
+	if (policy->meter == METER_PHANTOM &&
+		(policy->classes.n < PHANTOM_CLASSES_MIN ||
+			policy->classes.n > PHANTOM_CLASSES_MAX || policy->classes.weights[0] == 0))
+		abort();
 	if (policy->mark < MARK_ECN || policy->mark > 63 || policy->per_v4 > 32 ||
 		policy->per_v6 > 128 || (policy->per_v4 > 0) != (policy->sources > 0))
 		abort();

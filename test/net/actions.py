@@ -377,6 +377,42 @@ def quotas(scene):
         expect(seen["policies"][meter]["meter"] == meter, f"{meter}")
 
 
+def late_comers(burst, sent, weights):
+    """How many packets pass of classes that come one after the other, in one instant."""
+    tokens, passed = burst, []
+    for weight in weights:
+        queue = 0
+        for _ in range(sent):
+            # What is left must be a quarter of the queue, and that again up to a 16th of all.
+            if tokens - 1 >= queue / weight / 4 + min(queue / weight, burst / 16):
+                tokens, queue = tokens - 1, queue + 1
+        passed.append(queue)
+    return passed
+
+
+def classes(scene):
+    """Classes share a burst: one that comes late finds some of it, by its weight."""
+    terms = {"meter": "phantom", "count": "packets", "limit": SLOW, "burst": 480}
+    policies = [
+        {"name": "flows", "match": {"dst": "10.0.0.0/16"}} | terms,
+        {"name": "dscps", "match": {"dst": "10.1.0.0/16"},
+         "classes": {"by": "dscp", "weights": {"46": 4}}} | terms]
+    flows = [[udp(serial, "10.0.0.1", sport=port) for serial in range(600)] for port in (1, 2, 3)]
+    dscps = [[bytes(Ether(**MACS) / IP(src="192.0.2.1", dst="10.1.0.1", tos=dscp << 2) /
+                    UDP(sport=serial)) for serial in range(600)] for dscp in (46, 0, 8)]
+    frames = [frame for some in flows + dscps for frame in some]
+    seen, out = play(scene, policies, frames)
+    check_sums(seen, len(frames))
+    for name, groups, weights in (("flows", flows, [1, 1, 1]), ("dscps", dscps, [4, 1, 1])):
+        passed = [len(set(out) & set(group)) for group in groups]
+        want = late_comers(480, 600, weights)
+        # A token may come while they do.
+        expect(all(abs(a - b) <= 1 for a, b in zip(passed, want)), f"{name}: {passed}, not {want}")
+        shown = seen["policies"][name]["classes"]
+        expect(shown["n"] == 64 and shown["backlogged"] == sum(weights), f"{shown}")
+    return f"{passed} by weights 4, 1 and 1"
+
+
 class Sender(threading.Thread):
     """Sends a frame so many times a second on a veth, evenly."""
 
@@ -473,7 +509,7 @@ def no_room(scene):
 
 
 SCENARIOS = [marks, marks_in_segments, shadow, count_packets, count_flows, per_source, per_prefix,
-             full_table, quotas, no_room, rates, live_marks]
+             full_table, quotas, classes, no_room, rates, live_marks]
 
 if __name__ == "__main__":
     box.main(SCENARIOS)

@@ -29,7 +29,19 @@
 #define FEW_BYTES   3000    /* a burst of packets is more than that */
 
 /* What policies there are; a row takes some that stand side by side. */
-enum { SAMPLED, LAX, TIGHT, TIGHT_L3, TIGHT_WIRE, MARKED, COUNTED, PACKETS, TOTAL, POLICIES };
+enum {
+	SAMPLED,
+	LAX,
+	TIGHT,
+	TIGHT_L3,
+	TIGHT_WIRE,
+	MARKED,
+	COUNTED,
+	PACKETS,
+	SHARED,
+	TOTAL,
+	POLICIES
+};
 
 static const struct {
 	uint64_t burst;
@@ -47,6 +59,7 @@ static const struct {
 		.shift = POLICE_UNSAMPLED},
 	[MARKED] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = POLICE_UNSAMPLED},
 	[COUNTED] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = POLICE_UNSAMPLED},
+	[SHARED] = {.burst = 6 * FEW_BYTES, .accounting = ACCOUNTING_L3, .shift = 2},
 	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
 	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
 };
@@ -82,7 +95,8 @@ static void side_start(struct side *side, unsigned kind, bool lends)
 {
 	const struct policy policy = {.limit_bps = 8 * GHZ / 10,
 		.burst_bytes = kinds[kind].burst,
-		.meter = METER_TOKEN_BUCKET,
+		.meter = kind == SHARED ? METER_PHANTOM : METER_TOKEN_BUCKET,
+		.classes = {.by = CLASSES_BY_FLOW, .n = 16},
 		.mark = MARK_ECN,
 		.accounting = kinds[kind].accounting,
 		.action = kinds[kind].action,
@@ -144,6 +158,7 @@ static struct bench *bench_open(bool lends)
 	bench->worker.policies = bench->here.states;
 	bench->worker.reserves = lends ? bench->here.reserves : NULL;
 	bench->worker.samples = bench->samples;
+	bench->worker.phantoms = true;
 	for (unsigned kind = 0; kind < POLICIES; kind++)
 		bench->samples[kind] = calloc(1, sizeof(struct flow_sample));
 	bench->forbidden = mmap(NULL, FRAME_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -367,6 +382,8 @@ static void test_one_by_one(void **state)
 		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true},
 		{"marked", MARKED, MARKED, 0, true, false},
 		{"marked and none", MARKED, MARKED, 2, false, false},
+		{"one that flows share", SHARED, SHARED, 0, true, false},
+		{"one that flows share, and none", SHARED, SHARED, 2, false, false},
 		{"a total", TOTAL, TOTAL, 0, true, false},
 		{"a total and none", TOTAL, TOTAL, 2, false, false},
 		{"none is plain", MARKED, PACKETS, 1, false, false},

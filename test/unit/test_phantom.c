@@ -164,7 +164,7 @@ static void test_pairs(void **state)
 	/* A class without a queue may have all that is there. */
 	assert_false(world_send(&w, 0, 16001));
 	assert_true(world_send(&w, 0, 4000));
-	/* 12000 are left. Beside a queue of 4000: 1000 for a quarter, 1000 for a 16th of the burst. */
+	/* 12000 are left; beside a queue of 4000: a quarter, and 1000 for a 16th of the burst. */
 	assert_false(world_send(&w, 0, 10001));
 	assert_true(world_send(&w, 0, 10000));
 	assert_false(world_send(&w, 0, 1));
@@ -189,7 +189,7 @@ static void test_pairs(void **state)
 	world_end(&w);
 }
 
-/* The queues are those of the ideal but for a slot; the books are exact; never more than r·t + b. */
+/* Queues are those of the ideal but for a slot; the books are exact; at most r·t + b passes. */
 static void test_random(void **state)
 {
 	static const struct {
@@ -426,6 +426,79 @@ static void test_changes(void **state)
 	world_end(&w);
 }
 
+/* Sorted anew at any time, and into slots of any length, the books are what they were. */
+static void test_sorted(void **state)
+{
+	const uint64_t seed = 8;
+	uint8_t weights[CLASSES];
+	struct prng prng;
+	struct world w;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < CLASSES; i++)
+		weights[i] = (uint8_t)(1 + prng_below(&prng, 5));
+	world_begin(&w, 10000000, 75000, CLASSES, weights, 0);
+	for (unsigned i = 0; i < 20000; i++) {
+		double before[CLASSES];
+
+		world_wait(&w, prng_below(&prng, 1000000));
+		world_send(&w, prng_below(&prng, CLASSES), 1 + prng_below(&prng, FRAME));
+		for (unsigned k = 0; k < CLASSES; k++)
+			before[k] = queue_of(&w, k);
+		phantom_sort(w.phantom, PHANTOM_BYTE + 4 + prng_below(&prng, 12));
+		for (unsigned k = 0; k < CLASSES; k++)
+			if (queue_of(&w, k) != before[k])
+				fail_msg("seed %" PRIu64 ", step %u, class %u", seed, i, k);
+		check_books(&w);
+	}
+	world_end(&w);
+}
+
+/* Slots are as fine as the burst asks for, and reach as far as a queue does. */
+static void test_reach(void **state)
+{
+	struct phantom_class *class;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
+	world_wait(&w, 0);
+	assert_true(slot_of(&w) <= 75000.0 / 31);
+	change(&w, 10000000, 1000000);
+	assert_true(slot_of(&w) >= 1000000.0 / 62);
+	change(&w, 10000000, 10000);
+	assert_true(slot_of(&w) <= 10000.0 / 31);
+	class = phantom_of_number(w.phantom, 0);
+	phantom_join(w.phantom, class, 5000);
+	phantom_join(w.phantom, phantom_of_number(w.phantom, 1), 5000);
+	phantom_join(w.phantom, class, 500000);
+	assert_true(queue_of(&w, 0) == 505000);
+	phantom_serve(w.phantom, UINT64_C(10000) << PHANTOM_BYTE);
+	assert_near(queue_of(&w, 0), 500000, 0.02);
+	assert_near(queue_of(&w, 1), 0, 0.02);
+	phantom_serve(w.phantom, w.phantom->left + (UINT64_C(499999) << PHANTOM_BYTE));
+	assert_near(queue_of(&w, 0), 1, 0.02);
+	world_end(&w);
+}
+
+/* Who takes the tokens away takes no queue away. */
+static void test_emptied(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 10000, CLASSES, NULL, 0);
+	world_wait(&w, 0);
+	assert_true(world_send(&w, 0, 3000));
+	w.bucket.tokens = 0;
+	phantom_refill(w.phantom, &w.bucket, &w.profile, 0);
+	assert_true(queue_of(&w, 0) == 3000);
+	phantom_refill(w.phantom, &w.bucket, &w.profile, 1000);
+	assert_near(queue_of(&w, 0), 2000, 0.01);
+	world_end(&w);
+}
+
 /* What ended half an age ago is past, and not a queue to come. */
 static void test_age(void **state)
 {
@@ -448,30 +521,37 @@ static void test_age(void **state)
 /* Each flow has a class of its own while its set has a free one; a fifth shares. */
 static void test_flows(void **state)
 {
-	struct phantom_class *seen[5] = {NULL};
+	struct phantom_class *seen[PHANTOM_WAYS], *class;
+	uint32_t hashes[PHANTOM_WAYS], hash = 0;
 	struct world w;
-	unsigned n = 0;
 
 	(void)state;
 	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
-	for (uint32_t hash = 1; n < 5; hash++) {
-		struct phantom_class *class = phantom_of_flow(w.phantom, hash);
-
-		if ((class - w.phantom->classes) / PHANTOM_WAYS != 2)
-			continue;
-		assert_ptr_equal(phantom_of_flow(w.phantom, hash), class);
-		for (unsigned i = 0; i < n && n < 4; i++)
-			assert_ptr_not_equal(seen[i], class);
-		assert_true(phantom_take(w.phantom, class, &w.bucket, &w.profile, 100));
-		if (n < 4)
-			assert_int_equal(class->flow, hash);
-		else
+	for (unsigned n = 0; n <= PHANTOM_WAYS; n++) {
+		do
+			class = phantom_of_flow(w.phantom, ++hash);
+		while ((class - w.phantom->classes) / PHANTOM_WAYS != 2);
+		if (n == PHANTOM_WAYS) {
 			assert_int_not_equal(class->flow, hash);
-		seen[n++] = class;
+			break;
+		}
+		assert_int_equal(class->flow, hash);
+		assert_ptr_equal(phantom_of_flow(w.phantom, hash), class);
+		for (unsigned i = 0; i < n; i++)
+			assert_ptr_not_equal(seen[i], class);
+		assert_true(
+			phantom_take(w.phantom, class, &w.bucket, &w.profile, n == 0 ? 100 : 1000));
+		hashes[n] = hash;
+		seen[n] = class;
 	}
+	/* The first one's queue is empty: nobody leaves his own class for that. */
+	world_wait(&w, 450);
+	assert_true(phantom_queue(w.phantom, seen[0]) == 0);
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
+		assert_ptr_equal(phantom_of_flow(w.phantom, hashes[i]), seen[i]);
 	/* When a queue is empty its class is free. */
-	world_wait(&w, 1000);
+	world_wait(&w, 10000);
 	assert_int_equal(phantom_of_flow(w.phantom, 0x55555555)->flow, 0x55555555);
 	world_end(&w);
 }
@@ -519,6 +599,9 @@ int main(void)
 		cmocka_unit_test(test_full_rate),
 		cmocka_unit_test(test_newcomer),
 		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_sorted),
+		cmocka_unit_test(test_reach),
+		cmocka_unit_test(test_emptied),
 		cmocka_unit_test(test_age),
 		cmocka_unit_test(test_flows),
 		cmocka_unit_test(test_few_share),

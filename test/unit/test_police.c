@@ -377,6 +377,8 @@ static void test_every_kind(void **state)
 		union meter meter = {0};
 		struct lane lane;
 
+		if (kind == METER_PHANTOM) /* what it says is its classes' too: test_classes.c */
+			continue;
 		policy.meter = kind;
 		policy.count = COUNT_PACKETS;
 		lane_start(&lane, &policy, now);
