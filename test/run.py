@@ -347,7 +347,7 @@ def on_networks(wanted, result):
         script("net", name, wanted, result)
     with Crew() as crew:
         crew.give(under_tsan, "reload", ("churn", "from_one"), wanted, result)
-        crew.give(under_tsan, "shape", ("limit", "leaves", "stopped"), wanted, result)
+        crew.give(under_tsan, "shape", ("changes", "leaves", "stopped"), wanted, result)
         for name in IN_COMPANY:
             crew.give(script, "net", name, wanted, result)
         crew.give(under_tsan, "etcd", ("sum", "lost", "dead"), wanted, result)
