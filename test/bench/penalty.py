@@ -260,7 +260,7 @@ def print_split(kind, rows):
                   f"them it would be {cell(row['split']['mean'])} ms (simulated)")
 
 
-def parse():
+def parse(arguments=None):
     """The command line, with numbers as numbers."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="a look, in two minutes")
@@ -276,7 +276,7 @@ def parse():
     parser.add_argument("--load", type=float, default=0.9)
     parser.add_argument("--json", help="a file for all figures")
     parser.add_argument("--soft", action="store_true", help="parts of six full packets at least")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     if options.quick:
         vars(options).update(QUICK)
     options.rate = round(units.parse(options.rate, units.RATE))
