@@ -51,7 +51,7 @@ TESTED = {
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
 SIMULATIONS = {
-    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/torture",
+    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/brokers", "sim/torture",
               "sim/evaluation", "sim/live", "model/run"),
     "build-clang": ("sim/weirsim",),
 }
@@ -334,14 +334,22 @@ def side_by_side(quick, wanted, result):
                 crew.give(script, *name.split("/"), wanted, result)
 
 
-def alone(wanted, result):
-    """What measures time, or live TCP: one at a time, with the machine to itself."""
+# Network tests: of live TCP and of times, which need the machine to themselves; and those that wait
+# for what must come to be, however long it takes, which may be two at a time.
+ALONE = ("conservation", "actions", "lifecycle", "shape", "groups", "agreement")
+IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
+
+
+def on_networks(wanted, result):
+    """Whole boxes, and the boxes of a group, in network namespaces."""
     script("bench", "smoke", wanted, result)
-    for name in ("conservation", "actions", "lifecycle", "reload", "shape", "groups", "agreement",
-                 "conserved", "quota", "kill9", "weirctl", "etcd", "drawn"):
+    for name in ALONE:
         script("net", name, wanted, result)
-    under_tsan("reload", ("churn", "from_one"), wanted, result)
-    under_tsan("etcd", ("sum", "lost", "dead"), wanted, result)
+    with Crew() as crew:
+        crew.give(under_tsan, "reload", ("churn", "from_one"), wanted, result)
+        for name in IN_COMPANY:
+            crew.give(script, "net", name, wanted, result)
+        crew.give(under_tsan, "etcd", ("sum", "lost", "dead"), wanted, result)
 
 
 def main():
@@ -361,7 +369,7 @@ def main():
     script("", "style", wanted, result)
     side_by_side(options.quick, wanted, result)
     if not options.quick:
-        alone(wanted, result)
+        on_networks(wanted, result)
     if options.long:
         long_tests(wanted, result)
     sys.exit(result.close())

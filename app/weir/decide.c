@@ -153,6 +153,21 @@ static uint64_t judge_total(
 	return over;
 }
 
+/* The same of those that want to know its flow too. */
+static uint64_t judge_phantom(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]), hash;
+
+	if (police_samples(state))
+		sample(w, burst, i, bytes);
+	if (has_hash(burst, i))
+		hash = burst->mbufs[i]->hash.rss;
+	else
+		hash = packet_flow_hash(packet_of(burst, i), burst->frames.data[i]);
+	return police_over_phantom(state, bytes, hash, now);
+}
+
 /* police_over() of a policy that is lent what it takes, if `lends`. */
 static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
 	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
@@ -173,6 +188,8 @@ static __rte_noinline uint64_t judge_aside(
 		return judge_total(state, burst, i, now);
 	if (police_is_shaped(state))
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
+	if (police_is_phantom(state))
+		return judge_phantom(w, state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);

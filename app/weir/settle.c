@@ -308,8 +308,11 @@ static bool is_blank(const struct limiter *limiter, unsigned policy, uint64_t no
 	const struct budget *budget = limiter_budget(limiter);
 	unsigned index = limiter_conserve_index(limiter, policy);
 
+	unsigned burst = limiter_conserve_burst_index(limiter, policy);
+
 	if (conserve && index != LIMITER_ADDED)
-		return conserve_view(conserve, index, now).blank;
+		return conserve_view(conserve, index, now).blank ||
+		       (burst != LIMITER_ADDED && conserve_view(conserve, burst, now).blank);
 	index = limiter_budget_index(limiter, policy);
 	return budget && index != LIMITER_ADDED && budget_view(budget, index, now).blank;
 }

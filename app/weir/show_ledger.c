@@ -76,6 +76,24 @@ static void add_view(
 	json_object_set_new(json, "blank", json_boolean(view->blank));
 }
 
+/* Of a burst that has an account of its own; a whole number of units, but for the target. */
+static json_t *burst_json(const struct policy *policy, struct conserve_view view, uint64_t now)
+{
+	json_t *json = json_object();
+
+	show_units(json, policy, "limit", policy->burst_bytes);
+	show_units(json, policy, "share", view.share);
+	show_units(json, policy, "usable", view.usable);
+	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
+	show_units(json, policy, "free", view.free);
+	show_units(json, policy, "in_flight", view.in_flight);
+	show_units(json, policy, "promised", view.promised);
+	show_units(json, policy, "adopted", view.adopted);
+	show_units(json, policy, "target", view.target > 0 ? (uint64_t)view.target : 0);
+	json_object_set_new(json, "blank", json_boolean(view.blank));
+	return json;
+}
+
 static json_t *show_policy(const struct box *box, const struct wanted *wanted)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
@@ -99,6 +117,11 @@ static json_t *show_policy(const struct box *box, const struct wanted *wanted)
 	json = show_page("edges", edges, wanted->start, conserve_edges(conserve));
 	view = conserve_view(conserve, index, now);
 	add_view(json, &box->policies[i], &view, now);
+	index = limiter_conserve_burst_index(box->limiter, i);
+	json_object_set_new(json, "burst",
+		index == LIMITER_ADDED
+			? json_null()
+			: burst_json(&box->policies[i], conserve_view(conserve, index, now), now));
 	return json;
 }
 

@@ -12,7 +12,14 @@
 
 #define TORTURE_LIMITERS 16
 
-enum torture_guarantee { TORTURE_GDRL, TORTURE_CONSERVED, TORTURE_QUOTA, TORTURE_GUARANTEES };
+/* ADAPTOR: conserved, with a burst that moves by itself. */
+enum torture_guarantee {
+	TORTURE_GDRL,
+	TORTURE_CONSERVED,
+	TORTURE_ADAPTOR,
+	TORTURE_QUOTA,
+	TORTURE_GUARANTEES
+};
 
 struct torture_case {
 	enum torture_guarantee guarantee;

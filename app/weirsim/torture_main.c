@@ -21,7 +21,7 @@
 
 #define JOBS_MAX 64
 
-static const char *const names[] = {"gdrl", "conserved", "quota"};
+static const char *const names[] = {"gdrl", "conserved", "adaptor", "quota"};
 
 static const char usage_text[] =
 	"Usage: weirsim torture [OPTION]...\n"
@@ -29,7 +29,7 @@ static const char usage_text[] =
 	"limiters crash, restart and forget, disks fail, clocks run at their own pace, and demands and\n"
 	"limits change. Checked at every event, exactly; and in the end nothing is missing.\n"
 	"\n"
-	"  --guarantee G  gdrl, conserved, quota or all (all)\n"
+	"  --guarantee G  gdrl, conserved, adaptor, quota or all (all)\n"
 	"  --seeds N      runs of each (100)\n"
 	"  --first SEED   the first seed (1)\n"
 	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
@@ -95,7 +95,8 @@ static bool choose(struct options *o)
 		found |= o->chosen[g];
 	}
 	if (!found)
-		fprintf(stderr, "--guarantee: \"%s\": expected gdrl, conserved, quota or all\n",
+		fprintf(stderr,
+			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, quota or all\n",
 			optarg);
 	return found;
 }
@@ -267,7 +268,7 @@ static int report(const struct options *o, const struct sums *sums)
 
 int torture_main(int argc, char **argv)
 {
-	struct options o = {.chosen = {true, true, true},
+	struct options o = {.chosen = {true, true, true, true},
 		.seeds = 100,
 		.first = 1,
 		.minutes = 10,

@@ -7,6 +7,7 @@
  *   - what the workers enforce, and what might be enforced, is in sum within the limit (one that
  *     falls counts until the workers have heard, and the debts of those who had given it away);
  *   - who has received something, it was granted or promised, and its books are right;
+ *   - where bursts move by themselves (adaptor), the same of them: no more than the burst, ever;
  *   - buckets that admit all they may, now or when it hurts most, together conform to one bucket of
  *     that limit and of the burst, exactly.
  *
@@ -15,73 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/bitmap.h"
-#include "base/prng.h"
-#include "conserve/conserve.h"
-#include "events.h"
-#include "torture.h"
-
-#define MS      UINT64_C(1000000)
-#define SECOND  (1000 * MS)
-#define MILLION 1000000
-#define POLICY  1
-#define ROOM    1200
-#define RECORD  2048
-#define LATE    32 /* letters that come again much later */
-#define HEAL    4  /* of a run, the last part in so many */
-#define NANO    UINT64_C(1000000000)
-
-typedef unsigned __int128 level_t; /* bytes of 10^-9 */
-
-enum happening { TICK, LETTER, TAKEN, WRITTEN, LEASE, TROUBLE, UP, CALM };
-
-struct bucket {
-	level_t level, most;
-	uint64_t rate, at_ns;
-};
-
-struct box {
-	struct conserve
-		*c; /* of one that is down: what would be restored; NULL: nothing is known */
-	bool up, lost;
-	unsigned life; /* events of an earlier one are void */
-	uint64_t clock, pace;
-	uint64_t tick_ns;
-	uint8_t coming[RECORD], record[RECORD];
-	size_t coming_len, record_len;
-	bool saving, written, taken, taking;
-	uint64_t taking_since, saved_at; /* numbers of takings */
-	uint64_t enforced, until;        /* by its clock */
-	uint64_t limit, limit_taken;
-	uint64_t debt;
-	struct bucket bucket;
-};
-
-struct letter {
-	unsigned from, to;
-	size_t len;
-	uint8_t bytes[ROOM];
-};
-
-struct world {
-	const struct torture_case *c;
-	struct torture_result *result;
-	struct prng prng;
-	struct events events;
-	uint64_t now, end, epoch, limit, burst, lease;
-	uint32_t ids[TORTURE_LIMITERS];
-	struct box boxes[TORTURE_LIMITERS];
-	bool sides[TORTURE_LIMITERS];
-	struct conserve_params params;
-	struct bucket bound;
-	struct letter late[LATE];
-	double demands[TORTURE_LIMITERS];
-	unsigned loss; /* in 100 */
-	unsigned n;
-	bool falls, forgets, calm, whole;
-	bool hoards; /* nobody admits anything, until all do at once */
-	const struct gdrl_indicator *indicator;
-};
+#include "torture_world.h"
 
 static unsigned below(struct world *w, unsigned n)
 {
@@ -96,11 +31,6 @@ static bool chance(struct world *w, unsigned percent)
 static uint64_t within(struct world *w, uint64_t ns)
 {
 	return (uint64_t)(prng_unit(&w->prng) * (double)ns);
-}
-
-static uint64_t local(const struct world *w, const struct box *box)
-{
-	return box->clock + (uint64_t)((level_t)w->now * box->pace / MILLION);
 }
 
 /* The first time at which a box's clock shows so much. */
@@ -124,147 +54,28 @@ static void add(
 	}
 }
 
-static void fill(struct bucket *b, uint64_t now)
+static uint64_t burst_of(const struct world *w, const struct box *box)
 {
-	b->level += (level_t)(now - b->at_ns) * b->rate;
-	if (b->level > b->most)
-		b->level = b->most;
-	b->at_ns = now;
-}
-
-/* A rate that rises brings room, not tokens; one that falls takes what does not fit any more. */
-static void set_rate(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most)
-{
-	fill(b, now);
-	b->rate = rate;
-	b->most = (level_t)most * NANO;
-	if (b->level > b->most)
-		b->level = b->most;
-}
-
-static uint64_t share_of(const struct world *w, const struct box *box, uint64_t limit)
-{
-	return conserve_share(&w->params.overlay, (unsigned)(box - w->boxes), limit);
-}
-
-/* The limit that is in force: where it falls, the old one until the workers have heard. */
-static uint64_t shares(const struct world *w)
-{
-	uint64_t sum = 0;
-
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
-		uint64_t now = share_of(w, box, box->limit);
-		uint64_t taken = box->up ? share_of(w, box, box->limit_taken) : 0;
-
-		sum += (now > taken ? now : taken) + box->debt;
-	}
-	return sum;
-}
-
-/*
- * The burst that all may have together: each divides it by the limit that it knows, and while they
- * know different ones (of some, only their workers do not yet) that is at least the smallest.
- */
-static uint64_t bursts(const struct world *w, uint64_t bound)
-{
-	uint64_t least = w->limit;
-
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
-
-		least = box->limit < least ? box->limit : least;
-		if (box->up)
-			least = box->limit_taken < least ? box->limit_taken : least;
-	}
-	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
-}
-
-static void check_sums(struct world *w)
-{
-	uint64_t usable = 0, enforced = 0, bound = shares(w);
-
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
-
-		if (!box->up)
-			continue;
-		usable += conserve_limit(box->c, 0, local(w, box), NULL);
-		enforced += box->enforced;
-	}
-	if (usable > bound)
-		torture_complain(w->result, "usable %llu of %llu", (unsigned long long)usable,
-			(unsigned long long)bound);
-	if (enforced > bound)
-		torture_complain(w->result, "enforced %llu of %llu", (unsigned long long)enforced,
-			(unsigned long long)bound);
-	set_rate(&w->bound, w->now, bound, bursts(w, bound));
-	w->result->checks++;
-}
-
-static unsigned back(const struct conserve *c, unsigned self)
-{
-	unsigned e = 0;
-
-	while (e < conserve_edges(c) && conserve_edge(c, 0, e, 0).peer != self)
-		e++;
-	return e;
-}
-
-/* What came over each edge is no more than what may have gone. */
-static void check_books(struct world *w, struct box *box)
-{
-	unsigned self = (unsigned)(box - w->boxes);
-	struct conserve_view view = conserve_view(box->c, 0, local(w, box));
-	int64_t balance = (int64_t)view.share;
-
-	box->debt = (int64_t)view.promised > view.balance
-			    ? (uint64_t)((int64_t)view.promised - view.balance)
-			    : 0;
-	if (box->debt > 0 && !w->falls)
-		torture_complain(w->result, "a debt of %llu", (unsigned long long)box->debt);
-	for (unsigned e = 0; e < conserve_edges(box->c); e++) {
-		struct conserve_edge_view mine = conserve_edge(box->c, 0, e, 0);
-		const struct box *peer = &w->boxes[mine.peer];
-		struct ledger_view its;
-
-		balance += (int64_t)mine.ledger.received - (int64_t)mine.ledger.granted;
-		if (peer->lost || !peer->c)
-			continue;
-		its = conserve_edge(peer->c, 0, back(peer->c, self), 0).ledger;
-		if (mine.ledger.received > its.locked)
-			torture_complain(w->result, "received %llu of %llu",
-				(unsigned long long)mine.ledger.received,
-				(unsigned long long)its.locked);
-	}
-	if (balance != view.balance)
-		torture_complain(w->result, "the books: %lld, not %lld", (long long)view.balance,
-			(long long)balance);
+	if (w->accounts > BURST)
+		return box->enforced[BURST];
+	return conserve_burst(box->c, RATE, w->burst, box->enforced[RATE]);
 }
 
 /* The workers take what may be enforced now, which ends by itself. */
 static void take(struct world *w, struct box *box)
 {
-	box->enforced = conserve_limit(box->c, 0, local(w, box), &box->until);
+	uint64_t until;
+
+	box->until = UINT64_MAX;
+	for (unsigned a = 0; a < w->accounts; a++) {
+		box->enforced[a] = conserve_limit(box->c, a, world_clock(w, box), &until);
+		box->until = until < box->until ? until : box->until;
+	}
 	box->limit_taken = box->limit;
 	box->taking = false;
-	set_rate(&box->bucket, w->now, box->enforced,
-		conserve_burst(box->c, 0, w->burst, box->enforced));
+	bucket_set(&box->bucket, w->now, box->enforced[RATE], burst_of(w, box));
 	if (box->until < UINT64_MAX)
 		add(w, true_time(box, box->until), LEASE, box, NULL);
-}
-
-static void spend(struct world *w, struct box *box)
-{
-	fill(&box->bucket, w->now);
-	fill(&w->bound, w->now);
-	if (box->bucket.level > w->bound.level) {
-		torture_complain(w->result, "admitted %llu beyond the limit",
-			(unsigned long long)((box->bucket.level - w->bound.level) / NANO));
-		return;
-	}
-	w->bound.level -= box->bucket.level;
-	box->bucket.level = 0;
 }
 
 static void start_taking(struct world *w, struct box *box)
@@ -277,12 +88,12 @@ static void start_taking(struct world *w, struct box *box)
 static int keep(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct box *box = context;
+	struct torture_page *page = &box->pages[id - 1];
 
-	(void)id;
 	if (len > RECORD)
 		abort();
-	memcpy(box->coming, record, len);
-	box->coming_len = len;
+	memcpy(page->coming, record, len);
+	page->coming_len = len;
 	return 0;
 }
 
@@ -291,7 +102,8 @@ static void post(struct world *w, struct box *box)
 	unsigned self = (unsigned)(box - w->boxes), to;
 	struct letter letter = {.from = self};
 
-	while ((letter.len = conserve_send(box->c, local(w, box), letter.bytes, ROOM, &to)) > 0) {
+	while ((letter.len = conserve_send(box->c, world_clock(w, box), letter.bytes, ROOM, &to)) >
+		0) {
 		letter.to = to;
 		if (chance(w, 5))
 			w->late[below(w, LATE)] = letter;
@@ -313,27 +125,64 @@ static void post(struct world *w, struct box *box)
 	}
 }
 
+/* A disk has all records of a round, or none. */
+static void keep_all(const struct world *w, struct box *box)
+{
+	for (unsigned a = 0; a < w->accounts; a++) {
+		struct torture_page *page = &box->pages[a];
+
+		if (page->coming_len == 0)
+			continue;
+		memcpy(page->record, page->coming, page->coming_len);
+		page->record_len = page->coming_len;
+	}
+}
+
+static int save(struct box *box)
+{
+	for (unsigned a = 0; a < BOTH; a++)
+		box->pages[a].coming_len = 0;
+	return conserve_save(box->c, keep, box);
+}
+
+static bool is_blank(const struct world *w, const struct box *box)
+{
+	bool blank = false;
+
+	for (unsigned a = 0; a < w->accounts; a++)
+		blank |= conserve_view(box->c, a, world_clock(w, box)).blank;
+	return blank;
+}
+
+static bool is_news(const struct world *w, const struct box *box)
+{
+	bool news = false;
+
+	for (unsigned a = 0; a < w->accounts; a++)
+		news |= world_usable(w, box, a) != box->enforced[a];
+	return news;
+}
+
 /* What has to follow whatever has just happened to a box. */
 static void go_on(struct world *w, struct box *box)
 {
-	if (box->lost && !conserve_view(box->c, 0, local(w, box)).blank)
+	if (box->lost && !is_blank(w, box))
 		box->lost = false;
-	if (!box->saving && conserve_unsettled(box->c) && conserve_save(box->c, keep, box) == 0) {
+	if (!box->saving && conserve_unsettled(box->c) && save(box) == 0) {
 		box->saving = true;
 		box->written = box->taken = false;
 		start_taking(w, box);
 		box->saved_at = box->taking_since;
 		add(w, w->now + within(w, chance(w, 90) ? 30 * MS : 2 * SECOND), WRITTEN, box,
 			NULL);
-	} else if (!box->taking &&
-		   conserve_limit(box->c, 0, local(w, box), NULL) != box->enforced) {
+	} else if (!box->taking && is_news(w, box)) {
 		start_taking(w, box);
 	}
 	if (!w->hoards && chance(w, 30))
-		spend(w, box);
+		world_spend(w, box);
 	post(w, box);
 	if (!box->lost)
-		check_books(w, box);
+		world_check_books(w, box);
 }
 
 static void settle(struct world *w, struct box *box)
@@ -345,23 +194,42 @@ static void settle(struct world *w, struct box *box)
 	conserve_settled(box->c);
 }
 
+/* Accounts have ids from 1. */
+static void describe(const struct world *w, uint64_t limit, struct conserve_policy policies[BOTH])
+{
+	policies[RATE] = (struct conserve_policy){
+		.id = RATE + 1, .limit = limit, .indicator = w->indicator};
+	policies[BURST] = (struct conserve_policy){.id = BURST + 1, .limit = w->burst};
+}
+
+static unsigned records_of(const struct box *box, struct conserve_record records[BOTH])
+{
+	unsigned n = 0;
+
+	for (unsigned a = 0; a < BOTH; a++)
+		if (box->pages[a].record_len > 0)
+			records[n++] = (struct conserve_record){
+				a + 1, box->pages[a].record, box->pages[a].record_len};
+	return n;
+}
+
 static struct conserve *make(struct world *w, struct box *box, bool blank)
 {
-	struct conserve_policy policy = {
-		.id = POLICY, .limit = box->limit, .indicator = w->indicator};
-	struct conserve_record record = {POLICY, box->record, box->record_len};
+	struct conserve_policy policies[BOTH];
+	struct conserve_record records[BOTH];
 	struct conserve_params params = w->params;
 	struct conserve *c = NULL;
 	int ret;
 
+	describe(w, box->limit, policies);
 	params.self = (unsigned)(box - w->boxes);
-	params.policies = &policy;
-	params.n_policies = 1;
-	params.records = &record;
-	params.n_records = box->record_len > 0 && !blank;
+	params.policies = policies;
+	params.n_policies = w->accounts;
+	params.records = records;
+	params.n_records = blank ? 0 : records_of(box, records);
 	params.blank = blank;
 	params.epoch = ++w->epoch;
-	ret = conserve_create(&params, local(w, box), &c);
+	ret = conserve_create(&params, world_clock(w, box), &c);
 	if (ret)
 		torture_failed(w->result, "conserve_create", ret);
 	return c;
@@ -392,7 +260,7 @@ static void spend_all(struct world *w)
 	w->hoards = !w->hoards && chance(w, 50);
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->boxes[i].up && !w->hoards)
-			spend(w, &w->boxes[i]);
+			world_spend(w, &w->boxes[i]);
 }
 
 static void restart(struct world *w, struct box *box)
@@ -418,32 +286,31 @@ static bool somebody_lost(const struct world *w)
 /* With the newest record; or without, but no two at a time: see ledger.h. */
 static void crash(struct world *w, struct box *box)
 {
-	bool lost = box->lost, known = box->record_len > 0;
+	bool lost = box->lost, known = true;
 
-	if (box->saving && chance(w, 50)) {
-		memcpy(box->record, box->coming, box->coming_len);
-		box->record_len = box->coming_len;
-		known = true;
-	}
+	if (box->saving && chance(w, 50))
+		keep_all(w, box);
+	for (unsigned a = 0; a < w->accounts; a++)
+		known &= box->pages[a].record_len > 0;
 	if (!lost && (!known || (w->forgets && chance(w, 25)))) {
 		if (somebody_lost(w) || (w->falls && !known))
 			return;
 		lost = !w->falls;
 	}
 	if (chance(w, 50))
-		spend(w, box);
+		world_spend(w, box);
 	conserve_destroy(box->c);
 	box->c = NULL;
 	box->up = false;
 	box->life++;
 	box->lost = lost;
-	box->enforced = 0;
+	memset(box->enforced, 0, sizeof(box->enforced));
 	if (lost)
-		box->record_len = 0;
+		memset(box->pages, 0, sizeof(box->pages));
 	else
 		box->c = make(w, box, false);
 	if (box->c)
-		check_books(w, box);
+		world_check_books(w, box);
 	add(w,
 		w->now + within(w, chance(w, 30)   ? 100 * MS
 				   : chance(w, 60) ? 5 * SECOND
@@ -454,30 +321,37 @@ static void crash(struct world *w, struct box *box)
 /* Everybody is told of another limit, each at its own time. */
 static void learn(struct world *w, struct box *box)
 {
-	struct conserve_policy policy = {
-		.id = POLICY, .limit = w->limit, .indicator = w->indicator};
+	struct conserve_policy policies[BOTH];
 	int ret;
 
 	if (!box->c || box->limit == w->limit)
 		return;
-	ret = conserve_update(box->c, &policy, 1, local(w, box));
+	describe(w, w->limit, policies);
+	ret = conserve_update(box->c, policies, w->accounts, world_clock(w, box));
 	if (ret)
 		torture_failed(w->result, "conserve_update", ret);
 	box->limit = w->limit;
 	if (!box->lost)
-		check_books(w, box);
+		world_check_books(w, box);
 }
 
-static void shift_demand(struct world *w)
+static void shift(struct world *w, unsigned account)
 {
-	double sum = 0;
+	double *demands = w->demands[account], sum = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		w->demands[i] = chance(w, 50) ? prng_unit(&w->prng) : chance(w, 50) ? 5 : 0;
-		sum += w->demands[i];
+		demands[i] = chance(w, 50) ? prng_unit(&w->prng) : chance(w, 50) ? 5 : 0;
+		sum += demands[i];
 	}
 	for (unsigned i = 0; i < w->n; i++)
-		w->demands[i] *= (double)w->limit / (sum > 0 ? sum : 1);
+		demands[i] *= (double)world_total(w, account) / (sum > 0 ? sum : 1);
+}
+
+/* Who has much of the one need not have much of the other. */
+static void shift_demand(struct world *w)
+{
+	for (unsigned a = 0; a < w->accounts; a++)
+		shift(w, a);
 }
 
 static void trouble(struct world *w)
@@ -526,11 +400,13 @@ static void tick(struct world *w, struct box *box)
 	/* What it believes of the others' demands is not what they are. */
 	double noise = w->calm ? 1 : 0.8 + 0.4 * prng_unit(&w->prng);
 	struct gdrl_measure measure = {
-		.demand = w->demands[self] * noise, .dropped = -1, .packet = 1000};
+		.demand = w->demands[RATE][self] * noise, .dropped = -1, .packet = 1000};
 
 	learn(w, box);
-	conserve_measure(box->c, 0, &measure);
-	conserve_tick(box->c, local(w, box));
+	conserve_measure(box->c, RATE, &measure);
+	if (w->accounts > BURST)
+		conserve_target(box->c, BURST, w->demands[BURST][self] * noise);
+	conserve_tick(box->c, world_clock(w, box));
 	add(w, w->now + box->tick_ns, TICK, box, NULL);
 }
 
@@ -538,16 +414,13 @@ static void written(struct world *w, struct box *box)
 {
 	if (!w->calm && chance(w, 5)) {
 		/* It may have got there all the same. */
-		if (chance(w, 50)) {
-			memcpy(box->record, box->coming, box->coming_len);
-			box->record_len = box->coming_len;
-		}
+		if (chance(w, 50))
+			keep_all(w, box);
 		box->saving = false;
 		conserve_save_failed(box->c);
 		return;
 	}
-	memcpy(box->record, box->coming, box->coming_len);
-	box->record_len = box->coming_len;
+	keep_all(w, box);
 	box->written = true;
 	settle(w, box);
 }
@@ -566,7 +439,8 @@ static void hear(struct world *w, const struct letter *letter)
 
 	if (!box->up || letter->len == 0)
 		return;
-	if (conserve_hear(box->c, letter->from, local(w, box), letter->bytes, letter->len) < 0)
+	if (conserve_hear(box->c, letter->from, world_clock(w, box), letter->bytes, letter->len) <
+		0)
 		torture_complain(w->result, "a letter that cannot be read");
 	go_on(w, box);
 }
@@ -594,31 +468,6 @@ static void box_event(struct world *w, struct box *box, enum happening what, voi
 	go_on(w, box);
 }
 
-/* Everything is somewhere: nobody is blank, nothing is under way, and all of it may be used. */
-static bool is_whole(const struct world *w, uint64_t *usable)
-{
-	bool whole = true;
-
-	*usable = 0;
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct box *box = &w->boxes[i];
-		struct conserve_view view = conserve_view(box->c, 0, local(w, box));
-
-		whole = whole && !view.blank && view.in_flight == 0 && view.balance >= 0;
-		*usable += view.usable;
-	}
-	return whole && *usable == w->limit;
-}
-
-/* Between two moves, as some go on for ever; what was whole once goes on so. */
-static void look_for_rest(struct world *w)
-{
-	uint64_t usable;
-
-	if (!w->whole && w->now > w->end - w->end / HEAL / 2)
-		w->whole = is_whole(w, &usable);
-}
-
 static void happen(struct world *w, const struct event *event)
 {
 	enum happening what = (enum happening)(event->argument & 0xff);
@@ -643,19 +492,8 @@ static void happen(struct world *w, const struct event *event)
 		if (event->argument >> 32 == box->life)
 			box_event(w, box, what, event->object);
 	}
-	check_sums(w);
-	look_for_rest(w);
-}
-
-static void check_end(struct world *w)
-{
-	uint64_t usable;
-
-	if (w->whole || is_whole(w, &usable))
-		return;
-	w->result->lost = w->limit > usable ? w->limit - usable : 0;
-	torture_complain(w->result, "%llu of %llu in the end", (unsigned long long)usable,
-		(unsigned long long)w->limit);
+	world_check_sums(w);
+	world_look_for_rest(w);
 }
 
 static void draw_overlay(struct world *w, struct overlay_params *overlay)
@@ -721,6 +559,7 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 	w->result = result;
 	prng_seed(&w->prng, c->seed);
 	w->end = c->minutes * 60 * SECOND;
+	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
 	draw(w);
 	w->bound = (struct bucket){
 		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
@@ -730,7 +569,7 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 	while (!result->violated && !result->error && events_take(&w->events, w->end, &event))
 		happen(w, &event);
 	if (!result->violated && !result->error)
-		check_end(w);
+		world_check_end(w);
 	for (unsigned i = 0; i < w->n; i++) {
 		if (w->boxes[i].c)
 			result->moves += conserve_counters(w->boxes[i].c)->grants;

@@ -12,6 +12,7 @@ static const struct allocator *const allocators[] = {
 	&allocator_fps,
 	&allocator_gtb,
 	&allocator_grd,
+	&allocator_adaptor,
 	&allocator_gdrl,
 	&allocator_quota,
 };
@@ -28,7 +29,7 @@ const struct allocator *allocator_find(const char *name)
 
 const char *allocator_names(void)
 {
-	return "central, static, fps, gtb, grd, gdrl, quota";
+	return "central, static, fps, gtb, grd, adaptor, gdrl, quota";
 }
 
 const char *allocate_regime_name(enum allocate_regime regime)

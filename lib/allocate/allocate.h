@@ -20,13 +20,16 @@ struct allocate_input {
 	unsigned lost;        /* peers that do not count now, 0 to N - 1 */
 	double limit;         /* configured global limit */
 	double demand_now;    /* arrivals here in this interval alone */
-	double demand;        /* arrivals here, smoothed by keep */
+	double demand;        /* arrivals here, smoothed by keep, or over a history */
 	double demand_slow;   /* arrivals here, smoothed as the flows' rates are */
 	bool dropped;         /* the meter dropped in this interval */
 	double remote_weight; /* sum of the weights of the peers that count */
 	double remote_demand; /* sum of their demands */
 	const double *flow;   /* smoothed rates of the sampled flows, in any order */
 	unsigned n_flows;
+	double burst;       /* configured global burst, bytes */
+	double burst_least; /* of a bucket that lets flows pass, bytes */
+	double backlog;     /* with a history: the largest in it, bytes */
 };
 
 /* What it answers. */
@@ -46,6 +49,7 @@ struct allocate_state {
 	double weight;       /* last answer */
 	double count;        /* FPS: unbottlenecked flows that the demand amounts to, smoothed */
 	double local_limit;  /* last answer */
+	double local_burst;  /* adaptor: last answer, bytes in [0, burst] */
 	double drain;        /* GTB: tokens that others take beyond the limit, bytes per second */
 	double drop;         /* part of the arrivals to drop, for a meter that drops at random */
 	double flow_rate;    /* FPS: rate taken for an unbottlenecked flow, bytes per second */
@@ -60,6 +64,7 @@ struct allocator {
 	bool alone;         /* one limiter enforces it all: not for a roster of several */
 	bool gossips;       /* needs the peers' records */
 	bool samples_flows; /* needs flow rates */
+	bool remembers;     /* divides by a sliding history: rate and burst, each by itself */
 	bool whole_burst;   /* each limiter's bucket stands for the global one */
 	bool drains;        /* a local limit may be below 0, see allocate_state */
 	bool moves;         /* GDRL: the limit is moved by an indicator, see allocate/gdrl.h */
@@ -119,6 +124,6 @@ static inline double allocate_drop(double limit, double demand)
 
 /* The rows of the table. */
 extern const struct allocator allocator_central, allocator_static, allocator_fps, allocator_gtb,
-	allocator_grd, allocator_gdrl, allocator_quota;
+	allocator_grd, allocator_adaptor, allocator_gdrl, allocator_quota;
 
 #endif

@@ -34,6 +34,8 @@
  * had been given away is missed at first: the sum is above the new limit, never above the old one,
  * until those debts are paid. And while limiters know different limits, raised or lowered, each
  * divides the burst by its own: all together then have at most burst × sum in use / smallest limit.
+ * A burst may also be a policy of its own here, whose limit is bytes and no rate: then its bucket
+ * is what is usable of that, under the same three conditions, and the two go where each is needed.
  *
  * A pure state machine: time, letters and records come in as arguments. One thread. Rates in bytes
  * per second.
@@ -151,7 +153,7 @@ void conserve_tick(struct conserve *c, uint64_t now_ns);
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns);
 
-/* The bucket for such a limit: its part of the burst, rounded down. */
+/* The bucket for such a limit: its part of the burst, rounded down; of one without an account. */
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable);
 
 /*

@@ -8,6 +8,7 @@
 
 #include "base/bitmap.h"
 #include "demand/demand.h"
+#include "demand/history.h"
 #include "limiter/limiter.h"
 
 struct aggregate {
@@ -17,6 +18,9 @@ struct aggregate {
 	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
 	struct demand demand;
 	struct steady_rate demand_slow; /* as the flows' rates */
+	double asked;                   /* the demand that was allocated by */
+	struct history *history;        /* NULL before the first byte, or if it remembers nothing */
+	double queue;                   /* bytes in the virtual one, see remember.c */
 	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
 	unsigned n_flows;
 	struct allocate_state state;
@@ -25,7 +29,9 @@ struct aggregate {
 	unsigned lost;      /* peers that did not count in the last interval */
 	unsigned conserved; /* its index in lib/conserve, if it is */
 	unsigned conserves; /* the policy whose index there is ours here */
-	unsigned budget;    /* its index in lib/budget, if it counts units */
+	/* The same of its burst, if that has an account of its own: less those of all rates. */
+	unsigned conserved_burst, conserves_burst;
+	unsigned budget; /* its index in lib/budget, if it counts units */
 };
 
 /* What is kept of an old value over an interval; of most policies it is the same in a tick. */
@@ -44,7 +50,7 @@ struct limiter {
 	uint64_t *awake, *changed; /* a bit a policy */
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
-	unsigned n_conserved;
+	unsigned n_conserved, n_conserved_bursts;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct limiter_ledger ledger;
@@ -58,6 +64,7 @@ struct limiter {
 
 /* Bytes per second that a policy begins with at a limiter of n. */
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
+double limiter_first_burst(const struct limiter_policy *policy, unsigned n); /* bytes */
 
 /* A policy of a limiter of n that has just begun to enforce it: limit/N. */
 void aggregate_init(
@@ -69,13 +76,25 @@ void aggregate_init(
  */
 void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 
+/* The depth of the bucket here, bytes. */
+uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
+
+/* Of an allocator that remembers; see remember.c. Fills in what it knows of the past. */
+void aggregate_remember(const struct limiter *l, struct aggregate *a,
+	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns);
+
+/* Whether something of the past will still be forgotten, and so change the next answer. */
+bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
+void aggregate_forget(struct aggregate *a);
+
 /* Conserved policies; see conserved.c. */
 bool aggregate_conserved(const struct aggregate *a);
 int conserved_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
 void conserved_index(struct limiter *l);
 bool conserved_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
-void conserved_want(struct limiter *l, const struct aggregate *a, double target);
+void conserved_want(struct limiter *l, const struct aggregate *a);
+uint64_t conserved_burst(const struct limiter *l, const struct aggregate *a);
 bool conserved_tick(struct limiter *l, uint64_t now_ns);
 void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer);

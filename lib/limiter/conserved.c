@@ -3,10 +3,17 @@
  *
  * Policies whose limit is never exceeded: the allocator says where the limit should go, and what is
  * enforced is what the ledger holds.
+ *
+ * Where the allocator divides the burst by itself (allocator->remembers), the burst has an account
+ * of its own, in bytes where the other is in bytes per second: a ledger cares for neither. Of the
+ * indices in lib/conserve, those of rates come first. Two accounts move, settle and are lost
+ * independently; each sum holds at any instant, and so does one bucket's r·t + b, as it needs no
+ * more than that at any time the depths add up to the burst and the rates to the limit.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/name_hash.h"
 #include "limiter/aggregate.h"
 
 #define BITS 8
@@ -17,6 +24,21 @@
 bool aggregate_conserved(const struct aggregate *a)
 {
 	return a->policy.guarantee == LIMITER_CONSERVED;
+}
+
+static bool has_burst_account(const struct limiter_policy *policy)
+{
+	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
+}
+
+uint32_t limiter_burst_id(uint32_t id)
+{
+	static const char suffix[] = "/burst";
+
+	/* As if it were of a longer name, which no name is: it would have a slash. */
+	for (const char *at = suffix; *at; at++)
+		id = (id ^ (uint8_t)*at) * NAME_HASH_PRIME;
+	return id;
 }
 
 static unsigned conserved_list(
@@ -34,6 +56,12 @@ static unsigned conserved_list(
 			.eta = policies[i].eta,
 		};
 	}
+	for (unsigned i = 0; i < n; i++)
+		if (has_burst_account(&policies[i]))
+			out[found++] = (struct conserve_policy){
+				.id = limiter_burst_id(policies[i].id),
+				.limit = policies[i].burst_bytes,
+			};
 	return found;
 }
 
@@ -81,7 +109,7 @@ int conserved_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns)
 {
 	const struct limiter_ledger *given = &l->ledger;
-	struct conserve_policy *list = calloc((size_t)n + 1, sizeof(*list));
+	struct conserve_policy *list = calloc(2 * (size_t)n + 1, sizeof(*list));
 	struct conserve_record *records = calloc((size_t)given->n_records + 1, sizeof(*records));
 	unsigned found, n_records;
 	int ret = -ENOMEM;
@@ -101,19 +129,37 @@ out:
 	return ret;
 }
 
-/* What may be enforced now; a limit that has changed is told. */
+/* What is usable now of an account; and when that falls is when to look again. */
+static double usable(struct limiter *l, unsigned account, uint64_t now_ns)
+{
+	uint64_t until, limit = conserve_limit(l->conserve, account, now_ns, &until);
+
+	l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
+	return (double)limit;
+}
+
+/* What may be enforced now; a limit or burst that has changed is told. */
 static bool refresh(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
-	uint64_t until;
-	double limit = (double)conserve_limit(l->conserve, a->conserved, now_ns, &until);
+	double limit = usable(l, a->conserved, now_ns), burst = a->state.local_burst;
 
-	l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
-	if (limit == a->state.local_limit)
+	if (has_burst_account(&a->policy))
+		burst = usable(l, l->n_conserved + a->conserved_burst, now_ns);
+	if (limit == a->state.local_limit && burst == a->state.local_burst)
 		return false;
 	a->state.local_limit = limit;
+	a->state.local_burst = burst;
 	bitmap_set(l->changed, policy);
 	return true;
+}
+
+uint64_t conserved_burst(const struct limiter *l, const struct aggregate *a)
+{
+	if (has_burst_account(&a->policy))
+		return (uint64_t)a->state.local_burst;
+	return conserve_burst(
+		l->conserve, a->conserved, a->policy.burst_bytes, (uint64_t)a->state.local_limit);
 }
 
 bool conserved_refresh(struct limiter *l, uint64_t now_ns)
@@ -129,25 +175,36 @@ bool conserved_refresh(struct limiter *l, uint64_t now_ns)
 
 void conserved_index(struct limiter *l)
 {
-	unsigned index = 0;
+	unsigned rates = 0, bursts = 0;
 
 	for (unsigned i = 0; i < l->n_policies; i++) {
-		if (!aggregate_conserved(&l->aggregates[i]))
+		struct aggregate *a = &l->aggregates[i];
+
+		if (!aggregate_conserved(a))
 			continue;
-		l->aggregates[i].conserved = index;
-		l->aggregates[index++].conserves = i;
+		a->conserved = rates;
+		l->aggregates[rates++].conserves = i;
+		if (!has_burst_account(&a->policy))
+			continue;
+		a->conserved_burst = bursts;
+		l->aggregates[bursts++].conserves_burst = i;
 	}
-	l->n_conserved = index;
+	l->n_conserved = rates;
+	l->n_conserved_bursts = bursts;
 }
 
-void conserved_want(struct limiter *l, const struct aggregate *a, double target)
+/* What the allocator has just answered. */
+void conserved_want(struct limiter *l, const struct aggregate *a)
 {
 	struct gdrl_measure measure = {.demand = a->demand.rate, .dropped = -1, .packet = PACKET};
 
 	if (a->policy.indicator)
 		conserve_measure(l->conserve, a->conserved, &measure);
 	else
-		conserve_target(l->conserve, a->conserved, target);
+		conserve_target(l->conserve, a->conserved, a->state.local_limit);
+	if (has_burst_account(&a->policy))
+		conserve_target(
+			l->conserve, l->n_conserved + a->conserved_burst, a->state.local_burst);
 }
 
 bool conserved_tick(struct limiter *l, uint64_t now_ns)
@@ -157,6 +214,13 @@ bool conserved_tick(struct limiter *l, uint64_t now_ns)
 	l->now_ns = now_ns;
 	conserve_tick(l->conserve, now_ns);
 	return conserved_refresh(l, now_ns);
+}
+
+/* Whose account it is. */
+static unsigned owner(const struct limiter *l, unsigned account)
+{
+	return account < l->n_conserved ? l->aggregates[account].conserves
+					: l->aggregates[account - l->n_conserved].conserves_burst;
 }
 
 void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
@@ -169,8 +233,8 @@ void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_lett
 	if (conserve_hear(l->conserve, letter->from, now_ns, letter->at, letter->len) <= 0)
 		return;
 	/* A lease that goes on for longer is found when its former end has come. */
-	while ((index = conserve_next_news(l->conserve)) < l->n_conserved)
-		refresh(l, l->aggregates[index].conserves, now_ns);
+	while ((index = conserve_next_news(l->conserve)) < l->n_conserved + l->n_conserved_bursts)
+		refresh(l, owner(l, index), now_ns);
 }
 
 size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer)
@@ -194,4 +258,11 @@ unsigned limiter_conserve_index(const struct limiter *l, unsigned policy)
 	const struct aggregate *a = &l->aggregates[policy];
 
 	return aggregate_conserved(a) ? a->conserved : LIMITER_ADDED;
+}
+
+unsigned limiter_conserve_burst_index(const struct limiter *l, unsigned policy)
+{
+	const struct aggregate *a = &l->aggregates[policy];
+
+	return has_burst_account(&a->policy) ? l->n_conserved + a->conserved_burst : LIMITER_ADDED;
 }

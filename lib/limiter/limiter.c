@@ -45,6 +45,11 @@ static double bytes_per_second(const struct limiter_policy *policy)
 	return (double)policy->limit_bps / 8;
 }
 
+static uint64_t burst_least(const struct limiter_policy *policy)
+{
+	return policy->burst_floor ? policy->burst_floor : BURST_FLOOR;
+}
+
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n)
 {
 	uint64_t tick = n ? UINT64_MAX : IDLE_TICK_NS;
@@ -78,6 +83,11 @@ double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
 	return bytes_per_second(policy) / (policy->allocator->alone ? 1 : n);
 }
 
+double limiter_first_burst(const struct limiter_policy *policy, unsigned n)
+{
+	return (double)policy->burst_bytes / (policy->allocator->alone ? 1 : n);
+}
+
 void aggregate_init(
 	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns)
 {
@@ -86,6 +96,7 @@ void aggregate_init(
 	a->next_ns = now_ns + policy->interval_ns;
 	a->effective_limit = limiter_first_limit(policy, n);
 	a->state.local_limit = a->effective_limit;
+	a->state.local_burst = limiter_first_burst(policy, n);
 	a->lost = n - 1;
 }
 
@@ -154,8 +165,10 @@ void limiter_destroy(struct limiter *l)
 {
 	if (!l)
 		return;
-	for (unsigned i = 0; l->aggregates && i < l->n_policies; i++)
+	for (unsigned i = 0; l->aggregates && i < l->n_policies; i++) {
 		free(l->aggregates[i].flows);
+		free(l->aggregates[i].history);
+	}
 	free(l->aggregates);
 	free(l->awake);
 	free(l->changed);
@@ -211,14 +224,21 @@ static const struct keeps *keeps_of(
 	return keeps;
 }
 
-static void hold(
-	struct limiter *l, struct aggregate *a, unsigned lost, double before, uint64_t now_ns)
+static double least(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static void hold(struct limiter *l, struct aggregate *a, unsigned lost,
+	const struct allocate_state *before, uint64_t now_ns)
 {
 	if (lost < a->lost)
 		a->hold_until_ns = now_ns + gossip_timeout(l->gossip) / HOLD_SHARE;
-	if (now_ns < a->hold_until_ns && a->state.local_limit > before)
-		a->state.local_limit = before;
 	a->lost = lost;
+	if (now_ns >= a->hold_until_ns)
+		return;
+	a->state.local_limit = least(a->state.local_limit, before->local_limit);
+	a->state.local_burst = least(a->state.local_burst, before->local_burst);
 }
 
 /* What is left of a demand of long ago is none; of its flows' rates there is no more left. */
@@ -233,7 +253,7 @@ static void allocate(
 {
 	struct aggregate *a = &l->aggregates[policy];
 	double interval_s = (double)(now_ns - a->measured_ns) / NS_PER_S;
-	double before = a->state.local_limit;
+	struct allocate_state before = a->state;
 	struct gossip_sum sum = gossip_sum(l->gossip, policy);
 	const struct keeps *keeps = keeps_of(l, &a->policy, interval_s);
 	struct allocate_input in = {
@@ -248,6 +268,8 @@ static void allocate(
 		.remote_weight = sum.weight,
 		.remote_demand = sum.demand,
 		.flow = l->flow_scratch,
+		.burst = (double)a->policy.burst_bytes,
+		.burst_least = (double)burst_least(&a->policy),
 	};
 	struct allocate_output out;
 
@@ -259,15 +281,19 @@ static void allocate(
 	in.demand_slow = a->demand_slow.slow;
 	if (a->policy.allocator->samples_flows)
 		in.n_flows = measure_flows(l, a, sample, &in);
+	if (a->policy.allocator->remembers)
+		aggregate_remember(l, a, sample, &in, now_ns);
 	a->policy.allocator->allocate(&a->state, &in, &out);
+	a->asked = in.demand;
 	a->n_flows = in.n_flows;
 	if (aggregate_conserved(a)) {
 		/* What is enforced is the ledger's to say; the allocator goes on from that. */
-		conserved_want(l, a, a->state.local_limit);
-		a->state.local_limit = before;
+		conserved_want(l, a);
+		a->state.local_limit = before.local_limit;
+		a->state.local_burst = before.local_burst;
 		a->lost = sum.lost;
 	} else if (a->policy.allocator->gossips) {
-		hold(l, a, sum.lost, before, now_ns);
+		hold(l, a, sum.lost, &before, now_ns);
 	}
 	a->effective_limit = a->policy.allocator->gossips ? allocate_effective_limit(&in)
 							  : in.limit;
@@ -279,8 +305,8 @@ static void allocate(
 
 static bool same_answer(const struct allocate_state *a, const struct allocate_state *b)
 {
-	return a->local_limit == b->local_limit && a->drain == b->drain && a->drop == b->drop &&
-	       a->weight == b->weight;
+	return a->local_limit == b->local_limit && a->local_burst == b->local_burst &&
+	       a->drain == b->drain && a->drop == b->drop && a->weight == b->weight;
 }
 
 /*
@@ -291,7 +317,7 @@ static bool may_nap(const struct limiter *l, const struct aggregate *a,
 	const struct allocate_state *before, uint64_t now_ns)
 {
 	return l->naps && !aggregate_conserved(a) && a->demand.rate <= 0 &&
-	       same_answer(before, &a->state) &&
+	       same_answer(before, &a->state) && !aggregate_remembers(a, now_ns) &&
 	       (!a->policy.allocator->gossips ||
 		       (gossip_tells_news(l->gossip) && l->speaks && now_ns >= a->hold_until_ns));
 }
@@ -428,20 +454,26 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 	return verdict;
 }
 
-static uint64_t local_burst(const struct limiter *l, const struct aggregate *a)
+/* Before floors: an allocator's own answer, or as the limit is shared. */
+static double shared_burst(const struct aggregate *a, double limit)
+{
+	if (a->policy.allocator->remembers)
+		return a->state.local_burst;
+	return (double)a->policy.burst_bytes * (a->state.local_limit / limit);
+}
+
+uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 {
 	double limit = bytes_per_second(&a->policy);
-	double share = limit > 0 ? a->state.local_limit / limit : 0;
-	uint64_t burst = (uint64_t)((double)a->policy.burst_bytes * share);
-	uint64_t least = a->policy.burst_floor ? a->policy.burst_floor : BURST_FLOOR;
+	uint64_t burst, least = burst_least(&a->policy);
 
 	if (aggregate_conserved(a))
-		return conserve_burst(l->conserve, a->conserved, a->policy.burst_bytes,
-			(uint64_t)a->state.local_limit);
+		return conserved_burst(l, a);
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
 	if (limit <= 0)
 		return 0;
+	burst = (uint64_t)shared_burst(a, limit);
 	if (burst < least)
 		burst = least;
 	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
@@ -457,8 +489,8 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 		.local_limit = a->state.local_limit,
 		.drain = a->state.drain,
 		.drop = a->state.drop,
-		.local_burst = local_burst(l, a),
-		.demand = a->demand.rate,
+		.local_burst = aggregate_burst(l, a),
+		.demand = a->asked,
 		.weight = a->state.weight,
 		.global_demand = a->global_demand,
 		.global_weight = a->global_weight,

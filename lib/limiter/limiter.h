@@ -25,11 +25,12 @@ enum limiter_guarantee {
 struct limiter_policy {
 	uint32_t id; /* FNV-1a of its name */
 	const struct allocator *allocator;
-	uint64_t limit_bps;     /* bit/s, over all limiters */
-	uint64_t burst_bytes;   /* over all limiters */
-	uint64_t interval_ns;   /* estimate interval */
-	double keep_per_second; /* see demand_keep() */
-	uint64_t burst_floor;   /* a bucket below it stops flows; 0: six full-sized packets */
+	uint64_t limit_bps;           /* bit/s, over all limiters */
+	uint64_t burst_bytes;         /* over all limiters */
+	uint64_t interval_ns;         /* estimate interval */
+	double keep_per_second;       /* see demand_keep() */
+	uint64_t history_ns, step_ns; /* of an allocator that remembers; see demand/history.h */
+	uint64_t burst_floor;         /* a bucket below it stops flows; 0: six full-sized packets */
 	enum limiter_guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
@@ -40,6 +41,12 @@ struct limiter_policy {
 	uint64_t total, period, chunk;
 	bool drawn;
 };
+
+/*
+ * The id under which the burst of a conserved policy moves, where the allocator divides it: that of
+ * the name with "/burst" behind it.
+ */
+uint32_t limiter_burst_id(uint32_t id);
 
 /* What a record is of; ids of two kinds may be the same. */
 enum limiter_record_kind {
@@ -84,6 +91,7 @@ struct limiter_sample {
 	uint64_t arrived_bytes;
 	uint64_t dropped_packets;
 	const uint64_t *slots; /* n_workers × FLOW_SLOTS, see flow_slot_read() */
+	uint64_t backlog; /* bytes: the most that waited at once since the last one; 0: unknown */
 };
 
 /* Fills in the sample of a policy, as of now. */
@@ -95,8 +103,8 @@ struct limiter_view {
 	double local_limit;
 	double drain; /* GTB: what others take from our bucket beyond the limit */
 	double drop;  /* part of the arrivals that a meter that drops at random is to drop */
-	uint64_t local_burst; /* bytes */
-	double demand, weight;
+	uint64_t local_burst;                /* bytes */
+	double demand, weight;               /* the demand as the allocator averages it */
 	double global_demand, global_weight; /* with our own */
 	unsigned lost; /* peers that do not count: of a policy that does not gossip, silent ones */
 	unsigned flows;
@@ -193,6 +201,8 @@ void limiter_save_failed(struct limiter *limiter);
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
+/* The same of its burst, where that has an account of its own. */
+unsigned limiter_conserve_burst_index(const struct limiter *limiter, unsigned policy);
 const struct budget *limiter_budget(const struct limiter *limiter);
 unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);
 

@@ -54,7 +54,8 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
 	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor &&
 	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta &&
-	       a->total == b->total && a->chunk == b->chunk && a->drawn == b->drawn;
+	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
+	       a->chunk == b->chunk && a->drawn == b->drawn;
 }
 
 /* Of another limit the same part, until the next interval says better. */
@@ -67,6 +68,28 @@ static void change_limit(struct aggregate *a, const struct limiter_policy *polic
 	a->state.drain *= scale;
 }
 
+/* Likewise of another burst; a backlog up to the former one says nothing of it. */
+static void change_burst(
+	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
+{
+	if (a->policy.burst_bytes > 0)
+		a->state.local_burst *= (double)policy->burst_bytes / (double)a->policy.burst_bytes;
+	else
+		a->state.local_burst = limiter_first_burst(policy, l->n);
+	a->queue = 0;
+}
+
+static void change_terms(
+	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
+{
+	if (a->policy.limit_bps != policy->limit_bps)
+		change_limit(a, policy);
+	if (a->policy.burst_bytes != policy->burst_bytes)
+		change_burst(l, a, policy);
+	if (a->policy.history_ns != policy->history_ns || a->policy.step_ns != policy->step_ns)
+		aggregate_forget(a);
+}
+
 /* Another allocator begins as one that was just added, but goes on counting where it was. */
 static void change_allocator(
 	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
@@ -74,6 +97,8 @@ static void change_allocator(
 	a->state = (struct allocate_state){0};
 	a->hold_until_ns = 0;
 	a->effective_limit = a->state.local_limit = limiter_first_limit(policy, l->n);
+	a->state.local_burst = limiter_first_burst(policy, l->n);
+	aggregate_forget(a);
 	a->lost = l->n - 1;
 }
 
@@ -83,8 +108,8 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	/* Of nothing there is no part. */
 	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0)
 		change_allocator(l, a, policy);
-	else if (a->policy.limit_bps != policy->limit_bps)
-		change_limit(a, policy);
+	else
+		change_terms(l, a, policy);
 	if (a->policy.interval_ns != policy->interval_ns)
 		a->next_ns = now_ns + policy->interval_ns;
 	a->policy = *policy;
@@ -104,6 +129,7 @@ static void fill(struct update *u, struct limiter *l, const struct limiter_polic
 		}
 		*a = l->aggregates[from[i]];
 		l->aggregates[from[i]].flows = NULL; /* they have moved */
+		l->aggregates[from[i]].history = NULL;
 		if (bitmap_has(l->changed, from[i]))
 			bitmap_set(u->changed, i);
 		if (bitmap_has(l->awake, from[i]))
@@ -132,8 +158,10 @@ static void commit(struct limiter *l, struct update *u, unsigned n)
 {
 	struct update old = {l->aggregates, l->awake, l->changed, u->ids};
 
-	for (unsigned i = 0; i < l->n_policies; i++)
+	for (unsigned i = 0; i < l->n_policies; i++) {
 		free(l->aggregates[i].flows);
+		free(l->aggregates[i].history);
+	}
 	l->aggregates = u->aggregates;
 	l->awake = u->awake;
 	l->changed = u->changed;

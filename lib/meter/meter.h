@@ -34,7 +34,8 @@ enum meter_kind {
 	METER_FIXED_WINDOW,
 	METER_HYBRID,
 	METER_RANDOM_DROP,
-	METER_PURSE, /* of the allocator quota, and nobody's to choose */
+	METER_PHANTOM, /* a token bucket, that classes share: see meter/phantom.h */
+	METER_PURSE,   /* of the allocator quota, and nobody's to choose */
 	METER_KINDS
 };
 
@@ -43,7 +44,7 @@ struct meter_params {
 	enum meter_kind kind;
 	uint64_t rate_bps;       /* eight times units per second: bit/s when units are bytes */
 	uint64_t drain_bps;      /* token bucket with rate 0: tokens lost, likewise (GTB) */
-	uint64_t burst;          /* units: token bucket, GCRA, a purse's fallback */
+	uint64_t burst;          /* units: token bucket, GCRA, phantom, a purse's fallback */
 	uint64_t window_ns;      /* fixed window, hybrid: quota = rate × window */
 	double drop_probability; /* random drop: 0 to 1 */
 };
@@ -84,6 +85,8 @@ static inline const char *meter_name(enum meter_kind kind)
 		return "hybrid";
 	case METER_RANDOM_DROP:
 		return "random-drop";
+	case METER_PHANTOM:
+		return "phantom";
 	case METER_PURSE:
 		return "purse";
 	case METER_KINDS:
@@ -108,6 +111,7 @@ static inline int meter_profile_init(
 	*profile = (union meter_profile){0};
 	switch (params->kind) {
 	case METER_TOKEN_BUCKET:
+	case METER_PHANTOM:
 		return token_bucket_profile_init(&profile->bucket, &bucket, hz);
 	case METER_GCRA:
 		return gcra_profile_init(&profile->gcra, &bucket, hz);
@@ -146,7 +150,7 @@ static inline void meter_change(enum meter_kind kind, union meter *meter,
 {
 	union meter_profile old = *profile;
 
-	if (kind == METER_TOKEN_BUCKET) {
+	if (kind == METER_TOKEN_BUCKET || kind == METER_PHANTOM) {
 		token_bucket_change(&meter->bucket, &profile->bucket, &next->bucket, now);
 		return;
 	}
@@ -171,6 +175,7 @@ static inline struct meter_limit meter_profile_limit(
 {
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
+	case METER_PHANTOM:
 		return (struct meter_limit){
 			(uint64_t)profile->bucket.rate, profile->bucket.burst, 0};
 	case METER_GCRA:
@@ -205,6 +210,7 @@ static inline void meter_init(enum meter_kind kind, union meter *meter,
 {
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
+	case METER_PHANTOM:
 		token_bucket_init(&meter->bucket, &profile->bucket, now);
 		break;
 	case METER_GCRA:
@@ -238,6 +244,8 @@ static inline bool meter_conforms_unusual(enum meter_kind kind, union meter *met
 		return fixed_window_conforms(&meter->window, &profile->quota, now, cost);
 	case METER_HYBRID:
 		return hybrid_conforms(&meter->hybrid, &profile->quota, now, cost);
+	case METER_PHANTOM: /* of no class: what all may pass */
+		return token_bucket_conforms(&meter->bucket, &profile->bucket, now, cost);
 	case METER_PURSE:
 		return purse_charge(&meter->purse, &profile->purse, now, cost) != PURSE_REFUSES;
 	default:
@@ -267,6 +275,7 @@ static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
 
 	switch (kind) {
 	case METER_TOKEN_BUCKET:
+	case METER_PHANTOM:
 		bucket = meter->bucket;
 		token_bucket_advance(&bucket, &profile->bucket, now);
 		return bucket.tokens >= profile->bucket.burst;

@@ -4,6 +4,7 @@
 #include "police/other.h"
 
 #include "flow/new_flow.h"
+#include "meter/phantom.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "source/source_table.h"
@@ -24,6 +25,12 @@ static bool is_total(const struct policy *policy)
 {
 	return policy->allocator->counts_units && policy->count == COUNT_BYTES &&
 	       policy->action == ACTION_DROP;
+}
+
+static bool is_phantom(const struct policy *policy)
+{
+	return policy->meter == METER_PHANTOM && policy->classes.by == CLASSES_BY_FLOW &&
+	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
 }
 
 static size_t whole_lines(size_t bytes)
@@ -48,12 +55,32 @@ static size_t shape_bytes(const struct policy *policy)
 	return policy_is_shaped(policy) ? sizeof(struct policy_shape) : 0;
 }
 
+static struct phantom_params phantom_params_of(
+	const struct policy *policy, const struct policy_start *start)
+{
+	const struct classes_config *classes = &policy->classes;
+
+	return (struct phantom_params){
+		.classes = classes->n,
+		.weights = classes->by == CLASSES_BY_DSCP ? classes->weights : NULL,
+		.secret = start->secret,
+	};
+}
+
+static size_t classes_bytes(const struct policy *policy)
+{
+	const struct policy_start any = {0};
+	struct phantom_params params = phantom_params_of(policy, &any);
+
+	return policy->meter == METER_PHANTOM ? whole_lines(phantom_bytes(&params)) : 0;
+}
+
 size_t policy_other_bytes(const struct policy *policy)
 {
 	if (policy_is_plain(policy))
 		return 0;
 	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy) +
-	       shape_bytes(policy);
+	       shape_bytes(policy) + classes_bytes(policy);
 }
 
 static unsigned flags_of(const struct policy *policy)
@@ -62,6 +89,7 @@ static unsigned flags_of(const struct policy *policy)
 
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
 	flags |= is_total(policy) ? POLICE_TOTAL : 0;
+	flags |= is_phantom(policy) ? POLICE_PHANTOM : 0;
 	return flags;
 }
 
@@ -90,6 +118,12 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 	}
 	if (shape_bytes(policy)) /* neither has sources nor counts flows */
 		other->shape = (struct policy_shape *)memory;
+	if (classes_bytes(policy)) { /* and neither of the others */
+		struct phantom_params params = phantom_params_of(policy, start);
+
+		other->by_dscp = policy->classes.by == CLASSES_BY_DSCP;
+		other->phantom = phantom_init(memory, &params, &other->profile.bucket);
+	}
 }
 
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,

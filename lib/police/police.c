@@ -4,6 +4,7 @@
 #include "police/police.h"
 
 #include "flow/new_flow.h"
+#include "meter/phantom.h"
 #include "source/source_table.h"
 
 #define UDP     17
@@ -87,6 +88,26 @@ static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
 	return verdict != PURSE_REFUSES;
 }
 
+static bool fair_to_flow(struct policy_other *other, uint32_t hash, uint32_t cost, uint64_t now)
+{
+	const struct token_bucket_profile *profile = &other->profile.bucket;
+	struct token_bucket *bucket = &other->meter.bucket;
+
+	phantom_refill(other->phantom, bucket, profile, now);
+	return phantom_take(
+		other->phantom, phantom_of_flow(other->phantom, hash), bucket, profile, cost);
+}
+
+static bool fair_to_dscp(struct policy_other *other, uint8_t dscp, uint32_t cost, uint64_t now)
+{
+	const struct token_bucket_profile *profile = &other->profile.bucket;
+	struct token_bucket *bucket = &other->meter.bucket;
+
+	phantom_refill(other->phantom, bucket, profile, now);
+	return phantom_take(
+		other->phantom, phantom_of_number(other->phantom, dscp), bucket, profile, cost);
+}
+
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
 {
@@ -98,6 +119,10 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 			source_of(other, packet, data, bits), now, cost);
 	if (other->kind == METER_PURSE)
 		return paid(other, cost, now);
+	if (other->kind == METER_PHANTOM && other->by_dscp)
+		return fair_to_dscp(other, packet->dscp, cost, now);
+	if (other->kind == METER_PHANTOM)
+		return fair_to_flow(other, packet_flow_hash(packet, data), cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
@@ -135,6 +160,15 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 	return over;
 }
 
+uint64_t police_over_phantom(
+	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now)
+{
+	uint64_t over = fair_to_flow(state->other, hash, bytes, now) ? 0 : UINT64_MAX;
+
+	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
+	return over;
+}
+
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked)
 {
@@ -154,4 +188,6 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
 	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
+	if (!police_is_plain(state) && other->phantom)
+		phantom_change(other->phantom, &other->profile.bucket);
 }

@@ -46,6 +46,7 @@
 #define POLICE_TCP 6 /* protocol number */
 
 struct new_flows;
+struct phantom;
 struct policy_shape;
 struct source_table;
 
@@ -61,6 +62,7 @@ enum {
 	POLICE_PLAIN = 1 << 0,
 	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
 	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
+	POLICE_PHANTOM = 1 << 3,  /* likewise, and its flow */
 };
 
 #define POLICE_SHIFT_MAX 15
@@ -90,6 +92,8 @@ struct policy_other {
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
 	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
+	struct phantom *phantom;      /* METER_PHANTOM: its classes */
+	bool by_dscp;                 /* what a packet's class is; else its flow */
 	uint8_t kind;                 /* enum meter_kind */
 	uint8_t count;                /* enum counting */
 	uint8_t action;               /* enum action */
@@ -131,6 +135,10 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  */
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
+/* The same of one that police_is_phantom(), by the hash of the packet's flow. */
+uint64_t police_over_phantom(
+	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
+
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t bytes, uint64_t now);
@@ -142,19 +150,19 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
  *
  *     16  of 2^15 packets those that are not just charged, see police_aside()
  *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
- *      3  flags
- *      8  enum accounting
+ *      4  flags
+ *      7  enum accounting
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
 	uint32_t aside = flags & POLICE_PLAIN ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
-	return (uint32_t)accounting << 24 | flags << 21 | shift << 16 | aside;
+	return (uint32_t)accounting << 25 | flags << 21 | shift << 16 | aside;
 }
 
 static inline unsigned police_flags(const struct policy_state *state)
 {
-	return token_bucket_owner(&state->bucket) >> 21 & 7;
+	return token_bucket_owner(&state->bucket) >> 21 & 15;
 }
 
 static inline unsigned police_shift(const struct policy_state *state)
@@ -164,7 +172,7 @@ static inline unsigned police_shift(const struct policy_state *state)
 
 static inline enum accounting police_accounting(const struct policy_state *state)
 {
-	return (enum accounting)(token_bucket_owner(&state->bucket) >> 24);
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> 25);
 }
 
 /* Anybody. */
@@ -183,6 +191,15 @@ static inline bool police_is_total(const struct policy_state *state)
 static inline bool police_is_shaped(const struct policy_state *state)
 {
 	return !police_is_plain(state) && state->other->action == ACTION_SHAPE;
+}
+
+/*
+ * Whether police_over_phantom() is all that a packet needs: flows that share a limit in bytes, that
+ * drops. Anybody.
+ */
+static inline bool police_is_phantom(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_PHANTOM;
 }
 
 /*

@@ -68,6 +68,8 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.burst_bytes = policy->burst_bytes,
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
+		.history_ns = policy->history_ns,
+		.step_ns = policy->step_ns,
 		.burst_floor = burst_floor(policy),
 		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
 		.indicator = policy->indicator,

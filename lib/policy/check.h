@@ -35,6 +35,9 @@ void policies_complete(
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
 
+/* What a policy's "classes" leave open. */
+void classes_complete(struct policy *policy);
+
 /* Of one policy that is never exceeded, at `path`; of others nothing. */
 void guarantee_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);

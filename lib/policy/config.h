@@ -16,6 +16,7 @@
 #include <netinet/in.h>
 
 #include "meter/meter.h"
+#include "meter/phantom.h"
 
 #define CONFIG_NAME_MAX     64  /* bytes of a name, with the terminator */
 #define CONFIG_DEVICE_MAX   256 /* a device string, with the terminator */
@@ -66,6 +67,19 @@ struct shape_config {
 	enum shape_drop drop;
 	uint64_t target_ns, interval_ns; /* CoDel's */
 	bool ecn;                        /* CoDel marks what allows it, instead of dropping */
+};
+
+/* What of a packet says which class it is of. */
+enum classes_by {
+	CLASSES_BY_FLOW, /* each flow is one, as long as there are enough */
+	CLASSES_BY_DSCP,
+};
+
+/* "classes": who share a limit, with the meter "phantom". */
+struct classes_config {
+	enum classes_by by;
+	unsigned n;                     /* a power of two */
+	uint8_t weights[PHANTOM_DSCPS]; /* CLASSES_BY_DSCP: of each DSCP, at least 1 */
 };
 
 /* What a limit counts. */
@@ -133,7 +147,8 @@ struct policy {
 	enum counting count;
 	const struct allocator *allocator;
 	enum meter_kind meter;
-	uint64_t window_ns;     /* fixed-window, hybrid: quota = limit × window */
+	struct classes_config classes; /* METER_PHANTOM */
+	uint64_t window_ns;            /* fixed-window, hybrid: quota = limit × window */
 	uint8_t per_v4, per_v6; /* bits of an address that make a source; both 0: one meter */
 	unsigned sources;       /* that a worker's table has room for */
 	bool weigh_tcp_only;    /* "weigh": FPS samples TCP flows alone */
@@ -144,6 +159,7 @@ struct policy {
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
+	uint64_t history_ns, step_ns; /* allocator adaptor: how far it looks back */
 	enum guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* allocator gdrl, else NULL */
 	double eta;                             /* of it; 0: by the measured slope */

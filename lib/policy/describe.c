@@ -226,6 +226,24 @@ void describe_action(const struct policy *policy, FILE *out)
 		fprintf(out, "is marked (DSCP %d), or dropped if it cannot be", policy->mark);
 }
 
+static void describe_classes(const struct policy *policy, FILE *out)
+{
+	const struct classes_config *classes = &policy->classes;
+
+	if (policy->meter != METER_PHANTOM)
+		return;
+	if (classes->by == CLASSES_BY_FLOW) {
+		fprintf(out, "  shared fairly by flows, %u at a time\n", classes->n);
+		return;
+	}
+	fputs("  shared fairly by DSCPs, of weight 1", out);
+	for (unsigned i = 0; i < PHANTOM_DSCPS; i++) {
+		if (classes->weights[i] > 1)
+			fprintf(out, ", %u of weight %u", i, classes->weights[i]);
+	}
+	fputc('\n', out);
+}
+
 static void describe_meter(const struct policy *policy, FILE *out)
 {
 	static const char *const names[METER_KINDS] = {
@@ -234,6 +252,7 @@ static void describe_meter(const struct policy *policy, FILE *out)
 		[METER_FIXED_WINDOW] = "fixed window",
 		[METER_HYBRID] = "hybrid of quota and even rate",
 		[METER_RANDOM_DROP] = "random drop",
+		[METER_PHANTOM] = "phantom queues",
 	};
 	char units[UNITS_TEXT_MAX], window[UNITS_TEXT_MAX];
 
@@ -248,12 +267,29 @@ static void describe_meter(const struct policy *policy, FILE *out)
 			format_units(policy, policy->burst_bytes, units, sizeof(units)));
 	describe_action(policy, out);
 	fprintf(out, " (%s)\n", names[policy->meter]);
+	describe_classes(policy, out);
+}
+
+static void describe_history(const struct policy *policy, FILE *out)
+{
+	char interval[UNITS_TEXT_MAX], history[UNITS_TEXT_MAX], step[UNITS_TEXT_MAX];
+
+	fprintf(out,
+		"  allocator %s every %s: the rate by average arrivals, the burst by the largest backlog of the last %s, in steps of %s\n",
+		policy->allocator->name,
+		units_format_time(policy->interval_ns, interval, sizeof(interval)),
+		units_format_time(policy->history_ns, history, sizeof(history)),
+		units_format_time(policy->step_ns, step, sizeof(step)));
 }
 
 static void describe_allocator(const struct policy *policy, FILE *out)
 {
 	char text[UNITS_TEXT_MAX];
 
+	if (policy->allocator->remembers) {
+		describe_history(policy, out);
+		return;
+	}
 	fprintf(out, "  allocator %s every %s, a demand of the past counts %g%% after a second\n",
 		policy->allocator->name, units_format_time(policy->interval_ns, text, sizeof(text)),
 		100 * policy->keep_per_second);

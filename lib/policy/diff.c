@@ -181,15 +181,16 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 	       a->window_ns == b->window_ns && a->interval_ns == b->interval_ns &&
 	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
 	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
-	       a->total == b->total && a->indicator == b->indicator && a->eta == b->eta &&
-	       shape_equal(a, b);
+	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
+	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b);
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)
 {
-	return a->count == b->count && a->meter == b->meter && a->allocator == b->allocator &&
-	       a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 && a->sources == b->sources &&
-	       a->guarantee == b->guarantee && a->period == b->period &&
+	return a->count == b->count && a->meter == b->meter &&
+	       memcmp(&a->classes, &b->classes, sizeof(a->classes)) == 0 &&
+	       a->allocator == b->allocator && a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 &&
+	       a->sources == b->sources && a->guarantee == b->guarantee && a->period == b->period &&
 	       a->period_ns == b->period_ns;
 }
 

@@ -52,7 +52,8 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 
 static bool is_bucket(enum meter_kind meter)
 {
-	return meter == METER_TOKEN_BUCKET || meter == METER_GCRA || meter == CHOICE_REFUSED;
+	return meter == METER_TOKEN_BUCKET || meter == METER_GCRA || meter == METER_PHANTOM ||
+	       meter == CHOICE_REFUSED;
 }
 
 /* What GDRL moves is a ledger's. */
@@ -67,7 +68,7 @@ static void check_moved(
 			policy->allocator->name);
 	if (!is_bucket(policy->meter))
 		reader_expected(reader, &meter,
-			"\"token-bucket\" or \"gcra\" with the allocator \"%s\"",
+			"\"token-bucket\", \"gcra\" or \"phantom\" with the allocator \"%s\"",
 			policy->allocator->name);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "demand/history.h"
 #include "policy/check.h"
 #include "policy/units.h"
 #include "policy/unique.h"
@@ -41,6 +42,7 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	if (policy->meter == METER_DEFAULT)
 		policy->meter = policy->allocator == &allocator_grd ? METER_RANDOM_DROP
 								    : METER_TOKEN_BUCKET;
+	classes_complete(policy);
 	guarantee_complete(reader, path, policy, n_limiters);
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = default_burst(policy, n_limiters);
@@ -131,7 +133,13 @@ static bool has_window(const struct policy *policy)
 static bool has_burst(const struct policy *policy)
 {
 	return policy->meter == METER_TOKEN_BUCKET || policy->meter == METER_GCRA ||
-	       policy->meter == METER_PURSE || policy->meter == CHOICE_REFUSED;
+	       policy->meter == METER_PHANTOM || policy->meter == METER_PURSE ||
+	       policy->meter == CHOICE_REFUSED;
+}
+
+static bool has_classes(const struct policy *policy)
+{
+	return policy->meter == METER_PHANTOM || policy->meter == CHOICE_REFUSED;
 }
 
 static bool has_sources(const struct policy *policy)
@@ -164,6 +172,11 @@ static bool has_indicator(const struct policy *policy)
 	return policy->allocator == NULL || policy->allocator->moves;
 }
 
+static bool has_history(const struct policy *policy)
+{
+	return policy->allocator == NULL || policy->allocator->remembers;
+}
+
 static bool has_total(const struct policy *policy)
 {
 	return policy->allocator == NULL || policy->allocator->counts_units;
@@ -180,7 +193,8 @@ static const struct {
 	const char *words;
 } dependents[] = {
 	{"window", has_window, "unless \"meter\" is \"fixed-window\" or \"hybrid\""},
-	{"burst", has_burst, "unless \"meter\" is \"token-bucket\" or \"gcra\""},
+	{"burst", has_burst, "unless \"meter\" is \"token-bucket\", \"gcra\" or \"phantom\""},
+	{"classes", has_classes, "unless \"meter\" is \"phantom\""},
 	{"sources", has_sources, "without \"per\""},
 	{"weigh", has_weights, "unless \"allocator\" is \"fps\""},
 	{"mark", has_mark, "unless \"action\" is \"mark\""},
@@ -189,6 +203,8 @@ static const struct {
 	{"accounting", has_bytes, "unless \"count\" is \"bytes\""},
 	{"indicator", has_indicator, "unless \"allocator\" is \"gdrl\""},
 	{"eta", has_indicator, "unless \"allocator\" is \"gdrl\""},
+	{"history", has_history, "unless \"allocator\" is \"adaptor\""},
+	{"step", has_history, "unless \"allocator\" is \"adaptor\""},
 	{"total", has_total, "unless \"allocator\" is \"quota\""},
 	{"period", has_total, "unless \"allocator\" is \"quota\""},
 	{"guarantee", has_rate, "with the allocator \"quota\", which never exceeds its total"},
@@ -223,7 +239,11 @@ static void check_allocator(struct reader *reader, const struct json_path *path,
 			n_limiters > 1 ? "" : "\"central\" or ");
 }
 
-/* GTB drains a bucket, GRD drops at random or fills one, and a source has no demand of its own. */
+/*
+ * GTB drains a bucket, GRD drops at random or fills one, adaptor divides the depth of buckets, a
+ * source has neither a demand nor classes of its own, and what begins a flow has no flow to be told
+ * by.
+ */
 static void check_meter(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
@@ -234,11 +254,17 @@ static void check_meter(
 		return;
 	if (policy->allocator == &allocator_gtb)
 		reader_expected(reader, &at, "\"token-bucket\" with the allocator \"gtb\"");
+	else if (policy->allocator == &allocator_adaptor && meter != METER_GCRA)
+		reader_expected(
+			reader, &at, "\"token-bucket\" or \"gcra\" with the allocator \"adaptor\"");
 	else if (policy->allocator == &allocator_grd && meter != METER_RANDOM_DROP)
 		reader_expected(reader, &at,
 			"\"random-drop\" or \"token-bucket\" with the allocator \"grd\"");
-	else if (policy->per_v4 != 0 && meter == METER_RANDOM_DROP)
+	else if (policy->per_v4 != 0 && (meter == METER_RANDOM_DROP || meter == METER_PHANTOM))
 		reader_expected(reader, &at, "another beside \"per\"");
+	else if (policy->count == COUNT_FLOWS && meter == METER_PHANTOM)
+		reader_expected(
+			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
 }
 
 uint64_t policy_quota(const struct policy *policy)
@@ -293,6 +319,26 @@ static void check_window(
 		check_quota(reader, &at, policy);
 }
 
+/* Of whole steps, of which each has at least an interval. */
+static void check_history(
+	struct reader *reader, const struct json_path *path, const struct policy *policy)
+{
+	struct json_path history = {.parent = path, .key = "history"};
+	struct json_path step = {.parent = path, .key = "step"};
+	char text[UNITS_TEXT_MAX];
+
+	if (!has_history(policy) || policy->history_ns == 0 || policy->step_ns == 0)
+		return;
+	if (policy->step_ns < policy->interval_ns)
+		reader_expected(reader, &step, "at least \"interval\", %s",
+			units_format_time(policy->interval_ns, text, sizeof(text)));
+	if (policy->history_ns % policy->step_ns != 0 ||
+		policy->history_ns / policy->step_ns < HISTORY_STEPS_MIN ||
+		policy->history_ns / policy->step_ns > HISTORY_STEPS_MAX)
+		reader_expected(reader, &history, "%d to %d times \"step\", %s", HISTORY_STEPS_MIN,
+			HISTORY_STEPS_MAX, units_format_time(policy->step_ns, text, sizeof(text)));
+}
+
 void policies_check(
 	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters)
 {
@@ -308,6 +354,7 @@ void policies_check(
 		check_meter(reader, &path, &policies[i]);
 		check_window(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
+		check_history(reader, &path, &policies[i]);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

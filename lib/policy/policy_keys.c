@@ -40,7 +40,7 @@ static const struct choice directions[] = {
 	{0},
 };
 
-static void read_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct prefix prefix = {0};
@@ -116,8 +116,8 @@ static void read_ports(struct reader *reader, const struct json_path *path, json
 static const struct key match_keys[] = {
 	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
 	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
-	{"src", read_prefix, KEY_FIELD(struct match, src)},
-	{"dst", read_prefix, KEY_FIELD(struct match, dst)},
+	{"src", read_ip_prefix, KEY_FIELD(struct match, src)},
+	{"dst", read_ip_prefix, KEY_FIELD(struct match, dst)},
 	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
 		.detail = &(const struct integer_range){0, 4094}},
 	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
@@ -277,6 +277,7 @@ static const struct choice meters[] = {
 	{"fixed-window", METER_FIXED_WINDOW},
 	{"hybrid", METER_HYBRID},
 	{"random-drop", METER_RANDOM_DROP},
+	{"phantom", METER_PHANTOM},
 	{0},
 };
 
@@ -354,6 +355,7 @@ const struct key policy_keys[] = {
 	{"eta", read_real, KEY_FIELD(struct policy, eta),
 		.detail = &(const struct real_range){0, 1e12, .below = false}},
 	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
+	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10000000,
 			24 * 3600 * UINT64_C(1000000000), "10ms to 24h", "ns"}},
@@ -374,6 +376,12 @@ const struct key policy_keys[] = {
 	/* A share that is still kept: 1 would never learn anything. */
 	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
 		.detail = &(const struct real_range){0, 1, .below = true}},
+	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 200000000,
+			3600 * UINT64_C(1000000000), "200ms to 1h", "ns"}},
+	{"step", read_quantity, KEY_FIELD(struct policy, step_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 100000000,
+			600 * UINT64_C(1000000000), "100ms to 600s", "ns"}},
 	{0},
 };
 
@@ -386,6 +394,8 @@ void policy_init(void *element)
 		.accounting = ACCOUNTING_L3,
 		.interval_ns = 50 * 1000 * 1000,
 		.keep_per_second = 0.1,
+		.history_ns = 10 * UINT64_C(1000000000),
+		.step_ns = UINT64_C(1000000000),
 	};
 	shape_config_init(&((struct policy *)element)->shape);
 }

@@ -96,6 +96,7 @@ static bool has_bucket(const struct policy *policy)
 	if (policy->action == ACTION_SHAPE)
 		return false;
 	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
+	       counts_bytes_in(policy, METER_PHANTOM, METER_PHANTOM) ||
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }
 
@@ -103,7 +104,8 @@ static bool has_bucket(const struct policy *policy)
 static bool shares_reserve(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE ||
-	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP);
+	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
+		       policy->meter != METER_PHANTOM);
 }
 
 static void warn_policy(struct reader *reader, const struct json_path *path,

@@ -10,7 +10,8 @@
  * Packets of random sizes come in bursts of 32, for policies that are all equally likely. Every
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
  * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
- * spent, and takes of it a quantum at a time from a purse of its own. Contestants are interleaved
+ * spent, and takes of it a quantum at a time from a purse of its own. Or it is not plain: a token
+ * bucket, or one that 32 flows share (meter "phantom"); both judged packet by packet. Contestants are interleaved
  * round by round, since a machine's mood lasts longer than a round: the ratios count.
  */
 #include <getopt.h>
@@ -25,6 +26,7 @@
 
 #include "base/prng.h"
 #include "decide.h"
+#include "meter/phantom.h"
 
 #define SEQUENCE    (1u << 21) /* packets, until they come again */
 #define ROUND       (1u << 14) /* packets at least: less than the scheduler gives at a time */
@@ -38,7 +40,18 @@ static const unsigned sizes[] = {1, 10000, 100000};
 /* In per cent of the packets. */
 static const unsigned drops[] = {0, 33, 50, 100};
 
-enum { LINE, BUCKET, SAMPLED = BUCKET + RTE_DIM(drops), TOTAL, CONTESTANTS };
+enum {
+	LINE,
+	BUCKET,
+	SAMPLED = BUCKET + RTE_DIM(drops),
+	TOTAL,
+	OTHER,
+	PHANTOM = OTHER + 2,
+	CONTESTANTS = PHANTOM + 2,
+};
+
+/* Of the two of each kind that are not plain: per cent that are dropped. */
+static const unsigned other_drops[] = {0, 50};
 
 #define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
 
@@ -137,6 +150,30 @@ static struct worker *totals_make(unsigned n_policies)
 	return w;
 }
 
+/* What other_init() makes of a policy, whose limit is that of a line. */
+static struct worker *others_make(unsigned n_policies, unsigned drop, enum meter_kind kind)
+{
+	static const struct phantom_params params = {.classes = 64, .secret = 1};
+	size_t bytes = RTE_ALIGN(phantom_bytes(&params), CACHE_LINE);
+	struct worker *w = worker_make(n_policies, drop, false);
+	struct policy_other *others = alloc(n_policies * sizeof(*others));
+	uint8_t *phantoms = kind == METER_PHANTOM ? alloc(n_policies * bytes) : NULL;
+
+	for (unsigned i = 0; i < n_policies; i++) {
+		others[i].kind = (uint8_t)kind;
+		others[i].profile.bucket = w->policies[i].limit;
+		w->policies[i] = (struct policy_state){
+			.bucket.fraction = police_owner(
+				phantoms ? POLICE_PHANTOM : 0, POLICE_UNSAMPLED, ACCOUNTING_L2),
+			.other = &others[i],
+		};
+		if (phantoms)
+			others[i].phantom = phantom_init(
+				phantoms + i * bytes, &params, &others[i].profile.bucket);
+	}
+	return w;
+}
+
 static void contest_make(struct contest *contest, unsigned n_policies, unsigned rounds)
 {
 	contest->n_policies = n_policies;
@@ -147,6 +184,9 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 		contest->cycles[c] = alloc(rounds * sizeof(double));
 		if (c == TOTAL)
 			contest->workers[c] = totals_make(n_policies);
+		else if (c >= OTHER)
+			contest->workers[c] = others_make(n_policies, other_drops[(c - OTHER) % 2],
+				c < PHANTOM ? METER_TOKEN_BUCKET : METER_PHANTOM);
 		else if (c != LINE)
 			contest->workers[c] = worker_make(
 				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);
@@ -154,19 +194,20 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 }
 
 /* The bytes of every packet are the same, and its flow is whatever the device says. */
-static void burst_make(struct burst *burst, struct rte_mbuf *m)
+static void burst_make(struct burst *burst, struct rte_mbuf *mbufs)
 {
 	static const uint8_t frame[64];
 
 	memset(burst, 0, sizeof(*burst));
 	burst->rx_hash = true;
 	for (unsigned i = 0; i < BURST; i++) {
-		burst->mbufs[i] = m;
+		burst->mbufs[i] = &mbufs[i];
+		mbufs[i].ol_flags = RTE_MBUF_F_RX_RSS_HASH;
+		mbufs[i].hash.rss = (i + 1) * POLICE_WEYL;
 		burst->frames.data[i] = frame;
 		burst->frames.len[i] = sizeof(frame);
 		burst->frames.l2_len[i] = 14;
 	}
-	m->ol_flags = RTE_MBUF_F_RX_RSS_HASH;
 }
 
 static void take_burst(struct burst *burst, const struct traffic *traffic, unsigned at)
@@ -202,11 +243,10 @@ static void run_decide(struct contest *contest, unsigned c, struct burst *burst,
 static double run(struct contest *contest, unsigned c, unsigned at)
 {
 	static struct burst burst;
-	static struct rte_mbuf mbuf;
+	static struct rte_mbuf mbufs[BURST];
 	uint64_t began;
 
-	burst_make(&burst, &mbuf);
-	mbuf.hash.rss = at;
+	burst_make(&burst, mbufs);
 	began = rte_rdtsc_precise();
 	if (c == LINE)
 		run_line(contest, &burst, at);
@@ -288,6 +328,24 @@ static void json_ratio(FILE *json, const char *key, unsigned n, struct ratio rat
 	first = false;
 }
 
+/* Beside a token bucket of the same load: on the same way, and on the plain one. */
+static void report_phantom(const struct contest *contest, unsigned c, unsigned rounds, FILE *json)
+{
+	unsigned load = (c - PHANTOM) % 2;
+	const double *cycles = contest->cycles[c];
+	struct ratio other = ratio_of(cycles, contest->cycles[OTHER + load], rounds);
+	struct ratio plain = ratio_of(cycles, contest->cycles[BUCKET + 2 * load], rounds);
+	char key[32];
+
+	printf("           to a bucket of its kind %.3f (%.3f to %.3f), to a plain one %.3f (%.3f "
+	       "to %.3f)\n",
+		other.median, other.p10, other.p90, plain.median, plain.p10, plain.p90);
+	snprintf(key, sizeof(key), "phantom%u_to_other", other_drops[load]);
+	json_ratio(json, key, contest->n_policies, other);
+	snprintf(key, sizeof(key), "phantom%u_to_plain", other_drops[load]);
+	json_ratio(json, key, contest->n_policies, plain);
+}
+
 static void report(const struct contest *contest, unsigned rounds, FILE *json)
 {
 	unsigned n = contest->n_policies;
@@ -300,6 +358,9 @@ static void report(const struct contest *contest, unsigned rounds, FILE *json)
 		char key[32];
 
 		snprintf(key, sizeof(key), "%s", c == TOTAL ? "total" : "sampled");
+		if (c >= OTHER)
+			snprintf(key, sizeof(key), "%s%u", c < PHANTOM ? "other" : "phantom",
+				other_drops[(c - OTHER) % 2]);
 		if (c < SAMPLED)
 			snprintf(key, sizeof(key), "drop%u", drops[c - BUCKET]);
 		printf("  %-8s %5.1f cycles, %4.1f %% dropped; to a line %.2f (%.2f to %.2f), to "
@@ -310,6 +371,8 @@ static void report(const struct contest *contest, unsigned rounds, FILE *json)
 		json_ratio(json, key, n, line);
 		snprintf(key + strlen(key), sizeof(key) - strlen(key), "_to_none");
 		json_ratio(json, key, n, none);
+		if (c >= PHANTOM)
+			report_phantom(contest, c, rounds, json);
 	}
 }
 

@@ -163,7 +163,9 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 		abort();
 	*sample = (struct limiter_sample){.slots = none};
 	if (policy == node->policy)
-		*sample = (struct limiter_sample){node->arrived, node->dropped, node->slots};
+		*sample = (struct limiter_sample){.arrived_bytes = node->arrived,
+			.dropped_packets = node->dropped,
+			.slots = node->slots};
 }
 
 static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)

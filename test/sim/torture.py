@@ -14,7 +14,7 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
-GUARANTEES = ("gdrl", "conserved", "quota")
+GUARANTEES = ("gdrl", "conserved", "adaptor", "quota")
 
 
 def expect(condition, words):
@@ -37,7 +37,7 @@ def figures(*arguments):
 
 
 def nothing_is_exceeded():
-    """In all three something moved, was checked, and crashed."""
+    """In all of them something moved, was checked, and crashed."""
     words = []
     for guarantee in GUARANTEES:
         found = figures("--guarantee", guarantee, "--seeds", "20", "--jobs", "2")
@@ -51,7 +51,7 @@ def nothing_is_exceeded():
 
 
 def all_is_each():
-    """The three together are the sum, however many processes there are; a seed is one run."""
+    """All together are the sum, however many processes there are; a seed is one run."""
     each = [figures("--guarantee", g, "--seeds", "3", "--first", "77") for g in GUARANTEES]
     together = figures("--seeds", "3", "--first", "77", "--jobs", "3")
     for key in ("runs", "checks", "moves", "restarts", "blank_restarts"):

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/name_hash.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 
@@ -19,7 +20,7 @@
 #define BURST  UINT64_C(100001)
 #define BUFFER 1400
 
-enum { SOFT, FPS, GDRL, POLICIES };
+enum { SOFT, FPS, GDRL, ADAPTOR, POLICIES };
 
 struct group {
 	struct limiter *l[N];
@@ -38,11 +39,13 @@ static void describe(struct limiter_policy policies[POLICIES])
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct limiter_policy){
 			.id = 1 + p,
-			.allocator = allocator_find("fps"),
+			.allocator = allocator_find(p == ADAPTOR ? "adaptor" : "fps"),
 			.limit_bps = LIMIT,
 			.burst_bytes = BURST,
 			.interval_ns = TICK,
 			.keep_per_second = 0.1,
+			.history_ns = 2000 * MS,
+			.step_ns = 200 * MS,
 			.guarantee = p == SOFT ? LIMITER_SOFT : LIMITER_CONSERVED,
 			.indicator = p == GDRL ? &gdrl_utilisation : NULL,
 		};
@@ -247,7 +250,7 @@ static void test_lease(void **state)
 
 static void test_reload(void **state)
 {
-	static const unsigned from[] = {GDRL, SOFT, FPS};
+	static const unsigned from[] = {GDRL, SOFT, ADAPTOR, FPS};
 	struct group *g = group_new(POLICIES);
 	struct limiter_policy old[POLICIES], new[POLICIES];
 	double before;
@@ -260,10 +263,114 @@ static void test_reload(void **state)
 		new[i] = old[from[i]];
 	before = local(g, 2, FPS);
 	assert_int_equal(limiter_update(g->l[2], new, POLICIES, from, g->now), 0);
-	assert_near(local(g, 2, 2), before, 0);
+	assert_near(local(g, 2, 3), before, 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 0), 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 1), LIMITER_ADDED);
+	assert_int_equal(limiter_conserve_index(g->l[2], 2), 1);
+	assert_int_equal(limiter_conserve_burst_index(g->l[2], 2), 3);
+	assert_int_equal(limiter_conserve_burst_index(g->l[2], 3), LIMITER_ADDED);
 	group_free(g);
+}
+
+static uint64_t burst_of(const struct group *g, unsigned i)
+{
+	struct limiter_view view;
+
+	limiter_view(g->l[i], ADAPTOR, &view);
+	return view.local_burst;
+}
+
+static uint64_t sum_of_bursts(const struct group *g)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < N; i++)
+		sum += burst_of(g, i);
+	return sum;
+}
+
+/* Rate and burst go their own ways, and back; check_sums() adds both up after every tick. */
+static void test_burst_moves(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
+
+	(void)state;
+	assert_int_equal(sum_of_bursts(g), BURST);
+	assert_true(burst_of(g, 0) >= BURST / N);
+	g->demand[0][ADAPTOR] = all * 6 / 10; /* smooth */
+	for (unsigned k = 0; k < 200; k++) {
+		g->demand[1][ADAPTOR] = k % 20 ? 0 : all * 4; /* a fifth, once a second */
+		step(g, POLICIES);
+	}
+	g->demand[1][ADAPTOR] = 0;
+	assert_true(local(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
+	assert_true(burst_of(g, 1) > 2 * burst_of(g, 0));
+	assert_true(burst_of(g, 2) < BURST / N);
+	steps(g, 10, POLICIES);
+	assert_near(sum_of(g, ADAPTOR), LIMIT / 8.0, 1);
+	assert_int_equal(sum_of_bursts(g), BURST);
+	/* The bursts are elsewhere; the one whose they were is silent. */
+	for (unsigned k = 0; k < 200; k++) {
+		g->demand[3][ADAPTOR] = k % 20 ? 0 : all * 4;
+		step(g, POLICIES);
+	}
+	assert_true(burst_of(g, 3) > 2 * burst_of(g, 1));
+	group_free(g);
+}
+
+/* A burst that cannot be settled is out of use here, and nowhere else. */
+static void test_burst_is_under_way(void **state)
+{
+	struct group *g = group_new(POLICIES);
+	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
+
+	(void)state;
+	steps(g, 20, POLICIES);
+	g->stuck[0] = true;
+	for (unsigned k = 0; k < 100; k++) {
+		g->demand[2][ADAPTOR] = k % 20 ? 0 : all * 4;
+		step(g, POLICIES);
+	}
+	g->demand[2][ADAPTOR] = 0;
+	assert_true(burst_of(g, 0) < BURST / N);
+	assert_true(sum_of_bursts(g) < BURST - 1000);
+	g->stuck[0] = false;
+	steps(g, 20, POLICIES);
+	assert_int_equal(sum_of_bursts(g), BURST);
+	group_free(g);
+}
+
+/* Another burst is that of all when all know of it; meanwhile less, or as much as before. */
+static void test_other_burst(void **state)
+{
+	static const unsigned from[] = {SOFT, FPS, GDRL, ADAPTOR};
+	struct group *g = group_new(POLICIES);
+	struct limiter_policy policies[POLICIES];
+
+	(void)state;
+	describe(policies);
+	policies[ADAPTOR].burst_bytes = BURST / 2;
+	for (unsigned i = 0; i < N; i++) {
+		steps(g, 5, POLICIES);
+		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
+	}
+	steps(g, 40, POLICIES);
+	assert_int_equal(sum_of_bursts(g), BURST / 2);
+	/* With an allocator that does not divide it, the burst follows the rate again. */
+	policies[ADAPTOR].allocator = allocator_find("fps");
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
+	assert_int_equal(limiter_conserve_burst_index(g->l[0], ADAPTOR), LIMITER_ADDED);
+	assert_near((double)burst_of(g, 1), BURST / 2.0 * local(g, 1, ADAPTOR) * 8 / LIMIT, 1);
+	group_free(g);
+}
+
+/* As if it were of a longer name; so it is no policy's. */
+static void test_burst_id(void **state)
+{
+	(void)state;
+	assert_int_equal(limiter_burst_id(name_hash("video")), name_hash("video/burst"));
 }
 
 /* Without a conserved policy there is neither ledger nor letter. */
@@ -287,6 +394,10 @@ int main(void)
 		cmocka_unit_test(test_stuck_disk),
 		cmocka_unit_test(test_lease),
 		cmocka_unit_test(test_reload),
+		cmocka_unit_test(test_burst_moves),
+		cmocka_unit_test(test_burst_is_under_way),
+		cmocka_unit_test(test_other_burst),
+		cmocka_unit_test(test_burst_id),
 		cmocka_unit_test(test_soft),
 	};
 

@@ -30,6 +30,11 @@ static void test_conserved(void **state)
 		{CONSERVED2(", 'allocator': 'static'"), ""},
 		{CONSERVED2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
 		{CONSERVED2(", 'allocator': 'gdrl'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or "
+			"'gcra' with the allocator 'adaptor'\n" SOFT_WITH(
+				"with the meter 'random-drop'")},
 		{LIMITED(", 'guarantee': 'conserved'"), ""},
 		{LIMITED(", 'guarantee': 'conserved', 'allocator': 'central'"), ""},
 		{CONSERVED2(", 'allocator': 'gtb'"), SOFT_WITH("with the allocator 'gtb'")},
@@ -44,7 +49,7 @@ static void test_conserved(void **state)
 		/* What was refused is not complained of twice. */
 		{CONSERVED2(", 'meter': 'leaky'"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop'\n"},
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
 		{LIMITED2(", 'guarantee': 'hard', 'meter': 'random-drop'"),
 			"w.json: policies[0].guarantee: 'hard': expected 'soft' or 'conserved'\n"},
 		{0},
@@ -99,8 +104,8 @@ static void test_gdrl(void **state)
 			"allocator 'gdrl'\n"},
 		{GDRL2(", 'meter': 'gcra'"), ""},
 		{GDRL2(", 'meter': 'random-drop'"),
-			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or "
-			"'gcra' with the allocator 'gdrl'\n"},
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket', "
+			"'gcra' or 'phantom' with the allocator 'gdrl'\n"},
 		{GDRL2(", 'per': 'src'"),
 			"w.json: policies[0].allocator: 'gdrl': expected 'static' beside 'per'\n"},
 		{LIMITED2(", 'indicator': 'spare', 'eta': 1"),

@@ -29,7 +29,9 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 
 	assert_true(policy < 2);
 	source->asked++;
-	*sample = (struct limiter_sample){source->arrived, source->dropped, source->slots};
+	*sample = (struct limiter_sample){.arrived_bytes = source->arrived,
+		.dropped_packets = source->dropped,
+		.slots = source->slots};
 }
 
 /* The first n of them; made when first asked for, and kept. */

@@ -69,7 +69,8 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	assert_true(policy < node->n);
 	s = &node->sources[node->of[policy]];
 	node->measured++;
-	*sample = (struct limiter_sample){s->arrived, s->dropped, s->slots};
+	*sample = (struct limiter_sample){
+		.arrived_bytes = s->arrived, .dropped_packets = s->dropped, .slots = s->slots};
 }
 
 static void start(struct group *g, unsigned i, unsigned n, const unsigned *of)

@@ -47,7 +47,7 @@ static void test_policy(void **state)
 			""},
 		{LIMITED(", 'meter': 'leaky', 'action': 'delay', 'accounting': 'L3'"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop'\n"
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"
 			"w.json: policies[0].action: 'delay': expected 'drop' or 'mark' or "
 			"'count' or 'shape'\n"
 			"w.json: policies[0].accounting: 'L3': expected 'l3' or 'l2' or 'wire'\n"},
@@ -365,7 +365,7 @@ static void test_meter(void **state)
 			"'fixed-window' or 'hybrid'\n"},
 		{WINDOW("leaky", "1s"),
 			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
-			"'fixed-window' or 'hybrid' or 'random-drop'\n"},
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
 		{WINDOW("hybrid", "10ms"), ""},
 		{WINDOW("hybrid", "9.999999ms"),
 			"w.json: policies[0].window: '9.999999ms': expected 10ms to 24h\n"},
@@ -377,10 +377,10 @@ static void test_meter(void **state)
 		{LIMITED(", 'meter': 'gcra', 'burst': '64KiB'"), ""},
 		{LIMITED(", 'meter': 'random-drop', 'burst': '64KiB'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{LIMITED(", 'burst': '64KiB', 'window': '1s', 'meter': 'hybrid'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		/* A frame of the largest size must fit into a window. */
 		{POLICY(", 'limit': '1214400bit/s', 'meter': 'hybrid', 'window': '10ms'"), ""},
 		{POLICY(", 'limit': '1214399bit/s', 'meter': 'hybrid', 'window': '10ms'"),
@@ -438,7 +438,7 @@ static void test_allocators(void **state)
 		/* A burst goes with the meter that is meant, also when none is named. */
 		{IN_GROUP(", 'allocator': 'grd', 'burst': '64KiB'"),
 			"w.json: policies[0].burst: '64KiB': expected none unless 'meter' is "
-			"'token-bucket' or 'gcra'\n"},
+			"'token-bucket', 'gcra' or 'phantom'\n"},
 		{IN_GROUP(", 'allocator': 'gtb', 'burst': '64KiB'"), ""},
 		{IN_GROUP(", 'weigh': 'tcp'"), ""},
 		{IN_GROUP(", 'weigh': 'all', 'allocator': 'fps'"), ""},
@@ -452,6 +452,45 @@ static void test_allocators(void **state)
 			"w.json: policies[0].weigh: 'udp': expected 'all' or 'tcp'\n"},
 		{IN_GROUP(", 'weigh': 'tcp', 'allocator': 'magic', 'meter': 'gcra'"),
 			"w.json: policies[0].allocator: 'magic': expected one of @\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* How far back the one looks that divides by the past. */
+static void test_history(void **state)
+{
+#define ADAPTOR(members) IN_GROUP(", 'allocator': 'adaptor'" members)
+	static const struct config_case cases[] = {
+		{ADAPTOR(""), ""},
+		{ADAPTOR(", 'meter': 'gcra'"), ""},
+		{ADAPTOR(", 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or 'gcra' "
+			"with the allocator 'adaptor'\n"},
+		{ADAPTOR(", 'per': 'src'"),
+			"w.json: policies[0].allocator: 'adaptor': expected 'static' beside 'per'\n"},
+		{ADAPTOR(", 'guarantee': 'conserved', 'history': '20s', 'step': '2s'"), ""},
+		{ADAPTOR(", 'history': '2s'"), ""},
+		{ADAPTOR(", 'history': '64s'"), ""},
+		{ADAPTOR(", 'history': '1s'"),
+			"w.json: policies[0].history: '1s': expected 2 to 64 times 'step', 1s\n"},
+		{ADAPTOR(", 'history': '65s'"),
+			"w.json: policies[0].history: '65s': expected 2 to 64 times 'step', 1s\n"},
+		{ADAPTOR(", 'history': '10s', 'step': '3s'"),
+			"w.json: policies[0].history: '10s': expected 2 to 64 times 'step', 3s\n"},
+		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '100ms'"), ""},
+		{ADAPTOR(", 'history': '1s', 'step': '100ms', 'interval': '101ms'"),
+			"w.json: policies[0].step: '100ms': expected at least 'interval', 101ms\n"},
+		{ADAPTOR(", 'step': '99ms'"),
+			"w.json: policies[0].step: '99ms': expected 100ms to 600s\n"},
+		{IN_GROUP(", 'history': '10s'"),
+			"w.json: policies[0].history: '10s': expected none unless 'allocator' is "
+			"'adaptor'\n"},
+		{IN_GROUP(", 'step': '1s', 'allocator': 'static'"),
+			"w.json: policies[0].step: '1s': expected none unless 'allocator' is "
+			"'adaptor'\n"},
 		{0},
 	};
 
@@ -684,6 +723,7 @@ int main(void)
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_meter),
 		cmocka_unit_test(test_allocators),
+		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_per),
 		cmocka_unit_test(test_per_bits),
 		cmocka_unit_test(test_action),

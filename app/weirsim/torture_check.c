@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The sums, the books and the buckets.
+ */
+#include "torture_world.h"
+
+static void bucket_fill(struct bucket *b, uint64_t now)
+{
+	b->level += (level_t)(now - b->at_ns) * b->rate;
+	if (b->level > b->most)
+		b->level = b->most;
+	b->at_ns = now;
+}
+
+void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most)
+{
+	bucket_fill(b, now);
+	b->rate = rate;
+	b->most = (level_t)most * NANO;
+	if (b->level > b->most)
+		b->level = b->most;
+}
+
+static uint64_t share_of(const struct world *w, const struct box *box, uint64_t limit)
+{
+	return conserve_share(&w->params.overlay, (unsigned)(box - w->boxes), limit);
+}
+
+uint64_t world_total(const struct world *w, unsigned account)
+{
+	return account == RATE ? w->limit : w->burst;
+}
+
+uint64_t world_usable(const struct world *w, const struct box *box, unsigned account)
+{
+	return conserve_limit(box->c, account, world_clock(w, box), NULL);
+}
+
+/* The limit that is in force: where it falls, the old one until the workers have heard. */
+static uint64_t shares(const struct world *w)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct box *box = &w->boxes[i];
+		uint64_t now = share_of(w, box, box->limit);
+		uint64_t taken = box->up ? share_of(w, box, box->limit_taken) : 0;
+
+		sum += (now > taken ? now : taken) + box->debt;
+	}
+	return sum;
+}
+
+/*
+ * The burst that all may have together: each divides it by the limit that it knows, and while they
+ * know different ones (of some, only their workers do not yet) that is at least the smallest.
+ */
+static uint64_t bursts(const struct world *w, uint64_t bound)
+{
+	uint64_t least = w->limit;
+
+	if (w->accounts > BURST)
+		return w->burst;
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct box *box = &w->boxes[i];
+
+		least = box->limit < least ? box->limit : least;
+		if (box->up)
+			least = box->limit_taken < least ? box->limit_taken : least;
+	}
+	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
+}
+
+static void check_sum(struct world *w, unsigned account, uint64_t bound)
+{
+	const char *of = account == RATE ? "rate" : "burst";
+	uint64_t sum = 0, enforced = 0;
+
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct box *box = &w->boxes[i];
+
+		if (!box->up)
+			continue;
+		sum += world_usable(w, box, account);
+		enforced += box->enforced[account];
+	}
+	if (sum > bound)
+		torture_complain(w->result, "%s: usable %llu of %llu", of, (unsigned long long)sum,
+			(unsigned long long)bound);
+	if (enforced > bound)
+		torture_complain(w->result, "%s: enforced %llu of %llu", of,
+			(unsigned long long)enforced, (unsigned long long)bound);
+}
+
+void world_check_sums(struct world *w)
+{
+	uint64_t bound = shares(w);
+
+	check_sum(w, RATE, bound);
+	if (w->accounts > BURST)
+		check_sum(w, BURST, w->burst);
+	bucket_set(&w->bound, w->now, bound, bursts(w, bound));
+	w->result->checks++;
+}
+
+static unsigned back(const struct conserve *c, unsigned self)
+{
+	unsigned e = 0;
+
+	while (e < conserve_edges(c) && conserve_edge(c, 0, e, 0).peer != self)
+		e++;
+	return e;
+}
+
+/* What came over each edge is no more than what may have gone. */
+static void check_account(struct world *w, struct box *box, unsigned account)
+{
+	unsigned self = (unsigned)(box - w->boxes);
+	struct conserve_view view = conserve_view(box->c, account, world_clock(w, box));
+	int64_t balance = (int64_t)view.share, debt = (int64_t)view.promised - view.balance;
+
+	debt = debt > 0 ? debt : 0;
+	if (account == RATE)
+		box->debt = (uint64_t)debt;
+	if (debt > 0 && (!w->falls || account == BURST))
+		torture_complain(w->result, "a debt of %lld", (long long)debt);
+	for (unsigned e = 0; e < conserve_edges(box->c); e++) {
+		struct conserve_edge_view mine = conserve_edge(box->c, account, e, 0);
+		const struct box *peer = &w->boxes[mine.peer];
+		struct ledger_view its;
+
+		balance += (int64_t)mine.ledger.received - (int64_t)mine.ledger.granted;
+		if (peer->lost || !peer->c)
+			continue;
+		its = conserve_edge(peer->c, account, back(peer->c, self), 0).ledger;
+		if (mine.ledger.received > its.locked)
+			torture_complain(w->result, "received %llu of %llu",
+				(unsigned long long)mine.ledger.received,
+				(unsigned long long)its.locked);
+	}
+	if (balance != view.balance)
+		torture_complain(w->result, "the books: %lld, not %lld", (long long)view.balance,
+			(long long)balance);
+}
+
+void world_check_books(struct world *w, struct box *box)
+{
+	for (unsigned a = 0; a < w->accounts; a++)
+		check_account(w, box, a);
+}
+
+void world_spend(struct world *w, struct box *box)
+{
+	bucket_fill(&box->bucket, w->now);
+	bucket_fill(&w->bound, w->now);
+	if (box->bucket.level > w->bound.level) {
+		torture_complain(w->result, "admitted %llu beyond the limit",
+			(unsigned long long)((box->bucket.level - w->bound.level) / NANO));
+		return;
+	}
+	w->bound.level -= box->bucket.level;
+	box->bucket.level = 0;
+}
+
+/* Everything is somewhere: nobody is blank, nothing is under way, and all of it may be used. */
+static bool account_is_whole(const struct world *w, unsigned account, uint64_t *sum)
+{
+	bool whole = true;
+
+	*sum = 0;
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct box *box = &w->boxes[i];
+		struct conserve_view view = conserve_view(box->c, account, world_clock(w, box));
+
+		whole = whole && !view.blank && view.in_flight == 0 && view.balance >= 0;
+		*sum += view.usable;
+	}
+	return whole && *sum == world_total(w, account);
+}
+
+/* Between two moves, as some go on for ever; what was whole once goes on so. */
+void world_look_for_rest(struct world *w)
+{
+	uint64_t sum;
+
+	if (w->now <= w->end - w->end / HEAL / 2)
+		return;
+	for (unsigned a = 0; a < w->accounts; a++)
+		w->whole[a] = w->whole[a] || account_is_whole(w, a, &sum);
+}
+
+void world_check_end(struct world *w)
+{
+	for (unsigned a = 0; a < w->accounts; a++) {
+		uint64_t sum, all = world_total(w, a);
+
+		if (w->whole[a] || account_is_whole(w, a, &sum))
+			continue;
+		w->result->lost += all > sum ? all - sum : 0;
+		torture_complain(w->result, "%s: %llu of %llu in the end",
+			a == RATE ? "rate" : "burst", (unsigned long long)sum,
+			(unsigned long long)all);
+	}
+}

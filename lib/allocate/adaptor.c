@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The TB Adaptor of Li et al., "Impact of Distributed Rate Limiting on Load Distribution in a
+ * Latency-sensitive Messaging Service" (section V.D), without its coordinator: token rates in
+ * proportion to average arrival rates, bucket sizes in proportion to the largest backlogs, both
+ * over a sliding history. Every limiter takes its own part; the sums over the peers are gossip's,
+ * where the demand is the average rate and the weight the backlog.
+ *
+ * For traffic that moves among limiters while it conforms in total. Of more than the limit
+ * everybody gets in proportion to what arrives, whatever there is behind it: fps counts flows.
+ *
+ * Where it departs from the paper:
+ *
+ * - The backlog is the unfinished work of a queue that is served at the local rate, from its first
+ *   byte, and not only what exceeds the bucket: so whoever has enough of a bucket shows what he
+ *   uses of it, and does not lose it for never having waited. It counts up to the global burst, as
+ *   a single bucket would not pass more, either. See limiter/remember.c for how it is measured.
+ * - Whoever has arrivals counts with a backlog of a few packets at least: interval counts do not
+ *   show less.
+ * - Floors: ALLOCATE_FLOOR of the rate in equal parts, and of the burst as much for each as lets
+ *   flows pass, but no more than half of all together. Both are inside the totals.
+ * - A lost peer takes 1/N of both totals with it.
+ */
+#include "allocate/allocate.h"
+
+/* Of the burst, at most so much is kept in equal parts. */
+#define BURST_RESERVED 0.5
+
+/* The burst in proportion to backlogs over what the reserves of all leave; nobody has any: equal
+ * parts, ready for anybody. */
+static double share_burst(const struct allocate_input *in, double backlog)
+{
+	unsigned present = in->n - in->lost;
+	double burst = in->burst * present / in->n, equal = burst / present;
+	double reserve = BURST_RESERVED * equal, sum = backlog + in->remote_weight;
+
+	if (sum <= 0)
+		return equal;
+	reserve = in->burst_least < reserve ? in->burst_least : reserve;
+	return reserve + (burst - present * reserve) * backlog / sum;
+}
+
+static double counted_backlog(const struct allocate_input *in)
+{
+	if (in->demand <= 0)
+		return 0;
+	return in->backlog > in->burst_least ? in->backlog : in->burst_least;
+}
+
+static void adaptor_allocate(
+	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
+{
+	double limit = allocate_effective_limit(in);
+
+	state->started = true;
+	state->weight = counted_backlog(in);
+	state->local_limit = allocate_share(in, in->demand, in->remote_demand, limit);
+	state->local_burst = share_burst(in, state->weight);
+	state->drop = allocate_drop(state->local_limit, in->demand_now);
+	state->regime = in->dropped      ? ALLOCATE_UNBOTTLENECKED
+			: in->demand > 0 ? ALLOCATE_BOTTLENECKED
+					 : ALLOCATE_IDLE;
+	*out = (struct allocate_output){state->local_limit, state->weight};
+}
+
+const struct allocator allocator_adaptor = {
+	.name = "adaptor",
+	.gossips = true,
+	.remembers = true,
+	.allocate = adaptor_allocate,
+};

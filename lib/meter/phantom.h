@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A token bucket that its classes share as they would share a scheduler: a policer, that holds no
+ * packet, and yet gives each class its weighted fair part of the rate, max-min, whatever the others
+ * send. A class is a flow, or a DSCP.
+ *
+ * What a bucket lacks to be full is what it has let pass and not earned back. So it is read as a
+ * queue that is not there, of bytes that have left long ago: what passes joins it, what the bucket
+ * earns serves it. Here every class has one of its own, and together they are what the bucket
+ * lacks. They are served as an ideal scheduler would (GPS: Parekh and Gallager, "A Generalized
+ * Processor Sharing Approach to Flow Control", section II): all that are backlogged at once, by
+ * weight. A class that sends more than its part has a queue that grows, and is refused when that is
+ * long beside what the bucket still holds; so the bucket keeps something for the others, as a
+ * shared buffer does with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds
+ * for Shared-Memory Packet Switches"). The idea to police by virtual queues: "Efficient Policy-Rich
+ * Rate Enforcement with Phantom Queues" (SIGCOMM 2024), where each has a depth of its own.
+ *
+ * The bucket alone decides what the aggregate may do: at most r·t + b over any t, whatever the
+ * classes are. And nothing of the rate is lost while packets come: tokens are lost by a bucket that
+ * is full, and then every queue is empty, and whoever comes may pass.
+ *
+ * Nobody is visited who has no packet. Virtual time is service by weight: it advances at the rate
+ * over the weight of all that are backlogged, and a queue is known by the virtual time at which it
+ * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
+ * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
+ * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
+ * the ideal by no more than a slot, a 32nd of the burst at most. A packet costs the slots that its
+ * time has crossed, of which it fills no more than one.
+ *
+ * Flows find their class in a set of four by their hash: a class of their own as long as one of the
+ * four has no queue, and no other's until then. Only flows that are many at once share.
+ *
+ * A unit is what the policy counts. State has one writer; the bucket is the caller's.
+ */
+#ifndef WEIR_METER_PHANTOM_H
+#define WEIR_METER_PHANTOM_H
+
+#include <assert.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "meter/token_bucket.h"
+
+#define PHANTOM_CLASSES_MIN 16
+#define PHANTOM_CLASSES_MAX 1024
+#define PHANTOM_WEIGHT_MAX  100
+#define PHANTOM_DSCPS       64 /* classes where a DSCP is one */
+
+#define PHANTOM_SLOTS 64
+#define PHANTOM_WAYS  4
+#define PHANTOM_BYTE  8                           /* bits of a unit's fraction in virtual time */
+#define PHANTOM_TOKEN (TOKEN_BYTE - PHANTOM_BYTE) /* what tokens have below them */
+
+/* What must be left in the bucket beside a queue, of the queue: a quarter, in bits, */
+#define PHANTOM_SHARE_SHIFT 2
+/* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
+#define PHANTOM_SPARE_SHIFT 4
+
+/* Virtual time after which old ends of queues are forgotten, before they could be future again. */
+#define PHANTOM_AGE (UINT64_C(1) << 62)
+
+struct phantom_params {
+	unsigned classes;       /* a power of two, PHANTOM_CLASSES_MIN to PHANTOM_CLASSES_MAX */
+	const uint8_t *weights; /* of each class, 1 to PHANTOM_WEIGHT_MAX; NULL: all 1 */
+	uint64_t secret;        /* keeps others from aiming at a set */
+};
+
+struct phantom_class {
+	uint64_t end;    /* virtual time at which its queue is empty */
+	uint32_t flow;   /* whose it is */
+	uint32_t weight; /* at least 1 */
+};
+
+/* A slot of virtual time. */
+struct phantom_slot {
+	uint64_t over;   /* what its classes are served beyond their queues when it ends */
+	uint64_t weight; /* of the classes whose queues end in it */
+};
+
+struct phantom {
+	uint64_t time;           /* virtual: 2^-8 units by weight */
+	uint64_t left;           /* 2^-8 units of service that have not become time yet */
+	uint64_t seen;           /* tokens of the bucket that are service by now */
+	uint64_t busy;           /* slots with classes, a bit each */
+	uint64_t weight;         /* of all in the slots */
+	uint64_t aged;           /* time of the last phantom_sort() */
+	const uint64_t *inverse; /* of each weight there can be: 2^64 over it, less than that */
+	uint32_t key;
+	uint16_t mask;  /* of a class's number */
+	uint16_t shift; /* a slot is 2^this long */
+	struct phantom_slot slots[PHANTOM_SLOTS];
+	struct phantom_class classes[]; /* and then the inverses */
+} __attribute__((aligned(64)));
+
+static inline uint64_t phantom_weight_of_all(const struct phantom_params *params)
+{
+	uint64_t sum = params->classes;
+
+	for (unsigned i = 0; params->weights && i < params->classes; i++)
+		sum += params->weights[i] - 1U;
+	return sum;
+}
+
+/* Bytes of a state. Any thread. */
+static inline size_t phantom_bytes(const struct phantom_params *params)
+{
+	size_t inverses = (phantom_weight_of_all(params) + 1) * sizeof(uint64_t);
+
+	return sizeof(struct phantom) + params->classes * sizeof(struct phantom_class) + inverses;
+}
+
+/* High half of a product: service over weight, at most 1 too low, without dividing. */
+static inline uint64_t phantom_divide(const struct phantom *p, uint64_t service, uint64_t weight)
+{
+	return (uint64_t)((unsigned __int128)service * p->inverse[weight] >> 64);
+}
+
+static inline uint64_t phantom_slot_end(const struct phantom *p, uint64_t end)
+{
+	return (((end - 1) >> p->shift) + 1) << p->shift;
+}
+
+static inline struct phantom_slot *phantom_slot(struct phantom *p, uint64_t end, unsigned *i)
+{
+	*i = (end - 1) >> p->shift & (PHANTOM_SLOTS - 1);
+	return &p->slots[*i];
+}
+
+/*
+ * Time since the present slot began at which the class's queue ends, less 1. Below
+ * phantom_span(), the class is in a slot; else it has left long ago.
+ */
+static inline uint64_t phantom_ahead(const struct phantom *p, const struct phantom_class *class)
+{
+	return class->end - (p->time >> p->shift << p->shift) - 1;
+}
+
+static inline uint64_t phantom_span(const struct phantom *p)
+{
+	return (uint64_t)PHANTOM_SLOTS << p->shift;
+}
+
+static inline void phantom_enter(struct phantom *p, const struct phantom_class *class)
+{
+	unsigned i;
+	struct phantom_slot *slot = phantom_slot(p, class->end, &i);
+
+	slot->weight += class->weight;
+	slot->over += (phantom_slot_end(p, class->end) - class->end) * class->weight;
+	p->busy |= UINT64_C(1) << i;
+}
+
+static inline void phantom_leave(struct phantom *p, const struct phantom_class *class)
+{
+	unsigned i;
+	struct phantom_slot *slot = phantom_slot(p, class->end, &i);
+
+	slot->weight -= class->weight;
+	slot->over -= (phantom_slot_end(p, class->end) - class->end) * class->weight;
+	p->busy &= ~((uint64_t)(slot->weight == 0) << i);
+}
+
+static inline void phantom_clear(struct phantom *p)
+{
+	for (; p->busy; p->busy &= p->busy - 1)
+		p->slots[__builtin_ctzll(p->busy)] = (struct phantom_slot){0};
+	p->weight = 0;
+	p->left = 0;
+}
+
+/* Slots at least as long as 2^shift in which all queues end that there are. */
+static inline uint32_t phantom_fit(const struct phantom *p, uint32_t shift)
+{
+	uint64_t last = p->time;
+
+	for (uint32_t i = 0; i <= p->mask; i++) {
+		const struct phantom_class *class = &p->classes[i];
+
+		if (phantom_ahead(p, class) < phantom_span(p) && (int64_t)(class->end - last) > 0)
+			last = class->end;
+	}
+	while ((last >> shift) - (p->time >> shift) >= PHANTOM_SLOTS)
+		shift++;
+	return shift;
+}
+
+/* Sorts anew, into slots about that long, all classes that have a queue, and forgets the others. */
+static inline __attribute__((cold)) void phantom_sort(struct phantom *p, uint32_t shift)
+{
+	uint64_t span = phantom_span(p), left = p->left, began = p->time >> p->shift << p->shift;
+
+	shift = phantom_fit(p, shift);
+	phantom_clear(p);
+	p->shift = (uint16_t)shift;
+	p->aged = p->time;
+	for (uint32_t i = 0; i <= p->mask; i++) {
+		struct phantom_class *class = &p->classes[i];
+		bool slotted = class->end - began - 1 < span;
+
+		if (slotted && (int64_t)(class->end - p->time) > 0) {
+			p->weight += class->weight;
+			phantom_enter(p, class);
+			continue;
+		}
+		left += slotted ? (p->time - class->end) * class->weight : 0;
+		class->end = p->time >> shift << shift;
+	}
+	p->left = left;
+}
+
+/* The shortest slots of which 32 to 62 hold a burst: with what stands above that after a change. */
+static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
+{
+	uint64_t burst = profile->burst >> PHANTOM_TOKEN;
+	uint32_t shift = PHANTOM_BYTE;
+
+	while (burst > UINT64_C(62) << shift)
+		shift++;
+	return shift;
+}
+
+/* Of a full bucket: all queues empty. `memory` is of phantom_bytes(), aligned to 64. Before the writer sees it. */
+static inline struct phantom *phantom_init(void *memory, const struct phantom_params *params,
+	const struct token_bucket_profile *profile)
+{
+	struct phantom *p = (struct phantom *)memory;
+	uint64_t *inverse = (uint64_t *)(p->classes + params->classes);
+
+	*p = (struct phantom){
+		.mask = (uint16_t)(params->classes - 1),
+		.shift = (uint16_t)phantom_shift(profile),
+		.key = (uint32_t)params->secret | 1,
+		.inverse = inverse,
+		.seen = profile->burst,
+	};
+	for (unsigned i = 0; i < params->classes; i++)
+		p->classes[i] = (struct phantom_class){
+			.weight = params->weights ? params->weights[i] : 1};
+	inverse[0] = 0;
+	for (uint64_t w = 1; w <= phantom_weight_of_all(params); w++)
+		inverse[w] = UINT64_MAX / w;
+	return p;
+}
+
+/*
+ * After token_bucket_change(). Queues stay; where the burst has become smaller they may be longer
+ * than what the bucket lacks, until it is full. The state's one writer.
+ */
+static inline void phantom_change(struct phantom *p, const struct token_bucket_profile *profile)
+{
+	uint32_t shift = phantom_shift(profile);
+
+	if (shift != p->shift)
+		phantom_sort(p, shift);
+}
+
+/* Virtual time by which the class's queue is empty from now; 0 if it is. */
+static inline uint64_t phantom_queue(const struct phantom *p, const struct phantom_class *class)
+{
+	uint64_t queue = class->end - p->time;
+
+	return queue < phantom_span(p) ? queue : 0;
+}
+
+/* The slot, counted from the present one, in which a queue ends next. Some queue does. */
+static inline unsigned phantom_next(const struct phantom *p)
+{
+	unsigned turn = p->time >> p->shift & (PHANTOM_SLOTS - 1);
+
+	return (unsigned)__builtin_ctzll(p->busy >> turn | p->busy << (-turn & 63));
+}
+
+/* The same: where the last one does. */
+static inline unsigned phantom_last(const struct phantom *p)
+{
+	unsigned turn = p->time >> p->shift & (PHANTOM_SLOTS - 1);
+
+	return 63 - (unsigned)__builtin_clzll(p->busy >> turn | p->busy << (-turn & 63));
+}
+
+/* Time goes on to the end of the slot where a queue ends next: the service that this leaves. */
+static inline uint64_t phantom_cross(struct phantom *p, uint64_t service, uint64_t ends)
+{
+	unsigned i = ((ends >> p->shift) - 1) & (PHANTOM_SLOTS - 1);
+
+	service += p->slots[i].over - (ends - p->time) * p->weight;
+	p->weight -= p->slots[i].weight;
+	p->slots[i] = (struct phantom_slot){0};
+	p->busy &= ~(UINT64_C(1) << i);
+	p->time = ends;
+	return service;
+}
+
+/* Serves the queues, until they are empty. */
+static inline void phantom_serve(struct phantom *p, uint64_t service)
+{
+	while (p->busy) {
+		uint64_t ends = ((p->time >> p->shift) + phantom_next(p) + 1) << p->shift, time;
+
+		if (service >= (ends - p->time) * p->weight) {
+			service = phantom_cross(p, service, ends);
+			continue;
+		}
+		time = phantom_divide(p, service, p->weight);
+		p->time += time;
+		p->left = service - time * p->weight;
+		return;
+	}
+	p->left = 0;
+}
+
+/*
+ * Brings the queues to where the bucket is: it has been refilled, or has been changed, since the
+ * last look. A full one owes nobody anything.
+ */
+static inline void phantom_advance(struct phantom *p, const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile)
+{
+	uint64_t tokens = bucket->tokens, earned = tokens - p->seen;
+
+	earned = (int64_t)earned > 0 ? earned : 0; /* it may have been emptied, or cut */
+	p->seen = tokens - (earned & ((UINT64_C(1) << PHANTOM_TOKEN) - 1));
+	if (tokens < profile->burst) {
+		phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
+	} else if (p->busy) {
+		p->time = ((p->time >> p->shift) + phantom_last(p) + 1) << p->shift;
+		phantom_clear(p);
+	}
+}
+
+/* Room for a queue of that time: sorts anew if there is none, or it is time to. */
+static inline void phantom_reach(struct phantom *p, uint64_t time)
+{
+	uint32_t shift = p->shift;
+
+	if (__builtin_expect(time <= UINT64_C(63) << shift && p->time - p->aged < PHANTOM_AGE, 1))
+		return;
+	while (time > UINT64_C(63) << shift)
+		shift++;
+	phantom_sort(p, shift);
+}
+
+/* A packet of a class has passed: its queue is longer by that. */
+static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint32_t cost)
+{
+	uint64_t service = (uint64_t)cost << PHANTOM_BYTE;
+	uint64_t time = phantom_divide(p, service, class->weight) + 1; /* rounded up */
+
+	phantom_reach(p, phantom_queue(p, class) + time);
+	p->left += time * class->weight - service;
+	if (phantom_ahead(p, class) < phantom_span(p)) {
+		phantom_leave(p, class);
+		if ((int64_t)(p->time - class->end) > 0) { /* empty, before its slot was over */
+			p->left += (p->time - class->end) * class->weight;
+			class->end = p->time;
+		}
+	} else {
+		p->weight += class->weight;
+		class->end = p->time;
+	}
+	class->end += time;
+	phantom_enter(p, class);
+}
+
+/*
+ * The class of a flow, by its hash: its own, or one that is free. Where a set has none, what comes
+ * shares. The state's one writer.
+ */
+static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash)
+{
+	uint32_t mixed = hash * p->key;
+	uint32_t set = (uint32_t)((uint64_t)mixed * (p->mask + UINT64_C(1)) >> 32);
+	struct phantom_class *classes = &p->classes[set & ~(PHANTOM_WAYS - 1U)];
+
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
+		if (classes[i].flow == hash)
+			return &classes[i];
+	}
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
+		if (phantom_queue(p, &classes[i]) == 0) {
+			classes[i].flow = hash;
+			return &classes[i];
+		}
+	}
+	return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
+}
+
+/* The class of a number below params->classes. */
+static inline struct phantom_class *phantom_of_number(struct phantom *p, unsigned number)
+{
+	return &p->classes[number];
+}
+
+/* Tokens that must be there for a packet of so many units of a class. */
+static inline uint64_t phantom_needs(const struct phantom *p, const struct phantom_class *class,
+	const struct token_bucket_profile *profile, uint32_t cost)
+{
+	uint64_t queue = phantom_queue(p, class) << PHANTOM_TOKEN;
+	uint64_t spare = profile->burst >> PHANTOM_SPARE_SHIFT;
+
+	return ((uint64_t)cost << TOKEN_BYTE) + (queue >> PHANTOM_SHARE_SHIFT) +
+	       (queue < spare ? queue : spare);
+}
+
+/*
+ * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
+ * The bucket has been refilled, by phantom_refill(). The state's one writer.
+ */
+static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
+{
+	uint64_t tokens = (uint64_t)cost << TOKEN_BYTE;
+
+	if (bucket->tokens < phantom_needs(p, class, profile, cost))
+		return cost == 0;
+	if (cost == 0)
+		return true;
+	bucket->tokens -= tokens;
+	p->seen -= tokens;
+	phantom_join(p, class, cost);
+	return true;
+}
+
+/* Brings bucket and queues up to `now`. The state's one writer. */
+static inline void phantom_refill(struct phantom *p, struct token_bucket *bucket,
+	const struct token_bucket_profile *profile, uint64_t now)
+{
+	token_bucket_refill(bucket, profile, now);
+	phantom_advance(p, bucket, profile);
+}
+
+static_assert(PHANTOM_CLASSES_MIN % PHANTOM_WAYS == 0, "whole sets");
+static_assert(sizeof(struct phantom_class) * PHANTOM_WAYS == 64, "a set is a line");
+static_assert(offsetof(struct phantom, slots) == 64, "what each packet reads, before them");
+
+#endif

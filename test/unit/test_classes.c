@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A policy that its classes share: from "classes" in a configuration to verdicts.
+ */
+#include "config_cases.h"
+
+#include "police/other.h"
+#include "police/profile.h"
+#include "policy/diff.h"
+
+#define GHZ   UINT64_C(1000000000)
+#define FRAME 1014    /* bytes: 1000 of L3 */
+#define LIMIT 1000000 /* bytes a second */
+
+#define PHANTOM(members) LIMITED(", 'meter': 'phantom'" members)
+#define CLASSES(members) PHANTOM(", 'classes': {" members "}")
+#define EXPECTED_N       "expected a power of two from 16 to 1024\n"
+
+static void test_keys(void **state)
+{
+	static const struct config_case cases[] = {
+		{PHANTOM(""), ""},
+		{PHANTOM(", 'burst': '75kB', 'action': 'count'"), ""},
+		{PHANTOM(", 'guarantee': 'conserved'"), ""},
+		{CLASSES("'by': 'flow'"), ""},
+		{CLASSES("'by': 'flow', 'n': 16"), ""},
+		{CLASSES("'by': 'flow', 'n': 8"), "w.json: policies[0].classes.n: 8: " EXPECTED_N},
+		{CLASSES("'by': 'flow', 'n': 1024"), ""},
+		{CLASSES("'by': 'flow', 'n': 2048"),
+			"w.json: policies[0].classes.n: 2048: " EXPECTED_N},
+		{CLASSES("'by': 'flow', 'n': 63"),
+			"w.json: policies[0].classes.n: 63: " EXPECTED_N},
+		{CLASSES("'by': 'dscp'"), ""},
+		{CLASSES("'by': 'dscp', 'weights': {}"), ""},
+		{CLASSES("'by': 'dscp', 'weights': {'46': 4, '0': 1, '63': 100}"), ""},
+		{CLASSES("'by': 'dscp', 'weights': {'46': 101}"),
+			"w.json: policies[0].classes.weights.46: 101: expected a whole number from "
+			"1 to 100\n"},
+		{CLASSES("'by': 'dscp', 'weights': {'46': 0}"),
+			"w.json: policies[0].classes.weights.46: 0: expected a whole number from 1 "
+			"to 100\n"},
+		{CLASSES("'by': 'dscp', 'weights': {'64': 1}"),
+			"w.json: policies[0].classes.weights.64: no DSCP: expected keys from '0' to "
+			"'63'\n"},
+		{CLASSES("'by': 'dscp', 'weights': {'08': 1}"),
+			"w.json: policies[0].classes.weights.08: no DSCP: expected keys from '0' to "
+			"'63'\n"},
+		{CLASSES("'by': 'dscp', 'weights': 4"),
+			"w.json: policies[0].classes.weights: 4: expected an object such as {'46': "
+			"4, '0': 1}\n"},
+		{CLASSES("'by': 'dscp', 'n': 64"),
+			"w.json: policies[0].classes.n: 64: expected none unless 'by' is 'flow': "
+			"each DSCP is a class\n"},
+		{CLASSES("'by': 'flow', 'weights': {'0': 1}"),
+			"w.json: policies[0].classes.weights: an object: expected none unless 'by' "
+			"is 'dscp'\n"},
+		{CLASSES("'by': 'port'"), "w.json: policies[0].classes.by: 'port': expected 'flow' "
+					  "or 'dscp'\n"},
+		{CLASSES(""),
+			"w.json: policies[0].classes.by: missing: expected 'flow' or 'dscp'\n"},
+		{PHANTOM(", 'classes': 64"),
+			"w.json: policies[0].classes: 64: expected an object\n"},
+		{LIMITED(", 'classes': {'by': 'flow'}"),
+			"w.json: policies[0].classes: an object: expected none unless 'meter' is "
+			"'phantom'\n"},
+		{PHANTOM(", 'per': 'src'"),
+			"w.json: policies[0].meter: 'phantom': expected another beside 'per'\n"},
+		{POLICY(", 'meter': 'phantom', 'count': 'packets', 'limit': '5/s'"), ""},
+		{POLICY(", 'meter': 'phantom', 'count': 'flows', 'limit': '5/s'"),
+			"w.json: policies[0].meter: 'phantom': expected another unless 'count' is "
+			"'bytes' or 'packets'\n"},
+		{PHANTOM(", 'burst': '1517B'"),
+			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"largest frames never pass\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_defaults(void **state)
+{
+	struct config *config = must_parse(
+		POLICIES("{'name': 'a', 'limit': '1Mbit/s', 'meter': 'phantom', 'match': {'vlan': "
+			 "1}}, {'name': 'b', 'limit': '1Mbit/s', 'meter': 'phantom', 'classes': "
+			 "{'by': 'dscp', 'weights': {'46': 4}}}"));
+	const struct classes_config *a = &config->policies[0].classes;
+	const struct classes_config *b = &config->policies[1].classes;
+
+	(void)state;
+	assert_int_equal(a->by, CLASSES_BY_FLOW);
+	assert_int_equal(a->n, 64);
+	assert_int_equal(b->by, CLASSES_BY_DSCP);
+	assert_int_equal(b->n, 64);
+	assert_int_equal(b->weights[46], 4);
+	assert_int_equal(b->weights[0], 1);
+	config_free(config);
+}
+
+/* Other classes are others' counts of what passed: the policy begins anew. */
+static void test_diff(void **state)
+{
+	static const struct {
+		const char *from, *to;
+		uint8_t change;
+	} cases[] = {
+		{CLASSES("'by': 'flow', 'n': 64"), PHANTOM(""), 0},
+		{CLASSES("'by': 'flow', 'n': 64"), CLASSES("'by': 'flow', 'n': 128"), POLICY_ANEW},
+		{CLASSES("'by': 'flow'"), CLASSES("'by': 'dscp'"), POLICY_ANEW},
+		{CLASSES("'by': 'dscp', 'weights': {'1': 2}"), CLASSES("'by': 'dscp'"),
+			POLICY_ANEW},
+		{CLASSES("'by': 'dscp', 'weights': {'1': 1}"), CLASSES("'by': 'dscp'"), 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *from = must_parse(cases[i].from), *to = must_parse(cases[i].to);
+		struct config_diff *diff;
+
+		assert_int_equal(config_diff(from, to, "w.json", stderr, &diff), 0);
+		assert_int_equal(diff->changes[0], cases[i].change);
+		config_diff_free(diff);
+		config_free(from);
+		config_free(to);
+	}
+}
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *document, *words;
+	} cases[] = {
+		{PHANTOM(""), "(phantom queues)\n  shared fairly by flows, 64 at a time\n"},
+		{CLASSES("'by': 'dscp', 'weights': {'46': 4, '0': 1, '8': 2}"),
+			"(phantom queues)\n  shared fairly by DSCPs, of weight 1, 8 of weight 2, 46 "
+			"of weight 4\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config = must_parse(cases[i].document);
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		config_describe(config, out);
+		fclose(out);
+		if (!strstr(text, cases[i].words))
+			fail_msg("%s\nhas no\n%s", text, cases[i].words);
+		free(text);
+		config_free(config);
+	}
+}
+
+/* One policy on one worker. */
+struct lane {
+	struct config *config;
+	struct policy_state state;
+	void *memory;
+};
+
+static void profile_make(
+	const struct policy *policy, double limit, uint64_t burst, struct limit_profile *profile)
+{
+	const struct limiter_view view = {.local_limit = limit, .local_burst = burst};
+	const struct sampling all = {0};
+
+	assert_int_equal(limit_profile_init(profile, policy, 0, &view, &all, 1, GHZ), 0);
+}
+
+static void lane_start(struct lane *lane, const char *document)
+{
+	const struct policy_start start = {.now = 0, .hz = GHZ, .secret = 99, .seed = 1};
+	const struct policy *policy;
+	struct limit_profile profile;
+
+	lane->config = must_parse(document);
+	policy = &lane->config->policies[0];
+	profile_make(policy, LIMIT, 50000, &profile);
+	assert_int_equal(policy_other_bytes(policy) % CACHE_LINE, 0);
+	lane->memory = aligned_alloc(CACHE_LINE, policy_other_bytes(policy));
+	assert_non_null(lane->memory);
+	policy_state_init(&lane->state, lane->memory, policy, &profile, &start);
+}
+
+static void lane_stop(struct lane *lane)
+{
+	free(lane->memory);
+	config_free(lane->config);
+}
+
+static enum verdict send_one(struct lane *lane, uint32_t flow, uint8_t dscp, uint64_t now)
+{
+	const struct packet packet = {
+		.family = PACKET_IPV4, .l2_len = 14, .dscp = dscp, .flow_hash = flow};
+
+	return police(&lane->state, &packet, NULL, FRAME, now);
+}
+
+/* Two for a second, of which one sends ten times the limit and the other as much as it is. */
+static void compete(struct lane *lane, uint64_t now, unsigned passed[2])
+{
+	passed[0] = passed[1] = 0;
+	for (unsigned i = 0; i < 11000; i++, now += GHZ / 11000) {
+		unsigned who = i % 11 == 10;
+		uint8_t dscp = who ? 46 : 0;
+
+		passed[who] += send_one(lane, 1000 + who, dscp, now) == VERDICT_PASS;
+	}
+}
+
+static void test_verdicts(void **state)
+{
+	static const struct {
+		const char *document;
+		unsigned first, second; /* of a thousand */
+	} cases[] = {
+		{PHANTOM(""), 500, 500},
+		{CLASSES("'by': 'dscp'"), 500, 500},
+		{CLASSES("'by': 'dscp', 'weights': {'46': 3}"), 250, 750},
+		{CLASSES("'by': 'dscp', 'weights': {'0': 4}"), 800, 200},
+		{PHANTOM(", 'action': 'count'"), 500, 500},
+		{PHANTOM(", 'guarantee': 'conserved'"), 500, 500},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct limit_profile profile;
+		unsigned passed[2];
+		struct lane lane;
+
+		lane_start(&lane, cases[i].document);
+		compete(&lane, 0, passed); /* and their bursts */
+		compete(&lane, GHZ, passed);
+		assert_in_range(passed[0], cases[i].first - 20, cases[i].first + 20);
+		assert_in_range(passed[1], cases[i].second - 20, cases[i].second + 20);
+		/* Half the limit, and with it half of everything. */
+		profile_make(&lane.config->policies[0], LIMIT / 2.0, 20000, &profile);
+		police_limit(&lane.state, &profile, 2 * GHZ);
+		compete(&lane, 2 * GHZ, passed);
+		compete(&lane, 3 * GHZ, passed);
+		assert_in_range(passed[0], cases[i].first / 2 - 20, cases[i].first / 2 + 20);
+		assert_in_range(passed[1], cases[i].second / 2 - 20, cases[i].second / 2 + 20);
+		assert_int_equal(lane.state.packets, 44000);
+		lane_stop(&lane);
+	}
+}
+
+/* Nothing passes at once of what is spent, of any class, and then what is earned. */
+static void test_spent(void **state)
+{
+	struct lane lane;
+
+	(void)state;
+	lane_start(&lane, PHANTOM(""));
+	policy_state_spend(&lane.state, GHZ);
+	assert_int_equal(send_one(&lane, 1, 0, GHZ), VERDICT_DROP);
+	assert_int_equal(send_one(&lane, 2, 0, GHZ + 999000), VERDICT_DROP);
+	assert_int_equal(send_one(&lane, 2, 0, GHZ + 1000001), VERDICT_PASS);
+	assert_int_equal(send_one(&lane, 1, 0, GHZ + 1000001), VERDICT_DROP);
+	lane_stop(&lane);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keys),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_diff),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_spent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

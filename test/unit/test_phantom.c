@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "meter/phantom.h"
+
+#define GHZ     UINT64_C(1000000000)
+#define CLASSES 16
+#define FRAME   1500
+
+/* A meter, its bucket, and beside it what must agree. */
+struct world {
+	struct token_bucket_profile profile;
+	struct token_bucket bucket;
+	struct phantom *phantom;
+	uint64_t now;
+	struct token_bucket plain; /* charged for whatever passes: never more than it would */
+	unsigned n;
+	uint8_t weights[PHANTOM_CLASSES_MAX];
+	double queue[PHANTOM_CLASSES_MAX]; /* of an ideal scheduler, in units */
+	double passed[PHANTOM_CLASSES_MAX];
+	double deficit; /* what the ideal has to serve yet */
+};
+
+static struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct token_bucket_profile profile;
+
+	assert_int_equal(token_bucket_profile_init(&profile, &params, GHZ), 0);
+	return profile;
+}
+
+static void world_begin(struct world *world, uint64_t bps, uint64_t burst, unsigned n,
+	const uint8_t *weights, uint64_t now)
+{
+	struct phantom_params params = {.classes = n, .weights = weights, .secret = 12345};
+	size_t bytes = (phantom_bytes(&params) + 63) / 64 * 64;
+	void *memory = aligned_alloc(64, bytes);
+
+	assert_non_null(memory);
+	*world = (struct world){.now = now, .n = n, .profile = profile_of(bps, burst)};
+	for (unsigned i = 0; i < n; i++)
+		world->weights[i] = weights ? weights[i] : 1;
+	token_bucket_init(&world->bucket, &world->profile, now);
+	token_bucket_init(&world->plain, &world->profile, now);
+	world->phantom = phantom_init(memory, &params, &world->profile);
+}
+
+static void world_end(struct world *world)
+{
+	free(world->phantom);
+}
+
+/* Serves the ideal's queues, all at once, until one is empty, and so on. */
+static void ideal_serve(struct world *world, double service)
+{
+	while (service > 1e-6) {
+		double weight = 0, first = INFINITY;
+
+		for (unsigned i = 0; i < world->n; i++) {
+			if (world->queue[i] <= 0)
+				continue;
+			weight += world->weights[i];
+			first = fmin(first, world->queue[i] / world->weights[i]);
+		}
+		if (weight == 0)
+			return;
+		first = fmin(first, service / weight);
+		service -= first * weight;
+		for (unsigned i = 0; i < world->n; i++) {
+			world->queue[i] -= first * world->weights[i];
+			if (world->queue[i] < 1e-9)
+				world->queue[i] = 0;
+		}
+	}
+}
+
+static double tokens_of(const struct world *world)
+{
+	return (double)world->bucket.tokens / (1 << TOKEN_BYTE);
+}
+
+/* On to a time; the ideal is served what the bucket earns. */
+static void world_wait(struct world *world, uint64_t ticks)
+{
+	double before;
+
+	before = tokens_of(world);
+	world->now += ticks;
+	phantom_refill(world->phantom, &world->bucket, &world->profile, world->now);
+	ideal_serve(world, tokens_of(world) - before);
+	if (world->bucket.tokens >= world->profile.burst)
+		memset(world->queue, 0, sizeof(world->queue));
+}
+
+static bool world_send(struct world *world, unsigned class, uint32_t cost)
+{
+	struct phantom_class *at = phantom_of_number(world->phantom, class);
+
+	if (!phantom_take(world->phantom, at, &world->bucket, &world->profile, cost))
+		return false;
+	world->queue[class] += cost;
+	world->passed[class] += cost;
+	assert_true(token_bucket_conforms(&world->plain, &world->profile, world->now, cost));
+	return true;
+}
+
+static double queue_of(const struct world *world, unsigned class)
+{
+	const struct phantom_class *at = &world->phantom->classes[class];
+
+	return (double)phantom_queue(world->phantom, at) * at->weight / (1 << PHANTOM_BYTE);
+}
+
+static double slot_of(const struct world *world)
+{
+	return ldexp(1, (int)world->phantom->shift - PHANTOM_BYTE);
+}
+
+/* What is queued is what the bucket lacks, to the last bit; and the books say what classes say. */
+static void check_books(const struct world *world)
+{
+	const struct phantom *p = world->phantom;
+	uint64_t queued = 0, weight = 0, over[PHANTOM_SLOTS] = {0}, in[PHANTOM_SLOTS] = {0};
+
+	for (unsigned i = 0; i < world->n; i++) {
+		const struct phantom_class *class = &p->classes[i];
+		unsigned slot = (class->end - 1) >> p->shift & (PHANTOM_SLOTS - 1);
+
+		if (phantom_ahead(p, class) >= phantom_span(p))
+			continue;
+		queued += (class->end - p->time) * class->weight;
+		weight += class->weight;
+		in[slot] += class->weight;
+		over[slot] += (phantom_slot_end(p, class->end) - class->end) * class->weight;
+	}
+	assert_int_equal(weight, p->weight);
+	for (unsigned i = 0; i < PHANTOM_SLOTS; i++) {
+		assert_int_equal(in[i], p->slots[i].weight);
+		assert_int_equal(over[i], p->slots[i].over);
+		assert_int_equal(in[i] != 0, p->busy >> i & 1);
+	}
+	if (weight)
+		assert_int_equal(
+			queued - p->left, (world->profile.burst - p->seen) >> PHANTOM_TOKEN);
+}
+
+/* Just conforming and just not, at a unit a tick. */
+static void test_pairs(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
+	world_wait(&w, 0);
+	/* A class without a queue may have all that is there. */
+	assert_false(world_send(&w, 0, 16001));
+	assert_true(world_send(&w, 0, 4000));
+	/* 12000 are left. Beside a queue of 4000: 1000 for a quarter, 1000 for a 16th of the burst. */
+	assert_false(world_send(&w, 0, 10001));
+	assert_true(world_send(&w, 0, 10000));
+	assert_false(world_send(&w, 0, 1));
+	assert_true(world_send(&w, 0, 0));
+	/* Others find the rest, */
+	assert_false(world_send(&w, 1, 2001));
+	assert_true(world_send(&w, 1, 500));
+	/* and with a queue below a 16th of the burst leave a quarter more than that. */
+	assert_false(world_send(&w, 1, 876));
+	assert_true(world_send(&w, 1, 875));
+	assert_true(world_send(&w, 2, 625));
+	assert_false(world_send(&w, 3, 1));
+	world_wait(&w, 99);
+	assert_false(world_send(&w, 3, 100));
+	world_wait(&w, 1);
+	assert_true(world_send(&w, 3, 100));
+	check_books(&w);
+	/* Full, and all is forgotten. */
+	world_wait(&w, 1000000);
+	assert_false(world_send(&w, 0, 16001));
+	assert_true(world_send(&w, 0, 16000));
+	world_end(&w);
+}
+
+/* The queues are those of the ideal but for a slot; the books are exact; never more than r·t + b. */
+static void test_random(void **state)
+{
+	static const struct {
+		uint64_t bps, burst;
+		unsigned n, most_weight;
+	} cases[] = {
+		{10 * GHZ / 1000, 75000, 64, 1},
+		{10 * GHZ / 1000, 75000, 16, 9},
+		{10 * GHZ, 125000000, 64, 100},
+		{GHZ, 1500, 16, 3},
+		{64000, 20000, 32, 100},
+	};
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		uint64_t seed = 11 + c, frame_ticks = 8 * GHZ * FRAME / cases[c].bps;
+		uint8_t weights[64];
+		struct prng prng;
+		struct world w;
+		unsigned active = 1;
+		double behind;
+
+		prng_seed(&prng, seed);
+		for (unsigned i = 0; i < cases[c].n; i++)
+			weights[i] = (uint8_t)(1 + prng_below(&prng, cases[c].most_weight));
+		world_begin(
+			&w, cases[c].bps, cases[c].burst, cases[c].n, weights, UINT64_MAX - GHZ);
+		for (unsigned i = 0; i < 30000; i++) {
+			unsigned class;
+
+			if (prng_below(&prng, 1000) == 0)
+				active = 1 + prng_below(&prng, cases[c].n);
+			if (prng_below(&prng, 3000) == 0)
+				world_wait(&w, prng_below(&prng, 3) * frame_ticks * cases[c].burst /
+						       FRAME / 2);
+			world_wait(&w, (uint64_t)(prng_unit(&prng) * (double)frame_ticks));
+			class = prng_below(&prng, active);
+			world_send(&w, class, 1 + prng_below(&prng, FRAME));
+			check_books(&w);
+			class = prng_below(&prng, w.n);
+			behind = queue_of(&w, class) - w.queue[class];
+			if (behind < -slot_of(&w) * weights[class] - 1 ||
+				behind > slot_of(&w) * (double)w.phantom->weight + 1)
+				fail_msg("seed %" PRIu64 ", step %u: a queue of %g, not %g", seed,
+					i, queue_of(&w, class), w.queue[class]);
+		}
+		world_end(&w);
+	}
+}
+
+/* Max-min: what each gets of a rate, by weight, that asks for so much. */
+static void fill(double *parts, const double *asks, const uint8_t *weights, unsigned n, double rate)
+{
+	bool done[CLASSES] = {false};
+	double weight = 0, level = 0;
+	bool again = true;
+
+	for (unsigned i = 0; i < n; i++)
+		weight += weights[i];
+	while (again && weight > 0) {
+		again = false;
+		level = rate / weight;
+		for (unsigned i = 0; i < n; i++) {
+			if (done[i] || asks[i] > level * weights[i])
+				continue;
+			done[i] = again = true;
+			rate -= asks[i];
+			weight -= weights[i];
+		}
+	}
+	for (unsigned i = 0; i < n; i++)
+		parts[i] = done[i] ? asks[i] : level * weights[i];
+}
+
+/* Classes that offer different loads, each at a constant rate: the parts are max-min fair. */
+static void test_shares(void **state)
+{
+	static const struct {
+		double asks[CLASSES]; /* of the limit */
+		uint8_t weights[CLASSES];
+		unsigned n;
+	} cases[] = {
+		{{1.5}, {1}, 1}, {{2, 2}, {1, 1}, 2}, {{5, 0.5}, {1, 1}, 2},
+		{{10, 0.2, 0.5}, {1, 1, 1}, 3}, {{3, 3}, {4, 1}, 2}, {{0.3, 3, 3}, {9, 1, 2}, 3},
+		{{20, 1, 1, 0.1, 0.05, 0.5}, {1, 1, 2, 1, 1, 3}, 6},
+		{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 9},
+			{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, 16},
+		{{0.1, 0.1, 0.2}, {1, 1, 1}, 3}, /* below the limit */
+	};
+	const uint64_t bps = 10000000, burst = 75000;
+	const double seconds = 60, rate = (double)bps / 8;
+
+	(void)state;
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		double due[CLASSES] = {0}, asks[CLASSES] = {0}, parts[CLASSES] = {0}, all = 0;
+		uint8_t weights[CLASSES];
+		struct prng prng;
+		struct world w;
+
+		prng_seed(&prng, c);
+		for (unsigned i = 0; i < CLASSES; i++) {
+			weights[i] = i < cases[c].n ? cases[c].weights[i] : 1;
+			asks[i] = cases[c].asks[i] * rate;
+		}
+		fill(parts, asks, weights, cases[c].n, rate);
+		world_begin(&w, bps, burst, CLASSES, weights, 0);
+		while ((double)w.now < seconds * GHZ) {
+			world_wait(&w, 1 + (uint64_t)(prng_unit(&prng) * 200000));
+			for (unsigned k = 0, i; k < cases[c].n; k++) {
+				i = (unsigned)(w.now + k) % cases[c].n;
+				for (; due[i] + FRAME <= asks[i] * (double)w.now / GHZ;
+					due[i] += FRAME)
+					world_send(&w, i, FRAME);
+			}
+		}
+		for (unsigned i = 0; i < cases[c].n; i++) {
+			double want = parts[i] * seconds;
+
+			all += w.passed[i];
+			if (fabs(w.passed[i] - want) > (double)burst + FRAME)
+				fail_msg("case %zu, class %u: %g passed, not %g", c, i, w.passed[i],
+					want);
+		}
+		if (cases[c].asks[0] > 1)
+			assert_true(all >= rate * seconds - FRAME);
+		check_books(&w);
+		world_end(&w);
+	}
+}
+
+/* However many are backlogged, all of the rate passes: only a full bucket loses tokens. */
+static void test_full_rate(void **state)
+{
+	static const uint64_t bursts[] = {6000, 20000, 75000, 1000000};
+
+	(void)state;
+	for (size_t b = 0; b < sizeof(bursts) / sizeof(bursts[0]); b++) {
+		for (unsigned n = 1; n <= 64; n *= 2) {
+			double passed = 0;
+			struct prng prng;
+			struct world w;
+
+			prng_seed(&prng, n);
+			world_begin(&w, 10000000, bursts[b], 64, NULL, 5);
+			world_wait(&w, 0);
+			while (w.now < 5 * GHZ) {
+				unsigned first = prng_below(&prng, n);
+
+				for (unsigned k = 0; k < 2 * n; k++)
+					world_send(&w, (first + k) % n, FRAME);
+				world_wait(&w, 1 + prng_below(&prng, 1000000));
+			}
+			for (unsigned i = 0; i < n; i++)
+				passed += w.passed[i];
+			if (passed < 1.25e6 * 5 - FRAME)
+				fail_msg("burst %" PRIu64 ", %u classes: %g", bursts[b], n, passed);
+			world_end(&w);
+		}
+	}
+}
+
+/* One comes when another has had all for long: it has its half at once. */
+static void test_newcomer(void **state)
+{
+	struct world w;
+	double had;
+
+	(void)state;
+	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
+	while (w.now < 10 * GHZ) {
+		world_wait(&w, 100000);
+		world_send(&w, 0, FRAME);
+	}
+	assert_true(world_send(&w, 1, FRAME));
+	assert_true(world_send(&w, 1, FRAME));
+	had = w.passed[0];
+	while (w.now < 11 * GHZ) {
+		world_wait(&w, 100000);
+		world_send(&w, 0, FRAME);
+		world_send(&w, 1, FRAME);
+	}
+	assert_in_range((uint64_t)w.passed[1], 625000, 625000 + 75000);
+	/* It is gone, and the first has all again. */
+	had = w.passed[0];
+	while (w.now < 12 * GHZ) {
+		world_wait(&w, 100000);
+		world_send(&w, 0, FRAME);
+	}
+	assert_in_range((uint64_t)(w.passed[0] - had), 1250000 - 75000 / 5, 1250000 + 75000);
+	world_end(&w);
+}
+
+static void change(struct world *world, uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_profile next = profile_of(bps, burst), plain = world->profile;
+
+	token_bucket_change(&world->plain, &plain, &next, world->now);
+	token_bucket_change(&world->bucket, &world->profile, &next, world->now);
+	phantom_change(world->phantom, &world->profile);
+	world_wait(world, 0);
+}
+
+/* Limits come and go: the bound holds, nobody is stuck, and each has his part again. */
+static void test_changes(void **state)
+{
+	const uint64_t seed = 5;
+	struct prng prng;
+	struct world w;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	world_begin(&w, 10000000, 75000, CLASSES, NULL, UINT64_MAX - GHZ);
+	for (unsigned round = 0; round < 2000; round++) {
+		uint64_t bps = 1000000 + prng_below(&prng, 20000000);
+		uint64_t burst = 4 * FRAME + (uint64_t)(prng_unit(&prng) * prng_unit(&prng) * 1e6);
+		uint64_t end = w.now + prng_below(&prng, 100000000);
+		uint64_t ticks = 2 * 8 * GHZ * FRAME / bps;
+		double before[2];
+
+		change(&w, bps, burst);
+		for (; (int64_t)(end - w.now) > 0; world_wait(&w, prng_below(&prng, 500000)))
+			world_send(&w, prng_below(&prng, 4), 1 + prng_below(&prng, FRAME));
+		/* Nobody waits longer for room than half the rate takes for a larger burst. */
+		before[0] = w.passed[0];
+		before[1] = w.passed[1];
+		end = w.now + 2 * 8 * GHZ * 1002000 / bps + 4 * ticks;
+		for (; (int64_t)(end - w.now) > 0; world_wait(&w, ticks / 8)) {
+			world_send(&w, 0, FRAME);
+			world_send(&w, 1, FRAME);
+		}
+		if (w.passed[0] == before[0] || w.passed[1] == before[1])
+			fail_msg("seed %" PRIu64 ", round %u: one is stuck", seed, round);
+	}
+	world_end(&w);
+}
+
+/* What ended half an age ago is past, and not a queue to come. */
+static void test_age(void **state)
+{
+	const uint32_t cost = UINT32_MAX;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, (uint64_t)cost + 1, CLASSES, NULL, 0);
+	for (unsigned i = 0; i < 20000000 && w.phantom->aged == 0; i++) {
+		world_wait(&w, (uint64_t)cost + 1 - (i % 2));
+		assert_true(world_send(&w, i < 3 ? i : 3, cost));
+	}
+	assert_true(w.phantom->aged >= PHANTOM_AGE);
+	check_books(&w);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(w.phantom->classes[i].end > PHANTOM_AGE / 2);
+	world_end(&w);
+}
+
+/* Each flow has a class of its own while its set has a free one; a fifth shares. */
+static void test_flows(void **state)
+{
+	struct phantom_class *seen[5] = {NULL};
+	struct world w;
+	unsigned n = 0;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
+	world_wait(&w, 0);
+	for (uint32_t hash = 1; n < 5; hash++) {
+		struct phantom_class *class = phantom_of_flow(w.phantom, hash);
+
+		if ((class - w.phantom->classes) / PHANTOM_WAYS != 2)
+			continue;
+		assert_ptr_equal(phantom_of_flow(w.phantom, hash), class);
+		for (unsigned i = 0; i < n && n < 4; i++)
+			assert_ptr_not_equal(seen[i], class);
+		assert_true(phantom_take(w.phantom, class, &w.bucket, &w.profile, 100));
+		if (n < 4)
+			assert_int_equal(class->flow, hash);
+		else
+			assert_int_not_equal(class->flow, hash);
+		seen[n++] = class;
+	}
+	/* When a queue is empty its class is free. */
+	world_wait(&w, 1000);
+	assert_int_equal(phantom_of_flow(w.phantom, 0x55555555)->flow, 0x55555555);
+	world_end(&w);
+}
+
+/* Of so many flows how many share a class, at most. */
+static void test_few_share(void **state)
+{
+	static const struct {
+		unsigned classes, flows, most_percent;
+	} cases[] = {{64, 10, 1}, {64, 32, 6}, {256, 100, 4}, {1024, 256, 2}};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 3);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		unsigned shared = 0;
+
+		for (unsigned round = 0; round < 100; round++) {
+			struct world w;
+
+			world_begin(&w, 8 * GHZ, 10000000, cases[c].classes, NULL, 0);
+			world_wait(&w, 0);
+			for (unsigned i = 0; i < cases[c].flows; i++) {
+				struct phantom_class *class = phantom_of_flow(
+					w.phantom, (uint32_t)prng_next(&prng));
+
+				shared += phantom_queue(w.phantom, class) > 0;
+				assert_true(phantom_take(
+					w.phantom, class, &w.bucket, &w.profile, FRAME));
+			}
+			world_end(&w);
+		}
+		if (shared > cases[c].flows * cases[c].most_percent)
+			fail_msg("%u flows in %u classes: %.2f %% share", cases[c].flows,
+				cases[c].classes, shared / (double)cases[c].flows);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_random),
+		cmocka_unit_test(test_shares),
+		cmocka_unit_test(test_full_rate),
+		cmocka_unit_test(test_newcomer),
+		cmocka_unit_test(test_changes),
+		cmocka_unit_test(test_age),
+		cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_few_share),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
