@@ -15,8 +15,8 @@ struct worker;
 void show_shape(json_t *json, const struct box *box, unsigned policy);
 
 /*
- * A command: how many packets of a policy, which is its parameter, have waited how long. Bins, which
- * add up over limiters and subtract over time, as quantiles do not.
+ * A command, whose parameter is a policy's name: how many of its packets have waited how long. In
+ * bins, which add up over limiters and subtract over time, as quantiles do not.
  */
 json_t *show_delays(const char *params, void *context);
 

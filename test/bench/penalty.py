@@ -230,7 +230,7 @@ def print_tables(options, rows):
         split = [row for row in of_kind if row["workers"] == 1]
         drawn = [row for row in of_kind if row["parts"] == 1]
         for title, some in (("limiters", split), ("workers of one limiter", drawn)):
-            if title == "limiters" and len(some) < 2 or title != "limiters" and len(some) < 2:
+            if len(some) < 2:
                 continue
             print(f"\n{kind}: live / simulated, ms\n\n| " + " | ".join([title, *head]) + " |")
             print("|--:" * (len(head) + 1) + "|")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sends the packets of `weirsim penalty` to live limiters: the same number, at the same times and to
- * the same parts as of the same seed there, UDP to an address for each part. A packet is never sent
+ * Sends the packets of `weirsim penalty` to live limiters: as many, at the same times and to the
+ * same parts as with the same seed there, UDP to an address for each part. A packet is never sent
  * early; how late they were is said at the end, as one line of JSON.
  */
 #include <arpa/inet.h>
