@@ -105,29 +105,44 @@ class Shapers(Testbed):
                 run([os.path.join(BUILD, "app", "weir", "weir"), "--new-ledger", path])
         super().start()
 
+    def ask(self, i, request):
+        """Patiently: on a busy machine a reply may be late. TestbedError when it has ended."""
+        def answer():
+            self.limiters[i].check()
+            return self.telemetry(i).try_get(request)
+
+        return wait_until(answer, 30, f"limiter {i} to answer")
+
+    def policies(self):
+        """What each limiter says of its part."""
+        return [self.ask(i, f"/weir/policy,{POLICY}") for i in self.boxes()]
+
     def parts(self):
         """Whether each limiter has its part now, and no more."""
         n, options = len(self.boxes()), self.options
-        policies = [self.policy(i) for i in self.boxes()]
         return all(abs(policy["local_limit_bps"] * n / options.rate - 1) < 1e-3
                    and (options.soft or policy["local_burst_bytes"] == options.burst // n)
-                   for policy in policies)
+                   for policy in self.policies())
 
     def delays(self):
         """Of all limiters together."""
         total = Delays()
         for i in self.boxes():
-            total.add(Delays(self.telemetry(i).get(f"/weir/delays,{POLICY}")["bins_us"]))
+            total.add(Delays(self.ask(i, f"/weir/delays,{POLICY}")["bins_us"]))
         return total
 
-    def sum(self, what):
-        """Over all limiters."""
-        return sum(what(self.policy(i)) for i in self.boxes())
+    def passed(self):
+        """Packets, of all limiters."""
+        return sum(policy["passed"]["packets"] for policy in self.policies())
+
+    def idle(self):
+        """Whether nothing waits."""
+        return not any(policy["shape"]["waiting_packets"] for policy in self.policies())
 
     def lateness_us(self):
         """By which 99 % of those that waited left at most after they were due, at the worst."""
         return max(worker["waiting"]["lateness_p99_us"] for i in self.boxes()
-                   for worker in self.telemetry(i).get("/weir/workers"))
+                   for worker in self.ask(i, "/weir/workers"))
 
     def send(self, kind, seed):
         """One run: (delays of what was measured, what the sender says)."""
@@ -145,7 +160,7 @@ class Shapers(Testbed):
         before = self.delays()
         if sender.wait(seconds) != 0:
             raise TestbedError(f"the sender failed: {sender.log_tail()}")
-        wait_until(lambda: not self.sum(lambda p: p["shape"]["waiting_packets"]), 60, "all to go")
+        wait_until(self.idle, 60, "all to go")
         return self.delays().add(before, -1), json.loads(sender.output().splitlines()[-1])
 
 
@@ -155,9 +170,9 @@ def live(options, kind, seed, parts, workers=1):
         bed.start()
         wait_until(bed.parts, 30, "each limiter to have its part")
         time.sleep(options.burst * 8 / options.rate)  # that buckets take that begin empty
-        strangers = bed.sum(lambda p: p["passed"]["packets"])
+        strangers = bed.passed()
         delays, sent = bed.send(kind, seed)
-        lost = options.packets + strangers - bed.sum(lambda p: p["passed"]["packets"])
+        lost = options.packets + strangers - bed.passed()
         facts = {"lost": lost, "strangers": strangers, "measured": delays.count(),
                  "lateness_p99_us": bed.lateness_us(), "sender_late_us": sent["late_us"],
                  "seed": seed, "mean": delays.mean()}
