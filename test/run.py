@@ -336,7 +336,7 @@ def side_by_side(quick, wanted, result):
 
 # Network tests: of live TCP and of times, which need the machine to themselves; and those that wait
 # for what must come to be, however long it takes, which may be two at a time.
-ALONE = ("conservation", "actions", "lifecycle", "shape", "groups", "agreement")
+ALONE = ("conservation", "actions", "lifecycle", "shape", "split", "groups", "agreement")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
 
 

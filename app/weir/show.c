@@ -492,6 +492,8 @@ const struct telemetry_command show_commands[] = {
 		show_policies},
 	{"/weir/policy", "A policy's limits, demand and verdicts. Parameter: its name",
 		show_policy},
+	{"/weir/delays", "How long a policy's packets have waited. Parameter: its name",
+		show_delays},
 	{"/weir/peers", "The roster: who counts. Parameter: first index of a page", show_peers},
 	{"/weir/gossip", "Datagrams sent, and received by verdict", show_gossip},
 	{"/weir/drops", "Packets that came in and did not leave, by reason", show_drops},

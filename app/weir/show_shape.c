@@ -97,6 +97,39 @@ void show_shape(json_t *json, const struct box *box, unsigned i)
 	json_object_set_new(json, "slo", slo_json(policy, &sum));
 }
 
+/* Those of a sum that packets are in: its edges, and how many. */
+static json_t *bins_json(const struct delay_sum *sum)
+{
+	double hz = (double)rte_get_tsc_hz();
+	unsigned unit = delay_unit(rte_get_tsc_hz());
+	json_t *json = json_array();
+	uint64_t from = 0;
+
+	for (unsigned i = 0; i < DELAY_BINS; i++) {
+		uint64_t to = delay_bin_end(i, unit) + 1;
+
+		if (sum->bins[i])
+			json_array_append_new(
+				json, json_pack("[f, f, o]", (double)from * MICRO / hz,
+					      (double)to * MICRO / hz, integer(sum->bins[i])));
+		from = to;
+	}
+	return json;
+}
+
+json_t *show_delays(const char *params, void *context)
+{
+	const struct box *box = context;
+	unsigned i = params ? show_find(box, params) : box->n_policies;
+	struct delay_sum sum;
+
+	if (i == box->n_policies || !policy_is_shaped(&box->policies[i]))
+		return NULL;
+	delays_sum(box, box->slots.of[i], &sum);
+	return json_pack(
+		"{s:o, s:o}", "packets", integer(delay_count(&sum)), "bins_us", bins_json(&sum));
+}
+
 json_t *show_waiting(const struct worker *worker)
 {
 	const struct shaper_counts *counts = shaper_counts(worker->shaper);

@@ -14,6 +14,12 @@ struct worker;
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
 void show_shape(json_t *json, const struct box *box, unsigned policy);
 
+/*
+ * A command, whose parameter is a policy's name: how many of its packets have waited how long. In
+ * bins, which add up over limiters and subtract over time, as quantiles do not.
+ */
+json_t *show_delays(const char *params, void *context);
+
 /* "waiting" of a worker. */
 json_t *show_waiting(const struct worker *worker);
 

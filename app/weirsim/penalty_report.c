@@ -10,8 +10,6 @@
 
 #define TICKS_US 1e3 /* ticks of PENALTY_HZ in a microsecond */
 
-const char *const penalty_names[PENALTY_ARRIVALS] = {"poisson", "periodic", "batch", "spread"};
-
 static const char *const titles[PENALTY_ARRIVALS] = {
 	"Poisson: a packet at a time, to any part",
 	"periodic: publishers with a phase, and a part, each",

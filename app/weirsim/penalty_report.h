@@ -23,8 +23,6 @@ struct penalty_kinds {
 	unsigned n;
 };
 
-extern const char *const penalty_names[PENALTY_ARRIVALS];
-
 void penalty_report_text(const struct penalty_kind *kind, FILE *out);
 
 /* A new reference. */

@@ -11,6 +11,8 @@
 
 #define PLACES UINT64_C(0x706172747300) /* apart from the times, which are the same for any parts */
 
+const char *const penalty_names[PENALTY_ARRIVALS] = {"poisson", "periodic", "batch", "spread"};
+
 static int compare_phases(const void *a, const void *b)
 {
 	const struct penalty_publisher *x = a, *y = b;

@@ -20,6 +20,8 @@ enum penalty_arrivals {
 	PENALTY_ARRIVALS
 };
 
+extern const char *const penalty_names[PENALTY_ARRIVALS];
+
 struct penalty_case {
 	enum penalty_arrivals arrivals;
 	uint64_t rate_bps, burst_bytes; /* of the one bucket */

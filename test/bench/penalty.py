@@ -1,0 +1,326 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""The price of a split on live limiters, beside the formulas and the simulation of it.
+
+    penalty.py [--quick] [--parts 1,2,4,8,16] [--workers 1,2] [--arrivals poisson,...] [--seeds N]
+               [--rate 1.6Mbit/s] [--burst 16kB] [--packet 1000] [--load 0.9] [--batch 4] ...
+
+Packets go through so many limiters (allocator static: an n-th of rate and burst each), or through
+one limiter of so many workers, which draw from one bucket; what does not conform waits (action
+shape). They come at the same times and to the same parts as in `weirsim penalty` with the same
+seed, so that live and simulated delays are of the same packets. Delays are read from the limiters'
+own histograms (/weir/delays), from the time at which a tenth of the packets is sent, as there.
+
+The rate is such that what a busy machine adds (a millisecond or so) is little beside the delays.
+Needs root, and a minute for each part, seed and kind of arrivals as it is.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "tools"))
+
+from testbed import units  # noqa: E402
+from testbed.bed import POLICY, Testbed  # noqa: E402
+from testbed.processes import TestbedError, run, wait_until  # noqa: E402
+from testbed.topology import sink_address  # noqa: E402
+
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+KINDS = ["poisson", "periodic", "batch", "spread"]
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
+LONGEST = "10s"  # that a packet may wait
+QUICK = {"parts": "1,4", "workers": "1,2", "arrivals": "poisson", "packets": 2000, "seeds": 1}
+
+
+class Delays:
+    """A histogram of delays in milliseconds, as /weir/delays has it."""
+
+    def __init__(self, bins_us=()):
+        self.bins = {(a / 1000, b / 1000): n for a, b, n in bins_us}
+
+    def add(self, other, sign=1):
+        """Another's packets with these; or without these, if they are among them."""
+        for edges, n in other.bins.items():
+            self.bins[edges] = self.bins.get(edges, 0) + sign * n
+        return self
+
+    def count(self):
+        """Packets."""
+        return sum(self.bins.values())
+
+    def mean(self):
+        """As if a bin's packets were all in its middle: off by a sixteenth at worst."""
+        return sum((a + b) / 2 * n for (a, b), n in self.bins.items()) / max(1, self.count())
+
+    def quantile(self, share):
+        """As if they were spread evenly over their bin."""
+        rank = share * self.count()
+        for (a, b), n in sorted(self.bins.items()):
+            if n and rank <= n:
+                return a + (b - a) * rank / n
+            rank -= n
+        return 0.0
+
+    def figures(self):
+        """Mean and quantiles by name."""
+        return {"mean": self.mean()} | {name: self.quantile(s) for name, s in SHARES.items()}
+
+
+class Shapers(Testbed):
+    """Limiters whose packets wait.
+
+    Parts are conserved: of soft limits each would have a bucket of six full packets at least.
+    """
+
+    def __init__(self, options, parts, workers):
+        self.options, self.workers = options, workers
+        super().__init__([0] * parts, allocator="static" if parts > 1 else "central", rtt=0.002,
+                         limit_bps=options.rate, burst_bytes=options.burst, configure=self.change)
+
+    def change(self, i, config):
+        """What the testbed's limiters are not by themselves."""
+        config["workers"] = self.cpus[:self.workers]
+        for wire in config["wires"]:
+            wire["distribute"] = self.workers > 1
+        for policy in config["policies"]:
+            policy |= {"action": "shape", "shape": {"delay": LONGEST}}
+            if len(self.boxes()) > 1 and not self.options.soft:
+                config["ledger"] = {"store": self.journal.path(f"store{i}")}
+                policy["guarantee"] = "conserved"
+
+    def start(self):
+        """With ledgers of limiters that have never run."""
+        for i in self.boxes():
+            config = self.config(i)
+            if "ledger" in config:
+                path = self.journal.path("new.json")
+                with open(path, "w", encoding="utf-8") as out:
+                    json.dump(config, out)
+                run([os.path.join(BUILD, "app", "weir", "weir"), "--new-ledger", path])
+        super().start()
+
+    def ask(self, i, request):
+        """Patiently: on a busy machine a reply may be late. TestbedError when it has ended."""
+        def answer():
+            self.limiters[i].check()
+            return self.telemetry(i).try_get(request)
+
+        return wait_until(answer, 30, f"limiter {i} to answer")
+
+    def policies(self):
+        """What each limiter says of its part."""
+        return [self.ask(i, f"/weir/policy,{POLICY}") for i in self.boxes()]
+
+    def parts(self):
+        """Whether each limiter has its part now, and no more."""
+        n, options = len(self.boxes()), self.options
+        return all(abs(policy["local_limit_bps"] * n / options.rate - 1) < 1e-3
+                   and (options.soft or policy["local_burst_bytes"] == options.burst // n)
+                   for policy in self.policies())
+
+    def delays(self):
+        """Of all limiters together."""
+        total = Delays()
+        for i in self.boxes():
+            total.add(Delays(self.ask(i, f"/weir/delays,{POLICY}")["bins_us"]))
+        return total
+
+    def passed(self):
+        """Packets, of all limiters."""
+        return sum(policy["passed"]["packets"] for policy in self.policies())
+
+    def idle(self):
+        """Whether nothing waits."""
+        return not any(policy["shape"]["waiting_packets"] for policy in self.policies())
+
+    def lateness_us(self):
+        """By which 99 % of those that waited left at most after they were due, at the worst."""
+        return max(worker["waiting"]["lateness_p99_us"] for i in self.boxes()
+                   for worker in self.ask(i, "/weir/workers"))
+
+    def send(self, kind, seed):
+        """One run: (delays of what was measured, what the sender says)."""
+        options, parts = self.options, len(self.boxes())
+        arguments = {"arrivals": kind, "rate": options.rate, "packet": options.packet,
+                     "load": options.load, "batch": options.batch, "seed": seed,
+                     "publishers": options.publishers, "packets": options.packets}
+        sender = self.processes.start(
+            "sender", [os.path.join(BUILD, "test", "bench", "penalty_send"),
+                       *(f"--{name}={value}" for name, value in arguments.items()),
+                       *(sink_address(i) for i in self.topology.entries())],
+            self.topology.namespace("sources"), realtime=True)
+        seconds = 60 + options.packets * options.packet * 8 / options.rate / options.load
+        wait_until(lambda: not sender.alive() or "warm" in sender.output(), seconds, "warm-up")
+        before = self.delays()
+        if sender.wait(seconds) != 0:
+            raise TestbedError(f"the sender failed: {sender.log_tail()}")
+        wait_until(self.idle, 60, "all to go")
+        return self.delays().add(before, -1), json.loads(sender.output().splitlines()[-1])
+
+
+def live(options, kind, seed, parts, workers=1):
+    """One run: its Delays, and what else there is to know of it."""
+    with Shapers(options, parts, workers) as bed:
+        bed.start()
+        wait_until(bed.parts, 30, "each limiter to have its part")
+        time.sleep(options.burst * 8 / options.rate)  # that buckets take that begin empty
+        strangers = bed.passed()
+        delays, sent = bed.send(kind, seed)
+        lost = options.packets + strangers - bed.passed()
+        facts = {"lost": lost, "strangers": strangers, "measured": delays.count(),
+                 "lateness_p99_us": bed.lateness_us(), "sender_late_us": sent["late_us"],
+                 "seed": seed, "mean": delays.mean()}
+    print(f"{kind}, seed {seed}, {parts} parts, {workers} workers: {facts}", file=sys.stderr,
+          flush=True)
+    return delays, facts
+
+
+def simulated(options, kind):
+    """Rows of `weirsim penalty` by number of parts, in milliseconds."""
+    arguments = {"arrivals": kind, "rate": units.form(options.rate, units.RATE),
+                 "burst": f"{options.burst}B", "packet": f"{options.packet}B",
+                 "load": options.load, "batch": options.batch, "publishers": options.publishers,
+                 "packets": options.packets, "seeds": options.seeds, "first": options.first}
+    done = subprocess.run([os.path.join(BUILD, "app", "weirsim", "weirsim"), "penalty", "--json",
+                           "-", *(f"--{name}={value}" for name, value in arguments.items())],
+                          capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"weirsim penalty: {done.stderr}")
+    rows = json.loads(done.stdout)["runs"][0]["rows"]
+    names = ["mean", *SHARES, "exact", "paper"]
+    return {row["parts"]: {name: row[name + "_us"] and row[name + "_us"] / 1000 for name in names}
+            for row in rows}
+
+
+def measure(options):
+    """All that is asked for: a list of rows."""
+    found = {}
+    cases = [(kind, n, 1) for kind in options.arrivals for n in options.parts]
+    cases += [(kind, 1, k) for kind in options.arrivals for k in options.workers
+              if (kind, 1, k) not in cases]
+    for seed in range(options.first, options.first + options.seeds):
+        for kind, parts, workers in cases:
+            row = found.setdefault((kind, parts, workers), {
+                "arrivals": kind, "parts": parts, "workers": workers, "delays": Delays(),
+                "runs": []})
+            delays, facts = live(options, kind, seed, parts, workers)
+            row["delays"].add(delays)
+            row["runs"].append(facts)
+    models = {kind: simulated(options, kind) for kind in options.arrivals}
+    for row in found.values():
+        row["live"] = row.pop("delays").figures()
+        row["simulated"] = models[row["arrivals"]][row["parts"]]
+        row["split"] = models[row["arrivals"]].get(row["workers"])
+    return list(found.values())
+
+
+def cell(value):
+    """A figure of a table."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def print_row(row, first):
+    """Live and simulated side by side; the mean against one bucket's, of either."""
+    pairs = [f"{cell(row['live'][name])} / {cell(row['simulated'][name])}"
+             for name in ("mean", *SHARES)]
+    ratios = [f"{row[which]['mean'] / first[which]['mean']:.1f}" if first[which]["mean"] else "-"
+              for which in ("live", "simulated")]
+    print(" | ".join(["", str(row["workers"] if row["parts"] == 1 else row["parts"]), *pairs,
+                      cell(row["simulated"]["exact"]), cell(row["simulated"]["paper"]),
+                      " / ".join(ratios), ""]).strip())
+
+
+def print_tables(options, rows):
+    """Markdown, milliseconds."""
+    head = ["mean", *SHARES, "exact", "(1)", "ratio of means"]
+    for kind in options.arrivals:
+        of_kind = [row for row in rows if row["arrivals"] == kind]
+        first = next((row for row in of_kind if row["parts"] == row["workers"] == 1), of_kind[0])
+        split = [row for row in of_kind if row["workers"] == 1]
+        drawn = [row for row in of_kind if row["parts"] == 1]
+        for title, some in (("limiters", split), ("workers of one limiter", drawn)):
+            if len(some) < 2:
+                continue
+            print(f"\n{kind}: live / simulated, ms\n\n| " + " | ".join([title, *head]) + " |")
+            print("|--:" * (len(head) + 1) + "|")
+            for row in some:
+                print_row(row, first)
+        proposition(kind, split)
+        print_split(kind, drawn)
+
+
+def proposition(kind, rows):
+    """Whether parts waited longer than the one bucket: of each seed."""
+    one = {run["seed"]: run["mean"] for row in rows if row["parts"] == 1 for run in row["runs"]}
+    pairs = [(run["mean"], one[run["seed"]]) for row in rows if row["parts"] > 1
+             for run in row["runs"] if run["seed"] in one]
+    if pairs:
+        held = sum(many >= one for many, one in pairs)
+        least = min(many - one for many, one in pairs)
+        print(f"\n{kind}: parts waited no less than one bucket in {held} of {len(pairs)} runs "
+              f"(the least difference {least:+.2f} ms)")
+
+
+def print_split(kind, rows):
+    """What a box would pay that gave each worker a bucket of its own."""
+    for row in rows:
+        if row["workers"] > 1 and row["split"]:
+            print(f"{kind}: {row['workers']} workers {cell(row['live']['mean'])} ms; split among "
+                  f"them it would be {cell(row['split']['mean'])} ms (simulated)")
+
+
+def parse(arguments=None):
+    """The command line, with numbers as numbers."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--quick", action="store_true", help="a look, in two minutes")
+    parser.add_argument("--parts", default="1,2,4,8,16", help="numbers of limiters")
+    parser.add_argument("--workers", default="", help="numbers of workers of one limiter")
+    parser.add_argument("--arrivals", default="poisson", help=f"of {','.join(KINDS)}")
+    parser.add_argument("--rate", default="1.6Mbit/s")
+    parser.add_argument("--burst", default="16kB")
+    for name, default, what in (("packet", 1000, "bytes"), ("batch", 4, "packets"),
+                                ("publishers", 240, "of periodic"), ("packets", 12000, "of a run"),
+                                ("seeds", 1, "runs of each"), ("first", 1, "seed")):
+        parser.add_argument(f"--{name}", type=int, default=default, help=what)
+    parser.add_argument("--load", type=float, default=0.9)
+    parser.add_argument("--json", help="a file for all figures")
+    parser.add_argument("--soft", action="store_true", help="parts of six full packets at least")
+    options = parser.parse_args(arguments)
+    if options.quick:
+        vars(options).update(QUICK)
+    options.rate = round(units.parse(options.rate, units.RATE))
+    options.burst = round(units.parse(options.burst, units.SIZE))
+    options.arrivals = options.arrivals.split(",")
+    for name in ("parts", "workers"):
+        setattr(options, name, [int(n) for n in getattr(options, name).split(",") if n])
+    if not set(options.arrivals) <= set(KINDS):
+        sys.exit(f"penalty: --arrivals: there are {', '.join(KINDS)}")
+    if max(options.parts + [1]) > min(16, options.burst // options.packet):
+        sys.exit("penalty: --parts: at most 16, and a packet must fit into each part's burst")
+    if max(options.workers + [1]) > len(os.sched_getaffinity(0)):
+        sys.exit("penalty: --workers: each has a CPU of its own, and there are fewer")
+    return options
+
+
+def main():
+    """Measures, prints, and writes what was asked for."""
+    options = parse()
+    rows = measure(options)
+    print_tables(options, rows)
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as out:
+            json.dump({"options": vars(options), "rows": rows}, out, indent=1)
+            out.write("\n")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except TestbedError as error:
+        sys.exit(f"penalty: {error}")
