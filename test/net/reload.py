@@ -134,8 +134,9 @@ class Wire:
                    f"{self.sent} packets received")
 
     def check(self):
-        """Everything that was sent was counted, once."""
+        """Everything that was sent was counted, once; of who was removed, when that is over."""
         self.settle()
+        wait_until(lambda: self.weir.get("/weir/config")["reload"] == "idle", "nobody is leaving")
         rx, total = self.weir.total("rx_packets"), all_counted(self.weir)
         expect(rx == self.sent, f"{self.sent} sent, {rx} received")
         expect(total == rx, f"{rx} received, {total} counted")
