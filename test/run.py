@@ -22,7 +22,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
 SKIP = 77
-FUZZ_S = 12
+FUZZ_S = 8
 LINES_OF_A_FAILURE = 60
 SLOWEST = 10  # tests that are named at the end
 # What libFuzzer says while all is well.
