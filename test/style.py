@@ -25,12 +25,12 @@ BANNED = {
 # Floors of the house. A folder may include its own floor's and lower ones' headers.
 FLOORS = {
     "base": 1, "meter": 1, "flow": 1, "demand": 2, "allocate": 2, "gossip": 2, "telemetry": 2,
-    "ledger": 2, "overlay": 2, "shape": 2, "source": 2, "split": 2,
+    "ledger": 2, "overlay": 2, "place": 2, "shape": 2, "source": 2, "split": 2,
     "quota": 3, "conserve": 3, "budget": 3, "store": 3, "etcd": 3, "policy": 3,
     "classify": 3, "limiter": 3, "police": 4, "drivers": 5, "app": 6,
 }
 PURE = ("base", "meter", "flow", "shape", "source", "split", "demand", "allocate", "gossip",
-        "ledger", "overlay", "quota", "conserve", "budget", "limiter")
+        "ledger", "overlay", "place", "quota", "conserve", "budget", "limiter")
 IMPURE = re.compile(r"#include <(rte_|sys/socket|time\.h|pthread|unistd|stdio|netinet)")
 
 

@@ -12,11 +12,17 @@
  * brought up to a packet's arrival, or to the departure of the one before it if that is later. So
  * packets that came well spaced and were received all at once all pass at once ("Impact of
  * Distributed Rate Limiting on Load Distribution", section V.B), and a worker that is late releases
- * late and charges at the due time: lateness does not add up.
+ * late and charges at the due time: lateness does not add up. Limits, and CoDel, likewise: what was
+ * due before a limit changed has left under the former one, whenever it is fetched.
+ *
+ * A packet that costs more than the burst finds a bucket as deep as it costs while it is the first
+ * of its queue. So it is due when all its tokens have come, and nothing waits for ever: over any
+ * window of t at most r·t + max(b, c) leave, where c is the largest cost.
  *
  * Pure: no clock, no memory of its own, no packets. The caller embeds struct shape_packet in his
  * buffers, and has one struct shaper a worker. All calls are the worker's, unless said otherwise.
- * A unit is what the policy counts. Ticks are of any monotonic counter.
+ * A unit is what the policy counts. Ticks are of any monotonic counter: `now` does not run
+ * backwards between the calls of one worker.
  */
 #ifndef WEIR_SHAPE_SHAPE_H
 #define WEIR_SHAPE_SHAPE_H
@@ -36,7 +42,7 @@ struct shape_packet {
 	uint32_t cost;    /* units */
 	uint16_t path;    /* the owner's: where it will leave */
 	uint8_t flags;    /* SHAPE_ECN from the owner; SHAPE_MARK, SHAPE_DROP to him */
-	uint8_t spare;
+	uint8_t spare;    /* the owner's */
 };
 
 enum {
@@ -49,23 +55,69 @@ enum {
 enum shape_verdict {
 	SHAPE_PASSES, /* conforms, and nobody waits before it */
 	SHAPE_WAITS,  /* is the shaper's until shaper_release() gives it back */
-	SHAPE_FULL,   /* refused: its policy's queue has no room */
+	SHAPE_FULL,   /* refused: its policy's queue has no room, or it would wait for too long */
 	SHAPE_CROWDED /* refused: the worker holds as many packets as it may */
 };
 
 /* How a policy's packets wait; from struct policy, by shape_params(). Times in ticks. */
 struct shape_params {
-	uint64_t delay;            /* that a packet waits at most */
+	uint64_t delay;            /* that a packet waits at most, but for a 64th; below 2^62 */
 	uint64_t units;            /* that wait at most; 0: as many as leave in `delay` */
 	bool codel;                /* else tail drop alone */
 	bool ecn;                  /* CoDel marks packets of SHAPE_ECN */
-	uint64_t target, interval; /* CoDel's */
+	uint64_t target, interval; /* CoDel's; the interval below 2^62 */
+};
+
+/* CoDel of one queue (RFC 8289); private. Times are those of departures. */
+struct shape_codel {
+	uint64_t target, interval;
+	uint64_t above;   /* tick at which packets will have waited too long for an interval */
+	uint64_t next;    /* tick of the next drop */
+	uint32_t count;   /* of drops since it began to */
+	uint32_t before;  /* the same when it began last */
+	uint32_t inverse; /* 2^32 over the square root of count */
+	bool rising;      /* `above` says when */
+	bool dropping, on, ecn;
+};
+
+/*
+ * One policy on one worker. Its owner may read `packets` and `units`, as anybody may with atomics;
+ * all else is private. The first line is what a packet needs that passes.
+ */
+struct shape_queue {
+	struct token_bucket bucket; /* as of the last departure */
+	struct token_bucket_profile limit;
+	uint64_t inverse;                 /* of the rate, see pace.h */
+	struct shape_packet *head, *tail; /* tail: undefined without a head */
+
+	struct shape_queue *next, *prev; /* of the same slot, in a ring */
+	uint64_t due;                    /* tick at which something happens to the first one */
+	uint32_t units, packets;         /* that wait */
+	uint32_t room;                   /* units that may wait */
+	uint32_t gone;                   /* packets that have left already, and are here */
+	uint64_t patience;               /* ticks that a packet waits at most */
+	struct reserve *reserve;
+	uint16_t slot;
+	uint8_t shift; /* of the inverse */
+	uint8_t state;
+
+	struct shape_codel codel;
+	uint64_t point; /* of a reserve: where the first packet's tokens end */
+	uint32_t held;  /* units taken from it and not used */
+	uint32_t most;  /* struct shape_params' units, or as many as can be counted */
+} __attribute__((aligned(64)));
+
+/* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */
+struct shaper_counts {
+	uint64_t units; /* that wait; of policies that count different things, of all kinds */
+	uint32_t packets, most;
+	unsigned lateness_unit;     /* see delay_unit() */
+	struct delay_bins lateness; /* from when a packet was due until it was released */
 };
 
 struct shaper;
-struct shape_queue; /* one policy on one worker; defined below, but only for its size */
 
-/* One worker's: the wheel, and what all queues hold together. */
+/* One worker's: the wheel, and what all queues hold together. Some 270 kB. */
 size_t shaper_bytes(void);
 
 /*
@@ -74,40 +126,54 @@ size_t shaper_bytes(void);
  */
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now);
 
+/* Any thread. */
+const struct shaper_counts *shaper_counts(const struct shaper *shaper);
+
 /*
  * A queue that is empty, before a full bucket. With a reserve (which several workers draw from) the
  * queue has no tokens of its own, and each packet takes its own cost from there: then all workers
- * together are one bucket; `profile` says the rate alone. Control thread, before the worker sees
- * it.
+ * together are one bucket; `profile` says the rate alone. Make the reserve's profile without a
+ * frame: quanta are not taken, and its depth is the whole burst. Control thread, before the worker
+ * sees it.
  */
 void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
 	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now);
 
-/* As if the bucket had just been spent. Control thread, as above. */
+/* As if the bucket had just been spent; a reserve has reserve_spend(). Control thread, as above. */
 void shape_queue_spend(struct shape_queue *queue);
 
 /*
- * A packet that arrived at a tick not after `now`. Its cost is set in *packet, and what the owner
- * has there; the rest is written only if it waits.
+ * A packet that arrived at a tick not after `now`, and not before the one before it of the same
+ * queue. Its cost is set in *packet, its flags (0 or SHAPE_ECN), and what the owner has there; the
+ * rest is written only if it waits.
+ *
+ * As many units wait as leave within `delay`, and one packet that would. While there is no limit
+ * (a rate of 0, or others drain the bucket) as many as the burst wait for one.
  */
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t now);
 
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
- * and those that do not leave, which say so in their flags. Returns how many. If n, there may be
- * more: call again, after others have had their turn.
+ * and those that do not leave, which say so in their flags. Those of several queues come as they
+ * were due, to a slot of the wheel (2 to 4 microseconds). Returns how many. If n, there may be more:
+ * call again, after others have had their turn. (Less than n, too, where hundreds of queues are due
+ * within a slot that is not over: then some come a slot late.)
  */
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 
-/* Whether anything waits; and a tick by which shaper_release() is due again, not after it is. */
+/*
+ * Whether anything waits; and a tick by which shaper_release() is due again, not after it is, and
+ * not before `now`: at most a slot too early. Without anything that waits, far away.
+ */
 bool shaper_waits(const struct shaper *shaper);
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
 
 /*
  * Another limit, or other parameters, from tick `now` on: the tokens stay, and the first packet is
- * due when the new limit says. A queue that is longer than it may be now takes nothing until it has
- * become shorter.
+ * due when the new limit says. What was due before has left by the former ones. A queue that is
+ * longer than it may be now takes nothing until it has become shorter. With a reserve: after its
+ * own change.
  */
 void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now);
@@ -116,12 +182,15 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 
 /*
  * Packets that wait in a queue, at most n, in order, whether they conform or not: before its policy
- * goes, or the worker. Returns how many; 0 when it is empty.
+ * goes, or the worker. No tokens are taken for them. Returns how many; 0 when it is empty.
  */
 unsigned shape_flush(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet **out, unsigned n);
 
 /* The same of all queues of a worker, those of one queue in their order. */
 unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);
+
+static_assert(sizeof(struct shape_packet) == 24, "what a packet buffer has room for");
+static_assert(sizeof(struct shape_queue) == 192, "three lines");
 
 #endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "place/private.h"
+
+#include <math.h>
+
+/* So that sums of roundings refuse no source that fits exactly. */
+#define ROUNDING (1 + 1e-9)
+
+#define HALVINGS 100
+
+const uint32_t *place_order(const struct placer *placer)
+{
+	bool correlated = placer->problem->principles & PLACE_CORRELATED;
+
+	return correlated ? placer->by_group : placer->by_lot;
+}
+
+double place_room(const struct place_broker *broker)
+{
+	return broker->full ? 0 : fmax(0, broker->capacity - broker->load);
+}
+
+/* Of equal ones the first. A few dozen: an insertion sort. */
+static void sort_by_room(const struct place_broker *brokers, unsigned n, unsigned *sorted)
+{
+	for (unsigned i = 0; i < n; i++) {
+		unsigned at = i;
+
+		while (at > 0 && place_room(&brokers[sorted[at - 1]]) < place_room(&brokers[i])) {
+			sorted[at] = sorted[at - 1];
+			at--;
+		}
+		sorted[at] = i;
+	}
+}
+
+unsigned place_choose(
+	const struct place_broker *brokers, unsigned n, double rate, unsigned chosen[PLACE_BROKERS])
+{
+	double room = 0;
+	unsigned k = 0;
+
+	sort_by_room(brokers, n, chosen);
+	while (k < n && (k == 0 || room * ROUNDING < rate))
+		room += place_room(&brokers[chosen[k++]]);
+	return k;
+}
+
+struct level {
+	const struct place_broker *brokers;
+	const unsigned *chosen;
+	unsigned k;
+	bool max_min;
+};
+
+/* What a broker gets when all are filled up to one level. */
+static double filled(const struct level *level, unsigned i, double height)
+{
+	const struct place_broker *broker = &level->brokers[level->chosen[i]];
+	double ground = level->max_min ? 0 : broker->load;
+
+	return fmin(fmax(0, height - ground), place_room(broker));
+}
+
+static double filled_by_all(const struct level *level, double height)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < level->k; i++)
+		sum += filled(level, i, height);
+	return sum;
+}
+
+/*
+ * Water that is poured into brokers: the ground is what they have already, where total loads are to
+ * be equal, and flat where parts are; the ceiling is their room.
+ */
+void place_quotas(const struct place_problem *problem, double rate, const unsigned *chosen,
+	unsigned k, double quotas[PLACE_BROKERS])
+{
+	struct level level = {
+		problem->brokers, chosen, k, (problem->principles & PLACE_MAX_MIN) != 0};
+	double low = 0, high = rate;
+
+	for (unsigned i = 0; i < k; i++)
+		high = fmax(high, rate + problem->brokers[chosen[i]].load);
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (filled_by_all(&level, middle) < rate)
+			low = middle;
+		else
+			high = middle;
+	}
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		quotas[i] = 0;
+	for (unsigned i = 0; i < k; i++)
+		quotas[chosen[i]] = filled(&level, i, high);
+}
+
+struct dealing {
+	const struct place_problem *problem;
+	const double *quotas;
+	double quota; /* of all */
+	double rate;  /* dealt out so far */
+	double given[PLACE_BROKERS];
+};
+
+static bool fits(const struct dealing *d, unsigned broker, double rate)
+{
+	double room = place_room(&d->problem->brokers[broker]);
+
+	return d->quotas[broker] > 0 && d->given[broker] + rate <= room * ROUNDING;
+}
+
+static uint32_t furthest_behind(const struct dealing *d, double rate)
+{
+	uint32_t best = PLACE_NOWHERE;
+	double most = 0;
+
+	for (unsigned i = 0; i < d->problem->n_brokers; i++) {
+		double behind = d->quotas[i] / d->quota * d->rate - d->given[i];
+
+		if (fits(d, i, rate) && (best == PLACE_NOWHERE || behind > most)) {
+			best = i;
+			most = behind;
+		}
+	}
+	return best;
+}
+
+void place_deal(const struct place_problem *problem, const uint32_t *order, uint32_t n,
+	const double quotas[PLACE_BROKERS], uint32_t *at)
+{
+	struct dealing d = {.problem = problem, .quotas = quotas};
+
+	for (unsigned i = 0; i < problem->n_brokers; i++)
+		d.quota += quotas[i];
+	for (uint32_t i = 0; i < n; i++) {
+		double rate = problem->sources[order[i]].rate;
+		uint32_t broker;
+
+		d.rate += rate;
+		broker = furthest_behind(&d, rate);
+		at[order[i]] = broker;
+		if (broker != PLACE_NOWHERE)
+			d.given[broker] += rate;
+	}
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "place/fit.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/predict.h"
+#include "place/private.h"
+
+/* A search ends where the sources of a broker are told apart by no less than this part of them. */
+#define FINEST 64
+
+#define HEADROOM 0.95 /* of the objective: what is predicted above is not tried */
+
+/* A measurement corrects by no more: far above the objective, delays say little of the load. */
+#define MOST_CORRECTION 2.0
+
+/* The sub-problem of those that have no broker yet, dealt out over the room that is left. */
+
+static void update_room(struct place_fit *fit)
+{
+	const struct place_problem *problem = fit->placer->problem;
+
+	memcpy(fit->brokers, problem->brokers, problem->n_brokers * sizeof(fit->brokers[0]));
+	for (unsigned i = 0; i < problem->n_brokers; i++)
+		fit->brokers[i].full |= fit->searches[i].on;
+	for (uint32_t i = 0; i < problem->n_sources; i++)
+		if (fit->home[i] != PLACE_NOWHERE)
+			fit->brokers[fit->home[i]].load += problem->sources[i].rate;
+}
+
+/* Sources without a home, in the placer's order, in list[]; their rate. */
+static double list_homeless(const struct place_fit *fit, uint32_t *list, uint32_t *n)
+{
+	const uint32_t *order = place_order(fit->placer);
+	double rate = 0;
+
+	*n = 0;
+	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
+		if (fit->home[order[i]] == PLACE_NOWHERE) {
+			list[(*n)++] = order[i];
+			rate += fit->placer->problem->sources[order[i]].rate;
+		}
+	return rate;
+}
+
+static void give_homes(struct place_fit *fit)
+{
+	unsigned chosen[PLACE_BROKERS], k, n_brokers = fit->problem.n_brokers;
+	double quotas[PLACE_BROKERS];
+	uint32_t n;
+	double rate = list_homeless(fit, fit->best, &n); /* memory that a search has no use for */
+
+	update_room(fit);
+	fit->problem.brokers = fit->brokers;
+	k = place_choose(fit->brokers, n_brokers, rate, chosen);
+	if (!(fit->problem.principles & PLACE_CONCENTRATE))
+		k = n_brokers;
+	place_quotas(&fit->problem, rate, chosen, k, quotas);
+	place_deal(&fit->problem, fit->best, n, quotas, fit->home);
+}
+
+static void count_homes(const struct place_fit *fit, uint32_t given[PLACE_BROKERS])
+{
+	memset(given, 0, PLACE_BROKERS * sizeof(given[0]));
+	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
+		if (fit->home[i] != PLACE_NOWHERE)
+			given[fit->home[i]]++;
+}
+
+/* Of the sources that a broker was given, `keep` stay: in the placer's order at even distances. */
+static void make_trial(struct place_fit *fit)
+{
+	const uint32_t *order = place_order(fit->placer);
+	uint32_t seen[PLACE_BROKERS] = {0};
+
+	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++) {
+		uint32_t source = order[i], home = fit->home[source];
+		const struct place_search *search;
+		uint64_t before;
+
+		fit->trial.at[source] = home;
+		if (home == PLACE_NOWHERE)
+			continue;
+		search = &fit->searches[home];
+		before = (uint64_t)seen[home]++ * search->keep;
+		if (before / search->given == (before + search->keep) / search->given)
+			fit->trial.at[source] = PLACE_NOWHERE;
+	}
+	place_split(fit->placer, false, &fit->trial);
+}
+
+/* The next iteration: more homes, and all that have more than before are to be measured. */
+static enum place_fit_state start_iteration(struct place_fit *fit)
+{
+	uint32_t before[PLACE_BROKERS], given[PLACE_BROKERS];
+	bool changed = false;
+
+	count_homes(fit, before);
+	give_homes(fit);
+	count_homes(fit, given);
+	for (unsigned i = 0; i < fit->problem.n_brokers; i++) {
+		struct place_search *search = &fit->searches[i];
+
+		search->given = given[i];
+		search->keep = given[i];
+		search->low = before[i];
+		search->high = given[i];
+		changed |= given[i] != before[i];
+	}
+	make_trial(fit);
+	if (!changed)
+		return PLACE_EXHAUSTED;
+	if (fit->iterations < PLACE_ITERATIONS)
+		fit->iterations++;
+	return PLACE_MEASURE;
+}
+
+/* One step of a broker's search. Whether it goes on. */
+static bool step_search(struct place_search *search, double p99, double slo)
+{
+	uint32_t finest = search->given > FINEST ? search->given / FINEST : 1;
+
+	if (!search->on && p99 <= slo)
+		return false;
+	search->on = true;
+	if (p99 <= slo)
+		search->low = search->keep;
+	else
+		search->high = search->keep;
+	search->done = (p99 <= slo && p99 >= PLACE_NEAR * slo) ||
+		       search->high - search->low <= finest;
+	search->keep = search->low;
+	if (!search->done)
+		search->keep += (search->high - search->low) / 2;
+	return !search->done;
+}
+
+static void shed(struct place_fit *fit)
+{
+	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
+		fit->home[i] = fit->trial.at[i];
+}
+
+static enum place_fit_state searched(struct place_fit *fit, const double *p99)
+{
+	double slo = fit->placer->problem->aggregate.slo;
+	bool going_on = false;
+
+	for (unsigned i = 0; i < fit->problem.n_brokers; i++) {
+		struct place_search *search = &fit->searches[i];
+
+		if (fit->trial.parts[i].sources > 0 && !search->done)
+			going_on |= step_search(search, p99[i], slo);
+	}
+	make_trial(fit);
+	if (going_on)
+		return PLACE_MEASURE;
+	if (fit->trial.nowhere == 0)
+		return PLACE_SETTLED;
+	shed(fit);
+	return start_iteration(fit);
+}
+
+/* The fewest brokers, of more than before, that are predicted to do; else those that come nearest. */
+static enum place_fit_state try_predicted(struct place_fit *fit)
+{
+	const struct place_problem *problem = fit->placer->problem;
+	double most = HEADROOM * problem->aggregate.slo, least = HUGE_VAL;
+	unsigned best = 0;
+
+	for (unsigned k = fit->k + 1; k <= problem->n_brokers; k++) {
+		double worst;
+
+		if (place_on(fit->placer, k, &fit->trial) < 0 || fit->trial.nowhere > 0)
+			continue;
+		worst = fit->correction * place_predict_worst(fit->placer, &fit->trial);
+		if (best == 0 || worst < least) {
+			best = k;
+			least = worst;
+		}
+		if (worst <= most)
+			break;
+	}
+	if (best == 0)
+		return PLACE_EXHAUSTED;
+	fit->k = best;
+	place_on(fit->placer, best, &fit->trial);
+	for (unsigned i = 0; i < problem->n_brokers; i++) {
+		struct place_delay delay = {0};
+
+		if (fit->trial.parts[i].sources > 0)
+			place_predict(fit->placer, &fit->trial, i, &delay);
+		fit->predicted[i] = delay.p99;
+	}
+	fit->iterations++;
+	return PLACE_MEASURE;
+}
+
+static enum place_fit_state stay_with_best(struct place_fit *fit)
+{
+	memcpy(fit->trial.at, fit->best, fit->placer->problem->n_sources * sizeof(fit->best[0]));
+	place_split(fit->placer, true, &fit->trial);
+	return PLACE_EXHAUSTED;
+}
+
+static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
+{
+	const struct place_problem *problem = fit->placer->problem;
+	double worst = 0, correction = fit->correction;
+
+	for (unsigned i = 0; i < problem->n_brokers; i++) {
+		if (fit->trial.parts[i].sources == 0)
+			continue;
+		worst = fmax(worst, p99[i]);
+		if (p99[i] > problem->aggregate.slo && fit->predicted[i] > 0)
+			correction = fmax(correction, p99[i] / fit->predicted[i]);
+	}
+	fit->correction = fmin(correction, MOST_CORRECTION);
+	if (worst <= problem->aggregate.slo)
+		return PLACE_SETTLED;
+	if (worst < fit->nearest) {
+		fit->nearest = worst;
+		memcpy(fit->best, fit->trial.at, problem->n_sources * sizeof(fit->best[0]));
+	}
+	if (fit->k >= problem->n_brokers || try_predicted(fit) == PLACE_EXHAUSTED)
+		return stay_with_best(fit);
+	return PLACE_MEASURE;
+}
+
+int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
+	enum place_fit_state *state)
+{
+	uint32_t n = placer->problem->n_sources;
+
+	*fit = (struct place_fit){.way = way,
+		.placer = placer,
+		.problem = *placer->problem,
+		.nearest = HUGE_VAL,
+		.correction = 1};
+	fit->home = calloc((size_t)n + 1, sizeof(*fit->home));
+	fit->best = calloc((size_t)n + 1, sizeof(*fit->best));
+	fit->trial.at = calloc((size_t)n + 1, sizeof(*fit->trial.at));
+	if (fit->home == NULL || fit->best == NULL || fit->trial.at == NULL) {
+		place_fit_free(fit);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		fit->home[i] = PLACE_NOWHERE;
+		fit->trial.at[i] = PLACE_NOWHERE;
+	}
+	if (way == PLACE_PREDICT)
+		fit->k = place_fewest(placer) - 1;
+	*state = way == PLACE_SEARCH ? start_iteration(fit) : try_predicted(fit);
+	return 0;
+}
+
+void place_fit_free(struct place_fit *fit)
+{
+	free(fit->home);
+	free(fit->best);
+	free(fit->trial.at);
+	fit->home = fit->best = fit->trial.at = NULL;
+}
+
+enum place_fit_state place_fit_measured(struct place_fit *fit, const double *p99)
+{
+	fit->measured++;
+	if (fit->iterations > 0 && fit->iterations <= PLACE_ITERATIONS)
+		fit->rounds[fit->iterations - 1]++;
+	return fit->way == PLACE_SEARCH ? searched(fit, p99) : predicted(fit, p99);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <math.h>
+
+#include "place/private.h"
+
+#define SAME 0.001 /* sizes that differ by less are one */
+
+/* The row whose size is nearest, in proportion. */
+static unsigned nearest(const struct mix *mix, double size)
+{
+	unsigned best = 0;
+
+	for (unsigned i = 1; i < mix->n; i++)
+		if (fabs(log(mix->sizes[i] / size)) < fabs(log(mix->sizes[best] / size)))
+			best = i;
+	return best;
+}
+
+/* Where there are too many sizes, the nearest takes it in; the load stays what it is. */
+void mix_add(struct mix *mix, double size, double rate)
+{
+	unsigned at = nearest(mix, size);
+	double units = size * rate;
+
+	if (rate <= 0)
+		return;
+	mix->load += units;
+	if (mix->n > 0 &&
+		(mix->n == MIX_SIZES || fabs(mix->sizes[at] - size) <= SAME * mix->sizes[at])) {
+		units += mix->sizes[at] * mix->rates[at];
+		mix->rates[at] += rate;
+		mix->sizes[at] = units / mix->rates[at];
+		return;
+	}
+	mix->sizes[mix->n] = size;
+	mix->rates[mix->n++] = rate;
+}
+
+/* Batches that come together, of one group at one broker. */
+struct together {
+	uint32_t group;
+	double size, load, batch, spread, steady, period;
+};
+
+/*
+ * Of a burst that takes its time, a queue sees what it does not serve meanwhile, and the rest as
+ * batches by themselves.
+ */
+static void add_together(struct mix *mix, const struct together *t, double speed)
+{
+	double rate, peak;
+
+	if (t->size <= 0)
+		return;
+	rate = t->load / t->size;
+	peak = fmax(t->batch, t->size - speed * t->spread);
+	mix_add(mix, peak, rate);
+	mix_add(mix, t->batch, (t->size - peak) * rate / t->batch);
+	mix->steady += t->steady;
+	mix->period += t->steady * t->period;
+}
+
+void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, uint32_t broker,
+	double speed)
+{
+	const struct place_problem *problem = placer->problem;
+	struct together t = {0};
+
+	*mix = (struct mix){0};
+	for (uint32_t i = 0; i < problem->n_sources; i++) {
+		uint32_t source = placer->by_group[i];
+		const struct place_source *s = &problem->sources[source];
+
+		if (broker != PLACE_NOWHERE && at[source] != broker)
+			continue;
+		if (s->group == 0 || s->group != t.group) {
+			add_together(mix, &t, speed);
+			t = (struct together){.group = s->group};
+		}
+		t.size += s->batch;
+		t.load += s->rate;
+		t.batch = fmax(t.batch, s->batch);
+		t.spread = fmax(t.spread, s->spread);
+		t.steady += s->period > 0 ? s->rate : 0;
+		t.period = fmax(t.period, s->period);
+	}
+	add_together(mix, &t, speed);
+	mix->period = mix->steady > 0 ? mix->period / mix->steady : 0;
+}

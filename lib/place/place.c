@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "place/place.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "place/private.h"
+
+static bool source_valid(const struct place_source *source)
+{
+	return source->rate > 0 && isfinite(source->rate) && source->batch > 0 &&
+	       isfinite(source->batch) && source->period >= 0 && source->spread >= 0;
+}
+
+static bool problem_valid(const struct place_problem *problem)
+{
+	if (problem->n_brokers < 1 || problem->n_brokers > PLACE_BROKERS ||
+		problem->aggregate.limit == 0)
+		return false;
+	for (uint32_t i = 0; i < problem->n_sources; i++)
+		if (!source_valid(&problem->sources[i]))
+			return false;
+	return true;
+}
+
+/* The sources of no group come last, and those of one rate stay in their order. */
+static int compare_sources(const void *a, const void *b, void *context)
+{
+	const struct place_source *sources = context;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	if (sources[x].group != sources[y].group)
+		return sources[x].group - 1 < sources[y].group - 1 ? -1 : 1;
+	if (sources[x].rate != sources[y].rate)
+		return sources[x].rate > sources[y].rate ? -1 : 1;
+	return x < y ? -1 : x > y;
+}
+
+static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
+{
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	for (uint32_t i = n; i > 1; i--) {
+		uint32_t other = prng_below(&prng, i), source = order[i - 1];
+
+		order[i - 1] = order[other];
+		order[other] = source;
+	}
+}
+
+int placer_init(struct placer *placer, const struct place_problem *problem)
+{
+	uint32_t n = problem->n_sources;
+
+	*placer = (struct placer){.problem = problem};
+	if (!problem_valid(problem))
+		return -EINVAL;
+	placer->by_group = calloc((size_t)n + 1, sizeof(*placer->by_group));
+	placer->by_lot = calloc((size_t)n + 1, sizeof(*placer->by_lot));
+	if (placer->by_group == NULL || placer->by_lot == NULL) {
+		placer_free(placer);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		placer->by_group[i] = i;
+		placer->by_lot[i] = i;
+		placer->rate += problem->sources[i].rate;
+	}
+	/* The cast takes off a const that compare_sources() puts on again. */
+	qsort_r(placer->by_group, n, sizeof(uint32_t), compare_sources, (void *)problem->sources);
+	draw_lots(placer->by_lot, n, problem->seed);
+	return 0;
+}
+
+void placer_free(struct placer *placer)
+{
+	free(placer->by_group);
+	free(placer->by_lot);
+	placer->by_group = NULL;
+	placer->by_lot = NULL;
+}
+
+unsigned place_fewest(const struct placer *placer)
+{
+	const struct place_problem *problem = placer->problem;
+	unsigned chosen[PLACE_BROKERS];
+
+	if (!(problem->principles & PLACE_CONCENTRATE))
+		return problem->n_brokers;
+	return place_choose(problem->brokers, problem->n_brokers, placer->rate, chosen);
+}
+
+int place_on(const struct placer *placer, unsigned k, struct placement *placement)
+{
+	const struct place_problem *problem = placer->problem;
+	unsigned chosen[PLACE_BROKERS];
+	double quotas[PLACE_BROKERS];
+
+	k = k < problem->n_brokers ? k : problem->n_brokers;
+	place_choose(problem->brokers, problem->n_brokers, placer->rate, chosen);
+	place_quotas(problem, placer->rate, chosen, k, quotas);
+	place_deal(problem, place_order(placer), problem->n_sources, quotas, placement->at);
+	return place_split(placer, true, placement);
+}
+
+static void count_parts(const struct placer *placer, struct placement *placement)
+{
+	placement->used = 0;
+	placement->nowhere = 0;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		placement->parts[i] = (struct place_part){0};
+	for (uint32_t i = 0; i < placer->problem->n_sources; i++) {
+		uint32_t at = placement->at[i];
+
+		if (at == PLACE_NOWHERE) {
+			placement->nowhere++;
+			continue;
+		}
+		placement->used += placement->parts[at].sources++ == 0;
+		placement->parts[at].rate += placer->problem->sources[i].rate;
+	}
+}
+
+/* Up to here of the whole. Sums are split, not parts: so what parts are rounded by adds up to 0. */
+static uint64_t up_to(uint64_t total, double rate, double of)
+{
+	long double share = rate < of ? (long double)rate / of : 1;
+	long double cut = roundl((long double)total * share);
+
+	return cut < (long double)total ? (uint64_t)cut : total;
+}
+
+static struct place_part *largest_of(struct placement *placement)
+{
+	struct place_part *largest = &placement->parts[0];
+
+	for (unsigned i = 1; i < PLACE_BROKERS; i++)
+		if (placement->parts[i].burst > largest->burst)
+			largest = &placement->parts[i];
+	return largest;
+}
+
+/* What parts lack comes out of what nobody has, then of the largest; there is enough for all. */
+static void raise_bursts(struct placement *placement, uint64_t least, uint64_t spare)
+{
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		struct place_part *part = &placement->parts[i];
+
+		while (part->sources > 0 && part->burst < least) {
+			struct place_part *largest = largest_of(placement);
+			uint64_t lack = least - part->burst, give;
+
+			if (spare == 0) {
+				spare = largest->burst - least;
+				largest->burst = least;
+			}
+			give = spare < lack ? spare : lack;
+			part->burst += give;
+			spare -= give;
+		}
+	}
+	if (spare > 0 && placement->nowhere == 0)
+		largest_of(placement)->burst += spare;
+}
+
+/* The sums are the aggregate's, but for `missing` units a second. */
+static void divide(const struct place_aggregate *a, double missing, struct placement *placement)
+{
+	double sum = 0, of = missing;
+	uint64_t spare = a->burst;
+
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		of += placement->parts[i].rate;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		struct place_part *part = &placement->parts[i];
+		double next = sum + part->rate;
+
+		if (part->sources == 0)
+			continue;
+		if (placement->used == 1 && missing <= 0)
+			next = of;
+		part->limit = up_to(a->limit, next, of) - up_to(a->limit, sum, of);
+		part->burst = up_to(a->burst, next, of) - up_to(a->burst, sum, of);
+		spare -= part->burst;
+		sum = next;
+	}
+	raise_bursts(placement, a->least, spare);
+}
+
+int place_split(const struct placer *placer, bool whole, struct placement *placement)
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	double placed = 0;
+
+	count_parts(placer, placement);
+	if (placement->used == 0)
+		return 0;
+	if (a->burst / placement->used < a->least)
+		return -ERANGE;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		placed += placement->parts[i].rate;
+	divide(a, whole || placement->nowhere == 0 ? 0 : placer->rate - placed, placement);
+	return 0;
+}
+
+/* Of the sources that are to move from one broker, the largest that fits where it goes. */
+static bool move_from(const struct placer *placer, const uint32_t *now, const uint32_t *then,
+	uint32_t from, const double *limits, const double *loads, struct place_move *move)
+{
+	const struct place_source *sources = placer->problem->sources;
+	bool found = false, fits = false;
+
+	for (uint32_t i = 0; i < placer->problem->n_sources; i++) {
+		bool fit;
+
+		if (now[i] != from || then[i] == now[i])
+			continue;
+		fit = then[i] == PLACE_NOWHERE ||
+		      loads[then[i]] + sources[i].rate <= limits[then[i]] * (1 + 1e-9);
+		if (found && (fit < fits || (fit == fits &&
+						    sources[i].rate <= sources[move->source].rate)))
+			continue;
+		*move = (struct place_move){i, now[i], then[i]};
+		found = true;
+		fits = fit;
+	}
+	return found;
+}
+
+bool place_next_move(const struct placer *placer, const uint32_t *now, const uint32_t *then,
+	struct place_move *move)
+{
+	double loads[PLACE_BROKERS] = {0}, wanted[PLACE_BROKERS] = {0}, limits[PLACE_BROKERS];
+	bool tried[PLACE_BROKERS] = {false};
+
+	for (uint32_t i = 0; i < placer->problem->n_sources; i++) {
+		double rate = placer->problem->sources[i].rate;
+
+		if (now[i] != PLACE_NOWHERE)
+			loads[now[i]] += rate;
+		if (then[i] != PLACE_NOWHERE)
+			wanted[then[i]] += rate;
+	}
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		limits[i] = fmax(loads[i], wanted[i]);
+	if (move_from(placer, now, then, PLACE_NOWHERE, limits, loads, move))
+		return true;
+	for (unsigned n = 0; n < PLACE_BROKERS; n++) {
+		unsigned from = 0;
+
+		while (tried[from])
+			from++;
+		for (unsigned i = from; i < PLACE_BROKERS; i++)
+			if (!tried[i] && loads[i] - wanted[i] > loads[from] - wanted[from])
+				from = i;
+		tried[from] = true;
+		if (move_from(placer, now, then, from, limits, loads, move))
+			return true;
+	}
+	return false;
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "place/predict.h"
+
+#include <math.h>
+
+#include "place/private.h"
+
+#define HALVINGS 100
+#define BINS     256 /* of the grid */
+#define REACH    4   /* objectives that it goes up to */
+#define TAIL     0.01
+
+/* A share that is as large as the tail but for rounding is not larger. */
+#define ALIKE 1.01
+
+/* The tail of what a part of the bucket lacks of being full. */
+struct lack {
+	double constant, decay; /* of the tail, as C exp(-decay x) */
+	double bridge;          /* of exp(-bridge x^2) */
+};
+
+static double bursts(const struct mix *mix, double decay)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		sum += mix->rates[i] * expm1(decay * mix->sizes[i]);
+	return sum;
+}
+
+/* The root above 0 of bursts(decay) = decay speed; there is one where the load is below it. */
+static double decay_of(const struct mix *mix, double speed)
+{
+	double low = 0, high = 1;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		high = fmin(high, 1 / mix->sizes[i]);
+	while (bursts(mix, high) < high * speed)
+		high *= 2;
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (bursts(mix, middle) < middle * speed)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (low + high) / 2;
+}
+
+static double mean_square(const struct mix *mix)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		sum += mix->rates[i] * mix->sizes[i] * mix->sizes[i];
+	return sum;
+}
+
+/*
+ * Of a unit that arrives, with what comes before it in its own burst: the sum over all places in
+ * bursts is the tail of the work divided by the load, for any mix.
+ */
+static void lack_of(struct lack *lack, const struct mix *mix, double limit)
+{
+	double derivative = -limit, squares = mean_square(mix);
+
+	*lack = (struct lack){.constant = 1};
+	if (mix->load >= limit)
+		return;
+	lack->decay = decay_of(mix, limit);
+	for (unsigned i = 0; i < mix->n; i++)
+		derivative += mix->rates[i] * mix->sizes[i] * exp(lack->decay * mix->sizes[i]);
+	lack->constant = (limit - mix->load) / derivative * limit / mix->load;
+	if (mix->period > 0)
+		lack->bridge = 2 * mix->steady / mix->load / (squares * mix->period);
+}
+
+static double lack_tail(const struct lack *lack, double x)
+{
+	return fmin(1, lack->constant * exp(-lack->decay * x - lack->bridge * x * x));
+}
+
+/* The x that a share exceeds. */
+static double lack_level(const struct lack *lack, double share)
+{
+	double low = 0, high = 1;
+
+	if (lack->decay <= 0)
+		return HUGE_VAL;
+	while (lack_tail(lack, high) > share)
+		high *= 2;
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (lack_tail(lack, middle) > share)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
+
+/* What a part's units wait for. */
+struct access {
+	struct lack lack;
+	double depth, limit;
+};
+
+/*
+ * The whole bucket's depth is worth what the share that waits for it says: a model that has that
+ * wrong has the parts wrong by as much.
+ */
+static void access_of(struct access *access, const struct placer *placer,
+	const struct placement *placement, unsigned broker)
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	const struct place_part *part = &placement->parts[broker];
+	struct lack whole;
+	struct mix mix;
+
+	mix_of(&mix, placer, placement->at, broker, 0);
+	lack_of(&access->lack, &mix, (double)part->limit);
+	access->limit = (double)part->limit;
+	access->depth = (double)part->burst;
+	if (a->waiting <= 0 || a->waiting >= 1 || a->burst == 0)
+		return;
+	mix_of(&mix, placer, placement->at, PLACE_NOWHERE, 0);
+	lack_of(&whole, &mix, (double)a->limit);
+	if (whole.decay > 0)
+		access->depth *= lack_level(&whole, a->waiting) / (double)a->burst;
+}
+
+static double access_tail(const struct access *access, double seconds)
+{
+	return lack_tail(&access->lack, access->depth + access->limit * seconds);
+}
+
+static double access_quantile(const struct access *access, double share)
+{
+	double level = lack_level(&access->lack, share);
+
+	return fmax(0, (level - access->depth) / access->limit);
+}
+
+/* Time of service, in bins: how it is distributed. */
+struct grid {
+	double step; /* seconds */
+	double at[BINS];
+};
+
+/* What is left of a burst that is being served, at any moment: below x seconds. */
+static double residual(const struct mix *mix, double speed, double x)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		sum += mix->rates[i] * fmin(mix->sizes[i], x * speed);
+	return sum / mix->load;
+}
+
+static void grid_residual(struct grid *grid, const struct mix *mix, double speed)
+{
+	double below = 0;
+
+	for (unsigned i = 0; i < BINS; i++) {
+		double next = residual(mix, speed, (i + 0.5) * grid->step);
+
+		grid->at[i] = next - below;
+		below = next;
+	}
+}
+
+/* Work: a geometric number of residuals (Pollaczek and Khinchine), by Panjer's recursion. */
+static void grid_work(struct grid *work, const struct grid *rest, double load)
+{
+	double first = 1 - load * rest->at[0];
+
+	work->at[0] = (1 - load) / first;
+	for (unsigned i = 1; i < BINS; i++) {
+		double sum = 0;
+
+		for (unsigned j = 1; j <= i; j++)
+			sum += rest->at[j] * work->at[i - j];
+		work->at[i] = load / first * sum;
+	}
+}
+
+static void grid_add(struct grid *out, const struct grid *a, const struct grid *b)
+{
+	for (unsigned i = 0; i < BINS; i++) {
+		out->at[i] = 0;
+		for (unsigned j = 0; j <= i; j++)
+			out->at[i] += a->at[j] * b->at[i - j];
+	}
+}
+
+/* Time from the token to the end of the service. False: overloaded. */
+static bool service_of(struct grid *service, const struct placer *placer,
+	const struct placement *placement, unsigned broker)
+{
+	const struct place_broker *b = &placer->problem->brokers[broker];
+	struct grid rest = *service, own = *service, work = *service;
+	struct mix mix;
+
+	for (unsigned i = 0; i < BINS; i++)
+		service->at[i] = i == 0;
+	if (b->speed <= 0)
+		return true;
+	mix_of(&mix, placer, placement->at, broker, b->speed);
+	grid_residual(&own, &mix, b->speed);
+	if (b->load > 0) {
+		double batch = b->load_batch > 0 ? b->load_batch : b->speed * service->step;
+
+		mix_add(&mix, batch, b->load / batch);
+	}
+	if (mix.load >= b->speed)
+		return false;
+	grid_residual(&rest, &mix, b->speed);
+	grid_work(&work, &rest, mix.load / b->speed);
+	grid_add(service, &work, &own);
+	return true;
+}
+
+/* Share of units that both together delay by more than so many bins. */
+static double both_tail(const struct grid *service, const struct access *access, unsigned bins)
+{
+	double tail = 0, sum = 0;
+
+	for (unsigned i = 0; i <= bins; i++) {
+		tail += service->at[i] * access_tail(access, (bins - i) * service->step);
+		sum += service->at[i];
+	}
+	return tail + fmax(0, 1 - sum);
+}
+
+static double both_quantile(const struct grid *service, const struct access *access, double share)
+{
+	unsigned low = 0, high = BINS - 1;
+
+	if (both_tail(service, access, high) > share)
+		return fmax(high * service->step, access_quantile(access, share));
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+
+		if (both_tail(service, access, middle) > share)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low * service->step;
+}
+
+void place_predict(const struct placer *placer, const struct placement *placement, unsigned broker,
+	struct place_delay *delay)
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	struct grid service = {.step = REACH * a->slo / BINS};
+	struct access access;
+
+	*delay = (struct place_delay){HUGE_VAL, HUGE_VAL, HUGE_VAL};
+	access_of(&access, placer, placement, broker);
+	delay->access_p99 = access_quantile(&access, TAIL * ALIKE);
+	if (!service_of(&service, placer, placement, broker) || access.lack.decay <= 0)
+		return;
+	delay->p50 = a->constant + both_quantile(&service, &access, 0.5);
+	delay->p99 = a->constant + both_quantile(&service, &access, TAIL * ALIKE);
+}
+
+double place_predict_worst(const struct placer *placer, const struct placement *placement)
+{
+	double worst = 0;
+
+	for (unsigned i = 0; i < placer->problem->n_brokers; i++) {
+		struct place_delay delay;
+
+		if (placement->parts[i].sources == 0)
+			continue;
+		place_predict(placer, placement, i, &delay);
+		worst = fmax(worst, delay.p99);
+	}
+	return worst;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What units of a placement will wait, before anybody has tried: from what is counted anyway, rates
+ * and bursts of the sources. Two queues in a row, as if they were independent:
+ *
+ * - Tokens. What a part of the bucket lacks of being full is the work of a queue whose jobs are
+ *   the bursts of whole groups; far out its tail is C exp(-decay x) (Cramér and Lundberg; formula
+ *   (1) of "Impact of Distributed Rate Limiting ..." is that of bursts of one unit). Periodic
+ *   sources make a bridge of it, which takes exp(-2 x^2 / n) of n bursts a period.
+ * - Service. The work before a broker by Pollaczek and Khinchine's formula, by Panjer's recursion
+ *   over a grid: bursts of few groups are too large against the objective for an asymptote.
+ *
+ * Pure, no memory; some 100,000 multiplications. Control threads.
+ */
+#ifndef WEIR_PLACE_PREDICT_H
+#define WEIR_PLACE_PREDICT_H
+
+#include "place/place.h"
+
+struct place_delay {
+	double access_p99; /* waiting for tokens alone */
+	double p50, p99;   /* in all, the constant included; HUGE_VAL: overloaded */
+};
+
+/* Of the units of one broker, which has sources. */
+void place_predict(const struct placer *placer, const struct placement *placement, unsigned broker,
+	struct place_delay *delay);
+
+/* The largest p99 of all brokers that have sources; 0 without any. */
+double place_predict_worst(const struct placer *placer, const struct placement *placement);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/place.
+ */
+#ifndef WEIR_PLACE_PRIVATE_H
+#define WEIR_PLACE_PRIVATE_H
+
+#include "place/place.h"
+
+/* Of sources in the order that the principles ask for. */
+const uint32_t *place_order(const struct placer *placer);
+
+/* The fewest brokers with room for a rate, those with most room first; they are in chosen[]. */
+unsigned place_choose(const struct place_broker *brokers, unsigned n, double rate,
+	unsigned chosen[PLACE_BROKERS]);
+
+/* What each of the k chosen brokers is to get of a rate, in quotas[]; 0 for all others. */
+void place_quotas(const struct place_problem *problem, double rate, const unsigned *chosen,
+	unsigned k, double quotas[PLACE_BROKERS]);
+
+/*
+ * Deals n sources out to brokers in proportion to their quotas, as far as they have room. Each goes
+ * to whoever is furthest behind: of any run of the order, all get their proportion.
+ */
+void place_deal(const struct place_problem *problem, const uint32_t *order, uint32_t n,
+	const double quotas[PLACE_BROKERS], uint32_t *at);
+
+/* Bursts as a queue sees them: sizes and how many a second. Those of one size are one. */
+#define MIX_SIZES 32
+
+struct mix {
+	unsigned n;
+	double sizes[MIX_SIZES], rates[MIX_SIZES];
+	double load;   /* units a second */
+	double period; /* of the sources that have one, by load */
+	double steady; /* units a second that come in periods */
+};
+
+void mix_add(struct mix *mix, double size, double rate);
+
+/*
+ * The sources of one broker; of all brokers with PLACE_NOWHERE. A queue that serves `speed` units a
+ * second meanwhile sees less of a burst that is spread over a time; 0: none of that.
+ */
+void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, uint32_t broker,
+	double speed);
+
+#endif
