@@ -46,6 +46,10 @@ extern const struct key slo_keys[];
 extern const struct key box_shape_keys[];
 void shape_config_init(struct shape_config *shape);
 
+/* Of a policy whose sources are given to workers (place_keys.c). */
+extern const struct key place_keys[];
+void place_config_init(struct place_config *place);
+
 /* Like read_quantity(), also of a JSON number. */
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

@@ -308,6 +308,7 @@ void policies_check(
 		check_meter(reader, &path, &policies[i]);
 		check_window(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
+		place_check(reader, &path);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

@@ -366,6 +366,7 @@ const struct key policy_keys[] = {
 	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
 	{"shape", read_object, .detail = shape_keys},
 	{"slo", read_object, .detail = slo_keys},
+	{"place", read_object, .detail = place_keys},
 	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
 	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
@@ -388,4 +389,5 @@ void policy_init(void *element)
 		.keep_per_second = 0.1,
 	};
 	shape_config_init(&((struct policy *)element)->shape);
+	place_config_init(&((struct policy *)element)->place);
 }
