@@ -22,7 +22,6 @@
  * that cannot fill it receives nothing and says nothing.
  */
 #define QUEUE_EXTRA 4096
-#define POOL_EXTRA  4096
 #define POOL_CACHE  256
 
 /* Ethernet header, two VLAN tags. */
@@ -81,9 +80,9 @@ static uint16_t data_room(const struct port *port)
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
 }
 
-static int create_pool(struct port *port, unsigned held)
+static int create_pool(struct port *port, unsigned held, uint32_t buffers)
 {
-	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + POOL_EXTRA;
+	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
 	char name[RTE_MEMPOOL_NAMESIZE];
 
 	snprintf(name, sizeof(name), "weir-port-%u", port->id);
@@ -187,12 +186,12 @@ static void forget_strangers(const struct port *port)
 		drain(port);
 }
 
-int port_start(struct port *port, uint16_t queues, unsigned held)
+int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers)
 {
 	int ret;
 
 	port->queues = queues;
-	ret = create_pool(port, held);
+	ret = create_pool(port, held, buffers);
 	if (ret)
 		return ret;
 	ret = configure(port);

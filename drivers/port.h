@@ -31,10 +31,11 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 /*
  * Configures the port with that many queue pairs (at most queues_max), promiscuous, with scatter,
  * multi-segment transmission and RSS where the device has them, and starts it. What it receives on
- * each queue may lie in `held` packet buffers for longer than a burst. Returns 0 or a negative
- * errno, the cause on stderr.
+ * each queue may lie in `held` packet buffers for longer than a burst; and there are so many more,
+ * whatever the queues, for what is on its way or waits. Returns 0 or a negative errno, the cause on
+ * stderr.
  */
-int port_start(struct port *port, uint16_t queues, unsigned held);
+int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers);
 
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);

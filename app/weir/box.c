@@ -21,12 +21,15 @@
 #include "classify/classify.h"
 #include "classify/tunnel.h"
 #include "control.h"
+#include "delays.h"
 #include "distribute.h"
 #include "draw.h"
 #include "eal.h"
+#include "hold.h"
 #include "log.h"
 #include "pages.h"
 #include "police/other.h"
+#include "police/shaped.h"
 #include "publish.h"
 #include "purse.h"
 #include "reload.h"
@@ -111,7 +114,7 @@ static int ports_start(struct box *box)
 		warn_few_queues(box, wire);
 	}
 	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
-		ret = port_start(&box->ports[i], queues[i], held[i]);
+		ret = port_start(&box->ports[i], queues[i], held[i], config_buffers(config, i));
 	if (ret)
 		ports_stop(box);
 	return ret;
@@ -148,6 +151,7 @@ static void splits_free(struct box *box)
 
 	for (size_t i = 0; box->splits && i < slots; i++) {
 		free(box->splits[i].shares);
+		delays_remove(box, (uint32_t)i);
 		purses_remove(box, (uint32_t)i);
 	}
 	pages_free(box->splits, slots * sizeof(*box->splits));
@@ -331,7 +335,10 @@ static int memory_start(struct box *box)
 		worker->tunnels = tunnels_to_enter(config);
 		worker->publisher = &box->publisher;
 		worker->stop = &box->stop;
-		ret = worker_init(worker, box->slots.capacity, box->n_policies);
+		worker->landed = &box->landed;
+		worker->n_workers = n;
+		ret = worker_init(
+			worker, box->slots.capacity, box->n_policies, config_waiting(config) / n);
 		if (ret == 0)
 			ret = paths_alloc(box, worker);
 	}
@@ -511,6 +518,8 @@ static int start_modules(struct box *box, unsigned n)
 	box->policies = config->policies;
 	box->n_policies = config->n_policies;
 	box->gossip.fd = -1;
+	if (hold_register())
+		return -ENOMEM;
 	if (eal_find_ports(config, box->port_ids))
 		return -ENODEV;
 	for (; box->started < n; box->started++) {
@@ -585,10 +594,26 @@ static void wake_tenant(const struct box *box, uint32_t slot)
 		limiter_wake(box->limiter, policy);
 }
 
+struct waiting box_waiting(const struct box *box, uint32_t slot)
+{
+	struct waiting waiting = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct policy_state *state = &box->workers[i].policies[slot];
+
+		if (!state->other || !police_is_shaped(state))
+			continue;
+		waiting.packets += counter_read32(&state->other->shape->queue.packets);
+		waiting.units += counter_read32(&state->other->shape->queue.units);
+	}
+	return waiting;
+}
+
 struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 {
 	struct split *split = &box->splits[slot];
 	struct policy_totals totals = {0};
+	struct waiting waiting = box_waiting(box, slot);
 	uint64_t packets = 0, bytes = 0;
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
@@ -607,8 +632,8 @@ struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 		packets += folded->packets;
 		bytes += counter_read(&state->bytes);
 	}
-	police_passed(&split->passed_packets, packets, totals.dropped_packets);
-	police_passed(&split->passed_bytes, bytes, totals.dropped_bytes);
+	police_passed(&split->passed_packets, packets, totals.dropped_packets + waiting.packets);
+	police_passed(&split->passed_bytes, bytes, totals.dropped_bytes + waiting.units);
 	totals.passed_packets = split->passed_packets;
 	totals.passed_bytes = split->passed_bytes;
 	return totals;

@@ -21,6 +21,7 @@
 #include "port.h"
 #include "slots.h"
 #include "snapshot.h"
+#include "shape/delay.h"
 #include "split/reserve.h"
 #include "split/shares.h"
 #include "source/source_table.h"
@@ -35,6 +36,7 @@ struct split {
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
+	struct delay_sum *delays; /* n_workers, see delays.h; NULL where no packets wait */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
 
@@ -75,7 +77,8 @@ struct box {
 	unsigned n_sourced;
 	struct publisher publisher;
 	struct worker *workers;
-	bool stop; /* read by workers: atomics only */
+	bool stop;       /* read by workers: atomics only */
+	unsigned landed; /* workers that have come to their end: atomics only */
 	uint8_t key[DATAGRAM_KEY];
 	struct roster *roster; /* of the limiters of the group, which the limiter borrows */
 	struct limiter *limiter;
@@ -87,6 +90,7 @@ struct box {
 	struct split *splits;         /* by slot */
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */
+	unsigned delays_at;           /* the policy that delays_look() looks at next */
 	struct purse_account *purses; /* of policies with a total, in no order */
 	uint64_t purses_ns;           /* when they are looked at next */
 	struct policy_totals gone;    /* of the policies that were removed */
@@ -139,6 +143,12 @@ static inline struct police_totals *box_totals(
 
 /* box_totals(), folded: every measurement and every look does it. */
 struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker);
+
+/* Packets of the policy in a slot that wait, on all workers, and what it counts of them. */
+struct waiting {
+	uint64_t packets, units;
+};
+struct waiting box_waiting(const struct box *box, uint32_t slot);
 
 /* What was counted in the slot itself. If that is news, a policy that naps in it wakes. */
 struct policy_totals box_slot_totals(const struct box *box, uint32_t slot);

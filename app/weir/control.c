@@ -15,6 +15,7 @@
 #include <rte_common.h>
 
 #include "box.h"
+#include "delays.h"
 #include "draw.h"
 #include "log.h"
 #include "police/profile.h"
@@ -181,6 +182,7 @@ static void tick(struct box *box)
 	wake(box);
 	limiter_tick(box->limiter, control_now(), measure, box);
 	share_samples(box, control_now());
+	delays_look(box);
 	converse(box);
 	log_peers(box);
 }

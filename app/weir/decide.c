@@ -7,8 +7,10 @@
 
 #include <rte_prefetch.h>
 
+#include "hold.h"
 #include "police/lend.h"
 #include "police/mark.h"
+#include "police/shaped.h"
 
 static bool has_hash(const struct burst *burst, unsigned i)
 {
@@ -33,6 +35,12 @@ static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
 {
 	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
 	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
+}
+
+/* Whether a packet's sender would take CoDel's mark for what it is. */
+static bool speaks_ecn(struct burst *burst, unsigned i)
+{
+	return mark_understood(burst->frames.data[i], burst->frames.len[i], packet_of(burst, i));
 }
 
 /*
@@ -79,6 +87,32 @@ static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigne
 		.hash = hash,
 	};
 	flow_sample_prefetch(w->samples[policy], hash);
+}
+
+/*
+ * judge() for policies whose packets wait. One may be marked if it says so, or not: at worst it is
+ * dropped when it should be.
+ */
+static bool judge_shaped(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	const struct held held = {
+		.m = burst->mbufs[i],
+		.slot = burst->frames.policy[i],
+		.cost = state->other->count == COUNT_PACKETS ? 1 : bytes,
+		.path = burst->path,
+		.ecn = shaped_marks(state) && speaks_ecn(burst, i),
+	};
+	enum shape_verdict verdict;
+
+	if (police_samples(state))
+		sample(w, burst, i, held.cost);
+	verdict = hold_arrive(w, state, &held, now);
+	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
+	burst->n_held += verdict == SHAPE_WAITS;
+	burst->refused += verdict == SHAPE_FULL || verdict == SHAPE_CROWDED;
+	return verdict == SHAPE_PASSES;
 }
 
 /* judge() for policies that are not plain. */
@@ -137,6 +171,8 @@ static __rte_noinline uint64_t judge_aside(
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
+	if (police_is_shaped(state))
+		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
@@ -178,7 +214,7 @@ static void states_of(struct policy_state *states[], struct worker *w, struct bu
 		rte_prefetch0(states[i]);
 	}
 	burst->sourced.packets = 0;
-	if (unlikely(w->n_sourced))
+	if (unlikely(w->view.n_sourced))
 		add_sources(w, burst, n);
 }
 
@@ -243,6 +279,20 @@ static uint64_t reversed(uint64_t bits)
 	return __builtin_bswap64(bits);
 }
 
+/* Those that wait are not to be dropped: the others close up. */
+static __rte_noinline void leave_held(
+	struct rte_mbuf **dropped, uint64_t passes, uint64_t held, uint16_t n)
+{
+	unsigned from = 0, to = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (passes >> i & 1)
+			continue;
+		dropped[to] = dropped[from++];
+		to += !(held >> i & 1);
+	}
+}
+
 static uint16_t decide_each(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
@@ -254,7 +304,8 @@ static uint16_t decide_each(
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
 	struct policy_state *states[BURST];
-	uint64_t drops;
+	uint64_t drops, passes;
+	uint16_t n_pass;
 
 	states_of(states, w, burst, n, &none);
 	if (unlikely(burst->sourced.packets))
@@ -262,7 +313,11 @@ static uint16_t decide_each(
 	drops = w->reserves ? judge(w, burst, states, n, now, true)
 			    : judge(w, burst, states, n, now, false);
 	counter_add(&w->counters.unmatched_packets, none.packets);
-	return divide(burst->mbufs, reversed(~drops) >> (64 - n), n, dropped);
+	passes = reversed(~drops) >> (64 - n);
+	n_pass = divide(burst->mbufs, passes, n, dropped);
+	if (unlikely(burst->n_held))
+		leave_held(dropped, passes, burst->held, n);
+	return n_pass;
 }
 
 /* police_charge_burst() of a bucket that is lent to: at one go, or else packet by packet. */
@@ -325,6 +380,9 @@ uint16_t decide(
 
 	burst->unmarkable = 0;
 	burst->unpaid = 0;
+	burst->refused = 0;
+	burst->n_held = 0;
+	burst->held = 0;
 	burst->n_sampled = 0;
 	if (alike && first == CLASSIFY_NONE) {
 		counter_add(&w->counters.unmatched_packets, n);
@@ -334,8 +392,8 @@ uint16_t decide(
 		n_pass = decide_alike(w, burst, n, now, dropped);
 	else
 		n_pass = decide_each(w, burst, n, now, dropped);
-	counter_add(
-		&w->counters.dropped[DROP_LIMIT], n - n_pass - burst->unmarkable - burst->unpaid);
+	counter_add(&w->counters.dropped[DROP_LIMIT],
+		n - n_pass - burst->unmarkable - burst->unpaid - burst->refused - burst->n_held);
 	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
 	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
 	return n_pass;

@@ -33,6 +33,10 @@ struct burst {
 	bool rx_hash;        /* mbufs may have a flow's hash */
 	uint16_t unmarkable; /* of those that do not pass */
 	uint16_t unpaid;     /* likewise: by policies with a total */
+	uint16_t refused;    /* likewise: as too many wait already */
+	uint16_t n_held;     /* that neither pass nor are dropped, as they wait; */
+	uint64_t held;       /* and which, a bit each */
+	uint16_t path;       /* of the worker's, by which they came */
 	uint16_t n_sampled;
 	struct sampled sampled[BURST];
 	struct sourced sourced;
@@ -42,7 +46,8 @@ struct burst {
 
 /*
  * Charges the n packets of a burst, which arrived at tick `now`, and counts them. Leaves those that
- * pass at the front of burst->mbufs, in order, and returns how many; the others go to `dropped`.
+ * pass at the front of burst->mbufs, in order, and returns how many; the others go to `dropped`,
+ * but for burst->n_held that wait, and are the shaper's.
  * decide_samples() is due when the packets are on their way.
  */
 uint16_t decide(struct worker *worker, struct burst *burst, uint16_t n, uint64_t now,

@@ -18,6 +18,7 @@
 
 #include "classify/parse.h"
 #include "drop.h"
+#include "hold.h"
 #include "worker.h"
 
 /* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
@@ -80,8 +81,7 @@ void lanes_destroy(struct lanes *lanes)
 	rte_free(lanes);
 }
 
-/* Sends on what the others have decided; returns whether there was anything. */
-static bool collect(struct worker *w, const struct path *path)
+bool distribute_collect(struct worker *w, const struct path *path)
 {
 	struct rte_mbuf *mbufs[BURST];
 	bool any = false;
@@ -139,6 +139,15 @@ static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **m
 	return n - taken;
 }
 
+/* The owner's time is the packets', however long they lie in a ring. */
+static void stamp(struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint64_t now = rte_rdtsc();
+
+	for (uint16_t i = 0; i < n; i++)
+		hold_stamp(mbufs[i], now);
+}
+
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
 static uint16_t spread(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
@@ -155,6 +164,8 @@ static uint16_t spread(
 	}
 	for (uint16_t i = 0; i < n; i++)
 		sorted[ends[targets[i]]++] = mbufs[i];
+	if (w->view.shapes)
+		stamp(mbufs, n);
 	for (unsigned t = 0; t < n_workers; t++) {
 		struct rte_mbuf **part = sorted + ends[t] - counts[t];
 
@@ -184,7 +195,7 @@ uint16_t distribute_receive(
 		*busy |= n > 0;
 		return n;
 	}
-	*busy |= collect(w, path);
+	*busy |= distribute_collect(w, path);
 	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
@@ -196,4 +207,12 @@ void distribute_give_back(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	put(w, path->lanes->back[w->index], mbufs, n);
+}
+
+uint16_t distribute_try_back(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct rte_ring *back = path->lanes->back[w->index];
+
+	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }

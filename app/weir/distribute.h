@@ -58,6 +58,16 @@ uint16_t distribute_receive(
 void distribute_give_back(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
+/* The same, but that what the ring does not take is left to the caller: returns how many it did. */
+uint16_t distribute_try_back(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+
+/*
+ * Sends on, of a path with lanes, what the others have given back; returns whether there was
+ * anything. Its owner.
+ */
+bool distribute_collect(struct worker *worker, const struct path *path);
+
 /* Whether the worker sends by itself what passes. */
 static inline bool lanes_owned(const struct lanes *lanes, unsigned worker)
 {

@@ -17,6 +17,7 @@
 #include "handover.h"
 #include "log.h"
 #include "police/other.h"
+#include "police/shaped.h"
 #include "policy/diff.h"
 #include "publish.h"
 #include "purse.h"
@@ -53,7 +54,10 @@ struct exchange {
 
 	enum step step;
 	struct handover handover; /* of the commit */
-	unsigned ended, said;     /* former policies looked at, and removed ones named */
+	uint64_t generation;      /* of the snapshot that was published by it */
+	uint32_t *leaving;        /* slots that are left and whose packets may wait */
+	unsigned n_leaving;
+	unsigned ended, said; /* former policies looked at, and removed ones named */
 };
 
 static bool begins_anew(const struct exchange *x, unsigned i)
@@ -84,8 +88,9 @@ static int allocate(struct exchange *x)
 	x->known = calloc(n, sizeof(*x->known));
 	x->slots = calloc(n, sizeof(*x->slots));
 	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
+	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
 	x->limits = tenants_limits(x->policies, x->n);
-	if (!x->keeps || !x->known || !x->slots || !x->former || !x->limits)
+	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits)
 		return -ENOMEM;
 	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
 	return 0;
@@ -280,6 +285,28 @@ static void begin_policies(struct exchange *x)
 			publish_never(box, x->slots[i]);
 }
 
+/* Of the former policies, which are ours by now: those that workers may hold packets of. */
+static void list_leaving(struct exchange *x)
+{
+	for (unsigned i = 0; i < x->n; i++)
+		if (policy_is_shaped(&x->policies[i]) &&
+			x->box->slots.tenant[x->slots[i]] == SLOT_LEFT)
+			x->leaving[x->n_leaving++] = x->slots[i];
+}
+
+/* Whether nothing waits any more in what was left: every worker goes by what was published. */
+static bool all_moved(const struct exchange *x)
+{
+	for (unsigned w = 0; x->n_leaving && w < x->box->config->n_workers; w++) {
+		/* Acquire pairs with the release in move(): what it has sent before it said so. */
+		uint64_t seen = __atomic_load_n(&x->box->workers[w].generation, __ATOMIC_ACQUIRE);
+
+		if (seen < x->generation)
+			return false;
+	}
+	return true;
+}
+
 /* With a ledger, if this brings the first policies that need one. */
 static int update_limiter(struct exchange *x)
 {
@@ -320,7 +347,9 @@ int exchange_commit(struct exchange *x)
 	swap(x);
 	draw_exchange(box, &x->drawings);
 	begin_policies(x);
-	publish_classifier(box, snapshot);
+	list_leaving(x);
+	x->generation = snapshot->generation;
+	publish_classifier(box, snapshot, x->leaving, x->n_leaving);
 	handover_begin(&x->handover, box);
 	x->step = WAITING;
 	return 0;
@@ -403,7 +432,7 @@ static bool end_removed(struct exchange *x)
 
 bool exchange_settle(struct exchange *x)
 {
-	if (x->step == WAITING && handover_done(&x->handover, x->box)) {
+	if (x->step == WAITING && all_moved(x) && handover_done(&x->handover, x->box)) {
 		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);
@@ -429,6 +458,7 @@ void exchange_free(struct exchange *x)
 	free(x->sourced);
 	free(x->slots);
 	free(x->former);
+	free(x->leaving);
 	free(x->keeps);
 	free(x->known);
 	free(x->limits);

@@ -55,6 +55,14 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
+static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
+{
+	hash = mix(hash, terms->units);
+	hash = mix(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
+	return mix(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
+				 (uint64_t)terms->ecn);
+}
+
 /*
  * What a worker is told, in 64 bits in place of 25 bytes: that a limit is taken for the one before
  * has odds of 2^-64, and until the next change.
@@ -63,7 +71,10 @@ static uint64_t hash_of(const struct limit_profile *profile)
 {
 	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
 
-	return mix(mix(mix(mix(0, limit.rate), limit.burst), limit.purse), profile->sample_shift);
+	uint64_t hash = mix(
+		mix(mix(mix(0, limit.rate), limit.burst), limit.purse), profile->sample_shift);
+
+	return profile->shaped ? terms_hash(hash, &profile->shape.terms) : hash;
 }
 
 void post_begin(struct post *post, const struct limit_profile *profile)

@@ -15,6 +15,7 @@
 #include "police/other.h"
 #include "control.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "purse.h"
 #include "tenant.h"
 
@@ -63,13 +64,21 @@ static int make_profile(const struct box *box, unsigned policy, double part,
 
 	if (ret)
 		log_err("policy %s: %s", config->name, strerror(-ret));
-	else if (tenant_is_lent(box, config))
+	else if (tenant_is_lent(box, config) && !profile->shaped)
 		profile->meter.bucket = police_lent_profile();
 	purses_join(box, slot, profile);
 	return ret;
 }
 
-/* Of what is conserved workers hold no quanta: what is lowered elsewhere would leave them these. */
+/*
+ * Of what is conserved workers hold no quanta: what is lowered elsewhere would leave them these.
+ * Nor where packets wait, each until its own tokens have come.
+ */
+static bool holds_quanta(const struct box *box, unsigned policy)
+{
+	return !is_conserved(box, policy) && !policy_is_shaped(&box->policies[policy]);
+}
+
 static int make_reserve(const struct box *box, unsigned policy, const struct limiter_view *view,
 	struct reserve_profile *profile)
 {
@@ -78,7 +87,7 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 		.burst_bytes = view->local_burst,
 	};
 	int ret = reserve_profile_init(profile, &params, box->config->n_workers,
-		is_conserved(box, policy) ? 0 : box->frame, box->clock.hz);
+		holds_quanta(box, policy) ? box->frame : 0, box->clock.hz);
 
 	if (ret)
 		log_err("policy %s: %s", box->policies[policy].name, strerror(-ret));
@@ -208,6 +217,18 @@ static void begin_reserve(
 		reserve_spend(reserve);
 }
 
+static void begin_queue(struct box *box, uint32_t slot, struct policy_state *state,
+	const struct limit_profile *profile, uint64_t now)
+{
+	const struct policy_start start = {
+		.now = now,
+		.hz = box->clock.hz,
+		.reserve = box->reserves ? &box->reserves[slot] : NULL,
+	};
+
+	shaped_init(state, profile, &start);
+}
+
 static void begin_worker(struct box *box, unsigned policy, struct worker *worker, double part,
 	const struct limiter_view *view, bool spent)
 {
@@ -219,7 +240,9 @@ static void begin_worker(struct box *box, unsigned policy, struct worker *worker
 	if (make_profile(box, policy, part, view, &profile))
 		return;
 	police_limit(state, &profile, now);
-	if (tenant_is_lent(box, &box->policies[policy]))
+	if (profile.shaped)
+		begin_queue(box, slot, state, &profile, now);
+	else if (tenant_is_lent(box, &box->policies[policy]))
 		police_lend_init(state, box->reserves[slot].profile);
 	if (spent)
 		policy_state_spend(state, now);
@@ -246,8 +269,14 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 }
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
-void publish_classifier(struct box *box, struct snapshot *snapshot)
+void publish_classifier(
+	struct box *box, struct snapshot *snapshot, const uint32_t *leaving, unsigned n_leaving)
 {
+	snapshot->leaving = leaving;
+	snapshot->n_leaving = n_leaving;
+	snapshot->shapes = false;
+	for (unsigned p = 0; p < box->n_policies; p++)
+		snapshot->shapes |= policy_is_shaped(&box->policies[p]);
 	snapshot->classifier = box->classifier;
 	snapshot->sourced = box->sourced;
 	snapshot->n_sourced = box->n_sourced;
@@ -268,6 +297,6 @@ int publish_first(struct box *box)
 	snapshot = publisher_take(&box->publisher);
 	if (!snapshot)
 		return -ENOMEM;
-	publish_classifier(box, snapshot);
+	publish_classifier(box, snapshot, NULL, 0);
 	return 0;
 }

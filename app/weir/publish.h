@@ -36,9 +36,12 @@ void publish_begin(struct box *box, unsigned policy, bool spent);
 
 /*
  * Exchanges the classifier, and what goes with it, for the box's: every line that it leads to is
- * ready. The snapshot is one that was taken for this; the former classifier is still in use.
+ * ready. The snapshot is one that was taken for this; the former classifier is still in use. Of
+ * what waits in these slots, which it leads nobody to any more, workers see to that it leaves: they
+ * read their list until they have all come to the snapshot's generation.
  */
-void publish_classifier(struct box *box, struct snapshot *snapshot);
+void publish_classifier(
+	struct box *box, struct snapshot *snapshot, const uint32_t *leaving, unsigned n_leaving);
 
 /* Control's measurements or the clock have something to say of a slot's policy, or of all. */
 void publish_later(struct box *box, uint32_t slot);

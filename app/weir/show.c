@@ -16,6 +16,7 @@
 #include "reload.h"
 #include "policy/value.h"
 #include "show_json.h"
+#include "show_shape.h"
 
 /* Bytes of messages in a reply, and what each costs beside its own. */
 #define LINES_MAX 6000
@@ -41,6 +42,7 @@ static const char *action_name(enum action action)
 		[ACTION_DROP] = "drop",
 		[ACTION_MARK] = "mark",
 		[ACTION_COUNT] = "count",
+		[ACTION_SHAPE] = "shape",
 	};
 
 	return names[action];
@@ -206,6 +208,7 @@ static json_t *show_policy(const char *params, void *context)
 		add_view(json, policy, &view);
 		add_verdicts(json, box, i);
 		json_object_set_new(json, "sources", sources_json(box, i));
+		show_shape(json, box, i);
 		return json;
 	}
 	return NULL;
@@ -349,6 +352,7 @@ static json_t *worker_json(const struct worker *worker)
 	json_object_set_new(json, "empty_polls", integer(counter_read(&c->empty_polls)));
 	json_object_set_new(json, "sleeps", integer(counter_read(&c->sleeps)));
 	json_object_set_new(json, "busy_cycles", integer(counter_read(&c->busy_cycles)));
+	json_object_set_new(json, "waiting", show_waiting(worker));
 	return json;
 }
 

@@ -29,6 +29,9 @@ struct snapshot {
 	const struct classifier *classifier;
 	const unsigned *sourced; /* the policies that have a meter for each source */
 	unsigned n_sourced;
+	bool shapes;             /* some policy's packets may wait */
+	const uint32_t *leaving; /* slots whose packets wait, and that this leads nobody to, who */
+	unsigned n_leaving;      /* was led there by the one before */
 };
 
 struct publisher {

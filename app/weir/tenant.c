@@ -9,15 +9,17 @@
 #include <time.h>
 
 #include "box.h"
+#include "delays.h"
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "purse.h"
 
 bool tenant_is_lent(const struct box *box, const struct policy *policy)
 {
-	return box->reserves && policy_is_plain(policy);
+	return box->reserves && (policy_is_plain(policy) || policy_is_shaped(policy));
 }
 
 /* Of a policy that several workers have: a reserve, or the parts of each. */
@@ -25,7 +27,7 @@ static int add_shares(struct box *box, const struct policy *policy, uint32_t slo
 {
 	struct split *split = &box->splits[slot];
 
-	if (box->config->n_workers == 1 || policy_is_plain(policy))
+	if (box->config->n_workers == 1 || tenant_is_lent(box, policy))
 		return 0;
 	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
 	return split->shares ? 0 : -ENOMEM;
@@ -45,7 +47,7 @@ static int add_lines(struct box *box, const struct policy *policy, uint32_t slot
 	int ret = limit_profile_init(
 		&profile, policy, slot, &whole, &box->splits[slot].sampling, 1, hz);
 
-	if (ret == 0 && tenant_is_lent(box, policy))
+	if (ret == 0 && tenant_is_lent(box, policy) && !profile.shaped)
 		profile.meter.bucket = police_lent_profile();
 	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
 		ret = worker_add_policy(&box->workers[w], policy, &profile);
@@ -60,6 +62,8 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 	box->splits[slot] = (struct split){0};
 	ret = add_shares(box, policy, slot);
 	if (ret == 0)
+		ret = delays_prepare(box, policy, slot);
+	if (ret == 0)
 		ret = purses_prepare(box, policy, slot);
 	if (ret == 0)
 		ret = add_lines(box, policy, slot, hz);
@@ -73,6 +77,7 @@ void tenant_remove(struct box *box, uint32_t slot)
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		worker_remove_policy(&box->workers[w], slot);
 	free(box->splits[slot].shares);
+	delays_remove(box, slot);
 	purses_remove(box, slot);
 	box->splits[slot] = (struct split){0};
 }

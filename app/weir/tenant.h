@@ -17,7 +17,10 @@ struct box;
 struct limiter_policy;
 struct policy;
 
-/* Plain policies draw from a reserve if there are several workers; what others have is divided. */
+/*
+ * Plain policies, and those whose packets wait, draw from a reserve if there are several workers;
+ * what others have is divided.
+ */
 bool tenant_is_lent(const struct box *box, const struct policy *policy);
 
 /*

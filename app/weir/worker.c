@@ -16,7 +16,10 @@
 #include "decide.h"
 #include "distribute.h"
 #include "drop.h"
+#include "hold.h"
 #include "police/other.h"
+#include "police/shaped.h"
+#include "release.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -27,6 +30,9 @@
 #define SLEEP_MAX_NS  UINT64_C(1000000)
 #define SLEEP_DEEP_NS UINT64_C(4000000)
 #define DEEP_SHARE    256 /* of the quiet time, beyond the millisecond */
+
+/* A packet that is due sooner is waited for awake: to fall asleep and wake takes as long. */
+#define SLEEP_LEAST_NS UINT64_C(5000)
 
 /*
  * A table of sources is swept so many lines every so many turns of the loop, and every turn that
@@ -40,6 +46,10 @@
  * at once hold no packet up for more than a microsecond or two.
  */
 #define LIMITS_A_TURN 16
+
+/* How long the owner of a queue waits at its end for what others give back. */
+#define LAND_NS    500000
+#define LAND_TURNS 4000
 
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
@@ -109,6 +119,23 @@ static inline void pass_on(
 		distribute_give_back(w, path, mbufs, n);
 }
 
+void worker_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	pass_on(w, path, mbufs, n);
+}
+
+uint16_t worker_try_on(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t sent;
+
+	if (!lanes_owned(path->lanes, w->index))
+		return distribute_try_back(w, path, mbufs, n);
+	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
+	counter_add(&w->counters.tx_packets, sent);
+	return sent;
+}
+
 /* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
 static bool is_timed(uint64_t burst)
 {
@@ -116,12 +143,11 @@ static bool is_timed(uint64_t burst)
 }
 
 /* One burst of one path; returns whether there was anything. */
-static bool forward(struct worker *w, const struct snapshot *snapshot, const struct path *path,
-	struct burst *burst)
+static bool forward(struct worker *w, const struct path *path, struct burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
 	bool busy = false;
-	uint16_t n = receive(w, path, burst->mbufs, &busy), pass;
+	uint16_t n = receive(w, path, burst->mbufs, &busy), pass, n_dropped;
 	uint64_t now;
 
 	if (n == 0)
@@ -132,11 +158,13 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	burst->frames.tunnels = w->tunnels;
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
-	classify_frames(snapshot->classifier, path->wire, path->direction, &burst->frames, n);
+	burst->path = (uint16_t)(path - w->paths);
+	classify_frames(w->view.classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
 	pass_on(w, path, burst->mbufs, pass);
-	if (pass < n)
-		drop_all(dropped, n - pass);
+	n_dropped = n - pass - burst->n_held;
+	if (n_dropped)
+		drop_all(dropped, n_dropped);
 	decide_samples(burst);
 	counter_add(&w->counters.rx_packets, n);
 	if (unlikely(is_timed(w->counters.bursts)))
@@ -144,6 +172,15 @@ static bool forward(struct worker *w, const struct snapshot *snapshot, const str
 	counter_add(&w->counters.bursts, 1);
 	w->idle_since = now;
 	return true;
+}
+
+static void set_limit(struct worker *w, const struct limit_profile *limit, uint64_t now)
+{
+	struct policy_state *state = &w->policies[limit->policy];
+
+	police_limit(state, limit, now);
+	if (unlikely(limit->shaped) && police_is_shaped(state))
+		shaped_limit(w->shaper, state, limit, now, w->ticks_per_us * 1000000);
 }
 
 /* Takes in limits that have changed; returns whether there may be more of them. */
@@ -159,7 +196,7 @@ static bool take_limits(struct worker *w)
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&w->policies[limits[i].policy]);
 	for (unsigned i = 0; i < n; i++)
-		police_limit(&w->policies[limits[i].policy], &limits[i], now);
+		set_limit(w, &limits[i], now);
 	return n == LIMITS_A_TURN;
 }
 
@@ -178,17 +215,29 @@ static uint64_t sleep_after(uint64_t quiet_ns)
 	return RTE_MAX(RTE_MAX(ns, deep), SLEEP_MIN_NS);
 }
 
+/* Not beyond when a packet is due that waits. */
+static uint64_t sleep_ns(const struct worker *w)
+{
+	uint64_t now = rte_rdtsc(),
+		 ns = sleep_after((now - w->idle_since) / w->ticks_per_us * 1000);
+
+	if (shaper_waits(w->shaper)) {
+		uint64_t due = shaper_next(w->shaper, now) - now;
+
+		ns = RTE_MIN(ns, due / w->ticks_per_us * 1000);
+	}
+	return ns;
+}
+
 static void rest(struct worker *w)
 {
-	struct timespec ts = {0};
-	uint64_t quiet_ns;
+	uint64_t ns = w->idle == IDLE_POLL ? 0 : sleep_ns(w);
+	struct timespec ts = {.tv_nsec = (long)ns};
 
-	if (w->idle == IDLE_POLL) {
+	if (ns < SLEEP_LEAST_NS) {
 		rte_pause();
 		return;
 	}
-	quiet_ns = (rte_rdtsc() - w->idle_since) / w->ticks_per_us * 1000;
-	ts.tv_nsec = (long)sleep_after(quiet_ns);
 	/* Offline while asleep, so that control never waits for a sleeper. */
 	rte_rcu_qsbr_thread_offline(w->publisher->rcu, w->index);
 	nanosleep(&ts, NULL);
@@ -200,9 +249,33 @@ static void rest(struct worker *w)
 /* The next policy of those that have a table of sources, a little. */
 static void age(struct worker *w)
 {
-	uint32_t policy = w->sourced[w->aged++ % w->n_sourced];
+	uint32_t policy = w->view.sourced[w->aged++ % w->view.n_sourced];
 
 	policy_state_age(&w->policies[policy], rte_rdtsc(), AGE_LINES);
+}
+
+/*
+ * Goes by the newest snapshot, once nothing waits any more where that leads nobody. Returns whether
+ * there is more of that to do. What the former one leads to is there until generation says that it
+ * is left: control waits for it.
+ */
+static bool move(struct worker *w)
+{
+	const struct snapshot *newest = publisher_current(w->publisher);
+
+	if (likely(newest->generation == w->view.generation))
+		return false;
+	if (!release_leaving(w, newest))
+		return true;
+	w->view = (struct snapshot){
+		.generation = newest->generation,
+		.classifier = newest->classifier,
+		.sourced = newest->sourced,
+		.n_sourced = newest->n_sourced,
+		.shapes = newest->shapes,
+	};
+	__atomic_store_n(&w->generation, newest->generation, __ATOMIC_RELEASE);
+	return false;
 }
 
 void worker_begin(struct worker *w)
@@ -211,6 +284,7 @@ void worker_begin(struct worker *w)
 
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
+	move(w);
 	w->idle_since = rte_rdtsc();
 }
 
@@ -218,21 +292,20 @@ void worker_end(struct worker *w)
 {
 	struct rte_rcu_qsbr *rcu = w->publisher->rcu;
 
+	release_all(w);
 	rte_rcu_qsbr_thread_offline(rcu, w->index);
 	rte_rcu_qsbr_thread_unregister(rcu, w->index);
 }
 
 void worker_turn(struct worker *w)
 {
-	const struct snapshot *snapshot = publisher_current(w->publisher);
 	struct burst burst;
-	bool more = take_limits(w), busy = false;
+	bool more = take_limits(w), busy = release_due(w);
 
-	w->sourced = snapshot->sourced;
-	w->n_sourced = snapshot->n_sourced;
+	busy |= move(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
-		busy |= forward(w, snapshot, &w->paths[i], &burst);
-	if (w->n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
+		busy |= forward(w, &w->paths[i], &burst);
+	if (w->view.n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
 		age(w);
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
@@ -240,6 +313,40 @@ void worker_turn(struct worker *w)
 		if (!more)
 			rest(w);
 	}
+}
+
+/* What the others have given back at their end, of queues that are this worker's. */
+static bool collect(struct worker *w)
+{
+	bool shares = false;
+
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct path *path = &w->paths[i];
+
+		if (!path->lanes || !lanes_owned(path->lanes, w->index))
+			continue;
+		while (distribute_collect(w, path))
+			;
+		shares = true;
+	}
+	return shares;
+}
+
+/*
+ * All that workers hold is on its way when the last has ended; who owns queues that others give
+ * back to sees that it leaves. Asleep, as they may need this CPU; and not for ever, as one may have
+ * failed to start.
+ */
+static void land(struct worker *w)
+{
+	const struct timespec moment = {.tv_nsec = LAND_NS};
+	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
+
+	for (unsigned i = 0; i < LAND_TURNS && collect(w) && landed < w->n_workers; i++) {
+		nanosleep(&moment, NULL);
+		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
+	}
+	collect(w);
 }
 
 int worker_run(void *arg)
@@ -250,6 +357,7 @@ int worker_run(void *arg)
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED))
 		worker_turn(w);
 	worker_end(w);
+	land(w);
 	return 0;
 }
 
@@ -261,6 +369,10 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_UNMARKABLE] = "unmarkable",
 		[DROP_TX_FULL] = "tx_full",
 		[DROP_RING_FULL] = "ring_full",
+		[DROP_QUEUE_FULL] = "queue_full",
+		[DROP_CROWDED] = "crowded",
+		[DROP_CODEL] = "codel",
+		[DROP_LATE] = "late",
 	};
 
 	return names[reason];

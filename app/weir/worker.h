@@ -29,12 +29,17 @@ enum drop_reason {
 	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
 	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
 	DROP_RING_FULL,  /* the worker that it was handed to took no more */
+	DROP_QUEUE_FULL, /* as many packets of its policy waited as may */
+	DROP_CROWDED,    /* as many packets of all policies waited as may */
+	DROP_CODEL,      /* its policy's packets had been waiting for too long */
+	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
 	DROP_REASONS
 };
 
 struct lanes;
 struct reserve;
 struct rte_mbuf;
+struct shaper;
 struct sample_chunk;
 union free_sample;
 
@@ -65,6 +70,8 @@ struct worker {
 	enum idle idle;
 	const struct publisher *publisher;
 	const bool *stop; /* written by control: atomics only */
+	unsigned *landed; /* workers that have come to their end: atomics only */
+	unsigned n_workers;
 	uint64_t ticks_per_us;
 	const struct tunnels *tunnels; /* as frames has it */
 	struct path *paths;
@@ -75,16 +82,21 @@ struct worker {
 	union free_sample *free_samples;
 	unsigned n_policies; /* that there is room for */
 	struct post post;
+	struct shaper *shaper; /* the worker's, but for shaper_counts() */
+	unsigned delay_unit;   /* see delay_unit() */
 
 	/* written by the worker, read by control; each line first by control, before the worker
 	 * sees its policy */
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
+	uint64_t
+		generation; /* of the snapshot that it goes by: what others led to is left; atomics */
 
 	/* the worker's own */
-	const unsigned *sourced; /* as the snapshot of this turn has it */
-	unsigned n_sourced;
+	struct snapshot view; /* a copy of that snapshot */
+	unsigned left;        /* queues of the next one's `leaving` that are empty */
+	bool patient;         /* what leaves outside of its time waits for room in the ring */
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */
 	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
@@ -93,9 +105,9 @@ struct worker {
 
 /*
  * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of
- * them (worker_memory.c). Returns 0 or -ENOMEM; worker_free() is due in either case.
+ * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due in either case.
  */
-int worker_init(struct worker *worker, unsigned n_policies, unsigned used);
+int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
 void worker_free(struct worker *worker);
 
 /*
@@ -127,6 +139,15 @@ void worker_end(struct worker *worker);
 
 /* Sends packets out of the path's queue, and counts them. The worker that owns the queue. */
 void worker_transmit(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+
+/*
+ * Packets leave by a path, or go to the worker who owns it; what finds no room is dropped, and
+ * counted. The second leaves that to the caller: returns how many, from the first, have gone.
+ */
+void worker_pass_on(
+	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
+uint16_t worker_try_on(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 const char *drop_reason_name(enum drop_reason reason);

@@ -16,6 +16,7 @@
 #include "pages.h"
 #include "police/other.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "worker.h"
 
 static void *alloc_lines(size_t bytes, int socket)
@@ -42,7 +43,17 @@ static int socket_of(const struct worker *w)
 	return (int)rte_lcore_to_socket_id(w->lcore);
 }
 
-int worker_init(struct worker *w, unsigned n_policies, unsigned used)
+static int add_shaper(struct worker *w, uint32_t waiting)
+{
+	w->delay_unit = delay_unit(rte_get_tsc_hz());
+	w->shaper = alloc_lines(shaper_bytes(), socket_of(w));
+	if (!w->shaper)
+		return -ENOMEM;
+	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());
+	return 0;
+}
+
+int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t waiting)
 {
 	w->n_policies = n_policies;
 	w->policies = pages_alloc(
@@ -50,7 +61,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used)
 	w->samples = pages_alloc(n_policies * sizeof(*w->samples), 0, SOCKET_ID_ANY);
 	sample_bound_init(&w->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
-	if (!w->policies || !w->samples)
+	if (!w->policies || !w->samples || add_shaper(w, waiting))
 		return -ENOMEM;
 	return post_init(&w->post, n_policies);
 }
@@ -133,6 +144,8 @@ int worker_add_policy(
 	size_t bytes = policy_other_bytes(policy);
 	void *memory;
 
+	if (w->reserves && policy_is_shaped(policy))
+		start.reserve = &w->reserves[profile->policy];
 	if (add_fragments(w, policy))
 		return -ENOMEM;
 	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
@@ -177,9 +190,11 @@ void worker_free(struct worker *w)
 	chunks_free(w);
 	pages_free(w->policies, w->n_policies * sizeof(*w->policies));
 	rte_free(w->fragments);
+	rte_free(w->shaper);
 	pages_free(w->samples, w->n_policies * sizeof(*w->samples));
 	post_free(&w->post);
 	w->policies = NULL;
+	w->shaper = NULL;
 	w->fragments = NULL;
 	w->samples = NULL;
 	w->free_samples = NULL;

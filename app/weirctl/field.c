@@ -118,6 +118,9 @@ static void as_number(double value, enum kind kind, char *text)
 	case KIND_PACKETS:
 		human_amount(value, "pkt/s", text);
 		break;
+	case KIND_US:
+		human_seconds(value / 1e6, text);
+		break;
 	case KIND_MS:
 		human_seconds(value / 1e3, text);
 		break;

@@ -20,6 +20,7 @@ enum kind {
 	KIND_PACKETS, /* packets a second */
 	KIND_RATE,    /* the member NAME_bps, or else NAME_per_s */
 	KIND_UNITS,   /* the member NAME_bytes, or else NAME, a number */
+	KIND_US,      /* microseconds */
 	KIND_MS,      /* milliseconds */
 	KIND_SECONDS,
 };

@@ -12,6 +12,9 @@
 
 #include "field.h"
 
+/* Of the fields of a policy, the last ones. */
+#define SHAPE_FIELDS 13
+
 struct row {
 	json_t *policy; /* borrowed */
 	double by;
@@ -170,7 +173,23 @@ int policy_print(const json_t *document, FILE *out)
 		{"sources busy", "sources.busy", KIND_COUNT},
 		{"room for sources", "sources.capacity", KIND_COUNT},
 		{"without a place", "sources.overflows", KIND_COUNT},
+		/* Of those whose packets wait. */
+		{"waiting", "shape.waiting_packets", KIND_COUNT},
+		{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
+		{"waited, half", "shape.delay_us.p50", KIND_US},
+		{"waited, 95 %", "shape.delay_us.p95", KIND_US},
+		{"waited, 99 %", "shape.delay_us.p99", KIND_US},
+		{"waited, 99.9 %", "shape.delay_us.p99_9", KIND_US},
+		{"wanted of 99 %", "slo.target_us", KIND_US},
+		{"as wanted", "slo.met", KIND_TEXT},
+		{"marked by CoDel", "shape.marked", KIND_COUNT},
+		{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
+		{"box was full", "shape.dropped.crowded", KIND_COUNT},
+		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
+		{"waited too long", "shape.dropped.late", KIND_COUNT},
 	};
+	static const unsigned n = sizeof(fields) / sizeof(*fields);
 
-	return fields_detail(document, FIELDS(fields), out);
+	return fields_detail(
+		document, fields, field_at(document, "shape") ? n : n - SHAPE_FIELDS, out);
 }

@@ -81,6 +81,18 @@ static bool mark_ipv6(uint8_t *ip, int mark)
 	return true;
 }
 
+bool mark_understood(const uint8_t *data, uint32_t len, const struct packet *packet)
+{
+	const uint8_t *ip = data + packet->l2_len;
+	uint32_t there = packet->l2_len < len ? len - packet->l2_len : 0;
+
+	if (packet->family == PACKET_OTHER || there < IPV4_LEN)
+		return false;
+	if (ip[0] >> 4 == 4)
+		return (ip[1] & ECN_BITS) != NOT_ECT;
+	return there >= IPV6_LEN && (read16(ip) >> 4 & ECN_BITS) != NOT_ECT;
+}
+
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark)
 {
 	uint8_t *ip = data + packet->l2_len;

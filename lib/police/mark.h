@@ -23,4 +23,7 @@
  */
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark);
 
+/* Whether MARK_ECN would be more than nothing to the sender: mark_frame() would then be true. */
+bool mark_understood(const uint8_t *data, uint32_t len, const struct packet *packet);
+
 #endif

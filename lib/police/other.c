@@ -5,6 +5,7 @@
 
 #include "flow/new_flow.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "source/source_table.h"
 
 static bool per_source(const struct policy *policy)
@@ -42,11 +43,17 @@ static size_t flows_bytes(const struct policy *policy)
 	return policy->count == COUNT_FLOWS ? whole_lines(new_flows_bytes(POLICE_FLOWS)) : 0;
 }
 
+static size_t shape_bytes(const struct policy *policy)
+{
+	return policy_is_shaped(policy) ? sizeof(struct policy_shape) : 0;
+}
+
 size_t policy_other_bytes(const struct policy *policy)
 {
 	if (policy_is_plain(policy))
 		return 0;
-	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy);
+	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy) +
+	       shape_bytes(policy);
 }
 
 static unsigned flags_of(const struct policy *policy)
@@ -81,6 +88,8 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 		new_flows_init(other->flows, POLICE_FLOWS, start->hz);
 		source_key_init(&other->flow_key, ~start->secret); /* not that of the sources */
 	}
+	if (shape_bytes(policy)) /* neither has sources nor counts flows */
+		other->shape = (struct policy_shape *)memory;
 }
 
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
@@ -95,6 +104,8 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	} else {
 		state->other = memory;
 		other_init(state->other, policy, profile, start);
+		if (policy_is_shaped(policy))
+			shaped_init(state, profile, start);
 	}
 }
 
@@ -109,6 +120,10 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 	}
 	if (other->kind == METER_RANDOM_DROP)
 		return;
+	if (police_is_shaped(state)) {
+		shape_queue_spend(&other->shape->queue);
+		return;
+	}
 	if (other->kind == METER_PURSE) { /* what others may take is not this one's to spend */
 		other->meter.purse.fallback.tokens = 0;
 		return;

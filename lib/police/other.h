@@ -30,6 +30,7 @@ struct policy_start {
 	uint64_t now, hz; /* ticks; and of them a second */
 	uint64_t secret;  /* keeps others from aiming at a place in a table, or at a flow's hash */
 	uint64_t seed;    /* of a meter that draws lots */
+	struct reserve *reserve; /* that all workers draw from whose packets wait; NULL: none */
 };
 
 /*

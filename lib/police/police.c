@@ -152,6 +152,6 @@ void police_limit(struct policy_state *state, const struct limit_profile *profil
 		police_owner(police_flags(state), profile->sample_shift, police_accounting(state)));
 	if (police_is_plain(state))
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
-	else
+	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
 		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
 }

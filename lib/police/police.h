@@ -46,6 +46,7 @@
 #define POLICE_TCP 6 /* protocol number */
 
 struct new_flows;
+struct policy_shape;
 struct source_table;
 
 enum verdict {
@@ -88,6 +89,7 @@ struct policy_other {
 	union meter_profile profile;
 	struct source_table *sources; /* "per" a source */
 	struct new_flows *flows;      /* "count" flows */
+	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
 	uint8_t kind;                 /* enum meter_kind */
 	uint8_t count;                /* enum counting */
 	uint8_t action;               /* enum action */
@@ -99,12 +101,26 @@ struct policy_other {
 	uint64_t fallback_packets, fallback_bytes;
 } __attribute__((aligned(CACHE_LINE)));
 
+/* How packets wait, as struct shape_config says it, and as long as the clock is told in ticks. */
+struct shape_terms {
+	uint64_t units; /* that wait at most; 0: as many as leave in the delay */
+	uint32_t delay_us, target_us, interval_us;
+	bool codel, ecn;
+};
+
 /* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
 struct limit_profile {
-	union meter_profile meter;
+	union {
+		union meter_profile meter;
+		struct {
+			struct token_bucket_profile bucket; /* meter.bucket */
+			struct shape_terms terms;
+		} shape; /* of policies that police_is_shaped() */
+	};
 	uint32_t policy;      /* its index: the sender's and the receiver's */
 	uint8_t kind;         /* enum meter_kind */
 	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
+	bool shaped;
 };
 
 static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
@@ -161,6 +177,12 @@ static inline bool police_is_plain(const struct policy_state *state)
 static inline bool police_is_total(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_TOTAL;
+}
+
+/* Whether packets wait that do not conform. Anybody. */
+static inline bool police_is_shaped(const struct policy_state *state)
+{
+	return !police_is_plain(state) && state->other->action == ACTION_SHAPE;
 }
 
 /*

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "allocate/allocate.h"
+#include "police/shaped.h"
 #include "policy/period.h"
 
 /*
@@ -107,6 +108,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,
 	};
+	int err;
 
 	*profile = (struct limit_profile){
 		.policy = index,
@@ -114,7 +116,11 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 		.sample_shift = policy->allocator->samples_flows ? sampling->shift
 								 : POLICE_UNSAMPLED,
 	};
-	return meter_profile_init(&profile->meter, &params, hz);
+	err = meter_profile_init(&profile->meter, &params, hz);
+	profile->shaped = policy_is_shaped(policy);
+	if (profile->shaped)
+		profile->shape.terms = shaped_terms(policy);
+	return err;
 }
 
 /* What each of so many may have, in samples a second. */

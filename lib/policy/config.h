@@ -285,11 +285,11 @@ static inline bool policy_is_placed(const struct policy *policy)
 void config_describe(const struct config *config, FILE *out);
 
 /*
- * Packet buffers that a port has beside those that its queues hold; and packets that came in there
- * and may wait in shapers, on all workers, which is a part of these.
+ * Packet buffers that a port has beside those that its queues hold; and packets that may wait in
+ * the shapers of all workers, a part of the port's that has fewest: all may have come in there.
  */
 uint32_t config_buffers(const struct config *config, unsigned port);
-uint32_t config_waiting(const struct config *config, unsigned port);
+uint32_t config_waiting(const struct config *config);
 
 /* Whether any of n policies asks for a port. */
 bool policies_name_ports(const struct policy *policies, unsigned n);

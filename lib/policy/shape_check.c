@@ -112,26 +112,27 @@ uint32_t config_buffers(const struct config *config, unsigned port)
 	return buffers < BUFFERS_MOST ? (uint32_t)buffers : BUFFERS_MOST;
 }
 
-uint32_t config_waiting(const struct config *config, unsigned port)
+uint32_t config_waiting(const struct config *config)
 {
-	return (uint32_t)(config_buffers(config, port) * config->shape_pool);
+	uint32_t least = UINT32_MAX;
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		if (config_buffers(config, i) < least)
+			least = config_buffers(config, i);
+	return (uint32_t)(least * config->shape_pool);
 }
 
 void shape_warn(struct reader *reader, const struct config *config)
 {
 	static const struct json_path ports = {.key = "ports"};
 	uint64_t packets = packets_waiting(config);
+	uint32_t most = config_waiting(config);
 
-	for (unsigned i = 0; i < config->n_ports && packets > 0; i++) {
-		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
-		struct json_path buffers = {.parent = &at, .key = "buffers"};
-
-		if (config_waiting(config, i) < packets)
-			reader_warn(reader, &buffers,
-				"%" PRIu32 " packets may wait, fewer than the %" PRIu64
-				" of %d bytes that all queues together have room for",
-				config_waiting(config, i), packets, PACKET);
-	}
+	if (config->n_ports > 0 && most < packets)
+		reader_warn(reader, &ports,
+			"%" PRIu32 " packets may wait, as \"buffers\" says, fewer than the %" PRIu64
+			" of %d bytes that all queues together have room for",
+			most, packets, PACKET);
 }
 
 void describe_shape(const struct policy *policy, FILE *out)

@@ -87,9 +87,14 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
 }
 
-/* Of a quota: for when its total is spent, if anything is to pass then. */
+/*
+ * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens in
+ * the end, however small the bucket.
+ */
 static bool has_bucket(const struct policy *policy)
 {
+	if (policy->action == ACTION_SHAPE)
+		return false;
 	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
 	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
 }

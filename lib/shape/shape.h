@@ -87,16 +87,17 @@ struct shape_codel {
 struct shape_queue {
 	struct token_bucket bucket; /* as of the last departure */
 	struct token_bucket_profile limit;
-	uint64_t inverse;                 /* of the rate, see pace.h */
-	struct shape_packet *head, *tail; /* tail: undefined without a head */
+	uint64_t inverse; /* of the rate, see pace.h */
+	struct reserve *reserve;
+	struct shape_packet *head;
 
+	struct shape_packet *tail;       /* undefined without a head */
 	struct shape_queue *next, *prev; /* of the same slot, in a ring */
 	uint64_t due;                    /* tick at which something happens to the first one */
 	uint32_t units, packets;         /* that wait */
 	uint32_t room;                   /* units that may wait */
 	uint32_t gone;                   /* packets that have left already, and are here */
 	uint64_t patience;               /* ticks that a packet waits at most */
-	struct reserve *reserve;
 	uint16_t slot;
 	uint8_t shift; /* of the inverse */
 	uint8_t state;
@@ -156,9 +157,9 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
  * and those that do not leave, which say so in their flags. Those of several queues come as they
- * were due, to a slot of the wheel (2 to 4 microseconds). Returns how many. If n, there may be more:
- * call again, after others have had their turn. (Less than n, too, where hundreds of queues are due
- * within a slot that is not over: then some come a slot late.)
+ * were due, to a slot of the wheel (2 to 4 microseconds). Returns how many. There may be more while
+ * shaper_next() says `now`, which is so when n have come out, and also when many queues were looked
+ * at in vain: call again, after others have had their turn.
  */
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 

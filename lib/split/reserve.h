@@ -35,6 +35,12 @@
 #define RESERVE_TAKES_PER_S 100000
 #define RESERVE_QUANTUM     UINT64_C(6056) /* bytes: four full packets, for what is slow */
 
+/*
+ * Units that may be booked ahead of what there is, at any rate, over all workers: a packet of 64 kB
+ * for each of 16. Virtual time that lies ahead no further than twice that has not wrapped.
+ */
+#define RESERVE_AHEAD (UINT64_C(1) << 20)
+
 #define RESERVE_WEYL UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio */
 
 /* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
@@ -76,12 +82,15 @@ struct reserve_changes {
 
 static inline struct gcra_profile reserve_limit(const struct reserve_profile *profile)
 {
+	uint64_t second = profile->rate >> (TOKEN_SHIFT - GCRA_SHIFT - RESERVE_SECOND);
+	uint64_t ahead = 2 * RESERVE_AHEAD << GCRA_SHIFT;
+
 	return (struct gcra_profile){
 		.start = profile->start,
 		.since = profile->since,
 		.rate = profile->rate,
 		.burst = profile->burst,
-		.second = profile->rate >> (TOKEN_SHIFT - GCRA_SHIFT - RESERVE_SECOND),
+		.second = second > ahead ? second : ahead,
 	};
 }
 
@@ -263,6 +272,46 @@ static inline uint64_t reserve_take(struct reserve *reserve, uint64_t now, uint6
 	} while (!__atomic_compare_exchange_n(
 		&reserve->state.allow_at, &seen, left, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return taken >> GCRA_SHIFT;
+}
+
+/* Virtual time at a tick, by the limit that is in force. Any worker. */
+static inline uint64_t reserve_time(const struct reserve *reserve, uint64_t now)
+{
+	const struct reserve_profile *profile = __atomic_load_n(
+		&reserve->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = reserve_limit(profile);
+
+	return gcra_time(&limit, now);
+}
+
+/*
+ * Books `need` units as of a tick, whether they are there or not: they are the worker's when
+ * virtual time has come to *point, and not another's. So those who wait for tokens have them one after the
+ * other, as they asked, however often each of them looks. Nothing is booked where that is further
+ * ahead than `most` (of virtual time; and than RESERVE_AHEAD, at any time): then it returns by how
+ * much, else 0. What is booked cannot be given back: others have been told later points because of
+ * it. Any worker; never waits, as reserve_take().
+ */
+static inline uint64_t reserve_book(
+	struct reserve *reserve, uint64_t at, uint64_t need, uint64_t most, uint64_t *point)
+{
+	const struct reserve_profile *profile = __atomic_load_n(
+		&reserve->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = reserve_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, at);
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
+	uint64_t ahead = RESERVE_AHEAD << GCRA_SHIFT;
+	int64_t lack;
+
+	ahead = most < ahead ? most : ahead;
+	do {
+		lack = (int64_t)(need << GCRA_SHIFT) - gcra_tokens(&(struct gcra){seen}, &instant);
+		if (lack > (int64_t)ahead)
+			return (uint64_t)lack - ahead;
+		*point = instant.at + (uint64_t)lack;
+	} while (!__atomic_compare_exchange_n(
+		&reserve->state.allow_at, &seen, *point, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return 0;
 }
 
 /*

@@ -155,8 +155,8 @@ def marks(scene):
     seen, out = play(scene, policies, [frame for _, frame in sent])
     compare(out, want, "a to b")
     _, drops = check_sums(seen, len(sent))
-    expect(drops == {"limit": 0, "quota": 0, "unmarkable": len(sent) - len(want), "tx_full": 0,
-                     "ring_full": 0}, f"{drops}")
+    nothing = dict.fromkeys(drops, 0)
+    expect(drops == {**nothing, "unmarkable": len(sent) - len(want)}, f"{drops}")
     for name, total in totals.items():
         expect(packets(seen, name) == tuple(total), f"{name}: {packets(seen, name)}, not {total}")
         expect(total[2] > 50, f"{name}: nothing to mark")

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "hold.h"
+
+#include <rte_errno.h>
+
+#include "police/shaped.h"
+#include "worker.h"
+
+int hold_offset;
+uint64_t hold_stamped;
+
+int hold_register(void)
+{
+	static const struct rte_mbuf_dynfield field = {
+		.name = "weir_shape_packet",
+		.size = sizeof(struct shape_packet),
+		.align = __alignof__(struct shape_packet),
+	};
+	static const struct rte_mbuf_dynflag flag = {.name = "weir_arrival"};
+	int offset = rte_mbuf_dynfield_register(&field), bit;
+
+	if (offset < 0)
+		return -rte_errno;
+	bit = rte_mbuf_dynflag_register(&flag);
+	if (bit < 0)
+		return -rte_errno;
+	hold_offset = offset;
+	hold_stamped = UINT64_C(1) << bit;
+	return 0;
+}
+
+/* Clocks of cores may differ a little, and owners of queues take turns: a queue's time only grows. */
+static uint64_t arrival_of(struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
+{
+	uint64_t arrival = m->ol_flags & hold_stamped ? hold_of(m)->arrival : now;
+
+	if (arrival < shape->arrival)
+		arrival = shape->arrival;
+	if (arrival > now)
+		arrival = now;
+	shape->arrival = arrival;
+	return arrival;
+}
+
+static void refuse(struct worker *w, struct policy_state *state, uint32_t cost,
+	enum shaped_drop why, enum drop_reason reason)
+{
+	shaped_counts_refusal(state, cost, why);
+	counter_add(&w->counters.dropped[reason], 1);
+}
+
+enum shape_verdict hold_arrive(
+	struct worker *w, struct policy_state *state, const struct held *held, uint64_t now)
+{
+	struct policy_shape *shape = state->other->shape;
+	struct shape_packet *packet = hold_of(held->m);
+	uint64_t arrival = arrival_of(shape, held->m, now);
+	enum shape_verdict verdict = SHAPE_PASSES;
+
+	packet->cost = held->cost;
+	packet->path = held->path;
+	packet->flags = held->ecn ? SHAPE_ECN : 0;
+	if (likely(!shape->leaving))
+		verdict = shape_arrive(w->shaper, &shape->queue, packet, arrival, now);
+	if (verdict == SHAPE_FULL) {
+		refuse(w, state, held->cost, SHAPED_FULL, DROP_QUEUE_FULL);
+		return verdict;
+	}
+	if (verdict == SHAPE_CROWDED) {
+		refuse(w, state, held->cost, SHAPED_CROWDED, DROP_CROWDED);
+		return verdict;
+	}
+	shaped_counts_arrival(state, held->cost);
+	if (verdict == SHAPE_WAITS)
+		held->m->hash.usr = held->slot;
+	else
+		delay_add(&shape->delay, w->delay_unit, now - arrival);
+	return verdict;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that a worker holds until they conform (ACTION_SHAPE). What the shaper keeps of one lies
+ * in its mbuf, where DPDK gives room to whoever asks (rte_mbuf_dyn.h); the slot of its policy where
+ * the hash of its flow was, which nobody asks for any more.
+ *
+ * A packet arrived when its device says so, or else when the worker that owns the receive queue
+ * took in its burst, whichever worker decides it.
+ */
+#ifndef WEIR_APP_HOLD_H
+#define WEIR_APP_HOLD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+
+#include "shape/shape.h"
+
+struct policy_state;
+struct worker;
+
+/* Where in an mbuf; written by hold_register() alone. */
+extern int hold_offset;
+extern uint64_t hold_stamped; /* flag of an mbuf whose arrival is written there */
+
+/* Control, after EAL's start and before any port's: 0 or a negative errno. More than once is once. */
+int hold_register(void);
+
+static inline struct shape_packet *hold_of(struct rte_mbuf *m)
+{
+	return RTE_MBUF_DYNFIELD(m, hold_offset, struct shape_packet *);
+}
+
+static inline struct rte_mbuf *hold_mbuf(struct shape_packet *packet)
+{
+	return (struct rte_mbuf *)((uintptr_t)packet - (uintptr_t)hold_offset);
+}
+
+/* Notes when a packet arrived that another worker will decide. */
+static inline void hold_stamp(struct rte_mbuf *m, uint64_t arrival)
+{
+	hold_of(m)->arrival = arrival;
+	m->ol_flags |= hold_stamped;
+}
+
+/* A packet on its way to hold_arrive(). */
+struct held {
+	struct rte_mbuf *m;
+	uint32_t slot; /* of its policy */
+	uint32_t cost;
+	uint16_t path; /* of the worker's, by which it came */
+	bool ecn;      /* may be marked */
+};
+
+/*
+ * A packet of a policy that police_is_shaped(), and counts it. SHAPE_WAITS: it is the worker's
+ * shaper's; SHAPE_FULL, SHAPE_CROWDED: it is to be dropped, and is counted as the worker's drop
+ * too. The worker's own thread.
+ */
+enum shape_verdict hold_arrive(
+	struct worker *worker, struct policy_state *state, const struct held *held, uint64_t now);
+
+#endif

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "release.h"
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_pause.h>
+#include <rte_prefetch.h>
+
+#include "distribute.h"
+#include "drop.h"
+#include "hold.h"
+#include "police/mark.h"
+#include "police/shaped.h"
+#include "snapshot.h"
+#include "worker.h"
+
+/*
+ * Bursts that are sent before others have their turn: as many as the wires of a usual box bring in
+ * one, so that what waits never falls behind what comes.
+ */
+#define BURSTS_A_TURN 4
+
+/* Queues that are looked at before others have their turn: each is a line to fetch, or three. */
+#define QUEUES_A_TURN 1024
+
+/*
+ * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
+ * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole. What stands longer is down.
+ */
+#define PATIENCE_US 2000
+
+/* Packets that leave, by their paths. */
+struct leaving {
+	struct rte_mbuf *mbufs[BURST], *dropped[BURST];
+	uint16_t paths[BURST];
+	uint16_t n, n_dropped;
+};
+
+/* CoDel's mark, as a policy's with "mark": only in bytes that are ours alone. */
+static bool mark(struct rte_mbuf *m)
+{
+	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
+	struct packet packet;
+
+	packet_parse(data, m->data_len, &packet);
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(data, m->data_len, &packet, MARK_ECN);
+}
+
+static void leave_out(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+	struct policy_state *state)
+{
+	bool late = packet->flags & SHAPE_LATE;
+
+	shaped_counts_drop(state, packet->cost, late ? SHAPED_LATE : SHAPED_CODEL);
+	counter_add(&w->counters.dropped[late ? DROP_LATE : DROP_CODEL], 1);
+	leaving->dropped[leaving->n_dropped++] = hold_mbuf(packet);
+}
+
+static void take(
+	struct worker *w, struct leaving *leaving, struct shape_packet *packet, uint64_t now)
+{
+	struct rte_mbuf *m = hold_mbuf(packet);
+	struct policy_state *state = &w->policies[m->hash.usr];
+	struct policy_shape *shape = state->other->shape;
+
+	if (unlikely(packet->flags & SHAPE_DROP) ||
+		unlikely(packet->flags & SHAPE_MARK && !mark(m))) {
+		leave_out(w, leaving, packet, state);
+		return;
+	}
+	if (unlikely(packet->flags & SHAPE_MARK))
+		counter_add(&shape->marked, 1);
+	delay_add(&shape->delay, w->delay_unit, now > packet->arrival ? now - packet->arrival : 0);
+	leaving->mbufs[leaving->n] = m;
+	leaving->paths[leaving->n++] = packet->path;
+}
+
+static void take_all(struct worker *w, struct leaving *leaving, struct shape_packet *const *out,
+	unsigned n, uint64_t now)
+{
+	leaving->n = 0;
+	leaving->n_dropped = 0;
+	for (unsigned i = 0; i < n; i++) {
+		rte_prefetch0(hold_mbuf(out[i]));
+		rte_prefetch0(out[i]);
+	}
+	for (unsigned i = 0; i < n; i++)
+		take(w, leaving, out[i], now);
+	if (leaving->n_dropped)
+		drop_all(leaving->dropped, leaving->n_dropped);
+}
+
+/* The packets of the first one's path, in order; the others close up. */
+static uint16_t next_path(struct leaving *leaving, struct rte_mbuf **mbufs)
+{
+	uint16_t path = leaving->paths[0], n = 0, rest = 0;
+
+	for (uint16_t i = 0; i < leaving->n; i++) {
+		if (leaving->paths[i] == path) {
+			mbufs[n++] = leaving->mbufs[i];
+			continue;
+		}
+		leaving->mbufs[rest] = leaving->mbufs[i];
+		leaving->paths[rest++] = leaving->paths[i];
+	}
+	leaving->n = rest;
+	return n;
+}
+
+static void send_all(struct worker *w, struct leaving *leaving)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	while (leaving->n > 0) {
+		const struct path *path = &w->paths[leaving->paths[0]];
+
+		worker_pass_on(w, path, mbufs, next_path(leaving, mbufs));
+	}
+}
+
+/* Sends packets as the path takes them, until it has taken none for too long. */
+static void send_patiently(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint64_t until = rte_rdtsc() + PATIENCE_US * w->ticks_per_us;
+	uint16_t sent = 0;
+
+	while (sent < n && w->patient) {
+		uint16_t taken = worker_try_on(w, path, mbufs + sent, n - sent);
+
+		sent += taken;
+		if (taken > 0)
+			until = rte_rdtsc() + PATIENCE_US * w->ticks_per_us;
+		else if (rte_rdtsc() > until)
+			w->patient = false;
+		else
+			rte_pause();
+	}
+	if (sent < n)
+		worker_pass_on(w, path, mbufs + sent, n - sent);
+}
+
+static void send_flushed(struct worker *w, struct shape_packet *const *out, unsigned n)
+{
+	struct rte_mbuf *mbufs[BURST];
+	struct leaving leaving;
+
+	take_all(w, &leaving, out, n, rte_rdtsc());
+	while (leaving.n > 0) {
+		const struct path *path = &w->paths[leaving.paths[0]];
+
+		send_patiently(w, path, mbufs, next_path(&leaving, mbufs));
+	}
+}
+
+bool release_due(struct worker *w)
+{
+	struct shape_packet *out[BURST];
+	struct leaving leaving;
+	uint64_t now;
+	unsigned n = 0;
+
+	if (likely(!shaper_waits(w->shaper)))
+		return false;
+	now = rte_rdtsc();
+	for (unsigned i = 0; i < BURSTS_A_TURN; i++) {
+		unsigned due = shaper_release(w->shaper, now, out, BURST);
+
+		take_all(w, &leaving, out, due, now);
+		send_all(w, &leaving);
+		n += due;
+		if (due < BURST)
+			break;
+	}
+	if (n == 0)
+		return false;
+	w->idle_since = now;
+	counter_add(&w->counters.busy_cycles, rte_rdtsc() - now);
+	return true;
+}
+
+/* One queue, up to some bursts; true when it is empty. */
+static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
+{
+	struct policy_shape *shape = w->policies[slot].other->shape;
+	struct shape_packet *out[BURST];
+
+	for (; *bursts > 0; --*bursts) {
+		unsigned n = shape_flush(w->shaper, &shape->queue, out, BURST);
+
+		if (n == 0) {
+			shape->leaving = true;
+			return true;
+		}
+		send_flushed(w, out, n);
+	}
+	return false;
+}
+
+bool release_leaving(struct worker *w, const struct snapshot *newer)
+{
+	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
+
+	if (w->left == 0)
+		w->patient = true;
+	for (; w->left < newer->n_leaving; w->left++) {
+		if (queues-- == 0 || !empty_queue(w, newer->leaving[w->left], &bursts))
+			return false;
+	}
+	w->left = 0;
+	return true;
+}
+
+void release_all(struct worker *w)
+{
+	struct shape_packet *out[BURST];
+	unsigned n;
+
+	w->patient = true;
+	while ((n = shaper_flush(w->shaper, out, BURST)) > 0)
+		send_flushed(w, out, n);
+}

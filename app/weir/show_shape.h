@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait as JSON: of a policy, and of a worker. Control thread.
+ */
+#ifndef WEIR_APP_SHOW_SHAPE_H
+#define WEIR_APP_SHOW_SHAPE_H
+
+#include <jansson.h>
+
+struct box;
+struct worker;
+
+/* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
+void show_shape(json_t *json, const struct box *box, unsigned policy);
+
+/* "waiting" of a worker. */
+json_t *show_waiting(const struct worker *worker);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "police/shaped.h"
+
+#include "police/other.h"
+
+#define NS_PER_US 1000
+#define US_PER_S  UINT64_C(1000000)
+
+bool policy_is_shaped(const struct policy *policy)
+{
+	return policy->action == ACTION_SHAPE;
+}
+
+struct shape_terms shaped_terms(const struct policy *policy)
+{
+	const struct shape_config *shape = &policy->shape;
+
+	return (struct shape_terms){
+		.units = shape->bytes,
+		.delay_us = (uint32_t)(shape->delay_ns / NS_PER_US),
+		.target_us = (uint32_t)(shape->target_ns / NS_PER_US),
+		.interval_us = (uint32_t)(shape->interval_ns / NS_PER_US),
+		.codel = shape->drop == SHAPE_DROP_CODEL,
+		.ecn = shape->ecn,
+	};
+}
+
+static uint64_t ticks(uint32_t us, uint64_t hz)
+{
+	return (uint64_t)((unsigned __int128)us * hz / US_PER_S);
+}
+
+static struct shape_params params_of(const struct shape_terms *terms, uint64_t hz)
+{
+	return (struct shape_params){
+		.delay = ticks(terms->delay_us, hz),
+		.units = terms->units,
+		.codel = terms->codel,
+		.ecn = terms->ecn,
+		.target = ticks(terms->target_us, hz),
+		.interval = ticks(terms->interval_us, hz),
+	};
+}
+
+static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
+{
+	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&
+	       a->interval_us == b->interval_us && a->codel == b->codel && a->ecn == b->ecn;
+}
+
+void shaped_init(struct policy_state *state, const struct limit_profile *profile,
+	const struct policy_start *start)
+{
+	struct shape_params params = params_of(&profile->shape.terms, start->hz);
+	struct policy_shape *shape = state->other->shape;
+
+	*shape = (struct policy_shape){.terms = profile->shape.terms};
+	shape_queue_init(
+		&shape->queue, &params, &profile->shape.bucket, start->reserve, start->now);
+}
+
+void shaped_limit(struct shaper *shaper, struct policy_state *state,
+	const struct limit_profile *profile, uint64_t now, uint64_t hz)
+{
+	struct policy_shape *shape = state->other->shape;
+	struct shape_params params = params_of(&profile->shape.terms, hz);
+
+	if (!terms_equal(&shape->terms, &profile->shape.terms))
+		shape_change(shaper, &shape->queue, &params, now);
+	shape->terms = profile->shape.terms;
+	shape_limit(shaper, &shape->queue, &profile->shape.bucket, now);
+}
+
+void shaped_counts_arrival(struct policy_state *state, uint32_t cost)
+{
+	police_count(state, 1, cost, 0, 0);
+}
+
+void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum shaped_drop why)
+{
+	police_count(state, 1, cost, 1, cost);
+	counter_add(&state->other->shape->dropped[why], 1);
+}
+
+void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum shaped_drop why)
+{
+	police_count(state, 0, 0, 1, cost);
+	counter_add(&state->other->shape->dropped[why], 1);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose packets wait (ACTION_SHAPE): what they have on a worker beside struct
+ * policy_other, and how they are told of their limit. The packets themselves are their owner's
+ * business; the queue that they wait in is lib/shape's.
+ */
+#ifndef WEIR_POLICE_SHAPED_H
+#define WEIR_POLICE_SHAPED_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "police/police.h"
+#include "shape/delay.h"
+#include "shape/shape.h"
+
+struct policy_start;
+struct reserve;
+
+/* Why a packet that was to wait did not leave. */
+enum shaped_drop {
+	SHAPED_FULL,    /* its queue had no room */
+	SHAPED_CROWDED, /* the worker holds as many packets as it may */
+	SHAPED_CODEL,
+	SHAPED_LATE, /* it had waited for longer than it may, as the limit has fallen */
+	SHAPED_DROPS
+};
+
+/* One writer, the worker; counters may be read by anybody. */
+struct policy_shape {
+	struct shape_queue queue;
+	struct delay_bins delay; /* of packets that left, from their arrival */
+	uint64_t dropped[SHAPED_DROPS], marked;
+	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
+	struct shape_terms terms; /* in force */
+	bool leaving;             /* nobody is led here any more: what comes still, passes */
+} __attribute__((aligned(CACHE_LINE)));
+
+/* Whether its packets wait. Any thread. */
+bool policy_is_shaped(const struct policy *policy);
+
+/* "shape" as a worker is told of it. Control. */
+struct shape_terms shaped_terms(const struct policy *policy);
+
+/*
+ * Begins with an empty queue, under a limit, before a full bucket or start->reserve. Control,
+ * before the worker sees the policy; again, if its first limit is another after all.
+ */
+void shaped_init(struct policy_state *state, const struct limit_profile *profile,
+	const struct policy_start *start);
+
+/*
+ * The limit and the terms are `profile` from tick `now` on, beside police_limit(). The state's one
+ * writer, whose shaper it is.
+ */
+void shaped_limit(struct shaper *shaper, struct policy_state *state,
+	const struct limit_profile *profile, uint64_t now, uint64_t hz);
+
+/* Whether packets are marked that may be, rather than dropped. The one writer. */
+static inline bool shaped_marks(const struct policy_state *state)
+{
+	return state->other->shape->terms.ecn;
+}
+
+/* A packet of that cost has arrived: passes, waits, or is dropped and why. The one writer. */
+void shaped_counts_arrival(struct policy_state *state, uint32_t cost);
+void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum shaped_drop why);
+
+/* One that had waited, and so was counted as arrived, is dropped. The one writer. */
+void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum shaped_drop why);
+
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is done per policy: queues that begin, change and end.
+ */
+#include <string.h>
+
+#include "shape/pace.h"
+#include "shape/private.h"
+
+#define PATIENCE 6 /* a packet may wait for 1/2^this longer than its queue is made for */
+
+size_t shaper_bytes(void)
+{
+	return sizeof(struct shaper);
+}
+
+void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
+{
+	wheel_init(&shaper->wheel, hz, now);
+	shaper->counts.most = most;
+	shaper->counts.lateness_unit = delay_unit(hz);
+}
+
+const struct shaper_counts *shaper_counts(const struct shaper *shaper)
+{
+	return &shaper->counts;
+}
+
+/* Units that may wait: see shape_arrive(). */
+static void queue_set_room(struct shape_queue *queue)
+{
+	uint64_t delay = queue->patience - queue->patience / ((1 << PATIENCE) + 1);
+	tokens_t room = (tokens_t)(uint64_t)queue->limit.rate * delay >> TOKEN_SHIFT;
+
+	if (queue->limit.rate <= 0)
+		room = queue->limit.burst >> TOKEN_BYTE;
+	queue->room = room < queue->most ? (uint32_t)room : queue->most;
+}
+
+static void queue_set_limit(struct shape_queue *queue, const struct token_bucket_profile *profile)
+{
+	queue->limit = *profile;
+	pace_invert(queue);
+	queue_set_room(queue);
+}
+
+static void queue_set_params(struct shape_queue *queue, const struct shape_params *params)
+{
+	struct shape_codel *codel = &queue->codel;
+	uint64_t most = params->units;
+
+	queue->patience = params->delay + (params->delay >> PATIENCE);
+	queue->most = most && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+	if (!params->codel || params->target != codel->target ||
+		params->interval != codel->interval)
+		*codel = (struct shape_codel){
+			.target = params->target, .interval = params->interval};
+	codel->ecn = params->ecn;
+	queue->state &= (uint8_t)~QUEUE_CODEL;
+	queue->state |= params->codel ? QUEUE_CODEL : 0;
+}
+
+void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
+	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now)
+{
+	memset(queue, 0, sizeof(*queue));
+	queue->reserve = reserve;
+	token_bucket_init(&queue->bucket, profile, now);
+	queue_set_params(queue, params);
+	queue_set_limit(queue, profile);
+}
+
+void shape_queue_spend(struct shape_queue *queue)
+{
+	token_bucket_set_level(&queue->bucket, 0);
+}
+
+/* The first packet that has not left. */
+static struct shape_packet *queue_rest(const struct shape_queue *queue)
+{
+	struct shape_packet *packet = queue->head;
+
+	for (uint32_t i = 0; i < queue->gone; i++)
+		packet = packet->next;
+	return packet;
+}
+
+/*
+ * What is due by now leaves as it is due, though it stays here until it is released. A reserve has
+ * changed already, so there it is too late for that.
+ */
+static void queue_settle(struct shape_queue *queue, uint64_t now)
+{
+	struct shape_packet *packet = queue_rest(queue);
+
+	if (packet)
+		queue_start(queue, packet);
+	while (packet && !tick_after(queue->due, now)) {
+		queue_depart(queue, packet);
+		queue->gone++;
+		packet = packet->next;
+		if (packet)
+			queue_start(queue, packet);
+	}
+	/* As token_bucket_change(): what has come until now came at the former rate. */
+	pace_refill(queue, packet ? packet->cost : 0, now);
+}
+
+/* Takes a queue off the wheel, as of now. */
+static void queue_stop(struct shaper *shaper, struct shape_queue *queue, uint64_t now)
+{
+	if (queue->head)
+		wheel_unfile(&shaper->wheel, queue);
+	if (queue->reserve)
+		queue->bucket.last = tick_later(now, queue->bucket.last);
+	else
+		queue_settle(queue, now);
+}
+
+static void queue_resume(struct shaper *shaper, struct shape_queue *queue, uint64_t now)
+{
+	if (!queue->head)
+		return;
+	if (queue->gone)
+		queue->due = now;
+	else
+		queue_start(queue, queue->head);
+	wheel_catch_up(&shaper->wheel, now);
+	wheel_file(&shaper->wheel, queue);
+}
+
+void shape_limit(struct shaper *shaper, struct shape_queue *queue,
+	const struct token_bucket_profile *profile, uint64_t now)
+{
+	queue_stop(shaper, queue, now);
+	queue_set_limit(queue, profile);
+	queue_resume(shaper, queue, now);
+}
+
+void shape_change(struct shaper *shaper, struct shape_queue *queue,
+	const struct shape_params *params, uint64_t now)
+{
+	queue_stop(shaper, queue, now);
+	queue_set_params(queue, params);
+	queue_set_room(queue);
+	queue_resume(shaper, queue, now);
+}
+
+/* What is booked for a packet that goes without it is the next one's. */
+static void queue_unbook(struct shape_queue *queue)
+{
+	if (queue->state & QUEUE_BOOKED)
+		queue->held += queue->head->cost;
+	queue->state &= (uint8_t)~QUEUE_BOOKED;
+}
+
+unsigned shape_flush(
+	struct shaper *shaper, struct shape_queue *queue, struct shape_packet **out, unsigned n)
+{
+	uint64_t units = 0;
+	unsigned count = 0;
+
+	if (!queue->head || n == 0)
+		return 0;
+	wheel_unfile(&shaper->wheel, queue);
+	queue_unbook(queue);
+	for (; queue->head && count < n; queue->head = queue->head->next) {
+		out[count++] = queue->head;
+		units += queue->head->cost;
+	}
+	queue->gone -= queue->gone < count ? queue->gone : count;
+	queue_less(shaper, queue, count, units);
+	if (queue->head && !queue->gone)
+		queue_start(queue, queue->head);
+	if (queue->head)
+		wheel_file(&shaper->wheel, queue);
+	return count;
+}
+
+unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n)
+{
+	unsigned count = 0, slot;
+
+	while (count < n && (slot = wheel_first(&shaper->wheel, 0)) != WHEEL_NONE)
+		count += shape_flush(shaper, shaper->wheel.slots[slot], out + count, n - count);
+	return count;
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * When a bucket will have a packet's tokens: the very tick, without a division. A limit's rate is
+ * inverted once; what that leaves over is less than a tick or two, which exact arithmetic in the
+ * bucket's own unit adds.
+ *
+ * Not for others than this folder.
+ */
+#ifndef WEIR_SHAPE_PACE_H
+#define WEIR_SHAPE_PACE_H
+
+#include "shape/wheel.h"
+
+/* Rates below 2^33 tokens a tick, some 3 kbit/s, are divided by: their packets are few. */
+#define PACE_BITS 34
+#define PACE_SLOW UINT8_MAX
+
+/* 2^(62 + n) over a rate of n bits, rounded down: between 2^62 and 2^63. */
+static inline void pace_invert(struct shape_queue *queue)
+{
+	int64_t rate = queue->limit.rate;
+	unsigned bits = rate > 0 ? 64 - (unsigned)__builtin_clzll((uint64_t)rate) : 0;
+
+	queue->shift = PACE_SLOW;
+	queue->inverse = 0;
+	if (bits < PACE_BITS)
+		return;
+	queue->shift = (uint8_t)(bits - PACE_BITS);
+	queue->inverse = (uint64_t)(((tokens_t)1 << (62 + bits)) / (uint64_t)rate);
+}
+
+static inline __attribute__((cold)) uint64_t pace_ticks_slow(int64_t rate, tokens_t lack)
+{
+	tokens_t ticks;
+
+	if (rate <= 0)
+		return WHEEL_FAR;
+	ticks = (lack + (uint64_t)rate - 1) / (uint64_t)rate;
+	return ticks < WHEEL_FAR ? (uint64_t)ticks : WHEEL_FAR;
+}
+
+/*
+ * Ticks until so many tokens have come, at least one, of a bucket that lacks them: the product is
+ * (lack / 2^32) * 2^(62 + n) / rate / 2^64 / 2^(n - 34), rounded down on the way.
+ */
+static inline uint64_t pace_ticks(const struct shape_queue *queue, tokens_t lack)
+{
+	uint64_t rate = (uint64_t)queue->limit.rate, ticks;
+
+	if (__builtin_expect(queue->shift == PACE_SLOW, 0))
+		return pace_ticks_slow(queue->limit.rate, lack);
+	ticks = (uint64_t)((tokens_t)(uint64_t)(lack >> 32) * queue->inverse >> 64);
+	ticks >>= queue->shift;
+	for (tokens_t earned = (tokens_t)ticks * rate; earned < lack; earned += rate)
+		ticks++;
+	return ticks;
+}
+
+/* Brings the bucket up to a tick, before a packet that finds it as deep as it costs at least. */
+static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_t at)
+{
+	uint64_t need = (uint64_t)cost << TOKEN_BYTE;
+	struct token_bucket_profile limit = queue->limit;
+
+	limit.burst = limit.burst > need ? limit.burst : need;
+	token_bucket_advance(&queue->bucket, &limit, at);
+}
+
+/* Ticks from `at` on, to which it brings the bucket, until that has a packet's tokens. */
+static inline uint64_t pace_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
+{
+	tokens_t need = (tokens_t)cost << TOKEN_SHIFT, level;
+
+	pace_refill(queue, cost, at);
+	level = token_bucket_level(&queue->bucket);
+	return level < need ? pace_ticks(queue, need - level) : 0;
+}
+
+#endif

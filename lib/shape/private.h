@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the files of this folder share; not for others.
+ */
+#ifndef WEIR_SHAPE_PRIVATE_H
+#define WEIR_SHAPE_PRIVATE_H
+
+#include "shape/shape.h"
+#include "shape/wheel.h"
+
+struct shaper {
+	struct wheel wheel;
+	struct shaper_counts counts __attribute__((aligned(64)));
+};
+
+/* Of struct shape_queue, `state`. */
+enum {
+	QUEUE_LATE = 1 << 0,  /* the first packet is dropped when it is due: patience ends before */
+	QUEUE_CODEL = 1 << 1, /* codel.on, where it is at hand */
+	QUEUE_BOOKED = 1 << 2, /* of a reserve: the first packet's tokens are, up to `point` */
+};
+
+/*
+ * Works out what happens when to a packet that is now the first of its queue, or of those that have
+ * not left yet: `due`, and whether it is late.
+ */
+void queue_start(struct shape_queue *queue, const struct shape_packet *packet);
+
+/* That packet leaves when it was due: takes its tokens, or says in its flags that it is dropped. */
+void queue_depart(struct shape_queue *queue, struct shape_packet *packet);
+
+/* Takes n packets of so many units off the counts. */
+static inline void queue_less(
+	struct shaper *shaper, struct shape_queue *queue, unsigned n, uint64_t units)
+{
+	counter_add32(&queue->packets, -n);
+	counter_add32(&queue->units, -(uint32_t)units);
+	counter_add32(&shaper->counts.packets, -n);
+	counter_add(&shaper->counts.units, -units);
+}
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What is done per packet.
+ */
+#include "shape/codel.h"
+#include "shape/pace.h"
+#include "shape/private.h"
+
+#define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
+#define VISITS  64 /* queues that turn out not to be due yet, in one call */
+
+/* Virtual time of a reserve, 2^-8 of a unit, as tokens. */
+static tokens_t tokens_of(uint64_t time)
+{
+	return (tokens_t)time << (TOKEN_SHIFT - GCRA_SHIFT);
+}
+
+/*
+ * Books what a packet costs, less what is left over from one that was dropped. Returns by how much
+ * virtual time that is too far ahead, and then it has not.
+ */
+static uint64_t reserve_claim(struct shape_queue *queue, uint32_t cost, uint64_t at, uint64_t most)
+{
+	uint32_t need = cost > queue->held ? cost - queue->held : 0;
+	uint64_t over = 0;
+
+	if (need)
+		over = reserve_book(queue->reserve, at, need, most, &queue->point);
+	else if (queue->held == 0) /* it costs nothing */
+		queue->point = reserve_time(queue->reserve, at);
+	if (over)
+		return over;
+	queue->held -= cost - need;
+	queue->state |= QUEUE_BOOKED;
+	return 0;
+}
+
+/* Ticks from `at` on until virtual time has come to what is booked for the first packet. */
+static uint64_t reserve_ticks(const struct shape_queue *queue, uint64_t at)
+{
+	int64_t lack = (int64_t)(queue->point - reserve_time(queue->reserve, at));
+
+	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
+}
+
+/* The same when nothing may be booked yet: until it is worth to ask again. */
+static uint64_t reserve_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
+{
+	uint64_t over = 0;
+
+	if (!(queue->state & QUEUE_BOOKED))
+		over = reserve_claim(queue, cost, at, UINT64_MAX);
+	return over ? pace_ticks(queue, tokens_of(over)) : reserve_ticks(queue, at);
+}
+
+void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
+{
+	uint64_t at = tick_later(packet->arrival, queue->bucket.last);
+	uint64_t end = packet->arrival + queue->patience, due = at;
+
+	if (queue->reserve)
+		due += reserve_wait(queue, packet->cost, at);
+	else
+		due += pace_wait(queue, packet->cost, at);
+	queue->state &= (uint8_t)~QUEUE_LATE;
+	if (__builtin_expect(tick_after(due, end), 0)) {
+		queue->state |= QUEUE_LATE;
+		due = tick_later(end, at);
+	}
+	queue->due = due;
+}
+
+/* What becomes of a packet that is due: flags that it leaves with. */
+static uint8_t queue_judge(struct shape_queue *queue, const struct shape_packet *packet)
+{
+	uint64_t due = queue->due;
+
+	if (__builtin_expect(queue->state & QUEUE_LATE, 0))
+		return SHAPE_DROP | SHAPE_LATE;
+	if (!(queue->state & QUEUE_CODEL))
+		return 0;
+	if (!codel_drops(&queue->codel, due, due - packet->arrival, packet->next != NULL))
+		return 0;
+	return queue->codel.ecn && packet->flags & SHAPE_ECN ? SHAPE_MARK : SHAPE_DROP;
+}
+
+void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
+{
+	uint8_t flags = queue_judge(queue, packet);
+
+	packet->flags |= flags;
+	if (queue->reserve) {
+		queue->bucket.last = queue->due;
+		/* What is booked for a packet that does not leave is the next one's. */
+		if (flags & SHAPE_DROP && queue->state & QUEUE_BOOKED)
+			queue->held += packet->cost;
+		queue->state &= (uint8_t)~QUEUE_BOOKED;
+		return;
+	}
+	pace_refill(queue, packet->cost, queue->due);
+	if (!(flags & SHAPE_DROP))
+		token_bucket_take(&queue->bucket, packet->cost);
+}
+
+/* Behind the others, or alone. */
+static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival)
+{
+	packet->next = NULL;
+	packet->arrival = arrival;
+	if (queue->head)
+		queue->tail->next = packet;
+	else
+		queue->head = packet;
+	queue->tail = packet;
+	counter_add32(&queue->packets, 1);
+	counter_add32(&queue->units, packet->cost);
+	counter_add32(&shaper->counts.packets, 1);
+	counter_add(&shaper->counts.units, packet->cost);
+	return SHAPE_WAITS;
+}
+
+/* The first one in a queue that it may join. */
+static enum shape_verdict queue_begin(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	wheel_catch_up(&shaper->wheel, now);
+	queue_join(shaper, queue, packet, arrival);
+	wheel_file(&shaper->wheel, queue);
+	return SHAPE_WAITS;
+}
+
+/* Virtual time that may be booked ahead for a packet that arrives: what comes in its patience. */
+static uint64_t reserve_ahead(const struct shape_queue *queue)
+{
+	uint64_t rate = (uint64_t)queue->limit.rate;
+
+	if (queue->limit.rate <= 0)
+		return UINT64_MAX;
+	return (uint64_t)((tokens_t)rate * queue->patience >> (TOKEN_SHIFT - GCRA_SHIFT));
+}
+
+/* Whether no packet that costs so much may wait, even if it is the only one. */
+static bool queue_refuses(const struct shape_queue *queue, uint32_t cost)
+{
+	return cost > (queue->limit.rate > 0 ? queue->most : queue->room);
+}
+
+static enum shape_verdict arrive_reserve(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	bool crowded = shaper->counts.packets >= shaper->counts.most;
+	bool refused = queue_refuses(queue, packet->cost);
+	uint64_t at = tick_later(arrival, queue->bucket.last);
+	uint64_t ahead = crowded || refused ? 0 : reserve_ahead(queue);
+
+	if (reserve_claim(queue, packet->cost, at, ahead))
+		return crowded && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+	packet->arrival = arrival;
+	queue_start(queue, packet);
+	if (queue->due != at || queue->state & QUEUE_LATE)
+		return queue_begin(shaper, queue, packet, arrival, now);
+	queue->bucket.last = at;
+	queue->state &= (uint8_t)~QUEUE_BOOKED;
+	return SHAPE_PASSES;
+}
+
+/* One that does not conform, and nobody waits. */
+static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *shaper,
+	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	if (shaper->counts.packets >= shaper->counts.most)
+		return SHAPE_CROWDED;
+	packet->arrival = arrival;
+	queue_start(queue, packet);
+	if (queue_refuses(queue, packet->cost) ||
+		(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
+		return SHAPE_FULL;
+	return queue_begin(shaper, queue, packet, arrival, now);
+}
+
+enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	if (queue->head) {
+		if (shaper->counts.packets >= shaper->counts.most)
+			return SHAPE_CROWDED;
+		if ((uint64_t)queue->units + packet->cost > queue->room)
+			return SHAPE_FULL;
+		return queue_join(shaper, queue, packet, arrival);
+	}
+	if (queue->reserve)
+		return arrive_reserve(shaper, queue, packet, arrival, now);
+	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
+	if (token_bucket_take(&queue->bucket, packet->cost))
+		return SHAPE_PASSES;
+	return arrive_first(shaper, queue, packet, arrival, now);
+}
+
+/* Whether the limit is what it was when `due` was worked out: else that is done anew. */
+static bool queue_is_due(struct shape_queue *queue, uint64_t now)
+{
+	bool booked = queue->state & QUEUE_BOOKED;
+
+	if (!queue->reserve || queue->state & QUEUE_LATE)
+		return true;
+	if (booked && (int64_t)(reserve_time(queue->reserve, now) - queue->point) >= 0)
+		return true;
+	queue->bucket.last = now;
+	queue_start(queue, queue->head);
+	return false;
+}
+
+/*
+ * Takes packets out of a queue whose first one is due, and goes on to those that are due by
+ * `until`. Returns how many.
+ */
+static unsigned queue_serve(struct shaper *shaper, struct shape_queue *queue, uint64_t now,
+	uint64_t until, struct shape_packet **out, unsigned n)
+{
+	struct shape_packet *packet = queue->head;
+	uint64_t units = 0;
+	unsigned count = 0;
+
+	n = n < QUANTUM ? n : QUANTUM;
+	do {
+		if (queue->gone) {
+			queue->gone--;
+		} else {
+			if (!queue_is_due(queue, now))
+				break;
+			queue_depart(queue, packet);
+			delay_add(&shaper->counts.lateness, shaper->counts.lateness_unit,
+				now - queue->due);
+		}
+		out[count++] = packet;
+		units += packet->cost;
+		packet = queue->head = packet->next;
+		if (!packet)
+			break;
+		if (!queue->gone)
+			queue_start(queue, packet);
+	} while (count < n && !tick_after(queue->due, until));
+	queue_less(shaper, queue, count, units);
+	if (packet)
+		__builtin_prefetch(packet->next);
+	else if (queue->state & QUEUE_CODEL)
+		queue->codel.rising = false;
+	return count;
+}
+
+/* A call of shaper_release(). */
+struct turn {
+	uint64_t now;
+	struct shape_packet **out;
+	unsigned n, count;
+	unsigned visits; /* that are left */
+};
+
+/* One queue of an open slot, of those that are due by `until`, or not yet. */
+static void turn_queue(
+	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint64_t until)
+{
+	unsigned count = 0;
+
+	if (!tick_after(queue->due, turn->now))
+		count = queue_serve(shaper, queue, turn->now, until, turn->out + turn->count,
+			turn->n - turn->count);
+	turn->count += count;
+	turn->visits -= count == 0;
+	if (queue->head)
+		wheel_file(&shaper->wheel, queue);
+}
+
+/* Opens the slot at the base. What is not done with is filed again. */
+static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
+{
+	struct wheel *wheel = &shaper->wheel;
+	uint64_t end = wheel->base + (UINT64_C(1) << wheel->shift) - 1;
+	uint64_t until = tick_earlier(end, turn->now);
+	struct shape_queue *queue = wheel_open(wheel, slot), *last = queue->prev;
+
+	wheel->soon = turn->now + WHEEL_FAR;
+	while (queue && turn->count < turn->n && turn->visits) {
+		struct shape_queue *next = queue == last ? NULL : queue->next;
+
+		if (next)
+			__builtin_prefetch(next->head);
+		turn_queue(shaper, turn, queue, until);
+		queue = next;
+	}
+	if (queue)
+		wheel_close(wheel, slot, queue, last);
+	wheel_look_on(wheel, slot, queue != NULL);
+}
+
+unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
+{
+	struct turn turn = {.now = now, .out = out, .n = n, .visits = VISITS};
+	struct wheel *wheel = &shaper->wheel;
+
+	while (!tick_after(wheel->soon, now) && turn.count < n && turn.visits) {
+		unsigned slot = wheel_advance(wheel, now);
+
+		if (slot != WHEEL_NONE)
+			turn_slot(shaper, &turn, slot);
+	}
+	return turn.count;
+}
+
+bool shaper_waits(const struct shaper *shaper)
+{
+	return shaper->counts.packets > 0;
+}
+
+uint64_t shaper_next(const struct shaper *shaper, uint64_t now)
+{
+	return shaper_waits(shaper) ? tick_later(shaper->wheel.soon, now) : now + WHEEL_FAR;
+}

@@ -1,0 +1,247 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Packets that wait: in order, at the limit, and none lost whatever becomes of their policy.
+
+Numbered UDP packets in a network namespace of its own, whose cables are veth pairs:
+
+    test ta ──veth── a │weir│ b ──veth── tb test
+
+and TCP over tools/testbed. Usage: shape.py [SCENARIO...].
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import sys
+import threading
+import time
+
+import box
+import reload
+from box import expect, wait_until
+
+sys.path.insert(0, os.path.join(box.ROOT, "tools"))
+
+from testbed.bed import Testbed  # noqa: E402
+
+FLOWS = 8
+SIZE = 500  # bytes of an IP packet
+RATE = 1e6  # bit/s: a packet in 4 ms
+MARK = 0x57454952  # of our own packets
+SO_RCVBUFFORCE = 33  # Linux
+TCP_S, TCP_WARMUP_S = 15, 3
+
+
+def numbered(serial):
+    """A packet of one of FLOWS flows, which says which one it is."""
+    data = bytearray(reload.frame("10.0.0.1", SIZE, sport=1000 + serial % FLOWS))
+    struct.pack_into(">II", data, 42, MARK, serial)
+    return bytes(data)
+
+
+def shaped(limit=RATE, **more):
+    """The policy that all of them are of."""
+    return reload.policy("p", "10.0.0.0/8", limit=f"{limit:.0f}bit/s", burst="1000B",
+                         action="shape", **{"shape": {"delay": "10s"}} | more)
+
+
+class Receiver:
+    """What leaves the box: [(time, serial)], as it comes."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
+        self.socket.bind(("tb", 3))
+        self.socket.settimeout(0.05)
+        self.seen = []
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        while not self.ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                data = self.socket.recv(2048)
+                mark, serial = struct.unpack_from(">II", data, 42) if len(data) > 50 else (0, 0)
+                if mark == MARK:
+                    self.seen.append((time.monotonic(), serial))
+
+    def close(self):
+        """Hears no more."""
+        self.ending.set()
+        self.thread.join()
+        self.socket.close()
+
+    def check(self, n):
+        """All n have come, once, those of each flow in their order."""
+        serials = {serial for _, serial in self.seen}
+        expect(len(self.seen) == n and serials == set(range(n)),
+               f"{len(self.seen)} of {n} came, {len(serials)} different ones")
+        self.check_order()
+
+    def check_order(self):
+        """Those of each flow have come in their order."""
+        serials = [serial for _, serial in self.seen]
+        for flow in range(FLOWS):
+            of_flow = [serial for serial in serials if serial % FLOWS == flow]
+            expect(of_flow == sorted(of_flow), f"flow {flow} is out of order: {of_flow}")
+
+
+@contextlib.contextmanager
+def scenery(scene, policies, **more):
+    """A reload.Wire and a Receiver; the box is the scenario's to stop."""
+    wire = reload.Wire(scene, policies, **more)
+    receiver = Receiver()
+    try:
+        yield wire, receiver
+    finally:
+        receiver.close()
+        wire.weir.kill()
+        wire.close()
+
+
+def send(wire, first, n):
+    """The packets from number first on, all at once."""
+    for serial in range(first, first + n):
+        wire.send([numbered(serial)])
+    wire.settle()
+
+
+def waiting(weir):
+    """Packets that wait now."""
+    return weir.get("/weir/policy,p")["shape"]["waiting_packets"]
+
+
+def drops(weir):
+    """Packets dropped for whatever reason."""
+    return {reason: count for reason, count in weir.get("/weir/drops").items() if count}
+
+
+def at_the_limit(scene):
+    """What comes too fast leaves at the limit, in order, from two workers as from one."""
+    n = 400
+    with scenery(scene, [shaped(slo={"p99": "1ms"})]) as (wire, receiver):
+        send(wire, 0, n)
+        expect(waiting(wire.weir) > n / 4, f"{waiting(wire.weir)} wait")
+        wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave")
+        receiver.check(n)
+        times = [when for when, _ in receiver.seen]
+        rate = (n - 2) * SIZE * 8 / (times[-1] - times[0])
+        expect(0.95 < rate / RATE < 1.05, f"they left at {rate:.0f} bit/s")
+        policy = wire.weir.get("/weir/policy,p")
+        expect(policy["passed"]["packets"] == n and not drops(wire.weir), f"{policy}")
+        delay = policy["shape"]["delay_us"]
+        expect(policy["slo"]["met"] is False, f"{policy['slo']}")
+        wire.weir.stop()
+    return f"{rate / RATE:.4f} of the limit; waited {delay}"
+
+
+def queue_bounds(scene):
+    """More than may wait is dropped, under its reason, and the rest leaves in order."""
+    n = 300
+    with scenery(scene, [shaped(shape={"delay": "100ms"})]) as (wire, receiver):
+        for serial in range(n):
+            wire.socket.send(numbered(serial))
+        wire.sent += n
+        wire.settle()
+        wait_until(lambda: waiting(wire.weir) == 0, "all to have left")
+        lost = drops(wire.weir)
+        # Two workers each have room for what one would send in time.
+        expect(lost["queue_full"] > 0 and set(lost) <= {"queue_full", "late"}, f"{lost}")
+        wait_until(lambda: len(receiver.seen) + sum(lost.values()) == n, "the others to arrive")
+        receiver.check_order()
+        wire.weir.stop()
+    return f"{lost} of {n}"
+
+
+def limit_changes(scene):
+    """A limit that changes is that of what waits already: up, then down. Nothing is lost."""
+    n = 300
+    with scenery(scene, [shaped(RATE / 4)]) as (wire, receiver):
+        send(wire, 0, n)
+        before = len(receiver.seen)
+        reload.reloaded(wire.weir, [shaped(RATE * 2)], changed=1)
+        time.sleep(0.3)
+        fast = len(receiver.seen) - before
+        reload.reloaded(wire.weir, [shaped(RATE / 8)], changed=1)
+        slow = len(receiver.seen)
+        time.sleep(0.3)
+        slow = len(receiver.seen) - slow
+        reload.reloaded(wire.weir, [shaped(RATE * 10)], changed=1)
+        wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave")
+        receiver.check(n)
+        expect(not drops(wire.weir), f"{drops(wire.weir)}")
+        # 150 and 9 in this time, but for what a busy machine makes of it.
+        expect(fast > 75 and slow < 40, f"{fast} left fast, {slow} slowly")
+        wire.weir.stop()
+    return f"{fast} left in 0.3 s at twice the rate, {slow} at an eighth"
+
+
+def policy_leaves(scene):
+    """Removed, or no shaper any more: all leaves before what comes next, and none of it is lost."""
+    n, words = 200, []
+    for policies in ([], [reload.policy("p", "10.0.0.0/8")],
+                     [shaped(RATE / 4, accounting="l2") | {"count": "bytes"}],
+                     [reload.policy("q", "10.0.0.0/8")]):
+        with scenery(scene, [shaped(RATE / 8)]) as (wire, receiver):
+            send(wire, 0, n)
+            held = waiting(wire.weir)
+            began = time.monotonic()
+            reload.reload(wire.weir, policies)
+            expect(wire.weir.get("/weir/config")["last_reload"]["ok"], "the reload was refused")
+            words.append(f"{held} in {time.monotonic() - began:.2f} s")
+            wait_until(lambda: len(receiver.seen) >= n, f"{n} packets to leave", 5)
+            send(wire, n, FLOWS)
+            wait_until(lambda: len(receiver.seen) == n + FLOWS, "those after them to leave", 5)
+            receiver.check(n + FLOWS)
+            expect(not drops(wire.weir), f"{drops(wire.weir)}")
+            wire.weir.stop()
+    return ", ".join(words)
+
+
+def stopped(scene):
+    """At Ctrl-C all that waits leaves, from polling workers as from those that sleep."""
+    n = 250
+    for more in ({}, {"idle": "poll"}):
+        with scenery(scene, [shaped(RATE / 8)], **more) as (wire, receiver):
+            send(wire, 0, n)
+            held = waiting(wire.weir)
+            expect(held > n * 3 / 4, f"{held} wait")
+            wire.weir.stop(signal.SIGINT)
+            wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave", 5)
+            receiver.check(n)
+    return f"{held} waited"
+
+
+def configure(shape):
+    """What a testbed's limiter says of its policy."""
+    def change(_, config):
+        for policy in config["policies"]:
+            policy.update({"action": "shape", "shape": shape})
+    return change
+
+
+def tcp(_):
+    """Ten flows share the limit, as evenly as they would share a link."""
+    with Testbed([10], allocator="central", limit_bps=10e6, burst_bytes=3000,
+                 configure=configure({"delay": "100ms"})) as bed:
+        bed.start()
+        run = bed.run_flows(TCP_S, TCP_WARMUP_S)
+        rate, jain = run.recorder.rates(TCP_WARMUP_S, TCP_WARMUP_S + TCP_S)[0] / 10e6, run.jain()
+        shape = bed.policy(1)["shape"]
+    expect(0.95 < rate < 1.01, f"{rate:.3f} of the limit")
+    expect(jain > 0.8, f"Jain's index {jain:.3f}")
+    return f"{rate:.4f} of the limit, Jain {jain:.3f}; {shape}"
+
+
+def main():
+    """The cables are in a namespace of their own; the testbed makes its own."""
+    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, tcp],
+             box.enter_netns)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A shaper on a clock that the test turns. A tick is a nanosecond.
+ */
+#ifndef WEIR_TEST_SHAPE_WORLD_H
+#define WEIR_TEST_SHAPE_WORLD_H
+
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "shape/shape.h"
+
+#define GHZ      UINT64_C(1000000000)
+#define MS       UINT64_C(1000000)
+#define SLOT_MAX 4096 /* ticks of a slot are no more */
+#define FOR_EVER (UINT64_C(1) << 44)
+#define OUT      64
+
+static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct token_bucket_profile profile;
+
+	assert_int_equal(token_bucket_profile_init(&profile, &params, GHZ), 0);
+	return profile;
+}
+
+static inline struct shaper *shaper_make(uint32_t most, uint64_t now)
+{
+	size_t bytes = (shaper_bytes() + 63) / 64 * 64;
+	struct shaper *shaper = aligned_alloc(64, bytes);
+
+	assert_non_null(shaper);
+	memset(shaper, 0, bytes);
+	shaper_init(shaper, GHZ, most, now);
+	return shaper;
+}
+
+/* Tail drop alone. */
+static inline void queue_make(
+	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t delay, uint64_t now)
+{
+	struct shape_params params = {.delay = delay};
+	struct token_bucket_profile profile = profile_of(bps, burst);
+
+	shape_queue_init(queue, &params, &profile, NULL, now);
+}
+
+static inline enum shape_verdict arrive(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint32_t cost, uint64_t now)
+{
+	*packet = (struct shape_packet){.cost = cost};
+	return shape_arrive(shaper, queue, packet, now, now);
+}
+
+#endif

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets that wait in a whole box: each one leaves once, or is counted as dropped; in the order in
+ * which they came, also when their policy leaves, becomes another or the box stops; and not more
+ * than are allowed to. The frames are numbered as they come in at `a`, and looked at as they leave
+ * at `b`.
+ */
+#include "box_world.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "control.h"
+#include "delays.h"
+#include "exchange.h"
+#include "handover.h"
+#include "police/shaped.h"
+#include "publish.h"
+#include "release.h"
+
+#define NUMBER 40 /* offset in a frame */
+#define SEEN   200000
+
+/* A packet each 50 ms: so that a test decides when something happens. */
+#define SLOW "'limit': '8kbit/s', 'burst': '100B', 'match': {'direction': 'a-to-b'}"
+
+static struct {
+	uint32_t came[BOX_WORKERS];       /* numbers given, by queue */
+	uint32_t left[BOX_WORKERS][SEEN]; /* numbers seen, by queue, in their order */
+	unsigned n_left[BOX_WORKERS];
+	const struct rte_eth_rxtx_callback *rx[BOX_WORKERS], *tx[BOX_WORKERS];
+	uint16_t a, b;
+} wire;
+
+static uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	(void)port;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++)
+		*rte_pktmbuf_mtod_offset(mbufs[i], uint32_t *, NUMBER) = wire.came[queue]++;
+	return n;
+}
+
+static uint16_t see(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++) {
+		assert_true(wire.n_left[queue] < SEEN);
+		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
+			mbufs[i], uint32_t *, NUMBER);
+	}
+	return n;
+}
+
+static void open_wire(struct box_world *w, const char *more, const char *policies)
+{
+	memset(&wire, 0, sizeof(wire));
+	box_world_open_more(w, more, policies);
+	wire.a = w->box.port_ids[0];
+	wire.b = w->box.port_ids[1];
+	for (uint16_t q = 0; q < BOX_WORKERS; q++) {
+		wire.rx[q] = rte_eth_add_rx_callback(wire.a, q, number, NULL);
+		wire.tx[q] = rte_eth_add_tx_callback(wire.b, q, see, NULL);
+		assert_non_null(wire.rx[q]);
+		assert_non_null(wire.tx[q]);
+	}
+}
+
+/* What still waits leaves as the box stops. */
+static void close_wire(struct box_world *w)
+{
+	box_world_close(w);
+	for (uint16_t q = 0; q < BOX_WORKERS; q++) {
+		assert_int_equal(rte_eth_remove_rx_callback(wire.a, q, wire.rx[q]), 0);
+		assert_int_equal(rte_eth_remove_tx_callback(wire.b, q, wire.tx[q]), 0);
+	}
+}
+
+static unsigned left(void)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < BOX_WORKERS; q++)
+		n += wire.n_left[q];
+	return n;
+}
+
+static unsigned came(void)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < BOX_WORKERS; q++)
+		n += wire.came[q];
+	return n;
+}
+
+/* In order, none twice, on each queue, which is one worker's. */
+static void check_order(void)
+{
+	for (unsigned q = 0; q < BOX_WORKERS; q++)
+		for (unsigned i = 1; i < wire.n_left[q]; i++)
+			if (wire.left[q][i] <= wire.left[q][i - 1])
+				fail_msg("queue %u: %u leaves after %u", q, wire.left[q][i],
+					wire.left[q][i - 1]);
+}
+
+static uint64_t dropped(const struct box_world *w)
+{
+	struct worker_counters totals = box_worker_totals(&w->box);
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		sum += totals.dropped[r];
+	return sum;
+}
+
+static uint64_t drops_of(const struct box_world *w, enum drop_reason reason)
+{
+	return box_worker_totals(&w->box).dropped[reason];
+}
+
+static struct waiting waiting(const struct box_world *w)
+{
+	return box_waiting(&w->box, w->box.slots.of[0]);
+}
+
+/* Each packet that came has left, waits, or is counted as dropped; for its policy and the workers. */
+static void check_sums(const struct box_world *w)
+{
+	struct policy_totals totals = box_world_totals(w, 0);
+	uint64_t waits = waiting(w).packets;
+
+	assert_int_equal(left() + waits + dropped(w), came());
+	assert_int_equal(totals.passed_packets, left());
+	assert_int_equal(totals.dropped_packets, dropped(w));
+	assert_int_equal(waiting(w).units, waits * BOX_BYTES);
+}
+
+static void turn(struct box_world *w, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		box_world_turn_all(w);
+}
+
+static void wait_ms(unsigned ms)
+{
+	const struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static void test_waits_and_leaves(void **state)
+{
+	struct delay_sum sum;
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
+	turn(&w, 1);
+	assert_int_equal(came(), 2 * BOX_BURST);
+	assert_true(left() >= 2); /* the burst */
+	assert_true(waiting(&w).packets > 0);
+	check_sums(&w);
+	/* A packet in 50 us. The workers go on receiving as many as they can. */
+	for (unsigned i = 0; i < 200; i++)
+		turn(&w, 1);
+	assert_true(left() > 10);
+	check_sums(&w);
+	check_order();
+	delays_sum(&w.box, w.box.slots.of[0], &sum);
+	assert_int_equal(delay_count(&sum), left());
+	assert_true(delay_quantile(&sum, 1, 0) > 0);
+	close_wire(&w);
+	check_order();
+}
+
+/* By bytes as configured, on each worker, and not by time. */
+static void test_queue_full(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', " SLOW ", 'action': 'shape', "
+		"'shape': {'delay': '10s', 'queue': '500B'}}");
+	turn(&w, 1);
+	check_sums(&w);
+	/* As many as the bound has, and one that reaches beyond it at most. */
+	assert_in_range(waiting(&w).packets, 2 * 10 - 2, 2 * 11);
+	assert_true(drops_of(&w, DROP_QUEUE_FULL) > 0);
+	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+	close_wire(&w);
+	check_order();
+	assert_in_range(came() - left(), 2 * (BOX_BURST - 11) - 2, 2 * (BOX_BURST - 9));
+}
+
+/* All policies together wait in no more buffers than there are for them. */
+static void test_crowded(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "'shape': {'pool': '1%'}, ",
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	/* 16384 buffers at least, of which 163 may: 81 on each worker. */
+	turn(&w, 4);
+	check_sums(&w);
+	assert_int_equal(waiting(&w).packets, 2 * 81);
+	assert_int_equal(drops_of(&w, DROP_CROWDED), dropped(&w));
+	assert_true(dropped(&w) > 0);
+	close_wire(&w);
+	check_order();
+}
+
+/* Packets that do not wait are not held up by those that do. */
+static void test_beside(void **state)
+{
+	struct policy_totals totals;
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', " SLOW ", 'action': 'shape'}, "
+		"{'name': 'q', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'b-to-a'}}");
+	turn(&w, 3);
+	totals = box_world_totals(&w, 1);
+	assert_int_equal(totals.passed_packets, 3 * 2 * BOX_BURST);
+	assert_int_equal(totals.dropped_packets, 0);
+	check_sums(&w);
+	close_wire(&w);
+}
+
+static struct exchange *begin_reload(struct box_world *w, const char *policies)
+{
+	struct exchange *x;
+
+	box_world_write(w, policies);
+	assert_int_equal(exchange_prepare(&w->box, w->file, rte_get_tsc_hz(), stderr, &x), 0);
+	assert_int_equal(exchange_commit(x), 0);
+	return x;
+}
+
+static void end_reload(struct box_world *w, struct exchange *x)
+{
+	for (unsigned i = 0; i < 100 && !exchange_settle(x); i++)
+		turn(w, 1);
+	assert_true(exchange_settle(x));
+	exchange_free(x);
+}
+
+/*
+ * What waits in a policy that is removed, or that does something else now, leaves before anything
+ * that comes after, and none of it is dropped. Until a worker has come by, its slot stays.
+ */
+static void test_policy_leaves(void **state)
+{
+	static const char *const after[] = {
+		"",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}}",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'accounting': 'l2'}",
+		"{'name': 'p', 'limit': '400Gbit/s', 'burst': '1GiB', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'count': 'bytes', "
+		"'allocator': 'static'}",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		struct box_world w;
+		struct exchange *x;
+		uint32_t slot;
+
+		open_wire(&w, "",
+			"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+		turn(&w, 2);
+		slot = w.box.slots.of[0];
+		assert_true(waiting(&w).packets > 100);
+		assert_int_equal(dropped(&w), 0);
+		x = begin_reload(&w, after[i]);
+		assert_false(exchange_settle(x));
+		box_world_turn(&w, 0);
+		/* Quiescent or not: the other has packets in it. */
+		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 1);
+		assert_false(exchange_settle(x));
+		assert_true(box_waiting(&w.box, slot).packets > 0);
+		end_reload(&w, x);
+		assert_int_equal(w.box.slots.tenant[slot], SLOT_FREE);
+		turn(&w, 2);
+		assert_int_equal(left(), came());
+		assert_int_equal(dropped(&w), 0);
+		check_order();
+		close_wire(&w);
+	}
+}
+
+/* A higher limit is that of what waits already; a lower one too. */
+static void test_limit_changes(void **state)
+{
+	struct exchange *x;
+	struct box_world w;
+	unsigned before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 2);
+	before = left();
+	assert_true(waiting(&w).packets > 100);
+	x = begin_reload(&w, "{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'match': "
+			     "{'direction': 'a-to-b'}, 'action': 'shape', 'shape': {'delay': "
+			     "'10s'}}");
+	for (unsigned i = 0; i < 10; i++) {
+		publish(&w.box);
+		turn(&w, 1);
+	}
+	end_reload(&w, x);
+	wait_ms(5); /* a hundred packets */
+	turn(&w, 1);
+	assert_true(left() > before + 80);
+	check_sums(&w);
+	close_wire(&w);
+	check_order();
+}
+
+/* Both workers together are one bucket. */
+static void test_one_bucket(void **state)
+{
+	struct box_world w;
+	uint64_t began, ended, most;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '16Mbit/s', 'burst': '500B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
+	began = control_now();
+	for (unsigned i = 0; i < 2000; i++)
+		turn(&w, 1);
+	ended = control_now();
+	/* 2 bytes a microsecond, and the burst. */
+	most = (500 + (ended - began) * 2 / 1000) / BOX_BYTES + 1;
+	assert_in_range(left(), most * 9 / 10 - 10, most);
+	check_sums(&w);
+	close_wire(&w);
+}
+
+/* As the box stops all that waits leaves: before the last counts are read. */
+static void test_stop(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 3);
+	assert_true(waiting(&w).packets > 100);
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		release_all(&w.box.workers[i]);
+	assert_int_equal(waiting(&w).packets, 0);
+	assert_int_equal(left(), came());
+	assert_int_equal(dropped(&w), 0);
+	check_sums(&w);
+	check_order();
+	close_wire(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_waits_and_leaves),
+		cmocka_unit_test(test_queue_full),
+		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_beside),
+		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_limit_changes),
+		cmocka_unit_test(test_one_bucket),
+		cmocka_unit_test(test_stop),
+	};
+
+	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+}

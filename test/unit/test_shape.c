@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packets leave when an exact line before an exact bucket lets them, to the tick.
+ */
+#include "shape_world.h"
+
+#include "penalty_queue.h"
+
+#define QUEUES  6
+#define PACKETS 400 /* of each queue */
+
+struct letter {
+	struct shape_packet packet;
+	uint64_t arrival, want; /* ticks; it should leave at `want` */
+	unsigned queue, number;
+};
+
+struct world {
+	uint64_t seed;
+	struct prng prng;
+	struct shaper *shaper;
+	struct shape_queue queues[QUEUES];
+	struct letter letters[QUEUES][PACKETS];
+	unsigned sent[QUEUES], left[QUEUES];
+};
+
+/* Rates from 8 kbit/s to 40 Gbit/s; bursts of a packet and more; more or less than the rate. */
+static void world_queue(struct world *w, unsigned q)
+{
+	uint64_t bps = 8000 +
+		       prng_next(&w->prng) % (UINT64_C(1) << (13 + prng_below(&w->prng, 23)));
+	uint64_t burst = 1500 + prng_below(&w->prng, 30000), at = prng_below(&w->prng, 100000);
+	double gap = 750 * 8e9 / (double)bps * (0.3 + 1.2 * prng_unit(&w->prng));
+	struct penalty_queue line;
+
+	queue_make(&w->queues[q], bps, burst, FOR_EVER, 0);
+	assert_int_equal(penalty_queue_init(&line, bps, burst), 0);
+	w->sent[q] = w->left[q] = 0;
+	for (unsigned i = 0; i < PACKETS; i++) {
+		struct letter *letter = &w->letters[q][i];
+		unsigned batch = 1 + prng_below(&w->prng, 8);
+
+		if (i % batch == 0)
+			at += (uint64_t)(2 * batch * gap * prng_unit(&w->prng));
+		*letter = (struct letter){.arrival = at, .queue = q, .number = i};
+		letter->packet.cost = 1 + prng_below(&w->prng, 1500);
+		letter->want = penalty_queue_leave(&line, at, letter->packet.cost);
+	}
+}
+
+static void world_make(struct world *w, uint64_t seed)
+{
+	w->seed = seed;
+	prng_seed(&w->prng, seed);
+	w->shaper = shaper_make(UINT32_MAX, 0);
+	for (unsigned q = 0; q < QUEUES; q++)
+		world_queue(w, q);
+}
+
+/* The first that has not arrived, of all queues; or NULL. */
+static struct letter *world_letter(struct world *w)
+{
+	struct letter *first = NULL;
+
+	for (unsigned q = 0; q < QUEUES; q++) {
+		struct letter *letter = &w->letters[q][w->sent[q]];
+
+		if (w->sent[q] < PACKETS && (!first || letter->arrival < first->arrival))
+			first = letter;
+	}
+	return first;
+}
+
+/* In its queue's order, and when it should; with slack, not before. */
+static void world_left(struct world *w, struct letter *letter, uint64_t now, bool slack)
+{
+	if (letter->number == w->left[letter->queue]++ && letter->packet.flags == 0 &&
+		(slack ? letter->want <= now : letter->want == now))
+		return;
+	fail_msg("seed %" PRIu64 ": %u of queue %u left at %" PRIu64 ", not %" PRIu64, w->seed,
+		letter->number, letter->queue, now, letter->want);
+}
+
+static void world_arrivals(struct world *w, uint64_t now, bool slack)
+{
+	for (struct letter *letter; (letter = world_letter(w)) && letter->arrival <= now;) {
+		unsigned q = letter->queue;
+		enum shape_verdict verdict = shape_arrive(
+			w->shaper, &w->queues[q], &letter->packet, letter->arrival, now);
+
+		w->sent[q]++;
+		if (verdict == SHAPE_PASSES)
+			world_left(w, letter, now, slack);
+		else
+			assert_int_equal(verdict, SHAPE_WAITS);
+	}
+}
+
+static void world_departures(struct world *w, uint64_t now, bool slack)
+{
+	struct shape_packet *out[OUT];
+
+	do {
+		unsigned n = shaper_release(w->shaper, now, out, 1 + w->seed % OUT);
+
+		for (unsigned i = 0; i < n; i++)
+			world_left(w, (struct letter *)out[i], now, slack);
+	} while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now);
+}
+
+static void world_over(struct world *w)
+{
+	const struct shaper_counts *counts = shaper_counts(w->shaper);
+
+	for (unsigned q = 0; q < QUEUES; q++) {
+		assert_int_equal(w->left[q], PACKETS);
+		assert_int_equal(w->queues[q].packets, 0);
+		assert_int_equal(w->queues[q].units, 0);
+	}
+	assert_false(shaper_waits(w->shaper));
+	assert_int_equal(counts->packets, 0);
+	assert_int_equal(counts->units, 0);
+	free(w->shaper);
+}
+
+/* When there is something to do. */
+static uint64_t world_next(struct world *w, uint64_t now)
+{
+	uint64_t next = shaper_next(w->shaper, now);
+	struct letter *letter = world_letter(w);
+
+	return letter && letter->arrival < next ? letter->arrival : next;
+}
+
+/* Fetched at every tick at which something is due, each packet leaves at its very tick. */
+static void test_every_tick(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
+		uint64_t now = 0;
+
+		world_make(&w, seed);
+		while (world_letter(&w) || shaper_waits(w.shaper)) {
+			now = world_next(&w, now);
+			world_arrivals(&w, now, false);
+			world_departures(&w, now, false);
+		}
+		world_over(&w);
+	}
+}
+
+/* Fetched now and then, what has left is what was due: no less, and nothing early. */
+static void test_now_and_then(void **state)
+{
+	static struct world w;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++) {
+		uint64_t now = 0;
+
+		world_make(&w, seed);
+		while (world_letter(&w) || shaper_waits(w.shaper)) {
+			now = world_next(&w, now) +
+			      (prng_next(&w.prng) & UINT64_MAX >> (54 - seed % 30));
+			world_arrivals(&w, now, true);
+			world_departures(&w, now, true);
+			for (unsigned q = 0; q < QUEUES; q++)
+				if (w.left[q] < w.sent[q] && w.letters[q][w.left[q]].want <= now)
+					fail_msg("seed %" PRIu64
+						 ": %u of queue %u should leave at %" PRIu64
+						 " and has not at %" PRIu64,
+						seed, w.left[q], q, w.letters[q][w.left[q]].want,
+						now);
+		}
+		world_over(&w);
+	}
+}
+
+/*
+ * Packets that conform as they arrive, and are looked at all at once: nobody waits. If arrivals
+ * were the time of the look most would.
+ */
+static void test_artificial_batch(void **state)
+{
+	enum { N = 1000 };
+	static struct shape_packet packets[N];
+	struct shaper *shaper = shaper_make(N, 0);
+	struct shape_queue queue;
+	unsigned waited[2] = {0};
+
+	(void)state;
+	for (unsigned look = 0; look < 2; look++) {
+		uint64_t now = 10 * MS;
+
+		queue_make(&queue, 8 * GHZ, 2000, FOR_EVER, 0); /* a byte a tick */
+		for (unsigned i = 0; i < N; i++) {
+			uint64_t arrival = look ? now : 1000 * (i + 1);
+
+			packets[i] = (struct shape_packet){.cost = 1000};
+			waited[look] += shape_arrive(shaper, &queue, &packets[i], arrival, now) !=
+					SHAPE_PASSES;
+		}
+		while (queue.head) {
+			struct shape_packet *out[OUT];
+
+			shape_flush(shaper, &queue, out, OUT);
+		}
+	}
+	assert_int_equal(waited[0], 0);
+	assert_int_equal(waited[1], N - 2);
+	free(shaper);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_every_tick),
+		cmocka_unit_test(test_now_and_then),
+		cmocka_unit_test(test_artificial_batch),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
