@@ -30,6 +30,12 @@ static double delay_of(unsigned bin)
 	return (double)(low << (shift - 1)) + ldexp(1, (int)shift - 2) - 0.5;
 }
 
+void penalty_count(struct penalty_row *row, uint64_t delay)
+{
+	row->bins[bin_of(delay)]++;
+	row->n++;
+}
+
 double penalty_quantile(const struct penalty_row *row, double share)
 {
 	uint64_t rank = (uint64_t)ceil(share * (double)row->n), seen = 0;

@@ -43,6 +43,9 @@ unsigned penalty_parts(const struct penalty_case *c);
 /* Delay in ticks that a share of the packets does not exceed, 0 < share < 1. */
 double penalty_quantile(const struct penalty_row *row, double share);
 
+/* Counts a delay, in ticks. */
+void penalty_count(struct penalty_row *row, uint64_t delay);
+
 /* Standard error of the mean, in ticks; 0 for one seed. */
 double penalty_error(const struct penalty_row *row);
 

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "broker_run.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+static const unsigned principles[BROKER_METHODS] = {
+	[BROKER_LB] = 0,
+	[BROKER_CONC] = PLACE_CONCENTRATE,
+	[BROKER_MAX_MIN] = PLACE_CONCENTRATE | PLACE_MAX_MIN,
+	[BROKER_SRTM] = PLACE_ALL,
+	[BROKER_WEIR] = PLACE_ALL,
+};
+
+static void measure(
+	struct broker_world *world, const struct placement *placement, struct broker_outcome *out)
+{
+	broker_world_measure(world, placement, &out->measured);
+	out->k = placement->used;
+	out->met = placement->nowhere == 0 && out->measured.worst <= BROKER_SLO_NS;
+}
+
+static bool better(const struct broker_outcome *a, const struct broker_outcome *b)
+{
+	return b->rounds == 0 || a->met > b->met ||
+	       (a->met == b->met && a->measured.worst < b->measured.worst);
+}
+
+/* On k brokers and more, up to some, until the objective is kept. */
+static void scan(struct broker_world *world, const struct placer *placer, unsigned k, unsigned most,
+	struct placement *placement, struct broker_outcome *out)
+{
+	unsigned rounds = 0;
+
+	*out = (struct broker_outcome){0};
+	for (; k <= most && !out->met; k++) {
+		struct broker_outcome next = {0};
+
+		if (place_on(placer, k, placement) < 0 || placement->nowhere > 0)
+			continue;
+		measure(world, placement, &next);
+		next.rounds = ++rounds;
+		if (better(&next, out))
+			*out = next;
+	}
+	out->rounds = rounds;
+}
+
+static int scan_from(struct broker_world *world, enum broker_method method, unsigned k,
+	struct broker_outcome *out)
+{
+	struct placement placement = {0};
+	struct placer placer;
+	int err;
+
+	world->problem.principles = principles[method];
+	err = placer_init(&placer, &world->problem);
+	if (err)
+		return err;
+	placement.at = calloc(world->problem.n_sources, sizeof(*placement.at));
+	if (placement.at)
+		scan(world, &placer, k ? k : place_fewest(&placer), k ? k : BROKERS, &placement,
+			out);
+	else
+		err = -ENOMEM;
+	free(placement.at);
+	placer_free(&placer);
+	return err;
+}
+
+static int fit_until_settled(struct broker_world *world, const struct placer *placer,
+	enum place_way way, struct place_fit *fit, struct broker_outcome *out)
+{
+	enum place_fit_state state;
+	int err = place_fit_init(fit, placer, way, &state);
+
+	if (err)
+		return err;
+	while (state == PLACE_MEASURE) {
+		double p99[PLACE_BROKERS] = {0};
+
+		measure(world, &fit->trial, out);
+		for (unsigned i = 0; i < BROKERS; i++)
+			p99[i] = out->measured.p99s[i] / PENALTY_HZ;
+		state = place_fit_measured(fit, p99);
+	}
+	measure(world, &fit->trial, out);
+	out->rounds = fit->measured;
+	return 0;
+}
+
+int broker_fit(struct broker_world *world, enum place_way way, struct place_fit *fit,
+	struct broker_outcome *out)
+{
+	struct placer placer;
+	int err;
+
+	world->problem.principles = PLACE_ALL;
+	err = placer_init(&placer, &world->problem);
+	if (err)
+		return err;
+	err = fit_until_settled(world, &placer, way, fit, out);
+	placer_free(&placer);
+	return err;
+}
+
+int broker_run(struct broker_world *world, enum broker_method method, struct broker_outcome *out)
+{
+	struct place_fit fit;
+	int err;
+
+	if (method != BROKER_WEIR)
+		return scan_from(world, method, 0, out);
+	err = broker_fit(world, PLACE_PREDICT, &fit, out);
+	if (err == 0)
+		place_fit_free(&fit);
+	return err;
+}
+
+int broker_run_on(struct broker_world *world, enum broker_method method, unsigned k,
+	struct broker_outcome *out)
+{
+	return scan_from(world, method, k, out);
+}
