@@ -92,6 +92,7 @@ struct worker {
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
 	uint64_t
 		generation; /* of the snapshot that it goes by: what others led to is left; atomics */
+	uint32_t turn;      /* turns that have ended; owners of queues read it: atomics */
 
 	/* the worker's own */
 	struct snapshot view; /* a copy of that snapshot */
