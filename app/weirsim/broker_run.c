@@ -4,13 +4,17 @@
 #include "broker_run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#define FITTINGS 8 /* trials of one number of brokers */
 
 static const unsigned principles[BROKER_METHODS] = {
 	[BROKER_LB] = 0,
 	[BROKER_CONC] = PLACE_CONCENTRATE,
 	[BROKER_MAX_MIN] = PLACE_CONCENTRATE | PLACE_MAX_MIN,
-	[BROKER_SRTM] = PLACE_ALL,
+	[BROKER_SRTM] = PLACE_PAPER,
 	[BROKER_WEIR] = PLACE_ALL,
 };
 
@@ -28,24 +32,40 @@ static bool better(const struct broker_outcome *a, const struct broker_outcome *
 	       (a->met == b->met && a->measured.worst < b->measured.worst);
 }
 
+/*
+ * The paper's step 3 on k brokers: one that misses the objective sheds sources, to those that keep
+ * it and have room, as long as that helps.
+ */
+static void fit_on(struct broker_world *world, const struct placer *placer, unsigned k,
+	struct placement *placement, struct broker_outcome *best)
+{
+	struct place_broker brokers[BROKERS];
+
+	memcpy(brokers, world->brokers, sizeof(brokers));
+	for (unsigned i = 0; i < FITTINGS && !best->met; i++) {
+		struct broker_outcome next = {.rounds = best->rounds + 1};
+
+		if (place_on(placer, k, placement) < 0 || placement->nowhere > 0)
+			break;
+		measure(world, placement, &next);
+		if (better(&next, best))
+			*best = next;
+		best->rounds = next.rounds;
+		if (!(world->problem.principles & PLACE_MAX_MIN) ||
+			!place_shed(placement, next.measured.p99s, BROKER_SLO_NS, world->brokers,
+				BROKERS))
+			break;
+	}
+	memcpy(world->brokers, brokers, sizeof(brokers));
+}
+
 /* On k brokers and more, up to some, until the objective is kept. */
 static void scan(struct broker_world *world, const struct placer *placer, unsigned k, unsigned most,
 	struct placement *placement, struct broker_outcome *out)
 {
-	unsigned rounds = 0;
-
 	*out = (struct broker_outcome){0};
-	for (; k <= most && !out->met; k++) {
-		struct broker_outcome next = {0};
-
-		if (place_on(placer, k, placement) < 0 || placement->nowhere > 0)
-			continue;
-		measure(world, placement, &next);
-		next.rounds = ++rounds;
-		if (better(&next, out))
-			*out = next;
-	}
-	out->rounds = rounds;
+	for (; k <= most && !out->met; k++)
+		fit_on(world, placer, k, placement, out);
 }
 
 static int scan_from(struct broker_world *world, enum broker_method method, unsigned k,
@@ -97,7 +117,7 @@ int broker_fit(struct broker_world *world, enum place_way way, struct place_fit 
 	struct placer placer;
 	int err;
 
-	world->problem.principles = PLACE_ALL;
+	world->problem.principles = way == PLACE_SEARCH ? PLACE_PAPER : PLACE_ALL;
 	err = placer_init(&placer, &world->problem);
 	if (err)
 		return err;
@@ -122,5 +142,13 @@ int broker_run(struct broker_world *world, enum broker_method method, struct bro
 int broker_run_on(struct broker_world *world, enum broker_method method, unsigned k,
 	struct broker_outcome *out)
 {
-	return scan_from(world, method, k, out);
+	struct place_broker brokers[BROKERS];
+	int err;
+
+	memcpy(brokers, world->brokers, sizeof(brokers));
+	for (unsigned i = 0; i < BROKERS; i++)
+		world->brokers[i].capacity = HUGE_VAL;
+	err = scan_from(world, method, k, out);
+	memcpy(world->brokers, brokers, sizeof(brokers));
+	return err;
 }

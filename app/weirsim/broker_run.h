@@ -32,11 +32,14 @@ struct broker_outcome {
 /* Returns 0 or -ENOMEM. */
 int broker_run(struct broker_world *world, enum broker_method method, struct broker_outcome *out);
 
-/* The same with a number of brokers that is given. */
+/* The same with a number of brokers that is given, whatever their capacity. */
 int broker_run_on(struct broker_world *world, enum broker_method method, unsigned k,
 	struct broker_outcome *out);
 
-/* How a procedure settles: *fit is to be freed if 0 is returned; else -ENOMEM. */
+/*
+ * How a procedure settles. Returns 0, and *fit is to be freed, of which the counts are of use; or
+ * -ENOMEM.
+ */
 int broker_fit(struct broker_world *world, enum place_way way, struct place_fit *fit,
 	struct broker_outcome *out);
 

@@ -52,28 +52,36 @@ static int compare_events(const void *a, const void *b)
 	return x->source < y->source ? -1 : x->source > y->source;
 }
 
+struct phase {
+	double at; /* ns */
+	unsigned group;
+};
+
 static int compare_phases(const void *a, const void *b)
 {
-	const double *x = a, *y = b;
+	const struct phase *x = a, *y = b;
 
-	return *x < *y ? -1 : *x > *y;
+	if (x->at != y->at)
+		return x->at < y->at ? -1 : 1;
+	return x->group < y->group ? -1 : x->group > y->group;
 }
 
-/* Groups take turns; by the order of their phases, and phases are a lot: so is the order. */
+/* Groups take turns, by their phases. */
 static int add_periods(struct broker_trace *trace, const struct broker_traffic *t, uint64_t most,
 	struct prng *prng)
 {
 	unsigned n = groups_of(t);
-	double period = NS * t->batch / t->rate, *phases = calloc(n, sizeof(*phases));
+	double period = NS * t->batch / t->rate;
+	struct phase *phases = calloc(n, sizeof(*phases));
 
 	if (!phases)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
-		phases[i] = prng_unit(prng) * period;
+		phases[i] = (struct phase){prng_unit(prng) * period, i};
 	qsort(phases, n, sizeof(*phases), compare_phases);
 	for (uint64_t round = 0; trace->n + t->publishers <= most; round++)
 		for (unsigned i = 0; i < n; i++)
-			add_group(trace, t, i, (double)round * period + phases[i]);
+			add_group(trace, t, phases[i].group, (double)round * period + phases[i].at);
 	free(phases);
 	return 0;
 }

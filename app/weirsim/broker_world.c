@@ -87,6 +87,7 @@ static int make_problem(struct broker_world *world)
 	err = broker_trace_burst(&world->trace, t->batch, a->limit, &a->burst);
 	if (err)
 		return err;
+	a->burst = (uint64_t)((double)a->burst * BROKER_MARGIN);
 	a->waiting = broker_trace_waiting(&world->trace, t->batch, a->limit, a->burst);
 	return 0;
 }

@@ -149,3 +149,23 @@ void place_deal(const struct place_problem *problem, const uint32_t *order, uint
 			d.given[broker] += rate;
 	}
 }
+
+#define SHED 0.08 /* of a broker's sources at once */
+
+bool place_shed(const struct placement *placement, const double *delays, double slo,
+	struct place_broker *brokers, unsigned n)
+{
+	unsigned used = 0, above = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		used += placement->parts[i].sources > 0;
+		above += placement->parts[i].sources > 0 && delays[i] > slo;
+	}
+	if (above == 0 || above == used)
+		return false;
+	for (unsigned i = 0; i < n; i++)
+		if (placement->parts[i].sources > 0 && delays[i] > slo)
+			brokers[i].capacity = brokers[i].load +
+					      (1 - SHED) * placement->parts[i].rate;
+	return true;
+}

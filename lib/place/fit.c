@@ -14,6 +14,8 @@
 /* A search ends where the sources of a broker are told apart by no less than this part of them. */
 #define FINEST 64
 
+#define SHEDDINGS 16 /* placements that are predicted on one number of brokers */
+
 #define HEADROOM 0.95 /* of the objective: what is predicted above is not tried */
 
 /* A measurement corrects by no more: far above the objective, delays say little of the load. */
@@ -56,7 +58,6 @@ static void give_homes(struct place_fit *fit)
 	double rate = list_homeless(fit, fit->best, &n); /* memory that a search has no use for */
 
 	update_room(fit);
-	fit->problem.brokers = fit->brokers;
 	k = place_choose(fit->brokers, n_brokers, rate, chosen);
 	if (!(fit->problem.principles & PLACE_CONCENTRATE))
 		k = n_brokers;
@@ -166,37 +167,69 @@ static enum place_fit_state searched(struct place_fit *fit, const double *p99)
 	return start_iteration(fit);
 }
 
+/* Predicts the trial: the worst p99, corrected. */
+static double predict_trial(struct place_fit *fit)
+{
+	double worst = 0;
+
+	for (unsigned i = 0; i < fit->problem.n_brokers; i++) {
+		struct place_delay delay = {0};
+
+		if (fit->trial.parts[i].sources > 0)
+			place_predict(&fit->view, &fit->trial, i, &delay);
+		fit->predicted[i] = fit->correction * delay.p99;
+		worst = fmax(worst, fit->predicted[i]);
+	}
+	return worst;
+}
+
+/* The best of k brokers, as far as is predicted: who is too slow sheds. Its worst p99. */
+static double predict_on(struct place_fit *fit, unsigned k, double slo, uint32_t *at)
+{
+	double least = HUGE_VAL;
+
+	memcpy(fit->brokers, fit->placer->problem->brokers,
+		fit->problem.n_brokers * sizeof(fit->brokers[0]));
+	for (unsigned i = 0; i < SHEDDINGS && least > slo; i++) {
+		double worst;
+
+		if (place_on(&fit->view, k, &fit->trial) < 0 || fit->trial.nowhere > 0)
+			break;
+		worst = predict_trial(fit);
+		if (worst < least) {
+			least = worst;
+			memcpy(at, fit->trial.at, fit->problem.n_sources * sizeof(at[0]));
+		}
+		if (!(fit->problem.principles & PLACE_MAX_MIN) ||
+			!place_shed(&fit->trial, fit->predicted, slo, fit->brokers,
+				fit->problem.n_brokers))
+			break;
+	}
+	return least;
+}
+
 /* The fewest brokers, of more than before, that are predicted to do; else those that come nearest. */
 static enum place_fit_state try_predicted(struct place_fit *fit)
 {
-	const struct place_problem *problem = fit->placer->problem;
-	double most = HEADROOM * problem->aggregate.slo, least = HUGE_VAL;
+	double slo = HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
+	size_t size = fit->problem.n_sources * sizeof(fit->home[0]);
 	unsigned best = 0;
 
-	for (unsigned k = fit->k + 1; k <= problem->n_brokers; k++) {
-		double worst;
+	for (unsigned k = fit->k + 1; k <= fit->problem.n_brokers && least > slo; k++) {
+		double worst = predict_on(fit, k, slo, fit->home);
 
-		if (place_on(fit->placer, k, &fit->trial) < 0 || fit->trial.nowhere > 0)
-			continue;
-		worst = fit->correction * place_predict_worst(fit->placer, &fit->trial);
-		if (best == 0 || worst < least) {
+		if (worst < least) {
 			best = k;
 			least = worst;
+			memcpy(fit->chosen, fit->home, size);
 		}
-		if (worst <= most)
-			break;
 	}
 	if (best == 0)
 		return PLACE_EXHAUSTED;
 	fit->k = best;
-	place_on(fit->placer, best, &fit->trial);
-	for (unsigned i = 0; i < problem->n_brokers; i++) {
-		struct place_delay delay = {0};
-
-		if (fit->trial.parts[i].sources > 0)
-			place_predict(fit->placer, &fit->trial, i, &delay);
-		fit->predicted[i] = delay.p99;
-	}
+	memcpy(fit->trial.at, fit->chosen, size);
+	place_split(fit->placer, true, &fit->trial);
+	predict_trial(fit);
 	fit->iterations++;
 	return PLACE_MEASURE;
 }
@@ -218,7 +251,7 @@ static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
 			continue;
 		worst = fmax(worst, p99[i]);
 		if (p99[i] > problem->aggregate.slo && fit->predicted[i] > 0)
-			correction = fmax(correction, p99[i] / fit->predicted[i]);
+			correction = fmax(correction, fit->correction * p99[i] / fit->predicted[i]);
 	}
 	fit->correction = fmin(correction, MOST_CORRECTION);
 	if (worst <= problem->aggregate.slo)
@@ -242,10 +275,17 @@ int place_fit_init(struct place_fit *fit, const struct placer *placer, enum plac
 		.problem = *placer->problem,
 		.nearest = HUGE_VAL,
 		.correction = 1};
+	fit->view = *placer;
+	fit->view.problem = &fit->problem;
+	fit->problem.brokers = fit->brokers;
+	memcpy(fit->brokers, placer->problem->brokers,
+		fit->problem.n_brokers * sizeof(fit->brokers[0]));
 	fit->home = calloc((size_t)n + 1, sizeof(*fit->home));
 	fit->best = calloc((size_t)n + 1, sizeof(*fit->best));
 	fit->trial.at = calloc((size_t)n + 1, sizeof(*fit->trial.at));
-	if (fit->home == NULL || fit->best == NULL || fit->trial.at == NULL) {
+	fit->chosen = calloc((size_t)n + 1, sizeof(*fit->chosen));
+	if (fit->chosen == NULL || fit->home == NULL || fit->best == NULL ||
+		fit->trial.at == NULL) {
 		place_fit_free(fit);
 		return -ENOMEM;
 	}
@@ -263,8 +303,9 @@ void place_fit_free(struct place_fit *fit)
 {
 	free(fit->home);
 	free(fit->best);
+	free(fit->chosen);
 	free(fit->trial.at);
-	fit->home = fit->best = fit->trial.at = NULL;
+	fit->home = fit->best = fit->chosen = fit->trial.at = NULL;
 }
 
 enum place_fit_state place_fit_measured(struct place_fit *fit, const double *p99)

@@ -41,12 +41,14 @@ struct place_search {
 struct place_fit {
 	enum place_way way;
 	const struct placer *placer;
-	struct place_problem problem; /* what is still to be placed, and where there is room */
+	struct placer view;           /* the same sources, and the room that is left */
+	struct place_problem problem; /* of the view */
 	struct place_broker brokers[PLACE_BROKERS];
 	struct place_search searches[PLACE_BROKERS];
 	struct placement trial;
-	uint32_t *home;    /* broker that each source was given to */
-	uint32_t *best;    /* PLACE_PREDICT: the trial that came nearest */
+	uint32_t *home; /* broker that each source was given to */
+	uint32_t *best; /* PLACE_PREDICT: the trial that came nearest */
+	uint32_t *chosen;
 	double nearest;    /* its worst p99 */
 	double correction; /* measured of predicted */
 	double predicted[PLACE_BROKERS];

@@ -168,26 +168,29 @@ static void raise_bursts(struct placement *placement, uint64_t least, uint64_t s
 		largest_of(placement)->burst += spare;
 }
 
-/* The sums are the aggregate's, but for `missing` units a second. */
-static void divide(const struct place_aggregate *a, double missing, struct placement *placement)
+/* In proportion to weights; what is not among them, to `others`. What is left of the burst. */
+static void divide(const struct place_aggregate *a, const double *limits, const double *bursts,
+	double others, struct placement *placement)
 {
-	double sum = 0, of = missing;
+	double limit = 0, burst = 0, all_limits = others, all_bursts = others;
 	uint64_t spare = a->burst;
 
-	for (unsigned i = 0; i < PLACE_BROKERS; i++)
-		of += placement->parts[i].rate;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		all_limits += limits[i];
+		all_bursts += bursts[i];
+	}
 	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
 		struct place_part *part = &placement->parts[i];
-		double next = sum + part->rate;
 
 		if (part->sources == 0)
 			continue;
-		if (placement->used == 1 && missing <= 0)
-			next = of;
-		part->limit = up_to(a->limit, next, of) - up_to(a->limit, sum, of);
-		part->burst = up_to(a->burst, next, of) - up_to(a->burst, sum, of);
+		part->limit = up_to(a->limit, limit + limits[i], all_limits) -
+			      up_to(a->limit, limit, all_limits);
+		part->burst = up_to(a->burst, burst + bursts[i], all_bursts) -
+			      up_to(a->burst, burst, all_bursts);
 		spare -= part->burst;
-		sum = next;
+		limit += limits[i];
+		burst += bursts[i];
 	}
 	raise_bursts(placement, a->least, spare);
 }
@@ -195,16 +198,23 @@ static void divide(const struct place_aggregate *a, double missing, struct place
 int place_split(const struct placer *placer, bool whole, struct placement *placement)
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
-	double placed = 0;
+	double rates[PLACE_BROKERS], limits[PLACE_BROKERS], bursts[PLACE_BROKERS], placed = 0;
+	bool balanced = whole && (placer->problem->principles & PLACE_BALANCED);
 
 	count_parts(placer, placement);
 	if (placement->used == 0)
 		return 0;
 	if (a->burst / placement->used < a->least)
 		return -ERANGE;
-	for (unsigned i = 0; i < PLACE_BROKERS; i++)
-		placed += placement->parts[i].rate;
-	divide(a, whole || placement->nowhere == 0 ? 0 : placer->rate - placed, placement);
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		rates[i] = placement->parts[i].rate;
+		placed += rates[i];
+	}
+	if (balanced && placement->used > 1 && place_balance(placer, placement, limits, bursts))
+		divide(a, limits, bursts, 0, placement);
+	else
+		divide(a, rates, rates,
+			whole || placement->nowhere == 0 ? 0 : placer->rate - placed, placement);
 	return 0;
 }
 

@@ -15,6 +15,11 @@
  *	PLACE_CORRELATED   sources that burst together go to different brokers, of each group as
  *	                   many in proportion as of all; else sources by lot
  *
+ * And a fourth, which is not the paper's:
+ *
+ *	PLACE_BALANCED     the bucket's parts such that all units wait equally long; else in
+ *	                   proportion to the rates, so that those of the smallest part wait longest
+ *
  * A unit is what the aggregate's policy counts, bytes or packets; rates are of units a second, times
  * are in seconds. Pure: memory is taken by placer_init() alone. Control threads.
  */
@@ -31,7 +36,9 @@ enum {
 	PLACE_CONCENTRATE = 1 << 0,
 	PLACE_MAX_MIN = 1 << 1,
 	PLACE_CORRELATED = 1 << 2,
-	PLACE_ALL = PLACE_CONCENTRATE | PLACE_MAX_MIN | PLACE_CORRELATED,
+	PLACE_BALANCED = 1 << 3,
+	PLACE_PAPER = PLACE_CONCENTRATE | PLACE_MAX_MIN | PLACE_CORRELATED,
+	PLACE_ALL = PLACE_PAPER | PLACE_BALANCED,
 };
 
 struct place_source {
@@ -114,11 +121,19 @@ unsigned place_fewest(const struct placer *placer);
 int place_on(const struct placer *placer, unsigned k, struct placement *placement);
 
 /*
- * The parts of an assignment: rates and sources from at[], then limit and burst in proportion to
- * the rates. Of sources that are placed nowhere the part is missing from the sums if `whole` is
+ * The parts of an assignment: rates and sources from at[], then limit and burst as the principles
+ * say; in trials in proportion to the rates. Of sources that are placed nowhere the part is missing from the sums if `whole` is
  * false: for trials, in which the rest of the sources is still elsewhere. Returns as place_on().
  */
 int place_split(const struct placer *placer, bool whole, struct placement *placement);
+
+/*
+ * Takes capacity from brokers whose delay (of any unit of time, one each) is above the objective,
+ * down to a little below what the placement gives them, for the next placement to give that to
+ * others. False: every broker that has sources is above it, or none is, and nothing is changed.
+ */
+bool place_shed(const struct placement *placement, const double *delays, double slo,
+	struct place_broker *brokers, unsigned n);
 
 struct place_move {
 	uint32_t source, from, to; /* from or to may be PLACE_NOWHERE */

@@ -7,101 +7,11 @@
 
 #include "place/private.h"
 
-#define HALVINGS 100
-#define BINS     256 /* of the grid */
-#define REACH    4   /* objectives that it goes up to */
-#define TAIL     0.01
+#define BINS  256 /* of the grid */
+#define REACH 4   /* objectives that it goes up to */
 
 /* A share that is as large as the tail but for rounding is not larger. */
 #define ALIKE 1.01
-
-/* The tail of what a part of the bucket lacks of being full. */
-struct lack {
-	double constant, decay; /* of the tail, as C exp(-decay x) */
-	double bridge;          /* of exp(-bridge x^2) */
-};
-
-static double bursts(const struct mix *mix, double decay)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < mix->n; i++)
-		sum += mix->rates[i] * expm1(decay * mix->sizes[i]);
-	return sum;
-}
-
-/* The root above 0 of bursts(decay) = decay speed; there is one where the load is below it. */
-static double decay_of(const struct mix *mix, double speed)
-{
-	double low = 0, high = 1;
-
-	for (unsigned i = 0; i < mix->n; i++)
-		high = fmin(high, 1 / mix->sizes[i]);
-	while (bursts(mix, high) < high * speed)
-		high *= 2;
-	for (unsigned i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
-
-		if (bursts(mix, middle) < middle * speed)
-			low = middle;
-		else
-			high = middle;
-	}
-	return (low + high) / 2;
-}
-
-static double mean_square(const struct mix *mix)
-{
-	double sum = 0;
-
-	for (unsigned i = 0; i < mix->n; i++)
-		sum += mix->rates[i] * mix->sizes[i] * mix->sizes[i];
-	return sum;
-}
-
-/*
- * Of a unit that arrives, with what comes before it in its own burst: the sum over all places in
- * bursts is the tail of the work divided by the load, for any mix.
- */
-static void lack_of(struct lack *lack, const struct mix *mix, double limit)
-{
-	double derivative = -limit, squares = mean_square(mix);
-
-	*lack = (struct lack){.constant = 1};
-	if (mix->load >= limit)
-		return;
-	lack->decay = decay_of(mix, limit);
-	for (unsigned i = 0; i < mix->n; i++)
-		derivative += mix->rates[i] * mix->sizes[i] * exp(lack->decay * mix->sizes[i]);
-	lack->constant = (limit - mix->load) / derivative * limit / mix->load;
-	if (mix->period > 0)
-		lack->bridge = 2 * mix->steady / mix->load / (squares * mix->period);
-}
-
-static double lack_tail(const struct lack *lack, double x)
-{
-	return fmin(1, lack->constant * exp(-lack->decay * x - lack->bridge * x * x));
-}
-
-/* The x that a share exceeds. */
-static double lack_level(const struct lack *lack, double share)
-{
-	double low = 0, high = 1;
-
-	if (lack->decay <= 0)
-		return HUGE_VAL;
-	while (lack_tail(lack, high) > share)
-		high *= 2;
-	for (unsigned i = 0; i < HALVINGS; i++) {
-		double middle = (low + high) / 2;
-
-		if (lack_tail(lack, middle) > share)
-			low = middle;
-		else
-			high = middle;
-	}
-	return high;
-}
 
 /* What a part's units wait for. */
 struct access {
@@ -262,11 +172,11 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 
 	*delay = (struct place_delay){HUGE_VAL, HUGE_VAL, HUGE_VAL};
 	access_of(&access, placer, placement, broker);
-	delay->access_p99 = access_quantile(&access, TAIL * ALIKE);
+	delay->access_p99 = access_quantile(&access, PLACE_TAIL * ALIKE);
 	if (!service_of(&service, placer, placement, broker) || access.lack.decay <= 0)
 		return;
 	delay->p50 = a->constant + both_quantile(&service, &access, 0.5);
-	delay->p99 = a->constant + both_quantile(&service, &access, TAIL * ALIKE);
+	delay->p99 = a->constant + both_quantile(&service, &access, PLACE_TAIL * ALIKE);
 }
 
 double place_predict_worst(const struct placer *placer, const struct placement *placement)

@@ -46,4 +46,28 @@ void mix_add(struct mix *mix, double size, double rate);
 void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, uint32_t broker,
 	double speed);
 
+/* Of sizes, a second. */
+double mix_square(const struct mix *mix);
+
+/* The tail of what a part of the bucket lacks, as a unit finds it that has come. */
+struct lack {
+	double constant, decay; /* C exp(-decay x); no decay: without end */
+	double bridge;          /* of exp(-bridge x^2) */
+};
+
+#define PLACE_TAIL 0.01 /* of units that may be above the objective */
+
+void lack_of(struct lack *lack, const struct mix *mix, double limit);
+double lack_tail(const struct lack *lack, double x);
+
+/* The x that a share of units exceeds. */
+double lack_level(const struct lack *lack, double share);
+
+/*
+ * What limit and burst of each part should be in proportion to: that all parts' units wait equally
+ * long. False: there is nothing beyond the rates to be divided.
+ */
+bool place_balance(const struct placer *placer, const struct placement *placement,
+	double limits[PLACE_BROKERS], double bursts[PLACE_BROKERS]);
+
 #endif

@@ -40,7 +40,7 @@ static const struct choice directions[] = {
 	{0},
 };
 
-static void read_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct prefix prefix = {0};
@@ -116,8 +116,8 @@ static void read_ports(struct reader *reader, const struct json_path *path, json
 static const struct key match_keys[] = {
 	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
 	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
-	{"src", read_prefix, KEY_FIELD(struct match, src)},
-	{"dst", read_prefix, KEY_FIELD(struct match, dst)},
+	{"src", read_ip_prefix, KEY_FIELD(struct match, src)},
+	{"dst", read_ip_prefix, KEY_FIELD(struct match, dst)},
 	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
 		.detail = &(const struct integer_range){0, 4094}},
 	{"dscp", read_integer, KEY_FIELD(struct match, dscp),

@@ -161,6 +161,10 @@ void read_text(struct reader *reader, const struct json_path *path, json_t *valu
 void read_name(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* An IPv4 or IPv6 prefix into a struct prefix. */
+void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
 void read_bool(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 

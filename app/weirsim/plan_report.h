@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What weirsim plan proposes.
+ */
+#ifndef WEIR_SIM_PLAN_REPORT_H
+#define WEIR_SIM_PLAN_REPORT_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "place/predict.h"
+#include "plan_scenario.h"
+
+struct plan {
+	const struct plan_scenario *scenario;
+	struct placement placement;
+	struct place_delay delays[PLACE_BROKERS]; /* predicted */
+	bool met;                                 /* the objective, and all sources have a place */
+};
+
+void plan_report_text(const struct plan *plan, FILE *out);
+json_t *plan_report_json(const struct plan *plan);
+
+#endif

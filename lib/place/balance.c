@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <math.h>
+
+#include "place/private.h"
+
+#define HALVINGS 100
+
+struct needs {
+	double limit[PLACE_BROKERS]; /* units a second of each part */
+	double level[PLACE_BROKERS]; /* units that only so few lack */
+	double least;                /* of a part */
+};
+
+/* What the parts' depths come to when all wait for so many seconds; less than 0: none, and more. */
+static double depths(const struct needs *needs, double wait, double depth[PLACE_BROKERS])
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		depth[i] = 0;
+		if (needs->limit[i] > 0)
+			depth[i] = fmax(needs->least, needs->level[i] - needs->limit[i] * wait);
+		sum += depth[i];
+	}
+	return sum;
+}
+
+static void fill(const struct needs *needs, double burst, double depth[PLACE_BROKERS])
+{
+	double low = -1, high = 1;
+
+	while (depths(needs, low, depth) < burst && low > -1e9)
+		low *= 2;
+	while (depths(needs, high, depth) > burst && high < 1e9)
+		high *= 2;
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (depths(needs, middle, depth) > burst)
+			low = middle;
+		else
+			high = middle;
+	}
+	depths(needs, high, depth);
+}
+
+/*
+ * What remains of the limit beyond the rates. Far out a part lacks v / 2s per nat, where v is the
+ * mean square of its bursts a second, and s what it has beyond its rate: the sum over all parts is
+ * least for s in proportion to the root of v.
+ */
+static bool limits_of(const struct placer *placer, const struct placement *placement,
+	struct mix *mixes, struct needs *needs)
+{
+	double slack = (double)placer->problem->aggregate.limit, roots = 0;
+
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		if (placement->parts[i].sources == 0)
+			continue;
+		mix_of(&mixes[i], placer, placement->at, i, 0);
+		roots += sqrt(mix_square(&mixes[i]));
+		slack -= placement->parts[i].rate;
+	}
+	if (slack <= 0)
+		return false;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		if (placement->parts[i].sources > 0)
+			needs->limit[i] = placement->parts[i].rate +
+					  slack * sqrt(mix_square(&mixes[i])) / roots;
+	return true;
+}
+
+/* How many units of the model a unit of the burst is worth. */
+static double worth_of(const struct placer *placer, const struct placement *placement)
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	struct lack whole;
+	struct mix mix;
+
+	if (a->waiting <= 0 || a->waiting >= 1 || a->burst == 0)
+		return 1;
+	mix_of(&mix, placer, placement->at, PLACE_NOWHERE, 0);
+	lack_of(&whole, &mix, (double)a->limit);
+	return whole.decay > 0 ? lack_level(&whole, a->waiting) / (double)a->burst : 1;
+}
+
+bool place_balance(const struct placer *placer, const struct placement *placement,
+	double limits[PLACE_BROKERS], double bursts[PLACE_BROKERS])
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	double worth = worth_of(placer, placement);
+	struct needs needs = {.least = (double)a->least * worth};
+	struct mix mixes[PLACE_BROKERS];
+
+	if (!limits_of(placer, placement, mixes, &needs))
+		return false;
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		struct lack lack;
+
+		if (needs.limit[i] <= 0)
+			continue;
+		lack_of(&lack, &mixes[i], needs.limit[i]);
+		needs.level[i] = lack_level(&lack, PLACE_TAIL);
+	}
+	fill(&needs, (double)a->burst * worth, bursts);
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		limits[i] = needs.limit[i];
+	return true;
+}

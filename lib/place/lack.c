@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <math.h>
+
+#include "place/private.h"
+
+#define HALVINGS 100
+
+static double bursts(const struct mix *mix, double decay)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		sum += mix->rates[i] * expm1(decay * mix->sizes[i]);
+	return sum;
+}
+
+/* The root above 0 of bursts(decay) = decay speed; there is one where the load is below it. */
+static double decay_of(const struct mix *mix, double speed)
+{
+	double low = 0, high = 1;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		high = fmin(high, 1 / mix->sizes[i]);
+	while (bursts(mix, high) < high * speed)
+		high *= 2;
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (bursts(mix, middle) < middle * speed)
+			low = middle;
+		else
+			high = middle;
+	}
+	return (low + high) / 2;
+}
+
+double mix_square(const struct mix *mix)
+{
+	double sum = 0;
+
+	for (unsigned i = 0; i < mix->n; i++)
+		sum += mix->rates[i] * mix->sizes[i] * mix->sizes[i];
+	return sum;
+}
+
+/*
+ * Of a unit that arrives, with what comes before it in its own burst: the sum over all places in
+ * bursts is the tail of the work divided by the load, for any mix.
+ */
+void lack_of(struct lack *lack, const struct mix *mix, double limit)
+{
+	double derivative = -limit, squares = mix_square(mix);
+
+	*lack = (struct lack){.constant = 1};
+	if (mix->load >= limit)
+		return;
+	lack->decay = decay_of(mix, limit);
+	for (unsigned i = 0; i < mix->n; i++)
+		derivative += mix->rates[i] * mix->sizes[i] * exp(lack->decay * mix->sizes[i]);
+	lack->constant = (limit - mix->load) / derivative * limit / mix->load;
+	if (mix->period > 0)
+		lack->bridge = 2 * mix->steady / mix->load / (squares * mix->period);
+}
+
+double lack_tail(const struct lack *lack, double x)
+{
+	return fmin(1, lack->constant * exp(-lack->decay * x - lack->bridge * x * x));
+}
+
+/* The x that a share exceeds. */
+double lack_level(const struct lack *lack, double share)
+{
+	double low = 0, high = 1;
+
+	if (lack->decay <= 0)
+		return HUGE_VAL;
+	while (lack_tail(lack, high) > share)
+		high *= 2;
+	for (unsigned i = 0; i < HALVINGS; i++) {
+		double middle = (low + high) / 2;
+
+		if (lack_tail(lack, middle) > share)
+			low = middle;
+		else
+			high = middle;
+	}
+	return high;
+}
