@@ -13,10 +13,10 @@
 #define USE_MOST 0.7
 
 /* Room that fewer workers must have had to spare, and for how many rounds, before it is tried. */
-#define SPARE        0.8
-#define CALM_ROUNDS  5
-#define CALM_MOST    320
-#define REST_ROUNDS  10
+#define SPARE       0.8
+#define CALM_ROUNDS 5
+#define CALM_MOST   320
+#define REST_ROUNDS 10
 
 /* A worker is to blame if it has added this part of the objective. */
 #define BLAME 0.5
@@ -26,9 +26,6 @@
 
 /* A limit that is none: packets wait for tokens alike wherever they are. */
 #define LIMIT_NONE UINT64_C(1000000000000000)
-
-/* Neighbouring buckets of which as many in proportion go to each worker. */
-#define RUN 16
 
 /* Of the mean rate: so that buckets without packets are dealt out too, who may come. */
 #define RATE_LEAST (1.0 / 16)
@@ -100,23 +97,16 @@ static double sum_of(const double *rates)
 	return sum;
 }
 
-/*
- * Rates of like size are the same, so that neighbours stay in their order and are dealt out in
- * turn; the sum stays.
- */
+/* Neighbours that burst together are dealt out in turn; others, the largest first. */
 static void set_sources(struct fitting *fitting, const struct fitting_seen *seen)
 {
-	double sum = sum_of(seen->rates), least = fmax(sum / SEATS * RATE_LEAST, 1e-3);
-	double rates[SEATS], rounded;
+	double least = fmax(sum_of(seen->rates) / SEATS * RATE_LEAST, 1e-3);
 
 	for (unsigned i = 0; i < SEATS; i++)
-		rates[i] = exp2(round(log2(fmax(seen->rates[i], least))));
-	rounded = sum_of(rates);
-	for (unsigned i = 0; i < SEATS; i++)
 		fitting->sources[i] = (struct place_source){
-			.rate = rates[i] * fmax(sum, least) / rounded,
+			.rate = fmax(seen->rates[i], least),
 			.batch = seen->batch,
-			.group = fitting->params.grouped ? 1 + i / RUN : 0,
+			.group = fitting->params.grouped ? 1 + i : 0,
 		};
 }
 
@@ -256,16 +246,15 @@ static double verdict(const struct fitting *fitting, const struct fitting_worker
 	return worker->p99;
 }
 
-static void verdicts(const struct fitting *fitting, const struct fitting_seen *seen,
-	double p99[PLACE_BROKERS])
+static void verdicts(
+	const struct fitting *fitting, const struct fitting_seen *seen, double p99[PLACE_BROKERS])
 {
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)
 		p99[i] = i < fitting->params.n_workers ? verdict(fitting, &seen->workers[i]) : 0;
 }
 
 /* Whether any worker misses the objective by its own doing; *tokens, if for other reasons. */
-static bool is_missed(
-	const struct fitting *fitting, const struct fitting_seen *seen, bool *tokens)
+static bool is_missed(const struct fitting *fitting, const struct fitting_seen *seen, bool *tokens)
 {
 	bool missed = false;
 
@@ -306,13 +295,29 @@ static bool conclude(struct fitting *fitting, enum place_fit_state state)
 	return changed;
 }
 
-/*
- * A trial of the fewest workers. What is known of as many as are used now need not be tried: they
- * have missed it.
- */
+/* As many workers as are used now need not be tried: they have missed it; fewer would by more. */
+static enum place_fit_state skip_known(
+	struct fitting *fitting, const struct fitting_seen *seen, enum place_fit_state state)
+{
+	double p99[PLACE_BROKERS], worse[PLACE_BROKERS];
+	struct place_fit *fit = &fitting->fit;
+
+	verdicts(fitting, seen, p99);
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		worse[i] = 2 * fmax(p99[i], fitting->params.slo);
+	while (state == PLACE_MEASURE && fit->trial.used <= fitting->used && fit->trial.used > 0) {
+		unsigned before = fit->trial.used;
+
+		state = place_fit_measured(fit, before < fitting->used ? worse : p99);
+		if (fit->trial.used <= before)
+			break;
+	}
+	return state;
+}
+
+/* A trial of the fewest workers that are predicted to do. */
 static bool try(struct fitting *fitting, const struct fitting_seen *seen, bool missed)
 {
-	double p99[PLACE_BROKERS], worst = 0;
 	enum place_fit_state state;
 
 	if (pose(fitting, seen, USE_MOST))
@@ -321,17 +326,14 @@ static bool try(struct fitting *fitting, const struct fitting_seen *seen, bool m
 		placer_free(&fitting->placer);
 		return false;
 	}
+	if (state == PLACE_EXHAUSTED) { /* nothing is predicted to do: all do what they can */
+		place_on(&fitting->placer, fitting->params.n_workers, &fitting->fit.trial);
+		state = PLACE_MEASURE;
+	}
 	fitting->state = FITTING_TRYING;
 	fitting->used_before = fitting->used;
-	fitting->gathering = !missed;
-	verdicts(fitting, seen, p99);
-	for (unsigned i = 0; i < PLACE_BROKERS; i++)
-		worst = fmax(worst, p99[i]);
-	for (unsigned i = 0; i < PLACE_BROKERS; i++)
-		p99[i] = worst;
-	while (missed && state == PLACE_MEASURE && fitting->fit.trial.used <= fitting->used)
-		state = place_fit_measured(&fitting->fit, p99);
-	return conclude(fitting, state);
+	fitting->gathering = !missed && fitting->fit.trial.used < fitting->used;
+	return conclude(fitting, missed ? skip_known(fitting, seen, state) : state);
 }
 
 /* Rounds in which fewer workers would have done, or in which the table is not as it should be. */

@@ -57,14 +57,14 @@ struct fitting {
 	struct fitting_params params;
 	enum fitting_state state;
 	uint8_t wanted[SEATS];
-	unsigned used;      /* workers that have buckets */
-	uint64_t rounds;    /* that said anything */
-	uint64_t trials;    /* of them, those after another was tried */
-	uint64_t changes;   /* times that buckets were wanted elsewhere */
-	unsigned calm;      /* rounds in which fewer workers had room */
-	unsigned patience;  /* of these, so many are enough */
-	unsigned resting;   /* rounds until another try after one that came to nothing */
-	bool gathering;     /* the trial is on fewer workers than before */
+	unsigned used;        /* workers that have buckets */
+	uint64_t rounds;      /* that said anything */
+	uint64_t trials;      /* of them, those after another was tried */
+	uint64_t changes;     /* times that buckets were wanted elsewhere */
+	unsigned calm;        /* rounds in which fewer workers had room */
+	unsigned patience;    /* of these, so many are enough */
+	unsigned resting;     /* rounds until another try after one that came to nothing */
+	bool gathering;       /* the trial is on fewer workers than before */
 	unsigned used_before; /* the trial */
 
 	/* of a trial */
