@@ -18,6 +18,7 @@
 #include "delays.h"
 #include "draw.h"
 #include "log.h"
+#include "placing.h"
 #include "police/profile.h"
 #include "publish.h"
 #include "purse.h"
@@ -228,6 +229,7 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 	uint64_t next = RTE_MIN(limiter_next(box->limiter), settle_next(box, now));
 
 	next = RTE_MIN(next, RTE_MIN(purses_next(box), draw_next(box)));
+	next = RTE_MIN(next, placings_next(box));
 
 	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
 }
@@ -293,6 +295,7 @@ int control_run(struct box *box, int signal_fd)
 		news |= draw_look(box, now);
 		if (news)
 			converse(box);
+		placings_look(box, now);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
 			links_ns = now;
