@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
-/* Packets of a worker that a 99th percentile can be told from: ten are beyond it. */
-#define PACKETS_LEAST 1000
+/* Packets of a worker that a 99th percentile can be told from: three are beyond it. */
+#define WORKER_LEAST 300
 
 /* Of what a worker can do; above, what it is to do waits ever longer. */
 #define USE_MOST 0.7
@@ -167,7 +167,7 @@ static double token_delay(const struct fitting *fitting, const struct fitting_se
 	double delay = 0;
 
 	for (unsigned i = 0; i < fitting->params.n_workers; i++)
-		if (seen->workers[i].packets >= PACKETS_LEAST)
+		if (seen->workers[i].packets >= WORKER_LEAST)
 			delay = fmax(delay, seen->workers[i].p99 - seen->workers[i].added);
 	return delay;
 }
@@ -239,7 +239,7 @@ static double verdict(const struct fitting *fitting, const struct fitting_worker
 {
 	double slo = fitting->params.slo;
 
-	if (worker->packets < PACKETS_LEAST)
+	if (worker->packets < WORKER_LEAST)
 		return 0;
 	if (worker->p99 > slo && worker->added <= BLAME * slo)
 		return slo;
@@ -263,7 +263,7 @@ static bool is_missed(const struct fitting *fitting, const struct fitting_seen *
 		const struct fitting_worker *worker = &seen->workers[i];
 
 		missed |= verdict(fitting, worker) > fitting->params.slo;
-		*tokens |= worker->packets >= PACKETS_LEAST && worker->p99 > fitting->params.slo;
+		*tokens |= worker->packets >= WORKER_LEAST && worker->p99 > fitting->params.slo;
 	}
 	return missed;
 }
@@ -366,14 +366,17 @@ bool fitting_round(struct fitting *fitting, const struct fitting_seen *seen)
 {
 	double p99[PLACE_BROKERS];
 	uint64_t packets = 0;
+	bool changed;
 
+	fitting->rounds++;
+	if (fitting->state == FITTING_TRYING) {
+		verdicts(fitting, seen, p99);
+		return conclude(fitting, place_fit_measured(&fitting->fit, p99));
+	}
+	changed = look(fitting, seen);
 	for (unsigned i = 0; i < fitting->params.n_workers; i++)
 		packets += seen->workers[i].packets;
-	if (packets < PACKETS_LEAST)
-		return false;
-	fitting->rounds++;
-	if (fitting->state != FITTING_TRYING)
-		return look(fitting, seen);
-	verdicts(fitting, seen, p99);
-	return conclude(fitting, place_fit_measured(&fitting->fit, p99));
+	if (fitting->state == FITTING_SETTLED && packets < FITTING_PACKETS)
+		fitting->state = FITTING_QUIET;
+	return changed;
 }

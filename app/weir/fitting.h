@@ -24,6 +24,9 @@
 #include "policy/config.h"
 #include "seats.h"
 
+/* A round should have so many packets: of few, no percentile says anything. */
+#define FITTING_PACKETS 1000
+
 enum fitting_state {
 	FITTING_QUIET,   /* too few packets to say anything */
 	FITTING_SETTLED, /* the objective is kept */
@@ -58,8 +61,8 @@ struct fitting {
 	enum fitting_state state;
 	uint8_t wanted[SEATS];
 	unsigned used;        /* workers that have buckets */
-	uint64_t rounds;      /* that said anything */
-	uint64_t trials;      /* of them, those after another was tried */
+	uint64_t rounds;      /* measured */
+	uint64_t trials;      /* placings that were tried */
 	uint64_t changes;     /* times that buckets were wanted elsewhere */
 	unsigned calm;        /* rounds in which fewer workers had room */
 	unsigned patience;    /* of these, so many are enough */

@@ -18,6 +18,9 @@
 
 #define SECOND_NS 1e9
 
+/* A round that has seen few packets goes on, for so many times as long. */
+#define EXTENSIONS 10
+
 /* How often it is looked whether buckets have arrived where they are wanted. */
 #define MOVE_NS UINT64_C(20000000)
 
@@ -174,8 +177,10 @@ void placing_change(struct box *box, unsigned policy)
 	struct placing *placing = box->splits[box->slots.of[policy]].placing;
 	struct fitting_params params = params_of(box, &box->policies[policy]);
 
-	if (placing)
-		fitting_change(&placing->fitting, &params);
+	if (!placing)
+		return;
+	fitting_change(&placing->fitting, &params);
+	placing->changed = true;
 }
 
 static void unlink_placing(struct box *box, const struct placing *placing)
@@ -361,13 +366,29 @@ static void see(const struct box *box, struct placing *placing, uint64_t now)
 		see_worker(placing, w, seconds, placing->seen.batch);
 }
 
+/* Whether the round has too few packets yet, and may wait for more. */
+static bool is_short(const struct placing *placing, const struct policy *policy, uint64_t now)
+{
+	uint64_t packets = 0;
+
+	for (unsigned b = 0; b < SEATS; b++)
+		packets += placing->count[1][b] - placing->count[0][b];
+	return packets < FITTING_PACKETS && !placing->changed &&
+	       now - placing->began_ns < EXTENSIONS * policy->place.round_ns;
+}
+
 /* A round is over; or buckets have been moving. */
 static void look(struct box *box, struct placing *placing, uint64_t now)
 {
 	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
 
 	count(box, placing);
+	if (placing->measures && is_short(placing, policy, now)) {
+		placing->due_ns = now + policy->place.round_ns;
+		return;
+	}
 	if (placing->measures) {
+		placing->changed = false;
 		see(box, placing, now);
 		if (fitting_round(&placing->fitting, &placing->seen))
 			want(placing);

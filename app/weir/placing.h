@@ -43,6 +43,7 @@ struct placing {
 	struct fitting_seen seen;         /* the last round */
 	double rates[CONFIG_WORKERS_MAX]; /* of it: units a second, by worker */
 	bool measures;                    /* a round is under way; else buckets move */
+	bool changed;                     /* its policy has, since the last round */
 	uint64_t began_ns, due_ns;
 	uint64_t bytes[2][SEATS],
 		count[2][SEATS]; /* as of the round's begin, and as last looked at */

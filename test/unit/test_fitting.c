@@ -321,8 +321,17 @@ static void test_quiet(void **state)
 	box.tokens = 1;
 	load(&box, 0.9e6, SEATS, 1);
 	assert_int_equal(settle(&box, 20), 0);
+	assert_int_equal(box.fitting.state, FITTING_TOKENS);
+	box.tokens = 0;
+	settle(&box, 20);
 	assert_int_equal(box.fitting.state, FITTING_QUIET);
-	assert_int_equal(box.fitting.rounds, 0);
+	/* Nobody stays apart for want of packets. */
+	load(&box, 200e6, SEATS, 1);
+	settle(&box, 20);
+	assert_true(box.fitting.used >= 3);
+	load(&box, 0, SEATS, 1);
+	settle(&box, 20);
+	assert_int_equal(box.fitting.used, 1);
 	fitting_free(&box.fitting);
 }
 
