@@ -37,7 +37,7 @@ static void note_reach(const struct worker *w, struct shaped_seat *seat, uint64_
 	delay_add(&seat->reach, w->delay_unit, (int64_t)ticks > 0 ? ticks : 0);
 }
 
-/* Clocks of cores may differ a little, and owners of queues take turns: a queue's time only grows. */
+/* Clocks of cores differ a little, and owners of queues take turns: a queue's time only grows. */
 static uint64_t arrival_of(
 	const struct worker *w, struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
 {

@@ -26,7 +26,7 @@ struct worker;
 extern int hold_offset;
 extern uint64_t hold_stamped; /* flag of an mbuf whose arrival is written there */
 
-/* Control, after EAL's start and before any port's: 0 or a negative errno. More than once is once. */
+/* Control, after EAL's start and before any port's: 0 or a negative errno. Twice is as once. */
 int hold_register(void);
 
 static inline struct shape_packet *hold_of(struct rte_mbuf *m)

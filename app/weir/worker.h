@@ -90,9 +90,8 @@ struct worker {
 	struct worker_counters counters __rte_cache_aligned;
 	struct policy_state *policies;
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
-	uint64_t
-		generation; /* of the snapshot that it goes by: what others led to is left; atomics */
-	uint32_t turn;      /* turns that have ended; owners of queues read it: atomics */
+	uint64_t generation;         /* of the snapshot that it goes by; atomics only */
+	uint32_t turn; /* turns that have ended; owners of queues read it: atomics only */
 
 	/* the worker's own */
 	struct snapshot view; /* a copy of that snapshot */
@@ -106,7 +105,8 @@ struct worker {
 
 /*
  * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of
- * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due in either case.
+ * them (worker_memory.c); and so many packets may wait. Returns 0 or -ENOMEM; worker_free() is due
+ * in either case.
  */
 int worker_init(struct worker *worker, unsigned n_policies, unsigned used, uint32_t waiting);
 void worker_free(struct worker *worker);

@@ -332,6 +332,20 @@ static int with_files(struct replay *r)
 	return ret;
 }
 
+/* Packets of a capture are decided as they come; when one that waits would leave is not asked. */
+static int refuse_shaped(const struct config *config, const char *file)
+{
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		if (config->policies[i].action != ACTION_SHAPE)
+			continue;
+		fprintf(stderr,
+			"weirsim: %s: policies[%u].action: \"shape\": nothing waits in a replay\n",
+			file, i);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int replay_main(int argc, char **argv)
 {
 	struct options options = {0};
@@ -347,6 +361,8 @@ int replay_main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN); /* a reader that goes away is an error to report */
 	r.options = &options;
 	ret = config_load(options.config, stderr, &r.config);
+	if (ret == 0)
+		ret = refuse_shaped(r.config, options.config);
 	if (ret == 0)
 		ret = with_files(&r);
 	config_free(r.config);

@@ -88,8 +88,8 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 }
 
 /*
- * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens in
- * the end, however small the bucket.
+ * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens
+ * in the end, however small the bucket.
  */
 static bool has_bucket(const struct policy *policy)
 {

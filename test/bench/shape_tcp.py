@@ -5,8 +5,8 @@
 
     shape_tcp.py [--runs 3] [--seconds 60] [--flows 10] [--congestion reno] [--cases drop,tail,...]
 
-Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms. Runs are interleaved, so that a machine
-that changes its speed changes it for all. Needs root; about 25 minutes as it is.
+Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms. Runs are interleaved, so that a
+machine that changes its speed changes it for all. Needs root; about 25 minutes as it is.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Bed(Testbed):
 
 
 def once(case, options):
-    """One run: (throughput of the limit, Jain's index, ms that 99 % of the packets waited)."""
+    """One run: (throughput of the limit, Jain's index, ms that half and 99 % of packets waited)."""
     settings, burst = CASES[case]
 
     def configure(_, config):
@@ -56,8 +56,8 @@ def once(case, options):
         run = bed.run_flows(options.seconds, WARMUP_S)
         shape = bed.policy(1)["shape"]
     rate = run.recorder.rates(WARMUP_S, WARMUP_S + options.seconds)[0] / LIMIT
-    delay = shape["delay_us"]["p99"] / 1000 if shape else 0
-    return rate, run.jain(), delay
+    delay = shape["delay_us"] if shape else {"p50": 0, "p99": 0}
+    return rate, run.jain(), delay["p50"] / 1000, delay["p99"] / 1000
 
 
 def main():
@@ -77,7 +77,7 @@ def main():
         for case in cases:
             found[case].append(once(case, options))
             print(f"{case} run {number + 1}: {found[case][-1]}", file=sys.stderr, flush=True)
-    print("case | throughput / limit | Jain | p99 waited, ms")
+    print("case | throughput / limit | Jain | waited: p50, ms | p99, ms")
     for case in cases:
         columns = zip(*found[case])
         print(" | ".join([case, *(f"{statistics.median(c):.4f} ({min(c):.4f}–{max(c):.4f})"

@@ -89,9 +89,10 @@ def names(weir):
 
 
 def counted(weir, name):
-    """Packets of one policy: passed and not."""
+    """Packets of one policy: passed, waiting, and dropped."""
     seen = weir.get(f"/weir/policy,{name}")
-    return seen["passed"]["packets"] + seen["dropped"]["packets"]
+    waiting = seen["shape"]["waiting_packets"] if seen["shape"] else 0
+    return seen["passed"]["packets"] + seen["dropped"]["packets"] + waiting
 
 
 def all_counted(weir):
@@ -182,7 +183,9 @@ def sending(wire, make):
 TERMS = [{}, {"limit": "2Gbit/s"}, {"burst": "1MB"}, {"action": "count"}, {"action": "mark"},
          {"accounting": "l2"}, {"accounting": "wire"}, {"count": "packets", "limit": "1M/s"},
          {"count": "flows", "limit": "100k/s"}, {"meter": "gcra"}, {"limit": "8kbit/s"},
-         {"meter": "fixed-window", "window": "1s"}, {"per": "src", "sources": 1024}]
+         {"meter": "fixed-window", "window": "1s"}, {"per": "src", "sources": 1024},
+         {"action": "shape"}, {"action": "shape", "limit": "16kbit/s", "shape": {"delay": "2s"}},
+         {"action": "shape", "limit": "64kbit/s", "shape": {"drop": "codel", "ecn": True}}]
 
 
 def some_policy(rng, name, prefix):

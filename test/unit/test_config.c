@@ -812,7 +812,8 @@ static void test_files(void **state)
 static void test_examples(void **state)
 {
 	static const char *const names[] = {
-		"single.json", "group-of-two.json", "api-gateway.json", "prepaid.json"};
+		"single.json", "group-of-two.json", "api-gateway.json", "prepaid.json",
+		"shaped.json"};
 	int root = (int)(strlen(__FILE__) - strlen("test/unit/test_config.c"));
 
 	(void)state;

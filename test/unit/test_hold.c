@@ -134,7 +134,7 @@ static struct waiting waiting(const struct box_world *w)
 	return box_waiting(&w->box, w->box.slots.of[0]);
 }
 
-/* Each packet that came has left, waits, or is counted as dropped; for its policy and the workers. */
+/* What came has left, waits, or is counted as dropped; for its policy and the workers. */
 static void check_sums(const struct box_world *w)
 {
 	struct policy_totals totals = box_world_totals(w, 0);
