@@ -337,8 +337,8 @@ def side_by_side(quick, wanted, result):
 def alone(wanted, result):
     """What measures time, or live TCP: one at a time, with the machine to itself."""
     script("bench", "smoke", wanted, result)
-    for name in ("conservation", "actions", "lifecycle", "reload", "shape", "groups", "agreement",
-                 "conserved", "quota", "kill9", "weirctl", "etcd", "drawn"):
+    for name in ("conservation", "actions", "lifecycle", "reload", "shape", "placement", "groups",
+                 "agreement", "conserved", "quota", "kill9", "weirctl", "etcd", "drawn"):
         script("net", name, wanted, result)
     under_tsan("reload", ("churn", "from_one"), wanted, result)
     under_tsan("shape", ("limit", "leaves", "stopped"), wanted, result)

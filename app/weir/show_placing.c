@@ -42,7 +42,7 @@ static json_t *policy_json(const struct box *box, unsigned i)
 	struct placing_counts counts = placing_counts(placing);
 
 	return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
-		"policy", policy->name, "state", fitting_state_name(fitting->state), "target_us",
+		"name", policy->name, "state", fitting_state_name(fitting->state), "target_us",
 		(double)policy->slo_p99_ns / NS_PER_US, "used", fitting->used, "rounds",
 		integer(fitting->rounds), "trials", integer(fitting->trials), "changes",
 		integer(fitting->changes), "moved", integer(counts.moved), "away", counts.away,

@@ -138,6 +138,12 @@ def drops(weir):
     return {reason: count for reason, count in weir.get("/weir/drops").items() if count}
 
 
+def waiting(weir):
+    """Packets that wait now, if any may."""
+    shape = (weir.get("/weir/policy,p") or {}).get("shape")
+    return shape["waiting_packets"] if shape else 0
+
+
 def moves(scene):
     """Spread and gathered again and again, no source is reordered, and nothing is lost unsaid."""
     limit = BATCH / PAUSE_S * SIZE * 8 * 0.9  # some wait, though who sends is slower than that
@@ -152,8 +158,7 @@ def moves(scene):
                        f"concentrate {concentrate}: {placement(weir)}", 20)
         n = sender.stop()
         wire.settle()
-        wait_until(lambda: weir.get("/weir/policy,p")["shape"]["waiting_packets"] == 0,
-                   "all to have left")
+        wait_until(lambda: waiting(weir) == 0, "all to have left")
         lost = drops(weir)
         wait_until(lambda: len(receiver.seen) + sum(lost.values()) >= n,
                    f"{n} sent, {len(receiver.seen)} came, {lost}")
@@ -163,6 +168,39 @@ def moves(scene):
         now = placement(weir)
         weir.stop()
     return f"{n} packets, {now['moved']} buckets moved, {now['called_off']} called off, lost {lost}"
+
+
+def leaves(scene):
+    """A policy that is placed no more, another way, or at once: all leaves, in order, and is said."""
+    limit = BATCH / PAUSE_S * SIZE * 8 / 2
+    words = []
+    for after in ([], [reload.policy("p", "10.9.0.0/16", limit="1Gbit/s")],
+                  [placed(limit * 4, {"key": "src/28"})], None):
+        with scenery(scene, [placed(limit, {"concentrate": False})]) as (wire, receiver):
+            weir = wire.weir
+            sender = Sender(wire)
+            wait_until(lambda w=weir: waiting(w) > 50, "some to wait")
+            if after is None:
+                n = sender.stop()
+                wire.settle()
+                lost = sum(drops(weir).values())
+                weir.stop()
+            else:
+                reload.reload(weir, after)
+                expect(weir.get("/weir/config")["last_reload"]["ok"], "the reload was refused")
+                time.sleep(0.3)
+                n = sender.stop()
+                wire.settle()
+                wait_until(lambda w=weir: waiting(w) == 0, "all to have left")
+                lost = sum(drops(weir).values())
+            wait_until(lambda want=n - lost: len(receiver.seen) >= want,
+                       f"{n} sent, {len(receiver.seen)} came, {lost} were lost", 10)
+            receiver.check_order()
+            expect(len(receiver.seen) + lost == n, "some came twice")
+            words.append(f"{n} ({lost} lost)")
+            if after is not None:
+                weir.stop()
+    return ", ".join(words)
 
 
 def bursts(scene, policies, workers):
@@ -196,7 +234,7 @@ def price(scene):
 
 def main():
     """The cables are in a namespace of their own."""
-    box.main([moves, price], box.enter_netns)
+    box.main([moves, leaves, price], box.enter_netns)
 
 
 if __name__ == "__main__":
