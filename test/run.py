@@ -51,7 +51,7 @@ TESTED = {
 }
 # Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
 SIMULATIONS = {
-    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/torture",
+    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/brokers", "sim/torture",
               "sim/evaluation", "sim/live", "model/run"),
     "build-clang": ("sim/weirsim",),
 }

@@ -87,8 +87,8 @@ static int make_problem(struct broker_world *world)
 	err = broker_trace_burst(&world->trace, t->batch, a->limit, &a->burst);
 	if (err)
 		return err;
-	a->burst = (uint64_t)((double)a->burst * BROKER_MARGIN);
-	a->waiting = broker_trace_waiting(&world->trace, t->batch, a->limit, a->burst);
+	a->backlog = (double)a->burst;
+	a->burst = (uint64_t)(a->backlog * BROKER_MARGIN);
 	return 0;
 }
 

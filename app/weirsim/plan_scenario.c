@@ -34,8 +34,7 @@ static const struct key aggregate_keys[] = {
 	{"slo", read_quantity, KEY_FIELD(struct plan_scenario, slo_ns),
 		.expected = "a time such as \"1ms\"", .detail = &slo_time, .required = true},
 	{"constant", read_quantity, KEY_FIELD(struct plan_scenario, constant_ns), TIME},
-	{"waiting", read_real, KEY_FIELD(struct plan_scenario, waiting),
-		.detail = &(const struct real_range){0, 1, true}},
+	{"backlog", read_quantity, KEY_FIELD(struct plan_scenario, backlog_bytes), SIZE},
 	{0},
 };
 
@@ -241,7 +240,7 @@ static int make_problem(struct plan_scenario *plan)
 			.least = plan->packet_bytes,
 			.slo = (double)plan->slo_ns / SECOND,
 			.constant = (double)plan->constant_ns / SECOND,
-			.waiting = plan->waiting},
+			.backlog = (double)plan->backlog_bytes},
 		.sources = plan->place_sources,
 		.n_sources = plan->n_sources,
 		.brokers = plan->brokers,

@@ -27,8 +27,7 @@ struct plan_limiter {
 };
 
 struct plan_scenario {
-	uint64_t limit_bps, burst_bytes, packet_bytes, slo_ns, constant_ns, seed;
-	double waiting;
+	uint64_t limit_bps, burst_bytes, packet_bytes, backlog_bytes, slo_ns, constant_ns, seed;
 	struct plan_source *sources;
 	unsigned n_sources;
 	struct plan_limiter *limiters;

@@ -72,25 +72,25 @@ static bool limits_of(const struct placer *placer, const struct placement *place
 	return true;
 }
 
-/* How many units of the model a unit of the burst is worth. */
-static double worth_of(const struct placer *placer, const struct placement *placement)
+/* A model that has the whole bucket wrong has its parts wrong by as much. */
+double place_worth(const struct placer *placer, const struct placement *placement)
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
 	struct lack whole;
 	struct mix mix;
 
-	if (a->waiting <= 0 || a->waiting >= 1 || a->burst == 0)
+	if (a->backlog <= 0)
 		return 1;
 	mix_of(&mix, placer, placement->at, PLACE_NOWHERE, 0);
 	lack_of(&whole, &mix, (double)a->limit);
-	return whole.decay > 0 ? lack_level(&whole, a->waiting) / (double)a->burst : 1;
+	return whole.decay > 0 ? lack_level(&whole, PLACE_TAIL) / a->backlog : 1;
 }
 
 bool place_balance(const struct placer *placer, const struct placement *placement,
 	double limits[PLACE_BROKERS], double bursts[PLACE_BROKERS])
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
-	double worth = worth_of(placer, placement);
+	double worth = place_worth(placer, placement);
 	struct needs needs = {.least = (double)a->least * worth};
 	struct mix mixes[PLACE_BROKERS];
 

@@ -208,7 +208,7 @@ static double predict_on(struct place_fit *fit, unsigned k, double slo, uint32_t
 	return least;
 }
 
-/* The fewest brokers, of more than before, that are predicted to do; else those that come nearest. */
+/* The fewest brokers, of more than before, that are predicted to do; else the nearest to it. */
 static enum place_fit_state try_predicted(struct place_fit *fit)
 {
 	double slo = HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;

@@ -145,8 +145,11 @@ static struct place_part *largest_of(struct placement *placement)
 	return largest;
 }
 
-/* What parts lack comes out of what nobody has, then of the largest; there is enough for all. */
-static void raise_bursts(struct placement *placement, uint64_t least, uint64_t spare)
+/*
+ * What parts lack comes out of what nobody has, then of the largest; there is enough for all. What
+ * is left of it.
+ */
+static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64_t spare)
 {
 	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
 		struct place_part *part = &placement->parts[i];
@@ -164,11 +167,10 @@ static void raise_bursts(struct placement *placement, uint64_t least, uint64_t s
 			spare -= give;
 		}
 	}
-	if (spare > 0 && placement->nowhere == 0)
-		largest_of(placement)->burst += spare;
+	return spare;
 }
 
-/* In proportion to weights; what is not among them, to `others`. What is left of the burst. */
+/* In proportion to weights; `others` is the weight of those that are elsewhere. */
 static void divide(const struct place_aggregate *a, const double *limits, const double *bursts,
 	double others, struct placement *placement)
 {
@@ -192,7 +194,9 @@ static void divide(const struct place_aggregate *a, const double *limits, const 
 		limit += limits[i];
 		burst += bursts[i];
 	}
-	raise_bursts(placement, a->least, spare);
+	spare = raise_bursts(placement, a->least, spare);
+	if (others <= 0)
+		largest_of(placement)->burst += spare;
 }
 
 int place_split(const struct placer *placer, bool whole, struct placement *placement)

@@ -20,8 +20,8 @@
  *	PLACE_BALANCED     the bucket's parts such that all units wait equally long; else in
  *	                   proportion to the rates, so that those of the smallest part wait longest
  *
- * A unit is what the aggregate's policy counts, bytes or packets; rates are of units a second, times
- * are in seconds. Pure: memory is taken by placer_init() alone. Control threads.
+ * A unit is what the aggregate's policy counts, bytes or packets; rates are of units a second, and
+ * times are in seconds. Pure: memory is taken by placer_init() alone. Control threads.
  */
 #ifndef WEIR_PLACE_PLACE_H
 #define WEIR_PLACE_PLACE_H
@@ -64,10 +64,11 @@ struct place_aggregate {
 	double slo;      /* delay that 99 of 100 units do not exceed */
 	double constant; /* part of that which is nobody's doing: the network */
 	/*
-	 * Share of units that waits, or would wait, for the one bucket, as counted: says what the
-	 * burst is worth, better than any model of the arrivals. 0: not known.
+	 * The largest backlog, but for one unit of a hundred: what is taken out of the one bucket
+	 * when it is full, up to there. As it is counted, it says what the burst is worth, better
+	 * than any model of the arrivals. 0: not known.
 	 */
-	double waiting;
+	double backlog; /* units */
 };
 
 struct place_problem {
@@ -122,8 +123,8 @@ int place_on(const struct placer *placer, unsigned k, struct placement *placemen
 
 /*
  * The parts of an assignment: rates and sources from at[], then limit and burst as the principles
- * say; in trials in proportion to the rates. Of sources that are placed nowhere the part is missing from the sums if `whole` is
- * false: for trials, in which the rest of the sources is still elsewhere. Returns as place_on().
+ * say. Not `whole`: for trials, in which sources that are placed nowhere are still elsewhere, with
+ * their part; and limits and bursts are in proportion to the rates. Returns as place_on().
  */
 int place_split(const struct placer *placer, bool whole, struct placement *placement);
 

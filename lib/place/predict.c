@@ -19,28 +19,16 @@ struct access {
 	double depth, limit;
 };
 
-/*
- * The whole bucket's depth is worth what the share that waits for it says: a model that has that
- * wrong has the parts wrong by as much.
- */
 static void access_of(struct access *access, const struct placer *placer,
 	const struct placement *placement, unsigned broker)
 {
-	const struct place_aggregate *a = &placer->problem->aggregate;
 	const struct place_part *part = &placement->parts[broker];
-	struct lack whole;
 	struct mix mix;
 
 	mix_of(&mix, placer, placement->at, broker, 0);
 	lack_of(&access->lack, &mix, (double)part->limit);
 	access->limit = (double)part->limit;
-	access->depth = (double)part->burst;
-	if (a->waiting <= 0 || a->waiting >= 1 || a->burst == 0)
-		return;
-	mix_of(&mix, placer, placement->at, PLACE_NOWHERE, 0);
-	lack_of(&whole, &mix, (double)a->limit);
-	if (whole.decay > 0)
-		access->depth *= lack_level(&whole, a->waiting) / (double)a->burst;
+	access->depth = (double)part->burst * place_worth(placer, placement);
 }
 
 static double access_tail(const struct access *access, double seconds)

@@ -63,6 +63,9 @@ double lack_tail(const struct lack *lack, double x);
 /* The x that a share of units exceeds. */
 double lack_level(const struct lack *lack, double share);
 
+/* Units of the model that a unit of the burst is worth. */
+double place_worth(const struct placer *placer, const struct placement *placement);
+
 /*
  * What limit and burst of each part should be in proportion to: that all parts' units wait equally
  * long. False: there is nothing beyond the rates to be divided.

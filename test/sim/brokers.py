@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""`weirsim brokers` and `weirsim plan`: the paper's order, and how they answer their users.
+
+    brokers.py
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import xml.dom.minidom
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+EXAMPLE = os.path.join(ROOT, "config", "placement", "three-limiters.json")
+SHORT = ("--seeds", "2", "--messages", "200000")
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def run(*arguments):
+    """Runs weirsim; the completed process."""
+    return subprocess.run([WEIRSIM, *arguments], capture_output=True, text=True, check=False,
+                          timeout=600)
+
+
+def figure(name, *arguments):
+    """What it writes of a figure as JSON."""
+    done = run("brokers", "--figure", name, "--json", "-", *(arguments or SHORT))
+    expect(done.returncode in (0, 1) and not done.stderr, done.stderr)
+    return json.loads(done.stdout)
+
+
+def points(found):
+    """Contenders by name, of every point of every panel."""
+    for panel in found["panels"]:
+        for point in panel["points"]:
+            yield panel["panel"], {each["contender"]: each for each in point["contenders"]}
+
+
+def two_brokers_are_best():
+    """Figure 4: one saturates, and from two on each more makes it worse."""
+    p99 = [cells["LB"]["p99_ms"] for _, cells in points(figure("4"))]
+    expect(p99[0] > 1 and p99[1] < 1, p99)
+    expect(p99[1:] == sorted(p99[1:]), p99)
+    return ", ".join(f"{ms:.2f}" for ms in p99) + " ms"
+
+
+def concentration_helps():
+    """Figure 5: LB misses the objective everywhere; Conc keeps it where one broker is enough."""
+    for panel, cells in points(figure("5")):
+        expect(cells["LB"]["met"] == 0, panel)
+        expect(cells["Conc"]["p99_ms"] < cells["LB"]["p99_ms"], (panel, cells))
+        if cells["Conc"]["brokers"] == 1 or "of 1" in panel and "of 10" not in panel:
+            expect(cells["Conc"]["met"] == 2, (panel, cells))
+
+
+def max_min_helps():
+    """Figure 6: nowhere worse but for noise; and the balanced parts are better than both."""
+    found = figure("6")
+    expect(found["out_of_order"] <= 1, found["out_of_order"])
+    for panel, cells in points(found):
+        if cells["Weir"]["brokers"] > 1 and "Poisson" in panel:
+            expect(cells["Weir"]["p99_ms"] < cells["Conc"]["p99_ms"], (panel, cells))
+
+
+def correlation_helps():
+    """Figures 7 to 9: SRTM keeps the objective, and so does Weir; by lot it is missed."""
+    for name in ("7", "9"):
+        found = figure(name)
+        expect(found["out_of_order"] == 0, name)
+        for panel, cells in points(found):
+            expect(cells["SRTM"]["met"] == 2, (name, panel, cells))
+            expect(cells["Weir"]["met"] == 2, (name, panel, cells))
+    for _, cells in points(figure("8")):
+        expect(cells["SRTM"]["p99_ms"] <= cells["Max-Min"]["p99_ms"], cells)
+
+
+def prediction_saves_rounds():
+    """Table I: a tenth of the rounds, where there are many; and the objective is kept."""
+    rows = figure("table1", "--seeds", "3")["rows"]
+    for row in rows:
+        expect(row["weir"]["met"] == row["seeds"], row)
+        if row["group"] >= 15:
+            expect(row["weir"]["rounds"] <= 0.15 * row["paper"], row)
+    search = sum(row["search"]["rounds"] for row in rows)
+    weir = sum(row["weir"]["rounds"] for row in rows)
+    expect(weir <= 0.1 * search, (weir, search))
+    return f"{weir:.1f} rounds instead of {search:.1f}, the paper's 56"
+
+
+def a_seed_is_a_run():
+    """The same twice, and files are written."""
+    few = ("--seeds", "2", "--messages", "20000")
+    expect(figure("4", *few) == figure("4", *few), "another run of the same seeds")
+    expect(figure("4", *few) != figure("4", *few, "--first", "9"), "other seeds, the same run")
+    with tempfile.TemporaryDirectory() as directory:
+        svg = os.path.join(directory, "f.svg")
+        for name, lines in (("4", 1), ("7", 6), ("table1", 3)):
+            done = run("brokers", "--figure", name, "--seeds", "1", "--messages", "20000",
+                       "--svg", svg)
+            expect(done.returncode in (0, 1) and done.stdout, done)
+            found = xml.dom.minidom.parse(svg).getElementsByTagName("polyline")
+            expect(len(found) >= lines, (name, len(found)))
+
+
+def bad_options_are_refused():
+    """With the option's name, and nothing run."""
+    for arguments in ([], ["--figure", "3"], ["--figure", "table2"], ["--figure", "4", "x"],
+                      ["--figure", "4", "--seeds", "0"], ["--figure", "4", "--messages", "1"]):
+        done = run("brokers", *arguments)
+        expect(done.returncode == 2 and done.stderr and not done.stdout, arguments)
+    for arguments in ([], ["--without", "luck", EXAMPLE], [EXAMPLE, "x"], ["/nowhere.json"]):
+        done = run("plan", *arguments)
+        expect(done.returncode == 2 and done.stderr and not done.stdout, arguments)
+    expect(run("brokers", "--help").returncode == run("plan", "--help").returncode == 0, "help")
+
+
+def plan(document, *arguments):
+    """Plans a document; the completed process."""
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as scenario:
+        json.dump(document, scenario)
+        scenario.flush()
+        return run("plan", scenario.name, *arguments)
+
+
+def example():
+    """The example as a document."""
+    with open(EXAMPLE, encoding="utf-8") as content:
+        return json.load(content)
+
+
+def a_plan_adds_up():
+    """Limits and bursts to the aggregate's; each source somewhere; what is left out is missed."""
+    done = run("plan", EXAMPLE, "--json", "-")
+    expect(done.returncode == 0 and not done.stderr, done)
+    found = json.loads(done.stdout)
+    expect(sum(each["limit_bps"] for each in found["limiters"]) == 50000000, found)
+    expect(sum(each["burst_bytes"] for each in found["limiters"]) == 300000, found)
+    expect(sum(each["sources"] for each in found["limiters"]) == len(found["sources"]), found)
+    names = {each["name"] for each in found["limiters"]}
+    expect(all(each["limiter"] in names for each in found["sources"]), found)
+    expect([each["name"] for each in found["sources"]] ==
+           [each["name"] for each in example()["sources"]], "their order")
+    for principle in ("max-min", "correlation", "balance"):
+        expect(run("plan", EXAMPLE, "--without", principle).returncode == 1, principle)
+    document = example()
+    for limiter in document["limiters"]:
+        del limiter["load"]
+    used = [len(json.loads(plan(document, "--json", "-", *arguments).stdout)["limiters"])
+            for arguments in ((), ("--without", "concentration"))]
+    expect(used[0] < used[1] == 3, used)
+
+
+def a_crowd_is_named():
+    """Sources that nobody has room for have no limiter, and the plan is none."""
+    document = example()
+    document["limiters"] = document["limiters"][2:]
+    done = plan(document, "--json", "-")
+    expect(done.returncode == 1, done)
+    found = json.loads(done.stdout)
+    nowhere = [each for each in found["sources"] if each["limiter"] is None]
+    expect(found["nowhere"] == len(nowhere) > 0, found)
+    expect(not found["objective_kept"], found)
+    expect("no room" in plan(document).stdout, "said")
+
+
+def mistakes_are_named():
+    """By their places, all at once."""
+    def mistaken(change):
+        document = example()
+        change(document)
+        done = plan(document)
+        expect(done.returncode == 2 and not done.stdout, done)
+        return done.stderr
+
+    cases = [
+        ("aggregate.slo: missing", lambda d: d["aggregate"].pop("slo")),
+        ("aggregate.burst: \"1kB\"", lambda d: d["aggregate"].update(burst="1kB")),
+        ("aggregate.constant: \"5ms\"", lambda d: d["aggregate"].update(constant="5ms")),
+        ("aggregate.delay", lambda d: d["aggregate"].update(delay="5ms")),
+        ("limiters: an empty array", lambda d: d.update(limiters=[])),
+        ("limiters[1].name: \"weir-a\"", lambda d: d["limiters"][1].update(name="weir-a")),
+        ("limiters[2].speed: \"1Mbit/s\"", lambda d: d["limiters"][2].update(speed="1Mbit/s")),
+        ("limiters[0].capacity: missing", lambda d: d["limiters"][0].pop("capacity")),
+        ("sources[3].rate: \"fast\"", lambda d: d["sources"][3].update(rate="fast")),
+        ("sources[0].prefix: \"10.1.0.1/24\"",
+         lambda d: d["sources"][0].update(prefix="10.1.0.1/24")),
+        ("sources[2].name: \"north-2\"", lambda d: d["sources"][2].update(name="north-2")),
+        ("sources: missing", lambda d: d.pop("sources")),
+    ]
+    for words, change in cases:
+        said = mistaken(change)
+        expect(words in said, f"{words!r}: {said!r}")
+    document = example()
+    document["aggregate"]["limit"] = "40Mbit/s"
+    done = plan(document)
+    expect(done.returncode == 1 and "warning: aggregate.limit" in done.stderr, done)
+
+
+TESTS = [two_brokers_are_best, concentration_helps, max_min_helps, correlation_helps,
+         prediction_saves_rounds, a_seed_is_a_run, bad_options_are_refused, a_plan_adds_up,
+         a_crowd_is_named, mistakes_are_named]
+
+
+def main():
+    """Runs all of them."""
+    failed = 0
+    for test in TESTS:
+        try:
+            words = test()
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

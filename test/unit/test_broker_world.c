@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The brokers of the simulator: what publishers send, the bucket that fits it, and what a placement
+ * comes to.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "broker_run.h"
+
+static const struct broker_traffic kinds[] = {
+	{false, 100, 10, 1, 1, 0, 20000},
+	{false, 100, 10, 10, 1, 0, 20000},
+	{true, 100, 10, 10, 7, 0, 20000},
+	{false, 100, 10, 10, 25, 0.008, 20000},
+	{true, 100, 10, 1, 30, 0.016, 20000},
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+
+/* By time; as much as was asked for; at the rate that was, and members of a group together. */
+static void test_trace(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < KINDS; i++) {
+		const struct broker_traffic *t = &kinds[i];
+		struct broker_trace trace;
+		double seconds, rate;
+
+		assert_int_equal(broker_trace_make(&trace, t, 3), 0);
+		assert_true(trace.n * t->batch + t->batch * t->group >= t->messages);
+		for (uint64_t j = 1; j < trace.n; j++) {
+			assert_true(trace.events[j].at >= trace.events[j - 1].at);
+			assert_true(trace.events[j].source < t->publishers);
+		}
+		seconds = (double)trace.events[trace.n - 1].at / 1e9;
+		rate = (double)(trace.n * t->batch) / seconds;
+		assert_near(rate, broker_rate(t), 0.15 * broker_rate(t));
+		if (t->group > 1 && t->spread == 0)
+			assert_int_equal(trace.events[0].at, trace.events[1].at);
+		broker_trace_free(&trace);
+	}
+}
+
+/* Section VI: just so deep that one of 100 may wait, and not an eighth of a message less. */
+static void test_burst(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < KINDS; i++) {
+		const struct broker_traffic *t = &kinds[i];
+		uint64_t limit = (uint64_t)(1.1 * broker_rate(t) * BROKER_MESSAGE), burst;
+		struct broker_trace trace;
+
+		assert_int_equal(broker_trace_make(&trace, t, 5), 0);
+		assert_int_equal(broker_trace_burst(&trace, t->batch, limit, &burst), 0);
+		assert_true(broker_trace_waiting(&trace, t->batch, limit, burst) <= 0.01);
+		assert_true(broker_trace_waiting(&trace, t->batch, limit, burst - 125) > 0.01);
+		broker_trace_free(&trace);
+	}
+}
+
+/* The calibration: a bit above 60,000 messages a second, and more in batches. */
+static void test_capacity(void **state)
+{
+	double one = broker_capacity(1), ten = broker_capacity(10);
+
+	(void)state;
+	assert_true(one > 55000 && one < 61000);
+	assert_true(ten > one);
+}
+
+static void run(const struct broker_case *c, enum broker_method method, unsigned k,
+	struct broker_outcome *out)
+{
+	struct broker_world world;
+
+	assert_int_equal(broker_world_init(&world, c, 60000, 11), 0);
+	if (k > 0)
+		assert_int_equal(broker_run_on(&world, method, k, out), 0);
+	else
+		assert_int_equal(broker_run(&world, method, out), 0);
+	broker_world_free(&world);
+}
+
+/* One broker holds what fits its bucket; all of them make it wait. And again the same. */
+static void test_split_costs(void **state)
+{
+	struct broker_case c = {
+		.traffic = {false, 1000, 10, 1, 1, 0, 100000}, .loads = {1000, 0, 0, 0, 0, 0}};
+	struct broker_outcome one, six, again;
+
+	(void)state;
+	run(&c, BROKER_LB, 1, &one);
+	run(&c, BROKER_LB, 6, &six);
+	run(&c, BROKER_LB, 6, &again);
+	assert_int_equal(one.k, 1);
+	assert_int_equal(six.k, 6);
+	assert_true(one.met && !six.met);
+	assert_near(one.measured.access_p99, 0, 0);
+	assert_true(six.measured.access_p99 > 1e6);
+	assert_near(six.measured.p99, again.measured.p99, 0);
+}
+
+/* Groups that send at once, in parts: whose parts are by group do not wait, others do. */
+static void test_groups(void **state)
+{
+	struct broker_case c = {.traffic = {true, 600, 10, 10, 30, 0, 100000}};
+	struct broker_outcome apart, lot;
+
+	(void)state;
+	run(&c, BROKER_SRTM, 5, &apart);
+	run(&c, BROKER_MAX_MIN, 5, &lot);
+	assert_true(apart.measured.worst < lot.measured.worst);
+	assert_near(apart.measured.access_p99, 0, 0);
+	assert_true(lot.measured.access_p99 > 0);
+}
+
+/* What else a broker does is in the way. */
+static void test_others(void **state)
+{
+	struct broker_case c = {.traffic = {false, 1000, 10, 1, 1, 0, 100000}};
+	struct broker_outcome idle, busy;
+
+	(void)state;
+	run(&c, BROKER_LB, 1, &idle);
+	for (unsigned i = 0; i < BROKERS; i++)
+		c.loads[i] = 70000;
+	run(&c, BROKER_LB, 1, &busy);
+	assert_true(busy.measured.p99 > 2 * idle.measured.p99);
+	assert_near(busy.measured.access_p99, idle.measured.access_p99, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_trace),
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_capacity),
+		cmocka_unit_test(test_split_costs),
+		cmocka_unit_test(test_groups),
+		cmocka_unit_test(test_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Placing by trying, against brokers that are slower than they say.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "place/fit.h"
+#include "place/predict.h"
+
+#define SOURCES 200
+#define BROKERS 8
+#define SLO     0.001
+
+struct world {
+	uint64_t seed;
+	struct place_source sources[SOURCES];
+	struct place_broker brokers[BROKERS];
+	double able[BROKERS]; /* units a second that a broker keeps the objective with, in truth */
+	struct place_problem problem;
+	struct placer placer;
+	struct place_fit fit;
+};
+
+/* Brokers that say that they can do 1000, and sources that send so much in all. */
+static void world_open(struct world *w, unsigned n_brokers, double rate)
+{
+	for (unsigned i = 0; i < SOURCES; i++)
+		w->sources[i] = (struct place_source){
+			.rate = rate / SOURCES, .batch = 1, .group = 1 + i / 10};
+	for (unsigned i = 0; i < n_brokers; i++)
+		w->brokers[i] = (struct place_broker){.capacity = 1000};
+	w->problem = (struct place_problem){
+		.aggregate = {.limit = 2000, .burst = 100000, .least = 1, .slo = SLO},
+		.sources = w->sources,
+		.n_sources = SOURCES,
+		.brokers = w->brokers,
+		.n_brokers = n_brokers,
+		.principles = PLACE_PAPER,
+		.seed = 1};
+	assert_int_equal(placer_init(&w->placer, &w->problem), 0);
+}
+
+/* The delay is the objective's at what a broker is able to do, and in proportion. */
+static void measure(const struct world *w, double *p99)
+{
+	uint64_t limit = 0, burst = 0;
+
+	for (unsigned i = 0; i < w->problem.n_brokers; i++) {
+		p99[i] = SLO * w->fit.trial.parts[i].rate / w->able[i];
+		limit += w->fit.trial.parts[i].limit;
+		burst += w->fit.trial.parts[i].burst;
+	}
+	if (limit > w->problem.aggregate.limit || burst > w->problem.aggregate.burst)
+		fail_msg("seed %" PRIu64 ": a trial has more than there is", w->seed);
+}
+
+static enum place_fit_state settle(struct world *w, enum place_way way)
+{
+	enum place_fit_state state;
+
+	assert_int_equal(place_fit_init(&w->fit, &w->placer, way, &state), 0);
+	for (unsigned rounds = 0; state == PLACE_MEASURE; rounds++) {
+		double p99[PLACE_BROKERS] = {0};
+
+		if (rounds > 1000)
+			fail_msg("seed %" PRIu64 ": without end", w->seed);
+		measure(w, p99);
+		state = place_fit_measured(&w->fit, p99);
+	}
+	return state;
+}
+
+static void world_close(struct world *w)
+{
+	place_fit_free(&w->fit);
+	placer_free(&w->placer);
+}
+
+/* One that can do what it says: one round, one broker. */
+static void test_at_once(void **state)
+{
+	(void)state;
+	for (enum place_way way = PLACE_SEARCH; way <= PLACE_PREDICT; way++) {
+		struct world w = {.able = {1000, 1000, 1000}};
+
+		world_open(&w, 3, 900);
+		assert_int_equal(settle(&w, way), PLACE_SETTLED);
+		assert_int_equal(w.fit.trial.used, 1);
+		assert_int_equal(w.fit.measured, 1);
+		assert_int_equal(w.fit.rounds[0], 1);
+		world_close(&w);
+	}
+}
+
+/*
+ * Each is able to do 440 of 900: the search leaves the first with a number between 352 and 440, by
+ * bisection of 200 sources, then the second; and the third gets the rest, at one look each.
+ */
+static void test_search(void **state)
+{
+	struct world w = {.able = {440, 440, 440, 440}};
+
+	(void)state;
+	world_open(&w, 4, 900);
+	assert_int_equal(settle(&w, PLACE_SEARCH), PLACE_SETTLED);
+	assert_int_equal(w.fit.trial.used, 3);
+	assert_int_equal(w.fit.trial.nowhere, 0);
+	assert_int_equal(w.fit.iterations, 3);
+	/* 200, 100 (450), 50, 75, 87 (391) sources */
+	assert_int_equal(w.fit.rounds[0], 5);
+	/* 113 (508), 56, 84 (378) */
+	assert_int_equal(w.fit.rounds[1], 3);
+	assert_int_equal(w.fit.rounds[2], 1);
+	assert_int_equal(w.fit.measured, 9);
+	assert_int_equal(w.fit.trial.parts[0].sources, 87);
+	assert_int_equal(w.fit.trial.parts[1].sources, 84);
+	assert_int_equal(w.fit.trial.parts[2].sources, 29);
+	world_close(&w);
+}
+
+/* What a broker keeps is of every group alike. */
+static void test_search_keeps_groups_split(void **state)
+{
+	struct world w = {.able = {440, 440, 440, 440}};
+	unsigned of_group[SOURCES / 10] = {0};
+
+	(void)state;
+	world_open(&w, 4, 900);
+	settle(&w, PLACE_SEARCH);
+	for (unsigned i = 0; i < SOURCES; i++)
+		of_group[i / 10] += w.fit.trial.at[i] == 0;
+	for (unsigned i = 0; i < SOURCES / 10; i++)
+		assert_in_range(of_group[i], 4, 5); /* 87 of 200 */
+	world_close(&w);
+}
+
+/* More brokers than was predicted, when one round says so; not many. */
+static void test_prediction_is_corrected(void **state)
+{
+	struct world w = {.able = {440, 440, 440, 440}};
+
+	(void)state;
+	world_open(&w, 4, 900);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.trial.used, 3);
+	assert_true(w.fit.measured <= 3);
+	world_close(&w);
+}
+
+/* Nobody is able: the nearest is kept, and all sources with it. */
+static void test_never_within(void **state)
+{
+	struct world w = {.able = {100, 100, 100, 100}};
+
+	(void)state;
+	world_open(&w, 4, 900);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	assert_int_equal(w.fit.trial.nowhere, 0);
+	assert_int_equal(w.fit.trial.used, 4);
+	world_close(&w);
+	w = (struct world){.able = {100, 100, 100, 100}};
+	world_open(&w, 4, 900);
+	assert_int_equal(settle(&w, PLACE_SEARCH), PLACE_EXHAUSTED);
+	assert_true(w.fit.trial.nowhere > 0);
+	for (unsigned i = 0; i < 4; i++)
+		assert_true(w.fit.trial.parts[i].rate <= 100);
+	world_close(&w);
+}
+
+/* Any abilities: it ends, within the objective if it says so. */
+static void test_any(void **state)
+{
+	unsigned settled = 0, exhausted = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
+		for (enum place_way way = PLACE_SEARCH; way <= PLACE_PREDICT; way++) {
+			struct world w = {.seed = seed};
+			enum place_fit_state end;
+			struct prng prng;
+			double p99[PLACE_BROKERS];
+
+			prng_seed(&prng, seed);
+			for (unsigned i = 0; i < BROKERS; i++)
+				w.able[i] = 20 + 600 * prng_unit(&prng);
+			world_open(
+				&w, 1 + prng_below(&prng, BROKERS), 100 + 1500 * prng_unit(&prng));
+			end = settle(&w, way);
+			measure(&w, p99);
+			settled += end == PLACE_SETTLED;
+			exhausted += end == PLACE_EXHAUSTED;
+			if (end == PLACE_SETTLED && w.fit.trial.nowhere > 0)
+				fail_msg("seed %" PRIu64 ": sources without a place", seed);
+			for (unsigned i = 0; i < w.problem.n_brokers; i++)
+				if (end == PLACE_SETTLED && p99[i] > SLO * (1 + 1e-9))
+					fail_msg("seed %" PRIu64 ": broker %u", seed, i);
+			world_close(&w);
+		}
+	}
+	assert_true(settled > 0 && exhausted > 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_at_once),
+		cmocka_unit_test(test_search),
+		cmocka_unit_test(test_search_keeps_groups_split),
+		cmocka_unit_test(test_prediction_is_corrected),
+		cmocka_unit_test(test_never_within),
+		cmocka_unit_test(test_any),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
