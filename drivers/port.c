@@ -123,7 +123,7 @@ static int configure(struct port *port)
 	uint64_t rx = port->info.rx_offload_capa;
 
 	conf.rxmode.mtu = driver_mtu(port);
-	conf.rxmode.offloads = rx & RTE_ETH_RX_OFFLOAD_SCATTER;
+	conf.rxmode.offloads = rx & (RTE_ETH_RX_OFFLOAD_SCATTER | RTE_ETH_RX_OFFLOAD_TIMESTAMP);
 	conf.txmode.offloads = port->info.tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 	port->rss = rss_types(port) != 0 && port->queues > 1;
 	if (port->rss) {
@@ -186,6 +186,20 @@ static void forget_strangers(const struct port *port)
 		drain(port);
 }
 
+int port_clock(const struct port *port, uint64_t *clock)
+{
+	return rte_eth_read_clock(port->id, clock);
+}
+
+/* Stamps are of use where the clock that they are of can be read. */
+static bool tells_time(const struct port *port)
+{
+	uint64_t clock;
+
+	return port->info.rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP &&
+	       port_clock(port, &clock) == 0;
+}
+
 int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffers)
 {
 	int ret;
@@ -205,6 +219,7 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	if (ret)
 		return complain(port, "cannot start", ret);
 	port->started = true;
+	port->timestamps = tells_time(port);
 	ret = rte_eth_promiscuous_enable(port->id);
 	if (ret && ret != -ENOTSUP)
 		return complain(port, "cannot receive what is not addressed to it", ret);

@@ -20,7 +20,8 @@ struct port {
 	uint16_t queues_max; /* receive and transmit queue pairs that the device has */
 	uint16_t queues;     /* in use */
 	bool started;
-	bool rss; /* the device spreads flows over its queues and tells their hash */
+	bool rss;        /* the device spreads flows over its queues and tells their hash */
+	bool timestamps; /* it tells when packets came in, by a clock that can be read */
 	struct rte_mempool *pool;
 	struct rte_eth_dev_info info;
 };
@@ -39,6 +40,9 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 
 /* Whether the link is up, and its speed in Mbit/s. Returns 0 or a negative errno. Does not wait. */
 int port_link(const struct port *port, bool *up, uint32_t *mbps);
+
+/* The clock by which packets are stamped, if `timestamps`. Returns 0 or a negative errno. */
+int port_clock(const struct port *port, uint64_t *clock);
 
 /*
  * Stops and closes the port and frees its pool. Workers have stopped. Call for all ports, then

@@ -261,16 +261,21 @@ static void memory_stop(struct box *box)
 	splits_free(box);
 }
 
+static const struct nic_clock *clock_of(const struct box *box, const struct port *port)
+{
+	return port->timestamps ? &box->nic_clocks[port - box->ports] : NULL;
+}
+
 /* Both directions of a queue, for the worker that owns it. */
 static void paths_add(struct box *box, unsigned wire, uint16_t queue, struct worker *worker)
 {
 	const struct port *a = &box->ports[box->config->wires[wire].a];
 	const struct port *b = &box->ports[box->config->wires[wire].b];
 
-	worker->paths[worker->n_paths++] = (struct path){
-		a->id, b->id, queue, (uint16_t)wire, DIRECTION_A_TO_B, a->rss, NULL};
-	worker->paths[worker->n_paths++] = (struct path){
-		b->id, a->id, queue, (uint16_t)wire, DIRECTION_B_TO_A, b->rss, NULL};
+	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
+		DIRECTION_A_TO_B, a->rss, NULL, clock_of(box, a)};
+	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
+		DIRECTION_B_TO_A, b->rss, NULL, clock_of(box, b)};
 }
 
 /* The last path of a worker becomes one of every worker's, by lanes; they tell the flow's hash. */

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "gossip_socket.h"
 #include "limiter/limiter.h"
+#include "nic_clock.h"
 #include "police/profile.h"
 #include "policy/config.h"
 #include "port.h"
@@ -72,6 +73,7 @@ struct box {
 	const struct port *lent; /* ports of another box that it shares; NULL: its own */
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
+	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
 	struct link_state links[CONFIG_PORTS_MAX];
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */

@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 
 #include <rte_common.h>
+#include <rte_cycles.h>
 
 #include "box.h"
 #include "delays.h"
@@ -206,6 +207,17 @@ static void receive(struct box *box)
 		converse(box);
 }
 
+/* How the devices' clocks run that packets are stamped by. */
+static void watch_clocks(struct box *box)
+{
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		uint64_t before = rte_rdtsc(), nic;
+
+		if (box->ports[i].timestamps && port_clock(&box->ports[i], &nic) == 0)
+			nic_clock_read(&box->nic_clocks[i], nic, before, rte_rdtsc());
+	}
+}
+
 static void watch_links(struct box *box)
 {
 	for (unsigned i = 0; i < box->config->n_ports; i++) {
@@ -298,6 +310,7 @@ int control_run(struct box *box, int signal_fd)
 		placings_look(box, now);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
+			watch_clocks(box);
 			links_ns = now;
 		}
 		if (ready > 0)

@@ -160,13 +160,16 @@ static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **m
 	return n - taken;
 }
 
-/* The owner's time is the packets', however long they lie in a ring. */
-static void stamp(struct rte_mbuf **mbufs, uint16_t n)
+/* The owner's time is the packets', however long they lie in a ring; or else their device's. */
+static void stamp(
+	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint64_t now = rte_rdtsc();
 
 	for (uint16_t i = 0; i < n; i++)
 		hold_stamp(mbufs[i], now);
+	if (path->clock)
+		hold_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
 static bool seats_here(const struct lanes *lanes)
@@ -185,7 +188,7 @@ static uint16_t spread(
 	uint8_t targets[BURST];
 
 	if (w->view.shapes)
-		stamp(mbufs, n);
+		stamp(w, path, mbufs, n);
 	if (unlikely(seats_here(path->lanes)))
 		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
 	else

@@ -5,11 +5,15 @@
 
 #include <rte_errno.h>
 
+#include "nic_clock.h"
 #include "police/shaped.h"
 #include "worker.h"
 
-int hold_offset;
-uint64_t hold_stamped;
+/* What a device says is not believed if a packet would have lain in its ring for so long. */
+#define NIC_MOST_US 1000000
+
+int hold_offset, hold_nic_offset;
+uint64_t hold_stamped, hold_nic_flag;
 
 int hold_register(void)
 {
@@ -25,6 +29,8 @@ int hold_register(void)
 		return -rte_errno;
 	bit = rte_mbuf_dynflag_register(&flag);
 	if (bit < 0)
+		return -rte_errno;
+	if (rte_mbuf_dyn_rx_timestamp_register(&hold_nic_offset, &hold_nic_flag) < 0)
 		return -rte_errno;
 	hold_offset = offset;
 	hold_stamped = UINT64_C(1) << bit;
@@ -51,6 +57,23 @@ static uint64_t arrival_of(
 		arrival = now;
 	shape->arrival = arrival;
 	return arrival;
+}
+
+void hold_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_clock *clock,
+	uint64_t now, uint64_t ticks_per_us)
+{
+	uint64_t most = NIC_MOST_US * ticks_per_us;
+	struct nic_relation relation;
+
+	if (!nic_clock_relation(clock, &relation))
+		return;
+	for (uint16_t i = 0; i < n; i++) {
+		struct rte_mbuf *m = mbufs[i];
+		uint64_t nic = *RTE_MBUF_DYNFIELD(m, hold_nic_offset, uint64_t *);
+
+		if (m->ol_flags & hold_nic_flag)
+			hold_stamp(m, nic_clock_tick(&relation, nic, now, most));
+	}
 }
 
 static void refuse(struct worker *w, struct policy_state *state, uint32_t cost,

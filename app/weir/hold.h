@@ -19,12 +19,17 @@
 
 #include "shape/shape.h"
 
+struct nic_clock;
 struct policy_state;
 struct worker;
 
 /* Where in an mbuf; written by hold_register() alone. */
 extern int hold_offset;
 extern uint64_t hold_stamped; /* flag of an mbuf whose arrival is written there */
+
+/* Where devices write when a packet came in, and the flag of an mbuf where one has. */
+extern int hold_nic_offset;
+extern uint64_t hold_nic_flag;
 
 /* Control, after EAL's start and before any port's: 0 or a negative errno. Twice is as once. */
 int hold_register(void);
@@ -45,6 +50,13 @@ static inline void hold_stamp(struct rte_mbuf *m, uint64_t arrival)
 	hold_of(m)->arrival = arrival;
 	m->ol_flags |= hold_stamped;
 }
+
+/*
+ * The same, of each of n packets received by tick `now`, as their device says; of those that it
+ * says nothing of, `now` is to be taken. ticks_per_us: of the TSC.
+ */
+void hold_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_clock *clock,
+	uint64_t now, uint64_t ticks_per_us);
 
 /* A packet on its way to hold_arrive(). */
 struct held {

@@ -159,6 +159,8 @@ static bool forward(struct worker *w, const struct path *path, struct burst *bur
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	burst->path = (uint16_t)(path - w->paths);
+	if (unlikely(path->clock && w->view.shapes) && !path->lanes)
+		hold_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
 	classify_frames(w->view.classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
 	pass_on(w, path, burst->mbufs, pass);

@@ -37,6 +37,7 @@ enum drop_reason {
 };
 
 struct lanes;
+struct nic_clock;
 struct reserve;
 struct rte_mbuf;
 struct shaper;
@@ -60,8 +61,9 @@ struct path {
 	uint16_t rx_port, tx_port, queue;
 	uint16_t wire;
 	enum direction direction;
-	bool rx_hash;        /* the device tells the flow's hash */
-	struct lanes *lanes; /* of a queue that several workers share; else NULL */
+	bool rx_hash;                  /* the device tells the flow's hash */
+	struct lanes *lanes;           /* of a queue that several workers share; else NULL */
+	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 };
 
 struct worker {

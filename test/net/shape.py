@@ -135,8 +135,9 @@ def at_the_limit(scene):
         expect(policy["passed"]["packets"] == n and not drops(wire.weir), f"{policy}")
         delay = policy["shape"]["delay_us"]
         expect(policy["slo"]["met"] is False, f"{policy['slo']}")
+        late = [worker["waiting"]["lateness_p99_us"] for worker in wire.weir.get("/weir/workers")]
         wire.weir.stop()
-    return f"{rate / RATE:.4f} of the limit; waited {delay}"
+    return f"{rate / RATE:.4f} of the limit; waited {delay}; late, us: {late}"
 
 
 def queue_bounds(scene):

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A device's stamps in ticks of the TSC: exact to what the readings are, whatever the clocks run
+ * at and begin with; and nothing that cannot be.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/prng.h"
+#include "nic_clock.h"
+
+#define HZ     UINT64_C(2445430000)
+#define JITTER 2000 /* ticks: most that lies between a reading's two ticks */
+#define SECOND HZ
+
+/* The device's clock at a tick: of another rate, and from somewhere else. */
+static uint64_t nic_at(uint64_t tick, uint64_t nic_hz, uint64_t from)
+{
+	return from + (uint64_t)((unsigned __int128)tick * nic_hz / HZ);
+}
+
+static void read_at(
+	struct nic_clock *clock, struct prng *prng, uint64_t tick, uint64_t nic_hz, uint64_t from)
+{
+	uint64_t before = prng_next(prng) % JITTER, after = prng_next(prng) % JITTER;
+
+	nic_clock_read(clock, nic_at(tick, nic_hz, from), tick - before, tick + after);
+}
+
+static void test_exact(void **state)
+{
+	static const struct {
+		uint64_t hz, from;
+	} rows[] = {
+		{1000000000, 0},
+		{1000000000, UINT64_C(1764000000000000000)}, /* Unix time in ns */
+		{156250000, 12345},
+		{800000123, UINT64_C(1) << 62},
+		{HZ, 1},
+	};
+	uint64_t seed = 0x41c;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	for (unsigned r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct nic_clock clock = {0};
+		struct nic_relation relation;
+		uint64_t tick = SECOND;
+
+		for (unsigned i = 0; i < 400; i++, tick += SECOND / 4) {
+			uint64_t came = tick - prng_next(&prng) % (SECOND / 100), want, got;
+
+			read_at(&clock, &prng, tick, rows[r].hz, rows[r].from);
+			assert_int_equal(nic_clock_relation(&clock, &relation), i > 0);
+			if (i == 0)
+				continue;
+			want = came;
+			got = nic_clock_tick(&relation, nic_at(came, rows[r].hz, rows[r].from),
+				tick + JITTER, SECOND);
+			/* Half a bracket, what the slope is off by in 10 ms, a tick of the device. */
+			if (llabs((int64_t)(got - want)) > JITTER + (int64_t)(HZ / rows[r].hz) + 1)
+				fail_msg("seed %" PRIx64 ", row %u: off by %" PRId64, seed, r,
+					(int64_t)(got - want));
+		}
+	}
+}
+
+static void test_nonsense(void **state)
+{
+	const struct nic_relation relation = {
+		.nic = 1000000, .tsc = 5000000, .rate = UINT64_C(2) << 32};
+
+	(void)state;
+	/* Two ticks for each of the device's. */
+	assert_int_equal(nic_clock_tick(&relation, 1000100, 5000300, 1000), 5000200);
+	assert_int_equal(nic_clock_tick(&relation, 999900, 5000300, 1000), 4999800);
+	/* Not after it was received; just then. */
+	assert_int_equal(nic_clock_tick(&relation, 1000150, 5000300, 1000), 5000300);
+	assert_int_equal(nic_clock_tick(&relation, 1000151, 5000300, 1000), 5000300);
+	/* Not too long before; just so long. */
+	assert_int_equal(nic_clock_tick(&relation, 999650, 5000300, 1000), 4999300);
+	assert_int_equal(nic_clock_tick(&relation, 999649, 5000300, 1000), 5000300);
+	assert_int_equal(nic_clock_tick(&relation, 0, 5000300, 1000), 5000300);
+}
+
+/* A reading that was interrupted says nothing; a clock that is set begins anew. */
+static void test_readings(void **state)
+{
+	struct nic_clock clock = {0};
+	struct nic_relation relation;
+
+	(void)state;
+	nic_clock_read(&clock, 1000, 10000, 10010);
+	assert_false(nic_clock_relation(&clock, &relation));
+	nic_clock_read(&clock, 2000, 12000, 12000 + NIC_CLOCK_APART + 1);
+	assert_false(nic_clock_relation(&clock, &relation));
+	nic_clock_read(&clock, 2000, 12000, 12010);
+	assert_true(nic_clock_relation(&clock, &relation));
+	assert_int_equal(relation.rate, UINT64_C(2) << 32);
+	nic_clock_read(&clock, 500, 14000, 14010);
+	assert_false(nic_clock_relation(&clock, &relation));
+	nic_clock_read(&clock, 1500, 17000, 17010);
+	assert_true(nic_clock_relation(&clock, &relation));
+	assert_int_equal(relation.rate, UINT64_C(3) << 32);
+	/* While it is written nobody goes by it. */
+	clock.turn++;
+	assert_false(nic_clock_relation(&clock, &relation));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_nonsense),
+		cmocka_unit_test(test_readings),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
