@@ -77,7 +77,7 @@ void mover_init(struct mover *mover, unsigned owner, unsigned n_peers);
  */
 bool mover_begin(struct mover *mover, struct owner_seats *seats);
 
-/* Goes on, as far as it can be known by now. Once a turn, after the rings back have been emptied. */
+/* Goes on, as far as it can be known by now. Once a turn, after what came back has been sent. */
 void mover_advance(struct mover *mover);
 
 static inline bool mover_is_idle(const struct mover *mover)

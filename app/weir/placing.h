@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Placed policies, whose sources are given to workers: what each has beside its slot, and a round of
- * it every so often. A round is measured while every bucket is where it is wanted; then owners are
- * asked to move some, and the next one begins when they have. Control, but for placing_prepare(),
- * which is as tenant_prepare() is.
+ * Placed policies, whose sources are given to workers: what each has beside its slot, and a round
+ * of it every so often. A round is measured while every bucket is where it is wanted; then owners
+ * are asked to move some, and the next one begins when they have. Control, but for
+ * placing_prepare(), which is as tenant_prepare() is.
  */
 #ifndef WEIR_APP_PLACING_H
 #define WEIR_APP_PLACING_H

@@ -3,9 +3,9 @@
  *
  * Who sits where: the workers that the sources of a placed policy are sent to. Sources share SEATS
  * buckets, and a bucket has one worker at a time, so a source has. Control says where the buckets
- * are wanted (struct seating); each owner of a receive queue brings his own table to that, bucket by
- * bucket and by himself (mover.h), since he alone knows when nothing of a bucket is on its way any
- * more.
+ * are wanted (struct seating); each owner of a receive queue brings his own table to that, bucket
+ * by bucket and by himself (mover.h), since he alone knows when nothing of a bucket is on its way
+ * any more.
  *
  * Sources that burst together, those of one prefix, have neighbouring buckets. A prefix of up to
  * SEATS hosts in a row has a bucket for each host, and buckets that are dealt out in turn split its

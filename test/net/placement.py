@@ -171,7 +171,7 @@ def moves(scene):
 
 
 def leaves(scene):
-    """A policy that is placed no more, another way, or at once: all leaves, in order, and is said."""
+    """A policy that is placed no more, or another way: all leaves in order, or is counted."""
     limit = BATCH / PAUSE_S * SIZE * 8 / 2
     words = []
     for after in ([], [reload.policy("p", "10.9.0.0/16", limit="1Gbit/s")],

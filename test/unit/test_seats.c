@@ -97,7 +97,7 @@ static void test_spread(void **state)
 	}
 }
 
-/* What else a packet says does not matter: the family does, and what is not IP has an address too. */
+/* What else a packet says does not matter; and what is not IP has an address, too. */
 static void test_source_alone(void **state)
 {
 	const struct place_key key = ALONE;
