@@ -12,6 +12,9 @@
 /* Of what a worker can do; above, what it is to do waits ever longer. */
 #define USE_MOST 0.7
 
+/* Who needs no ring is chosen of those that have as much room. */
+#define HOME_BONUS 1.01
+
 /* Room that fewer workers must have had to spare, and for how many rounds, before it is tried. */
 #define SPARE       0.8
 #define CALM_ROUNDS 5
@@ -59,6 +62,7 @@ void fitting_init(struct fitting *fitting, const struct fitting_params *params, 
 	memset(fitting, 0, sizeof(*fitting));
 	fitting->params = *params;
 	fitting->patience = CALM_ROUNDS;
+	fitting->home = first;
 	for (unsigned i = 0; i < SEATS; i++)
 		fitting->wanted[i] = (uint8_t)(concentrate ? first : i % params->n_workers);
 	fitting->used = count_used(fitting->wanted);
@@ -159,6 +163,7 @@ static void set_brokers(struct fitting *fitting, const struct fitting_seen *seen
 		};
 	}
 	make_room(fitting);
+	fitting->brokers[fitting->home].capacity *= HOME_BONUS;
 }
 
 /* What the slowest worker's packets wait for tokens. */

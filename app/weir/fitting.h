@@ -61,6 +61,7 @@ struct fitting {
 	enum fitting_state state;
 	uint8_t wanted[SEATS];
 	unsigned used;        /* workers that have buckets */
+	unsigned home;        /* worker that is chosen of equals */
 	uint64_t rounds;      /* measured */
 	uint64_t trials;      /* placings that were tried */
 	uint64_t changes;     /* times that buckets were wanted elsewhere */
@@ -78,7 +79,10 @@ struct fitting {
 	struct place_fit fit;
 };
 
-/* All buckets on `first`; or, if they are not to be concentrated, on all workers. */
+/*
+ * All buckets on `first`, which is also chosen of equals later; or, if they are not to be
+ * concentrated, on all workers.
+ */
 void fitting_init(struct fitting *fitting, const struct fitting_params *params, unsigned first);
 void fitting_free(struct fitting *fitting);
 

@@ -13,6 +13,7 @@
 #include "box.h"
 #include "control.h"
 #include "distribute.h"
+#include "log.h"
 #include "police/shaped.h"
 #include "usher.h"
 
@@ -82,9 +83,15 @@ int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
 
 	if (n == 0)
 		return 0;
+	if (box->n_placings == PLACINGS_MOST) {
+		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
+			policy->name, PLACINGS_MOST);
+		return 0;
+	}
 	placing = calloc(1, sizeof(*placing));
 	if (!placing)
 		return -ENOMEM;
+	box->n_placings++;
 	box->splits[slot].placing = placing;
 	placing->slot = slot;
 	placing->n_lanes = n;
@@ -201,7 +208,7 @@ void placing_leave(struct box *box, uint32_t slot)
 		return;
 	unlink_placing(box, placing);
 	for (unsigned i = 0; i < placing->n_lanes; i++)
-		__atomic_store_n(&placing->lanes[i].seats->leaving, true, __ATOMIC_RELAXED);
+		usher_leave(placing->lanes[i].usher, slot);
 }
 
 bool placing_is_done(const struct box *box, uint32_t slot)
@@ -233,6 +240,7 @@ void placing_remove(struct box *box, uint32_t slot)
 	free(placing->lanes);
 	free(placing);
 	box->splits[slot].placing = NULL;
+	box->n_placings--;
 }
 
 struct placing_counts placing_counts(const struct placing *placing)

@@ -21,6 +21,9 @@ struct lanes;
 struct policy;
 struct shaped_seat;
 
+/* Policies that are: each takes tens of kilobytes. */
+#define PLACINGS_MOST 1024
+
 /* One owner of a receive queue by which the policy's packets may come. */
 struct placing_lane {
 	struct usher *usher;

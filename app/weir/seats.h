@@ -39,7 +39,6 @@ struct seat_queue {
 /* One policy's at one owner, who is the one writer; control reads, with atomics. */
 struct owner_seats {
 	const struct seating *seating;
-	bool leaving;      /* its policy is: nothing moves any more; control writes, atomics */
 	uint8_t at[SEATS]; /* worker of each bucket, by now */
 	uint64_t packets[SEATS], bytes[SEATS];
 	struct seat_queue queues[CONFIG_WORKERS_MAX]; /* of each worker; set by control before */

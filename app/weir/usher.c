@@ -39,9 +39,9 @@ struct usher *usher_create(unsigned owner, struct worker *workers, unsigned n_wo
 	usher->workers = workers;
 	usher->n_slots = n_slots;
 	usher->slot = SLOT_NONE;
-	usher->seats = pages_alloc(n_slots * sizeof(struct owner_seats *), 0, SOCKET_ID_ANY);
+	usher->entries = pages_alloc(n_slots * sizeof(*usher->entries), 0, SOCKET_ID_ANY);
 	usher->asks = rte_zmalloc("asks", (size_t)bytes, RTE_CACHE_LINE_SIZE);
-	if (!usher->seats || !usher->asks ||
+	if (!usher->entries || !usher->asks ||
 		rte_ring_init(usher->asks, "asks", USHER_ASKS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
 		usher_destroy(usher);
 		return NULL;
@@ -59,28 +59,37 @@ void usher_destroy(struct usher *usher)
 		return;
 	while ((n = mover_flush(&usher->mover, kept, BURST)) > 0)
 		rte_pktmbuf_free_bulk((struct rte_mbuf **)kept, n);
-	pages_free(usher->seats, usher->n_slots * sizeof(struct owner_seats *));
+	pages_free(usher->entries, usher->n_slots * sizeof(*usher->entries));
 	rte_free(usher->asks);
 	rte_free(usher);
 }
 
 void usher_add(struct usher *usher, uint32_t slot, struct owner_seats *seats)
 {
-	usher->seats[slot] = seats;
+	struct usher_entry *entry = &usher->entries[slot];
+
+	entry->seats = seats;
+	__atomic_store_n(&entry->movable, seats, __ATOMIC_RELEASE);
 	__atomic_store_n(&usher->n_seats, usher->n_seats + 1, __ATOMIC_RELEASE);
+}
+
+void usher_leave(struct usher *usher, uint32_t slot)
+{
+	__atomic_store_n(&usher->entries[slot].movable, NULL, __ATOMIC_RELAXED);
 }
 
 bool usher_is_done(const struct usher *usher, uint32_t slot)
 {
 	/* Acquire pairs with the release at a move's end. */
-	return __atomic_load_n(&usher->mover.seats, __ATOMIC_ACQUIRE) != usher->seats[slot];
+	return __atomic_load_n(&usher->mover.seats, __ATOMIC_ACQUIRE) != usher->entries[slot].seats;
 }
 
 void usher_remove(struct usher *usher, uint32_t slot)
 {
-	if (!usher->seats[slot])
+	if (!usher->entries[slot].seats)
 		return;
-	usher->seats[slot] = NULL;
+	usher_leave(usher, slot);
+	usher->entries[slot].seats = NULL;
 	__atomic_store_n(&usher->n_seats, usher->n_seats - 1, __ATOMIC_RELAXED);
 }
 
@@ -168,7 +177,7 @@ static struct owner_seats *next_asked(struct usher *usher)
 			return NULL;
 		usher->slot = (uint32_t)(uintptr_t)slot;
 	}
-	return usher->seats[usher->slot];
+	return __atomic_load_n(&usher->entries[usher->slot].movable, __ATOMIC_ACQUIRE);
 }
 
 /* A bucket that alone is too much to be kept back waits until control asks again. */
@@ -179,8 +188,7 @@ static void begin(struct usher *usher)
 
 	if (usher->slot == SLOT_NONE)
 		return;
-	if (!seats || __atomic_load_n(&seats->leaving, __ATOMIC_RELAXED) ||
-		(mover->off && mover->n_moving == 1) || !mover_begin(mover, seats)) {
+	if (!seats || (mover->off && mover->n_moving == 1) || !mover_begin(mover, seats)) {
 		usher->slot = SLOT_NONE;
 		mover->off = false;
 	}
@@ -238,7 +246,8 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 	classify_frames(w->view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];
-		struct owner_seats *seats = slot == CLASSIFY_NONE ? NULL : usher->seats[slot];
+		struct owner_seats *seats = slot == CLASSIFY_NONE ? NULL
+								  : usher->entries[slot].seats;
 
 		if (seats)
 			targets[i] = seat(usher, w, seats, mbufs[i],

@@ -28,12 +28,17 @@ struct worker;
 
 enum usher_hush { HUSH_NONE, HUSH_MOVE, HUSH_RING, HUSH_TURN, HUSH_BACK };
 
+/* A placed policy's, by its slot. Control writes. */
+struct usher_entry {
+	struct owner_seats *seats;   /* set before a classifier leads the owner there; or NULL */
+	struct owner_seats *movable; /* the same while something may move: atomics */
+};
+
 /* One lane's; the owner's, but for what is said. */
 struct usher {
 	unsigned n_seats; /* placed policies; written by control, atomics */
 	unsigned n_slots;
-	struct owner_seats *
-		*seats; /* n_slots, by slot, or NULL; set by control before they are used */
+	struct usher_entry *entries; /* n_slots, by slot */
 	struct worker *workers;
 	struct rte_ring *asks; /* slots to look at; producer: control */
 	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
@@ -52,11 +57,13 @@ struct usher *usher_create(unsigned owner, struct worker *workers, unsigned n_wo
 void usher_destroy(struct usher *usher);
 
 /*
- * Control: the policy of a slot has a seating, whose buckets are this lane's from now on; and has
- * it no more, which holds for the owner when he has been quiescent: then usher_is_done() says
- * whether he is at nothing of it any more, and it may be taken away.
+ * Control: the policy of a slot has a seating, whose buckets are this lane's from now on. When it
+ * leaves, nothing of it begins to move after the owner has been quiescent; then usher_is_done()
+ * says whether he is at nothing of it any more, and it may be removed when no classifier leads him
+ * there.
  */
 void usher_add(struct usher *usher, uint32_t slot, struct owner_seats *seats);
+void usher_leave(struct usher *usher, uint32_t slot);
 bool usher_is_done(const struct usher *usher, uint32_t slot);
 void usher_remove(struct usher *usher, uint32_t slot);
 

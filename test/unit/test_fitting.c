@@ -172,6 +172,7 @@ static void test_gathers(void **state)
 	load(&box, 30e6, SEATS, 2);
 	rounds = settle(&box, 20);
 	assert_int_equal(box.fitting.used, 1);
+	assert_int_equal(box.fitting.wanted[0], 2); /* where it began */
 	if (rounds < 5 || rounds > 7)
 		fail_msg("%u rounds", rounds);
 	load(&box, 64e6, SEATS, 3); /* room for that on one, but none to spare */

@@ -151,7 +151,7 @@ static void test_leaving(void **state)
 	(void)state;
 	open_world(&world);
 	seating_want(&world.seating, 7, 0);
-	world.seats.leaving = true;
+	usher_leave(world.usher, SLOT);
 	assert_true(usher_ask(world.usher, SLOT));
 	turns(&world);
 	assert_int_equal(seat_at(&world.seats, 7), 1);
