@@ -133,14 +133,19 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 			;
 }
 
-/* Sources that would change their workers all at once: what waits must leave before. */
+/*
+ * Else sources would change their workers all at once, or come in where nobody knows of their
+ * seats: what waits must leave before.
+ */
 static bool seats_last(const struct policy *policy, const struct policy *next)
 {
 	const struct place_key *key = &policy->place.key, *other = &next->place.key;
 
 	if (!policy_is_placed(policy))
 		return !policy_is_placed(next);
-	return policy_is_placed(next) && key->v4 == other->v4 && key->v6 == other->v6;
+	return policy_is_placed(next) && key->v4 == other->v4 && key->v6 == other->v6 &&
+	       policy->match.wire == next->match.wire &&
+	       policy->match.direction == next->match.direction;
 }
 
 bool policy_state_lasts(const struct policy *policy, const struct policy *next)
