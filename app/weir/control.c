@@ -21,6 +21,7 @@
 #include "log.h"
 #include "placing.h"
 #include "police/profile.h"
+#include "police/shaped.h"
 #include "publish.h"
 #include "purse.h"
 #include "reload.h"
@@ -58,9 +59,9 @@ static void measure_worker(struct box *box, uint32_t slot, unsigned w, double in
 	uint64_t arrived = counter_read(&state->bytes);
 
 	sample->arrived_bytes += arrived;
-	/* What is marked or only counted is too much all the same. */
+	/* What is marked, only counted, or made to wait is too much all the same. */
 	sample->dropped_packets += box_fold(box, slot, w)->dropped_packets +
-				   police_over_packets(state);
+				   police_over_packets(state) + shaped_waited(state);
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)

@@ -106,9 +106,8 @@ enum shape_verdict hold_arrive(
 	}
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
+		counter_add(&shape->waited, 1);
 		held->m->hash.usr = held->slot;
-		if (unlikely(shape->seat != NULL))
-			counter_add32(&shape->seat->waited, 1);
 	} else {
 		delay_add(&shape->delay, w->delay_unit, now - arrival);
 	}

@@ -25,6 +25,12 @@ static uint32_t acquire(const volatile uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
+/* The low half of a whole counter. */
+static uint32_t acquire_low(const uint64_t *word)
+{
+	return (uint32_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
 /* Whether a counter that wraps has come to a mark. */
 static bool passed(uint32_t counter, uint32_t mark)
 {
@@ -46,7 +52,7 @@ static void enter(struct mover *mover, enum mover_step step)
 		mover->mark = acquire(from->turn);
 		break;
 	case MOVER_QUEUE:
-		mover->mark = acquire(mover->seats->queues[mover->from].waited);
+		mover->mark = acquire_low(mover->seats->queues[mover->from].waited);
 		break;
 	case MOVER_BACK:
 		mover->mark = acquire(&from->back->prod.tail);
@@ -69,7 +75,7 @@ static bool is_over(const struct mover *mover)
 	case MOVER_LEAVE:
 		return acquire(from->turn) != mover->mark;
 	case MOVER_QUEUE:
-		return passed(acquire(mover->seats->queues[mover->from].left), mover->mark);
+		return passed(acquire_low(mover->seats->queues[mover->from].left), mover->mark);
 	case MOVER_BACK:
 		return passed(from->back->cons.tail, mover->mark); /* the owner's own word */
 	case MOVER_IDLE:

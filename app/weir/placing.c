@@ -148,10 +148,28 @@ static unsigned least_busy(const struct box *box, unsigned owner)
 	return best;
 }
 
+static const struct policy_shape *shape_on(
+	const struct box *box, const struct placing *placing, unsigned w)
+{
+	return box->workers[w].policies[placing->slot].other->shape;
+}
+
 static void want(struct placing *placing)
 {
 	for (unsigned i = 0; i < SEATS; i++)
 		seating_want(&placing->seating, i, placing->fitting.wanted[i]);
+}
+
+static void begin_lane(
+	const struct box *box, const struct placing *placing, const struct placing_lane *lane)
+{
+	owner_seats_init(lane->seats, &placing->seating);
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		lane->seats->queues[w] = (struct seat_queue){
+			.waited = &shape_on(box, placing, w)->waited,
+			.left = &placing->workers[w].seat->left,
+		};
+	usher_add(lane->usher, placing->slot, lane->seats);
 }
 
 void placing_begin(struct box *box, unsigned policy)
@@ -167,13 +185,8 @@ void placing_begin(struct box *box, unsigned policy)
 		&placing->fitting, &params, least_busy(box, placing->lanes[0].usher->mover.owner));
 	seating_init(&placing->seating, &config->place.key, 0);
 	want(placing);
-	for (unsigned i = 0; i < placing->n_lanes; i++) {
-		owner_seats_init(placing->lanes[i].seats, &placing->seating);
-		for (unsigned w = 0; w < placing->n_workers; w++)
-			placing->lanes[i].seats->queues[w] = (struct seat_queue){
-				&placing->workers[w].seat->waited, &placing->workers[w].seat->left};
-		usher_add(placing->lanes[i].usher, placing->slot, placing->lanes[i].seats);
-	}
+	for (unsigned i = 0; i < placing->n_lanes; i++)
+		begin_lane(box, placing, &placing->lanes[i]);
 	placing->next = box->placings;
 	box->placings = placing;
 	box->placings_ns = 0;
@@ -293,9 +306,8 @@ static void count(const struct box *box, struct placing *placing)
 	for (unsigned w = 0; w < placing->n_workers; w++) {
 		struct placing_worker *worker = &placing->workers[w];
 		const struct worker *lcore = &box->workers[w];
-		const struct policy_shape *shape = lcore->policies[placing->slot].other->shape;
 
-		delay_fold(&worker->delay[1], &shape->delay);
+		delay_fold(&worker->delay[1], &shape_on(box, placing, w)->delay);
 		delay_fold(&worker->reach[1], &worker->seat->reach);
 		delay_fold(&worker->late[1], &shaper_counts(lcore->shaper)->lateness);
 		worker->packets[1] = counter_read(&lcore->counters.rx_packets);

@@ -32,8 +32,8 @@ struct seating {
 
 /* What a worker tells of one policy's queue: packets, as they come and go. Its one writer's. */
 struct seat_queue {
-	const uint32_t *waited; /* that have joined it */
-	const uint32_t *left;   /* that have left it, in whatever way: the first ones of those */
+	const uint64_t *waited; /* that have joined it */
+	const uint64_t *left;   /* that have left it, in whatever way: the first ones of those */
 };
 
 /* One policy's at one owner, who is the one writer; control reads, with atomics. */

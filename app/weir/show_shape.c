@@ -85,7 +85,9 @@ void show_shape(json_t *json, const struct box *box, unsigned i)
 		return;
 	}
 	delays_sum(box, slot, &sum);
-	shape = json_pack("{s:o, s:o, s:o, s:o, s:o}", "waiting_packets", integer(waiting.packets),
+	shape = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_packets",
+		integer(waiting.packets), "waited_packets",
+		integer(over_workers(box, slot, offsetof(struct policy_shape, waited))),
 		"left_packets", integer(delay_count(&sum)), "delay_us", delay_json(&sum), "marked",
 		integer(over_workers(box, slot, offsetof(struct policy_shape, marked))), "dropped",
 		drops_json(box, slot));

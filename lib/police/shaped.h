@@ -33,7 +33,7 @@ enum shaped_drop {
  */
 struct shaped_seat {
 	struct delay_bins reach; /* of all packets, from their arrival until they were decided */
-	uint32_t waited, left;   /* packets that have joined the queue, and that have left it */
+	uint64_t left;           /* packets that have left the queue, in whatever way */
 };
 
 /* One writer, the worker; counters may be read by anybody. */
@@ -41,6 +41,7 @@ struct policy_shape {
 	struct shape_queue queue;
 	struct delay_bins delay; /* of packets that left, from their arrival */
 	uint64_t dropped[SHAPED_DROPS], marked;
+	uint64_t waited;          /* packets that did: the limit held them back */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
 	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
@@ -78,6 +79,12 @@ static inline void shaped_seat_leave(struct shaped_seat *seat)
 static inline bool shaped_marks(const struct policy_state *state)
 {
 	return state->other->shape->terms.ecn;
+}
+
+/* Packets of a policy that had to wait, 0 of others. Anybody. */
+static inline uint64_t shaped_waited(const struct policy_state *state)
+{
+	return police_is_shaped(state) ? counter_read(&state->other->shape->waited) : 0;
 }
 
 /* A packet of that cost has arrived: passes, waits, or is dropped and why. The one writer. */

@@ -66,6 +66,7 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->reserve = reserve;
+	queue->state = reserve ? QUEUE_RESERVE : 0;
 	token_bucket_init(&queue->bucket, profile, now);
 	queue_set_params(queue, params);
 	queue_set_limit(queue, profile);
@@ -98,7 +99,7 @@ static void queue_settle(struct shape_queue *queue, uint64_t now)
 		queue_start(queue, packet);
 	while (packet && !tick_after(queue->due, now)) {
 		queue_depart(queue, packet);
-		queue->gone++;
+		queue_set_gone(queue, queue->gone + 1);
 		packet = packet->next;
 		if (packet)
 			queue_start(queue, packet);
@@ -169,7 +170,7 @@ unsigned shape_flush(
 		out[count++] = queue->head;
 		units += queue->head->cost;
 	}
-	queue->gone -= queue->gone < count ? queue->gone : count;
+	queue_set_gone(queue, queue->gone - (queue->gone < count ? queue->gone : count));
 	queue_less(shaper, queue, count, units);
 	if (queue->head && !queue->gone)
 		queue_start(queue, queue->head);

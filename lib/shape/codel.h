@@ -3,8 +3,8 @@
  *
  * CoDel (RFC 8289, section 5), of a queue that tells when each packet leaves. The times are those
  * of departures, not of when somebody fetched the packets: a worker that is late is not mistaken
- * for a standing queue. The control law's square root is that of the RFC's hint, Newton's steps in
- * fixed point: one for each drop is enough, as the count goes up by one.
+ * for a standing queue. The control law's square root comes from a few of Newton's steps in fixed
+ * point for each drop, as the count goes up by one.
  *
  * Not for others than this folder.
  */
@@ -14,7 +14,9 @@
 #include "shape/wheel.h"
 
 #define CODEL_RECENT 16 /* intervals after which it begins anew */
-#define CODEL_STEPS  12 /* of Newton's, where the count is another: rare */
+/* Newton's: from a count to the next one; and back to one that is not near. Drops are rare. */
+#define CODEL_STEPS      4
+#define CODEL_STEPS_BACK 16
 
 /* x <- x (3 - count x²) / 2, where x is inverse / 2^32. */
 static inline void codel_newton(struct shape_codel *codel)
@@ -28,14 +30,15 @@ static inline void codel_newton(struct shape_codel *codel)
 	codel->inverse = next < UINT32_MAX ? (uint32_t)next : UINT32_MAX;
 }
 
-/* The inverse is that of a higher count: the steps approach it from below, by half at least. */
-static inline void codel_restart(struct shape_codel *codel, uint32_t count)
+/* From the inverse of another count: near it, or below, which the steps raise by half each. */
+static inline void codel_count(struct shape_codel *codel, uint32_t count, unsigned steps)
 {
-	codel->count = codel->before = count;
+	codel->count = count;
 	if (count == 1)
 		codel->inverse = UINT32_MAX;
-	for (unsigned step = 0; count > 1 && step < CODEL_STEPS; step++)
-		codel_newton(codel);
+	else
+		while (steps-- > 0)
+			codel_newton(codel);
 }
 
 static inline uint64_t codel_law(const struct shape_codel *codel, uint64_t from)
@@ -65,7 +68,8 @@ static inline void codel_begin(struct shape_codel *codel, uint64_t now)
 	bool recent = (int64_t)(now - codel->next) < (int64_t)(CODEL_RECENT * codel->interval);
 
 	codel->dropping = true;
-	codel_restart(codel, since > 1 && recent ? since : 1);
+	codel_count(codel, since > 1 && recent ? since : 1, CODEL_STEPS_BACK);
+	codel->before = codel->count;
 	codel->next = codel_law(codel, now);
 }
 
@@ -89,8 +93,7 @@ static inline bool codel_drops(
 	}
 	if (tick_after(codel->next, now))
 		return false;
-	codel->count += codel->count < UINT32_MAX;
-	codel_newton(codel);
+	codel_count(codel, codel->count + (codel->count < UINT32_MAX), CODEL_STEPS);
 	codel->next = codel_law(codel, codel->next);
 	return true;
 }

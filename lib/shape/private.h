@@ -17,8 +17,10 @@ struct shaper {
 /* Of struct shape_queue, `state`. */
 enum {
 	QUEUE_LATE = 1 << 0,  /* the first packet is dropped when it is due: patience ends before */
-	QUEUE_CODEL = 1 << 1, /* codel.on, where it is at hand */
-	QUEUE_BOOKED = 1 << 2, /* of a reserve: the first packet's tokens are, up to `point` */
+	QUEUE_CODEL = 1 << 1, /* packets are dropped before the queue is full */
+	QUEUE_BOOKED = 1 << 2, /* of a reserve: the first packet's tokens are */
+	QUEUE_GONE = 1 << 3,   /* `gone` is not 0 */
+	QUEUE_RESERVE = 1 << 4 /* there is one */
 };
 
 /*
@@ -27,8 +29,16 @@ enum {
  */
 void queue_start(struct shape_queue *queue, const struct shape_packet *packet);
 
-/* That packet leaves when it was due: takes its tokens, or says in its flags that it is dropped. */
+/* That packet leaves when it is due: takes its tokens, or says in its flags that it is dropped. */
 void queue_depart(struct shape_queue *queue, struct shape_packet *packet);
+
+/* Of struct shape_queue, `gone`. */
+static inline void queue_set_gone(struct shape_queue *queue, uint32_t gone)
+{
+	queue->gone = gone;
+	queue->state &= (uint8_t)~QUEUE_GONE;
+	queue->state |= gone ? QUEUE_GONE : 0;
+}
 
 /* Takes n packets of so many units off the counts. */
 static inline void queue_less(

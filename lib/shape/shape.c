@@ -8,6 +8,7 @@
 #include "shape/private.h"
 
 #define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
+#define AHEAD   16 /* queues whose memory is asked for at a time */
 #define VISITS  64 /* queues that turn out not to be due yet, in one call */
 
 /* Virtual time of a reserve, 2^-8 of a unit, as tokens. */
@@ -26,9 +27,9 @@ static uint64_t reserve_claim(struct shape_queue *queue, uint32_t cost, uint64_t
 	uint64_t over = 0;
 
 	if (need)
-		over = reserve_book(queue->reserve, at, need, most, &queue->point);
+		over = reserve_book(queue->reserve, at, need, most, &queue->bucket.tokens);
 	else if (queue->held == 0) /* it costs nothing */
-		queue->point = reserve_time(queue->reserve, at);
+		queue->bucket.tokens = reserve_time(queue->reserve, at);
 	if (over)
 		return over;
 	queue->held -= cost - need;
@@ -39,7 +40,7 @@ static uint64_t reserve_claim(struct shape_queue *queue, uint32_t cost, uint64_t
 /* Ticks from `at` on until virtual time has come to what is booked for the first packet. */
 static uint64_t reserve_ticks(const struct shape_queue *queue, uint64_t at)
 {
-	int64_t lack = (int64_t)(queue->point - reserve_time(queue->reserve, at));
+	int64_t lack = (int64_t)(queue->bucket.tokens - reserve_time(queue->reserve, at));
 
 	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
 }
@@ -59,7 +60,9 @@ void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 	uint64_t at = tick_later(packet->arrival, queue->bucket.last);
 	uint64_t end = packet->arrival + queue->patience, due = at;
 
-	if (queue->reserve)
+	token_bucket_set_owner(&queue->bucket, packet->cost);
+	queue->second = packet->next;
+	if (queue->state & QUEUE_RESERVE)
 		due += reserve_wait(queue, packet->cost, at);
 	else
 		due += pace_wait(queue, packet->cost, at);
@@ -71,36 +74,39 @@ void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 	queue->due = due;
 }
 
-/* What becomes of a packet that is due: flags that it leaves with. */
-static uint8_t queue_judge(struct shape_queue *queue, const struct shape_packet *packet)
+/* What becomes of a packet that is due: flags that it leaves with, and has from now on. */
+static __attribute__((noinline)) uint8_t queue_judge(
+	struct shape_queue *queue, struct shape_packet *packet)
 {
 	uint64_t due = queue->due;
+	uint8_t flags = 0;
 
-	if (__builtin_expect(queue->state & QUEUE_LATE, 0))
-		return SHAPE_DROP | SHAPE_LATE;
-	if (!(queue->state & QUEUE_CODEL))
-		return 0;
-	if (!codel_drops(&queue->codel, due, due - packet->arrival, packet->next != NULL))
-		return 0;
-	return queue->codel.ecn && packet->flags & SHAPE_ECN ? SHAPE_MARK : SHAPE_DROP;
+	if (queue->state & QUEUE_LATE)
+		flags = SHAPE_DROP | SHAPE_LATE;
+	else if (codel_drops(&queue->codel, due, due - packet->arrival, packet->next != NULL))
+		flags = queue->codel.ecn && packet->flags & SHAPE_ECN ? SHAPE_MARK : SHAPE_DROP;
+	packet->flags |= flags;
+	return flags;
 }
 
 void queue_depart(struct shape_queue *queue, struct shape_packet *packet)
 {
-	uint8_t flags = queue_judge(queue, packet);
+	uint32_t cost = token_bucket_owner(&queue->bucket);
+	bool leaves = true;
 
-	packet->flags |= flags;
+	if (queue->state & (QUEUE_LATE | QUEUE_CODEL))
+		leaves = !(queue_judge(queue, packet) & SHAPE_DROP);
 	if (queue->reserve) {
 		queue->bucket.last = queue->due;
 		/* What is booked for a packet that does not leave is the next one's. */
-		if (flags & SHAPE_DROP && queue->state & QUEUE_BOOKED)
-			queue->held += packet->cost;
+		if (!leaves && queue->state & QUEUE_BOOKED)
+			queue->held += cost;
 		queue->state &= (uint8_t)~QUEUE_BOOKED;
 		return;
 	}
-	pace_refill(queue, packet->cost, queue->due);
-	if (!(flags & SHAPE_DROP))
-		token_bucket_take(&queue->bucket, packet->cost);
+	pace_refill(queue, cost, queue->due);
+	if (leaves)
+		token_bucket_take(&queue->bucket, cost);
 }
 
 /* Behind the others, or alone. */
@@ -109,10 +115,12 @@ static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *
 {
 	packet->next = NULL;
 	packet->arrival = arrival;
-	if (queue->head)
-		queue->tail->next = packet;
-	else
+	if (queue->packets == 0)
 		queue->head = packet;
+	else
+		queue->tail->next = packet;
+	if (queue->packets == 1)
+		queue->second = packet;
 	queue->tail = packet;
 	counter_add32(&queue->packets, 1);
 	counter_add32(&queue->units, packet->cost);
@@ -157,6 +165,7 @@ static enum shape_verdict arrive_reserve(struct shaper *shaper, struct shape_que
 
 	if (reserve_claim(queue, packet->cost, at, ahead))
 		return crowded && !refused ? SHAPE_CROWDED : SHAPE_FULL;
+	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
 	if (queue->due != at || queue->state & QUEUE_LATE)
@@ -172,6 +181,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 {
 	if (shaper->counts.packets >= shaper->counts.most)
 		return SHAPE_CROWDED;
+	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
 	if (queue_refuses(queue, packet->cost) ||
@@ -183,14 +193,14 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
-	if (queue->head) {
+	if (queue->packets) {
 		if (shaper->counts.packets >= shaper->counts.most)
 			return SHAPE_CROWDED;
 		if ((uint64_t)queue->units + packet->cost > queue->room)
 			return SHAPE_FULL;
 		return queue_join(shaper, queue, packet, arrival);
 	}
-	if (queue->reserve)
+	if (queue->state & QUEUE_RESERVE)
 		return arrive_reserve(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
 	if (token_bucket_take(&queue->bucket, packet->cost))
@@ -203,13 +213,34 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 {
 	bool booked = queue->state & QUEUE_BOOKED;
 
-	if (!queue->reserve || queue->state & QUEUE_LATE)
+	if (!(queue->state & QUEUE_RESERVE) || queue->state & QUEUE_LATE)
 		return true;
-	if (booked && (int64_t)(reserve_time(queue->reserve, now) - queue->point) >= 0)
+	if (booked && (int64_t)(reserve_time(queue->reserve, now) - queue->bucket.tokens) >= 0)
 		return true;
 	queue->bucket.last = now;
 	queue_start(queue, queue->head);
 	return false;
+}
+
+/* The first packet, which has left or is due; NULL if it turns out that it is not. */
+static struct shape_packet *queue_pop(
+	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint64_t *units)
+{
+	struct shape_packet *packet = queue->head;
+
+	if (__builtin_expect(queue->state & QUEUE_GONE, 0)) {
+		queue_set_gone(queue, queue->gone - 1);
+		*units += packet->cost;
+		queue->head = packet->next;
+		return packet;
+	}
+	if (!queue_is_due(queue, now))
+		return NULL;
+	*units += token_bucket_owner(&queue->bucket);
+	queue_depart(queue, packet);
+	delay_add(&shaper->counts.lateness, shaper->counts.lateness_unit, now - queue->due);
+	queue->head = queue->second;
+	return packet;
 }
 
 /*
@@ -219,33 +250,23 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 static unsigned queue_serve(struct shaper *shaper, struct shape_queue *queue, uint64_t now,
 	uint64_t until, struct shape_packet **out, unsigned n)
 {
-	struct shape_packet *packet = queue->head;
-	uint64_t units = 0;
 	unsigned count = 0;
+	uint64_t units = 0;
 
 	n = n < QUANTUM ? n : QUANTUM;
 	do {
-		if (queue->gone) {
-			queue->gone--;
-		} else {
-			if (!queue_is_due(queue, now))
-				break;
-			queue_depart(queue, packet);
-			delay_add(&shaper->counts.lateness, shaper->counts.lateness_unit,
-				now - queue->due);
-		}
-		out[count++] = packet;
-		units += packet->cost;
-		packet = queue->head = packet->next;
+		struct shape_packet *packet = queue_pop(shaper, queue, now, &units);
+
 		if (!packet)
 			break;
-		if (!queue->gone)
-			queue_start(queue, packet);
+		out[count++] = packet;
+		if (!queue->head)
+			break;
+		if (!(queue->state & QUEUE_GONE))
+			queue_start(queue, queue->head);
 	} while (count < n && !tick_after(queue->due, until));
 	queue_less(shaper, queue, count, units);
-	if (packet)
-		__builtin_prefetch(packet->next);
-	else if (queue->state & QUEUE_CODEL)
+	if (!queue->head && queue->state & QUEUE_CODEL)
 		queue->codel.rising = false;
 	return count;
 }
@@ -273,6 +294,23 @@ static void turn_queue(
 		wheel_file(&shaper->wheel, queue);
 }
 
+/*
+ * What serving the next queues of a list will touch, all at a time, since each is somewhere else:
+ * the queues, and the packets that will be the first then.
+ */
+static void turn_prefetch(const struct shape_queue *queue, const struct shape_queue *last)
+{
+	const struct shape_queue *ahead[AHEAD];
+	unsigned n = 0;
+
+	for (ahead[n++] = queue; n < AHEAD && queue != last; ahead[n++] = queue) {
+		__builtin_prefetch(queue);
+		queue = queue->next;
+	}
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(ahead[i]->second);
+}
+
 /* Opens the slot at the base. What is not done with is filed again. */
 static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 {
@@ -282,11 +320,11 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 	struct shape_queue *queue = wheel_open(wheel, slot), *last = queue->prev;
 
 	wheel->soon = turn->now + WHEEL_FAR;
-	while (queue && turn->count < turn->n && turn->visits) {
+	for (unsigned i = 0; queue && turn->count < turn->n && turn->visits; i++) {
 		struct shape_queue *next = queue == last ? NULL : queue->next;
 
-		if (next)
-			__builtin_prefetch(next->head);
+		if (i % AHEAD == 0)
+			turn_prefetch(queue, last);
 		turn_queue(shaper, turn, queue, until);
 		queue = next;
 	}

@@ -77,36 +77,46 @@ struct shape_codel {
 	uint32_t before;  /* the same when it began last */
 	uint32_t inverse; /* 2^32 over the square root of count */
 	bool rising;      /* `above` says when */
-	bool dropping, on, ecn;
+	bool dropping, ecn;
 };
 
 /*
  * One policy on one worker. Its owner may read `packets` and `units`, as anybody may with atomics;
- * all else is private. The first line is what a packet needs that passes.
+ * all else is private. The first line is what a packet needs that arrives, and the second what one
+ * needs that leaves: not that one itself is looked at then, but the one after it.
  */
 struct shape_queue {
-	struct token_bucket bucket; /* as of the last departure */
+	/*
+	 * As of the last departure; the owner's bits are the first packet's cost. With a reserve
+	 * `tokens` is where in its virtual time those end that are the first packet's.
+	 */
+	struct token_bucket bucket;
 	struct token_bucket_profile limit;
-	uint64_t inverse; /* of the rate, see pace.h */
-	struct reserve *reserve;
-	struct shape_packet *head;
-
-	struct shape_packet *tail;       /* undefined without a head */
-	struct shape_queue *next, *prev; /* of the same slot, in a ring */
-	uint64_t due;                    /* tick at which something happens to the first one */
-	uint32_t units, packets;         /* that wait */
-	uint32_t room;                   /* units that may wait */
-	uint32_t gone;                   /* packets that have left already, and are here */
-	uint64_t patience;               /* ticks that a packet waits at most */
+	struct shape_packet *tail; /* undefined where none waits */
+	uint32_t units, packets;   /* that wait */
+	uint32_t room;             /* units that may wait */
 	uint16_t slot;
 	uint8_t shift; /* of the inverse */
 	uint8_t state;
 
+	struct shape_packet *head, *second; /* second: undefined where less than two wait */
+	struct shape_queue *next, *prev;    /* of the same slot, in a ring */
+	uint64_t due;                       /* tick at which something happens to the first one */
+	uint64_t patience;                  /* ticks that a packet waits at most */
+	uint64_t inverse;                   /* of the rate, see pace.h */
+	struct reserve *reserve;
+
 	struct shape_codel codel;
-	uint64_t point; /* of a reserve: where the first packet's tokens end */
-	uint32_t held;  /* units taken from it and not used */
-	uint32_t most;  /* struct shape_params' units, or as many as can be counted */
+	uint32_t gone; /* packets that have left already, and are here */
+	uint32_t held; /* units taken from the reserve and not used */
+	uint32_t most; /* struct shape_params' units, or as many as can be counted */
 } __attribute__((aligned(64)));
+
+/* Asks for what shape_arrive() will need, as others do for a burst at a time. */
+static inline void shape_prefetch(const struct shape_queue *queue)
+{
+	__builtin_prefetch(queue, 1);
+}
 
 /* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */
 struct shaper_counts {
@@ -118,7 +128,7 @@ struct shaper_counts {
 
 struct shaper;
 
-/* One worker's: the wheel, and what all queues hold together. Some 270 kB. */
+/* One worker's: the wheel, and what all queues hold together. Some 540 kB. */
 size_t shaper_bytes(void);
 
 /*
@@ -157,7 +167,7 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
  * and those that do not leave, which say so in their flags. Those of several queues come as they
- * were due, to a slot of the wheel (2 to 4 microseconds). Returns how many. There may be more while
+ * were due, to a slot of the wheel (1 to 2 microseconds). Returns how many. There may be more while
  * shaper_next() says `now`, which is so when n have come out, and also when many queues were looked
  * at in vain: call again, after others have had their turn.
  */

@@ -13,12 +13,12 @@
 
 #include "shape/shape.h"
 
-#define WHEEL_BITS  15
+#define WHEEL_BITS  16
 #define WHEEL_SLOTS (1u << WHEEL_BITS)
 #define WHEEL_WORDS (WHEEL_SLOTS / 64)
 #define WHEEL_NONE  WHEEL_SLOTS
 
-#define WHEEL_PARTS 18                  /* a slot is about a second over 2^this */
+#define WHEEL_PARTS 19                  /* a slot is about a second over 2^this */
 #define WHEEL_FAR   (UINT64_C(1) << 62) /* ticks: never */
 
 struct wheel {

@@ -286,11 +286,11 @@ static inline uint64_t reserve_time(const struct reserve *reserve, uint64_t now)
 
 /*
  * Books `need` units as of a tick, whether they are there or not: they are the worker's when
- * virtual time has come to *point, and not another's. So those who wait for tokens have them one after the
- * other, as they asked, however often each of them looks. Nothing is booked where that is further
- * ahead than `most` (of virtual time; and than RESERVE_AHEAD, at any time): then it returns by how
- * much, else 0. What is booked cannot be given back: others have been told later points because of
- * it. Any worker; never waits, as reserve_take().
+ * virtual time has come to *point, and not another's. So those who wait for tokens have them one
+ * after the other, as they asked, however often each of them looks. Nothing is booked where that is
+ * further ahead than `most` (of virtual time; and than RESERVE_AHEAD, at any time): then it returns
+ * by how much, else 0. What is booked cannot be given back: others have been told later points
+ * because of it. Any worker; never waits, as reserve_take().
  */
 static inline uint64_t reserve_book(
 	struct reserve *reserve, uint64_t at, uint64_t need, uint64_t most, uint64_t *point)

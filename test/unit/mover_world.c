@@ -94,7 +94,7 @@ static bool passes(struct fake_worker *worker, struct fake_packet *packet)
 	packet->next = NULL;
 	*worker->tail = packet;
 	worker->tail = &packet->next;
-	counter_add32(&worker->waited, 1);
+	counter_add(&worker->waited, 1);
 	return false;
 }
 

@@ -35,8 +35,9 @@ struct fake_worker {
 	unsigned n_hand;
 	enum fake_phase phase;
 	struct prng prng;
-	uint32_t turn, waited, left; /* atomics */
-	bool stuck;                  /* releases nothing */
+	uint32_t turn;         /* atomics */
+	uint64_t waited, left; /* likewise */
+	bool stuck;            /* releases nothing */
 };
 
 struct mover_world {

@@ -811,9 +811,8 @@ static void test_files(void **state)
 /* The examples, found from where this file was compiled from, without an error or a warning. */
 static void test_examples(void **state)
 {
-	static const char *const names[] = {
-		"single.json", "group-of-two.json", "api-gateway.json", "prepaid.json",
-		"shaped.json"};
+	static const char *const names[] = {"single.json", "group-of-two.json", "api-gateway.json",
+		"prepaid.json", "shaped.json"};
 	int root = (int)(strlen(__FILE__) - strlen("test/unit/test_config.c"));
 
 	(void)state;

@@ -62,7 +62,7 @@ static void test_exact(void **state)
 			want = came;
 			got = nic_clock_tick(&relation, nic_at(came, rows[r].hz, rows[r].from),
 				tick + JITTER, SECOND);
-			/* Half a bracket, what the slope is off by in 10 ms, a tick of the device. */
+			/* Half a bracket, what the slope is off by, a tick of the device. */
 			if (llabs((int64_t)(got - want)) > JITTER + (int64_t)(HZ / rows[r].hz) + 1)
 				fail_msg("seed %" PRIx64 ", row %u: off by %" PRId64, seed, r,
 					(int64_t)(got - want));

@@ -22,7 +22,7 @@ struct world {
 	struct usher *usher;
 	struct seating seating;
 	struct owner_seats seats;
-	uint32_t waited, left; /* of the other worker's queue */
+	uint64_t waited, left; /* of the other worker's queue */
 };
 
 static void open_world(struct world *world)

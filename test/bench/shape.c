@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What it costs to let packets wait (lib/shape), and how exactly they leave.
+ *
+ *     bench_shape [--rounds N] [--seconds S] [--json FILE]
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <sys/mman.h>
+
+#include <rte_cycles.h>
+#include <rte_eal.h>
+#include <rte_malloc.h>
+
+#include "shape.h"
+
+#define HUGEPAGE (UINT64_C(2) << 20)
+#define HEAP     (UINT64_C(1) << 30)
+#define FOR_EVER (UINT64_C(1) << 50)
+
+int shape_offset, shape_socket;
+
+void die(const char *what)
+{
+	fprintf(stderr, "bench_shape: %s\n", what);
+	exit(1);
+}
+
+void *alloc(size_t bytes)
+{
+	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
+	void *memory = aligned_alloc(HUGEPAGE, whole);
+
+	if (!memory)
+		die("no memory");
+	madvise(memory, whole, MADV_HUGEPAGE);
+	return memset(memory, 0, whole);
+}
+
+struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
+{
+	struct rte_mempool *mempool = rte_pktmbuf_pool_create(pool, n, 0, 0, 256, shape_socket);
+	struct rte_mbuf **mbufs = alloc(n * sizeof(struct rte_mbuf *));
+
+	if (!mempool || rte_pktmbuf_alloc_bulk(mempool, mbufs, n))
+		die("no mbufs");
+	for (unsigned i = 0; i < n; i++)
+		rte_pktmbuf_append(mbufs[i], LENGTH);
+	return mbufs;
+}
+
+struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now)
+{
+	struct shaper *shaper = alloc(shaper_bytes());
+
+	shaper_init(shaper, hz, most, now);
+	return shaper;
+}
+
+void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
+{
+	struct token_bucket_params bucket = {.rate_bps = bps, .burst_bytes = burst};
+	struct shape_params params = {.delay = FOR_EVER};
+	struct token_bucket_profile profile;
+
+	if (token_bucket_profile_init(&profile, &bucket, hz))
+		die("no such limit");
+	shape_queue_init(queue, &params, &profile, NULL, now);
+	shape_queue_spend(queue);
+}
+
+enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
+	uint64_t arrival, uint64_t now)
+{
+	struct shape_packet *packet = packet_of(m);
+
+	packet->cost = m->pkt_len;
+	packet->flags = 0;
+	return shape_arrive(shaper, queue, packet, arrival, now);
+}
+
+double cycles(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ((double)ts.tv_sec + (double)ts.tv_nsec * 1e-9) * (double)rte_get_tsc_hz();
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+double quantile(double *values, unsigned n, double q)
+{
+	unsigned at = (unsigned)(q * n);
+
+	qsort(values, n, sizeof(*values), compare);
+	return values[at < n ? at : n - 1];
+}
+
+/* Large pages, as a box has them, for mbufs and for rte_sched's tables too. */
+static int large_pages(void)
+{
+	if (rte_malloc_heap_create("large") ||
+		rte_malloc_heap_memory_add("large", alloc(HEAP), HEAP, NULL, 0, HUGEPAGE))
+		die("no heap of large pages");
+	return rte_malloc_heap_get_socket("large");
+}
+
+static void start_eal(void)
+{
+	static const struct rte_mbuf_dynfield field = {
+		.name = "bench_shape", .size = sizeof(struct shape_packet), .align = 8};
+	const char *args[] = {"bench_shape", "--no-huge", "-m", "64", "--no-pci", "--no-telemetry",
+		"--no-shconf", "-l", "1", "--log-level", "error"};
+
+	if (rte_eal_init(RTE_DIM(args), (char **)(uintptr_t)args) < 0)
+		die("no EAL");
+	shape_socket = large_pages();
+	shape_offset = rte_mbuf_dynfield_register(&field);
+	if (shape_offset < 0)
+		die("no room in an mbuf");
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
+		{"seconds", required_argument, NULL, 's'}, {"json", required_argument, NULL, 'j'},
+		{0}};
+	unsigned rounds = 101;
+	double seconds = 5;
+	FILE *json = NULL;
+
+	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
+		if (option == 'r')
+			rounds = (unsigned)strtoul(optarg, NULL, 10);
+		if (option == 's')
+			seconds = strtod(optarg, NULL);
+		if (option == 'j')
+			json = fopen(optarg, "w");
+		if (option == '?' || rounds == 0 || seconds <= 0 || (option == 'j' && !json)) {
+			fprintf(stderr, "bench_shape [--rounds N] [--seconds S] [--json FILE]\n");
+			return 1;
+		}
+	}
+	start_eal();
+	if (json)
+		fprintf(json, "{");
+	bench_sched(rounds, json);
+	bench_late(seconds, json);
+	bench_many(rounds, json);
+	if (json) {
+		fprintf(json, "}\n");
+		fclose(json);
+	}
+	return 0;
+}

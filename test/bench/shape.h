@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What the parts of bench_shape share.
+ */
+#ifndef WEIR_BENCH_SHAPE_H
+#define WEIR_BENCH_SHAPE_H
+
+#include <stdio.h>
+
+#include <rte_mbuf.h>
+#include <rte_mbuf_dyn.h>
+
+#include "shape/shape.h"
+
+#define BURST  32
+#define LENGTH 64u /* bytes of each packet */
+
+/* Where in an mbuf a struct shape_packet lies; registered once. */
+extern int shape_offset;
+
+/* A heap of large pages, of which all is made that is not the thread's own. */
+extern int shape_socket;
+
+static inline struct shape_packet *packet_of(struct rte_mbuf *m)
+{
+	return RTE_MBUF_DYNFIELD(m, shape_offset, struct shape_packet *);
+}
+
+static inline struct rte_mbuf *mbuf_of(struct shape_packet *packet)
+{
+	return (struct rte_mbuf *)(void *)((char *)packet - shape_offset);
+}
+
+/* Says what is wrong, and exits. */
+void die(const char *what);
+
+/* Zeroed, on pages as large as can be had. */
+void *alloc(size_t bytes);
+
+struct rte_mbuf **mbufs_make(const char *pool, unsigned n);
+struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now);
+
+/* Before a bucket that is empty; nothing is refused. Bytes, bit/s, ticks a second. */
+void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now);
+
+enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
+	uint64_t arrival, uint64_t now);
+
+/* Cycles that this thread has had of the CPU: others on it do not count. */
+double cycles(void);
+
+/* The q-th part of n values, which it sorts. */
+double quantile(double *values, unsigned n, double q);
+
+/* Cycles a packet beside rte_sched's; the tail of departures; and a million packets that wait. */
+void bench_sched(unsigned rounds, FILE *json);
+void bench_late(double seconds, FILE *json);
+void bench_many(unsigned rounds, FILE *json);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * When packets leave on a core that polls, beside when they should: by the true clock, at the end
+ * of the call that gives them back. What they should is worked out as they arrive, packet by
+ * packet, from a bucket of each queue's own.
+ */
+#include <math.h>
+
+#include <rte_cycles.h>
+
+#include "base/prng.h"
+#include "shape.h"
+
+#define QUEUES  1024
+#define PACKETS 65536      /* that there are */
+#define RATE    2000000000 /* bit/s, of all queues */
+#define LOAD    0.95
+#define TIMES   (UINT64_C(1) << 23) /* that are kept */
+
+struct line {
+	struct token_bucket_profile profile;
+	struct token_bucket bucket;
+	uint64_t left;
+};
+
+struct late {
+	uint64_t hz;
+	struct prng prng;
+	struct shaper *shaper;
+	struct shape_queue *queues;
+	struct line *lines;
+	struct rte_mbuf **idle; /* packets that do not wait */
+	unsigned n_idle;
+	uint64_t next; /* arrival */
+	double *times;
+	unsigned n_times;
+	uint64_t early, refused;
+};
+
+/* The first tick at which a packet may leave. */
+static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
+{
+	uint64_t at = now > line->left ? now : line->left, rate = (uint64_t)line->profile.rate;
+	tokens_t cost = (tokens_t)bytes << TOKEN_SHIFT, level;
+
+	token_bucket_refill(&line->bucket, &line->profile, at);
+	level = token_bucket_level(&line->bucket);
+	at += level < cost ? (uint64_t)((cost - level + rate - 1) / rate) : 0;
+	token_bucket_conforms(&line->bucket, &line->profile, at, bytes);
+	line->left = at;
+	return at;
+}
+
+static void late_make(struct late *late)
+{
+	late->hz = rte_get_tsc_hz();
+	late->shaper = shaper_make(late->hz, UINT32_MAX, rte_rdtsc());
+	late->queues = alloc(QUEUES * sizeof(struct shape_queue));
+	late->lines = alloc(QUEUES * sizeof(struct line));
+	late->idle = mbufs_make("late", PACKETS);
+	late->n_idle = PACKETS;
+	late->times = alloc(TIMES * sizeof(double));
+	prng_seed(&late->prng, 1);
+	late->next = rte_rdtsc();
+	for (unsigned i = 0; i < QUEUES; i++) {
+		queue_make(&late->queues[i], RATE / QUEUES, 1522, late->hz, late->next);
+		late->lines[i].profile = late->queues[i].limit;
+		late->lines[i].bucket = late->queues[i].bucket;
+		late->lines[i].left = late->next;
+	}
+}
+
+/* The tick lies in the packet, which is there to be written to. */
+static void late_arrivals(struct late *late, uint64_t now)
+{
+	double gap = (double)LENGTH * 8 / (LOAD * RATE) * (double)late->hz;
+
+	while ((int64_t)(now - late->next) >= 0 && late->n_idle) {
+		unsigned queue = prng_below(&late->prng, QUEUES);
+		struct rte_mbuf *m = late->idle[--late->n_idle];
+		uint64_t want = line_leave(&late->lines[queue], late->next, LENGTH);
+
+		*rte_pktmbuf_mtod(m, uint64_t *) = want;
+		if (mbuf_arrive(late->shaper, &late->queues[queue], m, late->next, now) !=
+			SHAPE_WAITS)
+			late->idle[late->n_idle++] = m;
+		late->next += (uint64_t)(-gap * log(1 - prng_unit(&late->prng)));
+	}
+}
+
+static void late_departures(struct late *late, uint64_t now)
+{
+	struct shape_packet *out[BURST];
+	unsigned n = shaper_release(late->shaper, now, out, BURST);
+	uint64_t left = n ? rte_rdtsc() : 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = mbuf_of(out[i]);
+		int64_t late_by = (int64_t)(left - *rte_pktmbuf_mtod(m, uint64_t *));
+
+		late->early += (int64_t)(now - *rte_pktmbuf_mtod(m, uint64_t *)) < 0;
+		if (late->n_times < TIMES)
+			late->times[late->n_times++] = (double)late_by * 1e6 / (double)late->hz;
+		late->idle[late->n_idle++] = m;
+	}
+}
+
+void bench_late(double seconds, FILE *json)
+{
+	static struct late late;
+	uint64_t end, now;
+	double p50, p99, p999, max;
+
+	late_make(&late);
+	end = late.next + (uint64_t)(seconds * (double)late.hz);
+	while ((int64_t)(end - (now = rte_rdtsc())) > 0) {
+		late_arrivals(&late, now);
+		late_departures(&late, now);
+	}
+	p50 = quantile(late.times, late.n_times, 0.5);
+	p99 = quantile(late.times, late.n_times, 0.99);
+	p999 = quantile(late.times, late.n_times, 0.999);
+	max = quantile(late.times, late.n_times, 1);
+	printf("%u packets that waited left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; "
+	       "%lu early\n",
+		late.n_times, p50, p99, p999, max, (unsigned long)late.early);
+	if (json)
+		fprintf(json,
+			", \"late_us\": {\"p50\": %.3f, \"p99\": %.3f, \"max\": %.3f, \"early\": %lu}",
+			p50, p99, max, (unsigned long)late.early);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A shaper beside DPDK's own, rte_sched: as many packets wait in as many queues of the same rate,
+ * and for each that leaves another one arrives, for any of the queues, burst by burst. The shaper's
+ * clock is turned, so that a burst is due each time; rte_sched reads the true one, and its pipes
+ * have more tokens than it finds time to spend, which spares it the search for those that do.
+ */
+#include <rte_sched.h>
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "shape.h"
+
+#define PIPES   4096
+#define WAITING 32768 /* packets */
+#define ROUND   8192  /* packets of a round, at least */
+#define RATE    UINT64_C(10000000000)
+#define HZ      UINT64_C(2500000000)
+
+/* Packets that come back in a round are others than those that leave in it. */
+struct contest {
+	struct rte_sched_port *port;
+	struct shaper *shaper;
+	struct shape_queue *queues;
+	struct prng prng;
+	struct rte_mbuf **mbufs; /* ROUND that arrive, and after them ROUND + BURST that leave */
+	uint64_t now;
+};
+
+static struct rte_sched_port *port_make(void)
+{
+	uint64_t bytes = RATE / 8;
+	struct rte_sched_subport_profile_params profile = {
+		.tb_rate = bytes, .tb_size = 1000000, .tc_period = 10};
+	struct rte_sched_pipe_params pipe = {.tb_rate = bytes / PIPES,
+		.tb_size = 1000000,
+		.tc_period = 40,
+		.tc_ov_weight = 1,
+		.wrr_weights = {1, 1, 1, 1}};
+	struct rte_sched_subport_params subport = {.n_pipes_per_subport_enabled = PIPES,
+		.pipe_profiles = &pipe,
+		.n_pipe_profiles = 1,
+		.n_max_pipe_profiles = 1};
+	struct rte_sched_port_params params = {.name = "bench",
+		.socket = shape_socket,
+		.rate = bytes,
+		.mtu = 1522,
+		.frame_overhead = RTE_SCHED_FRAME_OVERHEAD_DEFAULT,
+		.n_subports_per_port = 1,
+		.subport_profiles = &profile,
+		.n_subport_profiles = 1,
+		.n_max_subport_profiles = 1,
+		.n_pipes_per_subport = PIPES};
+	struct rte_sched_port *port;
+
+	for (unsigned tc = 0; tc < RTE_SCHED_TRAFFIC_CLASSES_PER_PIPE; tc++) {
+		profile.tc_rate[tc] = bytes;
+		pipe.tc_rate[tc] = bytes / PIPES;
+		subport.qsize[tc] = 64;
+	}
+	port = rte_sched_port_config(&params);
+	if (!port || rte_sched_subport_config(port, 0, &subport, 0))
+		die("no rte_sched");
+	for (unsigned i = 0; i < PIPES; i++)
+		if (rte_sched_pipe_config(port, 0, i, 0))
+			die("no pipe");
+	return port;
+}
+
+/* For any pipe each; or for any queue. */
+static void deal(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t pipe = prng_below(&contest->prng, PIPES);
+
+		if (contest->port)
+			rte_sched_port_pkt_write(contest->port, mbufs[i], 0, pipe,
+				RTE_SCHED_TRAFFIC_CLASS_BE, 0, RTE_COLOR_GREEN);
+		else
+			mbufs[i]->hash.usr = pipe;
+	}
+}
+
+static void enqueue(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+{
+	if (rte_sched_port_enqueue(contest->port, mbufs, n) != (int)n)
+		die("rte_sched refuses packets");
+}
+
+static unsigned dequeue(struct contest *contest, struct rte_mbuf **mbufs)
+{
+	return (unsigned)rte_sched_port_dequeue(contest->port, mbufs, BURST);
+}
+
+/* The lines of the policies are asked for ahead, as the appliance does when it decides. */
+static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		shape_prefetch(&contest->queues[mbufs[i]->hash.usr]);
+	for (unsigned i = 0; i < n; i++)
+		/* Where nobody waits it would pass: it goes to another, so that as many wait. */
+		while (mbuf_arrive(contest->shaper, &contest->queues[mbufs[i]->hash.usr], mbufs[i],
+			       contest->now, contest->now) != SHAPE_WAITS)
+			mbufs[i]->hash.usr = prng_below(&contest->prng, PIPES);
+}
+
+static unsigned release(struct contest *contest, struct rte_mbuf **mbufs)
+{
+	struct shape_packet *out[BURST];
+	unsigned n;
+
+	contest->now += BURST * LENGTH * 8 * HZ / RATE;
+	n = shaper_release(contest->shaper, contest->now, out, BURST);
+	for (unsigned i = 0; i < n; i++)
+		mbufs[i] = mbuf_of(out[i]);
+	return n;
+}
+
+/* Cycles a packet, in and out. */
+static double round_of(struct contest *contest)
+{
+	struct rte_mbuf **in = contest->mbufs, **out = in + ROUND;
+	unsigned n = 0;
+	double began;
+
+	deal(contest, in, ROUND);
+	began = cycles();
+	while (n + BURST <= ROUND) {
+		unsigned got = contest->port ? dequeue(contest, out + n)
+					     : release(contest, out + n);
+
+		if (contest->port)
+			enqueue(contest, in + n, got);
+		else
+			arrive(contest, in + n, got);
+		n += got;
+	}
+	began = (cycles() - began) / n;
+	memcpy(in, out, n * sizeof(*in)); /* the rest has not arrived */
+	return began;
+}
+
+static void contest_fill(struct contest *contest, const char *name)
+{
+	struct rte_mbuf **mbufs = mbufs_make(name, WAITING + ROUND);
+
+	prng_seed(&contest->prng, 1);
+	contest->mbufs = alloc((2 * ROUND + BURST) * sizeof(*mbufs));
+	deal(contest, mbufs, WAITING);
+	for (unsigned i = 0; i < WAITING; i += BURST)
+		if (contest->port)
+			enqueue(contest, mbufs + i, BURST);
+		else
+			arrive(contest, mbufs + i, BURST);
+	memcpy(contest->mbufs, mbufs + WAITING, ROUND * sizeof(*mbufs));
+}
+
+/* Their tokens come at different times, as those of customers do. */
+static void shaper_fill(struct contest *contest)
+{
+	uint64_t gap = LENGTH * 8 * HZ / (RATE / PIPES);
+
+	contest->shaper = shaper_make(HZ, UINT32_MAX, 0);
+	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
+	for (unsigned i = 0; i < PIPES; i++)
+		queue_make(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
+	contest->now = gap;
+	contest_fill(contest, "shape");
+}
+
+void bench_sched(unsigned rounds, FILE *json)
+{
+	double *port = alloc(rounds * sizeof(double)), *shaper = alloc(rounds * sizeof(double));
+	double *ratio = alloc(rounds * sizeof(double));
+	struct contest sched = {0}, shape = {0};
+
+	sched.port = port_make();
+	contest_fill(&sched, "sched");
+	shaper_fill(&shape);
+	for (unsigned i = 0; i < rounds; i++) {
+		port[i] = round_of(&sched);
+		shaper[i] = round_of(&shape);
+		ratio[i] = shaper[i] / port[i];
+	}
+	printf("%u queues, %u packets wait: shaper %.1f cycles a packet, rte_sched %.1f; ratio "
+	       "%.3f (%.3f to %.3f)\n",
+		PIPES, WAITING, quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
+		quantile(ratio, rounds, 0.5), quantile(ratio, rounds, 0.1),
+		quantile(ratio, rounds, 0.9));
+	if (json)
+		fprintf(json, "\"sched\": {\"shaper\": %.2f, \"rte_sched\": %.2f, \"ratio\": %.4f}",
+			quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
+			quantile(ratio, rounds, 0.5));
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * CoDel, by itself and before a bucket, beside what RFC 8289 says of it.
+ */
+#include "shape_world.h"
+
+#include "shape/codel.h"
+
+#define TARGET   (5 * MS)
+#define INTERVAL (100 * MS)
+
+static struct shape_codel codel_make(void)
+{
+	return (struct shape_codel){.target = TARGET, .interval = INTERVAL};
+}
+
+/* All packets wait for too long: drops come at an interval over the square root of their count. */
+static void test_pace(void **state)
+{
+	enum { DROPS = 1000 };
+	struct shape_codel codel = codel_make();
+	double due = INTERVAL; /* after the first packet, at 0 */
+	unsigned drops = 0;
+
+	(void)state;
+	for (uint64_t now = 0; drops < DROPS; now += MS / 10) {
+		if (!codel_drops(&codel, now, TARGET, true))
+			continue;
+		drops++;
+		assert_near((double)now, due, 0.002 * due + MS / 5);
+		/* The law counts on from when a drop was due, not from when it happened. */
+		due += INTERVAL / sqrt(drops);
+	}
+	assert_int_equal(codel.count, DROPS);
+}
+
+/* Just below the target, for less than an interval, or with nobody behind: none. */
+static void test_none(void **state)
+{
+	struct shape_codel codel = codel_make();
+
+	(void)state;
+	for (uint64_t now = 0; now < 5 * GHZ; now += MS)
+		assert_false(codel_drops(&codel, now, TARGET - 1, true));
+	for (uint64_t now = 5 * GHZ; now < 10 * GHZ; now += MS)
+		assert_false(codel_drops(&codel, now, now / MS % 99 ? TARGET : TARGET - 1, true));
+	for (uint64_t now = 10 * GHZ; now < 15 * GHZ; now += MS)
+		assert_false(codel_drops(&codel, now, GHZ, now / MS % 99));
+}
+
+/* After a pause it goes on where it was if that is not long ago, and else from the beginning. */
+static void test_memory(void **state)
+{
+	(void)state;
+	for (unsigned late = 0; late < 2; late++) {
+		struct shape_codel codel = codel_make();
+		uint64_t now = 0;
+
+		while (codel.count < 100)
+			codel_drops(&codel, now += MS / 10, TARGET, true);
+		assert_false(codel_drops(&codel, ++now, 0, true));
+		assert_false(codel.dropping);
+		now += (late ? 17 : 15) * INTERVAL;
+		codel_drops(&codel, now, TARGET, true);
+		assert_true(codel_drops(&codel, now + INTERVAL, TARGET, true));
+		assert_int_equal(codel.count, late ? 1 : 99);
+		assert_near(codel.inverse / 0x1p32, late ? 1 : 1 / sqrt(99), 1e-3);
+	}
+}
+
+struct result {
+	unsigned left, dropped, marked;
+	uint64_t worst, last; /* ticks that they waited, in all and in the last second */
+};
+
+/* 20 s of packets of 1000 bytes before 8 Mbit/s, of which so many thousandths are offered. */
+static struct result overload(unsigned load, bool codel, bool ecn)
+{
+	struct shape_params params = {.delay = 2 * GHZ,
+		.codel = codel,
+		.ecn = ecn,
+		.target = TARGET,
+		.interval = INTERVAL};
+	struct token_bucket_profile limit = profile_of(8000000, 2000);
+	struct shape_packet *packets = calloc(60000, sizeof(*packets)), *out[OUT];
+	struct shaper *shaper = shaper_make(60000, 0);
+	struct result r = {0};
+	struct shape_queue queue;
+	uint64_t gap = 1000 * MS / load;
+
+	assert_non_null(packets);
+	shape_queue_init(&queue, &params, &limit, NULL, 0);
+	for (unsigned i = 0; i * gap < 20 * GHZ; i++) {
+		uint64_t now = i * gap;
+
+		packets[i] = (struct shape_packet){.cost = 1000, .flags = ecn ? SHAPE_ECN : 0};
+		r.left += shape_arrive(shaper, &queue, &packets[i], now, now) == SHAPE_PASSES;
+		for (unsigned n = shaper_release(shaper, now, out, OUT); n-- > 0;) {
+			uint64_t waited = now - out[n]->arrival;
+
+			r.left += !(out[n]->flags & SHAPE_DROP);
+			r.dropped += out[n]->flags & SHAPE_DROP ? 1 : 0;
+			r.marked += out[n]->flags & SHAPE_MARK ? 1 : 0;
+			r.worst = waited > r.worst ? waited : r.worst;
+			if (now > 19 * GHZ)
+				r.last = waited > r.last ? waited : r.last;
+		}
+	}
+	free(packets);
+	free(shaper);
+	return r;
+}
+
+/* Under a load that does not yield, drops become so frequent that the queue is short again. */
+static void test_overload(void **state)
+{
+	struct result tail = overload(1050, false, false), codel = overload(1050, true, false);
+
+	(void)state;
+	assert_int_equal(tail.dropped, 0);
+	assert_true(tail.last > 900 * MS);
+	assert_true(codel.last < 3 * TARGET + INTERVAL);
+	assert_near(codel.dropped, 20 * 50, 300);
+	assert_int_equal(codel.marked, 0);
+	/* What the bucket gives is used all the same: a drop costs no tokens. */
+	assert_near(codel.left, 20000, 20);
+}
+
+static void test_no_overload(void **state)
+{
+	struct result codel = overload(999, true, false);
+
+	(void)state;
+	assert_int_equal(codel.dropped, 0);
+	assert_int_equal(codel.marked, 0);
+}
+
+/* What can be marked is, as often as it would be dropped, and leaves. */
+static void test_marks(void **state)
+{
+	struct result ecn = overload(1050, true, true);
+
+	(void)state;
+	assert_int_equal(ecn.dropped, 0);
+	assert_true(ecn.marked > 500);
+	assert_near(ecn.left, 20000, 20);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_pace),
+		cmocka_unit_test(test_none),
+		cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_overload),
+		cmocka_unit_test(test_no_overload),
+		cmocka_unit_test(test_marks),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The wheel of a shaper: beyond its horizon, past the end of its clock, with many queues, and with
+ * little room for what is due.
+ */
+#include "shape_world.h"
+
+/* Polled at what shaper_next() says; how often that is in vain. */
+static unsigned next_departure(struct shaper *shaper, uint64_t *now, struct shape_packet **out)
+{
+	unsigned vain = 0;
+
+	while (shaper_release(shaper, *now, out, 1) == 0) {
+		*now = shaper_next(shaper, *now);
+		vain++;
+	}
+	return vain;
+}
+
+/* At 8 kbit/s a packet takes 1.5 s, which is beyond the wheel's horizon. */
+static void test_horizon(void **state)
+{
+	struct shaper *shaper = shaper_make(10, 0);
+	struct shape_packet packets[4], *out;
+	struct shape_queue queue;
+	uint64_t now = 0;
+
+	(void)state;
+	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
+	assert_int_equal(arrive(shaper, &queue, &packets[0], 1500, 0), SHAPE_PASSES);
+	for (unsigned i = 1; i < 4; i++)
+		assert_int_equal(arrive(shaper, &queue, &packets[i], 1500, 0), SHAPE_WAITS);
+	for (unsigned i = 1; i < 4; i++) {
+		uint64_t want = i * 1500 * MS;
+
+		/* The rate is rounded down, by less than 1e-9. */
+		assert_true(next_departure(shaper, &now, &out) < 200);
+		assert_ptr_equal(out, &packets[i]);
+		assert_in_range(now, want, want + 10);
+	}
+	assert_false(shaper_waits(shaper));
+	free(shaper);
+}
+
+/* Departures of random traffic, by a clock that begins somewhere. */
+static void departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
+{
+	struct shape_packet *packets = calloc(n, sizeof(*packets)), *out[OUT];
+	struct shaper *shaper = shaper_make(n, start);
+	struct shape_queue queues[3];
+	uint64_t now = start;
+	struct prng prng;
+
+	assert_non_null(packets);
+	prng_seed(&prng, seed);
+	for (unsigned q = 0; q < 3; q++)
+		queue_make(&queues[q], (q + 1) * 300000000, 1500 * (q + 1), FOR_EVER, start);
+	for (unsigned sent = 0; sent < n || shaper_waits(shaper);) {
+		now += prng_below(&prng, 20000);
+		if (sent < n) {
+			unsigned q = prng_below(&prng, 3), cost = 60 + prng_below(&prng, 1441);
+
+			if (arrive(shaper, &queues[q], &packets[sent], cost, now) == SHAPE_PASSES)
+				left[sent] = now - start;
+			sent++;
+		}
+		for (unsigned k = shaper_release(shaper, now, out, OUT); k-- > 0;)
+			left[out[k] - packets] = now - start;
+	}
+	free(packets);
+	free(shaper);
+}
+
+/* A clock that wraps on the way is as good as any. */
+static void test_clock_that_wraps(void **state)
+{
+	enum { N = 3000 };
+	static uint64_t left[2][N];
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
+		departures(seed, 0, left[0], N);
+		departures(seed, -(seed * MS + seed), left[1], N);
+		for (unsigned i = 0; i < N; i++)
+			if (left[0][i] != left[1][i])
+				fail_msg("seed %" PRIu64 ": packet %u", seed, i);
+	}
+}
+
+/* A queue with ten thousand packets that are due at once does not keep another from leaving. */
+static void test_turns(void **state)
+{
+	enum { N = 10000 };
+	struct shape_packet *packets = calloc(N + 1, sizeof(*packets)), *out[OUT];
+	struct shaper *shaper = shaper_make(N + 1, 0);
+	struct shape_queue many, one;
+	unsigned before = 0, n;
+	bool out_yet = false;
+
+	(void)state;
+	assert_non_null(packets);
+	queue_make(&many, 800 * GHZ, 1, FOR_EVER, 0); /* 100 bytes a tick */
+	queue_make(&one, 8 * GHZ, 1, FOR_EVER, 0);
+	shape_queue_spend(&many);
+	shape_queue_spend(&one);
+	for (unsigned i = 0; i < N; i++)
+		assert_int_equal(arrive(shaper, &many, &packets[i], 1, 0), SHAPE_WAITS);
+	assert_int_equal(arrive(shaper, &one, &packets[N], 1, 0), SHAPE_WAITS);
+	for (unsigned left = 0; left <= N; left += n) {
+		n = shaper_release(shaper, 1000 * MS, out, OUT);
+		assert_true(n > 0);
+		for (unsigned i = 0; i < n; i++) {
+			out_yet |= out[i] == &packets[N];
+			before += !out_yet;
+		}
+	}
+	assert_true(before < 20);
+	free(packets);
+	free(shaper);
+}
+
+/* Queues that were due long ago come as they were due, those of an earlier slot first. */
+static void test_earliest_first(void **state)
+{
+	enum { N = 200 };
+	struct shaper *shaper = shaper_make(2 * N, 0);
+	struct shape_packet packets[2][N], *out[2 * N];
+	struct shape_queue queues[2];
+	uint64_t last = 0;
+	unsigned n = 0;
+
+	(void)state;
+	for (unsigned q = 0; q < 2; q++) {
+		queue_make(&queues[q], (q + 1) * 800000000, 100, FOR_EVER, 0);
+		shape_queue_spend(&queues[q]);
+		for (unsigned i = 0; i < N; i++)
+			arrive(shaper, &queues[q], &packets[q][i], 100, 0);
+	}
+	while (shaper_waits(shaper))
+		n += shaper_release(shaper, 100 * MS, out + n, 7);
+	for (unsigned i = 0; i < n; i++) {
+		bool slow = out[i] < packets[1];
+		/* 100 bytes at 0.1 and 0.2 bytes a tick */
+		uint64_t due = slow ? (out[i] - packets[0] + 1) * 1000
+				    : (out[i] - packets[1] + 1) * 500;
+
+		assert_true(due + SLOT_MAX > last);
+		last = due;
+	}
+	free(shaper);
+}
+
+/*
+ * As many queues as a box may have, all of them due within little time: nothing is early, all come
+ * out, and none late by more than what a slot and the room in each call account for.
+ */
+static void test_many_queues(void **state)
+{
+	enum { N = 100000, STEP = 1000, ROOM = 40 };
+	struct shape_queue *queues = aligned_alloc(64, N * sizeof(*queues));
+	struct shape_packet *packets = calloc(N, sizeof(*packets)), *out[ROOM];
+	struct shaper *shaper = shaper_make(N, 0);
+	uint64_t worst = 0;
+	unsigned left = 0;
+	struct prng prng;
+
+	(void)state;
+	assert_non_null(queues);
+	assert_non_null(packets);
+	prng_seed(&prng, 5);
+	for (unsigned i = 0; i < N; i++) {
+		queue_make(&queues[i], 8000000, 1500, FOR_EVER, 0); /* a byte in 1000 ticks */
+		shape_queue_spend(&queues[i]);
+		/* Within 4 ms, 25 of them in a microsecond. */
+		arrive(shaper, &queues[i], &packets[i], 1000 + prng_below(&prng, 4000), 0);
+	}
+	for (uint64_t now = 0; left < N; now += STEP) {
+		unsigned n = shaper_release(shaper, now, out, ROOM);
+
+		left += n;
+		while (n-- > 0) {
+			uint64_t due = (uint64_t)out[n]->cost * 1000;
+
+			assert_true(due <= now);
+			worst = now - due > worst ? now - due : worst;
+		}
+		assert_true(now < 6 * MS);
+	}
+	assert_true(worst < 10 * STEP);
+	free(shaper);
+	free(packets);
+	free(queues);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_horizon),
+		cmocka_unit_test(test_clock_that_wraps),
+		cmocka_unit_test(test_turns),
+		cmocka_unit_test(test_earliest_first),
+		cmocka_unit_test(test_many_queues),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
