@@ -111,12 +111,8 @@ static int propose(const struct placer *placer, struct plan *plan)
 
 	if (err)
 		return err;
-	if (state == PLACE_MEASURE) {
-		memcpy(plan->placement.at, fit.trial.at, size);
-		err = place_split(placer, true, &plan->placement);
-	} else {
-		err = place_on(placer, placer->problem->n_brokers, &plan->placement);
-	}
+	memcpy(plan->placement.at, fit.trial.at, size);
+	err = place_split(placer, true, &plan->placement);
 	place_fit_free(&fit);
 	predict(placer, plan);
 	return err;

@@ -16,6 +16,8 @@
 
 #define SHEDDINGS 16 /* placements that are predicted on one number of brokers */
 
+#define AGAIN 2 /* trials of the same brokers beyond the first */
+
 #define HEADROOM 0.95 /* of the objective: what is predicted above is not tried */
 
 /* A measurement corrects by no more: far above the objective, delays say little of the load. */
@@ -177,26 +179,29 @@ static double predict_trial(struct place_fit *fit)
 
 		if (fit->trial.parts[i].sources > 0)
 			place_predict(&fit->view, &fit->trial, i, &delay);
-		fit->predicted[i] = fit->correction * delay.p99;
+		fit->predicted[i] = fit->corrections[i] * delay.p99;
 		worst = fmax(worst, fit->predicted[i]);
 	}
 	return worst;
 }
 
-/* The best of k brokers, as far as is predicted: who is too slow sheds. Its worst p99. */
+/*
+ * The best of k brokers, as far as is predicted: who is too slow sheds. Its worst p99, or less than
+ * 0 if they have no room.
+ */
 static double predict_on(struct place_fit *fit, unsigned k, double slo, uint32_t *at)
 {
-	double least = HUGE_VAL;
+	double least = -1;
 
 	memcpy(fit->brokers, fit->placer->problem->brokers,
 		fit->problem.n_brokers * sizeof(fit->brokers[0]));
-	for (unsigned i = 0; i < SHEDDINGS && least > slo; i++) {
+	for (unsigned i = 0; i < SHEDDINGS && (least < 0 || least > slo); i++) {
 		double worst;
 
 		if (place_on(&fit->view, k, &fit->trial) < 0 || fit->trial.nowhere > 0)
 			break;
 		worst = predict_trial(fit);
-		if (worst < least) {
+		if (least < 0 || worst < least) {
 			least = worst;
 			memcpy(at, fit->trial.at, fit->problem.n_sources * sizeof(at[0]));
 		}
@@ -208,30 +213,50 @@ static double predict_on(struct place_fit *fit, unsigned k, double slo, uint32_t
 	return least;
 }
 
-/* The fewest brokers, of more than before, that are predicted to do; else the nearest to it. */
-static enum place_fit_state try_predicted(struct place_fit *fit)
+static enum place_fit_state try_chosen(struct place_fit *fit, unsigned k)
 {
-	double slo = HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
-	size_t size = fit->problem.n_sources * sizeof(fit->home[0]);
-	unsigned best = 0;
-
-	for (unsigned k = fit->k + 1; k <= fit->problem.n_brokers && least > slo; k++) {
-		double worst = predict_on(fit, k, slo, fit->home);
-
-		if (worst < least) {
-			best = k;
-			least = worst;
-			memcpy(fit->chosen, fit->home, size);
-		}
-	}
-	if (best == 0)
-		return PLACE_EXHAUSTED;
-	fit->k = best;
-	memcpy(fit->trial.at, fit->chosen, size);
+	fit->again = k == fit->k ? fit->again + 1 : 0;
+	fit->k = k;
+	memcpy(fit->trial.at, fit->chosen, fit->problem.n_sources * sizeof(fit->chosen[0]));
 	place_split(fit->placer, true, &fit->trial);
 	predict_trial(fit);
 	fit->iterations++;
 	return PLACE_MEASURE;
+}
+
+/* The same brokers once more, if what was measured has them share otherwise, and that may do. */
+static bool choose_again(struct place_fit *fit, double slo)
+{
+	size_t size = fit->problem.n_sources * sizeof(fit->home[0]);
+	double worst;
+
+	if (fit->measured == 0 || fit->again == AGAIN)
+		return false;
+	worst = predict_on(fit, fit->k, slo, fit->home);
+	if (worst < 0 || worst > slo || memcmp(fit->home, fit->chosen, size) == 0)
+		return false;
+	memcpy(fit->chosen, fit->home, size);
+	return true;
+}
+
+/* The fewest brokers, of more than before, that are predicted to do; else the nearest to it. */
+static enum place_fit_state try_predicted(struct place_fit *fit)
+{
+	double slo = HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
+	unsigned best = 0;
+
+	if (choose_again(fit, slo))
+		return try_chosen(fit, fit->k);
+	for (unsigned k = fit->k + 1; k <= fit->problem.n_brokers && (!best || least > slo); k++) {
+		double worst = predict_on(fit, k, slo, fit->home);
+
+		if (worst < 0 || (best != 0 && worst >= least))
+			continue;
+		best = k;
+		least = worst;
+		memcpy(fit->chosen, fit->home, fit->problem.n_sources * sizeof(fit->home[0]));
+	}
+	return best != 0 ? try_chosen(fit, best) : PLACE_EXHAUSTED;
 }
 
 static enum place_fit_state stay_with_best(struct place_fit *fit)
@@ -241,28 +266,41 @@ static enum place_fit_state stay_with_best(struct place_fit *fit)
 	return PLACE_EXHAUSTED;
 }
 
+/* Who was slower than predicted is predicted so; who was not tried, like the slowest that was. */
+static double correct(struct place_fit *fit, const double *p99)
+{
+	double slowest = 1, worst = 0;
+
+	for (unsigned i = 0; i < fit->problem.n_brokers; i++) {
+		double correction;
+
+		if (fit->trial.parts[i].sources == 0 || fit->predicted[i] <= 0)
+			continue;
+		correction = fit->corrections[i] * p99[i] / fit->predicted[i];
+		fit->corrections[i] = fmin(fmax(correction, 1), MOST_CORRECTION);
+		slowest = fmax(slowest, fit->corrections[i]);
+	}
+	for (unsigned i = 0; i < fit->problem.n_brokers; i++)
+		if (fit->trial.parts[i].sources == 0)
+			fit->corrections[i] = slowest;
+		else
+			worst = fmax(worst, p99[i]);
+	return worst;
+}
+
 static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
 {
-	const struct place_problem *problem = fit->placer->problem;
-	double worst = 0, correction = fit->correction;
+	double worst = correct(fit, p99);
 
-	for (unsigned i = 0; i < problem->n_brokers; i++) {
-		if (fit->trial.parts[i].sources == 0)
-			continue;
-		worst = fmax(worst, p99[i]);
-		if (p99[i] > problem->aggregate.slo && fit->predicted[i] > 0)
-			correction = fmax(correction, fit->correction * p99[i] / fit->predicted[i]);
-	}
-	fit->correction = fmin(correction, MOST_CORRECTION);
-	if (worst <= problem->aggregate.slo)
+	if (worst <= fit->problem.aggregate.slo)
 		return PLACE_SETTLED;
 	if (worst < fit->nearest) {
 		fit->nearest = worst;
-		memcpy(fit->best, fit->trial.at, problem->n_sources * sizeof(fit->best[0]));
+		memcpy(fit->best, fit->chosen, fit->problem.n_sources * sizeof(fit->best[0]));
 	}
-	if (fit->k >= problem->n_brokers || try_predicted(fit) == PLACE_EXHAUSTED)
-		return stay_with_best(fit);
-	return PLACE_MEASURE;
+	if (try_predicted(fit) == PLACE_MEASURE)
+		return PLACE_MEASURE;
+	return stay_with_best(fit);
 }
 
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
@@ -270,11 +308,10 @@ int place_fit_init(struct place_fit *fit, const struct placer *placer, enum plac
 {
 	uint32_t n = placer->problem->n_sources;
 
-	*fit = (struct place_fit){.way = way,
-		.placer = placer,
-		.problem = *placer->problem,
-		.nearest = HUGE_VAL,
-		.correction = 1};
+	*fit = (struct place_fit){
+		.way = way, .placer = placer, .problem = *placer->problem, .nearest = HUGE_VAL};
+	for (unsigned i = 0; i < PLACE_BROKERS; i++)
+		fit->corrections[i] = 1;
 	fit->view = *placer;
 	fit->view.problem = &fit->problem;
 	fit->problem.brokers = fit->brokers;
@@ -296,6 +333,8 @@ int place_fit_init(struct place_fit *fit, const struct placer *placer, enum plac
 	if (way == PLACE_PREDICT)
 		fit->k = place_fewest(placer) - 1;
 	*state = way == PLACE_SEARCH ? start_iteration(fit) : try_predicted(fit);
+	if (way == PLACE_PREDICT && *state == PLACE_EXHAUSTED)
+		place_on(placer, placer->problem->n_brokers, &fit->trial);
 	return 0;
 }
 

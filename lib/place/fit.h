@@ -10,7 +10,7 @@
  * full, and the others are placed again, on more brokers.
  *
  * PLACE_PREDICT tries what is predicted to work on the fewest brokers. If it does not, what was
- * measured corrects the predictions, and more brokers are used than that.
+ * measured corrects the predictions; then the same brokers share otherwise, or more of them do.
  *
  * Pure; memory is taken by place_fit_init() alone. Control threads.
  */
@@ -46,19 +46,23 @@ struct place_fit {
 	struct place_broker brokers[PLACE_BROKERS];
 	struct place_search searches[PLACE_BROKERS];
 	struct placement trial;
-	uint32_t *home; /* broker that each source was given to */
-	uint32_t *best; /* PLACE_PREDICT: the trial that came nearest */
-	uint32_t *chosen;
-	double nearest;    /* its worst p99 */
-	double correction; /* measured of predicted */
+	uint32_t *home;                    /* broker that each source was given to */
+	uint32_t *best;                    /* PLACE_PREDICT: the trial that came nearest */
+	uint32_t *chosen;                  /* likewise: the trial */
+	double nearest;                    /* its worst p99 */
+	double corrections[PLACE_BROKERS]; /* measured of predicted */
 	double predicted[PLACE_BROKERS];
-	unsigned k; /* brokers of the trial */
+	unsigned k, again; /* brokers of the trial; trials of as many before it */
 	unsigned iterations;
 	unsigned rounds[PLACE_ITERATIONS]; /* measured, of each iteration */
 	unsigned measured;                 /* rounds in all */
 };
 
-/* The first trial. *state is as in place_fit_measured(). Returns 0 or -ENOMEM; to be freed if 0. */
+/*
+ * The first trial. *state is as in place_fit_measured(); PLACE_EXHAUSTED if a prediction finds no
+ * room for all, and then the trial is of those that have room. Returns 0 or -ENOMEM; to be freed
+ * if 0.
+ */
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,
 	enum place_fit_state *state);
 void place_fit_free(struct place_fit *fit);

@@ -21,6 +21,7 @@ struct world {
 	struct place_source sources[SOURCES];
 	struct place_broker brokers[BROKERS];
 	double able[BROKERS]; /* units a second that a broker keeps the objective with, in truth */
+	double slower[BROKERS]; /* or, than predicted */
 	struct place_problem problem;
 	struct placer placer;
 	struct place_fit fit;
@@ -51,7 +52,12 @@ static void measure(const struct world *w, double *p99)
 	uint64_t limit = 0, burst = 0;
 
 	for (unsigned i = 0; i < w->problem.n_brokers; i++) {
-		p99[i] = SLO * w->fit.trial.parts[i].rate / w->able[i];
+		struct place_delay delay = {0};
+
+		if (w->slower[i] > 0 && w->fit.trial.parts[i].sources > 0)
+			place_predict(&w->placer, &w->fit.trial, i, &delay);
+		p99[i] = w->slower[i] > 0 ? w->slower[i] * delay.p99
+					  : SLO * w->fit.trial.parts[i].rate / w->able[i];
 		limit += w->fit.trial.parts[i].limit;
 		burst += w->fit.trial.parts[i].burst;
 	}
@@ -152,6 +158,41 @@ static void test_prediction_is_corrected(void **state)
 	world_close(&w);
 }
 
+/* Of two, one is twice as slow as predicted: the same two, and it has less. */
+static void test_the_same_share_otherwise(void **state)
+{
+	struct world w = {.slower = {1, 2}};
+
+	(void)state;
+	world_open(&w, 2, 36000);
+	w.problem.aggregate.limit = 100000;
+	for (unsigned i = 0; i < SOURCES; i++)
+		w.sources[i].group = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		w.brokers[i].capacity = 22000;
+		w.brokers[i].speed = 22000;
+	}
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.trial.used, 2);
+	assert_int_equal(w.fit.measured, 2);
+	assert_true(w.fit.trial.parts[1].sources < w.fit.trial.parts[0].sources);
+	assert_int_equal(w.fit.trial.parts[0].limit + w.fit.trial.parts[1].limit, 100000);
+	world_close(&w);
+}
+
+/* Where sources have no room, as many are placed as have; without a trial. */
+static void test_no_room(void **state)
+{
+	struct world w = {.able = {1000, 1000}};
+
+	(void)state;
+	world_open(&w, 2, 3000);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	assert_int_equal(w.fit.measured, 0);
+	assert_in_range(w.fit.trial.nowhere, 66, 68); /* of 200 */
+	world_close(&w);
+}
+
 /* Nobody is able: the nearest is kept, and all sources with it. */
 static void test_never_within(void **state)
 {
@@ -212,6 +253,8 @@ int main(void)
 		cmocka_unit_test(test_search),
 		cmocka_unit_test(test_search_keeps_groups_split),
 		cmocka_unit_test(test_prediction_is_corrected),
+		cmocka_unit_test(test_the_same_share_otherwise),
+		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_never_within),
 		cmocka_unit_test(test_any),
 	};
