@@ -127,7 +127,10 @@ static double mean_cost(const struct fitting *fitting, const struct fitting_seen
 	return n ? sum / n : COST_UNKNOWN / seen->batch;
 }
 
-/* Every source has to have a place: where there is no room, there is some. */
+/*
+ * Every source has to have a place: where there is no room for all, all workers have as much more
+ * as it takes. And the largest has one whole.
+ */
 static void make_room(struct fitting *fitting)
 {
 	unsigned n = fitting->params.n_workers;
@@ -141,9 +144,9 @@ static void make_room(struct fitting *fitting)
 		room += place_room(&fitting->brokers[i]);
 	for (unsigned i = 0; i < n; i++) {
 		struct place_broker *broker = &fitting->brokers[i];
+		double more = (rate + n * largest - room) / n;
 
-		if (room < rate + n * largest)
-			broker->capacity = broker->load + rate;
+		broker->capacity = broker->load + place_room(broker) + fmax(more, 0);
 		broker->capacity = fmax(broker->capacity, broker->load + largest);
 	}
 }
