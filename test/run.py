@@ -341,7 +341,7 @@ def alone(wanted, result):
                  "agreement", "conserved", "quota", "kill9", "weirctl", "etcd", "drawn"):
         script("net", name, wanted, result)
     under_tsan("reload", ("churn", "from_one"), wanted, result)
-    under_tsan("shape", ("limit", "leaves", "stopped"), wanted, result)
+    under_tsan("shape", ("changes", "leaves", "stopped"), wanted, result)
     under_tsan("etcd", ("sum", "lost", "dead"), wanted, result)
 
 

@@ -125,11 +125,13 @@ def at_the_limit(scene):
     n = 400
     with scenery(scene, [shaped(slo={"p99": "1ms"})]) as (wire, receiver):
         send(wire, 0, n)
+        queued = time.monotonic()
         expect(waiting(wire.weir) > n / 4, f"{waiting(wire.weir)} wait")
         wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave")
         receiver.check(n)
-        times = [when for when, _ in receiver.seen]
-        rate = (n - 2) * SIZE * 8 / (times[-1] - times[0])
+        # While some waited: before, a busy machine may have sent them too slowly.
+        times = [when for when, _ in receiver.seen if when > queued]
+        rate = (len(times) - 1) * SIZE * 8 / (times[-1] - times[0])
         expect(0.95 < rate / RATE < 1.05, f"they left at {rate:.0f} bit/s")
         policy = wire.weir.get("/weir/policy,p")
         expect(policy["passed"]["packets"] == n and not drops(wire.weir), f"{policy}")
@@ -210,7 +212,7 @@ def stopped(scene):
         with scenery(scene, [shaped(RATE / 8)], **more) as (wire, receiver):
             send(wire, 0, n)
             held = waiting(wire.weir)
-            expect(held > n * 3 / 4, f"{held} wait")
+            expect(held > n / 2, f"{held} wait")
             wire.weir.stop(signal.SIGINT)
             wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave", 5)
             receiver.check(n)
