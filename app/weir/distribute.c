@@ -261,6 +261,8 @@ void distribute_end(struct worker *w, const struct path *path)
 
 	if (!path->lanes->usher)
 		return;
-	while ((n = mover_flush(&path->lanes->usher->mover, (void **)mbufs, BURST)) > 0)
+	while ((n = mover_flush(&path->lanes->usher->mover, (void **)mbufs, BURST)) > 0) {
+		counter_add(&w->counters.rx_packets, n); /* nobody else will */
 		worker_transmit(w, path, mbufs, (uint16_t)n);
+	}
 }

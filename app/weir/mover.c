@@ -123,11 +123,12 @@ bool mover_begin(struct mover *mover, struct owner_seats *seats)
 	return true;
 }
 
-static void call_off(struct mover *mover)
+void mover_call_off(struct mover *mover)
 {
+	if (mover->step == MOVER_IDLE || mover->step == MOVER_GIVE)
+		return;
 	mover->off = true;
 	mover->step = MOVER_GIVE;
-	mover->most = mover->n_moving > 1 ? mover->n_moving / 2 : 1;
 	counter_add(&mover->called_off, 1);
 }
 
@@ -138,8 +139,10 @@ void mover_advance(struct mover *mover)
 		if (mover->step == MOVER_GIVE)
 			settle(mover);
 	}
-	if (mover->step != MOVER_GIVE && mover->kept > MOVER_KEEPS - SPARE)
-		call_off(mover);
+	if (mover->step == MOVER_GIVE || mover->kept <= MOVER_KEEPS - SPARE)
+		return;
+	mover->most = mover->n_moving > 1 ? mover->n_moving / 2 : 1;
+	mover_call_off(mover);
 }
 
 bool mover_keep(struct mover *mover, void *packet, uint8_t bucket)

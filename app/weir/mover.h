@@ -80,6 +80,9 @@ bool mover_begin(struct mover *mover, struct owner_seats *seats);
 /* Goes on, as far as it can be known by now. Once a turn, after what came back has been sent. */
 void mover_advance(struct mover *mover);
 
+/* What moves stays where it was, which takes no time but for what was kept back. */
+void mover_call_off(struct mover *mover);
+
 static inline bool mover_is_idle(const struct mover *mover)
 {
 	return mover->step == MOVER_IDLE;

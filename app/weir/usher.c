@@ -152,8 +152,10 @@ static bool hushed(struct usher *usher, const struct worker *w)
 {
 	uint64_t generation = w->view.generation;
 
-	if (usher->hush == HUSH_NONE)
+	if (usher->hush == HUSH_NONE) {
 		usher->hush = HUSH_MOVE;
+		mover_call_off(&usher->mover); /* it might wait for a long queue */
+	}
 	if (usher->hush == HUSH_MOVE && mover_is_idle(&usher->mover))
 		enter(usher, HUSH_RING);
 	while (usher->hush >= HUSH_RING && all_have(usher, generation)) {

@@ -23,7 +23,7 @@ struct path;
 struct rte_mbuf;
 struct worker;
 
-/* Policies that can be to be looked at; those that find no room are asked for again. */
+/* Policies that can wait to be looked at; those that find no room are asked for again. */
 #define USHER_ASKS 256
 
 enum usher_hush { HUSH_NONE, HUSH_MOVE, HUSH_RING, HUSH_TURN, HUSH_BACK };

@@ -43,6 +43,8 @@ static void test_random(void **state)
 		for (unsigned i = 0; i < 60; i++) {
 			mover_world_want(&world, 1 + prng_below(&world.prng, 40));
 			mix(&world, prng_below(&world.prng, 300), 12, sources);
+			if (prng_below(&world.prng, 4) == 0)
+				mover_call_off(&world.mover);
 		}
 		settle(&world);
 		if (world.n_lost)

@@ -89,8 +89,8 @@ static void test_hush(void **state)
 	close_world(&world);
 }
 
-/* What moves arrives before anything is hushed up. */
-static void test_hush_after_moves(void **state)
+/* What moves does not hold that up: it stays where it was, and is asked for again. */
+static void test_hush_ends_moves(void **state)
 {
 	struct world world;
 
@@ -98,21 +98,24 @@ static void test_hush_after_moves(void **state)
 	open_world(&world);
 	seating_want(&world.seating, 7, 0);
 	assert_true(usher_ask(world.usher, SLOT));
-	world.waited = 1;
+	world.waited = 1; /* and does not leave */
 	assert_false(turn(&world));
+	assert_false(usher_is_done(world.usher, SLOT));
 	world.workers[0].view.generation = world.workers[1].generation = 1;
-	for (unsigned i = 0; i < 10; i++) {
+	assert_true(turn(&world));
+	assert_true(usher_is_done(world.usher, SLOT));
+	for (unsigned i = 0; i < 3 && turn(&world); i++)
 		world.workers[1].turn++;
-		assert_true(turn(&world));
-	}
+	assert_false(turn(&world));
 	assert_int_equal(seat_at(&world.seats, 7), 1);
+	assert_int_equal(world.usher->mover.called_off, 1);
 	world.left = 1;
+	assert_true(usher_ask(world.usher, SLOT));
 	for (unsigned i = 0; i < 10; i++) {
 		world.workers[1].turn++;
-		turn(&world);
+		assert_false(turn(&world));
 	}
 	assert_int_equal(seat_at(&world.seats, 7), 0);
-	assert_false(turn(&world));
 	close_world(&world);
 }
 
@@ -185,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hush),
-		cmocka_unit_test(test_hush_after_moves),
+		cmocka_unit_test(test_hush_ends_moves),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_leaving),
 		cmocka_unit_test(test_many_asks),
