@@ -342,6 +342,7 @@ def alone(wanted, result):
         script("net", name, wanted, result)
     under_tsan("reload", ("churn", "from_one"), wanted, result)
     under_tsan("shape", ("changes", "leaves", "stopped"), wanted, result)
+    under_tsan("placement", ("moves", "leaves"), wanted, result)
     under_tsan("etcd", ("sum", "lost", "dead"), wanted, result)
 
 
