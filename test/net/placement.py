@@ -184,6 +184,26 @@ def moves(scene):
     return f"{n} packets, {now['moved']} buckets moved, {now['called_off']} called off, lost {lost}"
 
 
+def tries(scene):
+    """An objective that nobody can keep: more workers are tried, and given up; nothing is lost."""
+    limit = BATCH / PAUSE_S * SIZE * 8 * 4
+    with scenery(scene, [placed(limit, {}, slo={"p99": "1us"})]) as (wire, receiver):
+        weir = wire.weir
+        sender = Sender(wire)
+        wait_until(lambda: placement(weir)["trials"] > 0 and placement(weir)["state"] == "full",
+                   "other workers to be tried")
+        sender.stop()
+        n, lost = received(weir), ours(drops(weir))
+        wait_until(lambda: len(receiver.seen) + sum(lost.values()) >= n,
+                   f"{n} received, {len(receiver.seen)} came, {lost}")
+        receiver.check_order()
+        now = placement(weir)
+        weir.stop()
+    added = ", ".join(f"{worker['added_us']:.0f}" for worker in now["workers"])
+    return (f"{now['trials']} trials in {now['rounds']} rounds, {now['moved']} buckets moved, "
+            f"{now['used']} used; us added: {added}; lost {lost}")
+
+
 def leaves(scene):
     """A policy that is placed no more, or another way: all leaves in order, or is counted."""
     limit = BATCH / PAUSE_S * SIZE * 8 / 2
@@ -247,7 +267,7 @@ def price(scene):
 
 def main():
     """The cables are in a namespace of their own."""
-    box.main([moves, leaves, price], box.enter_netns)
+    box.main([moves, tries, leaves, price], box.enter_netns)
 
 
 if __name__ == "__main__":
