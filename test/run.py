@@ -336,7 +336,8 @@ def side_by_side(quick, wanted, result):
 
 # Network tests: of live TCP and of times, which need the machine to themselves; and those that wait
 # for what must come to be, however long it takes, which may be two at a time.
-ALONE = ("conservation", "actions", "lifecycle", "shape", "split", "groups", "agreement")
+ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "split", "groups",
+         "agreement")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
 
 
@@ -348,6 +349,7 @@ def on_networks(wanted, result):
     with Crew() as crew:
         crew.give(under_tsan, "reload", ("churn", "from_one"), wanted, result)
         crew.give(under_tsan, "shape", ("changes", "leaves", "stopped"), wanted, result)
+        crew.give(under_tsan, "placement", ("moves", "leaves"), wanted, result)
         for name in IN_COMPANY:
             crew.give(script, "net", name, wanted, result)
         crew.give(under_tsan, "etcd", ("sum", "lost", "dead"), wanted, result)

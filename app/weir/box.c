@@ -28,6 +28,7 @@
 #include "hold.h"
 #include "log.h"
 #include "pages.h"
+#include "placing.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "publish.h"
@@ -36,6 +37,7 @@
 #include "settle.h"
 #include "show.h"
 #include "show_etcd.h"
+#include "show_placing.h"
 #include "show_ledger.h"
 #include "show_quota.h"
 #include "tenant.h"
@@ -240,8 +242,16 @@ static void paths_free(struct box *box)
 	}
 }
 
+/* Before the lanes, which know them. */
+static void placings_free(struct box *box)
+{
+	for (uint32_t i = 0; box->splits && i < box->slots.capacity; i++)
+		placing_remove(box, i);
+}
+
 static void memory_stop(struct box *box)
 {
+	placings_free(box);
 	if (box->workers)
 		paths_free(box);
 	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++)
@@ -274,7 +284,7 @@ static int paths_share(struct box *box, struct worker *owner, struct path *path)
 	unsigned n = box->config->n_workers;
 
 	path->lanes = lanes_create(owner->index, n);
-	if (!path->lanes)
+	if (!path->lanes || lanes_seat(path->lanes, box->workers, box->slots.capacity))
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++) {
 		struct worker *worker = &box->workers[i];
@@ -442,7 +452,8 @@ static void gossip_stop(struct box *box)
 static int telemetry_start(struct box *box)
 {
 	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands,
-		show_ledger_commands, show_quota_commands, show_etcd_commands};
+		show_ledger_commands, show_quota_commands, show_etcd_commands,
+		show_placing_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 

@@ -37,6 +37,7 @@ struct split {
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
+	struct placing *placing;  /* of a placed policy (placing.h), else NULL */
 	struct delay_sum *delays; /* n_workers, see delays.h; NULL where no packets wait */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
@@ -95,6 +96,9 @@ struct box {
 	unsigned delays_at;           /* the policy that delays_look() looks at next */
 	struct purse_account *purses; /* of policies with a total, in no order */
 	uint64_t purses_ns;           /* when they are looked at next */
+	struct placing *placings;     /* of placed policies in force, in no order */
+	unsigned n_placings;          /* and those that are prepared, or leave */
+	uint64_t placings_ns;         /* when they are looked at next */
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */

@@ -19,6 +19,7 @@
 #include "delays.h"
 #include "draw.h"
 #include "log.h"
+#include "placing.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "publish.h"
@@ -243,6 +244,7 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 	uint64_t next = RTE_MIN(limiter_next(box->limiter), settle_next(box, now));
 
 	next = RTE_MIN(next, RTE_MIN(purses_next(box), draw_next(box)));
+	next = RTE_MIN(next, placings_next(box));
 
 	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
 }
@@ -308,6 +310,7 @@ int control_run(struct box *box, int signal_fd)
 		news |= draw_look(box, now);
 		if (news)
 			converse(box);
+		placings_look(box, now);
 		if (now - links_ns >= LINK_PERIOD_NS) {
 			watch_links(box);
 			watch_clocks(box);

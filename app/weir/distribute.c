@@ -7,6 +7,7 @@
 
 #include "distribute.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include <rte_cycles.h>
@@ -19,6 +20,7 @@
 #include "classify/parse.h"
 #include "drop.h"
 #include "hold.h"
+#include "usher.h"
 #include "worker.h"
 
 /* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
@@ -26,7 +28,7 @@
 
 unsigned lanes_mbufs(unsigned n_workers)
 {
-	return 2 * (n_workers - 1) * LANE_PACKETS;
+	return 2 * (n_workers - 1) * LANE_PACKETS + MOVER_KEEPS;
 }
 
 static struct rte_ring *ring_create(void)
@@ -72,8 +74,17 @@ struct lanes *lanes_create(unsigned owner, unsigned n_workers)
 	return lanes;
 }
 
+int lanes_seat(struct lanes *lanes, struct worker *workers, unsigned n_slots)
+{
+	lanes->usher = usher_create(
+		lanes->owner, workers, lanes->n_workers, lanes->out, lanes->back, n_slots);
+	return lanes->usher ? 0 : -ENOMEM;
+}
+
 void lanes_destroy(struct lanes *lanes)
 {
+	if (lanes)
+		usher_destroy(lanes->usher);
 	for (unsigned i = 0; lanes && i < lanes->n_workers; i++) {
 		ring_destroy(lanes->out[i]);
 		ring_destroy(lanes->back[i]);
@@ -114,15 +125,25 @@ static uint32_t flow_hash(struct rte_mbuf *m, bool rx_hash)
 	return m->hash.rss;
 }
 
+static inline uint8_t target_of(const struct path *path, struct rte_mbuf *m)
+{
+	uint32_t mixed = flow_hash(m, path->rx_hash) * MIX;
+
+	return (uint8_t)((uint64_t)mixed * path->lanes->n_workers >> 32);
+}
+
+uint8_t distribute_target(const struct path *path, struct rte_mbuf *m)
+{
+	return target_of(path, m);
+}
+
 static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint16_t n,
 	uint8_t *targets, uint16_t *counts)
 {
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
-		uint32_t mixed = flow_hash(mbufs[i], path->rx_hash) * MIX;
-
-		targets[i] = (uint8_t)((uint64_t)mixed * path->lanes->n_workers >> 32);
+		targets[i] = target_of(path, mbufs[i]);
 		counts[targets[i]]++;
 	}
 }
@@ -151,24 +172,33 @@ static void stamp(
 		hold_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
 }
 
+static bool seats_here(const struct lanes *lanes)
+{
+	return lanes->usher && usher_has_seats(lanes->usher);
+}
+
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
 static uint16_t spread(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t counts[CONFIG_WORKERS_MAX] = {0}, ends[CONFIG_WORKERS_MAX], own = 0, lost = 0;
+	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
+	uint16_t own = 0, lost = 0;
 	unsigned n_workers = path->lanes->n_workers;
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
-	count_targets(path, mbufs, n, targets, counts);
-	for (unsigned t = 0, end = 0; t < n_workers; t++) {
+	if (w->view.shapes)
+		stamp(w, path, mbufs, n);
+	if (unlikely(seats_here(path->lanes)))
+		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
+	else
+		count_targets(path, mbufs, n, targets, counts);
+	for (unsigned t = 0, end = 0; t <= n_workers; t++) {
 		ends[t] = (uint16_t)end;
 		end += counts[t];
 	}
 	for (uint16_t i = 0; i < n; i++)
 		sorted[ends[targets[i]]++] = mbufs[i];
-	if (w->view.shapes)
-		stamp(w, path, mbufs, n);
 	for (unsigned t = 0; t < n_workers; t++) {
 		struct rte_mbuf **part = sorted + ends[t] - counts[t];
 
@@ -199,6 +229,10 @@ uint16_t distribute_receive(
 		return n;
 	}
 	*busy |= distribute_collect(w, path);
+	if (unlikely(seats_here(lanes)) && (usher_turn(lanes->usher, w, mbufs, &n) || n)) {
+		*busy |= n > 0;
+		return n;
+	}
 	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
@@ -218,4 +252,17 @@ uint16_t distribute_try_back(
 	struct rte_ring *back = path->lanes->back[w->index];
 
 	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
+}
+
+void distribute_end(struct worker *w, const struct path *path)
+{
+	struct rte_mbuf *mbufs[BURST];
+	unsigned n;
+
+	if (!path->lanes->usher)
+		return;
+	while ((n = mover_flush(&path->lanes->usher->mover, (void **)mbufs, BURST)) > 0) {
+		counter_add(&w->counters.rx_packets, n); /* nobody else will */
+		worker_transmit(w, path, mbufs, (uint16_t)n);
+	}
 }

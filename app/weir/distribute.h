@@ -9,7 +9,8 @@
  *                     └─▶ ring ─▶ worker ─▶ ring ───┘
  *
  * A flow always has the same worker, and all is first in, first out: so its packets keep their
- * order. A ring that is full drops under a reason of its own; nobody waits for anybody.
+ * order. A ring that is full drops under a reason of its own; nobody waits for anybody. Of placed
+ * policies control says which source has which worker (usher.h).
  */
 #ifndef WEIR_APP_DISTRIBUTE_H
 #define WEIR_APP_DISTRIBUTE_H
@@ -22,6 +23,7 @@
 struct path;
 struct rte_mbuf;
 struct rte_ring;
+struct usher;
 struct worker;
 
 /* As many as a device's own queue has descriptors. */
@@ -32,6 +34,7 @@ struct lanes {
 	unsigned owner, n_workers;
 	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; the worker's part */
 	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
+	struct usher *usher; /* where sources are given to workers one by one; or NULL */
 };
 
 /* Mbufs that the lanes of a queue pair may hold, for the size of its port's pool. */
@@ -39,6 +42,12 @@ unsigned lanes_mbufs(unsigned n_workers);
 
 /* Control, before the workers start. NULL when out of memory. */
 struct lanes *lanes_create(unsigned owner, unsigned n_workers);
+
+/*
+ * Control, likewise: sources of policies in up to n_slots slots may be given to workers, of all of
+ * which these are the first. Returns 0 or -ENOMEM.
+ */
+int lanes_seat(struct lanes *lanes, struct worker *workers, unsigned n_slots);
 
 /* Control, after the workers have stopped, and before the ports do: frees what is still inside. */
 void lanes_destroy(struct lanes *lanes);
@@ -67,6 +76,15 @@ uint16_t distribute_try_back(
  * anything. Its owner.
  */
 bool distribute_collect(struct worker *worker, const struct path *path);
+
+/* The worker of a packet's flow. The owner. */
+uint8_t distribute_target(const struct path *path, struct rte_mbuf *m);
+
+/*
+ * Sends, of a path with lanes, what its owner has kept back, when the others have come to their
+ * end. The owner.
+ */
+void distribute_end(struct worker *worker, const struct path *path);
 
 /* Whether the worker sends by itself what passes. */
 static inline bool lanes_owned(const struct lanes *lanes, unsigned worker)

@@ -16,6 +16,7 @@
 #include "draw.h"
 #include "handover.h"
 #include "log.h"
+#include "placing.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
@@ -278,6 +279,7 @@ static void begin_policies(struct exchange *x)
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
 			publish_later(box, box->slots.of[i]);
+			placing_change(box, i);
 		}
 	}
 	for (unsigned i = 0; i < x->n; i++)
@@ -290,8 +292,19 @@ static void list_leaving(struct exchange *x)
 {
 	for (unsigned i = 0; i < x->n; i++)
 		if (policy_is_shaped(&x->policies[i]) &&
-			x->box->slots.tenant[x->slots[i]] == SLOT_LEFT)
+			x->box->slots.tenant[x->slots[i]] == SLOT_LEFT) {
+			placing_leave(x->box, x->slots[i]);
 			x->leaving[x->n_leaving++] = x->slots[i];
+		}
+}
+
+/* Whether no source of theirs is on its way between workers. */
+static bool all_placed(const struct exchange *x)
+{
+	for (unsigned i = 0; i < x->n_leaving; i++)
+		if (!placing_is_done(x->box, x->leaving[i]))
+			return false;
+	return true;
 }
 
 /* Whether nothing waits any more in what was left: every worker goes by what was published. */
@@ -432,7 +445,8 @@ static bool end_removed(struct exchange *x)
 
 bool exchange_settle(struct exchange *x)
 {
-	if (x->step == WAITING && all_moved(x) && handover_done(&x->handover, x->box)) {
+	if (x->step == WAITING && all_moved(x) && handover_done(&x->handover, x->box) &&
+		all_placed(x)) {
 		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);

@@ -37,11 +37,20 @@ int hold_register(void)
 	return 0;
 }
 
+/* How long it was on its way here, for who decides where its source is decided. */
+static void note_reach(const struct worker *w, struct shaped_seat *seat, uint64_t ticks)
+{
+	delay_add(&seat->reach, w->delay_unit, (int64_t)ticks > 0 ? ticks : 0);
+}
+
 /* Clocks of cores differ a little, and owners of queues take turns: a queue's time only grows. */
-static uint64_t arrival_of(struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
+static uint64_t arrival_of(
+	const struct worker *w, struct policy_shape *shape, struct rte_mbuf *m, uint64_t now)
 {
 	uint64_t arrival = m->ol_flags & hold_stamped ? hold_of(m)->arrival : now;
 
+	if (unlikely(shape->seat != NULL))
+		note_reach(w, shape->seat, now - arrival);
 	if (arrival < shape->arrival)
 		arrival = shape->arrival;
 	if (arrival > now)
@@ -79,7 +88,7 @@ enum shape_verdict hold_arrive(
 {
 	struct policy_shape *shape = state->other->shape;
 	struct shape_packet *packet = hold_of(held->m);
-	uint64_t arrival = arrival_of(shape, held->m, now);
+	uint64_t arrival = arrival_of(w, shape, held->m, now);
 	enum shape_verdict verdict = SHAPE_PASSES;
 
 	packet->cost = held->cost;

@@ -14,6 +14,7 @@
 #include "police/lend.h"
 #include "police/other.h"
 #include "control.h"
+#include "placing.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "purse.h"
@@ -262,6 +263,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		begin_reserve(box, policy, &view, spent);
+	placing_begin(box, policy);
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
 		begin_worker(box, policy, &box->workers[w], parts[w], &view, spent);
 		*box_totals(box, slot, w) = (struct police_totals){0};

@@ -67,6 +67,8 @@ static void take(
 	struct policy_state *state = &w->policies[m->hash.usr];
 	struct policy_shape *shape = state->other->shape;
 
+	if (unlikely(shape->seat != NULL))
+		shaped_seat_leave(shape->seat);
 	if (unlikely(packet->flags & SHAPE_DROP) ||
 		unlikely(packet->flags & SHAPE_MARK && !mark(m))) {
 		leave_out(w, leaving, packet, state);

@@ -11,6 +11,7 @@
 #include "box.h"
 #include "delays.h"
 #include "log.h"
+#include "placing.h"
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
@@ -67,6 +68,8 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 		ret = purses_prepare(box, policy, slot);
 	if (ret == 0)
 		ret = add_lines(box, policy, slot, hz);
+	if (ret == 0)
+		ret = placing_prepare(box, policy, slot);
 	if (ret)
 		log_err("policy %s: %s", policy->name, strerror(-ret));
 	return ret;
@@ -78,6 +81,7 @@ void tenant_remove(struct box *box, uint32_t slot)
 		worker_remove_policy(&box->workers[w], slot);
 	free(box->splits[slot].shares);
 	delays_remove(box, slot);
+	placing_remove(box, slot);
 	purses_remove(box, slot);
 	box->splits[slot] = (struct split){0};
 }

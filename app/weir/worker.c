@@ -309,6 +309,8 @@ void worker_turn(struct worker *w)
 		busy |= forward(w, &w->paths[i], &burst);
 	if (w->view.n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
 		age(w);
+	/* Release: who sees the turn over sees what it has done to packets. */
+	__atomic_store_n(&w->turn, w->turn + 1, __ATOMIC_RELEASE);
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);
@@ -349,6 +351,9 @@ static void land(struct worker *w)
 		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
 	}
 	collect(w);
+	for (unsigned i = 0; i < w->n_paths; i++)
+		if (w->paths[i].lanes && lanes_owned(w->paths[i].lanes, w->index))
+			distribute_end(w, &w->paths[i]);
 }
 
 int worker_run(void *arg)

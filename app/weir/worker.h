@@ -94,6 +94,7 @@ struct worker {
 	struct fragments *fragments; /* NULL where no policy names ports; atomics only */
 	uint64_t generation;         /* of the snapshot that it goes by; atomics only */
 	bool phantoms; /* there is, or was, a policy that police_is_phantom(); atomics only */
+	uint32_t turn; /* turns that have ended; owners of queues read it: atomics only */
 
 	/* the worker's own */
 	struct snapshot view; /* a copy of that snapshot */

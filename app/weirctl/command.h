@@ -53,6 +53,9 @@ int policies_print(const json_t *document, FILE *out);
 int policy_gather(struct source *source, const struct request *request, json_t **document);
 int policy_print(const json_t *document, FILE *out);
 
+int placement_gather(struct source *source, const struct request *request, json_t **document);
+int placement_print(const json_t *document, FILE *out);
+
 int peers_gather(struct source *source, const struct request *request, json_t **document);
 int peers_print(const json_t *document, FILE *out);
 int drops_gather(struct source *source, const struct request *request, json_t **document);

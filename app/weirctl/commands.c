@@ -12,6 +12,8 @@ static const struct command commands[] = {
 		.sorts = true, .gather = policies_gather, .print = policies_print},
 	{"policy", "NAME", "all that is known of one", .wants = true, .gather = policy_gather,
 		.print = policy_print},
+	{"placement", "[POLICY]", "workers that sources are given to", .takes = true,
+		.gather = placement_gather, .print = placement_print},
 	{"peers", "", "the group: who counts", .gather = peers_gather, .print = peers_print},
 	{"drops", "", "packets that came in and did not leave", .gather = drops_gather,
 		.print = drops_print},

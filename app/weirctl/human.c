@@ -52,7 +52,9 @@ char *human_seconds(double seconds, char text[HUMAN_MAX])
 		return two(seconds, HOUR, "h", MINUTE, "min", text);
 	if (seconds >= MINUTE)
 		return two(seconds, MINUTE, "min", 1, "s", text);
-	if (seconds > 0 && seconds < 0.9995)
+	if (seconds > 0 && seconds < 0.9995e-3)
+		snprintf(text, HUMAN_MAX, "%.*f us", decimals(seconds * 1e6), seconds * 1e6);
+	else if (seconds > 0 && seconds < 0.9995)
 		snprintf(text, HUMAN_MAX, "%.*f ms", decimals(seconds * 1e3), seconds * 1e3);
 	else
 		snprintf(text, HUMAN_MAX, seconds > 0 ? "%.*f s" : "0 s", decimals(seconds),

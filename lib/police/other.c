@@ -166,11 +166,26 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 			;
 }
 
+/*
+ * Else sources would change their workers all at once, or come in where nobody knows of their
+ * seats: what waits must leave before.
+ */
+static bool seats_last(const struct policy *policy, const struct policy *next)
+{
+	const struct place_key *key = &policy->place.key, *other = &next->place.key;
+
+	if (!policy_is_placed(policy))
+		return !policy_is_placed(next);
+	return policy_is_placed(next) && key->v4 == other->v4 && key->v6 == other->v6 &&
+	       policy->match.wire == next->match.wire &&
+	       policy->match.direction == next->match.direction;
+}
+
 bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 {
 	return policy->action == next->action && policy->mark == next->mark &&
 	       policy->accounting == next->accounting &&
-	       policy->weigh_tcp_only == next->weigh_tcp_only;
+	       policy->weigh_tcp_only == next->weigh_tcp_only && seats_last(policy, next);
 }
 
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)

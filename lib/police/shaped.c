@@ -56,7 +56,7 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
 	struct shape_params params = params_of(&profile->shape.terms, start->hz);
 	struct policy_shape *shape = state->other->shape;
 
-	*shape = (struct policy_shape){.terms = profile->shape.terms};
+	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
 	shape_queue_init(
 		&shape->queue, &params, &profile->shape.bucket, start->reserve, start->now);
 }

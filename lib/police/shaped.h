@@ -27,6 +27,15 @@ enum shaped_drop {
 	SHAPED_DROPS
 };
 
+/*
+ * What only those have whose sources move between workers: the owners of their queues have to know
+ * what is still on its way. One writer, the worker; anybody may read, with atomics.
+ */
+struct shaped_seat {
+	struct delay_bins reach; /* of all packets, from their arrival until they were decided */
+	uint64_t left;           /* packets that have left the queue, in whatever way */
+};
+
 /* One writer, the worker; counters may be read by anybody. */
 struct policy_shape {
 	struct shape_queue queue;
@@ -35,6 +44,7 @@ struct policy_shape {
 	uint64_t waited;          /* packets that did: the limit held them back */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
+	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
 	bool leaving;             /* nobody is led here any more: what comes still, passes */
 } __attribute__((aligned(CACHE_LINE)));
 
@@ -57,6 +67,13 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
  */
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz);
+
+/* A packet has left the queue, in whatever way. The one writer. */
+static inline void shaped_seat_leave(struct shaped_seat *seat)
+{
+	/* Release: who sees it gone sees the turn in which it went, or a later one. */
+	__atomic_store_n(&seat->left, seat->left + 1, __ATOMIC_RELEASE);
+}
 
 /* Whether packets are marked that may be, rather than dropped. The one writer. */
 static inline bool shaped_marks(const struct policy_state *state)

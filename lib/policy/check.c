@@ -198,6 +198,22 @@ void gossip_check(struct reader *reader, const struct gossip_config *gossip)
 		reader_expected(reader, &compensate, "none unless \"estimator\" is \"push-sum\"");
 }
 
+/* Workers that sleep may take turns on a CPU; who polls never lets another one have it. */
+static void check_workers(struct reader *reader, const struct config *config)
+{
+	static const struct json_path workers = {.key = "workers"};
+
+	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++)
+		for (unsigned j = 0; j < i; j++) {
+			struct json_path at = {.parent = &workers, .index = i};
+
+			if (config->workers[j] != config->workers[i])
+				continue;
+			reader_expected(reader, &at, "each CPU once unless \"idle\" is \"sleep\"");
+			break;
+		}
+}
+
 static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
 {
 	struct json_path path_tunnels = {.key = "tunnels"};
@@ -216,6 +232,7 @@ void config_check(struct reader *reader, const struct config *config)
 	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
 		check_unique(reader, &peers[i], gossip->roster, gossip->n_roster);
 	check_wires(reader, config);
+	check_workers(reader, config);
 	check_self(reader, config);
 	check_families(reader, gossip);
 	check_key(reader, gossip);

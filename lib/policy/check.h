@@ -52,6 +52,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 
 /* Of one policy whose packets wait; and of all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
+void place_check(struct reader *reader, const struct json_path *path);
 void shape_warn(struct reader *reader, const struct config *config);
 
 /* Of "ledger"; interval_ns: the shortest of a policy. */

@@ -82,6 +82,20 @@ struct classes_config {
 	uint8_t weights[PHANTOM_DSCPS]; /* CLASSES_BY_DSCP: of each DSCP, at least 1 */
 };
 
+/* Bits of an address whose sources burst together; all of it: each source by itself. */
+struct place_key {
+	uint8_t v4, v6;
+};
+
+/* "place": how the sources of a policy with an objective are given to workers. */
+struct place_config {
+	struct place_key key;
+	uint64_t round_ns; /* between looks at what became of the last decision */
+	bool concentrate;  /* on the fewest workers that keep the objective; else on all */
+	bool max_min;      /* the smallest part as large as can be; else equal loads of workers */
+	bool correlate;    /* sources of one key on different workers; else by lot */
+};
+
 /* What a limit counts. */
 enum counting {
 	COUNT_BYTES,   /* as "accounting" says */
@@ -156,6 +170,7 @@ struct policy {
 	int mark;                  /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
 	struct shape_config shape; /* ACTION_SHAPE */
 	uint64_t slo_p99_ns; /* ACTION_SHAPE, "slo": what 99 % of the packets may wait; 0: none */
+	struct place_config place; /* of such an objective */
 	enum accounting accounting;
 	uint64_t interval_ns;   /* estimate interval */
 	double keep_per_second; /* "ewma": share of an old value still kept after one second */
@@ -275,6 +290,12 @@ bool policy_is_quota(const struct policy *policy);
  * two of a configuration are the same.
  */
 uint32_t policy_id(const struct policy *policy);
+
+/* Whether its sources are given to workers one by one, where a wire lets them. Any thread. */
+static inline bool policy_is_placed(const struct policy *policy)
+{
+	return policy->slo_p99_ns > 0;
+}
 
 /* Says in words what a limiter with this configuration would do (`weir --check`). */
 void config_describe(const struct config *config, FILE *out);

@@ -325,6 +325,7 @@ static void describe_policy(const struct config *config, const struct policy *po
 		describe_rate(policy, n, out);
 	describe_allocator(policy, out);
 	describe_share(policy, n, out);
+	describe_place(config, policy, out);
 }
 
 static void describe_tunnels(const struct tunnels *tunnels, FILE *out)

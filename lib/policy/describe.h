@@ -21,6 +21,9 @@ void describe_action(const struct policy *policy, FILE *out);
 /* How packets wait, of a policy whose do. */
 void describe_shape(const struct policy *policy, FILE *out);
 
+/* Where its sources are decided, of a policy that has an objective. */
+void describe_place(const struct config *config, const struct policy *policy, FILE *out);
+
 /* What holds of a limit over n limiters, and what of it is here. */
 void describe_guarantee(const struct policy *policy, unsigned n, FILE *out);
 void describe_share(const struct policy *policy, unsigned n, FILE *out);

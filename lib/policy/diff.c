@@ -175,6 +175,13 @@ static bool shape_equal(const struct policy *a, const struct policy *b)
 	       a->slo_p99_ns == b->slo_p99_ns;
 }
 
+static bool place_equal(const struct place_config *a, const struct place_config *b)
+{
+	return a->key.v4 == b->key.v4 && a->key.v6 == b->key.v6 && a->round_ns == b->round_ns &&
+	       a->concentrate == b->concentrate && a->max_min == b->max_min &&
+	       a->correlate == b->correlate;
+}
+
 static bool terms_equal(const struct policy *a, const struct policy *b)
 {
 	return a->limit_bps == b->limit_bps && a->burst_bytes == b->burst_bytes &&
@@ -182,7 +189,8 @@ static bool terms_equal(const struct policy *a, const struct policy *b)
 	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
 	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
-	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b);
+	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b) &&
+	       place_equal(&a->place, &b->place);
 }
 
 static bool kind_equal(const struct policy *a, const struct policy *b)

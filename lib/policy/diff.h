@@ -21,7 +21,7 @@ enum policy_change {
 	POLICY_MATCH = 2, /* other packets are its own */
 	/*
 	 * limit, burst, window, interval, ewma, weigh, action, accounting, total, indicator, eta,
-	 * shape, slo
+	 * shape, slo, place
 	 */
 	POLICY_TERMS = 4,
 	/* count, meter, per, sources, allocator, guarantee, period: its state begins anew */

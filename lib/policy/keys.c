@@ -57,12 +57,6 @@ static void read_worker(
 		reader_expected(reader, path, "a CPU number from 0 to %d", CPU_MAX);
 		return;
 	}
-	for (unsigned i = 0; i < config->n_workers; i++) {
-		if (config->workers[i] == (unsigned)cpu) {
-			reader_expected(reader, path, "each CPU once");
-			return;
-		}
-	}
 	config->workers[config->n_workers++] = (unsigned)cpu;
 }
 

@@ -50,6 +50,10 @@ void shape_config_init(struct shape_config *shape);
 void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
+/* Of a policy whose sources are given to workers (place_keys.c). */
+extern const struct key place_keys[];
+void place_config_init(struct place_config *place);
+
 /* Like read_quantity(), also of a JSON number. */
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);

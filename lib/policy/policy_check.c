@@ -355,6 +355,7 @@ void policies_check(
 		check_window(reader, &path, &policies[i]);
 		shape_check(reader, &path, &policies[i]);
 		check_history(reader, &path, &policies[i]);
+		place_check(reader, &path);
 		guarantee_check(reader, &path, &policies[i], n_limiters);
 	}
 }

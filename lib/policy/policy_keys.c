@@ -368,6 +368,7 @@ const struct key policy_keys[] = {
 	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
 	{"shape", read_object, .detail = shape_keys},
 	{"slo", read_object, .detail = slo_keys},
+	{"place", read_object, .detail = place_keys},
 	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
 	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
@@ -398,4 +399,5 @@ void policy_init(void *element)
 		.step_ns = UINT64_C(1000000000),
 	};
 	shape_config_init(&((struct policy *)element)->shape);
+	place_config_init(&((struct policy *)element)->place);
 }

@@ -19,7 +19,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "classify/classify.h"
 #include "distribute.h"
+#include "usher.h"
 #include "worker.h"
 
 #define ROUNDS     31
@@ -27,13 +29,14 @@
 #define TURNS      4000 /* bursts in a round */
 #define FLOWS      4096
 
-enum { BARE, HASHED, DISTRIBUTED_HASHED, DISTRIBUTED, KINDS };
+enum { BARE, HASHED, DISTRIBUTED_HASHED, DISTRIBUTED, PLACED, KINDS };
 
 static const char *const names[KINDS] = {
 	[BARE] = "bare forwarding",
 	[HASHED] = "bare, with a hash of the device",
 	[DISTRIBUTED_HASHED] = "distributed by the device's hash",
 	[DISTRIBUTED] = "distributed by a hash of our own",
+	[PLACED] = "sent to their sources' seats",
 };
 
 struct bench {
@@ -42,7 +45,10 @@ struct bench {
 	struct lanes *lanes;
 	struct worker *workers; /* the owner, and another */
 	struct path path;       /* the owner's */
-	bool hash;              /* the device tells it */
+	struct classifier *classifier;
+	struct seating seating;
+	struct owner_seats seats; /* every other bucket is the owner's */
+	bool hash;                /* the device tells it */
 	uint32_t serial;
 };
 
@@ -66,6 +72,7 @@ static uint16_t fill(
 		uint16_t flow = (uint16_t)(bench->serial++ * 2654435761u >> 16) % FLOWS;
 
 		memcpy(data, head, sizeof(head));
+		data[29] = (uint8_t)flow; /* of the source */
 		memcpy(data + 34, &flow, sizeof(flow));
 		if (bench->hash) {
 			mbufs[i]->hash.rss = flow * 2654435761u;
@@ -100,6 +107,28 @@ static void open_workers(struct bench *bench)
 	bench->path.lanes = bench->lanes;
 }
 
+/* One policy of all packets, that is placed. */
+static void open_seats(struct bench *bench)
+{
+	const struct place_key key = {24, 64};
+	const struct policy policy = {
+		.name = "p",
+		.match = {.wire = CONFIG_ANY,
+			.vlan = CONFIG_ANY,
+			.dscp = CONFIG_ANY,
+			.dst = {.family = 4, .length = 24, .addr = {192, 0, 2, 0}}},
+	};
+
+	if (classifier_create(&policy, 1, SOCKET_ID_ANY, &bench->classifier) ||
+		lanes_seat(bench->lanes, bench->workers, 1))
+		die("out of memory");
+	bench->workers[0].view.classifier = bench->classifier;
+	seating_init(&bench->seating, &key, 0);
+	for (unsigned i = 0; i < SEATS; i += 2)
+		seating_want(&bench->seating, i, 1);
+	owner_seats_init(&bench->seats, &bench->seating);
+}
+
 static void turn_bare(struct bench *bench)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -123,16 +152,22 @@ static void turn_distributed(struct bench *bench)
 static double run(struct bench *bench, unsigned kind)
 {
 	uint64_t start;
+	double cycles;
 
 	bench->hash = kind == HASHED || kind == DISTRIBUTED_HASHED;
 	bench->path.rx_hash = bench->hash;
+	if (kind == PLACED)
+		usher_add(bench->lanes->usher, 0, &bench->seats);
 	start = rte_rdtsc_precise();
 	for (unsigned i = 0; i < TURNS; i++)
 		if (kind == BARE || kind == HASHED)
 			turn_bare(bench);
 		else
 			turn_distributed(bench);
-	return (double)(rte_rdtsc_precise() - start) / (TURNS * BURST);
+	cycles = (double)(rte_rdtsc_precise() - start) / (TURNS * BURST);
+	if (kind == PLACED)
+		usher_remove(bench->lanes->usher, 0);
+	return cycles;
 }
 
 static int compare(const void *a, const void *b)
@@ -151,7 +186,7 @@ static void report(const char *name, double *values, unsigned n)
 
 static void measure(struct bench *bench, unsigned rounds)
 {
-	static double cycles[KINDS][ROUNDS_MAX], more[2][ROUNDS_MAX];
+	static double cycles[KINDS][ROUNDS_MAX], more[3][ROUNDS_MAX];
 
 	for (unsigned k = 0; k < KINDS; k++)
 		run(bench, k);
@@ -160,13 +195,15 @@ static void measure(struct bench *bench, unsigned rounds)
 			cycles[k][r] = run(bench, k);
 		more[0][r] = cycles[DISTRIBUTED_HASHED][r] - cycles[HASHED][r];
 		more[1][r] = cycles[DISTRIBUTED][r] - cycles[BARE][r];
+		more[2][r] = cycles[PLACED][r] - cycles[BARE][r];
 	}
 	printf("%-48s  median       p10 to     p90\n", "cycles a packet");
 	for (unsigned k = 0; k < KINDS; k++)
 		report(names[k], cycles[k], rounds);
 	report("distribution, the device's hash", more[0], rounds);
 	report("distribution, our own", more[1], rounds);
-	printf("%.1f %% of the last were dropped\n",
+	report("distribution, to seats", more[2], rounds);
+	printf("%.1f %% of them were dropped\n",
 		100.0 * (double)bench->workers[0].counters.dropped[DROP_RING_FULL] /
 			(double)bench->workers[0].counters.tx_packets);
 }
@@ -185,8 +222,10 @@ int main(int argc, char **argv)
 		die("EAL does not start");
 	open_port(&bench);
 	open_workers(&bench);
+	open_seats(&bench);
 	measure(&bench, rounds);
 	lanes_destroy(bench.lanes);
+	classifier_destroy(bench.classifier);
 	free(bench.workers);
 	rte_eth_dev_stop(0);
 	rte_eal_cleanup();

@@ -113,8 +113,8 @@ class Wire:
                 with open(path, "w", encoding="ascii") as out:
                     out.write("1")
                 ip(f"link set dev {name} up")
-        config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b", workers=[0, 1],
-                          policies=policies, **more)
+        config = box.wire("net_af_packet0,iface=a", "net_af_packet1,iface=b",
+                          policies=policies, **{"workers": [0, 1]} | more)
         config["wires"][0]["distribute"] = True
         self.weir = scene.box(config).start()
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)

@@ -212,7 +212,7 @@ def stopped(scene):
         with scenery(scene, [shaped(RATE / 8)], **more) as (wire, receiver):
             send(wire, 0, n)
             held = waiting(wire.weir)
-            expect(held > n * 3 / 4, f"{held} wait")
+            expect(held > n / 2, f"{held} wait")
             wire.weir.stop(signal.SIGINT)
             wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave", 5)
             receiver.check(n)

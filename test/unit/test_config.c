@@ -190,7 +190,9 @@ static void test_process(void **state)
 #define PATH107 TEN("/123456789") "/123456"
 	static const struct config_case cases[] = {
 		{DOC(", 'workers': [1, 2]"), ""},
-		{DOC(", 'workers': [1, 2, 1]"), "w.json: workers[2]: 1: expected each CPU once\n"},
+		{DOC(", 'workers': [1, 2, 1]"),
+			"w.json: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
+		{DOC(", 'workers': [1, 2, 1], 'idle': 'sleep'"), ""},
 		{DOC(", 'workers': []"),
 			"w.json: workers: an empty array: expected an array of 1 to 64 CPU "
 			"numbers\n"},

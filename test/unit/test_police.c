@@ -184,6 +184,30 @@ static void test_spent(void **state)
 	}
 }
 
+/* Of a placed policy, what leads sources to workers too. */
+static void test_placed_lasts(void **state)
+{
+	struct policy placed = defaults, next[7];
+
+	(void)state;
+	placed.action = ACTION_SHAPE;
+	placed.slo_p99_ns = 1000000;
+	placed.place.key = (struct place_key){24, 64};
+	for (size_t i = 0; i < COUNT(next); i++)
+		next[i] = placed;
+	next[0].slo_p99_ns = 0;
+	next[1].place.key.v4 = 25;
+	next[2].place.key.v6 = 65;
+	next[3].match.wire = 1;
+	next[4].match.direction = DIRECTION_B_TO_A;
+	next[5].slo_p99_ns = 2000000;
+	next[6].place.correlate = true;
+	for (size_t i = 0; i < COUNT(next); i++) {
+		assert_int_equal(policy_state_lasts(&placed, &next[i]), i >= 5);
+		assert_int_equal(policy_state_lasts(&next[i], &placed), i >= 5);
+	}
+}
+
 /* What a line says once for all, and what it does not. */
 static void test_lasts(void **state)
 {
@@ -862,6 +886,7 @@ int main(void)
 		cmocka_unit_test(test_plain),
 		cmocka_unit_test(test_spent),
 		cmocka_unit_test(test_lasts),
+		cmocka_unit_test(test_placed_lasts),
 		cmocka_unit_test(test_ways_agree),
 		cmocka_unit_test(test_bursts_are_packets),
 		cmocka_unit_test(test_totals),

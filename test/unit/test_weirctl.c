@@ -143,7 +143,9 @@ static void durations(void **state)
 	} cases[] = {
 		{0, "0 s"},
 		{-1, "0 s"},
-		{0.0004, "0.40 ms"},
+		{0.0000004, "0.40 us"},
+		{0.0009994, "999 us"},
+		{0.0009996, "1.00 ms"},
 		{0.25, "250 ms"},
 		{0.9994, "999 ms"},
 		{0.9996, "1.00 s"},
@@ -430,6 +432,37 @@ static void budgets(void **state)
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
+/* Of one, its workers too. */
+static void placements(void **state)
+{
+#define WORKER(w, rate)                                                               \
+	"{\"worker\": " w ", \"buckets\": 128, \"p99_us\": 12.3, \"added_us\": 1.5, " \
+	"\"rate_bps\": " rate ", \"others_bps\": 0}"
+	static const struct row rows[] = {
+		{"/weir/policies", "{\"next\": null, \"policies\": [\"a\", \"b\"]}", 0},
+		{"/weir/placement,b",
+			"{\"name\": \"b\", \"state\": \"settled\", \"target_us\": 1000, "
+			"\"used\": 2, \"rounds\": 7, \"trials\": 1, \"changes\": 1, "
+			"\"moved\": 128, \"away\": 0, \"kept_back\": 3, \"called_off\": 0, "
+			"\"workers\": [" WORKER("0", "8000") ", " WORKER("1", "4000") "]}",
+			0},
+		{0},
+	};
+	struct canned canned = canned_make(rows);
+	char *got = printed("placement", &(struct request){.word = "b"}, &canned);
+
+	(void)state;
+	assert_non_null(strstr(got, "state              settled\n"));
+	assert_non_null(strstr(got, "packets kept back  3\n"));
+	assert_non_null(
+		strstr(got, "\n     1      128  4.00 kbit/s  0 bit/s       12.3 us     1.50 us\n"));
+	free(got);
+	assert_prints("placement", rows,
+		"POLICY  STATE     WANTED  WORKERS  ROUNDS  CHANGED  MOVED  ON THEIR WAY\n"
+		"b       settled  1.00 ms        2       7        1    128             0\n");
+#undef WORKER
+}
+
 static void totals_elsewhere(void **state)
 {
 	static const struct row rows[] = {
@@ -689,6 +722,7 @@ int main(void)
 		cmocka_unit_test(policies_how_many),
 		cmocka_unit_test(one_policy),
 		cmocka_unit_test(budgets),
+		cmocka_unit_test(placements),
 		cmocka_unit_test(totals_elsewhere),
 		cmocka_unit_test(drops),
 		cmocka_unit_test(status),

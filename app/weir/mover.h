@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * How sources change their worker, seen by the owner of a receive queue: nothing is lost, no source
+ * is reordered, and nobody waits. The owner keeps back what comes for the buckets that move, and
+ * looks, a glance a turn, whether what he gave their worker before is through:
+ *
+ *     RING   he has taken it out of his ring,
+ *     TURN   and ended that turn, so it has left or lies in the policy's queue there;
+ *     QUEUE  what lay in that queue has left it,
+ *     LEAVE  and he has ended that turn, so it is in the ring back to the owner;
+ *     BACK   from which the owner has sent it on.
+ *     GIVE   Then the buckets are another worker's, and what was kept back goes there first.
+ *
+ * What the owner decides himself needs QUEUE alone. If more comes than can be kept back, the move
+ * is called off: what was kept goes to the former worker, who is still the right one, and fewer
+ * buckets move the next time. An owner moves buckets of one policy from one worker at a time.
+ *
+ * Of workers it reads what they write anyway: ends of rings, turns, packets in and out of a queue,
+ * each with acquire against their release. The owner's thread alone calls this.
+ */
+#ifndef WEIR_APP_MOVER_H
+#define WEIR_APP_MOVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <rte_ring.h>
+
+#include "policy/config.h"
+#include "seats.h"
+
+/* As many as a lane: what fits one is not too many for the other. */
+#define MOVER_KEEPS 1024
+
+enum mover_step {
+	MOVER_IDLE,
+	MOVER_RING,
+	MOVER_TURN,
+	MOVER_QUEUE,
+	MOVER_LEAVE,
+	MOVER_BACK,
+	MOVER_GIVE
+};
+
+/* A worker as the owner sees it. */
+struct mover_peer {
+	const uint32_t *turn;        /* how many it has ended */
+	struct rte_ring *out, *back; /* NULL of the owner himself */
+};
+
+struct mover {
+	unsigned owner, n_peers;
+	struct mover_peer peers[CONFIG_WORKERS_MAX];
+	struct owner_seats *seats; /* whose buckets move, or NULL; control reads: atomics */
+	unsigned from;             /* the worker that they leave */
+	enum mover_step step;
+	bool off;                    /* they do not, after all */
+	uint32_t mark;               /* what the step waits for */
+	uint64_t moving[SEATS / 64]; /* a bit each */
+	unsigned n_moving, most;     /* buckets; and how many may move at once */
+
+	/* read by control: counters */
+	uint64_t moved, called_off; /* buckets; moves */
+	uint32_t kept;              /* packets that are kept back */
+
+	unsigned first; /* of them */
+	uint8_t buckets[MOVER_KEEPS];
+	void *packets[MOVER_KEEPS];
+};
+
+/* Without peers yet. Control, before the workers run. */
+void mover_init(struct mover *mover, unsigned owner, unsigned n_peers);
+
+/*
+ * Begins to move what is wanted elsewhere; false if nothing is. Of an idle mover.
+ */
+bool mover_begin(struct mover *mover, struct owner_seats *seats);
+
+/* Goes on, as far as it can be known by now. Once a turn, after what came back has been sent. */
+void mover_advance(struct mover *mover);
+
+/* What moves stays where it was, which takes no time but for what was kept back. */
+void mover_call_off(struct mover *mover);
+
+static inline bool mover_is_idle(const struct mover *mover)
+{
+	return mover->step == MOVER_IDLE;
+}
+
+/* Whether a packet of that bucket is to be kept back now. */
+static inline bool mover_keeps(
+	const struct mover *mover, const struct owner_seats *seats, unsigned bucket)
+{
+	return mover->seats == seats && mover->moving[bucket / 64] >> bucket % 64 & 1;
+}
+
+/* Keeps it; false if there is no room. */
+bool mover_keep(struct mover *mover, void *packet, uint8_t bucket);
+
+/*
+ * Gives what was kept to its workers, in order, as far as their rings have room: of the owner's own
+ * at most n, into own[]; returns how many. When all is given the mover is idle again. To be called
+ * after mover_advance().
+ */
+unsigned mover_give(struct mover *mover, void **own, unsigned n);
+
+/* What is kept, at most n, in order: the owner stops. Returns how many. */
+unsigned mover_flush(struct mover *mover, void **packets, unsigned n);
+
+#endif

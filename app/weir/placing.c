@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "placing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_malloc.h>
+
+#include "box.h"
+#include "control.h"
+#include "distribute.h"
+#include "log.h"
+#include "police/shaped.h"
+#include "usher.h"
+
+#define SECOND_NS 1e9
+
+/* A round that has seen few packets goes on, for so many times as long. */
+#define EXTENSIONS 10
+
+/* How often it is looked whether buckets have arrived where they are wanted. */
+#define MOVE_NS UINT64_C(20000000)
+
+/* Owners that are at work on their own lanes: each pair of rings is one path's here. */
+static bool is_lane(const struct box *box, unsigned w, unsigned i, const struct policy *policy)
+{
+	const struct path *path = &box->workers[w].paths[i];
+
+	return path->lanes && path->lanes->usher && lanes_owned(path->lanes, w) &&
+	       (policy->match.wire == CONFIG_ANY || policy->match.wire == (int)path->wire) &&
+	       (policy->match.direction == DIRECTION_ANY ||
+		       policy->match.direction == path->direction);
+}
+
+static unsigned list_lanes(
+	const struct box *box, const struct policy *policy, struct placing_lane *lanes)
+{
+	unsigned n = 0;
+
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		for (unsigned i = 0; i < box->workers[w].n_paths; i++) {
+			if (!is_lane(box, w, i, policy))
+				continue;
+			if (lanes)
+				lanes[n].usher = box->workers[w].paths[i].lanes->usher;
+			n++;
+		}
+	return n;
+}
+
+static void *alloc_lines(size_t bytes)
+{
+	return rte_zmalloc("placing", bytes, RTE_CACHE_LINE_SIZE);
+}
+
+static int alloc_parts(struct placing *placing)
+{
+	placing->workers = calloc(placing->n_workers, sizeof(*placing->workers));
+	placing->lanes = calloc(placing->n_lanes, sizeof(*placing->lanes));
+	if (!placing->workers || !placing->lanes)
+		return -ENOMEM;
+	for (unsigned w = 0; w < placing->n_workers; w++) {
+		placing->workers[w].seat = alloc_lines(sizeof(struct shaped_seat));
+		if (!placing->workers[w].seat)
+			return -ENOMEM;
+	}
+	for (unsigned i = 0; i < placing->n_lanes; i++) {
+		placing->lanes[i].seats = alloc_lines(sizeof(struct owner_seats));
+		if (!placing->lanes[i].seats)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
+{
+	unsigned n = policy_is_placed(policy) ? list_lanes(box, policy, NULL) : 0;
+	struct placing *placing;
+
+	if (n == 0)
+		return 0;
+	if (box->n_placings == PLACINGS_MOST) {
+		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
+			policy->name, PLACINGS_MOST);
+		return 0;
+	}
+	placing = calloc(1, sizeof(*placing));
+	if (!placing)
+		return -ENOMEM;
+	box->n_placings++;
+	box->splits[slot].placing = placing;
+	placing->slot = slot;
+	placing->n_lanes = n;
+	placing->n_workers = box->config->n_workers;
+	if (alloc_parts(placing))
+		return -ENOMEM;
+	list_lanes(box, policy, placing->lanes);
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		box->workers[w].policies[slot].other->shape->seat = placing->workers[w].seat;
+	return 0;
+}
+
+static struct fitting_params params_of(const struct box *box, const struct policy *policy)
+{
+	const struct place_config *place = &policy->place;
+	bool grouped = place->key.v4 < 32 || place->key.v6 < 128;
+
+	return (struct fitting_params){
+		.n_workers = box->config->n_workers,
+		.principles = (place->concentrate ? PLACE_CONCENTRATE : 0u) |
+			      (place->max_min ? PLACE_MAX_MIN : 0u) |
+			      (place->correlate ? PLACE_CORRELATED : 0u),
+		.grouped = grouped,
+		.slo = (double)policy->slo_p99_ns / SECOND_NS,
+	};
+}
+
+/* Buckets that are wanted at a worker, of all policies. */
+static uint64_t buckets_at(const struct box *box, unsigned worker)
+{
+	uint64_t n = 0;
+
+	for (const struct placing *p = box->placings; p; p = p->next)
+		for (unsigned i = 0; i < SEATS; i++)
+			n += seat_wanted(&p->seating, i) == worker;
+	return n;
+}
+
+/* Of those that have the least to do the first: the owner of the wire's queue, as a rule. */
+static unsigned least_busy(const struct box *box, unsigned owner)
+{
+	unsigned n = box->config->n_workers, best = owner;
+	uint64_t least = buckets_at(box, owner);
+
+	for (unsigned i = 1; i < n; i++) {
+		unsigned w = (owner + i) % n;
+		uint64_t buckets = buckets_at(box, w);
+
+		if (buckets >= least)
+			continue;
+		best = w;
+		least = buckets;
+	}
+	return best;
+}
+
+static const struct policy_shape *shape_on(
+	const struct box *box, const struct placing *placing, unsigned w)
+{
+	return box->workers[w].policies[placing->slot].other->shape;
+}
+
+static void want(struct placing *placing)
+{
+	for (unsigned i = 0; i < SEATS; i++)
+		seating_want(&placing->seating, i, placing->fitting.wanted[i]);
+}
+
+static void begin_lane(
+	const struct box *box, const struct placing *placing, const struct placing_lane *lane)
+{
+	owner_seats_init(lane->seats, &placing->seating);
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		lane->seats->queues[w] = (struct seat_queue){
+			.waited = &shape_on(box, placing, w)->waited,
+			.left = &placing->workers[w].seat->left,
+		};
+	usher_add(lane->usher, placing->slot, lane->seats);
+}
+
+void placing_begin(struct box *box, unsigned policy)
+{
+	const struct policy *config = &box->policies[policy];
+	struct placing *placing = box->splits[box->slots.of[policy]].placing;
+	struct fitting_params params;
+
+	if (!placing)
+		return;
+	params = params_of(box, config);
+	fitting_init(
+		&placing->fitting, &params, least_busy(box, placing->lanes[0].usher->mover.owner));
+	seating_init(&placing->seating, &config->place.key, 0);
+	want(placing);
+	for (unsigned i = 0; i < placing->n_lanes; i++)
+		begin_lane(box, placing, &placing->lanes[i]);
+	placing->next = box->placings;
+	box->placings = placing;
+	box->placings_ns = 0;
+}
+
+void placing_change(struct box *box, unsigned policy)
+{
+	struct placing *placing = box->splits[box->slots.of[policy]].placing;
+	struct fitting_params params = params_of(box, &box->policies[policy]);
+
+	if (!placing)
+		return;
+	fitting_change(&placing->fitting, &params);
+	placing->changed = true;
+}
+
+static void unlink_placing(struct box *box, const struct placing *placing)
+{
+	struct placing **link = &box->placings;
+
+	while (*link && *link != placing)
+		link = &(*link)->next;
+	if (*link)
+		*link = placing->next;
+}
+
+void placing_leave(struct box *box, uint32_t slot)
+{
+	struct placing *placing = box->splits[slot].placing;
+
+	if (!placing)
+		return;
+	unlink_placing(box, placing);
+	for (unsigned i = 0; i < placing->n_lanes; i++)
+		usher_leave(placing->lanes[i].usher, slot);
+}
+
+bool placing_is_done(const struct box *box, uint32_t slot)
+{
+	const struct placing *placing = box->splits[slot].placing;
+
+	for (unsigned i = 0; placing && i < placing->n_lanes; i++)
+		if (!usher_is_done(placing->lanes[i].usher, slot))
+			return false;
+	return true;
+}
+
+void placing_remove(struct box *box, uint32_t slot)
+{
+	struct placing *placing = box->splits[slot].placing;
+
+	if (!placing)
+		return;
+	unlink_placing(box, placing);
+	for (unsigned i = 0; placing->lanes && i < placing->n_lanes; i++) {
+		if (placing->lanes[i].usher)
+			usher_remove(placing->lanes[i].usher, slot);
+		rte_free(placing->lanes[i].seats);
+	}
+	for (unsigned w = 0; placing->workers && w < placing->n_workers; w++)
+		rte_free(placing->workers[w].seat);
+	fitting_free(&placing->fitting);
+	free(placing->workers);
+	free(placing->lanes);
+	free(placing);
+	box->splits[slot].placing = NULL;
+	box->n_placings--;
+}
+
+struct placing_counts placing_counts(const struct placing *placing)
+{
+	struct placing_counts counts = {0};
+
+	for (unsigned i = 0; i < placing->n_lanes; i++) {
+		const struct placing_lane *lane = &placing->lanes[i];
+		const struct mover *mover = &lane->usher->mover;
+
+		for (unsigned b = 0; b < SEATS; b++)
+			counts.away += seat_at(lane->seats, b) != seat_wanted(&placing->seating, b);
+		counts.kept += counter_read32(&mover->kept);
+		counts.moved += counter_read(&mover->moved);
+		counts.called_off += counter_read(&mover->called_off);
+	}
+	return counts;
+}
+
+/* Owners who have something to move are asked to; returns whether there are any. */
+static bool ask(const struct placing *placing)
+{
+	bool away = false;
+
+	for (unsigned i = 0; i < placing->n_lanes; i++) {
+		const struct placing_lane *lane = &placing->lanes[i];
+		bool differs = false;
+
+		for (unsigned b = 0; b < SEATS && !differs; b++)
+			differs = seat_at(lane->seats, b) != seat_wanted(&placing->seating, b);
+		if (differs && usher_is_done(lane->usher, placing->slot))
+			usher_ask(lane->usher, placing->slot);
+		away |= differs || !usher_is_done(lane->usher, placing->slot);
+	}
+	return away;
+}
+
+/* What everybody has counted by now, [1]. */
+static void count(const struct box *box, struct placing *placing)
+{
+	memset(placing->bytes[1], 0, sizeof(placing->bytes[1]));
+	memset(placing->count[1], 0, sizeof(placing->count[1]));
+	for (unsigned i = 0; i < placing->n_lanes; i++)
+		for (unsigned b = 0; b < SEATS; b++) {
+			const struct owner_seats *seats = placing->lanes[i].seats;
+
+			placing->bytes[1][b] += counter_read(&seats->bytes[b]);
+			placing->count[1][b] += counter_read(&seats->packets[b]);
+		}
+	for (unsigned w = 0; w < placing->n_workers; w++) {
+		struct placing_worker *worker = &placing->workers[w];
+		const struct worker *lcore = &box->workers[w];
+
+		delay_fold(&worker->delay[1], &shape_on(box, placing, w)->delay);
+		delay_fold(&worker->reach[1], &worker->seat->reach);
+		delay_fold(&worker->late[1], &shaper_counts(lcore->shaper)->lateness);
+		worker->packets[1] = counter_read(&lcore->counters.rx_packets);
+		worker->busy[1] = counter_read(&lcore->counters.busy_cycles);
+	}
+}
+
+/* A round begins: what was counted last is what it began with. */
+static void begin_round(struct placing *placing, uint64_t round_ns, uint64_t now)
+{
+	memcpy(placing->bytes[0], placing->bytes[1], sizeof(placing->bytes[0]));
+	memcpy(placing->count[0], placing->count[1], sizeof(placing->count[0]));
+	for (unsigned w = 0; w < placing->n_workers; w++) {
+		struct placing_worker *worker = &placing->workers[w];
+
+		worker->delay[0] = worker->delay[1];
+		worker->reach[0] = worker->reach[1];
+		worker->late[0] = worker->late[1];
+		worker->packets[0] = worker->packets[1];
+		worker->busy[0] = worker->busy[1];
+	}
+	placing->measures = true;
+	placing->began_ns = now;
+	placing->due_ns = now + round_ns;
+}
+
+/* A quantile of what was counted in the round, in seconds. */
+static double p99_of(const struct delay_sum sums[2], uint64_t *packets)
+{
+	uint64_t hz = rte_get_tsc_hz();
+	struct delay_sum sum;
+
+	for (unsigned i = 0; i < DELAY_BINS; i++)
+		sum.bins[i] = sums[1].bins[i] - sums[0].bins[i];
+	*packets = delay_count(&sum);
+	return (double)delay_quantile(&sum, 0.99, delay_unit(hz)) / (double)hz;
+}
+
+/*
+ * What a packet costs is what all of a worker's cost on average: an upper bound when there are few,
+ * as they come in smaller bursts.
+ */
+static void see_worker(struct placing *placing, unsigned w, double seconds, double batch)
+{
+	struct placing_worker *worker = &placing->workers[w];
+	double packets = (double)(worker->packets[1] - worker->packets[0]);
+	double busy = (double)(worker->busy[1] - worker->busy[0]) / (double)rte_get_tsc_hz();
+	uint64_t left, own, late;
+	double p99 = p99_of(worker->delay, &left), reach = p99_of(worker->reach, &own);
+
+	placing->seen.workers[w] = (struct fitting_worker){
+		.packets = left,
+		.p99 = p99,
+		.added = reach + p99_of(worker->late, &late),
+		.cost = packets > 0 ? busy / packets / batch : 0,
+		.others = packets > (double)own ? (packets - (double)own) * batch / seconds : 0,
+	};
+}
+
+static void see(const struct box *box, struct placing *placing, uint64_t now)
+{
+	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+	double seconds = (double)(now - placing->began_ns) / SECOND_NS;
+	uint64_t(*units)[SEATS] = policy->count == COUNT_PACKETS ? placing->count : placing->bytes;
+	uint64_t bytes = 0, packets = 0;
+
+	memset(placing->rates, 0, sizeof(placing->rates));
+	for (unsigned b = 0; b < SEATS; b++) {
+		placing->seen.rates[b] = (double)(units[1][b] - units[0][b]) / seconds;
+		placing->rates[seat_wanted(&placing->seating, b)] += placing->seen.rates[b];
+		bytes += units[1][b] - units[0][b];
+		packets += placing->count[1][b] - placing->count[0][b];
+	}
+	placing->seen.batch = packets ? (double)bytes / (double)packets : 1;
+	for (unsigned w = 0; w < placing->n_workers; w++)
+		see_worker(placing, w, seconds, placing->seen.batch);
+}
+
+/* Whether the round has too few packets yet, and may wait for more. */
+static bool is_short(const struct placing *placing, const struct policy *policy, uint64_t now)
+{
+	uint64_t packets = 0;
+
+	for (unsigned b = 0; b < SEATS; b++)
+		packets += placing->count[1][b] - placing->count[0][b];
+	return packets < FITTING_PACKETS && !placing->changed &&
+	       now - placing->began_ns < EXTENSIONS * policy->place.round_ns;
+}
+
+/* A round is over; or buckets have been moving. */
+static void look(struct box *box, struct placing *placing, uint64_t now)
+{
+	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+
+	count(box, placing);
+	if (placing->measures && is_short(placing, policy, now)) {
+		placing->due_ns = now + policy->place.round_ns;
+		return;
+	}
+	if (placing->measures) {
+		placing->changed = false;
+		see(box, placing, now);
+		if (fitting_round(&placing->fitting, &placing->seen))
+			want(placing);
+	}
+	if (!ask(placing)) {
+		begin_round(placing, policy->place.round_ns, now);
+		return;
+	}
+	placing->measures = false;
+	placing->due_ns = now + MOVE_NS;
+}
+
+void placings_look(struct box *box, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+
+	if (now < box->placings_ns)
+		return;
+	for (struct placing *p = box->placings; p; p = p->next) {
+		if (now >= p->due_ns)
+			look(box, p, now);
+		next = RTE_MIN(next, p->due_ns);
+	}
+	box->placings_ns = next;
+}
+
+uint64_t placings_next(const struct box *box)
+{
+	return box->placings ? box->placings_ns : UINT64_MAX;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The owner of a receive queue as he sends placed policies' packets to their seats. He classifies
+ * his burst to know whose they are, where the hash of the flow would do for others; a queue that
+ * no placed policy's packets can come in by has none of that.
+ *
+ * When the classifier changes, packets change their policy, and with that perhaps their worker, in
+ * ways that no table of buckets knows. So the owner takes nothing in until all that he has handed
+ * out is through and every worker goes by the new one: some turns of theirs, in which packets stay
+ * in the device's queue.
+ */
+#ifndef WEIR_APP_USHER_H
+#define WEIR_APP_USHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "mover.h"
+#include "seats.h"
+
+struct path;
+struct rte_mbuf;
+struct worker;
+
+/* Policies that can wait to be looked at; those that find no room are asked for again. */
+#define USHER_ASKS 256
+
+enum usher_hush { HUSH_NONE, HUSH_MOVE, HUSH_RING, HUSH_TURN, HUSH_BACK };
+
+/* A placed policy's, by its slot. Control writes. */
+struct usher_entry {
+	struct owner_seats *seats;   /* set before a classifier leads the owner there; or NULL */
+	struct owner_seats *movable; /* the same while something may move: atomics */
+};
+
+/* One lane's; the owner's, but for what is said. */
+struct usher {
+	unsigned n_seats; /* placed policies; written by control, atomics */
+	unsigned n_slots;
+	struct usher_entry *entries; /* n_slots, by slot */
+	struct worker *workers;
+	struct rte_ring *asks; /* slots to look at; producer: control */
+	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
+	uint64_t generation;   /* of the snapshot that all that is on its way was handed out by */
+	enum usher_hush hush;
+	uint32_t marks[CONFIG_WORKERS_MAX];
+	struct mover mover;
+};
+
+/*
+ * Control, before the workers run: of a lane of `workers` and rings, which stay where they are.
+ * usher_destroy(): after they have stopped; frees what is kept back. NULL when out of memory.
+ */
+struct usher *usher_create(unsigned owner, struct worker *workers, unsigned n_workers,
+	struct rte_ring *const *out, struct rte_ring *const *back, unsigned n_slots);
+void usher_destroy(struct usher *usher);
+
+/*
+ * Control: the policy of a slot has a seating, whose buckets are this lane's from now on. When it
+ * leaves, nothing of it begins to move after the owner has been quiescent; then usher_is_done()
+ * says whether he is at nothing of it any more, and it may be removed when no classifier leads him
+ * there.
+ */
+void usher_add(struct usher *usher, uint32_t slot, struct owner_seats *seats);
+void usher_leave(struct usher *usher, uint32_t slot);
+bool usher_is_done(const struct usher *usher, uint32_t slot);
+void usher_remove(struct usher *usher, uint32_t slot);
+
+/* Control: some bucket of a slot is wanted elsewhere. False if that is to be said again later. */
+bool usher_ask(struct usher *usher, uint32_t slot);
+
+static inline bool usher_has_seats(const struct usher *usher)
+{
+	return __atomic_load_n(&usher->n_seats, __ATOMIC_RELAXED) > 0;
+}
+
+/*
+ * The owner, each turn, after he has sent on what came back: goes on with what moves. Packets of
+ * his own that were kept back are in mbufs[], their number in *n, at most BURST. True if nothing is
+ * to be taken in now.
+ */
+bool usher_turn(
+	struct usher *usher, const struct worker *worker, struct rte_mbuf **mbufs, uint16_t *n);
+
+/*
+ * The worker of each packet of a burst that just came in, and how many each gets. Of one that is
+ * nobody's, as it is kept back or has found no room, n_workers; *lost is how many of these are
+ * dropped and counted.
+ */
+void usher_show(struct usher *usher, struct worker *worker, const struct path *path,
+	struct rte_mbuf **mbufs, uint16_t n, uint8_t *targets, uint16_t *counts, uint16_t *lost);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * "place": its keys, what they need, what is said of them, and what a reload takes for a change.
+ */
+#include "config_cases.h"
+
+#include "policy/diff.h"
+
+#define AT              "w.json: policies[0]."
+#define SLO             ", 'action': 'shape', 'slo': {'p99': '1ms'}"
+#define PLACED(members) LIMITED(SLO ", 'place': {" members "}")
+#define EXPECTED_KEY    "expected 'src/N' with N from 1 to 128 bits\n"
+
+static void test_values(void **state)
+{
+	static const struct config_case cases[] = {
+		{PLACED(""), ""},
+		{PLACED("'key': 'src/1'"), ""},
+		{PLACED("'key': 'src/128'"), ""},
+		{PLACED("'key': 'src'"), AT "place.key: 'src': " EXPECTED_KEY},
+		{PLACED("'key': 'src/0'"), AT "place.key: 'src/0': " EXPECTED_KEY},
+		{PLACED("'key': 'src/129'"), AT "place.key: 'src/129': " EXPECTED_KEY},
+		{PLACED("'key': 24"), AT "place.key: 24: " EXPECTED_KEY},
+		{PLACED("'round': '100ms'"), ""},
+		{PLACED("'round': '99ms'"), AT "place.round: '99ms': expected 100ms to 60s\n"},
+		{PLACED("'round': '60s'"), ""},
+		{PLACED("'round': '61s'"), AT "place.round: '61s': expected 100ms to 60s\n"},
+		{PLACED("'concentrate': false, 'max-min': false, 'correlate': false"), ""},
+		{PLACED("'correlate': 1"), AT "place.correlate: 1: expected true or false\n"},
+		{PLACED("'max_min': true"),
+			AT "place.max_min: unknown key: did you mean 'max-min'?\n"},
+		{LIMITED(", 'action': 'shape', 'place': {}"),
+			AT "place: an empty object: expected none without 'slo'\n"},
+		/* What was refused is not complained of twice. */
+		{LIMITED(", 'action': 'shape', 'slo': {'p99': '1ns'}, 'place': {}"),
+			AT "slo.p99: '1ns': expected 1us to 10s\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static struct config *read_config(const char *text)
+{
+	struct config *config;
+	char *json = with_quotes(text);
+
+	assert_int_equal(config_parse(json, strlen(json), "w.json", stderr, &config), 0);
+	free(json);
+	return config;
+}
+
+static void test_meaning(void **state)
+{
+	static const struct {
+		const char *text;
+		bool placed;
+		uint8_t v4, v6;
+	} cases[] = {
+		{LIMITED(""), false, 32, 128},
+		{LIMITED(SLO), true, 32, 128},
+		{PLACED("'key': 'src/24'"), true, 24, 64},
+		{PLACED("'key': 'src/32'"), true, 32, 64},
+		{PLACED("'key': 'src/48'"), true, 32, 48},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config = read_config(cases[i].text);
+		const struct policy *policy = &config->policies[0];
+
+		assert_int_equal(policy_is_placed(policy), cases[i].placed);
+		assert_int_equal(policy->place.key.v4, cases[i].v4);
+		assert_int_equal(policy->place.key.v6, cases[i].v6);
+		assert_int_equal(policy->place.round_ns, 1000000000);
+		assert_true(policy->place.concentrate && policy->place.max_min &&
+			    policy->place.correlate);
+		config_free(config);
+	}
+}
+
+#define DISTRIBUTED(policy)                                                                  \
+	"{'limiter': 'me', 'workers': [1, 2], " PORTS                                        \
+	"'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}], 'policies': " \
+	"[{'name': 'p', 'limit': '10Mbit/s'" policy "}]}"
+
+static void test_words(void **state)
+{
+	static const struct {
+		const char *text, *words;
+	} cases[] = {
+		{DISTRIBUTED(SLO), "given to the fewest workers, looked at every 1s\n"},
+		{DISTRIBUTED(SLO ", 'place': {'key': 'src/24', 'concentrate': false}"),
+			"given to all workers, looked at every 1s; "
+			"those of one /24 (IPv6: /64) to different ones\n"},
+		{DISTRIBUTED(SLO ", 'place': {'key': 'src/48', 'round': '200ms'}"),
+			"every 200ms; those of one /48 to different ones\n"},
+		{DISTRIBUTED(SLO ", 'place': {'key': 'src/24', 'correlate': false}"),
+			"given to the fewest workers, looked at every 1s\n"},
+		{LIMITED(SLO), NULL},
+		{DISTRIBUTED(""), NULL},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config = read_config(cases[i].text);
+		char *text = NULL;
+		size_t size;
+		FILE *out = open_memstream(&text, &size);
+
+		config_describe(config, out);
+		fclose(out);
+		if (cases[i].words ? !strstr(text, cases[i].words) : !!strstr(text, "given to"))
+			fail_msg("case %zu: %s", i, text);
+		free(text);
+		config_free(config);
+	}
+}
+
+static void test_changes(void **state)
+{
+	static const struct {
+		const char *now;
+		uint8_t change;
+	} cases[] = {
+		{PLACED("'key': 'src/24'"), 0},
+		{PLACED("'key': 'src/25'"), POLICY_TERMS},
+		{PLACED("'key': 'src/24', 'round': '2s'"), POLICY_TERMS},
+		{PLACED("'key': 'src/24', 'concentrate': false"), POLICY_TERMS},
+		{PLACED("'key': 'src/24', 'max-min': false"), POLICY_TERMS},
+		{PLACED("'key': 'src/24', 'correlate': false"), POLICY_TERMS},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *old = read_config(PLACED("'key': 'src/24'"));
+		struct config *now = read_config(cases[i].now);
+		struct config_diff *diff;
+
+		assert_int_equal(config_diff(old, now, "w.json", stderr, &diff), 0);
+		assert_int_equal(diff->changes[0], cases[i].change);
+		config_diff_free(diff);
+		config_free(old);
+		config_free(now);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_meaning),
+		cmocka_unit_test(test_words),
+		cmocka_unit_test(test_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The owner of a queue: what he is asked to move, and when he takes nothing in. His worker's turns
+ * and rings are the test's.
+ */
+#include "box_world.h"
+
+#include <string.h>
+
+#include <rte_ring.h>
+
+#include "distribute.h"
+#include "usher.h"
+
+#define SLOTS 4
+#define SLOT  2
+
+struct world {
+	struct worker workers[2]; /* the first is the owner */
+	struct lanes *lanes;
+	struct usher *usher;
+	struct seating seating;
+	struct owner_seats seats;
+	uint64_t waited, left; /* of the other worker's queue */
+};
+
+static void open_world(struct world *world)
+{
+	memset(world, 0, sizeof(*world));
+	world->lanes = lanes_create(0, 2);
+	assert_non_null(world->lanes);
+	assert_int_equal(lanes_seat(world->lanes, world->workers, SLOTS), 0);
+	world->usher = world->lanes->usher;
+	seating_init(&world->seating, &(struct place_key){24, 64}, 1);
+	owner_seats_init(&world->seats, &world->seating);
+	world->seats.queues[1] = (struct seat_queue){&world->waited, &world->left};
+	usher_add(world->usher, SLOT, &world->seats);
+}
+
+static void close_world(struct world *world)
+{
+	lanes_destroy(world->lanes);
+}
+
+/* Whether nothing is to be taken in. */
+static bool turn(struct world *world)
+{
+	struct rte_mbuf *mbufs[BURST];
+	uint16_t n;
+	bool hush = usher_turn(world->usher, &world->workers[0], mbufs, &n);
+
+	assert_int_equal(n, 0);
+	return hush;
+}
+
+static void pass(struct rte_ring *ring)
+{
+	void *packet;
+
+	assert_int_equal(rte_ring_sc_dequeue(ring, &packet), 0);
+}
+
+/* Another classifier: until what was handed out by the former one is through, step by step. */
+static void test_hush(void **state)
+{
+	struct world world;
+	struct rte_ring *out, *back;
+
+	(void)state;
+	open_world(&world);
+	out = world.lanes->out[1];
+	back = world.lanes->back[1];
+	assert_false(turn(&world));
+	assert_int_equal(rte_ring_sp_enqueue(out, &world), 0);
+	world.workers[0].view.generation = 1;
+	assert_true(turn(&world));
+	pass(out);
+	assert_true(turn(&world)); /* it goes by the former one still */
+	world.workers[1].generation = 1;
+	assert_true(turn(&world));
+	assert_true(turn(&world));
+	assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+	world.workers[1].turn++;
+	assert_true(turn(&world));
+	pass(back);
+	assert_false(turn(&world));
+	assert_false(turn(&world));
+	close_world(&world);
+}
+
+/* What moves does not hold that up: it stays where it was, and is asked for again. */
+static void test_hush_ends_moves(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	seating_want(&world.seating, 7, 0);
+	assert_true(usher_ask(world.usher, SLOT));
+	world.waited = 1; /* and does not leave */
+	assert_false(turn(&world));
+	assert_false(usher_is_done(world.usher, SLOT));
+	world.workers[0].view.generation = world.workers[1].generation = 1;
+	assert_true(turn(&world));
+	assert_true(usher_is_done(world.usher, SLOT));
+	for (unsigned i = 0; i < 3 && turn(&world); i++)
+		world.workers[1].turn++;
+	assert_false(turn(&world));
+	assert_int_equal(seat_at(&world.seats, 7), 1);
+	assert_int_equal(world.usher->mover.called_off, 1);
+	world.left = 1;
+	assert_true(usher_ask(world.usher, SLOT));
+	for (unsigned i = 0; i < 10; i++) {
+		world.workers[1].turn++;
+		assert_false(turn(&world));
+	}
+	assert_int_equal(seat_at(&world.seats, 7), 0);
+	close_world(&world);
+}
+
+static void turns(struct world *world)
+{
+	for (unsigned i = 0; i < 10; i++) {
+		world->workers[1].turn++;
+		assert_false(turn(world));
+	}
+}
+
+static void test_asked(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	seating_want(&world.seating, 7, 0);
+	turns(&world);
+	assert_int_equal(seat_at(&world.seats, 7), 1); /* nobody has asked */
+	assert_true(usher_ask(world.usher, SLOT));
+	assert_true(usher_is_done(world.usher, SLOT));
+	assert_false(turn(&world));
+	assert_false(usher_is_done(world.usher, SLOT));
+	turns(&world);
+	assert_true(usher_is_done(world.usher, SLOT));
+	assert_int_equal(seat_at(&world.seats, 7), 0);
+	close_world(&world);
+}
+
+/* Of a policy that leaves, and of none, nothing moves. */
+static void test_leaving(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	seating_want(&world.seating, 7, 0);
+	usher_leave(world.usher, SLOT);
+	assert_true(usher_ask(world.usher, SLOT));
+	turns(&world);
+	assert_int_equal(seat_at(&world.seats, 7), 1);
+	usher_remove(world.usher, SLOT);
+	assert_false(usher_has_seats(world.usher));
+	assert_true(usher_ask(world.usher, SLOT));
+	turns(&world);
+	usher_remove(world.usher, SLOT); /* once more is once */
+	assert_int_equal(world.usher->n_seats, 0);
+	close_world(&world);
+}
+
+/* What finds no room is said again later. */
+static void test_many_asks(void **state)
+{
+	struct world world;
+	unsigned n = 0;
+
+	(void)state;
+	open_world(&world);
+	while (usher_ask(world.usher, SLOT))
+		n++;
+	assert_int_equal(n, USHER_ASKS - 1);
+	for (unsigned i = 0; i < n; i++)
+		assert_false(turn(&world));
+	assert_true(usher_ask(world.usher, SLOT));
+	close_world(&world);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_hush),
+		cmocka_unit_test(test_hush_ends_moves),
+		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_leaving),
+		cmocka_unit_test(test_many_asks),
+	};
+
+	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+}
