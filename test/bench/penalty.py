@@ -241,7 +241,8 @@ def print_row(row, first):
     """Live and simulated side by side; the mean against one bucket's, of either, if that waits."""
     pairs = [f"{cell(row['live'][name])} / {cell(row['simulated'][name])}"
              for name in ("mean", *SHARES)]
-    ratios = [cell(row[which]["mean"] / first[which]["mean"] if first["simulated"]["mean"] else None)
+    waits = first["simulated"]["mean"] > 0
+    ratios = [cell(row[which]["mean"] / first[which]["mean"] if waits else None)
               for which in ("live", "simulated")]
     print(" | ".join(["", str(row["workers"] if row["parts"] == 1 else row["parts"]), *pairs,
                       cell(row["simulated"]["exact"]), cell(row["simulated"]["paper"]),
