@@ -45,7 +45,10 @@ enum meter_kind limit_profile_kind(const struct policy *policy)
 	return policy->meter;
 }
 
-/* The smallest burst that limits flows and does not stop them. */
+/*
+ * The smallest burst that limits flows and does not stop them. What waits for its tokens gets them,
+ * however shallow the bucket: there it is a part like any other.
+ */
 static uint64_t burst_floor(const struct policy *policy)
 {
 	static const uint64_t floors[] = {
@@ -54,7 +57,7 @@ static uint64_t burst_floor(const struct policy *policy)
 		[COUNT_FLOWS] = 1,
 	};
 
-	return floors[policy->count];
+	return policy_is_shaped(policy) ? 1 : floors[policy->count];
 }
 
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)

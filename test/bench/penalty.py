@@ -75,10 +75,7 @@ class Delays:
 
 
 class Shapers(Testbed):
-    """Limiters whose packets wait.
-
-    Parts are conserved: of soft limits each would have a bucket of six full packets at least.
-    """
+    """Limiters whose packets wait."""
 
     def __init__(self, options, parts, workers):
         self.options, self.workers = options, workers
@@ -123,7 +120,7 @@ class Shapers(Testbed):
         """Whether each limiter has its part now, and no more."""
         n, options = len(self.boxes()), self.options
         return all(abs(policy["local_limit_bps"] * n / options.rate - 1) < 1e-3
-                   and (options.soft or policy["local_burst_bytes"] == options.burst // n)
+                   and policy["local_burst_bytes"] == options.burst // n
                    for policy in self.policies())
 
     def delays(self):
@@ -305,7 +302,7 @@ def parse(arguments=None):
         parser.add_argument(f"--{name}", type=int, default=default, help=what)
     parser.add_argument("--load", type=float, default=0.9)
     parser.add_argument("--json", help="a file for all figures")
-    parser.add_argument("--soft", action="store_true", help="parts of six full packets at least")
+    parser.add_argument("--soft", action="store_true", help="parts without a ledger")
     options = parser.parse_args(arguments)
     if options.quick:
         vars(options).update(QUICK)
