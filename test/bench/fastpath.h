@@ -163,7 +163,9 @@ struct box_params {
 	bool v6;
 	bool sources;      /* each policy limits each source by itself */
 	double over;       /* share of the policies that drop nearly all */
-	const char *burst; /* of the others; NULL: one that is never used up */
+	const char *limit; /* of the others; NULL: one that is never reached */
+	const char *burst; /* likewise; NULL: one that is never used up */
+	const char *meter; /* of all; NULL: a token bucket */
 	const char *allocator;
 	unsigned workers;
 	unsigned cpu[2];       /* of the workers; cpu of control is the other one */

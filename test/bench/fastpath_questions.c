@@ -212,6 +212,45 @@ static void ask_drops(struct lab *lab)
 	prefixes_free(&some);
 }
 
+/*
+ * Classes that share a limit beside a bucket that asks for none: below the limit, and about twice
+ * above it.
+ */
+static void ask_phantom(struct lab *lab)
+{
+	static const struct {
+		const char *name, *meter, *limit, *burst;
+		bool one;
+	} rows[] = {{"bucket_1", "token-bucket", NULL, NULL, true},
+		{"phantom_1", "phantom", NULL, NULL, true},
+		{"bucket_10k", "token-bucket", NULL, NULL, false},
+		{"phantom_10k", "phantom", NULL, NULL, false},
+		{"bucket_10k_half", "token-bucket", "150kbit/s", "10kB", false},
+		{"phantom_10k_half", "phantom", "150kbit/s", "10kB", false}};
+	struct stage stage = {.lab = lab};
+	struct prefixes one, some;
+	const struct traffic *to_one, *to_some;
+
+	prefixes_make(&one, 1);
+	prefixes_make(&some, lab->policies);
+	to_one = traffic(&stage, &one, FRAME_V4, DRAW_UNIFORM);
+	to_some = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct box_params params = params_of(lab, rows[i].one ? &one : &some);
+
+		params.allocator = "static";
+		params.meter = rows[i].meter;
+		params.limit = rows[i].limit;
+		params.burst = rows[i].burst;
+		add(&stage, rows[i].name,
+			box_contender("", bench_box_open(&params), rows[i].one ? to_one : to_some));
+	}
+	ask(&stage, "phantom");
+	prefixes_free(&one);
+	prefixes_free(&some);
+}
+
 static void ask_ipv6(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -618,6 +657,7 @@ const struct question questions[] = {
 	{"bare", ask_bare},
 	{"policies", ask_policies},
 	{"drops", ask_drops},
+	{"phantom", ask_phantom},
 	{"ipv6", ask_ipv6},
 	{"hostile", ask_hostile},
 	{"cold", ask_cold},
