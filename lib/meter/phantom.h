@@ -391,9 +391,15 @@ static inline uint32_t phantom_set(const struct phantom *p, uint32_t mixed)
 }
 
 /* Begins to fetch what is next to be read of a flow, besides *p itself. */
-static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 {
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
+}
+
+/* The same, and the slots that are likely to be. */
+static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+{
+	phantom_fetch_class(p, hash);
 	__builtin_prefetch(&p->slots[p->time >> p->shift & (PHANTOM_SLOTS - 1)], 1);
 	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
 }
