@@ -213,10 +213,10 @@ static __rte_noinline uint64_t judge_aside(
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
+	if (police_is_phantom(state)) /* first: no other question reads but the state's line */
+		return judge_phantom(w, state, burst, i, now);
 	if (police_is_shaped(state))
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
-	if (police_is_phantom(state))
-		return judge_phantom(w, state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
