@@ -42,6 +42,7 @@ enum frame_kind {
 	FRAME_OPTIONS,  /* IPv4 with 20 bytes of options */
 	FRAME_FRAGMENT, /* IPv4, not the first of its packet */
 	FRAME_SMALLEST, /* IPv4 and nothing in it */
+	FRAME_HASHED,   /* IPv4, with a hash from the device */
 };
 
 /* The destinations of n policies, of an IP version each: a prefix for a policy, in random order. */
