@@ -152,8 +152,8 @@ uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
 
 /*
- * Begins to fetch what police_over_phantom() will read, in two steps, of which the second reads what the first has
- * fetched.
+ * Begins to fetch what police_over_phantom() will read, in two steps, of which the second reads
+ * what the first has fetched.
  */
 static inline void police_fetch_phantom(const struct policy_state *state)
 {
