@@ -18,7 +18,7 @@ static bool has_hash(const struct burst *burst, unsigned i)
 }
 
 /* All that is to be known of a packet, its flow's hash from the device if that tells it. */
-static const struct packet *packet_of(struct burst *burst, unsigned i)
+static struct packet *packet_of(struct burst *burst, unsigned i)
 {
 	struct packet *packet = frames_packet(&burst->frames, i);
 
@@ -153,11 +153,16 @@ static uint64_t judge_total(
 	return over;
 }
 
+/* Of a packet's flow; what the device has not told is kept, as it will be asked for again. */
 static uint32_t flow_hash(struct burst *burst, unsigned i)
 {
+	struct packet *packet;
+
 	if (has_hash(burst, i))
 		return burst->mbufs[i]->hash.rss;
-	return packet_flow_hash(packet_of(burst, i), burst->frames.data[i]);
+	packet = packet_of(burst, i);
+	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
+	return packet->flow_hash;
 }
 
 /* The same of those that want to know its flow too. */
@@ -208,10 +213,10 @@ static __rte_noinline uint64_t judge_aside(
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
+	if (police_is_phantom(state)) /* first: no other question reads but the state's line */
+		return judge_phantom(w, state, burst, i, now);
 	if (police_is_shaped(state))
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
-	if (police_is_phantom(state))
-		return judge_phantom(w, state, burst, i, now);
 	if (!police_is_plain(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
@@ -403,6 +408,25 @@ static uint16_t decide_alike(
 	return divide(burst->mbufs, passes, n, dropped);
 }
 
+/* A whole burst of one policy that police_is_phantom(). */
+static __rte_noinline uint16_t decide_flows(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	struct policy_state *state = &w->policies[burst->frames.policy[0]];
+	uint32_t costs[BURST], hashes[BURST];
+
+	for (uint16_t i = 0; i < n; i++) {
+		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+		hashes[i] = flow_hash(burst, i);
+	}
+	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(samples);
+
+		sample(w, burst, i, costs[i]);
+	}
+	return divide(burst->mbufs, police_charge_flows(state, costs, hashes, n, now), n, dropped);
+}
+
 static bool all_alike(const uint32_t *policies, uint16_t n)
 {
 	uint32_t different = 0;
@@ -431,6 +455,8 @@ uint16_t decide(
 	}
 	if (alike && police_is_plain(&w->policies[first]))
 		n_pass = decide_alike(w, burst, n, now, dropped);
+	else if (alike && police_is_phantom(&w->policies[first]))
+		n_pass = decide_flows(w, burst, n, now, dropped);
 	else
 		n_pass = decide_each(w, burst, n, now, dropped);
 	counter_add(&w->counters.dropped[DROP_LIMIT],

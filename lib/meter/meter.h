@@ -23,6 +23,7 @@
 #include "meter/fixed_window.h"
 #include "meter/gcra.h"
 #include "meter/hybrid.h"
+#include "meter/phantom.h"
 #include "meter/purse.h"
 #include "meter/quota.h"
 #include "meter/random_drop.h"
@@ -110,8 +111,11 @@ static inline int meter_profile_init(
 
 	*profile = (union meter_profile){0};
 	switch (params->kind) {
-	case METER_TOKEN_BUCKET:
 	case METER_PHANTOM:
+		if (params->burst > PHANTOM_BURST_MAX)
+			return -ERANGE;
+		__attribute__((fallthrough));
+	case METER_TOKEN_BUCKET:
 		return token_bucket_profile_init(&profile->bucket, &bucket, hz);
 	case METER_GCRA:
 		return gcra_profile_init(&profile->gcra, &bucket, hz);

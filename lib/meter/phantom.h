@@ -47,7 +47,8 @@
 #define PHANTOM_CLASSES_MIN 16
 #define PHANTOM_CLASSES_MAX 1024
 #define PHANTOM_WEIGHT_MAX  100
-#define PHANTOM_DSCPS       64 /* classes where a DSCP is one */
+#define PHANTOM_DSCPS       64                                   /* classes where a DSCP is one */
+#define PHANTOM_WEIGHT_ALL  (PHANTOM_WEIGHT_MAX * PHANTOM_DSCPS) /* flows all weigh 1 */
 
 #define PHANTOM_SLOTS 64
 #define PHANTOM_WAYS  4
@@ -58,6 +59,9 @@
 #define PHANTOM_SHARE_SHIFT 2
 /* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
 #define PHANTOM_SPARE_SHIFT 4
+
+/* Units of a bucket: those of a longer slot's sums might not fit. */
+#define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
 
 /* Virtual time after which old ends of queues are forgotten, before they could be future again. */
 #define PHANTOM_AGE (UINT64_C(1) << 62)
@@ -74,48 +78,40 @@ struct phantom_class {
 	uint32_t weight; /* at least 1 */
 };
 
-/* A slot of virtual time. */
-struct phantom_slot {
-	uint64_t over;   /* what its classes are served beyond their queues when it ends */
-	uint64_t weight; /* of the classes whose queues end in it */
-};
+/*
+ * A slot of virtual time is a word of two sums. Below, the weight of the classes whose queues end
+ * in it; above, what they are served beyond their queues when it ends: less than its length by
+ * that weight.
+ */
+#define PHANTOM_SLOT_WEIGHT 13 /* bits */
 
 struct phantom {
-	uint64_t time;           /* virtual: 2^-8 units by weight */
-	uint64_t left;           /* 2^-8 units of service that have not become time yet */
-	uint64_t seen;           /* tokens of the bucket that are service by now */
-	uint64_t busy;           /* slots with classes, a bit each */
-	uint64_t weight;         /* of all in the slots */
-	uint64_t aged;           /* time of the last phantom_sort() */
-	const uint64_t *inverse; /* of each weight there can be: 2^64 over it, less than that */
+	uint64_t time;   /* virtual: 2^-8 units by weight */
+	uint64_t left;   /* 2^-8 units of service that have not become time yet */
+	uint64_t seen;   /* tokens of the bucket that are service by now */
+	uint64_t busy;   /* slots with classes, a bit each */
+	uint64_t weight; /* of all in the slots */
+	uint64_t aged;   /* time of the last phantom_sort() */
 	uint32_t key;
-	uint16_t mask;  /* of a class's number */
-	uint16_t shift; /* a slot is 2^this long */
-	struct phantom_slot slots[PHANTOM_SLOTS];
-	struct phantom_class classes[]; /* and then the inverses */
+	uint16_t mask;                                              /* of a class's number */
+	uint16_t shift;                                             /* a slot is 2^this long */
+	uint64_t slots[PHANTOM_SLOTS] __attribute__((aligned(64))); /* those not busy: anything */
+	struct phantom_class classes[];
 } __attribute__((aligned(64)));
 
-static inline uint64_t phantom_weight_of_all(const struct phantom_params *params)
-{
-	uint64_t sum = params->classes;
-
-	for (unsigned i = 0; params->weights && i < params->classes; i++)
-		sum += params->weights[i] - 1U;
-	return sum;
-}
+/* 2^64 over each weight that there can be, less than that; 0 over none. */
+extern const uint64_t phantom_reciprocals[PHANTOM_WEIGHT_ALL + 1];
 
 /* Bytes of a state. Any thread. */
 static inline size_t phantom_bytes(const struct phantom_params *params)
 {
-	size_t inverses = (phantom_weight_of_all(params) + 1) * sizeof(uint64_t);
-
-	return sizeof(struct phantom) + params->classes * sizeof(struct phantom_class) + inverses;
+	return sizeof(struct phantom) + params->classes * sizeof(struct phantom_class);
 }
 
 /* High half of a product: service over weight, at most 1 too low, without dividing. */
-static inline uint64_t phantom_divide(const struct phantom *p, uint64_t service, uint64_t weight)
+static inline uint64_t phantom_divide(uint64_t service, uint64_t weight)
 {
-	return (uint64_t)((unsigned __int128)service * p->inverse[weight] >> 64);
+	return (uint64_t)((unsigned __int128)service * phantom_reciprocals[weight] >> 64);
 }
 
 static inline uint64_t phantom_slot_end(const struct phantom *p, uint64_t end)
@@ -123,10 +119,19 @@ static inline uint64_t phantom_slot_end(const struct phantom *p, uint64_t end)
 	return (((end - 1) >> p->shift) + 1) << p->shift;
 }
 
-static inline struct phantom_slot *phantom_slot(struct phantom *p, uint64_t end, unsigned *i)
+static inline unsigned phantom_slot(const struct phantom *p, uint64_t end)
 {
-	*i = (end - 1) >> p->shift & (PHANTOM_SLOTS - 1);
-	return &p->slots[*i];
+	return (end - 1) >> p->shift & (PHANTOM_SLOTS - 1);
+}
+
+static inline uint64_t phantom_slot_over(uint64_t slot)
+{
+	return slot >> PHANTOM_SLOT_WEIGHT;
+}
+
+static inline uint64_t phantom_slot_weight(uint64_t slot)
+{
+	return slot & ((UINT64_C(1) << PHANTOM_SLOT_WEIGHT) - 1);
 }
 
 /*
@@ -143,24 +148,29 @@ static inline uint64_t phantom_span(const struct phantom *p)
 	return (uint64_t)PHANTOM_SLOTS << p->shift;
 }
 
+/* What a class adds to its slot. */
+static inline uint64_t phantom_in_slot(const struct phantom *p, const struct phantom_class *class)
+{
+	uint64_t over = phantom_slot_end(p, class->end) - class->end;
+
+	return ((over << PHANTOM_SLOT_WEIGHT) + 1) * class->weight;
+}
+
 static inline void phantom_enter(struct phantom *p, const struct phantom_class *class)
 {
-	unsigned i;
-	struct phantom_slot *slot = phantom_slot(p, class->end, &i);
+	unsigned i = phantom_slot(p, class->end);
+	uint64_t others = p->slots[i] & -(p->busy >> i & 1);
 
-	slot->weight += class->weight;
-	slot->over += (phantom_slot_end(p, class->end) - class->end) * class->weight;
+	p->slots[i] = others + phantom_in_slot(p, class);
 	p->busy |= UINT64_C(1) << i;
 }
 
 static inline void phantom_leave(struct phantom *p, const struct phantom_class *class)
 {
-	unsigned i;
-	struct phantom_slot *slot = phantom_slot(p, class->end, &i);
+	unsigned i = phantom_slot(p, class->end);
 
-	slot->weight -= class->weight;
-	slot->over -= (phantom_slot_end(p, class->end) - class->end) * class->weight;
-	p->busy &= ~((uint64_t)(slot->weight == 0) << i);
+	p->slots[i] -= phantom_in_slot(p, class);
+	p->busy &= ~((uint64_t)(p->slots[i] == 0) << i);
 }
 
 static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
@@ -176,8 +186,7 @@ static inline uint64_t phantom_backlogged(const struct phantom *p)
 
 static inline void phantom_clear(struct phantom *p)
 {
-	for (; p->busy; p->busy &= p->busy - 1)
-		p->slots[__builtin_ctzll(p->busy)] = (struct phantom_slot){0};
+	p->busy = 0;
 	phantom_set_weight(p, 0);
 	p->left = 0;
 }
@@ -234,28 +243,23 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 }
 
 /*
- * Of a full bucket of less than 2^38 units: all queues empty. `memory` is of phantom_bytes(),
+ * Of a full bucket of PHANTOM_BURST_MAX at most: all queues empty. `memory` is of phantom_bytes(),
  * aligned to 64. Control thread, before the writer sees it.
  */
 static inline struct phantom *phantom_init(void *memory, const struct phantom_params *params,
 	const struct token_bucket_profile *profile)
 {
 	struct phantom *p = (struct phantom *)memory;
-	uint64_t *inverse = (uint64_t *)(p->classes + params->classes);
 
 	*p = (struct phantom){
 		.mask = (uint16_t)(params->classes - 1),
 		.shift = (uint16_t)phantom_shift(profile),
 		.key = (uint32_t)params->secret | 1,
-		.inverse = inverse,
 		.seen = profile->burst,
 	};
 	for (unsigned i = 0; i < params->classes; i++)
 		p->classes[i] = (struct phantom_class){
 			.weight = params->weights ? params->weights[i] : 1};
-	inverse[0] = 0;
-	for (uint64_t w = 1; w <= phantom_weight_of_all(params); w++)
-		inverse[w] = UINT64_MAX / w;
 	return p;
 }
 
@@ -300,9 +304,8 @@ static inline uint64_t phantom_cross(struct phantom *p, uint64_t service, uint64
 {
 	unsigned i = ((ends >> p->shift) - 1) & (PHANTOM_SLOTS - 1);
 
-	service += p->slots[i].over - (ends - p->time) * p->weight;
-	phantom_set_weight(p, p->weight - p->slots[i].weight);
-	p->slots[i] = (struct phantom_slot){0};
+	service += phantom_slot_over(p->slots[i]) - (ends - p->time) * p->weight;
+	phantom_set_weight(p, p->weight - phantom_slot_weight(p->slots[i]));
 	p->busy &= ~(UINT64_C(1) << i);
 	p->time = ends;
 	return service;
@@ -318,7 +321,7 @@ static inline void phantom_serve(struct phantom *p, uint64_t service)
 			service = phantom_cross(p, service, ends);
 			continue;
 		}
-		time = phantom_divide(p, service, p->weight);
+		time = phantom_divide(service, p->weight);
 		p->time += time;
 		p->left = service - time * p->weight;
 		return;
@@ -361,7 +364,7 @@ static inline void phantom_reach(struct phantom *p, uint64_t time)
 static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint32_t cost)
 {
 	uint64_t service = (uint64_t)cost << PHANTOM_BYTE;
-	uint64_t time = phantom_divide(p, service, class->weight) + 1; /* rounded up */
+	uint64_t time = phantom_divide(service, class->weight) + 1; /* rounded up */
 
 	phantom_reach(p, phantom_queue(p, class) + time);
 	p->left += time * class->weight - service;
@@ -388,12 +391,17 @@ static inline uint32_t phantom_set(const struct phantom *p, uint32_t mixed)
 }
 
 /* Begins to fetch what is next to be read of a flow, besides *p itself. */
-static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 {
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
+}
+
+/* The same, and the slots that are likely to be. */
+static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
+{
+	phantom_fetch_class(p, hash);
 	__builtin_prefetch(&p->slots[p->time >> p->shift & (PHANTOM_SLOTS - 1)], 1);
 	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
-	__builtin_prefetch(&p->inverse[p->weight]);
 }
 
 /*
@@ -468,5 +476,7 @@ static inline void phantom_refill(struct phantom *p, struct token_bucket *bucket
 static_assert(PHANTOM_CLASSES_MIN % PHANTOM_WAYS == 0, "whole sets");
 static_assert(sizeof(struct phantom_class) * PHANTOM_WAYS == 64, "a set is a line");
 static_assert(offsetof(struct phantom, slots) == 64, "what each packet reads, before them");
+static_assert(PHANTOM_WEIGHT_ALL < 1 << PHANTOM_SLOT_WEIGHT, "any sum of weights fits");
+static_assert(PHANTOM_CLASSES_MAX <= PHANTOM_WEIGHT_ALL, "flows too");
 
 #endif

@@ -168,6 +168,30 @@ uint64_t police_over_phantom(
 	return over;
 }
 
+uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
+	const uint32_t *hashes, unsigned n, uint64_t now)
+{
+	struct policy_other *other = state->other;
+	const struct token_bucket_profile *profile = &other->profile.bucket;
+	struct token_bucket *bucket = &other->meter.bucket;
+	struct phantom *phantom = police_phantom(other);
+	uint64_t sum = 0, passed = 0, passes = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		phantom_fetch_class(phantom, hashes[i]);
+	phantom_refill(phantom, bucket, profile, now);
+	for (unsigned i = 0; i < n; i++) {
+		struct phantom_class *class = phantom_of_flow(phantom, hashes[i]);
+		uint64_t fits = phantom_take(phantom, class, bucket, profile, bytes[i]);
+
+		sum += bytes[i];
+		passed += bytes[i] & -fits;
+		passes |= fits << i;
+	}
+	police_count(state, n, sum, n - (uint32_t)__builtin_popcountll(passes), sum - passed);
+	return passes;
+}
+
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked)
 {

@@ -145,8 +145,15 @@ uint64_t police_over_phantom(
 	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
 
 /*
- * Begins to fetch what that will read, in two steps, of which the second reads what the first has
- * fetched.
+ * The same of n packets (at most 64) that arrived at `now`: a bit each, 1 for those that pass. The
+ * queues are served once for all.
+ */
+uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
+	const uint32_t *hashes, unsigned n, uint64_t now);
+
+/*
+ * Begins to fetch what police_over_phantom() will read, in two steps, of which the second reads
+ * what the first has fetched.
  */
 static inline void police_fetch_phantom(const struct policy_state *state)
 {

@@ -42,6 +42,7 @@ enum frame_kind {
 	FRAME_OPTIONS,  /* IPv4 with 20 bytes of options */
 	FRAME_FRAGMENT, /* IPv4, not the first of its packet */
 	FRAME_SMALLEST, /* IPv4 and nothing in it */
+	FRAME_HASHED,   /* IPv4, with a hash from the device */
 };
 
 /* The destinations of n policies, of an IP version each: a prefix for a policy, in random order. */
@@ -163,7 +164,9 @@ struct box_params {
 	bool v6;
 	bool sources;      /* each policy limits each source by itself */
 	double over;       /* share of the policies that drop nearly all */
-	const char *burst; /* of the others; NULL: one that is never used up */
+	const char *limit; /* of the others; NULL: one that is never reached */
+	const char *burst; /* likewise; NULL: one that is never used up */
+	const char *meter; /* of all; NULL: a token bucket */
 	const char *allocator;
 	unsigned workers;
 	unsigned cpu[2];       /* of the workers; cpu of control is the other one */

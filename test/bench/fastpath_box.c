@@ -51,10 +51,15 @@ static void write_policy(FILE *out, const struct box_params *params, unsigned i)
 
 	fprintf(out, "%s{\"name\":\"p%u\"", i ? ",\n" : "", i);
 	write_match(out, params, i);
-	fprintf(out, ",\"limit\":\"%s\",\"burst\":\"%s\"", over ? "8kbit/s" : "400Gbit/s",
+	fprintf(out, ",\"limit\":\"%s\",\"burst\":\"%s\"",
+		over            ? "8kbit/s"
+		: params->limit ? params->limit
+				: "400Gbit/s",
 		over            ? "1500B"
 		: params->burst ? params->burst
 				: "64MiB");
+	if (params->meter)
+		fprintf(out, ",\"meter\":\"%s\"", params->meter);
 	if (params->sources)
 		fprintf(out, ",\"per\":\"src\",\"sources\":%u", SOURCES);
 	fprintf(out, ",\"allocator\":\"%s\"}", params->allocator);

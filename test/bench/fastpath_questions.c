@@ -212,6 +212,58 @@ static void ask_drops(struct lab *lab)
 	prefixes_free(&some);
 }
 
+/* Whether the devices tell flows' hashes, whatever their driver says. */
+static struct bench_box *told(struct bench_box *bench, bool hashes)
+{
+	struct worker *worker = &bench->box.workers[0];
+
+	for (unsigned i = 0; i < worker->n_paths; i++)
+		worker->paths[i].rx_hash = hashes;
+	return bench;
+}
+
+/*
+ * Flows that share a limit beside a bucket that asks for none: below the limit, and above it. By
+ * the device's hash, which all tell that spread packets over queues, and without.
+ */
+static void ask_phantom(struct lab *lab)
+{
+	static const struct {
+		const char *name, *meter, *limit, *burst;
+		bool one, hashes;
+	} rows[] = {{"bucket_1", "token-bucket", NULL, NULL, true, true},
+		{"phantom_1", "phantom", NULL, NULL, true, true},
+		{"unhashed_1", "phantom", NULL, NULL, true, false},
+		{"bucket_10k", "token-bucket", NULL, NULL, false, true},
+		{"phantom_10k", "phantom", NULL, NULL, false, true},
+		{"unhashed_10k", "phantom", NULL, NULL, false, false},
+		{"bucket_10k_half", "token-bucket", "150kbit/s", "10kB", false, true},
+		{"phantom_10k_half", "phantom", "150kbit/s", "10kB", false, true}};
+	struct stage stage = {.lab = lab};
+	struct prefixes one, some;
+	const struct traffic *to_one, *to_some;
+
+	prefixes_make(&one, 1);
+	prefixes_make(&some, lab->policies);
+	to_one = traffic(&stage, &one, FRAME_HASHED, DRAW_UNIFORM);
+	to_some = traffic(&stage, &some, FRAME_HASHED, DRAW_UNIFORM);
+	add(&stage, "io", io_contender(lab->ports, NULL));
+	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
+		struct box_params params = params_of(lab, rows[i].one ? &one : &some);
+		const struct traffic *packets = rows[i].one ? to_one : to_some;
+
+		params.allocator = "static";
+		params.meter = rows[i].meter;
+		params.limit = rows[i].limit;
+		params.burst = rows[i].burst;
+		add(&stage, rows[i].name,
+			box_contender("", told(bench_box_open(&params), rows[i].hashes), packets));
+	}
+	ask(&stage, "phantom");
+	prefixes_free(&one);
+	prefixes_free(&some);
+}
+
 static void ask_ipv6(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
@@ -618,6 +670,7 @@ const struct question questions[] = {
 	{"bare", ask_bare},
 	{"policies", ask_policies},
 	{"drops", ask_drops},
+	{"phantom", ask_phantom},
 	{"ipv6", ask_ipv6},
 	{"hostile", ask_hostile},
 	{"cold", ask_cold},

@@ -380,11 +380,28 @@ static uint16_t stand_in_short(uint16_t port __rte_unused, uint16_t queue __rte_
 	return stand_in(s, false, mbufs, n);
 }
 
+/* As a device does that has told what it hashes: of other flows, with other bits. */
+static uint16_t stand_in_hashed(uint16_t port __rte_unused, uint16_t queue __rte_unused,
+	struct rte_mbuf *mbufs[], uint16_t n, uint16_t max __rte_unused, void *param)
+{
+	struct stand_in *s = param;
+	unsigned mask = s->traffic->n - 1;
+
+	for (uint16_t i = 0; i < n; i++) {
+		uint64_t word = s->traffic->words[(s->at + i) & mask];
+
+		mbufs[i]->hash.rss = (uint32_t)(word * UINT64_C(0x9e3779b97f4a7c15) >> 32);
+		mbufs[i]->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	}
+	return stand_in(s, false, mbufs, n);
+}
+
 void stand_in_attach(
 	const struct port *ports, unsigned n_ports, const struct traffic *traffic, unsigned at)
 {
 	rte_rx_callback_fn callback = traffic->kind == FRAME_V6         ? stand_in6
 				      : traffic->kind == FRAME_SMALLEST ? stand_in_short
+				      : traffic->kind == FRAME_HASHED   ? stand_in_hashed
 									: stand_in4;
 
 	for (unsigned p = 0; p < n_ports; p++)

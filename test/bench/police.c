@@ -11,8 +11,8 @@
  * policy's rate is such that a certain part of its packets does not conform, in no order that a
  * branch predictor could learn; and one in 128 is sampled or none. Or it has a total that is never
  * spent, and takes of it a quantum at a time from a purse of its own. Or it is not plain: a token
- * bucket, or one that 32 flows share (meter "phantom"); both judged packet by packet. Contestants are interleaved
- * round by round, since a machine's mood lasts longer than a round: the ratios count.
+ * bucket, or one that 32 flows share (meter "phantom"). Contestants are interleaved round by round,
+ * since a machine's mood lasts longer than a round: the ratios count.
  */
 #include <getopt.h>
 #include <stdbool.h>

@@ -67,6 +67,8 @@ static void test_params_at_their_limits(void **state)
 		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST + 1, 0, 0}, GHZ, -ERANGE},
 		{{METER_GCRA, 0, 8000, 1500, 0, 0}, GHZ, 0}, /* a drain is the bucket's alone */
 		{{METER_GCRA, 8000, 0, 1500, 0, 0}, 0, -ERANGE},
+		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX, 0, 0}, GHZ, 0},
+		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX + 1, 0, 0}, GHZ, -ERANGE},
 		{{METER_TOKEN_BUCKET, 0, 8000, 1500, 0, 0}, GHZ, 0},
 		{{METER_TOKEN_BUCKET, 8000, 8000, 1500, 0, 0}, GHZ, -EINVAL},
 		{{METER_FIXED_WINDOW, 8000, 0, 0, 0, 0}, GHZ, -EINVAL},
