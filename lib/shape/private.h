@@ -10,8 +10,8 @@
 #include "shape/wheel.h"
 
 struct shaper {
-	struct wheel wheel;
 	struct shaper_counts counts __attribute__((aligned(64)));
+	struct wheel wheel __attribute__((aligned(64)));
 };
 
 /* Of struct shape_queue, `state`. */

@@ -8,7 +8,7 @@
 #include "shape/private.h"
 
 #define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
-#define AHEAD   16 /* queues whose memory is asked for at a time */
+#define AHEAD   32 /* queues whose memory is asked for at a time */
 #define VISITS  64 /* queues that turn out not to be due yet, in one call */
 
 /* Virtual time of a reserve, 2^-8 of a unit, as tokens. */
@@ -277,6 +277,7 @@ struct turn {
 	struct shape_packet **out;
 	unsigned n, count;
 	unsigned visits; /* that are left */
+	unsigned ahead;  /* queues whose memory is asked for */
 };
 
 /* One queue of an open slot, of those that are due by `until`, or not yet. */
@@ -295,42 +296,49 @@ static void turn_queue(
 }
 
 /*
- * What serving the next queues of a list will touch, all at a time, since each is somewhere else:
- * the queues, and the packets that will be the first then.
+ * Asks for what serving the next queues will touch, of all of them at a time, since each is
+ * somewhere else: the queues, and the packets that will be the first then.
  */
-static void turn_prefetch(const struct shape_queue *queue, const struct shape_queue *last)
+static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slot)
 {
-	const struct shape_queue *ahead[AHEAD];
-	unsigned n = 0;
+	struct shape_queue *queues[AHEAD];
+	unsigned room = turn->n - turn->count, n;
 
-	for (ahead[n++] = queue; n < AHEAD && queue != last; ahead[n++] = queue) {
-		__builtin_prefetch(queue);
-		queue = queue->next;
+	n = wheel_peek(&shaper->wheel, slot, turn->now, queues, room < AHEAD ? room : AHEAD);
+	for (unsigned i = 0; i < n; i++) {
+		__builtin_prefetch(&queues[i]->head, 1);
+		__builtin_prefetch(queues[i], 1);
 	}
 	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(ahead[i]->second);
+		__builtin_prefetch(queues[i]->second);
+	turn->ahead = n;
 }
 
-/* Opens the slot at the base. What is not done with is filed again. */
+/* Opens the slot at the base. What is not done with stays; what waits on is filed again. */
 static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 {
 	struct wheel *wheel = &shaper->wheel;
 	uint64_t end = wheel->base + (UINT64_C(1) << wheel->shift) - 1;
 	uint64_t until = tick_earlier(end, turn->now);
-	struct shape_queue *queue = wheel_open(wheel, slot), *last = queue->prev;
+	const struct shape_queue *again = NULL; /* the first that is filed here once more */
+	bool rest = false;
 
 	wheel->soon = turn->now + WHEEL_FAR;
-	for (unsigned i = 0; queue && turn->count < turn->n && turn->visits; i++) {
-		struct shape_queue *next = queue == last ? NULL : queue->next;
+	while (wheel->slots[slot] && wheel_queue(wheel, slot) != again) {
+		struct shape_queue *queue;
 
-		if (i % AHEAD == 0)
-			turn_prefetch(queue, last);
+		rest = turn->count == turn->n || turn->visits == 0;
+		if (rest)
+			break;
+		if (turn->ahead == 0)
+			turn_prefetch(shaper, turn, slot);
+		turn->ahead--;
+		queue = wheel_take(wheel, slot);
 		turn_queue(shaper, turn, queue, until);
-		queue = next;
+		if (!again && queue->head && queue->slot == slot)
+			again = queue;
 	}
-	if (queue)
-		wheel_close(wheel, slot, queue, last);
-	wheel_look_on(wheel, slot, queue != NULL);
+	wheel_look_on(wheel, slot, rest);
 }
 
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)

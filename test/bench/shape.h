@@ -16,6 +16,13 @@
 #define BURST  32
 #define LENGTH 64u /* bytes of each packet */
 
+/* What the command line says. */
+struct bench {
+	unsigned rounds;
+	double seconds, mpps; /* of what leaves on time: how long, and how many packets come */
+	FILE *json;           /* or NULL */
+};
+
 /* Where in an mbuf a struct shape_packet lies; registered once. */
 extern int shape_offset;
 
@@ -54,8 +61,8 @@ double cycles(void);
 double quantile(double *values, unsigned n, double q);
 
 /* Cycles a packet beside rte_sched's; the tail of departures; and a million packets that wait. */
-void bench_sched(unsigned rounds, FILE *json);
-void bench_late(double seconds, FILE *json);
-void bench_many(unsigned rounds, FILE *json);
+void bench_sched(const struct bench *bench);
+void bench_late(const struct bench *bench);
+void bench_many(const struct bench *bench);
 
 #endif

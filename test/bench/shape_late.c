@@ -13,10 +13,9 @@
 #include "shape.h"
 
 #define QUEUES  1024
-#define PACKETS 65536      /* that there are */
-#define RATE    2000000000 /* bit/s, of all queues */
-#define LOAD    0.95
-#define TIMES   (UINT64_C(1) << 23) /* that are kept */
+#define PACKETS 65536               /* that there are */
+#define LOAD    0.95                /* of what the limits let through */
+#define TIMES   (UINT64_C(1) << 21) /* that are kept */
 
 struct line {
 	struct token_bucket_profile profile;
@@ -33,8 +32,10 @@ struct late {
 	struct rte_mbuf **idle; /* packets that do not wait */
 	unsigned n_idle;
 	uint64_t next; /* arrival */
+	double gap;    /* between arrivals, in the mean: ticks */
 	double *times;
 	unsigned n_times;
+	uint64_t busy; /* ticks of turns that had something to do */
 	uint64_t early, refused;
 };
 
@@ -52,10 +53,13 @@ static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 	return at;
 }
 
-static void late_make(struct late *late)
+static void late_make(struct late *late, double mpps)
 {
+	uint64_t bps = (uint64_t)(mpps * 1e6 * LENGTH * 8 / LOAD);
+
 	late->hz = rte_get_tsc_hz();
-	late->shaper = shaper_make(late->hz, UINT32_MAX, rte_rdtsc());
+	late->gap = (double)late->hz / (mpps * 1e6);
+	late->shaper = shaper_make(late->hz, PACKETS, rte_rdtsc());
 	late->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	late->lines = alloc(QUEUES * sizeof(struct line));
 	late->idle = mbufs_make("late", PACKETS);
@@ -64,7 +68,7 @@ static void late_make(struct late *late)
 	prng_seed(&late->prng, 1);
 	late->next = rte_rdtsc();
 	for (unsigned i = 0; i < QUEUES; i++) {
-		queue_make(&late->queues[i], RATE / QUEUES, 1522, late->hz, late->next);
+		queue_make(&late->queues[i], bps / QUEUES, 1522, late->hz, late->next);
 		late->lines[i].profile = late->queues[i].limit;
 		late->lines[i].bucket = late->queues[i].bucket;
 		late->lines[i].left = late->next;
@@ -74,8 +78,6 @@ static void late_make(struct late *late)
 /* The tick lies in the packet, which is there to be written to. */
 static void late_arrivals(struct late *late, uint64_t now)
 {
-	double gap = (double)LENGTH * 8 / (LOAD * RATE) * (double)late->hz;
-
 	while ((int64_t)(now - late->next) >= 0 && late->n_idle) {
 		unsigned queue = prng_below(&late->prng, QUEUES);
 		struct rte_mbuf *m = late->idle[--late->n_idle];
@@ -85,7 +87,7 @@ static void late_arrivals(struct late *late, uint64_t now)
 		if (mbuf_arrive(late->shaper, &late->queues[queue], m, late->next, now) !=
 			SHAPE_WAITS)
 			late->idle[late->n_idle++] = m;
-		late->next += (uint64_t)(-gap * log(1 - prng_unit(&late->prng)));
+		late->next += (uint64_t)(-late->gap * log(1 - prng_unit(&late->prng)));
 	}
 }
 
@@ -106,27 +108,41 @@ static void late_departures(struct late *late, uint64_t now)
 	}
 }
 
-void bench_late(double seconds, FILE *json)
+static void late_turns(struct late *late, double seconds)
+{
+	uint64_t end = late->next + (uint64_t)(seconds * (double)late->hz), now = rte_rdtsc();
+
+	while ((int64_t)(end - now) > 0) {
+		unsigned times = late->n_times, idle = late->n_idle;
+		uint64_t began = now;
+
+		late_arrivals(late, now);
+		late_departures(late, now);
+		now = rte_rdtsc();
+		if (late->n_times != times || late->n_idle != idle)
+			late->busy += now - began;
+	}
+}
+
+void bench_late(const struct bench *bench)
 {
 	static struct late late;
-	uint64_t end, now;
-	double p50, p99, p999, max;
+	double p50, p99, p999, max, busy;
 
-	late_make(&late);
-	end = late.next + (uint64_t)(seconds * (double)late.hz);
-	while ((int64_t)(end - (now = rte_rdtsc())) > 0) {
-		late_arrivals(&late, now);
-		late_departures(&late, now);
-	}
+	late_make(&late, bench->mpps);
+	late_turns(&late, bench->seconds);
+	busy = (double)late.busy / (bench->seconds * (double)late.hz);
 	p50 = quantile(late.times, late.n_times, 0.5);
 	p99 = quantile(late.times, late.n_times, 0.99);
 	p999 = quantile(late.times, late.n_times, 0.999);
 	max = quantile(late.times, late.n_times, 1);
-	printf("%u packets that waited left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; "
-	       "%lu early\n",
-		late.n_times, p50, p99, p999, max, (unsigned long)late.early);
-	if (json)
-		fprintf(json,
-			", \"late_us\": {\"p50\": %.3f, \"p99\": %.3f, \"max\": %.3f, \"early\": %lu}",
-			p50, p99, max, (unsigned long)late.early);
+	printf("%.2f Mpps, which keep the core busy for %.0f %% of the time: %u packets that waited "
+	       "left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; %lu early\n",
+		bench->mpps, busy * 100, late.n_times, p50, p99, p999, max,
+		(unsigned long)late.early);
+	if (bench->json)
+		fprintf(bench->json,
+			", \"late_us\": {\"mpps\": %.3f, \"busy\": %.3f, \"p50\": %.3f, "
+			"\"p99\": %.3f, \"max\": %.3f, \"early\": %lu}",
+			bench->mpps, busy, p50, p99, max, (unsigned long)late.early);
 }

@@ -27,7 +27,7 @@ struct many {
 
 static void many_make(struct many *many, struct shape_queue *others, struct rte_mbuf **traffic)
 {
-	many->shaper = shaper_make(HZ, UINT32_MAX, 0);
+	many->shaper = shaper_make(HZ, PACKETS, 0);
 	many->others = others;
 	many->traffic = traffic;
 	prng_seed(&many->prng, 1);
@@ -97,8 +97,9 @@ static double round_of(struct many *many, double *shaped)
 	return (double)many->cycles / (TURNS * BURST);
 }
 
-void bench_many(unsigned rounds, FILE *json)
+void bench_many(const struct bench *bench)
 {
+	unsigned rounds = bench->rounds;
 	struct shape_queue *others = alloc(2 * OTHERS * sizeof(struct shape_queue));
 	struct rte_mbuf **traffic = mbufs_make("others", OTHERS);
 	double *none = alloc(rounds * sizeof(double)), *all = alloc(rounds * sizeof(double));
@@ -125,8 +126,9 @@ void bench_many(unsigned rounds, FILE *json)
 		quantile(none, rounds, 0.5), quantile(ratio, rounds, 0.5),
 		quantile(ratio, rounds, 0.1), quantile(ratio, rounds, 0.9),
 		quantile(shaped, rounds, 0.5));
-	if (json)
-		fprintf(json, ", \"many\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
+	if (bench->json)
+		fprintf(bench->json,
+			", \"many\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
 			quantile(all, rounds, 0.5), quantile(none, rounds, 0.5),
 			quantile(ratio, rounds, 0.5));
 }

@@ -162,7 +162,7 @@ static void shaper_fill(struct contest *contest)
 {
 	uint64_t gap = LENGTH * 8 * HZ / (RATE / PIPES);
 
-	contest->shaper = shaper_make(HZ, UINT32_MAX, 0);
+	contest->shaper = shaper_make(HZ, WAITING + BURST, 0);
 	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
 	for (unsigned i = 0; i < PIPES; i++)
 		queue_make(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
@@ -170,8 +170,9 @@ static void shaper_fill(struct contest *contest)
 	contest_fill(contest, "shape");
 }
 
-void bench_sched(unsigned rounds, FILE *json)
+void bench_sched(const struct bench *bench)
 {
+	unsigned rounds = bench->rounds;
 	double *port = alloc(rounds * sizeof(double)), *shaper = alloc(rounds * sizeof(double));
 	double *ratio = alloc(rounds * sizeof(double));
 	struct contest sched = {0}, shape = {0};
@@ -189,8 +190,9 @@ void bench_sched(unsigned rounds, FILE *json)
 		PIPES, WAITING, quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
 		quantile(ratio, rounds, 0.5), quantile(ratio, rounds, 0.1),
 		quantile(ratio, rounds, 0.9));
-	if (json)
-		fprintf(json, "\"sched\": {\"shaper\": %.2f, \"rte_sched\": %.2f, \"ratio\": %.4f}",
+	if (bench->json)
+		fprintf(bench->json,
+			", \"sched\": {\"shaper\": %.2f, \"rte_sched\": %.2f, \"ratio\": %.4f}",
 			quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
 			quantile(ratio, rounds, 0.5));
 }
