@@ -67,12 +67,23 @@ static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_
 	token_bucket_advance(&queue->bucket, &limit, at);
 }
 
+/* The same at a rate that is not negative. */
+static inline void pace_refill_up(struct shape_queue *queue, uint32_t cost, uint64_t at)
+{
+	uint64_t need = (uint64_t)cost << TOKEN_BYTE;
+	struct token_bucket_profile limit = queue->limit;
+
+	limit.burst = limit.burst > need ? limit.burst : need;
+	token_bucket_refill(&queue->bucket, &limit, at);
+}
+
 /* Ticks from `at` on, to which it brings the bucket, until that has a packet's tokens. */
 static inline uint64_t pace_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	tokens_t need = (tokens_t)cost << TOKEN_SHIFT, level;
 
-	pace_refill(queue, cost, at);
+	if (at != queue->bucket.last)
+		pace_refill(queue, cost, at);
 	level = token_bucket_level(&queue->bucket);
 	return level < need ? pace_ticks(queue, need - level) : 0;
 }

@@ -11,6 +11,7 @@
 
 struct shaper {
 	struct shaper_counts counts __attribute__((aligned(64)));
+	unsigned ahead; /* queues that are due next, whose memory has been asked for */
 	struct wheel wheel __attribute__((aligned(64)));
 };
 

@@ -3,7 +3,7 @@
  *
  * The timing wheel of a shaper: queues by the tick at which something happens to their first
  * packet. One level of slots, first in first out; a queue that is due beyond the horizon (some
- * 100 ms) lies in the last slot and is filed again when that is opened. Bits, in three levels, say
+ * 50 ms) lies in the last slot and is filed again when that is opened. Bits, in three levels, say
  * which slots are not empty: the next one is found in a few steps, however far it is.
  *
  * A slot's queues are not linked to each other: they are listed in lines of their own, seven in
@@ -17,12 +17,16 @@
 
 #include "shape/shape.h"
 
-#define WHEEL_BITS  16
+#define WHEEL_BITS  17
 #define WHEEL_SLOTS (1u << WHEEL_BITS)
 #define WHEEL_WORDS (WHEEL_SLOTS / 64)
 #define WHEEL_NONE  WHEEL_SLOTS
 
-#define WHEEL_PARTS 19                  /* a slot is about a second over 2^this */
+/*
+ * A slot is about a second over 2^this. What is not due yet in the slot at the base is looked at
+ * in every call, so slots are as short as the horizon allows.
+ */
+#define WHEEL_PARTS 21
 #define WHEEL_FAR   (UINT64_C(1) << 62) /* ticks: never */
 
 /* Queues of a slot: queues[from] to queues[to - 1]. */
@@ -211,7 +215,7 @@ static inline void wheel_append(struct wheel *wheel, struct shape_queue *queue, 
 	if (line == 0 || wheel->lines[line].to == WHEEL_LINE)
 		line = wheel_lengthen(wheel, slot, line);
 	last = &wheel->lines[line];
-	queue->slot = (uint16_t)slot;
+	queue->slot = slot;
 	queue->place = line * 8 + last->to;
 	last->queues[last->to++] = queue;
 }
