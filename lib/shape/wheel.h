@@ -54,13 +54,13 @@ struct wheel {
 
 /*
  * Lines that so many queues need at most. Of a slot all but the first and the last are full, and
- * none is empty.
+ * none is empty, but for one while the last of its queues is looked at, and then filed elsewhere.
  */
 static inline size_t wheel_lines(uint32_t queues)
 {
 	size_t dense = queues / WHEEL_LINE + 2 * WHEEL_SLOTS;
 
-	return 1 + (queues < dense ? queues : dense);
+	return 2 + (queues < dense ? queues : dense);
 }
 
 /* Ticks of a counter that wraps are compared by how far they are apart. */

@@ -3,12 +3,13 @@
  *
  * What it costs to let packets wait (lib/shape), and how exactly they leave.
  *
- *     bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--json FILE] [sched] [late] [many]
+ *     bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]
+ *         [--json FILE] [sched] [late] [many]
  */
 #include <getopt.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sys/mman.h>
 
@@ -90,12 +91,19 @@ enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue,
 	return shape_arrive(shaper, queue, packet, arrival, now);
 }
 
-double cycles(void)
+void undisturbed(const struct bench *bench)
 {
-	struct timespec ts;
+	const struct sched_param param = {.sched_priority = bench->fifo};
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ((double)ts.tv_sec + (double)ts.tv_nsec * 1e-9) * (double)rte_get_tsc_hz();
+	if (bench->fifo && sched_setscheduler(0, SCHED_FIFO, &param))
+		die("not allowed to have a priority");
+}
+
+void disturbed(void)
+{
+	const struct sched_param param = {0};
+
+	sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 static int compare(const void *a, const void *b)
@@ -138,7 +146,8 @@ static void start_eal(void)
 }
 
 static const char usage[] =
-	"bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--json FILE] [sched] [late] [many]\n";
+	"bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]\n"
+	"    [--json FILE] [sched] [late] [many]\n";
 
 /* Whether a part is asked for, or none is: then all are. */
 static bool wanted(const char *part, char **parts)
@@ -165,7 +174,8 @@ int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
 		{"seconds", required_argument, NULL, 's'}, {"mpps", required_argument, NULL, 'm'},
-		{"json", required_argument, NULL, 'j'}, {0}};
+		{"fifo", required_argument, NULL, 'f'}, {"json", required_argument, NULL, 'j'},
+		{0}};
 	struct bench bench = {.rounds = 101, .seconds = 5, .mpps = 1};
 	bool wrong = false;
 
@@ -176,6 +186,8 @@ int main(int argc, char **argv)
 			bench.seconds = strtod(optarg, NULL);
 		if (option == 'm')
 			bench.mpps = strtod(optarg, NULL);
+		if (option == 'f')
+			bench.fifo = (int)strtol(optarg, NULL, 10);
 		if (option == 'j')
 			bench.json = fopen(optarg, "w");
 		wrong |= option == '?' || (option == 'j' && !bench.json);

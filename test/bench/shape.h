@@ -20,6 +20,7 @@
 struct bench {
 	unsigned rounds;
 	double seconds, mpps; /* of what leaves on time: how long, and how many packets come */
+	int fifo;             /* SCHED_FIFO's priority while it measures, or 0 */
 	FILE *json;           /* or NULL */
 };
 
@@ -54,8 +55,9 @@ void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
 	uint64_t arrival, uint64_t now);
 
-/* Cycles that this thread has had of the CPU: others on it do not count. */
-double cycles(void);
+/* While a part measures, nothing else runs on its CPU, if the command line says so. */
+void undisturbed(const struct bench *bench);
+void disturbed(void);
 
 /* The q-th part of n values, which it sorts. */
 double quantile(double *values, unsigned n, double q);

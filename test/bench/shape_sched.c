@@ -202,11 +202,13 @@ void bench_sched(const struct bench *bench)
 	sched.port = port_make();
 	contest_fill(&sched, "sched");
 	shaper_fill(&shape);
+	undisturbed(bench);
 	for (unsigned i = 0; i < rounds; i++) {
 		port[i] = round_of(&sched);
 		shaper[i] = round_of(&shape);
 		ratio[i] = shaper[i] / port[i];
 	}
+	disturbed();
 	printf("%u queues, %u packets wait: shaper %.1f cycles a packet, rte_sched %.1f; ratio "
 	       "%.3f (%.3f to %.3f)\n",
 		PIPES, WAITING, quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
