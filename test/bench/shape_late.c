@@ -56,9 +56,11 @@ static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 	return at;
 }
 
+/* Their tokens come at different times: else all queues that wait would be due at the same tick. */
 static void late_make(struct late *late, double mpps)
 {
 	uint64_t bps = (uint64_t)(mpps * 1e6 * LENGTH * 8 / LOAD);
+	uint64_t gap = LENGTH * 8 * rte_get_tsc_hz() / (bps / QUEUES); /* of a queue's departures */
 
 	late->hz = rte_get_tsc_hz();
 	late->gap = (double)late->hz / (mpps * 1e6);
@@ -71,7 +73,8 @@ static void late_make(struct late *late, double mpps)
 	prng_seed(&late->prng, 1);
 	late->next = rte_rdtsc();
 	for (unsigned i = 0; i < QUEUES; i++) {
-		queue_make(&late->queues[i], bps / QUEUES, 1522, late->hz, late->next);
+		queue_make(&late->queues[i], bps / QUEUES, 1522, late->hz,
+			late->next - i * gap / QUEUES);
 		late->lines[i].profile = late->queues[i].limit;
 		late->lines[i].bucket = late->queues[i].bucket;
 		late->lines[i].left = late->next;
