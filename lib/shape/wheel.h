@@ -29,13 +29,15 @@
 #define WHEEL_PARTS 21
 #define WHEEL_FAR   (UINT64_C(1) << 62) /* ticks: never */
 
-/* Queues of a slot: queues[from] to queues[to - 1]. */
 #define WHEEL_LINE 7
 
+/*
+ * Queues of a slot: queues[from] to queues[to - 1]. `next` is another line of the same slot, after
+ * the last one the first; or of those that are free.
+ */
 struct wheel_line {
 	struct shape_queue *queues[WHEEL_LINE];
-	uint32_t
-		next; /* of the same slot, after the last one the first; or of those that are free */
+	uint32_t next;
 	uint8_t from, to;
 } __attribute__((aligned(64)));
 

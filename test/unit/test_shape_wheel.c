@@ -43,7 +43,7 @@ static void test_horizon(void **state)
 	free(shaper);
 }
 
-/* One queue more on the wheel than there is room for packets would be one too many for its memory. */
+/* One queue more on the wheel than there may be packets would be too many for its memory. */
 static void test_memory(void **state)
 {
 	size_t bytes = shaper_bytes(1);
