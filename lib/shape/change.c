@@ -10,9 +10,10 @@
 
 #define PATIENCE 6 /* a packet may wait for 1/2^this longer than its queue is made for */
 
-size_t shaper_bytes(void)
+size_t shaper_bytes(uint32_t most)
 {
-	return sizeof(struct shaper);
+	/* Each queue that waits has a packet. */
+	return sizeof(struct shaper) + wheel_lines(most) * sizeof(struct wheel_line);
 }
 
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
@@ -184,6 +185,7 @@ unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned
 	unsigned count = 0, slot;
 
 	while (count < n && (slot = wheel_first(&shaper->wheel, 0)) != WHEEL_NONE)
-		count += shape_flush(shaper, shaper->wheel.slots[slot], out + count, n - count);
+		count += shape_flush(
+			shaper, wheel_queue(&shaper->wheel, slot), out + count, n - count);
 	return count;
 }

@@ -12,9 +12,13 @@
 
 #include "shape/wheel.h"
 
-/* Rates below 2^33 tokens a tick, some 3 kbit/s, are divided by: their packets are few. */
-#define PACE_BITS 34
-#define PACE_SLOW UINT8_MAX
+/*
+ * Rates below 2^33 tokens a tick, some 3 kbit/s, are divided by: their packets are few. And those
+ * from 2^61 on, some 600 Gbit/s.
+ */
+#define PACE_BITS      34
+#define PACE_BITS_MOST 61
+#define PACE_SLOW      UINT8_MAX
 
 /* 2^(62 + n) over a rate of n bits, rounded down: between 2^62 and 2^63. */
 static inline void pace_invert(struct shape_queue *queue)
@@ -24,7 +28,7 @@ static inline void pace_invert(struct shape_queue *queue)
 
 	queue->shift = PACE_SLOW;
 	queue->inverse = 0;
-	if (bits < PACE_BITS)
+	if (bits < PACE_BITS || bits > PACE_BITS_MOST)
 		return;
 	queue->shift = (uint8_t)(bits - PACE_BITS);
 	queue->inverse = (uint64_t)(((tokens_t)1 << (62 + bits)) / (uint64_t)rate);
@@ -42,19 +46,19 @@ static inline __attribute__((cold)) uint64_t pace_ticks_slow(int64_t rate, token
 
 /*
  * Ticks until so many tokens have come, at least one, of a bucket that lacks them: the product is
- * (lack / 2^32) * 2^(62 + n) / rate / 2^64 / 2^(n - 34), rounded down on the way.
+ * (lack / 2^32) * 2^(62 + n) / rate / 2^64 / 2^(n - 34), rounded down on the way. What that leaves
+ * is less than three ticks, of which each earns less than 2^62: so it can be told modulo 2^64.
  */
 static inline uint64_t pace_ticks(const struct shape_queue *queue, tokens_t lack)
 {
-	uint64_t rate = (uint64_t)queue->limit.rate, ticks;
+	uint64_t rate = (uint64_t)queue->limit.rate, ticks, rest;
 
 	if (__builtin_expect(queue->shift == PACE_SLOW, 0))
 		return pace_ticks_slow(queue->limit.rate, lack);
 	ticks = (uint64_t)((tokens_t)(uint64_t)(lack >> 32) * queue->inverse >> 64);
 	ticks >>= queue->shift;
-	for (tokens_t earned = (tokens_t)ticks * rate; earned < lack; earned += rate)
-		ticks++;
-	return ticks;
+	rest = (uint64_t)lack - ticks * rate;
+	return ticks + (rest > 0) + (rest > rate) + (rest > 2 * rate);
 }
 
 /* Brings the bucket up to a tick, before a packet that finds it as deep as it costs at least. */
@@ -67,12 +71,23 @@ static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_
 	token_bucket_advance(&queue->bucket, &limit, at);
 }
 
+/* The same at a rate that is not negative. */
+static inline void pace_refill_up(struct shape_queue *queue, uint32_t cost, uint64_t at)
+{
+	uint64_t need = (uint64_t)cost << TOKEN_BYTE;
+	struct token_bucket_profile limit = queue->limit;
+
+	limit.burst = limit.burst > need ? limit.burst : need;
+	token_bucket_refill(&queue->bucket, &limit, at);
+}
+
 /* Ticks from `at` on, to which it brings the bucket, until that has a packet's tokens. */
 static inline uint64_t pace_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	tokens_t need = (tokens_t)cost << TOKEN_SHIFT, level;
 
-	pace_refill(queue, cost, at);
+	if (at != queue->bucket.last)
+		pace_refill(queue, cost, at);
 	level = token_bucket_level(&queue->bucket);
 	return level < need ? pace_ticks(queue, need - level) : 0;
 }

@@ -10,8 +10,9 @@
 #include "shape/wheel.h"
 
 struct shaper {
-	struct wheel wheel;
 	struct shaper_counts counts __attribute__((aligned(64)));
+	unsigned ahead; /* queues that are due next, whose memory has been asked for */
+	struct wheel wheel __attribute__((aligned(64)));
 };
 
 /* Of struct shape_queue, `state`. */

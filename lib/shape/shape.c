@@ -8,7 +8,7 @@
 #include "shape/private.h"
 
 #define QUANTUM 8  /* packets of one queue, until others that are due have their turn */
-#define AHEAD   16 /* queues whose memory is asked for at a time */
+#define AHEAD   32 /* queues whose memory is asked for at a time */
 #define VISITS  64 /* queues that turn out not to be due yet, in one call */
 
 /* Virtual time of a reserve, 2^-8 of a unit, as tokens. */
@@ -55,23 +55,34 @@ static uint64_t reserve_wait(struct shape_queue *queue, uint32_t cost, uint64_t 
 	return over ? pace_ticks(queue, tokens_of(over)) : reserve_ticks(queue, at);
 }
 
-void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
+/*
+ * A packet is the first one now. `plain`: there is no reserve, and the queue has been plain until
+ * now, so that its state need not be looked at.
+ */
+static inline __attribute__((always_inline)) void start(
+	struct shape_queue *queue, const struct shape_packet *packet, bool plain)
 {
 	uint64_t at = tick_later(packet->arrival, queue->bucket.last);
 	uint64_t end = packet->arrival + queue->patience, due = at;
 
 	token_bucket_set_owner(&queue->bucket, packet->cost);
 	queue->second = packet->next;
-	if (queue->state & QUEUE_RESERVE)
+	if (!plain && queue->state & QUEUE_RESERVE)
 		due += reserve_wait(queue, packet->cost, at);
 	else
 		due += pace_wait(queue, packet->cost, at);
-	queue->state &= (uint8_t)~QUEUE_LATE;
+	if (!plain)
+		queue->state &= (uint8_t)~QUEUE_LATE;
 	if (__builtin_expect(tick_after(due, end), 0)) {
 		queue->state |= QUEUE_LATE;
 		due = tick_later(end, at);
 	}
 	queue->due = due;
+}
+
+void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
+{
+	start(queue, packet, false);
 }
 
 /* What becomes of a packet that is due: flags that it leaves with, and has from now on. */
@@ -190,22 +201,28 @@ static __attribute__((noinline)) enum shape_verdict arrive_first(struct shaper *
 	return queue_begin(shaper, queue, packet, arrival, now);
 }
 
-enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
-	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+/* One before which nobody waits. */
+static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *shaper,
+	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
-	if (queue->packets) {
-		if (shaper->counts.packets >= shaper->counts.most)
-			return SHAPE_CROWDED;
-		if ((uint64_t)queue->units + packet->cost > queue->room)
-			return SHAPE_FULL;
-		return queue_join(shaper, queue, packet, arrival);
-	}
 	if (queue->state & QUEUE_RESERVE)
 		return arrive_reserve(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
 	if (token_bucket_take(&queue->bucket, packet->cost))
 		return SHAPE_PASSES;
 	return arrive_first(shaper, queue, packet, arrival, now);
+}
+
+enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+{
+	if (queue->packets == 0)
+		return arrive_alone(shaper, queue, packet, arrival, now);
+	if (shaper->counts.packets >= shaper->counts.most)
+		return SHAPE_CROWDED;
+	if ((uint64_t)queue->units + packet->cost > queue->room)
+		return SHAPE_FULL;
+	return queue_join(shaper, queue, packet, arrival);
 }
 
 /* Whether the limit is what it was when `due` was worked out: else that is done anew. */
@@ -222,120 +239,208 @@ static bool queue_is_due(struct shape_queue *queue, uint64_t now)
 	return false;
 }
 
-/* The first packet, which has left or is due; NULL if it turns out that it is not. */
-static struct shape_packet *queue_pop(
-	struct shaper *shaper, struct shape_queue *queue, uint64_t now, uint64_t *units)
-{
-	struct shape_packet *packet = queue->head;
-
-	if (__builtin_expect(queue->state & QUEUE_GONE, 0)) {
-		queue_set_gone(queue, queue->gone - 1);
-		*units += packet->cost;
-		queue->head = packet->next;
-		return packet;
-	}
-	if (!queue_is_due(queue, now))
-		return NULL;
-	*units += token_bucket_owner(&queue->bucket);
-	queue_depart(queue, packet);
-	delay_add(&shaper->counts.lateness, shaper->counts.lateness_unit, now - queue->due);
-	queue->head = queue->second;
-	return packet;
-}
-
-/*
- * Takes packets out of a queue whose first one is due, and goes on to those that are due by
- * `until`. Returns how many.
- */
-static unsigned queue_serve(struct shaper *shaper, struct shape_queue *queue, uint64_t now,
-	uint64_t until, struct shape_packet **out, unsigned n)
-{
-	unsigned count = 0;
-	uint64_t units = 0;
-
-	n = n < QUANTUM ? n : QUANTUM;
-	do {
-		struct shape_packet *packet = queue_pop(shaper, queue, now, &units);
-
-		if (!packet)
-			break;
-		out[count++] = packet;
-		if (!queue->head)
-			break;
-		if (!(queue->state & QUEUE_GONE))
-			queue_start(queue, queue->head);
-	} while (count < n && !tick_after(queue->due, until));
-	queue_less(shaper, queue, count, units);
-	if (!queue->head && queue->state & QUEUE_CODEL)
-		queue->codel.rising = false;
-	return count;
-}
-
 /* A call of shaper_release(). */
 struct turn {
 	uint64_t now;
 	struct shape_packet **out;
 	unsigned n, count;
 	unsigned visits; /* that are left */
+	unsigned ahead;  /* queues whose memory is asked for */
+	uint64_t units;  /* that have come out */
 };
 
-/* One queue of an open slot, of those that are due by `until`, or not yet. */
-static void turn_queue(
+/* Most are: no question is to be asked but when the first packet's tokens come. */
+static inline bool queue_is_plain(const struct shape_queue *queue)
+{
+	return queue->state == 0 && queue->shift != PACE_SLOW;
+}
+
+/* The first packet of a plain queue, which is due. */
+static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t *units)
+{
+	uint32_t cost = token_bucket_owner(&queue->bucket);
+	struct shape_packet *packet = queue->head;
+
+	*units += cost;
+	pace_refill_up(queue, cost, queue->due);
+	token_bucket_take(&queue->bucket, cost);
+	queue->head = queue->second;
+	return packet;
+}
+
+/* The first packet, which has left or is due; NULL if it turns out that it is not. */
+static __attribute__((noinline)) struct shape_packet *queue_pop(
+	struct shape_queue *queue, uint64_t now, uint32_t *units)
+{
+	struct shape_packet *packet = queue->head;
+
+	if (!(queue->state & QUEUE_GONE)) {
+		if (!queue_is_due(queue, now))
+			return NULL;
+		*units += token_bucket_owner(&queue->bucket);
+		queue_depart(queue, packet);
+		queue->head = queue->second;
+		return packet;
+	}
+	queue_set_gone(queue, queue->gone - 1);
+	*units += packet->cost;
+	queue->head = packet->next;
+	return packet;
+}
+
+/* Takes the first packet out, and goes on to the next one. False if it is not due after all. */
+static inline bool queue_step(
+	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint32_t *units)
+{
+	bool plain = queue_is_plain(queue), gone = queue->state & QUEUE_GONE;
+	uint64_t due = queue->due;
+	struct shape_packet *packet = plain ? pop_plain(queue, units)
+					    : queue_pop(queue, turn->now, units);
+
+	if (!packet)
+		return false;
+	turn->out[turn->count++] = packet;
+	if (!gone)
+		delay_add(&shaper->counts.lateness, shaper->counts.lateness_unit, turn->now - due);
+	if (!queue->head)
+		return true;
+	if (plain)
+		start(queue, queue->head, true);
+	else if (!(queue->state & QUEUE_GONE))
+		queue_start(queue, queue->head);
+	return true;
+}
+
+/* Takes packets out of a queue whose first one is due, and those that are due by `until`. */
+static inline void queue_serve(
 	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint64_t until)
 {
-	unsigned count = 0;
+	unsigned count = turn->count, room = turn->n - count;
+	unsigned end = count + (room < QUANTUM ? room : QUANTUM);
+	uint32_t units = 0;
+
+	while (queue_step(shaper, turn, queue, &units) && queue->head && turn->count < end &&
+		!tick_after(queue->due, until))
+		;
+	counter_add32(&queue->packets, count - turn->count);
+	counter_add32(&queue->units, -units);
+	turn->units += units;
+	if (!queue->head && queue->state & QUEUE_CODEL)
+		queue->codel.rising = false;
+}
+
+/* One queue of an open slot, of those that are due by `until`, or not yet. */
+static inline void turn_queue(
+	struct shaper *shaper, struct turn *turn, struct shape_queue *queue, uint64_t until)
+{
+	unsigned count = turn->count;
 
 	if (!tick_after(queue->due, turn->now))
-		count = queue_serve(shaper, queue, turn->now, until, turn->out + turn->count,
-			turn->n - turn->count);
-	turn->count += count;
-	turn->visits -= count == 0;
+		queue_serve(shaper, turn, queue, until);
+	turn->visits -= turn->count == count;
 	if (queue->head)
 		wheel_file(&shaper->wheel, queue);
 }
 
-/*
- * What serving the next queues of a list will touch, all at a time, since each is somewhere else:
- * the queues, and the packets that will be the first then.
- */
-static void turn_prefetch(const struct shape_queue *queue, const struct shape_queue *last)
+static void prefetch_queues(struct shape_queue **queues, unsigned n)
 {
-	const struct shape_queue *ahead[AHEAD];
-	unsigned n = 0;
-
-	for (ahead[n++] = queue; n < AHEAD && queue != last; ahead[n++] = queue) {
-		__builtin_prefetch(queue);
-		queue = queue->next;
+	for (unsigned i = 0; i < n; i++) {
+		__builtin_prefetch(&queues[i]->head, 1);
+		__builtin_prefetch(queues[i], 1);
 	}
-	for (unsigned i = 0; i < n; i++)
-		__builtin_prefetch(ahead[i]->second);
 }
 
-/* Opens the slot at the base. What is not done with is filed again. */
+/* The packets that will be the first ones. */
+static void prefetch_seconds(struct shape_queue **queues, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		__builtin_prefetch(queues[i]->second);
+}
+
+/*
+ * Asks for what serving the next queues will touch, of all of them at a time, since each is
+ * somewhere else.
+ */
+static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slot)
+{
+	struct shape_queue *queues[AHEAD];
+	unsigned room = turn->n - turn->count;
+
+	room = room < AHEAD ? room : AHEAD;
+	turn->ahead = wheel_peek(&shaper->wheel, slot, turn->now, queues, room);
+	prefetch_queues(queues, turn->ahead);
+	prefetch_seconds(queues, turn->ahead);
+}
+
+/*
+ * The same for the next call, which will have as much to do as this one: the queues that were asked
+ * for at the end of the last one are there by now, and tell which packets are to be asked for.
+ */
+static void turn_look_ahead(struct shaper *shaper, const struct turn *turn)
+{
+	struct wheel *wheel = &shaper->wheel;
+	unsigned slot = wheel_first(wheel, wheel_slot(wheel, wheel->base)), n, near;
+	unsigned most = turn->count < AHEAD ? turn->count : AHEAD;
+	struct shape_queue *queues[2 * AHEAD];
+
+	shaper->ahead = 0;
+	if (slot == WHEEL_NONE)
+		return;
+	n = wheel_peek(wheel, slot, turn->now + WHEEL_FAR, queues, 2 * most);
+	near = n < most ? n : most;
+	prefetch_queues(queues + near, n - near);
+	prefetch_seconds(queues, near);
+	shaper->ahead = near;
+}
+
+/*
+ * The queues of a slot's first line; of them those that wait on are filed again. Returns false when
+ * all that were in the slot have had their turn: what is there now has come in this one.
+ */
+static bool turn_line(struct shaper *shaper, struct turn *turn, unsigned slot, uint64_t until,
+	const struct shape_queue **again)
+{
+	struct wheel_line *line = wheel_head(&shaper->wheel, slot);
+	struct shape_queue *queue = NULL;
+
+	while (line->from < line->to && turn->count < turn->n && turn->visits) {
+		queue = line->queues[line->from];
+		if (queue == *again)
+			return false;
+		if (turn->ahead == 0)
+			turn_prefetch(shaper, turn, slot);
+		turn->ahead--;
+		line->from++;
+		turn_queue(shaper, turn, queue, until);
+		if (!*again && queue->head && queue->slot == slot)
+			*again = queue;
+	}
+	if (line->from == line->to)
+		wheel_shorten(&shaper->wheel, slot);
+	return true;
+}
+
+/* Opens the slot at the base. What is not done with stays. */
 static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 {
 	struct wheel *wheel = &shaper->wheel;
 	uint64_t end = wheel->base + (UINT64_C(1) << wheel->shift) - 1;
 	uint64_t until = tick_earlier(end, turn->now);
-	struct shape_queue *queue = wheel_open(wheel, slot), *last = queue->prev;
+	const struct shape_queue *again = NULL; /* the first that is filed here once more */
+	bool rest;
 
 	wheel->soon = turn->now + WHEEL_FAR;
-	for (unsigned i = 0; queue && turn->count < turn->n && turn->visits; i++) {
-		struct shape_queue *next = queue == last ? NULL : queue->next;
-
-		if (i % AHEAD == 0)
-			turn_prefetch(queue, last);
-		turn_queue(shaper, turn, queue, until);
-		queue = next;
-	}
-	if (queue)
-		wheel_close(wheel, slot, queue, last);
-	wheel_look_on(wheel, slot, queue != NULL);
+	do {
+		rest = wheel->slots[slot] && wheel_queue(wheel, slot) != again;
+	} while (rest && turn->count < turn->n && turn->visits &&
+		 turn_line(shaper, turn, slot, until, &again));
+	wheel_look_on(wheel, slot, rest);
 }
 
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
 {
-	struct turn turn = {.now = now, .out = out, .n = n, .visits = VISITS};
+	struct turn turn = {
+		.now = now, .out = out, .n = n, .visits = VISITS, .ahead = shaper->ahead};
 	struct wheel *wheel = &shaper->wheel;
 
 	while (!tick_after(wheel->soon, now) && turn.count < n && turn.visits) {
@@ -343,6 +448,11 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 
 		if (slot != WHEEL_NONE)
 			turn_slot(shaper, &turn, slot);
+	}
+	if (turn.count) {
+		counter_add32(&shaper->counts.packets, -turn.count);
+		counter_add(&shaper->counts.units, -turn.units);
+		turn_look_ahead(shaper, &turn);
 	}
 	return turn.count;
 }

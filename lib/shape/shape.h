@@ -92,19 +92,19 @@ struct shape_queue {
 	 */
 	struct token_bucket bucket;
 	struct token_bucket_profile limit;
-	struct shape_packet *tail; /* undefined where none waits */
+	struct shape_packet *tail; /* where none waits, anything */
 	uint32_t units, packets;   /* that wait */
 	uint32_t room;             /* units that may wait */
-	uint16_t slot;
+	uint16_t spare;
 	uint8_t shift; /* of the inverse */
 	uint8_t state;
 
 	struct shape_packet *head, *second; /* second: undefined where less than two wait */
-	struct shape_queue *next, *prev;    /* of the same slot, in a ring */
 	uint64_t due;                       /* tick at which something happens to the first one */
 	uint64_t patience;                  /* ticks that a packet waits at most */
 	uint64_t inverse;                   /* of the rate, see pace.h */
 	struct reserve *reserve;
+	uint32_t slot, place; /* of the wheel */
 
 	struct shape_codel codel;
 	uint32_t gone; /* packets that have left already, and are here */
@@ -112,10 +112,18 @@ struct shape_queue {
 	uint32_t most; /* struct shape_params' units, or as many as can be counted */
 } __attribute__((aligned(64)));
 
-/* Asks for what shape_arrive() will need, as others do for a burst at a time. */
+/*
+ * Asks for what shape_arrive() will need, for a burst at a time: first for its queues; then, as
+ * these are there, for the packets that others will be put behind.
+ */
 static inline void shape_prefetch(const struct shape_queue *queue)
 {
 	__builtin_prefetch(queue, 1);
+}
+
+static inline void shape_prefetch_tail(const struct shape_queue *queue)
+{
+	__builtin_prefetch(queue->tail, 1);
 }
 
 /* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */
@@ -128,12 +136,16 @@ struct shaper_counts {
 
 struct shaper;
 
-/* One worker's: the wheel, and what all queues hold together. Some 540 kB. */
-size_t shaper_bytes(void);
+/*
+ * One worker's: the wheel, and what all queues hold together. Some 540 kB, and lines that list the
+ * queues that wait: 64 bytes for each packet that may wait, of all policies, or 16.8 MB and 9.2
+ * bytes for each, whichever is less. Of these only as much is ever touched as waits at once.
+ */
+size_t shaper_bytes(uint32_t most);
 
 /*
- * In zeroed memory of shaper_bytes(), aligned to a cache line. hz: ticks a second; most: packets
- * that may wait, of all policies. Control thread, before the worker runs.
+ * In zeroed memory of shaper_bytes(most), aligned to a cache line. hz: ticks a second; most:
+ * packets that may wait, of all policies. Control thread, before the worker runs.
  */
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now);
 
@@ -167,9 +179,9 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
  * and those that do not leave, which say so in their flags. Those of several queues come as they
- * were due, to a slot of the wheel (1 to 2 microseconds). Returns how many. There may be more while
- * shaper_next() says `now`, which is so when n have come out, and also when many queues were looked
- * at in vain: call again, after others have had their turn.
+ * were due, to a slot of the wheel (a quarter to half a microsecond). Returns how many. There may
+ * be more while shaper_next() says `now`, which is so when n have come out, and also when many
+ * queues were looked at in vain: call again, after others have had their turn.
  */
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 

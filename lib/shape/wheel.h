@@ -2,9 +2,13 @@
  * Copyright (c) 2026 The Weir authors
  *
  * The timing wheel of a shaper: queues by the tick at which something happens to their first
- * packet. One level of slots, each a ring of queues; a queue that is due beyond the horizon (some
- * 100 ms) lies in the last slot and is filed again when that is opened. Bits, in three levels, say
+ * packet. One level of slots, first in first out; a queue that is due beyond the horizon (some
+ * 50 ms) lies in the last slot and is filed again when that is opened. Bits, in three levels, say
  * which slots are not empty: the next one is found in a few steps, however far it is.
+ *
+ * A slot's queues are not linked to each other: they are listed in lines of their own, seven in
+ * each. So one that is filed or taken touches no other, and who is going to look at many can ask
+ * for all their memory at once, where links would make him wait for one after the other.
  *
  * Not for others than this folder.
  */
@@ -13,13 +17,29 @@
 
 #include "shape/shape.h"
 
-#define WHEEL_BITS  16
+#define WHEEL_BITS  17
 #define WHEEL_SLOTS (1u << WHEEL_BITS)
 #define WHEEL_WORDS (WHEEL_SLOTS / 64)
 #define WHEEL_NONE  WHEEL_SLOTS
 
-#define WHEEL_PARTS 19                  /* a slot is about a second over 2^this */
+/*
+ * A slot is about a second over 2^this. What is not due yet in the slot at the base is looked at
+ * in every call, so slots are as short as the horizon allows.
+ */
+#define WHEEL_PARTS 21
 #define WHEEL_FAR   (UINT64_C(1) << 62) /* ticks: never */
+
+#define WHEEL_LINE 7
+
+/*
+ * Queues of a slot: queues[from] to queues[to - 1]. `next` is another line of the same slot, after
+ * the last one the first; or of those that are free.
+ */
+struct wheel_line {
+	struct shape_queue *queues[WHEEL_LINE];
+	uint32_t next;
+	uint8_t from, to;
+} __attribute__((aligned(64)));
 
 struct wheel {
 	uint64_t base; /* tick at which the first slot begins that may not be empty */
@@ -28,8 +48,22 @@ struct wheel {
 	uint64_t middle[WHEEL_WORDS / 64];
 	uint64_t low[WHEEL_WORDS];
 	unsigned shift; /* ticks of a slot, log2 */
-	struct shape_queue *slots[WHEEL_SLOTS];
+	uint32_t free;  /* lines, the one that was used last first; 0: none */
+	uint32_t used;  /* lines that have ever been used; those after them are untouched */
+	uint32_t slots[WHEEL_SLOTS]; /* the last line of each; 0 where it is empty */
+	struct wheel_line lines[];   /* the first is not used */
 };
+
+/*
+ * Lines that so many queues need at most. Of a slot all but the first and the last are full, and
+ * none is empty, but for one while the last of its queues is looked at, and then filed elsewhere.
+ */
+static inline size_t wheel_lines(uint32_t queues)
+{
+	size_t dense = queues / WHEEL_LINE + 2 * WHEEL_SLOTS;
+
+	return 2 + (queues < dense ? queues : dense);
+}
 
 /* Ticks of a counter that wraps are compared by how far they are apart. */
 static inline bool tick_after(uint64_t a, uint64_t b)
@@ -146,75 +180,147 @@ static inline void wheel_look_on(struct wheel *wheel, unsigned slot, bool rest)
 		wheel->soon = wheel->base;
 }
 
-/* Puts a queue behind the others of the slot in which it is due, or of the nearest there is. */
+static inline uint32_t wheel_line_new(struct wheel *wheel)
+{
+	uint32_t line = wheel->free;
+
+	if (!line)
+		return ++wheel->used;
+	wheel->free = wheel->lines[line].next;
+	return line;
+}
+
+/* Another line at the end of a slot, whose last one is that, or 0. */
+static inline uint32_t wheel_lengthen(struct wheel *wheel, unsigned slot, uint32_t last)
+{
+	uint32_t line = wheel_line_new(wheel);
+	struct wheel_line *fresh = &wheel->lines[line];
+
+	fresh->from = fresh->to = 0;
+	fresh->next = line;
+	if (last) {
+		fresh->next = wheel->lines[last].next;
+		wheel->lines[last].next = line;
+	} else {
+		wheel_mark(wheel, slot);
+	}
+	wheel->slots[slot] = line;
+	return line;
+}
+
+/* Puts a queue behind the others of a slot. */
+static inline void wheel_append(struct wheel *wheel, struct shape_queue *queue, unsigned slot)
+{
+	uint32_t line = wheel->slots[slot];
+	struct wheel_line *last;
+
+	if (line == 0 || wheel->lines[line].to == WHEEL_LINE)
+		line = wheel_lengthen(wheel, slot, line);
+	last = &wheel->lines[line];
+	queue->slot = slot;
+	queue->place = line * 8 + last->to;
+	last->queues[last->to++] = queue;
+}
+
+/* Files a queue in the slot in which it is due, or in the nearest there is. */
 static inline void wheel_file(struct wheel *wheel, struct shape_queue *queue)
 {
 	uint64_t ahead = queue->due - wheel->base, steps = ahead >> wheel->shift;
 	uint64_t soon = queue->due;
-	struct shape_queue *first;
-	unsigned slot;
 
-	if (steps >= WHEEL_SLOTS) {
+	if (__builtin_expect(steps >= WHEEL_SLOTS, 0)) {
 		steps = (int64_t)ahead < 0 ? 0 : WHEEL_SLOTS - 1;
 		soon = tick_earlier(soon, wheel->base + (steps << wheel->shift));
 	}
-	slot = (wheel_slot(wheel, wheel->base) + (unsigned)steps) % WHEEL_SLOTS;
-	first = wheel->slots[slot];
-	queue->slot = (uint16_t)slot;
 	wheel->soon = tick_earlier(wheel->soon, soon);
-	if (first) {
-		queue->next = first;
-		queue->prev = first->prev;
-		first->prev->next = queue;
-		first->prev = queue;
-		return;
-	}
-	queue->next = queue->prev = queue;
-	wheel->slots[slot] = queue;
-	wheel_mark(wheel, slot);
+	wheel_append(
+		wheel, queue, (wheel_slot(wheel, wheel->base) + (unsigned)steps) % WHEEL_SLOTS);
 }
 
-static inline void wheel_unfile(struct wheel *wheel, struct shape_queue *queue)
+/* The first line of a slot that is not empty. */
+static inline struct wheel_line *wheel_head(struct wheel *wheel, unsigned slot)
 {
-	unsigned slot = queue->slot;
+	return &wheel->lines[wheel->lines[wheel->slots[slot]].next];
+}
 
-	if (queue->next == queue) {
-		wheel->slots[slot] = NULL;
+/* The first queue of such a slot. */
+static inline struct shape_queue *wheel_queue(struct wheel *wheel, unsigned slot)
+{
+	const struct wheel_line *head = wheel_head(wheel, slot);
+
+	return head->queues[head->from];
+}
+
+/* The queues of a slot, of which it has some, at most n. Returns how many. */
+static inline unsigned wheel_list(
+	struct wheel *wheel, unsigned slot, struct shape_queue **queues, unsigned n)
+{
+	const struct wheel_line *line = wheel_head(wheel, slot);
+	const struct wheel_line *last = &wheel->lines[wheel->slots[slot]];
+	unsigned count = 0;
+
+	for (;; line = &wheel->lines[line->next]) {
+		for (unsigned i = line->from; i < line->to; i++) {
+			if (count == n)
+				return count;
+			queues[count++] = line->queues[i];
+		}
+		if (line == last)
+			return count;
+	}
+}
+
+/* The same of all slots from one on, which is at the base and not empty, that have begun by now. */
+static inline unsigned wheel_peek(
+	struct wheel *wheel, unsigned slot, uint64_t now, struct shape_queue **queues, unsigned n)
+{
+	unsigned first = slot, count = 0;
+
+	do {
+		count += wheel_list(wheel, slot, queues + count, n - count);
+		if (count == n)
+			break;
+		slot = wheel_first(wheel, (slot + 1) % WHEEL_SLOTS);
+	} while (slot != first && !tick_after(wheel_start(wheel, slot), now));
+	return count;
+}
+
+/* Takes the first line, which is empty, off a slot. */
+static inline void wheel_shorten(struct wheel *wheel, unsigned slot)
+{
+	uint32_t last = wheel->slots[slot], first = wheel->lines[last].next;
+
+	if (first == last) {
+		wheel->slots[slot] = 0;
 		wheel_unmark(wheel, slot);
+	} else {
+		wheel->lines[last].next = wheel->lines[first].next;
+	}
+	wheel->lines[first].next = wheel->free;
+	wheel->free = first;
+}
+
+/* Takes the first queue off a slot that is not empty. */
+static inline struct shape_queue *wheel_take(struct wheel *wheel, unsigned slot)
+{
+	struct wheel_line *head = wheel_head(wheel, slot);
+	struct shape_queue *queue = head->queues[head->from++];
+
+	if (head->from == head->to)
+		wheel_shorten(wheel, slot);
+	return queue;
+}
+
+/* Takes any queue off its slot: the first one has its place from now on. */
+static inline void wheel_unfile(struct wheel *wheel, const struct shape_queue *queue)
+{
+	uint32_t place = queue->place;
+	struct shape_queue *first = wheel_take(wheel, queue->slot);
+
+	if (first == queue)
 		return;
-	}
-	queue->next->prev = queue->prev;
-	queue->prev->next = queue->next;
-	if (wheel->slots[slot] == queue)
-		wheel->slots[slot] = queue->next;
-}
-
-/* Takes all queues out of a slot that is not empty: a list from `first` to `first->prev`. */
-static inline struct shape_queue *wheel_open(struct wheel *wheel, unsigned slot)
-{
-	struct shape_queue *first = wheel->slots[slot];
-
-	wheel->slots[slot] = NULL;
-	wheel_unmark(wheel, slot);
-	return first;
-}
-
-/* Puts the rest of such a list back before what has been filed in its slot meanwhile. */
-static inline void wheel_close(
-	struct wheel *wheel, unsigned slot, struct shape_queue *first, struct shape_queue *last)
-{
-	struct shape_queue *others = wheel->slots[slot];
-
-	first->prev = last;
-	last->next = first;
-	if (others) {
-		first->prev = others->prev;
-		others->prev->next = first;
-		others->prev = last;
-		last->next = others;
-	}
-	wheel->slots[slot] = first;
-	wheel_mark(wheel, slot);
+	first->place = place;
+	wheel->lines[place / 8].queues[place % 8] = first;
 }
 
 #endif

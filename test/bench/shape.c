@@ -3,12 +3,13 @@
  *
  * What it costs to let packets wait (lib/shape), and how exactly they leave.
  *
- *     bench_shape [--rounds N] [--seconds S] [--json FILE]
+ *     bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]
+ *         [--json FILE] [sched] [late] [many]
  */
 #include <getopt.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include <sys/mman.h>
 
@@ -30,15 +31,22 @@ void die(const char *what)
 	exit(1);
 }
 
-void *alloc(size_t bytes)
+/* Of large pages, not touched yet. */
+static void *reserve(size_t bytes)
 {
-	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
-	void *memory = aligned_alloc(HUGEPAGE, whole);
+	void *memory = aligned_alloc(HUGEPAGE, bytes);
 
 	if (!memory)
 		die("no memory");
-	madvise(memory, whole, MADV_HUGEPAGE);
-	return memset(memory, 0, whole);
+	madvise(memory, bytes, MADV_HUGEPAGE);
+	return memory;
+}
+
+void *alloc(size_t bytes)
+{
+	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
+
+	return memset(reserve(whole), 0, whole);
 }
 
 struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
@@ -55,7 +63,7 @@ struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
 
 struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now)
 {
-	struct shaper *shaper = alloc(shaper_bytes());
+	struct shaper *shaper = alloc(shaper_bytes(most));
 
 	shaper_init(shaper, hz, most, now);
 	return shaper;
@@ -83,12 +91,19 @@ enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue,
 	return shape_arrive(shaper, queue, packet, arrival, now);
 }
 
-double cycles(void)
+void undisturbed(const struct bench *bench)
 {
-	struct timespec ts;
+	const struct sched_param param = {.sched_priority = bench->fifo};
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return ((double)ts.tv_sec + (double)ts.tv_nsec * 1e-9) * (double)rte_get_tsc_hz();
+	if (bench->fifo && sched_setscheduler(0, SCHED_FIFO, &param))
+		die("not allowed to have a priority");
+}
+
+void disturbed(void)
+{
+	const struct sched_param param = {0};
+
+	sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
 static int compare(const void *a, const void *b)
@@ -110,7 +125,7 @@ double quantile(double *values, unsigned n, double q)
 static int large_pages(void)
 {
 	if (rte_malloc_heap_create("large") ||
-		rte_malloc_heap_memory_add("large", alloc(HEAP), HEAP, NULL, 0, HUGEPAGE))
+		rte_malloc_heap_memory_add("large", reserve(HEAP), HEAP, NULL, 0, HUGEPAGE))
 		die("no heap of large pages");
 	return rte_malloc_heap_get_socket("large");
 }
@@ -130,36 +145,63 @@ static void start_eal(void)
 		die("no room in an mbuf");
 }
 
+static const char usage[] =
+	"bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]\n"
+	"    [--json FILE] [sched] [late] [many]\n";
+
+/* Whether a part is asked for, or none is: then all are. */
+static bool wanted(const char *part, char **parts)
+{
+	bool any = *parts == NULL;
+
+	for (; *parts; parts++)
+		any |= strcmp(*parts, part) == 0;
+	return any;
+}
+
+static void run(const struct bench *bench, char **parts)
+{
+	start_eal();
+	if (wanted("sched", parts))
+		bench_sched(bench);
+	if (wanted("late", parts))
+		bench_late(bench);
+	if (wanted("many", parts))
+		bench_many(bench);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {{"rounds", required_argument, NULL, 'r'},
-		{"seconds", required_argument, NULL, 's'}, {"json", required_argument, NULL, 'j'},
+		{"seconds", required_argument, NULL, 's'}, {"mpps", required_argument, NULL, 'm'},
+		{"fifo", required_argument, NULL, 'f'}, {"json", required_argument, NULL, 'j'},
 		{0}};
-	unsigned rounds = 101;
-	double seconds = 5;
-	FILE *json = NULL;
+	struct bench bench = {.rounds = 101, .seconds = 5, .mpps = 1};
+	bool wrong = false;
 
 	for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
 		if (option == 'r')
-			rounds = (unsigned)strtoul(optarg, NULL, 10);
+			bench.rounds = (unsigned)strtoul(optarg, NULL, 10);
 		if (option == 's')
-			seconds = strtod(optarg, NULL);
+			bench.seconds = strtod(optarg, NULL);
+		if (option == 'm')
+			bench.mpps = strtod(optarg, NULL);
+		if (option == 'f')
+			bench.fifo = (int)strtol(optarg, NULL, 10);
 		if (option == 'j')
-			json = fopen(optarg, "w");
-		if (option == '?' || rounds == 0 || seconds <= 0 || (option == 'j' && !json)) {
-			fprintf(stderr, "bench_shape [--rounds N] [--seconds S] [--json FILE]\n");
-			return 1;
-		}
+			bench.json = fopen(optarg, "w");
+		wrong |= option == '?' || (option == 'j' && !bench.json);
 	}
-	start_eal();
-	if (json)
-		fprintf(json, "{");
-	bench_sched(rounds, json);
-	bench_late(seconds, json);
-	bench_many(rounds, json);
-	if (json) {
-		fprintf(json, "}\n");
-		fclose(json);
+	if (wrong || bench.rounds == 0 || bench.seconds <= 0 || bench.mpps <= 0) {
+		fputs(usage, stderr);
+		return 1;
+	}
+	if (bench.json)
+		fprintf(bench.json, "{\"bench\": \"shape\"");
+	run(&bench, argv + optind);
+	if (bench.json) {
+		fprintf(bench.json, "}\n");
+		fclose(bench.json);
 	}
 	return 0;
 }

@@ -16,6 +16,14 @@
 #define BURST  32
 #define LENGTH 64u /* bytes of each packet */
 
+/* What the command line says. */
+struct bench {
+	unsigned rounds;
+	double seconds, mpps; /* of what leaves on time: how long, and how many packets come */
+	int fifo;             /* SCHED_FIFO's priority while it measures, or 0 */
+	FILE *json;           /* or NULL */
+};
+
 /* Where in an mbuf a struct shape_packet lies; registered once. */
 extern int shape_offset;
 
@@ -47,15 +55,16 @@ void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
 	uint64_t arrival, uint64_t now);
 
-/* Cycles that this thread has had of the CPU: others on it do not count. */
-double cycles(void);
+/* While a part measures, nothing else runs on its CPU, if the command line says so. */
+void undisturbed(const struct bench *bench);
+void disturbed(void);
 
 /* The q-th part of n values, which it sorts. */
 double quantile(double *values, unsigned n, double q);
 
 /* Cycles a packet beside rte_sched's; the tail of departures; and a million packets that wait. */
-void bench_sched(unsigned rounds, FILE *json);
-void bench_late(double seconds, FILE *json);
-void bench_many(unsigned rounds, FILE *json);
+void bench_sched(const struct bench *bench);
+void bench_late(const struct bench *bench);
+void bench_many(const struct bench *bench);
 
 #endif

@@ -12,11 +12,11 @@
 #include "base/prng.h"
 #include "shape.h"
 
-#define QUEUES  1024
-#define PACKETS 65536      /* that there are */
-#define RATE    2000000000 /* bit/s, of all queues */
-#define LOAD    0.95
-#define TIMES   (UINT64_C(1) << 23) /* that are kept */
+#define QUEUES   1024
+#define PACKETS  65536 /* that there are */
+#define LOAD     0.95  /* of what the limits let through */
+#define STALL_US 15
+#define TIMES    (UINT64_C(1) << 21) /* that are kept */
 
 struct line {
 	struct token_bucket_profile profile;
@@ -33,9 +33,13 @@ struct late {
 	struct rte_mbuf **idle; /* packets that do not wait */
 	unsigned n_idle;
 	uint64_t next; /* arrival */
+	double gap;    /* between arrivals, in the mean: ticks */
 	double *times;
 	unsigned n_times;
-	uint64_t early, refused;
+	uint64_t busy;              /* ticks of turns that had something to do */
+	uint64_t early, outside;    /* outside: due while the machine stood still */
+	uint64_t from, to, stalled; /* the last such time; ticks of all */
+	bool behind;                /* packets of that time have just come out */
 };
 
 /* The first tick at which a packet may leave. */
@@ -52,10 +56,15 @@ static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 	return at;
 }
 
-static void late_make(struct late *late)
+/* Their tokens come at different times: else all queues that wait would be due at the same tick. */
+static void late_make(struct late *late, double mpps)
 {
+	uint64_t bps = (uint64_t)(mpps * 1e6 * LENGTH * 8 / LOAD);
+	uint64_t gap = LENGTH * 8 * rte_get_tsc_hz() / (bps / QUEUES); /* of a queue's departures */
+
 	late->hz = rte_get_tsc_hz();
-	late->shaper = shaper_make(late->hz, UINT32_MAX, rte_rdtsc());
+	late->gap = (double)late->hz / (mpps * 1e6);
+	late->shaper = shaper_make(late->hz, PACKETS, rte_rdtsc());
 	late->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	late->lines = alloc(QUEUES * sizeof(struct line));
 	late->idle = mbufs_make("late", PACKETS);
@@ -64,7 +73,8 @@ static void late_make(struct late *late)
 	prng_seed(&late->prng, 1);
 	late->next = rte_rdtsc();
 	for (unsigned i = 0; i < QUEUES; i++) {
-		queue_make(&late->queues[i], RATE / QUEUES, 1522, late->hz, late->next);
+		queue_make(&late->queues[i], bps / QUEUES, 1522, late->hz,
+			late->next - i * gap / QUEUES);
 		late->lines[i].profile = late->queues[i].limit;
 		late->lines[i].bucket = late->queues[i].bucket;
 		late->lines[i].left = late->next;
@@ -74,8 +84,6 @@ static void late_make(struct late *late)
 /* The tick lies in the packet, which is there to be written to. */
 static void late_arrivals(struct late *late, uint64_t now)
 {
-	double gap = (double)LENGTH * 8 / (LOAD * RATE) * (double)late->hz;
-
 	while ((int64_t)(now - late->next) >= 0 && late->n_idle) {
 		unsigned queue = prng_below(&late->prng, QUEUES);
 		struct rte_mbuf *m = late->idle[--late->n_idle];
@@ -85,7 +93,7 @@ static void late_arrivals(struct late *late, uint64_t now)
 		if (mbuf_arrive(late->shaper, &late->queues[queue], m, late->next, now) !=
 			SHAPE_WAITS)
 			late->idle[late->n_idle++] = m;
-		late->next += (uint64_t)(-gap * log(1 - prng_unit(&late->prng)));
+		late->next += (uint64_t)(-late->gap * log(1 - prng_unit(&late->prng)));
 	}
 }
 
@@ -95,38 +103,80 @@ static void late_departures(struct late *late, uint64_t now)
 	unsigned n = shaper_release(late->shaper, now, out, BURST);
 	uint64_t left = n ? rte_rdtsc() : 0;
 
+	late->behind = false;
 	for (unsigned i = 0; i < n; i++) {
 		struct rte_mbuf *m = mbuf_of(out[i]);
 		int64_t late_by = (int64_t)(left - *rte_pktmbuf_mtod(m, uint64_t *));
 
 		late->early += (int64_t)(now - *rte_pktmbuf_mtod(m, uint64_t *)) < 0;
-		if (late->n_times < TIMES)
+		if (*rte_pktmbuf_mtod(m, uint64_t *) - late->from <= late->to - late->from)
+			late->outside += late->behind = true;
+		else if (late->n_times < TIMES)
 			late->times[late->n_times++] = (double)late_by * 1e6 / (double)late->hz;
 		late->idle[late->n_idle++] = m;
 	}
 }
 
-void bench_late(double seconds, FILE *json)
+/*
+ * A turn has 32 packets to release and few more to take in. If it takes longer than that can, the
+ * thread or the whole machine had no CPU: what comes to be due until then says nothing of shapers.
+ * Nor does what is due while that is made up for, until a turn has nothing to release.
+ */
+static void late_stall(struct late *late, uint64_t began, uint64_t now)
+{
+	bool stall = now - began >= STALL_US * late->hz / 1000000;
+
+	if (!stall && !late->behind)
+		return;
+	if (began != late->to)
+		late->from = began;
+	late->to = now;
+	late->stalled += now - began;
+}
+
+static void late_turns(struct late *late, double seconds)
+{
+	uint64_t end = late->next + (uint64_t)(seconds * (double)late->hz), now = rte_rdtsc();
+
+	while ((int64_t)(end - now) > 0) {
+		unsigned times = late->n_times, idle = late->n_idle;
+		uint64_t began = now;
+
+		late_arrivals(late, now);
+		late_departures(late, now);
+		now = rte_rdtsc();
+		if (late->n_times != times || late->n_idle != idle)
+			late->busy += now - began;
+		late_stall(late, began, now);
+	}
+}
+
+void bench_late(const struct bench *bench)
 {
 	static struct late late;
-	uint64_t end, now;
-	double p50, p99, p999, max;
+	double p50, p99, p999, max, busy, stalled;
 
-	late_make(&late);
-	end = late.next + (uint64_t)(seconds * (double)late.hz);
-	while ((int64_t)(end - (now = rte_rdtsc())) > 0) {
-		late_arrivals(&late, now);
-		late_departures(&late, now);
-	}
+	late_make(&late, bench->mpps);
+	undisturbed(bench);
+	late.next = late.from = late.to = rte_rdtsc();
+	late_turns(&late, bench->seconds);
+	disturbed();
+	busy = (double)late.busy / (bench->seconds * (double)late.hz);
+	stalled = (double)late.stalled / (bench->seconds * (double)late.hz);
 	p50 = quantile(late.times, late.n_times, 0.5);
 	p99 = quantile(late.times, late.n_times, 0.99);
 	p999 = quantile(late.times, late.n_times, 0.999);
 	max = quantile(late.times, late.n_times, 1);
-	printf("%u packets that waited left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; "
-	       "%lu early\n",
-		late.n_times, p50, p99, p999, max, (unsigned long)late.early);
-	if (json)
-		fprintf(json,
-			", \"late_us\": {\"p50\": %.3f, \"p99\": %.3f, \"max\": %.3f, \"early\": %lu}",
-			p50, p99, max, (unsigned long)late.early);
+	printf("%.2f Mpps, which keep the core busy for %.0f %% of the time: %u packets that waited "
+	       "left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; %lu early; and %lu "
+	       "were due while the thread had no CPU for more than %u us, %.1f %% of the time\n",
+		bench->mpps, busy * 100, late.n_times, p50, p99, p999, max,
+		(unsigned long)late.early, (unsigned long)late.outside, STALL_US, stalled * 100);
+	if (bench->json)
+		fprintf(bench->json,
+			", \"late_us\": {\"mpps\": %.3f, \"busy\": %.3f, \"p50\": %.3f, "
+			"\"p99\": %.3f, \"max\": %.3f, \"early\": %lu, \"outside\": %lu, "
+			"\"stalled\": %.4f}",
+			bench->mpps, busy, p50, p99, max, (unsigned long)late.early,
+			(unsigned long)late.outside, stalled);
 }

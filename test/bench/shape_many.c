@@ -20,14 +20,16 @@
 struct many {
 	struct shaper *shaper;
 	struct shape_queue *queues, *others;
-	struct rte_mbuf **traffic; /* of the others */
+	struct rte_mbuf **traffic;      /* of the others */
+	struct rte_mbuf *coming[BURST]; /* what left in the last turn, and arrives in this one */
+	unsigned n_coming;
 	uint64_t now, cycles, released, packets;
 	struct prng prng;
 };
 
 static void many_make(struct many *many, struct shape_queue *others, struct rte_mbuf **traffic)
 {
-	many->shaper = shaper_make(HZ, UINT32_MAX, 0);
+	many->shaper = shaper_make(HZ, PACKETS, 0);
 	many->others = others;
 	many->traffic = traffic;
 	prng_seed(&many->prng, 1);
@@ -69,15 +71,29 @@ static void turn_others(struct many *many)
 	many->cycles += rte_rdtsc_precise() - began;
 }
 
-/* What leaves comes back: as many wait. */
+/* As is done for a whole burst before any of its packets is decided upon. */
+static void ask(struct many *many)
+{
+	for (unsigned i = 0; i < many->n_coming; i++)
+		shape_prefetch(&many->queues[many->coming[i]->hash.usr]);
+}
+
+/* What leaves comes back: as many wait. A driver would have written to it. */
 static void turn_shaped(struct many *many)
 {
 	struct shape_packet *out[BURST];
-	unsigned n = shaper_release(many->shaper, many->now, out, BURST);
 
-	many->released += n;
-	for (unsigned i = 0; i < n; i++)
-		many_wait(many, mbuf_of(out[i]));
+	for (unsigned i = 0; i < many->n_coming; i++)
+		shape_prefetch_tail(&many->queues[many->coming[i]->hash.usr]);
+	for (unsigned i = 0; i < many->n_coming; i++)
+		many_wait(many, many->coming[i]);
+	many->n_coming = shaper_release(many->shaper, many->now, out, BURST);
+	many->released += many->n_coming;
+	for (unsigned i = 0; i < many->n_coming; i++) {
+		many->coming[i] = mbuf_of(out[i]);
+		__builtin_prefetch(many->coming[i], 1);
+		__builtin_prefetch(out[i], 1);
+	}
 }
 
 static double round_of(struct many *many, double *shaped)
@@ -88,6 +104,7 @@ static double round_of(struct many *many, double *shaped)
 	many->cycles = 0;
 	for (unsigned i = 0; i < TURNS; i++) {
 		many->now += TURN;
+		ask(many);
 		turn_others(many);
 		turn_shaped(many);
 	}
@@ -97,8 +114,9 @@ static double round_of(struct many *many, double *shaped)
 	return (double)many->cycles / (TURNS * BURST);
 }
 
-void bench_many(unsigned rounds, FILE *json)
+void bench_many(const struct bench *bench)
 {
+	unsigned rounds = bench->rounds;
 	struct shape_queue *others = alloc(2 * OTHERS * sizeof(struct shape_queue));
 	struct rte_mbuf **traffic = mbufs_make("others", OTHERS);
 	double *none = alloc(rounds * sizeof(double)), *all = alloc(rounds * sizeof(double));
@@ -112,11 +130,13 @@ void bench_many(unsigned rounds, FILE *json)
 	many_make(&full, others + OTHERS, traffic);
 	many_fill(&full);
 	empty.now = full.now;
+	undisturbed(bench);
 	for (unsigned i = 0; i < rounds; i++) {
 		none[i] = round_of(&empty, &nothing);
 		all[i] = round_of(&full, &shaped[i]);
 		ratio[i] = all[i] / none[i];
 	}
+	disturbed();
 	printf("%u packets wait in %u queues (%.1f MB of queues, %.1f MB of packets): others %.1f "
 	       "cycles a packet, without them %.1f; ratio %.3f (%.3f to %.3f); those that wait "
 	       "%.1f\n",
@@ -125,8 +145,9 @@ void bench_many(unsigned rounds, FILE *json)
 		quantile(none, rounds, 0.5), quantile(ratio, rounds, 0.5),
 		quantile(ratio, rounds, 0.1), quantile(ratio, rounds, 0.9),
 		quantile(shaped, rounds, 0.5));
-	if (json)
-		fprintf(json, ", \"many\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
+	if (bench->json)
+		fprintf(bench->json,
+			", \"many\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
 			quantile(all, rounds, 0.5), quantile(none, rounds, 0.5),
 			quantile(ratio, rounds, 0.5));
 }

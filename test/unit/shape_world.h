@@ -32,7 +32,7 @@ static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burs
 
 static inline struct shaper *shaper_make(uint32_t most, uint64_t now)
 {
-	size_t bytes = (shaper_bytes() + 63) / 64 * 64;
+	size_t bytes = shaper_bytes(most);
 	struct shaper *shaper = aligned_alloc(64, bytes);
 
 	assert_non_null(shaper);

@@ -53,7 +53,7 @@ static void world_make(struct world *w, uint64_t seed)
 {
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
-	w->shaper = shaper_make(UINT32_MAX, 0);
+	w->shaper = shaper_make(QUEUES * PACKETS, 0);
 	for (unsigned q = 0; q < QUEUES; q++)
 		world_queue(w, q);
 }

@@ -43,6 +43,29 @@ static void test_horizon(void **state)
 	free(shaper);
 }
 
+/* One queue more on the wheel than there may be packets would be too many for its memory. */
+static void test_memory(void **state)
+{
+	size_t bytes = shaper_bytes(1);
+	char *memory = aligned_alloc(64, bytes + 64);
+	struct shaper *shaper = (struct shaper *)(void *)memory;
+	struct shape_packet packet, *out;
+	struct shape_queue queue;
+	uint64_t now = 0;
+
+	(void)state;
+	assert_non_null(memory);
+	memset(memory, 0, bytes + 64);
+	shaper_init(shaper, GHZ, 1, 0);
+	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
+	shape_queue_spend(&queue);
+	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 0), SHAPE_WAITS);
+	next_departure(shaper, &now, &out);
+	for (unsigned i = 0; i < 64; i++)
+		assert_int_equal(memory[bytes + i], 0);
+	free(memory);
+}
+
 /* Departures of random traffic, by a clock that begins somewhere. */
 static void departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
 {
@@ -193,14 +216,57 @@ static void test_many_queues(void **state)
 	free(queues);
 }
 
+/* Any of the queues of a slot may leave the wheel, or be filed anew: the others stay. */
+static void test_off_the_wheel(void **state)
+{
+	enum { N = 100 };
+	static struct shape_queue queues[N];
+	static struct shape_packet packets[N];
+	struct token_bucket_profile faster = profile_of(80000000, 1500);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++) {
+		struct shaper *shaper = shaper_make(N, 0);
+		struct shape_packet *out[N];
+		unsigned waits[N], left[N] = {0}, n;
+		struct prng prng;
+
+		prng_seed(&prng, seed);
+		for (unsigned i = 0; i < N; i++) {
+			queue_make(&queues[i], 8000000, 1500, FOR_EVER, 0);
+			shape_queue_spend(&queues[i]);
+			arrive(shaper, &queues[i], &packets[i], 1000, 0);
+			waits[i] = i;
+		}
+		for (n = N; n > seed % N; waits[prng_below(&prng, n + 1)] = waits[n]) {
+			unsigned i = waits[prng_below(&prng, n--)];
+
+			if (i % 2)
+				shape_limit(shaper, &queues[i], &faster, 0);
+			else if (shape_flush(shaper, &queues[i], out, 1))
+				left[out[0] - packets]++;
+		}
+		n = shaper_release(shaper, 2 * MS, out, N);
+		while (n-- > 0)
+			left[out[n] - packets]++;
+		for (unsigned i = 0; i < N; i++)
+			if (left[i] != 1)
+				fail_msg("seed %" PRIu64 ": %u left %u times", seed, i, left[i]);
+		assert_false(shaper_waits(shaper));
+		free(shaper);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_horizon),
+		cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_clock_that_wraps),
 		cmocka_unit_test(test_turns),
 		cmocka_unit_test(test_earliest_first),
 		cmocka_unit_test(test_many_queues),
+		cmocka_unit_test(test_off_the_wheel),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
