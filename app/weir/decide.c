@@ -195,6 +195,23 @@ static __rte_noinline void fetch_phantoms(
 	}
 }
 
+/* Begins to fetch the queues that judge_shaped() will put packets into, and what they put there. */
+static __rte_noinline void fetch_queues(
+	struct policy_state *const *states, struct burst *burst, uint16_t n)
+{
+	uint64_t shaped = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!police_is_shaped(states[i]))
+			continue;
+		shaped_fetch(states[i]);
+		rte_prefetch0(hold_of(burst->mbufs[i]));
+		shaped |= UINT64_C(1) << i;
+	}
+	for (; shaped; shaped &= shaped - 1)
+		shape_prefetch_tail(&states[__builtin_ctzll(shaped)]->other->shape->queue);
+}
+
 /* police_over() of a policy that is lent what it takes, if `lends`. */
 static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
 	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
@@ -354,6 +371,8 @@ static uint16_t decide_each(
 	states_of(states, w, burst, n, &none);
 	if (unlikely(__atomic_load_n(&w->phantoms, __ATOMIC_RELAXED)))
 		fetch_phantoms(states, burst, n);
+	if (unlikely(w->view.shapes))
+		fetch_queues(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
 	drops = w->reserves ? judge(w, burst, states, n, now, true)

@@ -46,7 +46,7 @@ static int socket_of(const struct worker *w)
 static int add_shaper(struct worker *w, uint32_t waiting)
 {
 	w->delay_unit = delay_unit(rte_get_tsc_hz());
-	w->shaper = alloc_lines(shaper_bytes(), socket_of(w));
+	w->shaper = alloc_lines(shaper_bytes(waiting), socket_of(w));
 	if (!w->shaper)
 		return -ENOMEM;
 	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());

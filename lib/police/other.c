@@ -89,6 +89,7 @@ static unsigned flags_of(const struct policy *policy)
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
 	flags |= is_total(policy) ? POLICE_TOTAL : 0;
 	flags |= is_phantom(policy) ? POLICE_PHANTOM : 0;
+	flags |= policy_is_shaped(policy) ? POLICE_SHAPED : 0;
 	return flags;
 }
 

@@ -63,6 +63,7 @@ enum {
 	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
 	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
 	POLICE_PHANTOM = 1 << 3,  /* likewise, and its flow */
+	POLICE_SHAPED = 1 << 4,   /* packets wait that do not conform */
 };
 
 #define POLICE_SHIFT_MAX 15
@@ -179,19 +180,19 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
  *
  *     16  of 2^15 packets those that are not just charged, see police_aside()
  *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
- *      4  flags
- *      7  enum accounting
+ *      5  flags
+ *      6  enum accounting
  */
 static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
 {
 	uint32_t aside = flags & POLICE_PLAIN ? UINT32_C(0x8000) >> shift : UINT16_MAX;
 
-	return (uint32_t)accounting << 25 | flags << 21 | shift << 16 | aside;
+	return (uint32_t)accounting << 26 | flags << 21 | shift << 16 | aside;
 }
 
 static inline unsigned police_flags(const struct policy_state *state)
 {
-	return token_bucket_owner(&state->bucket) >> 21 & 15;
+	return token_bucket_owner(&state->bucket) >> 21 & 31;
 }
 
 static inline unsigned police_shift(const struct policy_state *state)
@@ -201,7 +202,7 @@ static inline unsigned police_shift(const struct policy_state *state)
 
 static inline enum accounting police_accounting(const struct policy_state *state)
 {
-	return (enum accounting)(token_bucket_owner(&state->bucket) >> 25);
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> 26);
 }
 
 /* Anybody. */
@@ -219,7 +220,7 @@ static inline bool police_is_total(const struct policy_state *state)
 /* Whether packets wait that do not conform. Anybody. */
 static inline bool police_is_shaped(const struct policy_state *state)
 {
-	return !police_is_plain(state) && state->other->action == ACTION_SHAPE;
+	return police_flags(state) & POLICE_SHAPED;
 }
 
 /*

@@ -48,6 +48,8 @@ struct policy_shape {
 	bool leaving;             /* nobody is led here any more: what comes still, passes */
 } __attribute__((aligned(CACHE_LINE)));
 
+static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
+
 /* Whether its packets wait. Any thread. */
 bool policy_is_shaped(const struct policy *policy);
 
@@ -73,6 +75,18 @@ static inline void shaped_seat_leave(struct shaped_seat *seat)
 {
 	/* Release: who sees it gone sees the turn in which it went, or a later one. */
 	__atomic_store_n(&seat->left, seat->left + 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * Asks for what a packet will need: of the state itself, which is here, only where all that lies.
+ * shape_prefetch_tail() is next, when that has come. The one writer.
+ */
+static inline void shaped_fetch(const struct policy_state *state)
+{
+	const struct policy_other *other = state->other;
+
+	__builtin_prefetch(other);
+	shape_prefetch((const struct shape_queue *)(other + 1)); /* its policy_shape's first */
 }
 
 /* Whether packets are marked that may be, rather than dropped. The one writer. */
