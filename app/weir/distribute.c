@@ -16,6 +16,7 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 #include <rte_ring.h>
+#include <rte_ring_peek.h>
 
 #include "classify/parse.h"
 #include "drop.h"
@@ -92,23 +93,70 @@ void lanes_destroy(struct lanes *lanes)
 	rte_free(lanes);
 }
 
-bool distribute_collect(struct worker *w, const struct path *path)
+/* As much of a ring as the device takes; returns how many. */
+static unsigned collect_patiently(struct worker *w, const struct path *path, struct rte_ring *back)
 {
 	struct rte_mbuf *mbufs[BURST];
-	bool any = false;
+	unsigned n = rte_ring_dequeue_burst_start(back, (void **)mbufs, BURST, NULL);
+
+	if (n == 0)
+		return 0;
+	n = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, (uint16_t)n);
+	rte_ring_dequeue_finish(back, n);
+	counter_add(&w->counters.tx_packets, n);
+	return n;
+}
+
+static unsigned collect(struct worker *w, const struct path *path, unsigned from)
+{
+	struct rte_ring *back = path->lanes->back[from];
+	struct rte_mbuf *mbufs[BURST];
+	uint32_t patient;
+	unsigned n;
+
+	if (!back)
+		return 0;
+	/* Acquire pairs with the release in distribute_try_back(). */
+	patient = __atomic_load_n(&path->lanes->patient[from], __ATOMIC_ACQUIRE);
+	if (unlikely((int32_t)(patient - back->cons.tail) > 0))
+		return collect_patiently(w, path, back);
+	n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
+	if (n > 0)
+		worker_transmit(w, path, mbufs, (uint16_t)n);
+	return n;
+}
+
+bool distribute_collect(struct worker *w, const struct path *path)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < path->lanes->n_workers; i++)
+		n += collect(w, path, i);
+	return n > 0;
+}
+
+void distribute_drop(struct worker *w, const struct path *path)
+{
+	struct rte_mbuf *mbufs[BURST];
 
 	for (unsigned i = 0; i < path->lanes->n_workers; i++) {
 		struct rte_ring *back = path->lanes->back[i];
-		unsigned n = 0;
+		unsigned n;
 
-		if (back)
-			n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
-		if (n == 0)
-			continue;
-		worker_transmit(w, path, mbufs, (uint16_t)n);
-		any = true;
+		while (back &&
+			(n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL)) > 0) {
+			counter_add(&w->counters.dropped[DROP_TX_FULL], n);
+			drop_all(mbufs, n);
+		}
 	}
-	return any;
+}
+
+bool distribute_waits(const struct path *path)
+{
+	for (unsigned i = 0; i < path->lanes->n_workers; i++)
+		if (path->lanes->back[i] && !rte_ring_empty(path->lanes->back[i]))
+			return true;
+	return false;
 }
 
 /* The flow's hash: the device's, or computed here once and kept with the packet. */
@@ -251,6 +299,8 @@ uint16_t distribute_try_back(
 {
 	struct rte_ring *back = path->lanes->back[w->index];
 
+	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
+	__atomic_store_n(&path->lanes->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
 	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }
 

@@ -34,6 +34,11 @@ struct lanes {
 	unsigned owner, n_workers;
 	struct rte_ring *out[CONFIG_WORKERS_MAX];  /* producer: the owner; the worker's part */
 	struct rte_ring *back[CONFIG_WORKERS_MAX]; /* consumer: the owner; what passed */
+	/*
+	 * Up to where in `back` what lies there left its queue outside of its time: that waits for
+	 * room in the transmit queue, which it comes faster than. Written by each worker.
+	 */
+	uint32_t patient[CONFIG_WORKERS_MAX];
 	struct usher *usher; /* where sources are given to workers one by one; or NULL */
 };
 
@@ -67,15 +72,24 @@ uint16_t distribute_receive(
 void distribute_give_back(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
-/* The same, but that what the ring does not take is left to the caller: returns how many it did. */
+/*
+ * The same of packets that leave outside of their time; what the ring does not take is left to the
+ * caller: returns how many it did. The owner sends them on as the device takes them.
+ */
 uint16_t distribute_try_back(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 /*
  * Sends on, of a path with lanes, what the others have given back; returns whether there was
- * anything. Its owner.
+ * anything that could be. Its owner.
  */
 bool distribute_collect(struct worker *worker, const struct path *path);
+
+/* Drops and counts what lies there still, as the device takes no more. Its owner. */
+void distribute_drop(struct worker *worker, const struct path *path);
+
+/* Whether anything lies there still. Its owner. */
+bool distribute_waits(const struct path *path);
 
 /* The worker of a packet's flow. The owner. */
 uint8_t distribute_target(const struct path *path, struct rte_mbuf *m);

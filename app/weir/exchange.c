@@ -307,10 +307,14 @@ static bool all_placed(const struct exchange *x)
 	return true;
 }
 
-/* Whether nothing waits any more in what was left: every worker goes by what was published. */
+/*
+ * Whether every worker goes by what was published, so that nothing waits any more in what was left.
+ * To be quiescent is not enough: one that sleeps goes on, for as long as it still empties queues,
+ * by what it went by before.
+ */
 static bool all_moved(const struct exchange *x)
 {
-	for (unsigned w = 0; x->n_leaving && w < x->box->config->n_workers; w++) {
+	for (unsigned w = 0; w < x->box->config->n_workers; w++) {
 		/* Acquire pairs with the release in move(): what it has sent before it said so. */
 		uint64_t seen = __atomic_load_n(&x->box->workers[w].generation, __ATOMIC_ACQUIRE);
 

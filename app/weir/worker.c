@@ -319,21 +319,41 @@ void worker_turn(struct worker *w)
 	}
 }
 
-/* What the others have given back at their end, of queues that are this worker's. */
-static bool collect(struct worker *w)
+bool worker_collect(struct worker *w)
 {
-	bool shares = false;
+	bool any = false;
 
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
 
-		if (!path->lanes || !lanes_owned(path->lanes, w->index))
-			continue;
-		while (distribute_collect(w, path))
-			;
-		shares = true;
+		if (path->lanes && lanes_owned(path->lanes, w->index))
+			any |= distribute_collect(w, path);
 	}
-	return shares;
+	return any;
+}
+
+/* Whether there is anything that others have given back, or may, of queues that are this one's. */
+static bool shares(const struct worker *w, bool now)
+{
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct path *path = &w->paths[i];
+
+		if (path->lanes && lanes_owned(path->lanes, w->index) &&
+			(!now || distribute_waits(path)))
+			return true;
+	}
+	return false;
+}
+
+/* What a device does not take any more, when everybody has ended: counted, and freed. */
+static void give_up(struct worker *w)
+{
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct path *path = &w->paths[i];
+
+		if (path->lanes && lanes_owned(path->lanes, w->index))
+			distribute_drop(w, path);
+	}
 }
 
 /*
@@ -346,11 +366,12 @@ static void land(struct worker *w)
 	const struct timespec moment = {.tv_nsec = LAND_NS};
 	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
 
-	for (unsigned i = 0; i < LAND_TURNS && collect(w) && landed < w->n_workers; i++) {
-		nanosleep(&moment, NULL);
+	for (unsigned i = 0; i < LAND_TURNS && shares(w, landed == w->n_workers); i++) {
+		if (!worker_collect(w))
+			nanosleep(&moment, NULL);
 		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
 	}
-	collect(w);
+	give_up(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
 		if (w->paths[i].lanes && lanes_owned(w->paths[i].lanes, w->index))
 			distribute_end(w, &w->paths[i]);

@@ -154,6 +154,12 @@ void worker_pass_on(
 uint16_t worker_try_on(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
+/*
+ * Sends on, of the queues that are its own, what other workers have given back; returns whether
+ * anything could be. The worker.
+ */
+bool worker_collect(struct worker *worker);
+
 const char *drop_reason_name(enum drop_reason reason);
 
 #endif

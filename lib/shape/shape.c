@@ -179,11 +179,17 @@ static enum shape_verdict arrive_reserve(struct shaper *shaper, struct shape_que
 	packet->next = NULL;
 	packet->arrival = arrival;
 	queue_start(queue, packet);
-	if (queue->due != at || queue->state & QUEUE_LATE)
+	if (queue->due == at && !(queue->state & QUEUE_LATE)) {
+		queue->bucket.last = at;
+		queue->state &= (uint8_t)~QUEUE_BOOKED;
+		return SHAPE_PASSES;
+	}
+	if (!crowded && !refused && !(queue->limit.rate > 0 && queue->state & QUEUE_LATE))
 		return queue_begin(shaper, queue, packet, arrival, now);
-	queue->bucket.last = at;
-	queue->state &= (uint8_t)~QUEUE_BOOKED;
-	return SHAPE_PASSES;
+	/* What one that was dropped has left over may pay for it, and lie far ahead. */
+	queue->held += queue->state & QUEUE_BOOKED ? packet->cost : 0;
+	queue->state &= (uint8_t) ~(QUEUE_BOOKED | QUEUE_LATE);
+	return crowded && !refused ? SHAPE_CROWDED : SHAPE_FULL;
 }
 
 /* One that does not conform, and nobody waits. */
@@ -432,8 +438,10 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 	wheel->soon = turn->now + WHEEL_FAR;
 	do {
 		rest = wheel->slots[slot] && wheel_queue(wheel, slot) != again;
-	} while (rest && turn->count < turn->n && turn->visits &&
-		 turn_line(shaper, turn, slot, until, &again));
+		if (!rest || turn->count == turn->n || turn->visits == 0)
+			break;
+		rest = turn_line(shaper, turn, slot, until, &again);
+	} while (rest);
 	wheel_look_on(wheel, slot, rest);
 }
 

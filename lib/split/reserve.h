@@ -77,8 +77,12 @@ struct reserve_changes {
 	unsigned first; /* place of this one: 0 or most */
 };
 
-/* A second, more or less, in 2^this ticks: as far as clocks may differ, see gcra_tokens(). */
-#define RESERVE_SECOND 32
+/*
+ * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's, see gcra_tokens().
+ * That is more than clocks differ by: who shapes takes tokens as of a packet's arrival, and may have
+ * had no CPU for seconds meanwhile.
+ */
+#define RESERVE_SECOND 40
 
 static inline struct gcra_profile reserve_limit(const struct reserve_profile *profile)
 {

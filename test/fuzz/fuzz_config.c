@@ -59,7 +59,7 @@ static void check_policy(const struct policy *policy)
 		(policy->allocator->moves && policy->guarantee != GUARANTEE_CONSERVED))
 		abort();
 	if (policy->count > COUNT_FLOWS || policy->meter >= METER_KINDS ||
-		policy->action > ACTION_COUNT || windowed != (policy->window_ns > 0))
+		policy->action > ACTION_SHAPE || windowed != (policy->window_ns > 0))
 		abort();
 	if (policy->meter == METER_PHANTOM &&
 		(policy->classes.n < PHANTOM_CLASSES_MIN ||

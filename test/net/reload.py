@@ -281,6 +281,7 @@ def flood(scene, policies, workers):
     config = box.wire(f"net_pcap0,rx_pcap={scene.path('a.pcap')},infinite_rx=1", "net_null1",
                       workers=workers, policies=policies)
     config["wires"][0]["distribute"] = len(workers) > 1
+    config["shape"] = {"pool": "1%"}  # buffers that were never used are no memory yet
     return scene.box(config).start()
 
 

@@ -183,6 +183,8 @@ static void send_letter(struct box_world *w, unsigned worker, uint32_t slot, uin
 
 static void quiescent(struct box_world *w, unsigned worker)
 {
+	/* As a worker that has taken a turn, and goes by what is there. */
+	w->box.workers[worker].generation = w->box.publisher.current->generation;
 	rte_rcu_qsbr_quiescent(w->box.publisher.rcu, worker);
 }
 

@@ -250,6 +250,41 @@ static void test_untold(void **state)
 	world_free(&w);
 }
 
+/*
+ * What a packet that was dropped has left over pays for the next one; but where that lies ahead the
+ * next one has to wait, and may only if there is room, and if it is not too far.
+ */
+static void test_left_over(void **state)
+{
+	static struct world w;
+	struct shape_packet *out, more[4];
+	struct shape_queue *queue;
+
+	(void)state;
+	world_make(&w, 0, RATE, 5 * MS);
+	free(w.shapers[0]);
+	w.shapers[0] = shaper_make(1, 0);
+	queue = &w.queues[0];
+	for (unsigned i = 0; i < 2; i++) {
+		queue->held = 1000; /* as is the first packet's that goes late, until tick 1 ms */
+		queue->bucket.tokens = reserve_time(&w.reserve, MS);
+		assert_int_equal(arrive(w.shapers[0], queue, &more[i], 400, 0),
+			i == 0 ? SHAPE_WAITS : SHAPE_CROWDED);
+		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
+		if (i == 0) /* another waits in its place */
+			assert_int_equal(shape_flush(w.shapers[0], queue, &out, 1), 1);
+		reserve_spend(&w.reserve);
+		if (i == 0)
+			assert_int_equal(
+				arrive(w.shapers[0], &w.queues[1], &more[2], 1000, 0), SHAPE_WAITS);
+	}
+	assert_int_equal(shape_flush(w.shapers[0], &w.queues[1], &out, 1), 1);
+	queue->bucket.tokens = reserve_time(&w.reserve, 50 * MS);
+	assert_int_equal(arrive(w.shapers[0], queue, &more[3], 400, 0), SHAPE_FULL);
+	assert_int_equal(queue->held, 1000);
+	world_free(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -257,6 +292,7 @@ int main(void)
 		cmocka_unit_test(test_backlog),
 		cmocka_unit_test(test_limit_falls),
 		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_left_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
