@@ -219,6 +219,26 @@ def stopped(scene):
     return f"{held} waited"
 
 
+def crowds(scene):
+    """More than a ring between workers holds leaves through it: at a removal, and a stop."""
+    n, words = 5000, []
+    for stops in (False, True):
+        with scenery(scene, [shaped(4e6)], shape={"pool": "95%"}) as (wire, receiver):
+            for first in range(0, n, 50):
+                wire.send([numbered(serial) for serial in range(first, first + 50)])
+            wire.settle()
+            held = waiting(wire.weir)
+            expect(held > n / 2 and not drops(wire.weir), f"{held} wait, {drops(wire.weir)}")
+            if stops:
+                wire.weir.stop(signal.SIGINT)
+            else:
+                reload.reload(wire.weir, [])
+            wait_until(lambda: len(receiver.seen) == n, f"{n} packets to leave", 5)
+            receiver.check(n)
+        words.append(f"{held} waited")
+    return ", ".join(words)
+
+
 def configure(shape):
     """What a testbed's limiter says of its policy."""
     def change(_, config):
@@ -242,7 +262,7 @@ def tcp(_):
 
 def main():
     """The cables are in a namespace of their own; the testbed makes its own."""
-    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, tcp],
+    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, crowds, tcp],
              box.enter_netns)
 
 
