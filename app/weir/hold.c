@@ -108,6 +108,8 @@ enum shape_verdict hold_arrive(
 	if (verdict == SHAPE_WAITS) {
 		counter_add(&shape->waited, 1);
 		held->m->hash.usr = held->slot;
+		if (unlikely(held->m->nb_segs > 1))
+			shaper_hold(w->shaper, held->m->nb_segs - 1);
 	} else {
 		delay_add(&shape->delay, w->delay_unit, now - arrival);
 	}

@@ -69,6 +69,8 @@ static void take(
 	struct policy_state *state = &w->policies[m->hash.usr];
 	struct policy_shape *shape = state->other->shape;
 
+	if (unlikely(m->nb_segs > 1))
+		shaper_hold(w->shaper, 1 - m->nb_segs);
 	if (unlikely(shape->seat != NULL))
 		shaped_seat_leave(shape->seat);
 	if (unlikely(packet->flags & SHAPE_DROP) ||

@@ -19,8 +19,16 @@ size_t shaper_bytes(uint32_t most)
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
 {
 	wheel_init(&shaper->wheel, hz, now);
+	shaper->most = most;
 	shaper->counts.most = most;
 	shaper->counts.lateness_unit = delay_unit(hz);
+}
+
+void shaper_hold(struct shaper *shaper, int32_t buffers)
+{
+	uint32_t most = shaper->most, beside = shaper->beside += (uint32_t)buffers;
+
+	__atomic_store_n(&shaper->counts.most, beside < most ? most - beside : 0, __ATOMIC_RELAXED);
 }
 
 const struct shaper_counts *shaper_counts(const struct shaper *shaper)

@@ -10,6 +10,7 @@
 #include "shape/wheel.h"
 
 struct shaper {
+	uint32_t most, beside; /* buffers: what may be held, and is beside one a packet */
 	struct shaper_counts counts __attribute__((aligned(64)));
 	unsigned ahead; /* queues that are due next, whose memory has been asked for */
 	struct wheel wheel __attribute__((aligned(64)));

@@ -149,6 +149,12 @@ size_t shaper_bytes(uint32_t most);
  */
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now);
 
+/*
+ * Packets that wait hold so many buffers more than one each, or, below 0, so many less than before:
+ * those of several segments. As many packets less may wait.
+ */
+void shaper_hold(struct shaper *shaper, int32_t buffers);
+
 /* Any thread. */
 const struct shaper_counts *shaper_counts(const struct shaper *shaper);
 

@@ -78,9 +78,9 @@ struct reserve_changes {
 };
 
 /*
- * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's (gcra_tokens()).
- * That is more than clocks differ by: who shapes takes tokens as of a packet's arrival, and may have
- * had no CPU for seconds meanwhile.
+ * Minutes, in 2^this ticks: as far as a worker's instant may be behind another's. That is more than
+ * clocks differ by: who shapes takes tokens as of a packet's arrival, and may have had no CPU for
+ * seconds meanwhile.
  */
 #define RESERVE_SECOND 40
 

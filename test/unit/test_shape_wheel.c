@@ -257,6 +257,29 @@ static void test_off_the_wheel(void **state)
 	}
 }
 
+/* Jumbo frames in several buffers leave less room for others. */
+static void test_hold(void **state)
+{
+	struct shaper *shaper = shaper_make(3, 0);
+	struct shape_packet packets[4], *out[3];
+	struct shape_queue queue;
+
+	(void)state;
+	queue_make(&queue, 8000000, 1000, FOR_EVER, 0);
+	shape_queue_spend(&queue);
+	assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
+	shaper_hold(shaper, 1);
+	assert_int_equal(arrive(shaper, &queue, &packets[1], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	shaper_hold(shaper, 4); /* more than there is */
+	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	shaper_hold(shaper, -5);
+	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
+	free(shaper);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -267,6 +290,7 @@ int main(void)
 		cmocka_unit_test(test_earliest_first),
 		cmocka_unit_test(test_many_queues),
 		cmocka_unit_test(test_off_the_wheel),
+		cmocka_unit_test(test_hold),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
