@@ -31,12 +31,6 @@ static uint32_t acquire_low(const uint64_t *word)
 	return (uint32_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Whether a counter that wraps has come to a mark. */
-static bool passed(uint32_t counter, uint32_t mark)
-{
-	return (int32_t)(counter - mark) >= 0;
-}
-
 /* A step begins: what has to have happened for it to end. */
 static void enter(struct mover *mover, enum mover_step step)
 {
@@ -70,14 +64,15 @@ static bool is_over(const struct mover *mover)
 
 	switch (mover->step) {
 	case MOVER_RING:
-		return passed(acquire(&from->out->cons.tail), mover->mark);
+		return mover_passed(acquire(&from->out->cons.tail), mover->mark);
 	case MOVER_TURN:
 	case MOVER_LEAVE:
 		return acquire(from->turn) != mover->mark;
 	case MOVER_QUEUE:
-		return passed(acquire_low(mover->seats->queues[mover->from].left), mover->mark);
+		return mover_passed(
+			acquire_low(mover->seats->queues[mover->from].left), mover->mark);
 	case MOVER_BACK:
-		return passed(from->back->cons.tail, mover->mark); /* the owner's own word */
+		return mover_passed(from->back->cons.tail, mover->mark); /* the owner's own word */
 	case MOVER_IDLE:
 	case MOVER_GIVE:
 		break;

@@ -83,6 +83,12 @@ void mover_advance(struct mover *mover);
 /* What moves stays where it was, which takes no time but for what was kept back. */
 void mover_call_off(struct mover *mover);
 
+/* Whether a counter that wraps has come to a mark. */
+static inline bool mover_passed(uint32_t counter, uint32_t mark)
+{
+	return (int32_t)(counter - mark) >= 0;
+}
+
 static inline bool mover_is_idle(const struct mover *mover)
 {
 	return mover->step == MOVER_IDLE;

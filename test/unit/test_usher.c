@@ -89,6 +89,73 @@ static void test_hush(void **state)
 	close_world(&world);
 }
 
+/* As the owner's turn does it: no more of this when there is nothing placed. */
+static bool owner_turn(struct world *world)
+{
+	return usher_has_seats(world->usher) && turn(world);
+}
+
+/* The last placed policy leaves meanwhile; much later there is another one. */
+static void test_hush_after_the_last(void **state)
+{
+	for (unsigned step = 0; step < 3; step++) {
+		struct world world;
+		struct rte_ring *back;
+
+		(void)state;
+		open_world(&world);
+		back = world.lanes->back[1];
+		world.workers[0].view.generation = 1;
+		world.workers[1].generation = step > 0;
+		assert_true(owner_turn(&world));
+		assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+		world.workers[1].turn += step > 1;
+		assert_true(owner_turn(&world));
+		usher_leave(world.usher, SLOT);
+		usher_remove(world.usher, SLOT);
+		world.workers[1].generation = 1;
+		for (unsigned i = 0; i < 5; i++) {
+			world.workers[1].turn++;
+			assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+			owner_turn(&world);
+			pass(back);
+		}
+		pass(back);
+		assert_false(owner_turn(&world));
+		assert_false(usher_has_seats(world.usher));
+		usher_add(world.usher, SLOT, &world.seats);
+		assert_false(owner_turn(&world));
+		world.workers[0].view.generation = world.workers[1].generation = 2;
+		for (unsigned i = 0; i < 3; i++) {
+			owner_turn(&world);
+			world.workers[1].turn++;
+		}
+		assert_false(owner_turn(&world));
+		close_world(&world);
+	}
+}
+
+/* Yet another classifier meanwhile: everybody has to go by that one. */
+static void test_hush_again(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	world.workers[0].view.generation = world.workers[1].generation = 1;
+	assert_true(turn(&world));
+	world.workers[0].view.generation = 2;
+	for (unsigned i = 0; i < 3; i++) {
+		world.workers[1].turn++;
+		assert_true(turn(&world));
+	}
+	world.workers[1].generation = 2;
+	assert_true(turn(&world));
+	world.workers[1].turn++;
+	assert_false(turn(&world));
+	close_world(&world);
+}
+
 /* What moves does not hold that up: it stays where it was, and is asked for again. */
 static void test_hush_ends_moves(void **state)
 {
@@ -188,6 +255,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hush),
+		cmocka_unit_test(test_hush_after_the_last),
+		cmocka_unit_test(test_hush_again),
 		cmocka_unit_test(test_hush_ends_moves),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_leaving),
