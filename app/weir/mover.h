@@ -106,8 +106,8 @@ bool mover_keep(struct mover *mover, void *packet, uint8_t bucket);
 
 /*
  * Gives what was kept to its workers, in order, as far as their rings have room: of the owner's own
- * at most n, into own[]; returns how many. When all is given the mover is idle again. To be called
- * after mover_advance().
+ * at most n, into own[]; returns how many. When all is given the mover is idle again; until then
+ * nothing more should come. To be called after mover_advance().
  */
 unsigned mover_give(struct mover *mover, void **own, unsigned n);
 

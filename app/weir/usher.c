@@ -212,7 +212,8 @@ bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **m
 		return hush;
 	mover_advance(&usher->mover);
 	*n = (uint16_t)mover_give(&usher->mover, (void **)mbufs, BURST);
-	return hush;
+	/* What comes meanwhile is behind what is left: more than is given, and it never ended. */
+	return hush || usher->mover.step == MOVER_GIVE;
 }
 
 /* Where the first segments are, in which nearly all headers lie whole. */

@@ -194,6 +194,45 @@ static void turns(struct world *world)
 	}
 }
 
+/* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
+static void test_giving_ends(void **state)
+{
+	struct world world;
+	struct mover *mover;
+	struct rte_ring *out;
+	unsigned i;
+
+	(void)state;
+	open_world(&world);
+	mover = &world.usher->mover;
+	out = world.lanes->out[1];
+	world.seats.queues[0] = (struct seat_queue){&world.waited, &world.left};
+	seat_set(&world.seats, 7, 0);
+	assert_true(usher_ask(world.usher, SLOT));
+	world.waited = 1;
+	assert_false(turn(&world));
+	for (i = 0; i < 100; i++)
+		assert_true(mover_keep(mover, &world, 7));
+	while (rte_ring_sp_enqueue(out, &world) == 0)
+		;
+	world.left = 1;
+	assert_true(turn(&world)); /* there is no room */
+	for (i = 0; i < 200 && !mover_is_idle(mover); i++) {
+		for (unsigned j = 0; j < 16; j++)
+			pass(out);
+		if (turn(&world) || !mover_keeps(mover, &world.seats, 7))
+			continue;
+		for (unsigned j = 0; j < 32; j++)
+			mover_keep(mover, &world, 7);
+	}
+	while (rte_ring_count(out) > 0)
+		pass(out);
+	mover->kept = 0; /* they are no packets */
+	assert_in_range(i, 6, 7);
+	assert_int_equal(seat_at(&world.seats, 7), 1);
+	close_world(&world);
+}
+
 static void test_asked(void **state)
 {
 	struct world world;
@@ -258,6 +297,7 @@ int main(void)
 		cmocka_unit_test(test_hush_after_the_last),
 		cmocka_unit_test(test_hush_again),
 		cmocka_unit_test(test_hush_ends_moves),
+		cmocka_unit_test(test_giving_ends),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_leaving),
 		cmocka_unit_test(test_many_asks),
