@@ -14,7 +14,8 @@
  *
  * What the owner decides himself needs QUEUE alone. If more comes than can be kept back, the move
  * is called off: what was kept goes to the former worker, who is still the right one, and fewer
- * buckets move the next time; a bucket that alone was too much is behind all others then. An owner moves buckets of one policy from one worker at a time.
+ * buckets move the next time; one that alone was too much is behind all others then. An owner moves
+ * buckets of one policy from one worker at a time.
  *
  * Of workers it reads what they write anyway: ends of rings, turns, packets in and out of a queue,
  * each with acquire against their release. The owner's thread alone calls this.
