@@ -31,12 +31,6 @@ static uint32_t acquire_low(const uint64_t *word)
 	return (uint32_t)__atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* Whether a counter that wraps has come to a mark. */
-static bool passed(uint32_t counter, uint32_t mark)
-{
-	return (int32_t)(counter - mark) >= 0;
-}
-
 /* A step begins: what has to have happened for it to end. */
 static void enter(struct mover *mover, enum mover_step step)
 {
@@ -70,14 +64,15 @@ static bool is_over(const struct mover *mover)
 
 	switch (mover->step) {
 	case MOVER_RING:
-		return passed(acquire(&from->out->cons.tail), mover->mark);
+		return mover_passed(acquire(&from->out->cons.tail), mover->mark);
 	case MOVER_TURN:
 	case MOVER_LEAVE:
 		return acquire(from->turn) != mover->mark;
 	case MOVER_QUEUE:
-		return passed(acquire_low(mover->seats->queues[mover->from].left), mover->mark);
+		return mover_passed(
+			acquire_low(mover->seats->queues[mover->from].left), mover->mark);
 	case MOVER_BACK:
-		return passed(from->back->cons.tail, mover->mark); /* the owner's own word */
+		return mover_passed(from->back->cons.tail, mover->mark); /* the owner's own word */
 	case MOVER_IDLE:
 	case MOVER_GIVE:
 		break;
@@ -106,12 +101,12 @@ bool mover_begin(struct mover *mover, struct owner_seats *seats)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < SEATS && n < mover->most; i++) {
-		unsigned at = seat_at(seats, i);
+		unsigned bucket = (mover->next + i) % SEATS, at = seat_at(seats, bucket);
 
-		if (seat_wanted(seating, i) == at || (n > 0 && at != mover->from))
+		if (seat_wanted(seating, bucket) == at || (n > 0 && at != mover->from))
 			continue;
 		mover->from = at;
-		mover->moving[i / 64] |= UINT64_C(1) << i % 64;
+		mover->moving[bucket / 64] |= UINT64_C(1) << bucket % 64;
 		n++;
 	}
 	if (n == 0)
@@ -132,6 +127,16 @@ void mover_call_off(struct mover *mover)
 	counter_add(&mover->called_off, 1);
 }
 
+/* The first of those that move. */
+static unsigned first_moving(const struct mover *mover)
+{
+	unsigned i = 0;
+
+	while (i < SEATS - 1 && !(mover->moving[i / 64] >> i % 64 & 1))
+		i++;
+	return i;
+}
+
 void mover_advance(struct mover *mover)
 {
 	while (is_over(mover)) {
@@ -142,6 +147,8 @@ void mover_advance(struct mover *mover)
 	if (mover->step == MOVER_GIVE || mover->kept <= MOVER_KEEPS - SPARE)
 		return;
 	mover->most = mover->n_moving > 1 ? mover->n_moving / 2 : 1;
+	if (mover->n_moving == 1) /* the others' moves are not to wait for it */
+		mover->next = (first_moving(mover) + 1) % SEATS;
 	mover_call_off(mover);
 }
 

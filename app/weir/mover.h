@@ -14,7 +14,8 @@
  *
  * What the owner decides himself needs QUEUE alone. If more comes than can be kept back, the move
  * is called off: what was kept goes to the former worker, who is still the right one, and fewer
- * buckets move the next time. An owner moves buckets of one policy from one worker at a time.
+ * buckets move the next time; one that alone was too much is behind all others then. An owner moves
+ * buckets of one policy from one worker at a time.
  *
  * Of workers it reads what they write anyway: ends of rings, turns, packets in and out of a queue,
  * each with acquire against their release. The owner's thread alone calls this.
@@ -59,6 +60,7 @@ struct mover {
 	uint32_t mark;               /* what the step waits for */
 	uint64_t moving[SEATS / 64]; /* a bit each */
 	unsigned n_moving, most;     /* buckets; and how many may move at once */
+	unsigned next;               /* bucket, that is looked at first when a move begins */
 
 	/* read by control: counters */
 	uint64_t moved, called_off; /* buckets; moves */
@@ -83,6 +85,12 @@ void mover_advance(struct mover *mover);
 /* What moves stays where it was, which takes no time but for what was kept back. */
 void mover_call_off(struct mover *mover);
 
+/* Whether a counter that wraps has come to a mark. */
+static inline bool mover_passed(uint32_t counter, uint32_t mark)
+{
+	return (int32_t)(counter - mark) >= 0;
+}
+
 static inline bool mover_is_idle(const struct mover *mover)
 {
 	return mover->step == MOVER_IDLE;
@@ -100,8 +108,8 @@ bool mover_keep(struct mover *mover, void *packet, uint8_t bucket);
 
 /*
  * Gives what was kept to its workers, in order, as far as their rings have room: of the owner's own
- * at most n, into own[]; returns how many. When all is given the mover is idle again. To be called
- * after mover_advance().
+ * at most n, into own[]; returns how many. When all is given the mover is idle again; until then
+ * nothing more should come. To be called after mover_advance().
  */
 unsigned mover_give(struct mover *mover, void **own, unsigned n);
 

@@ -25,6 +25,9 @@
 /* How often it is looked whether buckets have arrived where they are wanted. */
 #define MOVE_NS UINT64_C(20000000)
 
+/* Rounds' time that they have for it: one that is too busy to be kept back may never arrive. */
+#define PATIENCE 10
+
 /* Owners that are at work on their own lanes: each pair of rings is one path's here. */
 static bool is_lane(const struct box *box, unsigned w, unsigned i, const struct policy *policy)
 {
@@ -330,6 +333,7 @@ static void begin_round(struct placing *placing, uint64_t round_ns, uint64_t now
 		worker->busy[0] = worker->busy[1];
 	}
 	placing->measures = true;
+	placing->waits = 0;
 	placing->began_ns = now;
 	placing->due_ns = now + round_ns;
 }
@@ -397,6 +401,12 @@ static bool is_short(const struct placing *placing, const struct policy *policy,
 	       now - placing->began_ns < EXTENSIONS * policy->place.round_ns;
 }
 
+/* Whether buckets that move are waited for no longer, or move for what is no more. */
+static bool is_late(struct placing *placing, const struct policy *policy)
+{
+	return placing->changed || ++placing->waits * MOVE_NS > PATIENCE * policy->place.round_ns;
+}
+
 /* A round is over; or buckets have been moving. */
 static void look(struct box *box, struct placing *placing, uint64_t now)
 {
@@ -413,7 +423,7 @@ static void look(struct box *box, struct placing *placing, uint64_t now)
 		if (fitting_round(&placing->fitting, &placing->seen))
 			want(placing);
 	}
-	if (!ask(placing)) {
+	if (!ask(placing) || is_late(placing, policy)) {
 		begin_round(placing, policy->place.round_ns, now);
 		return;
 	}

@@ -3,8 +3,9 @@
  *
  * Placed policies, whose sources are given to workers: what each has beside its slot, and a round
  * of it every so often. A round is measured while every bucket is where it is wanted; then owners
- * are asked to move some, and the next one begins when they have. Control, but for
- * placing_prepare(), which is as tenant_prepare() is.
+ * are asked to move some, and the next one begins when they have; or when they could not for long,
+ * or the policy has changed: with the buckets where they are, and owners are asked again. Control,
+ * but for placing_prepare(), which is as tenant_prepare() is.
  */
 #ifndef WEIR_APP_PLACING_H
 #define WEIR_APP_PLACING_H
@@ -46,6 +47,7 @@ struct placing {
 	struct fitting_seen seen;         /* the last round */
 	double rates[CONFIG_WORKERS_MAX]; /* of it: units a second, by worker */
 	bool measures;                    /* a round is under way; else buckets move */
+	uint64_t waits;                   /* for these, since the last round */
 	bool changed;                     /* its policy has, since the last round */
 	uint64_t began_ns, due_ns;
 	uint64_t bytes[2][SEATS],

@@ -104,9 +104,11 @@ static uint32_t acquire(const volatile uint32_t *word)
 }
 
 /* A step of the hush begins: what each worker has to have come to. */
-static void enter(struct usher *usher, enum usher_hush hush)
+static void enter(struct usher *usher, enum usher_hush hush, uint64_t generation)
 {
 	usher->hush = hush;
+	if (hush == HUSH_RING)
+		usher->hush_generation = generation;
 	for (unsigned i = 0; i < usher->mover.n_peers; i++) {
 		const struct mover_peer *peer = &usher->mover.peers[i];
 
@@ -121,25 +123,25 @@ static void enter(struct usher *usher, enum usher_hush hush)
 	}
 }
 
-static bool has_come(const struct usher *usher, unsigned i, uint64_t generation)
+static bool has_come(const struct usher *usher, unsigned i)
 {
 	const struct mover_peer *peer = &usher->mover.peers[i];
 
 	if (!peer->out)
 		return true;
 	if (usher->hush == HUSH_RING)
-		return acquire(&peer->out->cons.tail) == usher->marks[i] &&
+		return mover_passed(acquire(&peer->out->cons.tail), usher->marks[i]) &&
 		       __atomic_load_n(&usher->workers[i].generation, __ATOMIC_ACQUIRE) >=
-			       generation;
+			       usher->hush_generation;
 	if (usher->hush == HUSH_TURN)
 		return acquire(peer->turn) != usher->marks[i];
-	return peer->back->cons.tail == usher->marks[i];
+	return mover_passed(peer->back->cons.tail, usher->marks[i]);
 }
 
-static bool all_have(const struct usher *usher, uint64_t generation)
+static bool all_have(const struct usher *usher)
 {
 	for (unsigned i = 0; i < usher->mover.n_peers; i++)
-		if (!has_come(usher, i, generation))
+		if (!has_come(usher, i))
 			return false;
 	return true;
 }
@@ -157,14 +159,17 @@ static bool hushed(struct usher *usher, const struct worker *w)
 		mover_call_off(&usher->mover); /* it might wait for a long queue */
 	}
 	if (usher->hush == HUSH_MOVE && mover_is_idle(&usher->mover))
-		enter(usher, HUSH_RING);
-	while (usher->hush >= HUSH_RING && all_have(usher, generation)) {
-		if (usher->hush == HUSH_BACK) {
+		enter(usher, HUSH_RING, generation);
+	while (usher->hush >= HUSH_RING && all_have(usher)) {
+		if (usher->hush < HUSH_BACK) {
+			enter(usher, usher->hush + 1, generation);
+		} else if (usher->hush_generation != generation) {
+			enter(usher, HUSH_RING, generation); /* there is a newer one */
+		} else {
 			usher->hush = HUSH_NONE;
 			usher->generation = generation;
 			return false;
 		}
-		enter(usher, usher->hush + 1);
 	}
 	return true;
 }
@@ -207,7 +212,8 @@ bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **m
 		return hush;
 	mover_advance(&usher->mover);
 	*n = (uint16_t)mover_give(&usher->mover, (void **)mbufs, BURST);
-	return hush;
+	/* What comes meanwhile is behind what is left: more than is given, and it never ended. */
+	return hush || usher->mover.step == MOVER_GIVE;
 }
 
 /* Where the first segments are, in which nearly all headers lie whole. */

@@ -44,6 +44,7 @@ struct usher {
 	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
 	uint64_t generation;   /* of the snapshot that all that is on its way was handed out by */
 	enum usher_hush hush;
+	uint64_t hush_generation; /* that is to be everybody's, since HUSH_RING */
 	uint32_t marks[CONFIG_WORKERS_MAX];
 	struct mover mover;
 };
@@ -70,9 +71,13 @@ void usher_remove(struct usher *usher, uint32_t slot);
 /* Control: some bucket of a slot is wanted elsewhere. False if that is to be said again later. */
 bool usher_ask(struct usher *usher, uint32_t slot);
 
+/*
+ * The owner: whether he has to do with any of this. A hush goes on when the last placed policy has
+ * left: what it waits for would mean nothing to one that goes on much later.
+ */
 static inline bool usher_has_seats(const struct usher *usher)
 {
-	return __atomic_load_n(&usher->n_seats, __ATOMIC_RELAXED) > 0;
+	return __atomic_load_n(&usher->n_seats, __ATOMIC_RELAXED) > 0 || usher->hush != HUSH_NONE;
 }
 
 /*

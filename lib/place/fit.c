@@ -296,7 +296,8 @@ static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
 		return PLACE_SETTLED;
 	if (worst < fit->nearest) {
 		fit->nearest = worst;
-		memcpy(fit->best, fit->chosen, fit->problem.n_sources * sizeof(fit->best[0]));
+		/* What was measured; nothing is chosen where nothing was predicted to have room. */
+		memcpy(fit->best, fit->trial.at, fit->problem.n_sources * sizeof(fit->best[0]));
 	}
 	if (try_predicted(fit) == PLACE_MEASURE)
 		return PLACE_MEASURE;

@@ -7,6 +7,9 @@
 
 #define HALVINGS 100
 
+/* Of the limit: a load that is as large as it but for rounding has no end of waiting, either. */
+#define FULL (1 - 1e-9)
+
 static double bursts(const struct mix *mix, double decay)
 {
 	double sum = 0;
@@ -54,11 +57,15 @@ void lack_of(struct lack *lack, const struct mix *mix, double limit)
 	double derivative = -limit, squares = mix_square(mix);
 
 	*lack = (struct lack){.constant = 1};
-	if (mix->load >= limit)
+	if (mix->load >= FULL * limit)
 		return;
 	lack->decay = decay_of(mix, limit);
 	for (unsigned i = 0; i < mix->n; i++)
 		derivative += mix->rates[i] * mix->sizes[i] * exp(lack->decay * mix->sizes[i]);
+	if (!(derivative > 0)) {
+		lack->decay = 0; /* it is less than what is rounded */
+		return;
+	}
 	lack->constant = (limit - mix->load) / derivative * limit / mix->load;
 	if (mix->period > 0)
 		lack->bridge = 2 * mix->steady / mix->load / (squares * mix->period);

@@ -216,7 +216,7 @@ void mover_world_turn(struct mover_world *world, unsigned n, unsigned sources)
 	n_own = mover_give(&world->mover, (void **)own, MOVER_BURST);
 	for (unsigned i = 0; i < n_own; i++)
 		decide_own(world, own[i]);
-	if (n_own == 0)
+	if (n_own == 0 && world->mover.step != MOVER_GIVE)
 		receive(world, n, sources);
 }
 

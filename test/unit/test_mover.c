@@ -83,6 +83,44 @@ static void test_called_off(void **state)
 	mover_world_close(&world);
 }
 
+/* A move of bucket 0 and perhaps others, for which more comes than can be kept back. */
+static void too_much(struct mover_world *world)
+{
+	struct mover *mover = &world->mover;
+	void *own[MOVER_BURST], *packet;
+
+	assert_true(mover_begin(mover, &world->seats));
+	assert_true(mover_keeps(mover, &world->seats, 0));
+	while (mover_keep(mover, &world->packets[0], 0))
+		;
+	mover_advance(mover);
+	while (!mover_is_idle(mover)) {
+		mover_give(mover, own, MOVER_BURST);
+		while (rte_ring_sc_dequeue(world->workers[0].out, &packet) == 0)
+			;
+	}
+}
+
+/* One bucket that alone is too much, always: the others move. */
+static void test_too_much_alone(void **state)
+{
+	struct mover_world world;
+
+	(void)state;
+	mover_world_open(&world, 1);
+	world.workers[0].waited = 1; /* and does not leave */
+	seating_want(&world.seating, 0, 2);
+	seating_want(&world.seating, 200, 2);
+	seating_want(&world.seating, 255, 2);
+	too_much(&world);
+	assert_int_equal(world.mover.most, 1);
+	too_much(&world);
+	assert_true(mover_begin(&world.mover, &world.seats));
+	assert_false(mover_keeps(&world.mover, &world.seats, 0));
+	assert_true(mover_keeps(&world.mover, &world.seats, 200));
+	mover_world_close(&world);
+}
+
 /* Step by step: just not, and just. */
 static void test_steps(void **state)
 {
@@ -197,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_called_off),
+		cmocka_unit_test(test_too_much_alone),
 		cmocka_unit_test(test_steps),
 		cmocka_unit_test(test_own),
 		cmocka_unit_test(test_begin_and_flush),

@@ -350,6 +350,32 @@ static void test_predicts_tokens(void **state)
 	}
 }
 
+/* A limit that is the load but for rounding promises no end of waiting, and is no endless loop. */
+static void test_predicts_full_load(void **state)
+{
+	static const double batches[] = {4900, 700, 1500, 64};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
+		for (unsigned n = 1; n <= 100; n++) {
+			struct place_delay delay;
+			struct world w;
+
+			world_init(&w, n, 1);
+			w.problem.aggregate.limit = 375000;
+			w.problem.aggregate.burst = 15000;
+			w.brokers[0] = (struct place_broker){.capacity = HUGE_VAL, .speed = 1e9};
+			for (unsigned j = 0; j < n; j++)
+				w.sources[j] = (struct place_source){
+					.rate = 375000.0 / n, .batch = batches[i]};
+			world_open(&w);
+			assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+			place_predict(&w.placer, &w.placement, 0, &delay);
+			assert_true(isinf(delay.access_p99) && isinf(delay.p99));
+			world_close(&w);
+		}
+}
+
 /* Poisson messages before a server, no tokens to wait for: the M/D/1 queue's own quantiles. */
 static void test_predicts_service(void **state)
 {
@@ -470,6 +496,7 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_first_move),
 		cmocka_unit_test(test_predicts_tokens),
+		cmocka_unit_test(test_predicts_full_load),
 		cmocka_unit_test(test_predicts_service),
 		cmocka_unit_test(test_more_brokers_wait_longer),
 		cmocka_unit_test(test_balance),

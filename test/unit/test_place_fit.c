@@ -193,6 +193,24 @@ static void test_no_room(void **state)
 	world_close(&w);
 }
 
+/* Nor is room overlooked when what was placed so is measured, and is too slow. */
+static void test_no_room_and_slow(void **state)
+{
+	struct world w = {.able = {100, 100}};
+	uint32_t at[SOURCES];
+	double p99[PLACE_BROKERS];
+
+	(void)state;
+	world_open(&w, 2, 3000);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	memcpy(at, w.fit.trial.at, sizeof(at));
+	measure(&w, p99);
+	assert_true(p99[0] > SLO);
+	assert_int_equal(place_fit_measured(&w.fit, p99), PLACE_EXHAUSTED);
+	assert_memory_equal(w.fit.trial.at, at, sizeof(at));
+	world_close(&w);
+}
+
 /* Nobody is able: the nearest is kept, and all sources with it. */
 static void test_never_within(void **state)
 {
@@ -255,6 +273,7 @@ int main(void)
 		cmocka_unit_test(test_prediction_is_corrected),
 		cmocka_unit_test(test_the_same_share_otherwise),
 		cmocka_unit_test(test_no_room),
+		cmocka_unit_test(test_no_room_and_slow),
 		cmocka_unit_test(test_never_within),
 		cmocka_unit_test(test_any),
 	};

@@ -89,6 +89,73 @@ static void test_hush(void **state)
 	close_world(&world);
 }
 
+/* As the owner's turn does it: no more of this when there is nothing placed. */
+static bool owner_turn(struct world *world)
+{
+	return usher_has_seats(world->usher) && turn(world);
+}
+
+/* The last placed policy leaves meanwhile; much later there is another one. */
+static void test_hush_after_the_last(void **state)
+{
+	for (unsigned step = 0; step < 3; step++) {
+		struct world world;
+		struct rte_ring *back;
+
+		(void)state;
+		open_world(&world);
+		back = world.lanes->back[1];
+		world.workers[0].view.generation = 1;
+		world.workers[1].generation = step > 0;
+		assert_true(owner_turn(&world));
+		assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+		world.workers[1].turn += step > 1;
+		assert_true(owner_turn(&world));
+		usher_leave(world.usher, SLOT);
+		usher_remove(world.usher, SLOT);
+		world.workers[1].generation = 1;
+		for (unsigned i = 0; i < 5; i++) {
+			world.workers[1].turn++;
+			assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
+			owner_turn(&world);
+			pass(back);
+		}
+		pass(back);
+		assert_false(owner_turn(&world));
+		assert_false(usher_has_seats(world.usher));
+		usher_add(world.usher, SLOT, &world.seats);
+		assert_false(owner_turn(&world));
+		world.workers[0].view.generation = world.workers[1].generation = 2;
+		for (unsigned i = 0; i < 3; i++) {
+			owner_turn(&world);
+			world.workers[1].turn++;
+		}
+		assert_false(owner_turn(&world));
+		close_world(&world);
+	}
+}
+
+/* Yet another classifier meanwhile: everybody has to go by that one. */
+static void test_hush_again(void **state)
+{
+	struct world world;
+
+	(void)state;
+	open_world(&world);
+	world.workers[0].view.generation = world.workers[1].generation = 1;
+	assert_true(turn(&world));
+	world.workers[0].view.generation = 2;
+	for (unsigned i = 0; i < 3; i++) {
+		world.workers[1].turn++;
+		assert_true(turn(&world));
+	}
+	world.workers[1].generation = 2;
+	assert_true(turn(&world));
+	world.workers[1].turn++;
+	assert_false(turn(&world));
+	close_world(&world);
+}
+
 /* What moves does not hold that up: it stays where it was, and is asked for again. */
 static void test_hush_ends_moves(void **state)
 {
@@ -125,6 +192,45 @@ static void turns(struct world *world)
 		world->workers[1].turn++;
 		assert_false(turn(world));
 	}
+}
+
+/* Packets for a bucket that moves come faster than its next worker takes them: giving ends. */
+static void test_giving_ends(void **state)
+{
+	struct world world;
+	struct mover *mover;
+	struct rte_ring *out;
+	unsigned i;
+
+	(void)state;
+	open_world(&world);
+	mover = &world.usher->mover;
+	out = world.lanes->out[1];
+	world.seats.queues[0] = (struct seat_queue){&world.waited, &world.left};
+	seat_set(&world.seats, 7, 0);
+	assert_true(usher_ask(world.usher, SLOT));
+	world.waited = 1;
+	assert_false(turn(&world));
+	for (i = 0; i < 100; i++)
+		assert_true(mover_keep(mover, &world, 7));
+	while (rte_ring_sp_enqueue(out, &world) == 0)
+		;
+	world.left = 1;
+	assert_true(turn(&world)); /* there is no room */
+	for (i = 0; i < 200 && !mover_is_idle(mover); i++) {
+		for (unsigned j = 0; j < 16; j++)
+			pass(out);
+		if (turn(&world) || !mover_keeps(mover, &world.seats, 7))
+			continue;
+		for (unsigned j = 0; j < 32; j++)
+			mover_keep(mover, &world, 7);
+	}
+	while (rte_ring_count(out) > 0)
+		pass(out);
+	mover->kept = 0; /* they are no packets */
+	assert_in_range(i, 6, 7);
+	assert_int_equal(seat_at(&world.seats, 7), 1);
+	close_world(&world);
 }
 
 static void test_asked(void **state)
@@ -188,7 +294,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_hush),
+		cmocka_unit_test(test_hush_after_the_last),
+		cmocka_unit_test(test_hush_again),
 		cmocka_unit_test(test_hush_ends_moves),
+		cmocka_unit_test(test_giving_ends),
 		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_leaving),
 		cmocka_unit_test(test_many_asks),
