@@ -347,6 +347,39 @@ static void test_policy_leaves(void **state)
 	}
 }
 
+static uint64_t arrived(struct box_world *w)
+{
+	struct limiter_sample sample;
+
+	control_measure(&w->box, 0, &sample);
+	return sample.arrived_bytes;
+}
+
+/* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
+static void test_arrived_once(void **state)
+{
+	struct box_world w;
+	struct exchange *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 2);
+	before = arrived(&w);
+	assert_int_equal(before, came() * BOX_BYTES);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	assert_int_not_equal(w.box.carried[w.box.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(arrived(&w), before);
+	box_world_turn(&w, 0);
+	assert_true(arrived(&w) >= before);
+	before = arrived(&w);
+	end_reload(&w, x);
+	assert_true(arrived(&w) >= before);
+	close_wire(&w);
+}
+
 /* A higher limit is that of what waits already; a lower one too. */
 static void test_limit_changes(void **state)
 {
@@ -471,6 +504,7 @@ int main(void)
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_arrived_once),
 		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_one_bucket),
 		cmocka_unit_test(test_batches),
