@@ -25,6 +25,7 @@
 #include "police/shaped.h"
 #include "publish.h"
 #include "release.h"
+#include "show_shape.h"
 
 #define NUMBER 40 /* offset in a frame */
 #define SEEN   200000
@@ -224,6 +225,42 @@ static void test_waits_and_leaves(void **state)
 	assert_true(delay_quantile(&sum, 1, 0) > 0);
 	close_wire(&w);
 	check_order();
+}
+
+/* The whole object of a policy, and of its "slo" the two members that may be null. */
+static json_t *shown(struct box_world *w, json_t **p99, json_t **met)
+{
+	json_t *json = json_object(), *slo;
+
+	show_shape(json, &w->box, 0);
+	slo = json_object_get(json, "slo");
+	*p99 = json_object_get(slo, "p99_us");
+	*met = json_object_get(slo, "met");
+	assert_true(json_is_number(json_object_get(slo, "target_us")));
+	return json;
+}
+
+/* As long as nothing has left nobody knows. */
+static void test_slo(void **state)
+{
+	struct box_world w;
+	json_t *json, *p99, *met;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'slo': {'p99': '10s'}}");
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_null(p99));
+	assert_true(json_is_null(met));
+	json_decref(json);
+	turn(&w, 1);
+	assert_true(left() > 0);
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_true(met));
+	json_decref(json);
+	close_wire(&w);
 }
 
 /* By bytes as configured, on each worker, and not by time. */
@@ -500,6 +537,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_and_leaves),
+		cmocka_unit_test(test_slo),
 		cmocka_unit_test(test_queue_full),
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_beside),
