@@ -413,6 +413,7 @@ static void one_policy(void **state)
 	(void)state;
 	assert_non_null(strstr(got, "limit               8.00 kbit/s\n"));
 	assert_non_null(strstr(got, "guarantee           -\n"));
+	assert_non_null(strstr(got, "weight at work      -\n"));
 	free(got);
 	assert_int_equal(
 		gather_fails("policy", &(struct request){.word = "gone"}, &canned), -ENOENT);
