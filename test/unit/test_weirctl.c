@@ -440,7 +440,10 @@ static void placements(void **state)
 	"{\"worker\": " w ", \"buckets\": 128, \"p99_us\": 12.3, \"added_us\": 1.5, " \
 	"\"rate_bps\": " rate ", \"others_bps\": 0}"
 	static const struct row rows[] = {
-		{"/weir/policies", "{\"next\": null, \"policies\": [\"a\", \"b\"]}", 0},
+		/* All of them are not asked for: of most there is none. */
+		{"/weir/policies", "hangs up", 0},
+		{"/weir/placement", "{\"next\": 1, \"placements\": [\"a\"]}", 0},
+		{"/weir/placement,1", "{\"next\": null, \"placements\": [\"b\"]}", 0},
 		{"/weir/placement,b",
 			"{\"name\": \"b\", \"state\": \"settled\", \"target_us\": 1000, "
 			"\"used\": 2, \"rounds\": 7, \"trials\": 1, \"changes\": 1, "
