@@ -353,7 +353,7 @@ static int memory_start(struct box *box)
 		worker->landed = &box->landed;
 		worker->n_workers = n;
 		ret = worker_init(
-			worker, box->slots.capacity, box->n_policies, config_waiting(config) / n);
+			worker, box->slots.capacity, box->n_policies, config_waiting(config));
 		if (ret == 0)
 			ret = paths_alloc(box, worker);
 	}

@@ -48,39 +48,48 @@ uint64_t control_now(void)
 	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
 }
 
-/* What one worker has counted of a policy is added to what all have. */
-static void measure_worker(struct box *box, uint32_t slot, unsigned w, double interval_s,
-	struct limiter_sample *sample)
+/* What one worker has counted in a slot is added to what all have; returns the bytes. */
+static uint64_t measure_counters(
+	const struct box *box, uint32_t slot, unsigned w, struct limiter_sample *sample)
 {
-	const struct worker *worker = &box->workers[w];
-	const struct policy_state *state = &worker->policies[slot];
-	const struct flow_sample *flows = worker->samples[slot];
-	struct split *split = &box->splits[slot];
+	const struct policy_state *state = &box->workers[w].policies[slot];
 	uint64_t arrived = counter_read(&state->bytes);
 
 	sample->arrived_bytes += arrived;
 	/* What is marked, only counted, or made to wait is too much all the same. */
 	sample->dropped_packets += box_fold(box, slot, w)->dropped_packets +
 				   police_over_packets(state) + shaped_waited(state);
+	return arrived;
+}
+
+/* The same of a policy's own slot; and how its demand lies over the workers. */
+static void measure_worker(struct box *box, uint32_t slot, unsigned w, double interval_s,
+	struct limiter_sample *sample)
+{
+	const struct flow_sample *flows = box->workers[w].samples[slot];
+	struct split *split = &box->splits[slot];
+	uint64_t arrived = measure_counters(box, slot, w, sample);
+
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
 		box->flows[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
 }
 
-/* What a policy that has moved counted in its former slot is still its own. */
+/*
+ * What a policy that has moved counted in its former slot is still its own. While workers may be at
+ * that one, what has arrived is what they counted as it came: what was passed and dropped lacks
+ * what waits, and would run backwards.
+ */
 static void measure_carried(
 	const struct box *box, const struct carried *carried, struct limiter_sample *sample)
 {
-	struct policy_totals totals = carried->before;
+	const struct policy_totals *before = &carried->before;
 
-	if (carried->also != SLOT_NONE) {
-		struct policy_totals also = box_slot_totals(box, carried->also);
-
-		policy_totals_add(&totals, &also);
-	}
-	sample->arrived_bytes += totals.passed_bytes + totals.dropped_bytes;
-	sample->dropped_packets += totals.dropped_packets + totals.over_packets;
+	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
+	sample->dropped_packets += before->dropped_packets + before->over_packets;
+	for (unsigned w = 0; carried->also != SLOT_NONE && w < box->config->n_workers; w++)
+		measure_counters(box, carried->also, w, sample);
 }
 
 static uint64_t packets_of(const struct box *box, uint32_t slot)
@@ -92,8 +101,8 @@ static uint64_t packets_of(const struct box *box, uint32_t slot)
 	return packets;
 }
 
-/* The brain's measurement of a policy; on the way, how its demand lies over the workers. */
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+/* On the way, how a policy's demand lies over the workers. */
+void control_measure(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct box *box = context;
 	uint32_t slot = box->slots.of[policy];
@@ -185,7 +194,7 @@ static void tick(struct box *box)
 		publish_all_later(box);
 	}
 	wake(box);
-	limiter_tick(box->limiter, control_now(), measure, box);
+	limiter_tick(box->limiter, control_now(), control_measure, box);
 	share_samples(box, control_now());
 	delays_look(box);
 	converse(box);

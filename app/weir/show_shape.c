@@ -61,12 +61,16 @@ static json_t *drops_json(const struct box *box, uint32_t slot)
 	return json;
 }
 
+/* Of nothing nobody knows whether it would have been met. */
 static json_t *slo_json(const struct policy *policy, const struct delay_sum *sum)
 {
-	double target = (double)policy->slo_p99_ns / NS_PER_US, p99 = quantile_us(sum, 0.99);
+	double target = (double)policy->slo_p99_ns / NS_PER_US, p99;
 
 	if (policy->slo_p99_ns == 0)
 		return json_null();
+	if (delay_count(sum) == 0)
+		return json_pack("{s:n, s:f, s:n}", "p99_us", "target_us", target, "met");
+	p99 = quantile_us(sum, 0.99);
 	return json_pack(
 		"{s:f, s:f, s:b}", "p99_us", p99, "target_us", target, "met", p99 <= target);
 }

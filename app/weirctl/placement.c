@@ -5,15 +5,13 @@
  */
 #include "command.h"
 
-#include <stdint.h>
-
 #include "field.h"
 
 int placement_gather(struct source *source, const struct request *request, json_t **document)
 {
 	if (request->word)
 		return source_get_of(source, "/weir/placement", request->word, document);
-	return source_each(source, "/weir/placement", SIZE_MAX, document);
+	return source_each_listed(source, "/weir/placement", "placements", document);
 }
 
 static int print_one(const json_t *document, FILE *out)

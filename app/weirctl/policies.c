@@ -174,7 +174,7 @@ int policy_print(const json_t *document, FILE *out)
 		{"room for sources", "sources.capacity", KIND_COUNT},
 		{"without a place", "sources.overflows", KIND_COUNT},
 		{"classes by", "classes.by", KIND_TEXT},
-		{"classes at work", "classes.backlogged", KIND_COUNT},
+		{"weight at work", "classes.backlogged", KIND_COUNT},
 		/* Of those whose packets wait. */
 		{"waiting", "shape.waiting_packets", KIND_COUNT},
 		{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},

@@ -4,6 +4,7 @@
 #include "source.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* As long as a request may be. */
@@ -124,16 +125,28 @@ static int ask_each(
 	return 0;
 }
 
-int source_each(struct source *source, const char *command, size_t most, json_t **array)
+/* Of those that a listing names. */
+static int each_of(struct source *source, const char *listing, const char *what,
+	const char *command, size_t most, json_t **array)
 {
 	json_t *names;
-	int ret = source_list(source, "/weir/policies", NULL, "policies", &names);
+	int ret = source_list(source, listing, NULL, what, &names);
 
 	*array = NULL;
 	if (ret)
 		return ret;
 	*array = json_array();
-	ret = ask_each(source, command, json_object_get(names, "policies"), most, *array);
+	ret = ask_each(source, command, json_object_get(names, what), most, *array);
 	json_decref(names);
 	return ret;
+}
+
+int source_each(struct source *source, const char *command, size_t most, json_t **array)
+{
+	return each_of(source, "/weir/policies", "policies", command, most, array);
+}
+
+int source_each_listed(struct source *source, const char *command, const char *what, json_t **array)
+{
+	return each_of(source, command, what, command, SIZE_MAX, array);
 }

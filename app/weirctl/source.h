@@ -41,4 +41,8 @@ int source_list(struct source *source, const char *command, const char *name, co
  */
 int source_each(struct source *source, const char *command, size_t most, json_t **array);
 
+/* The same of a command that lists the names of those (in `what`) if it gets none: no other. */
+int source_each_listed(
+	struct source *source, const char *command, const char *what, json_t **array);
+
 #endif

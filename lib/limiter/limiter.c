@@ -248,6 +248,14 @@ static void forget_demand(struct aggregate *a)
 	a->demand_slow = (struct steady_rate){0};
 }
 
+/* Less than before is no news: the difference would be nearly 2^64, and asked for in the group. */
+static double arrived_since(const struct aggregate *a, const struct limiter_sample *sample)
+{
+	if (sample->arrived_bytes < a->arrived_bytes)
+		return 0;
+	return (double)(sample->arrived_bytes - a->arrived_bytes);
+}
+
 static void allocate(
 	struct limiter *l, unsigned policy, const struct limiter_sample *sample, uint64_t now_ns)
 {
@@ -263,7 +271,7 @@ static void allocate(
 		.n = l->n,
 		.lost = sum.lost,
 		.limit = bytes_per_second(&a->policy),
-		.demand_now = (double)(sample->arrived_bytes - a->arrived_bytes) / interval_s,
+		.demand_now = arrived_since(a, sample) / interval_s,
 		.dropped = sample->dropped_packets != a->dropped_packets,
 		.remote_weight = sum.weight,
 		.remote_demand = sum.demand,

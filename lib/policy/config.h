@@ -302,7 +302,8 @@ void config_describe(const struct config *config, FILE *out);
 
 /*
  * Packet buffers that a port has beside those that its queues hold; and packets that may wait in
- * the shapers of all workers, a part of the port's that has fewest: all may have come in there.
+ * the shaper of each worker: its even part, one at least, of the share of the port's that has
+ * fewest, as all may have come in there.
  */
 uint32_t config_buffers(const struct config *config, unsigned port);
 uint32_t config_waiting(const struct config *config);

@@ -4,6 +4,7 @@
  * Policies whose packets wait: what fits them, the buffers that they take, and all of it in words.
  */
 #include <inttypes.h>
+#include <math.h>
 
 #include "allocate/allocate.h"
 #include "policy/check.h"
@@ -20,6 +21,8 @@
 #define BUFFERS_PLAIN 4096
 #define BUFFERS_LEAST 16384
 #define BUFFERS_MOST  65536
+
+#define ROUNDING 1e-6
 
 static bool is_shaped(const struct policy *policy)
 {
@@ -86,6 +89,7 @@ static uint64_t packets_of(const struct policy *policy)
 	return policy->count == COUNT_BYTES ? most / PACKET + 1 : most + 1;
 }
 
+/* On each worker: every one has a queue of each policy, with room for the whole delay. */
 static uint64_t packets_waiting(const struct config *config)
 {
 	uint64_t packets = 0;
@@ -106,33 +110,49 @@ uint32_t config_buffers(const struct config *config, unsigned port)
 	packets = packets_waiting(config);
 	if (packets == 0)
 		return BUFFERS_PLAIN;
-	buffers = (double)packets / config->shape_pool;
+	buffers = ceil((double)packets * config->n_workers / config->shape_pool);
 	if (buffers < BUFFERS_LEAST)
 		return BUFFERS_LEAST;
 	return buffers < BUFFERS_MOST ? (uint32_t)buffers : BUFFERS_MOST;
 }
 
-uint32_t config_waiting(const struct config *config)
+/* Over all workers, of the port that has the fewest buffers. */
+static uint32_t room_waiting(const struct config *config)
 {
 	uint32_t least = UINT32_MAX;
 
 	for (unsigned i = 0; i < config->n_ports; i++)
 		if (config_buffers(config, i) < least)
 			least = config_buffers(config, i);
-	return (uint32_t)(least * config->shape_pool);
+	/* 30 % of what n is 30 % of is n, though 0.3 is no number that a double has. */
+	return (uint32_t)(least * config->shape_pool + ROUNDING);
+}
+
+uint32_t config_waiting(const struct config *config)
+{
+	uint32_t each = room_waiting(config) / config->n_workers;
+
+	return each > 0 ? each : 1;
 }
 
 void shape_warn(struct reader *reader, const struct config *config)
 {
 	static const struct json_path ports = {.key = "ports"};
 	uint64_t packets = packets_waiting(config);
-	uint32_t most = config_waiting(config);
+	uint32_t room = room_waiting(config);
 
-	if (config->n_ports > 0 && most < packets)
+	if (config->n_ports == 0 || packets == 0)
+		return;
+	if (room < config->n_workers)
 		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait, as \"buffers\" says, fewer than the %" PRIu64
-			" of %d bytes that all queues together have room for",
-			most, packets, PACKET);
+			"%" PRIu32 " packets may wait, as \"buffers\" says, not one on each of %u "
+			"workers: each lets one wait all the same",
+			room, config->n_workers);
+	else if (config_waiting(config) < packets)
+		reader_warn(reader, &ports,
+			"%" PRIu32 " packets may wait on each worker, as \"buffers\" says, fewer "
+			"than the %" PRIu64 " of %d bytes that its queues together have room for",
+			config_waiting(config), packets, PACKET);
 }
 
 void describe_shape(const struct policy *policy, FILE *out)

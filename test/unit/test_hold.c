@@ -25,6 +25,7 @@
 #include "police/shaped.h"
 #include "publish.h"
 #include "release.h"
+#include "show_shape.h"
 
 #define NUMBER 40 /* offset in a frame */
 #define SEEN   200000
@@ -226,6 +227,42 @@ static void test_waits_and_leaves(void **state)
 	check_order();
 }
 
+/* The whole object of a policy, and of its "slo" the two members that may be null. */
+static json_t *shown(struct box_world *w, json_t **p99, json_t **met)
+{
+	json_t *json = json_object(), *slo;
+
+	show_shape(json, &w->box, 0);
+	slo = json_object_get(json, "slo");
+	*p99 = json_object_get(slo, "p99_us");
+	*met = json_object_get(slo, "met");
+	assert_true(json_is_number(json_object_get(slo, "target_us")));
+	return json;
+}
+
+/* As long as nothing has left nobody knows. */
+static void test_slo(void **state)
+{
+	struct box_world w;
+	json_t *json, *p99, *met;
+
+	(void)state;
+	open_wire(&w, "",
+		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
+		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'slo': {'p99': '10s'}}");
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_null(p99));
+	assert_true(json_is_null(met));
+	json_decref(json);
+	turn(&w, 1);
+	assert_true(left() > 0);
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_true(met));
+	json_decref(json);
+	close_wire(&w);
+}
+
 /* By bytes as configured, on each worker, and not by time. */
 static void test_queue_full(void **state)
 {
@@ -345,6 +382,39 @@ static void test_policy_leaves(void **state)
 		check_order();
 		close_wire(&w);
 	}
+}
+
+static uint64_t arrived(struct box_world *w)
+{
+	struct limiter_sample sample;
+
+	control_measure(&w->box, 0, &sample);
+	return sample.arrived_bytes;
+}
+
+/* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
+static void test_arrived_once(void **state)
+{
+	struct box_world w;
+	struct exchange *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 2);
+	before = arrived(&w);
+	assert_int_equal(before, came() * BOX_BYTES);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	assert_int_not_equal(w.box.carried[w.box.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(arrived(&w), before);
+	box_world_turn(&w, 0);
+	assert_true(arrived(&w) >= before);
+	before = arrived(&w);
+	end_reload(&w, x);
+	assert_true(arrived(&w) >= before);
+	close_wire(&w);
 }
 
 /* A higher limit is that of what waits already; a lower one too. */
@@ -467,10 +537,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_waits_and_leaves),
+		cmocka_unit_test(test_slo),
 		cmocka_unit_test(test_queue_full),
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_arrived_once),
 		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_one_bucket),
 		cmocka_unit_test(test_batches),

@@ -153,6 +153,27 @@ static void test_late_tick_measures_right(void **state)
 	limiter_destroy(l);
 }
 
+/* Counters that run backwards are no demand, and what comes after is one again. */
+static void test_backwards_is_nothing(void **state)
+{
+	struct limiter *l = make(0, 1, "fps", 0);
+	struct source s = {0};
+	struct limiter_view view;
+
+	(void)state;
+	traffic(&s, 0, 100000, false);
+	limiter_tick(l, 100 * MS, measure, &s);
+	s.arrived -= 50000;
+	limiter_tick(l, 200 * MS, measure, &s);
+	limiter_view(l, 0, &view);
+	assert_true(view.demand >= 0 && view.demand < 1000000);
+	s.arrived += 100000;
+	limiter_tick(l, 300 * MS, measure, &s);
+	limiter_view(l, 0, &view);
+	assert_true(view.demand > 0 && view.demand < 1000000);
+	limiter_destroy(l);
+}
+
 /* Alone in a roster of two: limit/N, and it stays there. */
 static void test_alone_in_a_group(void **state)
 {
@@ -290,6 +311,7 @@ int main(void)
 		cmocka_unit_test(test_starts_at_its_part),
 		cmocka_unit_test(test_ticks_when_due),
 		cmocka_unit_test(test_late_tick_measures_right),
+		cmocka_unit_test(test_backwards_is_nothing),
 		cmocka_unit_test(test_alone_in_a_group),
 		cmocka_unit_test(test_three_to_seven),
 		cmocka_unit_test(test_cut_and_heal),

@@ -71,7 +71,10 @@ static void test_beside(void **state)
 			AT "allocator: 'grd': expected none of 'gtb', 'grd' and 'quota'" WITH},
 		{SHAPED(", 'allocator': 'quota', 'total': '5TB'"),
 			AT "allocator: 'quota': expected none of 'gtb', 'grd' and 'quota'" WITH},
-		{SHAPED(", 'guarantee': 'conserved'"), ""},
+		{SHAPED(", 'guarantee': 'conserved'"),
+			"w.json: warning: policies[0].guarantee: 'conserved': what waits is sent "
+			"at a stop, and when a reload gives the policy another bucket, without "
+			"tokens: up to 100ms of the limit beyond the burst\n"},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
 			""},
@@ -152,12 +155,16 @@ static void test_parsed(void **state)
 	config_free(config);
 }
 
-/* What is not said is as much as the queues need, within bounds; and a warning beyond them. */
+/* What is not said is as much as the queues of all workers need, within bounds; and a warning. */
 static void test_buffers(void **state)
 {
-#define LIMIT(limit, members)                                                      \
-	"{'limiter': 'me', 'ports': {'lan': {'device': 'net_null0'" members "}}, " \
+#define LIMIT(limit, members)  LIMIT_OF("", limit, members)
+#define LIMIT2(limit, members) LIMIT_OF("'workers': [1, 2], ", limit, members)
+#define LIMIT_OF(more, limit, members)                                                     \
+	"{'limiter': 'me', " more "'ports': {'lan': {'device': 'net_null0'" members "}}, " \
 	"'wires': [], 'policies': [{'name': 'p', 'limit': '" limit "', 'action': 'shape'}]}"
+#define POOL30 "'shape': {'pool': '30%'}, "
+#define POOL70 "'shape': {'pool': '70%'}, "
 	static const struct {
 		const char *document;
 		uint32_t buffers, waiting;
@@ -165,10 +172,18 @@ static void test_buffers(void **state)
 	} cases[] = {
 		{DOC(""), 4096, 2048, false},
 		{LIMIT("10Mbit/s", ""), 16384, 8192, false},
+		/* 125 kB wait, 84 packets, on each of two workers. */
+		{LIMIT2("10Mbit/s", ""), 16384, 4096, false},
 		/* 12500 kB wait: 8334 packets of 1500 bytes. */
 		{LIMIT("1Gbit/s", ""), 16668, 8334, false},
 		{LIMIT("1Gbit/s", ", 'buffers': 16668"), 16668, 8334, false},
 		{LIMIT("1Gbit/s", ", 'buffers': 16666"), 16666, 8333, true},
+		{LIMIT2("1Gbit/s", ""), 33336, 8334, false},
+		{LIMIT2("1Gbit/s", ", 'buffers': 33334"), 33334, 8333, true},
+		/* What is not whole is not too little. */
+		{LIMIT_OF(POOL30, "1Gbit/s", ""), 27780, 8334, false},
+		{LIMIT_OF(POOL70, "999.96Mbit/s", ""), 16384, 11468, false},
+		{LIMIT_OF(POOL70, "1500Mbit/s", ""), 17859, 12501, false},
 		{LIMIT("10Gbit/s", ""), 65536, 32768, true},
 		{LIMIT("10Gbit/s", ", 'buffers': '2M'"), 2000000, 1000000, false},
 	};
@@ -186,6 +201,28 @@ static void test_buffers(void **state)
 		free(messages);
 		free(text);
 	}
+}
+
+/* However little: each worker lets one packet wait. */
+static void test_least(void **state)
+{
+#define TEN_CPUS(n) n "0, " n "1, " n "2, " n "3, " n "4, " n "5, " n "6, " n "7, " n "8, " n "9"
+#define WORKERS41                                                                         \
+	"'workers': [" TEN_CPUS("1") ", " TEN_CPUS("2") ", " TEN_CPUS("3") ", " TEN_CPUS( \
+		"4") ", "                                                                 \
+		     "50], 'shape': {'pool': '1%'}, "
+	char *text = with_quotes(LIMIT_OF(WORKERS41, "10Mbit/s", ", 'buffers': 4096"));
+	struct config *config;
+	char *messages;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+	assert_int_equal(config_waiting(config), 1);
+	assert_non_null(strstr(messages, "40 packets may wait, as \"buffers\" says, not one on "
+					 "each of 41 workers: each lets one wait all the same"));
+	config_free(config);
+	free(messages);
+	free(text);
 }
 
 static void test_described(void **state)
@@ -284,6 +321,7 @@ int main(void)
 		cmocka_unit_test(test_box),
 		cmocka_unit_test(test_parsed),
 		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_least),
 		cmocka_unit_test(test_described),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_fixed),

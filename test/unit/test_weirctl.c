@@ -413,6 +413,7 @@ static void one_policy(void **state)
 	(void)state;
 	assert_non_null(strstr(got, "limit               8.00 kbit/s\n"));
 	assert_non_null(strstr(got, "guarantee           -\n"));
+	assert_non_null(strstr(got, "weight at work      -\n"));
 	free(got);
 	assert_int_equal(
 		gather_fails("policy", &(struct request){.word = "gone"}, &canned), -ENOENT);
@@ -439,7 +440,10 @@ static void placements(void **state)
 	"{\"worker\": " w ", \"buckets\": 128, \"p99_us\": 12.3, \"added_us\": 1.5, " \
 	"\"rate_bps\": " rate ", \"others_bps\": 0}"
 	static const struct row rows[] = {
-		{"/weir/policies", "{\"next\": null, \"policies\": [\"a\", \"b\"]}", 0},
+		/* All of them are not asked for: of most there is none. */
+		{"/weir/policies", "hangs up", 0},
+		{"/weir/placement", "{\"next\": 1, \"placements\": [\"a\"]}", 0},
+		{"/weir/placement,1", "{\"next\": null, \"placements\": [\"b\"]}", 0},
 		{"/weir/placement,b",
 			"{\"name\": \"b\", \"state\": \"settled\", \"target_us\": 1000, "
 			"\"used\": 2, \"rounds\": 7, \"trials\": 1, \"changes\": 1, "
