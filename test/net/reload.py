@@ -30,6 +30,7 @@ from box import expect, ip, wait_until
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 RINGS = box.wire("net_ring0", "net_ring1")
 RELOADS = int(os.environ.get("WEIR_RELOADS", "300"))  # of memory()
+LISTS = 6  # of policies, that take turns in it
 LINKTYPE_ETHERNET = 1
 BATCH = 20  # packets sent at once; the device has room for more
 
@@ -426,10 +427,12 @@ def resident(weir):
 def memory(scene):
     """Hundreds of reloads leave nothing behind."""
     rng, serial, owners = random.Random(SEED), numbers(), {"stays": "10.0.255.0/24"}
-    weir = flood(scene, next_policies(rng, owners, serial), [0, 1])
+    # The same ones over and over: of ever others the most that was ever needed at once grows.
+    lists = [next_policies(rng, owners, serial) for _ in range(LISTS)]
+    weir = flood(scene, lists[-1], [0, 1])
     sizes = []
     for i in range(RELOADS):
-        reloaded(weir, next_policies(rng, owners, serial))
+        reloaded(weir, lists[i % LISTS])
         if i % (RELOADS // 10) == 0:
             sizes.append(resident(weir))
     weir.stop()
