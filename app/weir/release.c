@@ -29,10 +29,11 @@
 /*
  * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
  * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
- * 32 at 100 Mbit/s every 4 ms. Another worker who sends on what is ours may be asleep as long. What
- * stands longer is down.
+ * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
+ * may be asleep, or without a CPU, for longer.
  */
-#define PATIENCE_US 20000
+#define PATIENCE_US       20000
+#define PATIENCE_OTHER_US 100000
 
 /* Packets that leave, by their paths. */
 struct leaving {
@@ -132,7 +133,9 @@ static void send_all(struct worker *w, struct leaving *leaving)
 static void send_patiently(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint64_t until = rte_rdtsc() + PATIENCE_US * w->ticks_per_us;
+	bool ours = lanes_owned(path->lanes, w->index);
+	uint64_t patience = (ours ? PATIENCE_US : PATIENCE_OTHER_US) * w->ticks_per_us;
+	uint64_t until = rte_rdtsc() + patience;
 	uint16_t sent = 0;
 
 	while (sent < n && w->patient) {
@@ -140,7 +143,7 @@ static void send_patiently(
 
 		sent += taken;
 		if (taken > 0)
-			until = rte_rdtsc() + PATIENCE_US * w->ticks_per_us;
+			until = rte_rdtsc() + patience;
 		else if (rte_rdtsc() > until)
 			w->patient = false;
 		else if (!worker_collect(w)) /* or two who wait for each other would for ever */
