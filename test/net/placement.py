@@ -11,9 +11,7 @@ Usage: placement.py [SCENARIO...].
 """
 
 import contextlib
-import socket
 import struct
-import sys
 import threading
 import time
 
@@ -24,7 +22,6 @@ from box import expect, wait_until
 SOURCES = 96
 SIZE = 500  # bytes of an IP packet
 MARK = 0x57454952  # of our own packets
-SO_RCVBUFFORCE = 33  # Linux
 WORKERS = [0, 1, 0, 1]
 BATCH, PAUSE_S = 64, 0.01
 BURST, BURSTS, BURST_RATE = 250, 10, 4e6  # packets at once, how often, bit/s
@@ -46,34 +43,12 @@ def placed(limit, place, **more):
                             "place": {"key": "src/24", "round": "300ms"} | place} | more)
 
 
-class Receiver:
+class Receiver(reload.Receiver):
     """What leaves the box: [(serial, seconds under way)], as it comes."""
 
-    def __init__(self):
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
-        self.socket.bind(("tb", 3))
-        self.socket.settimeout(0.05)
-        self.seen = []
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self):
-        while not self.ending.is_set():
-            with contextlib.suppress(TimeoutError):
-                data = self.socket.recv(2048)
-                if len(data) < 58:
-                    continue
-                mark, serial, sent = struct.unpack_from(">IId", data, 42)
-                if mark == MARK:
-                    self.seen.append((serial, time.monotonic() - sent))
-
-    def close(self):
-        """Hears no more."""
-        self.ending.set()
-        self.thread.join()
-        self.socket.close()
+    def note(self, data):
+        mark, serial, sent = struct.unpack_from(">IId", data, 42) if len(data) >= 58 else (0, 0, 0)
+        return (serial, time.monotonic() - sent) if mark == MARK else None
 
     def check_order(self):
         """Those of each source have come in their order."""

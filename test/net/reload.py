@@ -29,6 +29,7 @@ from box import expect, ip, wait_until
 
 SEED = int(os.environ.get("WEIR_SEED", "1"))
 RINGS = box.wire("net_ring0", "net_ring1")
+SO_RCVBUFFORCE = 33  # Linux
 RELOADS = int(os.environ.get("WEIR_RELOADS", "300"))  # of memory()
 LISTS = 6  # of policies, that take turns in it
 LINKTYPE_ETHERNET = 1
@@ -147,6 +148,37 @@ class Wire:
         self.socket.close()
         for name in ("ta", "tb"):
             subprocess.run(["ip", "link", "del", "dev", name], capture_output=True, check=False)
+
+
+class Receiver:
+    """What leaves the box, as it comes: what note() of a subclass makes of each frame, but None."""
+
+    def __init__(self):
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 26)
+        self.socket.bind(("tb", 3))
+        self.socket.settimeout(0.05)
+        self.seen = []
+        self.ending = threading.Event()
+        self.thread = threading.Thread(target=self._run)
+        self.thread.start()
+
+    def _run(self):
+        while not self.ending.is_set():
+            with contextlib.suppress(TimeoutError):
+                seen = self.note(self.socket.recv(2048))
+                if seen is not None:
+                    self.seen.append(seen)
+
+    def note(self, data):
+        """What is kept of a frame."""
+        raise NotImplementedError
+
+    def close(self):
+        """Hears no more."""
+        self.ending.set()
+        self.thread.join()
+        self.socket.close()
 
 
 @contextlib.contextmanager

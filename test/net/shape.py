@@ -13,10 +13,8 @@ and TCP over tools/testbed. Usage: shape.py [SCENARIO...].
 import contextlib
 import os
 import signal
-import socket
 import struct
 import sys
-import threading
 import time
 
 import box
@@ -31,7 +29,6 @@ FLOWS = 8
 SIZE = 500  # bytes of an IP packet
 RATE = 1e6  # bit/s: a packet in 4 ms
 MARK = 0x57454952  # of our own packets
-SO_RCVBUFFORCE = 33  # Linux
 TCP_S, TCP_WARMUP_S = 15, 3
 
 
@@ -48,32 +45,12 @@ def shaped(limit=RATE, **more):
                          action="shape", **{"shape": {"delay": "10s"}} | more)
 
 
-class Receiver:
+class Receiver(reload.Receiver):
     """What leaves the box: [(time, serial)], as it comes."""
 
-    def __init__(self):
-        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        self.socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 1 << 24)
-        self.socket.bind(("tb", 3))
-        self.socket.settimeout(0.05)
-        self.seen = []
-        self.ending = threading.Event()
-        self.thread = threading.Thread(target=self._run)
-        self.thread.start()
-
-    def _run(self):
-        while not self.ending.is_set():
-            with contextlib.suppress(TimeoutError):
-                data = self.socket.recv(2048)
-                mark, serial = struct.unpack_from(">II", data, 42) if len(data) > 50 else (0, 0)
-                if mark == MARK:
-                    self.seen.append((time.monotonic(), serial))
-
-    def close(self):
-        """Hears no more."""
-        self.ending.set()
-        self.thread.join()
-        self.socket.close()
+    def note(self, data):
+        mark, serial = struct.unpack_from(">II", data, 42) if len(data) > 50 else (0, 0)
+        return (time.monotonic(), serial) if mark == MARK else None
 
     def check(self, n):
         """All n have come, once, those of each flow in their order."""
