@@ -21,6 +21,8 @@ struct command {
 	const char *name;
 	const char *words; /* for the usage: "[N]" */
 	const char *help;
+	const char
+		*absent; /* why there is nothing to say, other than that the server is old; NULL */
 	bool wants, takes;  /* a word: must be there, may be */
 	bool sorts;         /* knows --sort */
 	bool takes_a_while; /* it pauses by itself */
@@ -58,6 +60,8 @@ int placement_print(const json_t *document, FILE *out);
 
 int peers_gather(struct source *source, const struct request *request, json_t **document);
 int peers_print(const json_t *document, FILE *out);
+int gossip_gather(struct source *source, const struct request *request, json_t **document);
+int gossip_print(const json_t *document, FILE *out);
 int drops_gather(struct source *source, const struct request *request, json_t **document);
 int drops_print(const json_t *document, FILE *out);
 int workers_gather(struct source *source, const struct request *request, json_t **document);

@@ -60,30 +60,55 @@ static void usage(FILE *out)
 		out);
 }
 
+/* Says what makes no sense, and is false. */
+static bool nonsense(const char *word, const char *why)
+{
+	fprintf(stderr, "weirctl: %s: %s\n", word, why);
+	return false;
+}
+
+/* What stands behind the command, as far as that is known without asking. */
+static bool check_request(const struct options *options)
+{
+	const struct command *command = options->command;
+	const struct request *request = &options->request;
+	size_t n_policies;
+
+	if (command->wants && !request->word)
+		return nonsense(command->name, "of which one?");
+	if (options->watch && command->refused) /* it does something */
+		return nonsense(command->name, "is not to be done every second");
+	if (command->sorts && !policies_count(request->word, &n_policies))
+		return nonsense(request->word, "expected how many");
+	if (request->sort && !command->sorts)
+		return nonsense(command->name, "is not sorted");
+	if (request->sort && !policies_sort_known(request->sort))
+		return nonsense(request->sort, "expected rate or drops");
+	return true;
+}
+
 /* What stands behind the options. */
 static bool parse_words(int n, char **words, struct options *options)
 {
-	struct request *request = &options->request;
 	const struct command *command;
-	size_t n_policies;
+	int most;
 
 	if (n > 0 && strcmp(words[0], "watch") == 0) {
 		options->watch = true;
 		words++;
 		n--;
 	}
-	command = n > 0 ? command_find(words[0]) : NULL;
+	if (n < 1)
+		return false;
+	command = command_find(words[0]);
+	if (!command)
+		return nonsense(words[0], "no such command");
+	most = command->wants || command->takes ? 2 : 1;
+	if (n > most)
+		return nonsense(words[most], "one word too many");
 	options->command = command;
-	if (!command || n > 2 || (n == 2 && !command->wants && !command->takes))
-		return false;
-	request->word = n == 2 ? words[1] : NULL;
-	if (command->wants && !request->word)
-		return false;
-	if (options->watch && command->refused) /* it does something */
-		return false;
-	if (command->sorts && !policies_count(request->word, &n_policies))
-		return false;
-	return !request->sort || (command->sorts && policies_sort_known(request->sort));
+	options->request.word = n == 2 ? words[1] : NULL;
+	return check_request(options);
 }
 
 static bool parse_options(int argc, char **argv, struct options *options)
@@ -123,8 +148,9 @@ static bool parse_options(int argc, char **argv, struct options *options)
 			return false;
 		}
 	}
-	return !(options->socket && options->limiter) &&
-	       parse_words(argc - optind, argv + optind, options);
+	if (options->socket && options->limiter)
+		return nonsense(options->limiter, "either -s or -n");
+	return parse_words(argc - optind, argv + optind, options);
 }
 
 /* For free(); NULL: there is none, and it has been said why. */
@@ -152,6 +178,8 @@ static void complain_null(const struct options *options)
 		fprintf(stderr, "weirctl: %s: no such policy, or it has no %s\n", word, name);
 	else if (strcmp(name, "reload") == 0)
 		fputs("weirctl: this limiter has no file to read again\n", stderr);
+	else if (options->command->absent)
+		fprintf(stderr, "weirctl: %s\n", options->command->absent);
 	else
 		fprintf(stderr, "weirctl: this weir knows nothing of %s: it is older\n", name);
 }
@@ -195,12 +223,17 @@ static int answer(
 	else if (!refused)
 		ret = command->print(document, stdout);
 	json_decref(document);
-	return refused || ret || fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (ret == 0 && fflush(stdout))
+		ret = -errno;
+	if (ret)
+		fprintf(stderr, "weirctl: standard output: %s\n", strerror(-ret));
+	return refused || ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 static int watch(struct client *client, const struct options *options, const char *path)
 {
-	const struct sigaction action = {.sa_handler = stop};
+	/* Once: who does not want to wait for an answer that does not come says it again. */
+	const struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
 	bool first = true;
 
 	sigaction(SIGINT, &action, NULL);

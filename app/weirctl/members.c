@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The commands whose answer is one listing of the server's: "peers", "drops", "workers", "ports".
+ * The commands whose answer is one listing of the server's: "peers", "gossip", "drops",
+ * "workers", "ports".
  */
 #include "command.h"
 
@@ -35,23 +36,50 @@ int drops_gather(struct source *source, const struct request *request, json_t **
 	return source_get(source, "/weir/drops", document);
 }
 
-/* The reasons are the server's: there may be others than those that are known here. */
-int drops_print(const json_t *document, FILE *out)
+/* Numbers by name, whose names are the server's: there may be others than are known here. */
+static int print_counts(const json_t *counts, const char *what, const char *head, FILE *out)
 {
-	static const struct field fields[] = {
-		{"REASON", "reason", KIND_TEXT},
-		{"PACKETS", "packets", KIND_COUNT},
+	const struct field fields[] = {
+		{what, "name", KIND_TEXT},
+		{head, "count", KIND_COUNT},
 	};
-	json_t *rows = json_array(), *packets;
-	const char *reason;
+	json_t *rows = json_array(), *count;
+	const char *name;
 	int ret;
 
-	json_object_foreach ((json_t *)document, reason, packets)
-		json_array_append_new(
-			rows, json_pack("{s:s, s:O}", "reason", reason, "packets", packets));
+	json_object_foreach ((json_t *)counts, name, count)
+		json_array_append_new(rows, json_pack("{s:s, s:O}", "name", name, "count", count));
 	ret = rows ? fields_list(rows, FIELDS(fields), out) : -ENOMEM;
 	json_decref(rows);
 	return ret;
+}
+
+int drops_print(const json_t *document, FILE *out)
+{
+	return print_counts(document, "REASON", "PACKETS", out);
+}
+
+int gossip_gather(struct source *source, const struct request *request, json_t **document)
+{
+	(void)request;
+	return source_get(source, "/weir/gossip", document);
+}
+
+int gossip_print(const json_t *document, FILE *out)
+{
+	static const struct field fields[] = {
+		{"sent", "sent", KIND_COUNT},
+		{"not sent", "send_errors", KIND_COUNT},
+		{"amount sent", "sent", KIND_UNITS},
+		{"amount received", "received", KIND_UNITS},
+		{"records of policies not here", "unknown_policy", KIND_COUNT},
+	};
+	int ret = fields_detail(document, FIELDS(fields), out);
+
+	if (ret)
+		return ret;
+	fputc('\n', out);
+	return print_counts(json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", out);
 }
 
 int workers_gather(struct source *source, const struct request *request, json_t **document)

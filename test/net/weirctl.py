@@ -54,14 +54,20 @@ def commands(scene):
     expect(len(ctl(weir.socket, "policies", "--sort", "rate", "5").splitlines()) == 6, "sorted")
     shown = ctl(weir.socket, "policy", "p9")
     expect("10.0 Mbit/s" in shown and "vlan 9" in shown, shown)
-    for name in ("peers", "drops", "workers", "ports", "config", "ledger"):
+    for name in ("peers", "gossip", "drops", "workers", "ports", "config", "ledger"):
         expect(ctl(weir.socket, name), f"{name} says nothing")
         asked = weir.get("/weir/" + name)
         got = told(weir, name)
         expect(set(got) - {"each"} == set(asked) if isinstance(asked, dict)
                else len(got) == len(asked), f"{name}: {got}")
     expect("no such policy" in ctl(weir.socket, "policy", "p151", status=1), "policy p151")
+    expect("no policy has a total" in ctl(weir.socket, "tree", status=1), "tree")
+    expect("drawn from there" in ctl(weir.socket, "etcd", status=1), "etcd")
     expect("has no ledger" in ctl(weir.socket, "ledger", "p1", status=1), "ledger p1")
+    with open("/dev/full", "w", encoding="ascii") as full:
+        done = subprocess.run([CTL, "-s", weir.socket, "policies"], stdout=full, text=True,
+                              stderr=subprocess.PIPE, check=False, timeout=box.PATIENCE_S)
+    expect(done.returncode == 1 and "No space left" in done.stderr, f"a full disk: {done}")
     weir.stop()
     expect("is weir running?" in ctl(weir.socket, "status", status=1), "after the stop")
 
@@ -159,6 +165,8 @@ def usage(_):
                   ("-n", "a", "-s", "b", "status")):
         said = ctl(None, *words, status=2)
         expect("Usage:" in said, f"{words}: {said}")
+        expect(words in ((), ("watch",)) or "weirctl: " in said.splitlines()[0],
+               f"{words}: why? {said}")
     expect("reload" in ctl(None, "--help"), "--help")
     expect(ctl(None, "--version").startswith("weirctl "), "--version")
 

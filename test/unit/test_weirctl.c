@@ -492,6 +492,28 @@ static void totals_elsewhere(void **state)
 		"d       d             -        -           -        -  wrong\n");
 }
 
+static void gossip(void **state)
+{
+	static const struct row rows[] = {
+		{"/weir/gossip",
+			"{\"sent\": 120, \"sent_bytes\": 12720, \"send_errors\": 1, "
+			"\"received\": {\"accepted\": 118, \"forged\": 2}}",
+			0},
+		{0}};
+
+	(void)state;
+	assert_prints("gossip", rows,
+		"sent                          120\n"
+		"not sent                      1\n"
+		"amount sent                   12.7 kB\n"
+		"amount received               -\n"
+		"records of policies not here  -\n"
+		"\n"
+		"RECEIVED  DATAGRAMS\n"
+		"accepted        118\n"
+		"forged            2\n");
+}
+
 static void drops(void **state)
 {
 	static const struct row rows[] = {
@@ -728,6 +750,7 @@ int main(void)
 		cmocka_unit_test(budgets),
 		cmocka_unit_test(placements),
 		cmocka_unit_test(totals_elsewhere),
+		cmocka_unit_test(gossip),
 		cmocka_unit_test(drops),
 		cmocka_unit_test(status),
 		cmocka_unit_test(status_of_others),
