@@ -1,0 +1,290 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""Checks what README.md and doc/ show: whoever copies it from there must not be led astray.
+
+Usage: check_documents.py [SOURCE_ROOT [BUILD_ROOT]]
+
+Of every command its program exists and knows the options and the word behind it; of every path and
+link there is something there; what is shown of a configuration is accepted; and the keys and
+commands that there are stand in their tables.
+"""
+
+import functools
+import json
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
+            "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu"}
+# Whose first word says what is done, and who says more of it when asked for help.
+WITH_COMMANDS = {"weirctl": False, "weirsim": True}
+# Of paths: what stands for others in them.
+TREE = re.compile(r"(?:\./)?(?:app|build|config|doc|drivers|lib|test|tools)/[\w./*-]+")
+HELP_S = 60
+KEY_FILE = "/etc/weir/gossip.key"
+
+
+class Page:
+    """A document, without the lines that are pictures or another language."""
+
+    def __init__(self, root, path):
+        self.name = str(path.relative_to(root))
+        self.folder = path.parent
+        text = path.read_text(encoding="utf-8")
+        fences = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+        self.json = [body for language, body in fences if language == "json"]
+        self.prose = re.sub(r"^```\w*\n.*?^```$", "", text, flags=re.M | re.S)
+        self.lines = [line for language, body in fences if not language
+                      for line in body.replace("\\\n", " ").splitlines()]
+        self.blocks = [re.sub(r"^ {4}", "", block, flags=re.M) for block in
+                       re.findall(r"(?:^ {4}.*\n(?:\n(?= {4}))*)+", self.prose, re.M)]
+        self.lines += [line for block in self.blocks for line in block.splitlines()]
+        self.words = [" ".join(words.split()) for words in
+                      re.findall(r"(?<!`)`([^`]+)`(?!`)", self.prose)]
+        self.links = re.findall(r"\]\(([^)\s]+)\)", self.prose)
+
+    def anchors(self):
+        """What a link may name of it, as GitHub makes it of a heading."""
+        for heading in re.findall(r"^#+ (.*)$", self.prose, re.M):
+            yield re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def commands_of(line):
+    """The single commands of a line, each as its words."""
+    line = line.removeprefix("$ ").split("  # ", 1)[0]
+    for part in re.split(r"[;|]|&&", line.split(" # ", 1)[0]):
+        try:
+            words = shlex.split(part)
+        except ValueError:  # prose with an apostrophe
+            continue
+        while words and (words[0] == "sudo" or re.fullmatch(r"[A-Z_]+=\S*", words[0])):
+            words = words[1:]
+        if words:
+            yield [word.strip("[]") for word in words]
+
+
+class Programs:
+    """What there is to be run, and what it says of itself."""
+
+    def __init__(self, root, build):
+        self.root, self.build = root, build
+
+    def find(self, word):
+        """Where a command's program is; None: it is not one of ours."""
+        if word in PROGRAMS:
+            return self.build / PROGRAMS[word]
+        if not TREE.fullmatch(word):
+            return None
+        word = word.removeprefix("./")
+        within = word.removeprefix("build/")
+        return self.build / within if within != word else self.root / word
+
+    @functools.cache
+    def help(self, path, command=None):
+        """What it says when it is asked for help; of a program that is never asked, itself."""
+        if path.name not in PROGRAMS and path.is_relative_to(self.build):
+            return path.read_bytes().decode("latin-1")
+        words = [str(path), *([command] if command else []), "--help"]
+        if path.suffix == ".py":
+            words = ["/usr/bin/python3", "-B", *words]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=HELP_S,
+                              stdin=subprocess.DEVNULL)
+        return done.stdout if done.returncode == 0 else ""
+
+    def knows(self, path, option, command):
+        """Whether it takes an option."""
+        text = self.help(path, command)
+        if "\0" in text:  # as getopt's tables have it
+            return f"\0{option.lstrip('-')}\0" in text
+        return re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", text) is not None
+
+
+def command_word(words):
+    """The first word that is no option and no option's value; None if it stands for any."""
+    rest = iter(words[1:])
+    for word in rest:
+        if word in ("-s", "-n"):
+            next(rest, None)
+        elif not word.startswith("-") and word != "watch":
+            return word if re.fullmatch(r"[a-z]+", word) else None
+    return None
+
+
+def check_command(programs, words):
+    """What is wrong with a command."""
+    path = programs.find(words[0])
+    if path is None or "*" in words[0]:
+        return
+    if not path.exists():
+        yield "no such program"
+        return
+    name, command = path.name, None
+    if name in WITH_COMMANDS:
+        command = command_word(words)
+        if command and not re.search(rf"^  {command}\b", programs.help(path), re.M):
+            yield f"{name} has no command {command}"
+            return
+    options = [word.split("=", 1)[0] for word in words[1:] if re.match(r"--?[a-z]", word)]
+    if name == "weir-emu" and "--" in words:  # what is before it is EAL's
+        options = [word.split("=", 1)[0] for word in words[words.index("--") + 1:]
+                   if word.startswith("--")]
+    for option in options:
+        if not programs.knows(path, option, command if WITH_COMMANDS.get(name) else None):
+            yield f"{name} knows no {option}"
+    for word in words[1:]:
+        if re.match(r"(config|test)/.*\.\w+$", word) and not (programs.root / word).exists():
+            yield f"there is no {word}"
+
+
+def check_commands(page, programs):
+    """Commands, in blocks and between words."""
+    for line in page.lines + page.words:
+        for words in commands_of(line):
+            for complaint in check_command(programs, words):
+                yield f"{line.strip()}: {complaint}"
+
+
+def check_paths(page, programs):
+    """Files and folders that the text names."""
+    for words in page.words:
+        if not TREE.fullmatch(words):
+            continue
+        top, pattern = programs.root, words.removeprefix("./")
+        if pattern.startswith("build/"):
+            top, pattern = programs.build, pattern.removeprefix("build/")
+        if not any(top.glob(pattern.rstrip("/"))):
+            yield f"`{words}`: there is no such file"
+
+
+def check_links(page, pages):
+    """Links within the tree, and the headings that they lead to."""
+    for link in page.links:
+        if "://" in link:
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.folder / path).resolve() if path else page.folder / pathlib.Path(
+            page.name).name
+        if not target.exists():
+            yield f"({link}): there is no such file"
+        elif anchor and target in pages and anchor not in pages[target].anchors():
+            yield f"({link}): there is no such heading"
+
+
+# --- configurations ------------------------------------------------------------------------------
+
+def fragments(page):
+    """Parts of a configuration, each as members of the whole."""
+    for block in page.blocks:
+        block = block.strip()
+        if re.match(r'\{"?\s*"name"', block):
+            decoder, at = json.JSONDecoder(), 0
+            while at < len(block):
+                policy, end = decoder.raw_decode(block, at)
+                yield {"policies": [policy]}
+                at = end + len(block[end:]) - len(block[end:].lstrip())
+        elif re.match(r'"\w+": \{', block):
+            yield json.loads("{" + block + "}")
+
+
+def check_configuration(programs, config):
+    """What weir --check says of it, if it refuses it."""
+    with tempfile.TemporaryDirectory(prefix="weir-documents-") as folder:
+        key, path = os.path.join(folder, "key"), os.path.join(folder, "weir.json")
+        with open(os.open(key, os.O_CREAT | os.O_WRONLY, 0o600), "w", encoding="ascii") as out:
+            out.write("5a" * 32 + "\n")
+        pathlib.Path(path).write_text(json.dumps(config).replace(KEY_FILE, key), encoding="utf-8")
+        done = subprocess.run([str(programs.find("weir")), "--check", path], capture_output=True,
+                              text=True, check=False, timeout=HELP_S, stdin=subprocess.DEVNULL)
+        if done.returncode:
+            yield from done.stderr.replace(folder + "/", "").splitlines()
+
+
+def check_configurations(readme, page, programs):
+    """README's whole one, and the page's parts in its place."""
+    whole = json.loads(readme.json[0])
+    for part in [{}, *fragments(page)]:
+        for complaint in check_configuration(programs, whole | part):
+            yield f"{json.dumps(part)[:60]}: {complaint}"
+
+
+def keys_of(schema):
+    """The names of members that a schema knows, at every depth."""
+    if isinstance(schema, dict):
+        for name, member in schema.items():
+            if name == "properties":
+                yield from member
+            yield from keys_of(member)
+    elif isinstance(schema, list):
+        for member in schema:
+            yield from keys_of(member)
+
+
+# --- that nothing is left out --------------------------------------------------------------------
+
+def check_complete(pages, programs):
+    """Keys, commands and reasons that the pages must name."""
+    def page(name):
+        return pages[programs.root / name]
+
+    schema = json.loads((programs.root / "config/weir.schema.json").read_text(encoding="utf-8"))
+    known = {part for words in page("doc/configuration.md").words
+             for part in re.findall(r"[\w-]+", words)}
+    for key in sorted(set(keys_of(schema)) - known):
+        yield f"doc/configuration.md does not name the key {key}"
+    shown = programs.help(programs.find("weirctl"))
+    for command in re.findall(r"^  ([a-z]+) ", shown, re.M):
+        if not re.search(rf"^#+ .*\b{command}\b|`{command} ", page("doc/weirctl.md").prose, re.M):
+            yield f"doc/weirctl.md does not name the command {command}"
+    said = " ".join(page("doc/telemetry.md").words)
+    for source in sorted((programs.root / "app/weir").glob("*.c")):
+        for command in re.findall(r'\{"(/weir/\w+)"', source.read_text(encoding="utf-8")):
+            if not re.search(rf"{command}\b", said):
+                yield f"doc/telemetry.md does not name {command}"
+    everything = "".join(one.prose for one in pages.values())
+    for command in re.findall(r"^  ([a-z]+) ", programs.help(programs.find("weirsim")), re.M):
+        if f"weirsim {command}" not in " ".join(everything.split()):
+            yield f"no page names weirsim {command}"
+
+
+def self_test(programs):
+    """Each check finds what it is for."""
+    for line, want in (("weirctl nonsense", "no command"),
+                       ("weirctl --nonsense status", "knows no"),
+                       ("tools/nonsense --x", "no such program"),
+                       ("$ sudo A=b ./build/app/weirsim/weirsim run --nonsense", "knows no"),
+                       ("weir --check config/nonsense.json", "there is no")):
+        found = [words for one in commands_of(line) for words in check_command(programs, one)]
+        if not any(want in words for words in found):
+            yield f"check_documents.py does not find {want!r} in {line!r} any more: {found}"
+    if not any("expected" in line for line in check_configuration(programs, {"limiter": 1})):
+        yield "check_documents.py accepts any configuration"
+
+
+def main():
+    """Every complaint is a line; exits with whether there were any."""
+    here = pathlib.Path(__file__).resolve()
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else here.parents[2]).resolve()
+    build = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else root / "build").resolve()
+    programs = Programs(root, build)
+    paths = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "doc").glob("*.md"))]
+    pages = {path: Page(root, path) for path in paths}
+    complaints = list(self_test(programs))
+    for page in pages.values():
+        found = [*check_commands(page, programs), *check_paths(page, programs),
+                 *check_links(page, pages)]
+        complaints += [f"{page.name}: {words}" for words in found]
+    complaints += check_configurations(pages[root / "README.md"],
+                                       pages[root / "doc/configuration.md"], programs)
+    complaints += check_complete(pages, programs)
+    print("\n".join(complaints) if complaints else f"{len(pages)} pages, nothing to complain about")
+    sys.exit(1 if complaints else 0)
+
+
+if __name__ == "__main__":
+    main()
