@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import pty
+import re
 import signal
 import socket
 import subprocess
@@ -156,6 +157,48 @@ def budget(scene):
         weir.stop()
 
 
+def shape_of(shown):
+    """The labels and heads of what was shown, without what differs from one limiter to another."""
+    heads = ("REASON", "RECEIVED", "DROPPED")  # of tables whose rows are always the same ones
+    labels, table = [], None
+    for line in shown.splitlines():
+        words = re.split(r"  +", line.strip())
+        if not line.strip():
+            table = None
+        elif "warning: " in line:
+            continue
+        elif table is None and words[0].isupper():
+            table = words[0]
+            labels.append(tuple(words))
+        elif table is None or table in heads:
+            labels.append(words[0])
+    return labels
+
+
+def documented(scene):
+    """Its page shows what it shows."""
+    with open(os.path.join(box.ROOT, "doc", "weirctl.md"), encoding="utf-8") as page:
+        blocks = re.findall(r"^    \$ weirctl (.*)\n((?:    .+\n|\n(?=    [^$]))*)", page.read(), re.M)
+    match = {"match": {"direction": "a-to-b"}}
+    boxes = pair(scene, [policy(1, guarantee="conserved", name="video"),
+                         policy(2, name="guests", match={"direction": "b-to-a"}),
+                         {"name": "prepaid", "allocator": "quota", "total": "500MB",
+                          "period": "24h"} | match])
+    wait_until(lambda: all(told(weir, "ledger")["state"] == "settled" for weir in boxes),
+               "the ledgers to be settled")
+    compared = 0
+    for words, shown in blocks:
+        if words.split()[0] in ("etcd", "placement") or ";" in words:  # not of this limiter
+            continue
+        want, got = shape_of(shown), shape_of(ctl(boxes[0].socket, *words.split()))
+        expect(want == got, f"weirctl {words}: not as in its page:\n{want}\n{got}")
+        compared += 1
+    expect(compared > 10, f"{compared} of {len(blocks)} compared")
+    for weir in boxes:
+        weir.stop()
+    return f"{compared} commands"
+
+
 def usage(_):
     """What makes no sense is exit status 2."""
     for words in ((), ("nonsense",), ("status", "x"), ("policy",), ("policy", "a", "b"),
@@ -303,7 +346,8 @@ def watched(scene):
     expect(process.returncode == 1 and "was closed" in err, f"{process.returncode}: {err}")
 
 
-SCENARIOS = [usage, commands, reloads, conserved, budget, refusals, servers_that_misbehave, watched]
+SCENARIOS = [usage, commands, reloads, conserved, budget, documented, refusals,
+             servers_that_misbehave, watched]
 
 if __name__ == "__main__":
     if not os.access(CTL, os.X_OK):
