@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <unistd.h>
+
 #include <rte_eal.h>
 #include <rte_errno.h>
 #include <rte_ethdev.h>
@@ -111,12 +113,57 @@ static void build_args(struct args *args, const struct config *config)
 		args_add(args, "%s", config->eal[i]);
 }
 
+/* As EAL looks for them, which answers by its usage, in which the reason drowns. */
+static bool has_cpu(unsigned cpu)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/topology/core_id", cpu);
+	return access(path, F_OK) == 0;
+}
+
+static int check_cpus(const struct config *config)
+{
+	int ret = 0;
+
+	if (!has_cpu(config->control_cpu)) {
+		fprintf(stderr, "weir: control.cpu: this machine has no CPU %u\n",
+			config->control_cpu);
+		ret = -ENODEV;
+	}
+	for (unsigned i = 0; i < config->n_workers; i++) {
+		if (has_cpu(config->workers[i]))
+			continue;
+		fprintf(stderr, "weir: workers[%u]: this machine has no CPU %u\n", i,
+			config->workers[i]);
+		ret = -ENODEV;
+	}
+	return ret;
+}
+
+/* EAL's own words are on stderr, but not what to do. */
+static void complain(const struct config *config, int error)
+{
+	if (error == EACCES)
+		fputs("weir: EAL did not start: if it got no hugepages reserve some (sysctl "
+		      "vm.nr_hugepages=1024), or do without: \"eal\": [\"--no-huge\", \"-m\", "
+		      "\"640\"]\n",
+			stderr);
+	else if (error == 0)
+		fprintf(stderr, "weir: EAL did not start: does another weir named %s run here?\n",
+			config->limiter);
+	else
+		fprintf(stderr, "weir: EAL did not start: %s\n", rte_strerror(error));
+}
+
 int eal_start(const struct config *config)
 {
 	struct args args = {0};
 	char *argv[ARGS_MAX + 1];
-	int ret;
+	int ret = check_cpus(config);
 
+	if (ret)
+		return ret;
 	build_args(&args, config);
 	if (args.failed) {
 		args_free(&args);
@@ -127,7 +174,7 @@ int eal_start(const struct config *config)
 	ret = rte_eal_init(args.n, argv);
 	args_free(&args);
 	if (ret < 0) {
-		fprintf(stderr, "weir: EAL did not start: %s\n", rte_strerror(rte_errno));
+		complain(config, rte_errno);
 		return rte_errno ? -rte_errno : -EINVAL;
 	}
 	return 0;

@@ -111,6 +111,15 @@ def missing_device(scene):
         expect(not os.path.exists(weir.socket), "a socket is there")
 
 
+def missing_cpu(scene):
+    """Named, and without the pages that EAL has to say about its arguments."""
+    for more, want in (({"workers": [0, 1023]}, "workers[1]: this machine has no CPU 1023"),
+                       ({"control": {"cpu": 1023}}, "control.cpu: this machine has no CPU 1023")):
+        weir = scene.box(RINGS | POLICY | more)
+        status, _, err = weir.run("-c", weir.config_path)
+        expect(status == 1 and want in err and "EAL" not in err, f"{status}: {err}")
+
+
 def signals_at_any_moment(scene):
     """An orderly end, also while it is still starting."""
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -136,6 +145,12 @@ def crash_and_restart(scene):
     status, _, err = second.run("-c", second.config_path)
     expect(status == 1 and "control.socket" in err, f"second instance: {status} {err}")
     expect(weir.get("/weir/policies")["total"] == 1, "the first does not answer any more")
+    namesake = RINGS | POLICY | {"limiter": "namesake", "eal": ["--no-huge", "-m", "640"]}
+    boxes = [scene.box(namesake, name) for name in ("third", "fourth")]
+    boxes[0].start()
+    status, _, err = boxes[1].run("-c", boxes[1].config_path)
+    expect(status == 1 and "another weir named namesake" in err, f"namesake: {status} {err}")
+    boxes[0].stop()
     weir.kill()
     expect(os.path.exists(weir.socket), "a killed process removed its socket?")
     weir.start()
@@ -404,9 +419,10 @@ def other_devices(scene):
     return ", ".join(words)
 
 
-SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, signals_at_any_moment,
-             crash_and_restart, key_files, stock_client, many_clients, af_packet_jumbo,
-             distributed, af_xdp, link_state, strangers_stay_out, idle_costs_little, other_devices]
+SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, missing_cpu,
+             signals_at_any_moment, crash_and_restart, key_files, stock_client, many_clients,
+             af_packet_jumbo, distributed, af_xdp, link_state, strangers_stay_out,
+             idle_costs_little, other_devices]
 
 if __name__ == "__main__":
     sys.path.insert(0, HERE)
