@@ -30,25 +30,36 @@ DEVICES = ["net_null0,size=64", "net_null1,size=64"]
 VARIANTS = {"passes": "400Gbit/s", "drops": "8kbit/s"}
 
 
+def text_of(out):
+    """What has been written so far; the writer shares the file's offset, and keeps it."""
+    return os.pread(out.fileno(), 1 << 20, 0).decode(errors="replace")
+
+
+def periods_in(out):
+    """Packets a second over both ports, of each period that testpmd has told."""
+    rates = [int(rate) for rate in re.findall(r"Rx-pps:\s+(\d+)", text_of(out))]
+    return [sum(rates[k:k + 2]) for k in range(0, len(rates) - 1, 2)]
+
+
 def testpmd(seconds, worker):
     """Packets a second that testpmd receives and sends on."""
     control = 0 if worker else 1
     command = ["dpdk-testpmd", f"--lcores=0@{control},1@{worker}", *EAL, "--file-prefix=weir-bench",
                *(f"--vdev={device}" for device in DEVICES), "--", "--forward-mode=io",
                "--nb-cores=1", "--auto-start", "--stats-period=1", "--no-mlockall"]
-    with tempfile.TemporaryFile("w+") as out:
+    with tempfile.TemporaryFile() as out:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
                                    stderr=subprocess.STDOUT)
-        time.sleep(seconds + 3)
-        process.terminate()
-        process.wait(30)
-        out.seek(0)
-        text = out.read()
-    rates = [int(rate) for rate in re.findall(r"Rx-pps:\s+(\d+)", text)]
-    # Two ports a period; the first periods are start-up.
-    periods = [sum(rates[k:k + 2]) for k in range(0, len(rates) - 1, 2)]
-    if len(periods) < 3:
-        sys.exit("io_ratio: testpmd told no rates:\n" + text[-2000:])
+        try:
+            # The first periods are start-up, which takes as long as the machine lets it.
+            box.wait_until(lambda: len(periods_in(out)) >= 2 + seconds
+                           or process.poll() is not None, "rates of testpmd")
+        finally:
+            process.terminate()
+            process.wait(30)
+        periods = periods_in(out)
+        if len(periods) < 3:
+            sys.exit("io_ratio: testpmd told no rates:\n" + text_of(out)[-2000:])
     return statistics.median(periods[2:])
 
 

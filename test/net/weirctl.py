@@ -178,7 +178,8 @@ def shape_of(shown):
 def documented(scene):
     """Its page shows what it shows."""
     with open(os.path.join(box.ROOT, "doc", "weirctl.md"), encoding="utf-8") as page:
-        blocks = re.findall(r"^    \$ weirctl (.*)\n((?:    .+\n|\n(?=    [^$]))*)", page.read(), re.M)
+        blocks = re.findall(r"^    \$ weirctl (.*)\n((?:    .+\n|\n(?=    [^$]))*)", page.read(),
+                            re.M)
     match = {"match": {"direction": "a-to-b"}}
     boxes = pair(scene, [policy(1, guarantee="conserved", name="video"),
                          policy(2, name="guests", match={"direction": "b-to-a"}),

@@ -18,7 +18,7 @@ signal.signal(signal.SIGINT, signal.SIG_DFL)  # end without a word while there i
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from testbed import journal, plot, units  # noqa: E402 (needs the path above)
-from testbed.bed import POLICY, REPOSITORY, Testbed  # noqa: E402
+from testbed.bed import POLICY, Testbed  # noqa: E402
 from testbed.display import Display, report  # noqa: E402
 from testbed.interrupt import Interrupted  # noqa: E402
 from testbed.output import write  # noqa: E402
@@ -197,9 +197,9 @@ def write_results(args, run, summary, out):
 
 def explain_kept(bed, out):
     """How to look around in what is left up."""
-    client = os.path.join(REPOSITORY, "tools/testbed/telemetry.py")
+    client = os.path.join(os.path.abspath(bed.build), "app", "weirctl", "weirctl")
     say("\nStill up, as you wished. Look around (as root):", out)
-    say(f"  /usr/bin/python3 {client} {bed.socket(1)} /weir/policy,{POLICY}", out)
+    say(f"  {client} -s {bed.socket(1)} policy {POLICY}", out)
     say(f"  ip netns exec {bed.topology.limiter_namespace(1)} ip -stats link", out)
     say(f"  namespaces: {', '.join(bed.topology.namespaces())}", out)
     say(f"  logs and configurations: {bed.journal.directory}", out)
