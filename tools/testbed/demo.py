@@ -85,6 +85,15 @@ def positive(kind):
     return convert
 
 
+def target(text):
+    """An argparse type: a file to be written at the end, which is too late to learn that it cannot.
+    """
+    there = text if os.path.exists(text) else os.path.dirname(text) or "."
+    if text != "-" and (os.path.isdir(text) or not os.access(there, os.W_OK)):
+        raise argparse.ArgumentTypeError(f"{text!r}: cannot be written")
+    return text
+
+
 def parse_arguments(argv):
     """The command line."""
     parser = argparse.ArgumentParser(
@@ -113,8 +122,8 @@ def parse_arguments(argv):
     add("--warmup", type=seconds, default=5.0, metavar="S",
         help="time before that, not measured; default 5")
     add("--seed", type=seed, default=1, help="of the losses; default 1")
-    add("--json", metavar="FILE", help="write the results here ('-': standard output)")
-    add("--plot", metavar="FILE", default="weir-demo.svg",
+    add("--json", type=target, metavar="FILE", help="write the results here ('-': standard output)")
+    add("--plot", type=target, metavar="FILE", default="weir-demo.svg",
         help="write the time series here, as SVG; default weir-demo.svg")
     add("--keep", action="store_true", help="leave limiters and network up at the end")
     add("--teardown", action="store_true", help="remove what --keep has left, and do nothing else")
