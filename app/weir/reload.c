@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <sys/eventfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "box.h"
@@ -81,6 +82,19 @@ void reload_stop(struct box *box)
 	box->loaded = NULL;
 }
 
+/* Nobody may write to a pipe again: it would be waited for, and so would the end of the box. */
+static int prepare(struct reload *reload, FILE *err)
+{
+	const char *path = reload->box->file;
+	struct stat file;
+
+	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode) && !S_ISDIR(file.st_mode)) {
+		fprintf(err, "%s: no file that can be read again\n", path);
+		return -EINVAL;
+	}
+	return exchange_prepare(reload->box, path, reload->hz, err, &reload->prepared);
+}
+
 /* The thread. */
 static void *read_again(void *arg)
 {
@@ -91,8 +105,7 @@ static void *read_again(void *arg)
 
 	reload->error = -ENOMEM;
 	if (err) {
-		reload->error = exchange_prepare(
-			reload->box, reload->box->file, reload->hz, err, &reload->prepared);
+		reload->error = prepare(reload, err);
 		fclose(err);
 	}
 	while (write(reload->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)

@@ -391,6 +391,10 @@ def refused(scene):
             os.unlink(weir.config_path)
             last = reload(weir)["last_reload"]
             expect("No such file" in last["messages"][0], str(last))
+            os.mkfifo(weir.config_path)
+            last = reload(weir)["last_reload"]
+            expect("read again" in last["messages"][0], str(last))
+            os.unlink(weir.config_path)
         after = weir.get("/weir/config")
         expect(after["generation"] == before["generation"], f"generation {after}")
         expect(names(weir) == ["a", "b"], f"policies {names(weir)}")
