@@ -15,6 +15,7 @@
 #include <sodium.h>
 
 #include "log.h"
+#include "policy/value.h"
 
 #define HEADERS    512 /* and what small datagrams cost the kernel more */
 #define KEY_DIGITS (2 * DATAGRAM_KEY)
@@ -35,6 +36,7 @@ static void make_room(int fd, unsigned datagram_max)
 int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *config)
 {
 	int family = config->listen.ss_family, ret;
+	char text[ADDRESS_TEXT_MAX];
 
 	*gs = (struct gossip_socket){.fd = -1, .config = config};
 	if (config->listen_len == 0 || config->n_roster < 2)
@@ -46,7 +48,8 @@ int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *con
 		return 0;
 	}
 	ret = -errno;
-	log_err("gossip.listen: cannot bind: %s", strerror(-ret));
+	log_err("gossip.listen: cannot bind %s: %s",
+		address_format(&config->listen, text, sizeof(text)), strerror(-ret));
 	gossip_socket_close(gs);
 	return ret;
 }

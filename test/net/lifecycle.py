@@ -179,6 +179,10 @@ def key_files(scene):
         policy = weir.get("/weir/policy,all")
         expect(policy["local_limit_bps"] == 5000000, f"alone in a group of two: {policy}")
         weir.stop()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 17946))
+        status, _, err = weir.run("-c", weir.config_path)
+    expect(status == 1 and "cannot bind 127.0.0.1:17946: Address already in use" in err, err)
 
 
 def stock_client(scene):
