@@ -401,6 +401,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_CROWDED] = "crowded",
 		[DROP_CODEL] = "codel",
 		[DROP_LATE] = "late",
+		[DROP_STOPPED] = "stopped",
 	};
 
 	return names[reason];

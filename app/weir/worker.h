@@ -33,6 +33,7 @@ enum drop_reason {
 	DROP_CROWDED,    /* as many packets of all policies waited as may */
 	DROP_CODEL,      /* its policy's packets had been waiting for too long */
 	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
+	DROP_STOPPED,    /* it waited for tokens of a conserved limit as its queue ended */
 	DROP_REASONS
 };
 

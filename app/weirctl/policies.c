@@ -13,7 +13,7 @@
 #include "field.h"
 
 /* Of the fields of a policy, the last ones. */
-#define SHAPE_FIELDS 13
+#define SHAPE_FIELDS 14
 
 struct row {
 	json_t *policy; /* borrowed */
@@ -189,6 +189,7 @@ int policy_print(const json_t *document, FILE *out)
 		{"box was full", "shape.dropped.crowded", KIND_COUNT},
 		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
 		{"waited too long", "shape.dropped.late", KIND_COUNT},
+		{"stopped before", "shape.dropped.stopped", KIND_COUNT},
 	};
 	static const unsigned n = sizeof(fields) / sizeof(*fields);
 
