@@ -196,7 +196,7 @@ static void tick(struct box *box)
 	wake(box);
 	limiter_tick(box->limiter, control_now(), control_measure, box);
 	share_samples(box, control_now());
-	delays_look(box);
+	delays_look(box, control_now());
 	converse(box);
 	log_peers(box);
 }

@@ -13,6 +13,7 @@
 #include "box.h"
 #include "classify/classify.h"
 #include "control.h"
+#include "delays.h"
 #include "draw.h"
 #include "handover.h"
 #include "log.h"
@@ -112,6 +113,17 @@ static int plan(struct exchange *x, const char *file, FILE *err)
 	return ret;
 }
 
+/* A policy that begins, or goes on, in a slot of its own. */
+static int prepare_slot(struct exchange *x, unsigned i, uint64_t hz)
+{
+	struct box *box = x->box;
+	int ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
+
+	if (ret == 0 && !begins_anew(x, i))
+		ret = delays_prepare_move(box, box->slots.of[x->diff->from[i]], x->slots[i]);
+	return ret;
+}
+
 /* The lines of the policies that begin, and of those that stay what they did not need before. */
 static int prepare_tenants(struct exchange *x, uint64_t hz)
 {
@@ -122,7 +134,7 @@ static int prepare_tenants(struct exchange *x, uint64_t hz)
 		unsigned i = x->prepared;
 
 		if (x->keeps[i] == SLOT_ANEW)
-			ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
+			ret = prepare_slot(x, i, hz);
 		else
 			for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
 				ret = worker_change_policy(&box->workers[w], &x->policies[i]);
@@ -261,6 +273,7 @@ static void carry(struct exchange *x, unsigned policy)
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
 
 	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
+	delays_move(box, from, to);
 	purses_move(box, from, to);
 }
 
@@ -399,6 +412,7 @@ static void end_moves(struct box *box)
 			continue;
 		totals = box_slot_totals(box, carried->also);
 		policy_totals_add(&carried->before, &totals);
+		delays_moved(box, carried->also, box->slots.of[i]);
 		purses_moved(box, carried->also, box->slots.of[i]);
 		tenant_remove(box, carried->also);
 		slots_release(&box->slots, carried->also);

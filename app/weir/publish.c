@@ -14,6 +14,7 @@
 #include "police/lend.h"
 #include "police/other.h"
 #include "control.h"
+#include "delays.h"
 #include "placing.h"
 #include "police/profile.h"
 #include "police/shaped.h"
@@ -259,6 +260,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	spent |= is_conserved(box, policy);
 	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
+	delays_begin(box, slot, control_now());
 	box->splits[slot].packets = 0;
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))

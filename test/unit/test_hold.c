@@ -8,6 +8,7 @@
  */
 #include "box_world.h"
 
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -202,7 +203,7 @@ static void turn(struct box_world *w, unsigned n)
 
 static void test_waits_and_leaves(void **state)
 {
-	struct delay_sum sum;
+	struct delays_totals totals;
 	struct box_world w;
 
 	(void)state;
@@ -220,9 +221,9 @@ static void test_waits_and_leaves(void **state)
 	assert_true(left() > 10);
 	check_sums(&w);
 	check_order();
-	delays_sum(&w.box, w.box.slots.of[0], &sum);
-	assert_int_equal(delay_count(&sum), left());
-	assert_true(delay_quantile(&sum, 1, 0) > 0);
+	delays_totals(&w.box, w.box.slots.of[0], &totals);
+	assert_int_equal(delay_count(&totals.delay), left());
+	assert_true(delay_quantile(&totals.delay, 1, 0) > 0);
 	close_wire(&w);
 	check_order();
 }
@@ -392,6 +393,106 @@ static uint64_t arrived(struct box_world *w)
 	return sample.arrived_bytes;
 }
 
+/* As an operator sees it. */
+static uint64_t shown_count(struct box_world *w, const char *object, const char *key)
+{
+	json_t *json = json_object(), *found;
+	uint64_t count;
+
+	show_shape(json, &w->box, 0);
+	found = json_object_get(json, "shape");
+	if (object)
+		found = json_object_get(found, object);
+	count = (uint64_t)json_integer_value(json_object_get(found, key));
+	json_decref(json);
+	return count;
+}
+
+struct shown_counts {
+	uint64_t waited, left, full;
+};
+
+static struct shown_counts shown_counts(struct box_world *w)
+{
+	struct delays_totals totals;
+
+	delays_totals(&w->box, w->box.slots.of[0], &totals);
+	return (struct shown_counts){
+		.waited = shown_count(w, NULL, "waited_packets"),
+		.left = shown_count(w, NULL, "left_packets"),
+		.full = shown_count(w, "dropped", "queue_full"),
+	};
+}
+
+static void check_goes_on(struct box_world *w, struct shown_counts *before)
+{
+	struct shown_counts now = shown_counts(w);
+
+	assert_true(now.waited >= before->waited);
+	assert_true(now.left >= before->left);
+	assert_true(now.full >= before->full);
+	*before = now;
+}
+
+/* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
+static void test_counts_move(void **state)
+{
+#define MOVES(more)                                                          \
+	"{'name': 'p', " SLOW ", 'action': 'shape', 'slo': {'p99': '1us'}, " \
+	"'shape': {'delay': '10s', 'queue': '2kB'}" more "}"
+	static const char *const files[] = {
+		MOVES(", 'accounting': 'l2'"), MOVES(", 'accounting': 'wire'"), MOVES("")};
+	struct shown_counts counts;
+	struct exchange *x;
+	struct box_world w;
+	uint64_t came_before;
+
+	(void)state;
+	open_wire(&w, "", MOVES(""));
+	turn(&w, 4);
+	counts = shown_counts(&w);
+	assert_true(counts.waited > 50 && counts.left > 0 && counts.full > 0);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		uint32_t from = w.box.slots.of[0];
+
+		x = begin_reload(&w, files[i]);
+		assert_int_not_equal(w.box.slots.of[0], from);
+		check_goes_on(&w, &counts);
+		box_world_turn(&w, 0);
+		check_goes_on(&w, &counts);
+		end_reload(&w, x);
+		check_goes_on(&w, &counts);
+	}
+	came_before = counts.left;
+	/* No shaper for a while. */
+	end_reload(&w, begin_reload(&w, "{'name': 'p', " SLOW "}"));
+	end_reload(&w, begin_reload(&w, MOVES("")));
+	check_goes_on(&w, &counts);
+	assert_true(counts.left >= came_before);
+	close_wire(&w);
+}
+
+/* Bins of 32 bits have gone round since a worker began. */
+static void test_lateness(void **state)
+{
+	struct shaper_counts *counts;
+	struct box_world w;
+	json_t *json;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape'}");
+	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.box.workers[1].shaper);
+	counts->lateness.bins[120] = UINT32_MAX;
+	delays_look(&w.box, control_now());
+	counts->lateness.bins[120]++;
+	counts->lateness.bins[10] = 100;
+	json = show_waiting(&w.box, 1);
+	assert_true(json_real_value(json_object_get(json, "lateness_p99_us")) > 1000);
+	assert_true(json_real_value(json_object_get(json, "lateness_max_us")) > 1000);
+	json_decref(json);
+	close_wire(&w);
+}
+
 /* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
 static void test_arrived_once(void **state)
 {
@@ -533,6 +634,82 @@ static void test_stop(void **state)
 	close_wire(&w);
 }
 
+/* A store of its own for what is never exceeded. */
+static char store[] = "/tmp/weir-hold-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
+{
+	(void)stat;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+/* Of those that left from some moment on, how many had come before it. */
+static unsigned left_of(const unsigned came_before[], const unsigned left_before[])
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < BOX_WORKERS; q++)
+		for (unsigned i = left_before[q]; i < wire.n_left[q]; i++)
+			n += wire.left[q][i] < came_before[q];
+	return n;
+}
+
+static void end_strictly(struct box_world *w, const char *after)
+{
+	if (after) {
+		end_reload(w, begin_reload(w, after));
+		return;
+	}
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		release_all(&w->box.workers[i]);
+}
+
+/*
+ * Of what is never exceeded nothing leaves without its tokens: however its queue ends, what waits
+ * there is dropped, and what still comes while that of another policy leaves.
+ */
+static void test_conserved(void **state)
+{
+#define BOTH(name, more)                                                         \
+	"{'name': '" name "', " SLOW ", 'guarantee': 'conserved', "              \
+	"'action': 'shape', 'shape': {'delay': '10s'}" more "}, "                \
+	"{'name': 'q', 'limit': '8kbit/s', 'burst': '100B', 'action': 'shape', " \
+	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}" more "}"
+	static const char *const after[] = {
+		NULL, "", BOTH("p", ", 'accounting': 'l2'"), BOTH("r", "")};
+	char more[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(store));
+	snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		unsigned came_before[BOX_WORKERS], left_before[BOX_WORKERS];
+		struct box_world w;
+		uint64_t waits;
+
+		open_wire(&w, more, BOTH("p", ""));
+		turn(&w, 6);
+		memcpy(came_before, wire.came, sizeof(came_before));
+		memcpy(left_before, wire.n_left, sizeof(left_before));
+		waits = waiting(&w).packets;
+		assert_in_range(waits, came() - 10, came());
+		assert_int_equal(dropped(&w), 0);
+		end_strictly(&w, after[i]);
+		assert_in_range(left_of(came_before, left_before), 0, 10); /* half a second's */
+		assert_in_range(drops_of(&w, DROP_STOPPED), waits - 10, UINT64_MAX);
+		if (after[i]) /* the other's queue takes a turn more */
+			assert_true(drops_of(&w, DROP_STOPPED) >= waits - 10 + BOX_BURST);
+		/* In a new slot nothing may wait before all have left the former one. */
+		assert_int_equal(
+			drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+		close_wire(&w);
+		check_order();
+	}
+	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,11 +719,14 @@ int main(void)
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_counts_move),
+		cmocka_unit_test(test_lateness),
 		cmocka_unit_test(test_arrived_once),
 		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_one_bucket),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_conserved),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
