@@ -382,7 +382,9 @@ static json_t *worker_json(const struct box *box, unsigned i)
 	json_object_set_new(json, "bursts", integer(counter_read(&c->bursts)));
 	json_object_set_new(json, "empty_polls", integer(counter_read(&c->empty_polls)));
 	json_object_set_new(json, "sleeps", integer(counter_read(&c->sleeps)));
-	json_object_set_new(json, "busy_cycles", integer(counter_read(&c->busy_cycles)));
+	json_object_set_new(json, "busy_cycles",
+		integer(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "handing_cycles", integer(counter_read(&c->handing_cycles)));
 	json_object_set_new(json, "waiting", show_waiting(box, i));
 	return json;
 }

@@ -55,6 +55,11 @@ struct worker_counters {
 	 * samples are, stands for all, so that most need one look at the clock and not two.
 	 */
 	uint64_t busy_cycles;
+	/*
+	 * Beside these, of who owns a queue that several share: what it takes to hand out what
+	 * comes, and to send what came back, timed likewise; of how many turns that had any of it.
+	 */
+	uint64_t handing_cycles, handings;
 };
 
 /* One direction of one queue of a wire. */
