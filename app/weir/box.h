@@ -102,7 +102,7 @@ struct box {
 	struct purse_account *purses; /* of policies with a total, in no order */
 	uint64_t purses_ns;           /* when they are looked at next */
 	struct placing *placings;     /* of placed policies in force, in no order */
-	unsigned n_placings;          /* and those that are prepared, or leave */
+	unsigned placings_room;       /* more that may be prepared beside those that stay */
 	uint64_t placings_ns;         /* when they are looked at next */
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;

@@ -21,6 +21,7 @@
 #include "police/other.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
+#include "policy/overlap.h"
 #include "publish.h"
 #include "purse.h"
 #include "settle.h"
@@ -52,6 +53,7 @@ struct exchange {
 	struct limiter_policy *limits;
 	struct drawings drawings;
 	struct ledger_store opened; /* of a box that had none; before the commit */
+	bool reseats;               /* other packets are those of placed policies */
 	unsigned prepared;          /* policies whose slots are */
 
 	enum step step;
@@ -95,6 +97,25 @@ static int allocate(struct exchange *x)
 	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits)
 		return -ENOMEM;
 	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
+	return 0;
+}
+
+/* Only what changes whose packets are placed holds up those that are; how many may be, too. */
+static int plan_places(struct exchange *x)
+{
+	const struct box *box = x->box;
+	bool *keeps = calloc((size_t)x->n + 1, sizeof(*keeps));
+	unsigned stay = 0;
+
+	if (!keeps)
+		return -ENOMEM;
+	for (unsigned i = 0; i < x->n; i++) {
+		keeps[i] = x->keeps[i] != SLOT_ANEW;
+		stay += keeps[i] && box->splits[x->slots[i]].placing;
+	}
+	x->reseats = policies_reseat(x->diff, box->policies, box->n_policies, x->policies, keeps);
+	x->box->placings_room = PLACINGS_MOST - stay;
+	free(keeps);
 	return 0;
 }
 
@@ -182,7 +203,9 @@ static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 		ret = plan(x, file, err);
 	if (ret || exchange_is_empty(x))
 		return ret;
-	ret = prepare_ledger(x, file, err);
+	ret = plan_places(x);
+	if (ret == 0)
+		ret = prepare_ledger(x, file, err);
 	if (ret)
 		return ret;
 	ret = drawings_prepare(x->policies, x->n, &x->drawings);
@@ -379,7 +402,8 @@ int exchange_commit(struct exchange *x)
 	begin_policies(x);
 	list_leaving(x);
 	x->generation = snapshot->generation;
-	publish_classifier(box, snapshot, x->leaving, x->n_leaving);
+	publish_classifier(
+		box, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->reseats});
 	handover_begin(&x->handover, box);
 	x->step = WAITING;
 	return 0;

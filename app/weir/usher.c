@@ -152,7 +152,7 @@ static bool all_have(const struct usher *usher)
  */
 static bool hushed(struct usher *usher, const struct worker *w)
 {
-	uint64_t generation = w->view.generation;
+	uint64_t generation = w->view.seated;
 
 	if (usher->hush == HUSH_NONE) {
 		usher->hush = HUSH_MOVE;
@@ -203,7 +203,7 @@ static void begin(struct usher *usher)
 
 bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
 {
-	bool hush = unlikely(usher->generation != w->view.generation) && hushed(usher, w);
+	bool hush = unlikely(usher->generation != w->view.seated) && hushed(usher, w);
 
 	if (!hush && mover_is_idle(&usher->mover))
 		begin(usher);

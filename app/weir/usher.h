@@ -5,8 +5,8 @@
  * his burst to know whose they are, where the hash of the flow would do for others; a queue that
  * no placed policy's packets can come in by has none of that.
  *
- * When the classifier changes, packets change their policy, and with that perhaps their worker, in
- * ways that no table of buckets knows. So the owner takes nothing in until all that he has handed
+ * When the classifier changes, and with it whose packets are placed, packets change their worker in
+ * ways that no table of buckets knows. So then the owner takes nothing in until all that he has handed
  * out is through and every worker goes by the new one: some turns of theirs, in which packets stay
  * in the device's queue.
  */
@@ -42,7 +42,7 @@ struct usher {
 	struct worker *workers;
 	struct rte_ring *asks; /* slots to look at; producer: control */
 	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
-	uint64_t generation;   /* of the snapshot that all that is on its way was handed out by */
+	uint64_t generation;   /* struct snapshot's `seated`, of all that is on its way */
 	enum usher_hush hush;
 	uint64_t hush_generation; /* that is to be everybody's, since HUSH_RING */
 	uint32_t marks[CONFIG_WORKERS_MAX];

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/overlap.h"
+
+#include <stdlib.h>
+
+static bool values_meet(int a, int b, int any)
+{
+	return a == b || a == any || b == any;
+}
+
+static bool ranges_meet(struct port_range a, struct port_range b)
+{
+	return a.first == 0 || b.first == 0 || (a.first <= b.last && b.first <= a.last);
+}
+
+static bool prefixes_meet(const struct prefix *a, const struct prefix *b)
+{
+	unsigned bits = a->length < b->length ? a->length : b->length, at = bits / 8;
+
+	if (a->family == 0 || b->family == 0)
+		return true;
+	if (a->family != b->family)
+		return false;
+	for (unsigned i = 0; i < at; i++)
+		if (a->addr[i] != b->addr[i])
+			return false;
+	return bits % 8 == 0 || ((a->addr[at] ^ b->addr[at]) & 0xff00 >> bits % 8 & 0xff) == 0;
+}
+
+bool match_overlaps(const struct match *a, const struct match *b)
+{
+	return values_meet(a->wire, b->wire, CONFIG_ANY) &&
+	       values_meet((int)a->direction, (int)b->direction, DIRECTION_ANY) &&
+	       values_meet(a->vlan, b->vlan, CONFIG_ANY) &&
+	       values_meet(a->dscp, b->dscp, CONFIG_ANY) && values_meet(a->proto, b->proto, 0) &&
+	       ranges_meet(a->src_port, b->src_port) && ranges_meet(a->dst_port, b->dst_port) &&
+	       prefixes_meet(&a->src, &b->src) && prefixes_meet(&a->dst, &b->dst);
+}
+
+/* Whether other packets come, or go, that are a placed one's on either side. */
+static bool meets_placed(const struct policy *policy, const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policy_is_placed(&policies[i]) &&
+			match_overlaps(&policy->match, &policies[i].match))
+			return true;
+	return false;
+}
+
+struct sides {
+	const struct policy *old, *policies;
+	unsigned n_old, n;
+};
+
+/* A policy that has other packets than before. Placed or not: it overlaps with itself. */
+static bool matters(const struct sides *sides, const struct policy *policy)
+{
+	return meets_placed(policy, sides->old, sides->n_old) ||
+	       meets_placed(policy, sides->policies, sides->n);
+}
+
+static bool any_has_placed(const struct sides *sides)
+{
+	bool placed = false;
+
+	for (unsigned i = 0; i < sides->n_old; i++)
+		placed |= policy_is_placed(&sides->old[i]);
+	for (unsigned i = 0; i < sides->n; i++)
+		placed |= policy_is_placed(&sides->policies[i]);
+	return placed;
+}
+
+/* One that stays, as `before`, or comes: NULL. */
+static bool new_one_matters(const struct sides *sides, const struct policy *policy,
+	const struct policy *before, bool keeps, uint8_t changes)
+{
+	if (!keeps && (policy_is_placed(policy) || (before && policy_is_placed(before))))
+		return true;
+	if (!(changes & (POLICY_ADDED | POLICY_MATCH)))
+		return false;
+	return matters(sides, policy) || (before && matters(sides, before));
+}
+
+/* Of those that stay or come; what stays is noted. The first in the file wins between equals. */
+static bool new_ones_matter(
+	const struct config_diff *diff, const struct sides *sides, const bool *keeps, bool *stays)
+{
+	unsigned next = 0;
+
+	for (unsigned i = 0; i < diff->n; i++) {
+		unsigned from = diff->from[i];
+		const struct policy *before = from == POLICY_NEW ? NULL : &sides->old[from];
+
+		if (before && from < next)
+			return true;
+		if (new_one_matters(sides, &sides->policies[i], before, keeps[i], diff->changes[i]))
+			return true;
+		if (!before)
+			continue;
+		stays[from] = true;
+		next = from + 1;
+	}
+	return false;
+}
+
+static bool old_ones_matter(const struct sides *sides, const bool *stays)
+{
+	for (unsigned i = 0; i < sides->n_old; i++)
+		if (!stays[i] && matters(sides, &sides->old[i]))
+			return true;
+	return false;
+}
+
+bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
+	const struct policy *policies, const bool *keeps)
+{
+	const struct sides sides = {old, policies, n_old, diff->n};
+	bool *stays, reseat;
+
+	if (!any_has_placed(&sides))
+		return false;
+	stays = calloc((size_t)n_old + 1, sizeof(*stays));
+	reseat = !stays || new_ones_matter(diff, &sides, keeps, stays) ||
+		 old_ones_matter(&sides, stays);
+	free(stays);
+	return reseat;
+}
