@@ -132,6 +132,7 @@ bool distribute_collect(struct worker *w, const struct path *path)
 
 	for (unsigned i = 0; i < path->lanes->n_workers; i++)
 		n += collect(w, path, i);
+	__atomic_store_n(&path->lanes->looks, path->lanes->looks + 1, __ATOMIC_RELAXED);
 	return n > 0;
 }
 

@@ -30,10 +30,12 @@
  * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
  * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
  * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
- * may be asleep, or without a CPU, for longer.
+ * may be asleep, or without a CPU, for longer: he must have looked at it twice, of which once after
+ * it was there; but not for ever.
  */
-#define PATIENCE_US       20000
-#define PATIENCE_OTHER_US 100000
+#define PATIENCE_US      20000
+#define PATIENCE_MOST_US 1000000
+#define LOOKS_LEAST      2
 
 /* Packets that leave, by their paths. */
 struct leaving {
@@ -142,13 +144,32 @@ static void send_all(struct worker *w, struct leaving *leaving)
 	}
 }
 
+/* A path takes nothing: since when, and how often its owner had looked by then. */
+struct stall {
+	uint64_t since;
+	uint32_t looks;
+};
+
+static struct stall stall_now(const struct path *path)
+{
+	return (struct stall){rte_rdtsc(), path->lanes ? lanes_looks(path->lanes) : 0};
+}
+
+static bool is_down(const struct worker *w, const struct path *path, const struct stall *stall)
+{
+	uint64_t waited = rte_rdtsc() - stall->since;
+
+	if (waited <= PATIENCE_US * w->ticks_per_us)
+		return false;
+	return lanes_owned(path->lanes, w->index) || waited > PATIENCE_MOST_US * w->ticks_per_us ||
+	       lanes_looks(path->lanes) - stall->looks >= LOOKS_LEAST;
+}
+
 /* Sends packets as the path takes them, until it has taken none for too long. */
 static void send_patiently(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	bool ours = lanes_owned(path->lanes, w->index);
-	uint64_t patience = (ours ? PATIENCE_US : PATIENCE_OTHER_US) * w->ticks_per_us;
-	uint64_t until = rte_rdtsc() + patience;
+	struct stall stall = stall_now(path);
 	uint16_t sent = 0;
 
 	while (sent < n && w->patient) {
@@ -156,8 +177,8 @@ static void send_patiently(
 
 		sent += taken;
 		if (taken > 0)
-			until = rte_rdtsc() + patience;
-		else if (rte_rdtsc() > until)
+			stall = stall_now(path);
+		else if (is_down(w, path, &stall))
 			w->patient = false;
 		else if (!worker_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
