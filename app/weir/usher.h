@@ -19,6 +19,7 @@
 #include "mover.h"
 #include "seats.h"
 
+struct fragments;
 struct path;
 struct rte_mbuf;
 struct worker;
@@ -40,6 +41,11 @@ struct usher {
 	unsigned n_slots;
 	struct usher_entry *entries; /* n_slots, by slot */
 	struct worker *workers;
+	/*
+	 * What the owner knows of fragments as he looks whose they are: each is decided, and
+	 * counted, after that. NULL where no policy names ports; control sets it: atomics.
+	 */
+	struct fragments *fragments;
 	struct rte_ring *asks; /* slots to look at; producer: control */
 	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
 	uint64_t generation;   /* struct snapshot's `seated`, of all that is on its way */
