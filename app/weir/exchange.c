@@ -232,7 +232,7 @@ int exchange_prepare(
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 	struct config now = in_force(box);
-	int ret = x ? config_load(file, err, &x->config) : -ENOMEM;
+	int ret = x ? config_load_beside(file, box->config, err, &x->config) : -ENOMEM;
 
 	*out = NULL;
 	if (ret == 0)

@@ -9,6 +9,7 @@
 #include "box_world.h"
 
 #include <ftw.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@
 
 #include "control.h"
 #include "delays.h"
+#include "distribute.h"
 #include "exchange.h"
 #include "handover.h"
 #include "hold.h"
@@ -42,6 +44,7 @@ static struct {
 	uint16_t a, b;
 	struct nic_clock clock; /* of a device that tells the time, in ns */
 	uint64_t apart_ns;      /* between packets, the newest of which has just come; 0: untold */
+	bool down;              /* `b` takes nothing; atomics */
 } wire;
 
 static uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -85,6 +88,8 @@ static uint16_t see(
 {
 	(void)port;
 	(void)context;
+	if (__atomic_load_n(&wire.down, __ATOMIC_RELAXED))
+		return 0;
 	for (uint16_t i = 0; i < n; i++) {
 		assert_true(wire.n_left[queue] < SEEN);
 		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
@@ -260,6 +265,13 @@ static void test_slo(void **state)
 	json = shown(&w, &p99, &met);
 	assert_true(json_is_number(p99));
 	assert_true(json_is_true(met));
+	json_decref(json);
+	/* As if 6 s had gone by: what came before is not lately any more, for the next 10 s. */
+	delays_look(&w.box, control_now() + 6 * UINT64_C(1000000000));
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_null(json_object_get(json_object_get(json, "slo"), "p99_10s_us")));
+	assert_true(json_is_number(json_object_get(json_object_get(json, "slo"), "p99_total_us")));
 	json_decref(json);
 	close_wire(&w);
 }
@@ -634,6 +646,129 @@ static void test_stop(void **state)
 	close_wire(&w);
 }
 
+/* A reload finds the pools of the start, which its own policies would have had larger. */
+static void test_pools_of_the_start(void **state)
+{
+#define RATE(rate)                                               \
+	"{'name': 'p', 'limit': '" rate "', 'action': 'shape', " \
+	"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}"
+	static const struct {
+		const char *file, *warning;
+	} rows[] = {
+		{RATE("4.9Mbit/s"), NULL},
+		{RATE("9.6Mbit/s"),
+			"4096 packets may wait on each worker, as the pools were made at the "
+			"start, fewer than the 8001 of 1500 bytes"},
+	};
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "", RATE("1Mbit/s"));
+	assert_int_equal(config_waiting(w.config), 4096);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct exchange *x;
+		char *words;
+		size_t size;
+		FILE *err = open_memstream(&words, &size);
+
+		box_world_write(&w, rows[i].file);
+		assert_int_equal(exchange_prepare(&w.box, w.file, rte_get_tsc_hz(), err, &x), 0);
+		fclose(err);
+		if (rows[i].warning)
+			assert_non_null(strstr(words, rows[i].warning));
+		else
+			assert_string_equal(words, "");
+		exchange_free(x);
+		free(words);
+	}
+	close_wire(&w);
+}
+
+/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
+struct owner {
+	pthread_t thread;
+	struct worker *worker;
+	unsigned away_ms;
+	bool ends; /* atomics */
+};
+
+static void *own(void *arg)
+{
+	struct owner *owner = arg;
+	uint64_t until = control_now() + owner->away_ms * UINT64_C(1000000);
+
+	while (!__atomic_load_n(&owner->ends, __ATOMIC_ACQUIRE)) {
+		if (control_now() >= until)
+			worker_collect(owner->worker);
+		wait_ms(1);
+	}
+	while (worker_collect(owner->worker))
+		;
+	return NULL;
+}
+
+/* Returns how long it took until all that waited had left the worker, ms. */
+static unsigned leave_by(struct box_world *w, struct owner *owner)
+{
+	uint64_t began = control_now();
+	unsigned took;
+
+	owner->worker = &w->box.workers[0];
+	assert_int_equal(pthread_create(&owner->thread, NULL, own, owner), 0);
+	release_all(&w->box.workers[1]);
+	took = (unsigned)((control_now() - began) / 1000000);
+	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
+	pthread_join(owner->thread, NULL);
+	return took;
+}
+
+/*
+ * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
+ * not for ever; and not one who looks and whose wire takes nothing.
+ */
+static void test_patience(void **state)
+{
+	static const struct {
+		unsigned away_ms, least_ms, most_ms;
+		bool down, all;
+	} rows[] = {
+		{0, 0, 900, false, true},
+		{400, 400, 1300, false, true},
+		{0, 20, 700, true, false},
+		{1000000, 1000, 5000, false, false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct owner owner = {.away_ms = rows[i].away_ms};
+		struct lanes *lanes = lanes_create(0, BOX_WORKERS);
+		struct box_world w;
+		struct worker *workers;
+		unsigned took;
+
+		open_wire(&w, "",
+			"{'name': 'p', 'limit': '80kbit/s', 'burst': '100B', 'action': 'shape', "
+			"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}");
+		workers = w.box.workers;
+		for (unsigned n = 0; n < 50; n++)
+			box_world_turn(&w, 1);
+		assert_true(waiting(&w).packets > LANE_PACKETS + 200);
+		assert_non_null(lanes);
+		assert_int_equal(lanes_seat(lanes, workers, w.box.slots.capacity), 0);
+		workers[0].paths[0].lanes = lanes;
+		workers[1].paths[0] = workers[0].paths[0];
+		wire.down = rows[i].down;
+		took = leave_by(&w, &owner);
+		wire.down = false;
+		if (took < rows[i].least_ms || took > rows[i].most_ms)
+			fail_msg("row %u: %u ms", i, took);
+		assert_int_equal(drops_of(&w, DROP_RING_FULL) == 0, rows[i].all);
+		if (rows[i].all)
+			assert_int_equal(left(), came());
+		close_wire(&w);
+	}
+}
+
 /* A store of its own for what is never exceeded. */
 static char store[] = "/tmp/weir-hold-XXXXXX";
 
@@ -727,6 +862,8 @@ int main(void)
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_pools_of_the_start),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);

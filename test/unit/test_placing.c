@@ -6,8 +6,13 @@
  */
 #include "box_world.h"
 
-#include <rte_cycles.h>
+#include <string.h>
 
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+
+#include "classify/fragment.h"
 #include "distribute.h"
 #include "exchange.h"
 #include "placing.h"
@@ -240,6 +245,59 @@ static void test_reseats(void **state)
 	}
 }
 
+/* First fragments of UDP datagrams, instead of what came. */
+static uint16_t fragment(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	static const uint8_t headers[] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
+		0x45, 0, 0, 50, 0, 7, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, /* IPv4 */
+		0, 9, 0, 53, 0, 30, 0, 0};                                             /* UDP */
+
+	(void)port;
+	(void)queue;
+	(void)most;
+	(void)context;
+	for (uint16_t i = 0; i < n; i++)
+		memcpy(rte_pktmbuf_mtod(mbufs[i], uint8_t *), headers, sizeof(headers));
+	return n;
+}
+
+/* The owner looks at what comes twice, and counts it once. */
+static void test_fragments(void **state)
+{
+#define FRAGMENTED                                                                        \
+	"{'name': 'p', 'match': {'proto': 'udp', 'dst-port': '53'}, 'limit': '1Gbit/s', " \
+	"'action': 'shape', 'slo': {'p99': '50ms'}}"
+	const struct rte_eth_rxtx_callback *callback;
+	struct world world;
+	struct exchange *x;
+	struct worker *owner;
+	uint64_t expected;
+	uint16_t port;
+
+	(void)state;
+	open_lane(&world, "");
+	owner = &world.box.box.workers[0];
+	port = owner->paths[0].rx_port;
+	callback = rte_eth_add_rx_callback(port, 0, fragment, NULL);
+	assert_non_null(callback);
+	x = prepare(&world, FRAGMENTED);
+	assert_int_equal(exchange_commit(x), 0);
+	for (unsigned n = 0; n < 10 && !exchange_settle(x); n++)
+		box_world_turn_all(&world.box);
+	exchange_free(x);
+	assert_non_null(owner->fragments);
+	expected = owner->fragments->first + BOX_BURST;
+	box_world_turn(&world.box, 0);
+	assert_int_equal(owner->fragments->first, expected);
+	assert_int_equal(owner->fragments->found + owner->fragments->unknown, 0);
+	assert_true(box_world_totals(&world.box, 0).passed_packets +
+			    box_waiting(&world.box.box, world.box.box.slots.of[0]).packets >=
+		    BOX_BURST);
+	box_world_close(&world.box);
+	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +307,7 @@ int main(void)
 		cmocka_unit_test(test_handing),
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_reseats),
+		cmocka_unit_test(test_fragments),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
