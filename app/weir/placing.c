@@ -446,7 +446,7 @@ static struct placing *first_due(const struct box *box)
 	return first;
 }
 
-/* One at a time: a trial on many workers takes long, and control has others to look after. */
+/* One at a time: a trial on many workers takes milliseconds, and many may be due at once. */
 void placings_look(struct box *box, uint64_t now)
 {
 	struct placing *first;
