@@ -6,9 +6,9 @@
  * no placed policy's packets can come in by has none of that.
  *
  * When the classifier changes, and with it whose packets are placed, packets change their worker in
- * ways that no table of buckets knows. So then the owner takes nothing in until all that he has handed
- * out is through and every worker goes by the new one: some turns of theirs, in which packets stay
- * in the device's queue.
+ * ways that no table of buckets knows. So then the owner takes nothing in until all that he has
+ * handed out is through and every worker goes by the new one: some turns of theirs, in which
+ * packets stay in the device's queue.
  */
 #ifndef WEIR_APP_USHER_H
 #define WEIR_APP_USHER_H
