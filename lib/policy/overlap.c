@@ -39,41 +39,39 @@ bool match_overlaps(const struct match *a, const struct match *b)
 	       prefixes_meet(&a->src, &b->src) && prefixes_meet(&a->dst, &b->dst);
 }
 
-/* Whether other packets come, or go, that are a placed one's on either side. */
-static bool meets_placed(const struct policy *policy, const struct policy *policies, unsigned n)
+/* Pairs that are compared at most: a second or so. Beyond, one is taken to overlap. */
+#define PAIRS UINT64_C(100000000)
+
+/* What there was, what there is, and of both the placed ones. */
+struct sides {
+	const struct policy *old, *policies;
+	unsigned n_old, n;
+	const struct match **placed;
+	unsigned n_placed;
+	uint64_t pairs; /* compared so far */
+};
+
+static void add_placed(struct sides *sides, const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (policy_is_placed(&policies[i]) &&
-			match_overlaps(&policy->match, &policies[i].match))
+		if (policy_is_placed(&policies[i]))
+			sides->placed[sides->n_placed++] = &policies[i].match;
+}
+
+/* A policy that has other packets than before. Placed or not: it overlaps with itself. */
+static bool matters(struct sides *sides, const struct policy *policy)
+{
+	sides->pairs += sides->n_placed;
+	if (sides->pairs > PAIRS)
+		return true;
+	for (unsigned i = 0; i < sides->n_placed; i++)
+		if (match_overlaps(&policy->match, sides->placed[i]))
 			return true;
 	return false;
 }
 
-struct sides {
-	const struct policy *old, *policies;
-	unsigned n_old, n;
-};
-
-/* A policy that has other packets than before. Placed or not: it overlaps with itself. */
-static bool matters(const struct sides *sides, const struct policy *policy)
-{
-	return meets_placed(policy, sides->old, sides->n_old) ||
-	       meets_placed(policy, sides->policies, sides->n);
-}
-
-static bool any_has_placed(const struct sides *sides)
-{
-	bool placed = false;
-
-	for (unsigned i = 0; i < sides->n_old; i++)
-		placed |= policy_is_placed(&sides->old[i]);
-	for (unsigned i = 0; i < sides->n; i++)
-		placed |= policy_is_placed(&sides->policies[i]);
-	return placed;
-}
-
 /* One that stays, as `before`, or comes: NULL. */
-static bool new_one_matters(const struct sides *sides, const struct policy *policy,
+static bool new_one_matters(struct sides *sides, const struct policy *policy,
 	const struct policy *before, bool keeps, uint8_t changes)
 {
 	if (!keeps && (policy_is_placed(policy) || (before && policy_is_placed(before))))
@@ -85,7 +83,7 @@ static bool new_one_matters(const struct sides *sides, const struct policy *poli
 
 /* Of those that stay or come; what stays is noted. The first in the file wins between equals. */
 static bool new_ones_matter(
-	const struct config_diff *diff, const struct sides *sides, const bool *keeps, bool *stays)
+	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
 {
 	unsigned next = 0;
 
@@ -105,7 +103,7 @@ static bool new_ones_matter(
 	return false;
 }
 
-static bool old_ones_matter(const struct sides *sides, const bool *stays)
+static bool old_ones_matter(struct sides *sides, const bool *stays)
 {
 	for (unsigned i = 0; i < sides->n_old; i++)
 		if (!stays[i] && matters(sides, &sides->old[i]))
@@ -113,17 +111,25 @@ static bool old_ones_matter(const struct sides *sides, const bool *stays)
 	return false;
 }
 
+/* Where nothing is placed, nothing is to be looked at. */
+static bool any_matters(
+	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
+{
+	add_placed(sides, sides->old, sides->n_old);
+	add_placed(sides, sides->policies, sides->n);
+	return sides->n_placed > 0 &&
+	       (new_ones_matter(diff, sides, keeps, stays) || old_ones_matter(sides, stays));
+}
+
 bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
 	const struct policy *policies, const bool *keeps)
 {
-	const struct sides sides = {old, policies, n_old, diff->n};
-	bool *stays, reseat;
+	struct sides sides = {.old = old, .policies = policies, .n_old = n_old, .n = diff->n};
+	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), reseat;
 
-	if (!any_has_placed(&sides))
-		return false;
-	stays = calloc((size_t)n_old + 1, sizeof(*stays));
-	reseat = !stays || new_ones_matter(diff, &sides, keeps, stays) ||
-		 old_ones_matter(&sides, stays);
+	sides.placed = calloc((size_t)n_old + diff->n + 1, sizeof(*sides.placed));
+	reseat = !stays || !sides.placed || any_matters(diff, &sides, keeps, stays);
+	free(sides.placed);
 	free(stays);
 	return reseat;
 }

@@ -19,7 +19,7 @@ bool match_overlaps(const struct match *a, const struct match *b);
  * Whether a packet may become one of a policy that is placed, or may be one no more, or another's:
  * if such a policy comes, goes or has other packets, or another does that overlaps with one. What
  * `keeps` says, by new index, is whether a policy stays in its place on the workers. True also when
- * there is no memory to find out.
+ * there is no memory to find out, or too much to compare.
  */
 bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
 	const struct policy *policies, const bool *keeps);
