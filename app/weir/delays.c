@@ -108,6 +108,13 @@ void delays_totals(const struct box *box, uint32_t slot, struct delays_totals *t
 		add_slot(box, also, totals);
 }
 
+uint64_t delays_waited_before(const struct box *box, uint32_t slot)
+{
+	const struct delays_totals *earlier = box->splits[slot].earlier;
+
+	return earlier ? earlier->waited : 0;
+}
+
 void delays_move(struct box *box, uint32_t from, uint32_t to)
 {
 	if (box->splits[from].earlier)

@@ -51,6 +51,9 @@ void delays_look(struct box *box, uint64_t now_ns);
 /* Of the policy in a slot. */
 void delays_totals(const struct box *box, uint32_t slot, struct delays_totals *totals);
 
+/* Packets of it that had waited in slots that it has left for good. */
+uint64_t delays_waited_before(const struct box *box, uint32_t slot);
+
 /* By how much a worker was late, of all that it has released. */
 const struct delay_sum *delays_lateness(const struct box *box, unsigned worker);
 

@@ -530,6 +530,43 @@ static void test_arrived_once(void **state)
 	close_wire(&w);
 }
 
+static uint64_t held_back(struct box_world *w)
+{
+	struct limiter_sample sample;
+
+	control_measure(&w->box, 0, &sample);
+	return sample.dropped_packets;
+}
+
+/* Nor is anything held back anew, or less than before, when its former slot is gone. */
+static void test_held_back_once(void **state)
+{
+	struct box_world w;
+	struct exchange *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 2);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	/* Until it is asked for the last time nobody looks whether that slot is still in use. */
+	exchange_settle(x);
+	turn(&w, 3);
+	before = held_back(&w);
+	assert_true(before > 100);
+	for (unsigned i = 0; i < 10 && w.box.carried[w.box.slots.of[0]].also != SLOT_NONE; i++) {
+		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 0);
+		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 1);
+		exchange_settle(x);
+	}
+	assert_int_equal(w.box.carried[w.box.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(held_back(&w), before);
+	end_reload(&w, x);
+	close_wire(&w);
+}
+
 /* A higher limit is that of what waits already; a lower one too. */
 static void test_limit_changes(void **state)
 {
@@ -857,6 +894,7 @@ int main(void)
 		cmocka_unit_test(test_counts_move),
 		cmocka_unit_test(test_lateness),
 		cmocka_unit_test(test_arrived_once),
+		cmocka_unit_test(test_held_back_once),
 		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_one_bucket),
 		cmocka_unit_test(test_batches),
