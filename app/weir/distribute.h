@@ -105,7 +105,7 @@ uint8_t distribute_target(const struct path *path, struct rte_mbuf *m);
 
 /*
  * Sends, of a path with lanes, what its owner has kept back, when the others have come to their
- * end. The owner.
+ * end; of a conserved limit that is dropped, as nobody has charged it. The owner.
  */
 void distribute_end(struct worker *worker, const struct path *path);
 

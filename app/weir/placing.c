@@ -166,7 +166,10 @@ static void want(struct placing *placing)
 static void begin_lane(
 	const struct box *box, const struct placing *placing, const struct placing_lane *lane)
 {
+	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+
 	owner_seats_init(lane->seats, &placing->seating);
+	lane->seats->strict = policy->guarantee == GUARANTEE_CONSERVED;
 	for (unsigned w = 0; w < placing->n_workers; w++)
 		lane->seats->queues[w] = (struct seat_queue){
 			.waited = &shape_on(box, placing, w)->waited,

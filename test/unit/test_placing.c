@@ -32,7 +32,7 @@ struct world {
 };
 
 /* Its ports have a queue for each worker: the lane is the test's. */
-static void open_lane(struct world *world, const char *policies)
+static void open_lane_of(struct world *world, const char *policies, enum guarantee guarantee)
 {
 	struct box *box = &world->box.box;
 	struct lanes *lanes = lanes_create(0, BOX_WORKERS);
@@ -42,9 +42,15 @@ static void open_lane(struct world *world, const char *policies)
 	assert_int_equal(lanes_seat(lanes, box->workers, box->slots.capacity), 0);
 	box->workers[0].paths[0].lanes = lanes;
 	for (unsigned i = 0; i < box->n_policies; i++) {
+		world->box.config->policies[i].guarantee = guarantee;
 		assert_int_equal(placing_prepare(box, &box->policies[i], box->slots.of[i]), 0);
 		placing_begin(box, i);
 	}
+}
+
+static void open_lane(struct world *world, const char *policies)
+{
+	open_lane_of(world, policies, GUARANTEE_SOFT);
 }
 
 /* Some bucket is to move. */
@@ -298,6 +304,38 @@ static void test_fragments(void **state)
 	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
 }
 
+/* What the owner keeps back at the stop nobody has decided: soft ones leave. */
+static void test_kept_back(void **state)
+{
+	static const enum guarantee guarantees[] = {GUARANTEE_SOFT, GUARANTEE_CONSERVED};
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		struct rte_mbuf *mbufs[4];
+		struct world world;
+		struct worker *owner;
+		struct mover *mover;
+		struct seating *seating;
+		unsigned n;
+
+		open_lane_of(&world, PLACED, guarantees[i]);
+		owner = &world.box.box.workers[0];
+		mover = &owner->paths[0].lanes->usher->mover;
+		seating = &world.box.box.placings->seating;
+		seating_want(seating, 7, !seat_wanted(seating, 7));
+		assert_true(mover_begin(mover, world.box.box.placings->lanes[0].seats));
+		n = rte_eth_rx_burst(owner->paths[0].rx_port, 0, mbufs, 4);
+		assert_int_equal(n, 4);
+		for (unsigned k = 0; k < n; k++)
+			assert_true(mover_keep(mover, mbufs[k], 7));
+		distribute_end(owner, &owner->paths[0]);
+		assert_int_equal(owner->counters.rx_packets, 4);
+		assert_int_equal(owner->counters.tx_packets, i ? 0 : 4);
+		assert_int_equal(owner->counters.dropped[DROP_STOPPED], i ? 4 : 0);
+		box_world_close(&world.box);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -308,6 +346,7 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_reseats),
 		cmocka_unit_test(test_fragments),
+		cmocka_unit_test(test_kept_back),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
