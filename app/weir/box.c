@@ -156,6 +156,7 @@ static void splits_free(struct box *box)
 		delays_remove(box, (uint32_t)i);
 		purses_remove(box, (uint32_t)i);
 	}
+	delays_stop(box);
 	pages_free(box->splits, slots * sizeof(*box->splits));
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
@@ -215,7 +216,7 @@ static int splits_alloc(struct box *box)
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
 	if (!box->splits || !box->carried || !box->totals || !box->untold || !box->flows ||
-		!box->alive)
+		!box->alive || delays_start(box))
 		return -ENOMEM;
 	box->all_told = true;
 	sampling_budget_init(&box->budget, n, count_sampled(box));

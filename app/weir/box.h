@@ -37,8 +37,10 @@ struct split {
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
-	struct placing *placing;  /* of a placed policy (placing.h), else NULL */
-	struct delay_sum *delays; /* n_workers, see delays.h; NULL where no packets wait */
+	struct placing *placing;       /* of a placed policy (placing.h), else NULL */
+	struct delay_sum *delays;      /* n_workers, see delays.h; NULL where no packets wait */
+	struct delays_totals *earlier; /* of a policy whose packets waited in a slot before this */
+	struct lately *lately;         /* of one with an objective, else NULL */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
 
@@ -94,10 +96,13 @@ struct box {
 	struct carried *carried;      /* by slot */
 	struct police_totals *totals; /* by slot, n_workers of each */
 	unsigned delays_at;           /* the policy that delays_look() looks at next */
+	unsigned lately_at;           /* likewise, of those with an objective; */
+	uint64_t lately_ns;           /* and when it looked at any */
+	struct delay_sum *lateness;   /* n_workers, see delays_lateness() */
 	struct purse_account *purses; /* of policies with a total, in no order */
 	uint64_t purses_ns;           /* when they are looked at next */
 	struct placing *placings;     /* of placed policies in force, in no order */
-	unsigned n_placings;          /* and those that are prepared, or leave */
+	unsigned placings_room;       /* more that may be prepared beside those that stay */
 	uint64_t placings_ns;         /* when they are looked at next */
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;

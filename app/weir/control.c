@@ -81,13 +81,14 @@ static void measure_worker(struct box *box, uint32_t slot, unsigned w, double in
  * that one, what has arrived is what they counted as it came: what was passed and dropped lacks
  * what waits, and would run backwards.
  */
-static void measure_carried(
-	const struct box *box, const struct carried *carried, struct limiter_sample *sample)
+static void measure_carried(const struct box *box, uint32_t slot, struct limiter_sample *sample)
 {
+	const struct carried *carried = &box->carried[slot];
 	const struct policy_totals *before = &carried->before;
 
 	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
-	sample->dropped_packets += before->dropped_packets + before->over_packets;
+	sample->dropped_packets += before->dropped_packets + before->over_packets +
+				   delays_waited_before(box, slot);
 	for (unsigned w = 0; carried->also != SLOT_NONE && w < box->config->n_workers; w++)
 		measure_counters(box, carried->also, w, sample);
 }
@@ -116,7 +117,7 @@ void control_measure(void *context, unsigned policy, struct limiter_sample *samp
 		.slots = box->flows, .backlog = box_waiting(box, slot).units};
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		measure_worker(box, slot, w, interval_s, sample);
-	measure_carried(box, &box->carried[slot], sample);
+	measure_carried(box, slot, sample);
 	/* Since the last measurement: somebody may have looked in between. */
 	packets = packets_of(box, slot) - split->packets;
 	split->packets += packets;
@@ -196,7 +197,7 @@ static void tick(struct box *box)
 	wake(box);
 	limiter_tick(box->limiter, control_now(), control_measure, box);
 	share_samples(box, control_now());
-	delays_look(box);
+	delays_look(box, control_now());
 	converse(box);
 	log_peers(box);
 }

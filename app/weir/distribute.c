@@ -132,6 +132,7 @@ bool distribute_collect(struct worker *w, const struct path *path)
 
 	for (unsigned i = 0; i < path->lanes->n_workers; i++)
 		n += collect(w, path, i);
+	__atomic_store_n(&path->lanes->looks, path->lanes->looks + 1, __ATOMIC_RELAXED);
 	return n > 0;
 }
 
@@ -306,13 +307,21 @@ uint16_t distribute_try_back(
 
 void distribute_end(struct worker *w, const struct path *path)
 {
+	struct usher *usher = path->lanes->usher;
 	struct rte_mbuf *mbufs[BURST];
 	unsigned n;
+	bool strict;
 
-	if (!path->lanes->usher)
+	if (!usher)
 		return;
-	while ((n = mover_flush(&path->lanes->usher->mover, (void **)mbufs, BURST)) > 0) {
+	strict = usher->mover.seats && usher->mover.seats->strict;
+	while ((n = mover_flush(&usher->mover, (void **)mbufs, BURST)) > 0) {
 		counter_add(&w->counters.rx_packets, n); /* nobody else will */
-		worker_transmit(w, path, mbufs, (uint16_t)n);
+		if (strict) {
+			counter_add(&w->counters.dropped[DROP_STOPPED], n);
+			drop_all(mbufs, n);
+		} else {
+			worker_transmit(w, path, mbufs, (uint16_t)n);
+		}
 	}
 }

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <rte_common.h>
+
 #include "policy/config.h"
 
 struct path;
@@ -40,7 +42,14 @@ struct lanes {
 	 */
 	uint32_t patient[CONFIG_WORKERS_MAX];
 	struct usher *usher; /* where sources are given to workers one by one; or NULL */
+	uint32_t looks __rte_cache_aligned; /* of the owner at what came back: see lanes_looks() */
 };
+
+/* How often the owner has looked at what came back: whether he runs at all. Any worker. */
+static inline uint32_t lanes_looks(const struct lanes *lanes)
+{
+	return __atomic_load_n(&lanes->looks, __ATOMIC_RELAXED);
+}
 
 /* Mbufs that the lanes of a queue pair may hold, for the size of its port's pool. */
 unsigned lanes_mbufs(unsigned n_workers);
@@ -96,7 +105,7 @@ uint8_t distribute_target(const struct path *path, struct rte_mbuf *m);
 
 /*
  * Sends, of a path with lanes, what its owner has kept back, when the others have come to their
- * end. The owner.
+ * end; of a conserved limit that is dropped, as nobody has charged it. The owner.
  */
 void distribute_end(struct worker *worker, const struct path *path);
 

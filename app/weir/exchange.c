@@ -13,6 +13,7 @@
 #include "box.h"
 #include "classify/classify.h"
 #include "control.h"
+#include "delays.h"
 #include "draw.h"
 #include "handover.h"
 #include "log.h"
@@ -20,6 +21,7 @@
 #include "police/other.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
+#include "policy/overlap.h"
 #include "publish.h"
 #include "purse.h"
 #include "settle.h"
@@ -51,6 +53,7 @@ struct exchange {
 	struct limiter_policy *limits;
 	struct drawings drawings;
 	struct ledger_store opened; /* of a box that had none; before the commit */
+	bool reseats;               /* other packets are those of placed policies */
 	unsigned prepared;          /* policies whose slots are */
 
 	enum step step;
@@ -97,6 +100,25 @@ static int allocate(struct exchange *x)
 	return 0;
 }
 
+/* Only what changes whose packets are placed holds up those that are; how many may be, too. */
+static int plan_places(struct exchange *x)
+{
+	const struct box *box = x->box;
+	bool *keeps = calloc((size_t)x->n + 1, sizeof(*keeps));
+	unsigned stay = 0;
+
+	if (!keeps)
+		return -ENOMEM;
+	for (unsigned i = 0; i < x->n; i++) {
+		keeps[i] = x->keeps[i] != SLOT_ANEW;
+		stay += keeps[i] && box->splits[x->slots[i]].placing;
+	}
+	x->reseats = policies_reseat(x->diff, box->policies, box->n_policies, x->policies, keeps);
+	x->box->placings_room = PLACINGS_MOST - stay;
+	free(keeps);
+	return 0;
+}
+
 static int plan(struct exchange *x, const char *file, FILE *err)
 {
 	const struct slots *slots = &x->box->slots;
@@ -112,6 +134,17 @@ static int plan(struct exchange *x, const char *file, FILE *err)
 	return ret;
 }
 
+/* A policy that begins, or goes on, in a slot of its own. */
+static int prepare_slot(struct exchange *x, unsigned i, uint64_t hz)
+{
+	struct box *box = x->box;
+	int ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
+
+	if (ret == 0 && !begins_anew(x, i))
+		ret = delays_prepare_move(box, box->slots.of[x->diff->from[i]], x->slots[i]);
+	return ret;
+}
+
 /* The lines of the policies that begin, and of those that stay what they did not need before. */
 static int prepare_tenants(struct exchange *x, uint64_t hz)
 {
@@ -122,7 +155,7 @@ static int prepare_tenants(struct exchange *x, uint64_t hz)
 		unsigned i = x->prepared;
 
 		if (x->keeps[i] == SLOT_ANEW)
-			ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
+			ret = prepare_slot(x, i, hz);
 		else
 			for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
 				ret = worker_change_policy(&box->workers[w], &x->policies[i]);
@@ -170,7 +203,9 @@ static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 		ret = plan(x, file, err);
 	if (ret || exchange_is_empty(x))
 		return ret;
-	ret = prepare_ledger(x, file, err);
+	ret = plan_places(x);
+	if (ret == 0)
+		ret = prepare_ledger(x, file, err);
 	if (ret)
 		return ret;
 	ret = drawings_prepare(x->policies, x->n, &x->drawings);
@@ -197,7 +232,7 @@ int exchange_prepare(
 {
 	struct exchange *x = calloc(1, sizeof(*x));
 	struct config now = in_force(box);
-	int ret = x ? config_load(file, err, &x->config) : -ENOMEM;
+	int ret = x ? config_load_beside(file, box->config, err, &x->config) : -ENOMEM;
 
 	*out = NULL;
 	if (ret == 0)
@@ -261,6 +296,7 @@ static void carry(struct exchange *x, unsigned policy)
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
 
 	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
+	delays_move(box, from, to);
 	purses_move(box, from, to);
 }
 
@@ -366,7 +402,8 @@ int exchange_commit(struct exchange *x)
 	begin_policies(x);
 	list_leaving(x);
 	x->generation = snapshot->generation;
-	publish_classifier(box, snapshot, x->leaving, x->n_leaving);
+	publish_classifier(
+		box, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->reseats});
 	handover_begin(&x->handover, box);
 	x->step = WAITING;
 	return 0;
@@ -399,6 +436,7 @@ static void end_moves(struct box *box)
 			continue;
 		totals = box_slot_totals(box, carried->also);
 		policy_totals_add(&carried->before, &totals);
+		delays_moved(box, carried->also, box->slots.of[i]);
 		purses_moved(box, carried->also, box->slots.of[i]);
 		tenant_remove(box, carried->also);
 		slots_release(&box->slots, carried->also);

@@ -161,7 +161,7 @@ static void set_brokers(struct fitting *fitting, const struct fitting_seen *seen
 		fitting->brokers[i] = (struct place_broker){
 			.capacity = use / cost,
 			.speed = 1 / cost,
-			.load = worker->others,
+			.load = worker->others + worker->handing / cost,
 			.load_batch = seen->batch,
 		};
 	}

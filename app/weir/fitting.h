@@ -48,6 +48,7 @@ struct fitting_worker {
 	double added;     /* of what the worker itself made them wait */
 	double cost;      /* of its time, for a unit of this policy; 0: not known */
 	double others;    /* units of this one's kind a second that others' packets are worth */
+	double handing;   /* the part of its time that it hands out what it does not decide */
 };
 
 struct fitting_seen {

@@ -6,11 +6,17 @@
 #include <rte_errno.h>
 
 #include "nic_clock.h"
-#include "police/shaped.h"
-#include "worker.h"
 
 /* What a device says is not believed if a packet would have lain in its ring for so long. */
 #define NIC_MOST_US 1000000
+
+const enum drop_reason hold_reasons[SHAPED_DROPS] = {
+	[SHAPED_FULL] = DROP_QUEUE_FULL,
+	[SHAPED_CROWDED] = DROP_CROWDED,
+	[SHAPED_CODEL] = DROP_CODEL,
+	[SHAPED_LATE] = DROP_LATE,
+	[SHAPED_STOPPED] = DROP_STOPPED,
+};
 
 int hold_offset, hold_nic_offset;
 uint64_t hold_stamped, hold_nic_flag;
@@ -76,11 +82,12 @@ void hold_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_clock 
 	}
 }
 
-static void refuse(struct worker *w, struct policy_state *state, uint32_t cost,
-	enum shaped_drop why, enum drop_reason reason)
+static enum shape_verdict refuse(struct worker *w, struct policy_state *state, uint32_t cost,
+	enum shaped_drop why, enum shape_verdict verdict)
 {
 	shaped_counts_refusal(state, cost, why);
-	counter_add(&w->counters.dropped[reason], 1);
+	counter_add(&w->counters.dropped[hold_reasons[why]], 1);
+	return verdict;
 }
 
 enum shape_verdict hold_arrive(
@@ -96,14 +103,12 @@ enum shape_verdict hold_arrive(
 	packet->flags = held->ecn ? SHAPE_ECN : 0;
 	if (likely(!shape->leaving))
 		verdict = shape_arrive(w->shaper, &shape->queue, packet, arrival, now);
-	if (verdict == SHAPE_FULL) {
-		refuse(w, state, held->cost, SHAPED_FULL, DROP_QUEUE_FULL);
-		return verdict;
-	}
-	if (verdict == SHAPE_CROWDED) {
-		refuse(w, state, held->cost, SHAPED_CROWDED, DROP_CROWDED);
-		return verdict;
-	}
+	else if (shaped_is_strict(shape))
+		return refuse(w, state, held->cost, SHAPED_STOPPED, SHAPE_FULL);
+	if (verdict == SHAPE_FULL)
+		return refuse(w, state, held->cost, SHAPED_FULL, verdict);
+	if (verdict == SHAPE_CROWDED)
+		return refuse(w, state, held->cost, SHAPED_CROWDED, verdict);
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
 		counter_add(&shape->waited, 1);

@@ -17,11 +17,15 @@
 #include <rte_mbuf.h>
 #include <rte_mbuf_dyn.h>
 
+#include "police/shaped.h"
 #include "shape/shape.h"
+#include "worker.h"
 
 struct nic_clock;
 struct policy_state;
-struct worker;
+
+/* What the worker counts a packet as that its policy does not let leave. */
+extern const enum drop_reason hold_reasons[SHAPED_DROPS];
 
 /* Where in an mbuf; written by hold_register() alone. */
 extern int hold_offset;

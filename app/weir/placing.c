@@ -86,7 +86,7 @@ int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
 
 	if (n == 0)
 		return 0;
-	if (box->n_placings == PLACINGS_MOST) {
+	if (box->placings_room == 0) {
 		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
 			policy->name, PLACINGS_MOST);
 		return 0;
@@ -94,7 +94,7 @@ int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
 	placing = calloc(1, sizeof(*placing));
 	if (!placing)
 		return -ENOMEM;
-	box->n_placings++;
+	box->placings_room--;
 	box->splits[slot].placing = placing;
 	placing->slot = slot;
 	placing->n_lanes = n;
@@ -166,7 +166,10 @@ static void want(struct placing *placing)
 static void begin_lane(
 	const struct box *box, const struct placing *placing, const struct placing_lane *lane)
 {
+	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
+
 	owner_seats_init(lane->seats, &placing->seating);
+	lane->seats->strict = policy->guarantee == GUARANTEE_CONSERVED;
 	for (unsigned w = 0; w < placing->n_workers; w++)
 		lane->seats->queues[w] = (struct seat_queue){
 			.waited = &shape_on(box, placing, w)->waited,
@@ -256,7 +259,6 @@ void placing_remove(struct box *box, uint32_t slot)
 	free(placing->lanes);
 	free(placing);
 	box->splits[slot].placing = NULL;
-	box->n_placings--;
 }
 
 struct placing_counts placing_counts(const struct placing *placing)
@@ -315,6 +317,7 @@ static void count(const struct box *box, struct placing *placing)
 		delay_fold(&worker->late[1], &shaper_counts(lcore->shaper)->lateness);
 		worker->packets[1] = counter_read(&lcore->counters.rx_packets);
 		worker->busy[1] = counter_read(&lcore->counters.busy_cycles);
+		worker->handing[1] = counter_read(&lcore->counters.handing_cycles);
 	}
 }
 
@@ -331,6 +334,7 @@ static void begin_round(struct placing *placing, uint64_t round_ns, uint64_t now
 		worker->late[0] = worker->late[1];
 		worker->packets[0] = worker->packets[1];
 		worker->busy[0] = worker->busy[1];
+		worker->handing[0] = worker->handing[1];
 	}
 	placing->measures = true;
 	placing->waits = 0;
@@ -359,6 +363,8 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 	struct placing_worker *worker = &placing->workers[w];
 	double packets = (double)(worker->packets[1] - worker->packets[0]);
 	double busy = (double)(worker->busy[1] - worker->busy[0]) / (double)rte_get_tsc_hz();
+	double handing = (double)(worker->handing[1] - worker->handing[0]) /
+			 (double)rte_get_tsc_hz();
 	uint64_t left, own, late;
 	double p99 = p99_of(worker->delay, &left), reach = p99_of(worker->reach, &own);
 
@@ -368,6 +374,7 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 		.added = reach + p99_of(worker->late, &late),
 		.cost = packets > 0 ? busy / packets / batch : 0,
 		.others = packets > (double)own ? (packets - (double)own) * batch / seconds : 0,
+		.handing = handing / seconds,
 	};
 }
 
@@ -431,18 +438,29 @@ static void look(struct box *box, struct placing *placing, uint64_t now)
 	placing->due_ns = now + MOVE_NS;
 }
 
+/* The one that has been due for longest, or will be first. */
+static struct placing *first_due(const struct box *box)
+{
+	struct placing *first = box->placings;
+
+	for (struct placing *p = first; p; p = p->next)
+		if (p->due_ns < first->due_ns)
+			first = p;
+	return first;
+}
+
+/* One at a time: a trial on many workers takes milliseconds, and many may be due at once. */
 void placings_look(struct box *box, uint64_t now)
 {
-	uint64_t next = UINT64_MAX;
+	struct placing *first;
 
 	if (now < box->placings_ns)
 		return;
-	for (struct placing *p = box->placings; p; p = p->next) {
-		if (now >= p->due_ns)
-			look(box, p, now);
-		next = RTE_MIN(next, p->due_ns);
-	}
-	box->placings_ns = next;
+	first = first_due(box);
+	if (first && now >= first->due_ns)
+		look(box, first, now);
+	first = first_due(box);
+	box->placings_ns = first ? first->due_ns : UINT64_MAX;
 }
 
 uint64_t placings_next(const struct box *box)

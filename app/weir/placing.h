@@ -22,7 +22,7 @@ struct lanes;
 struct policy;
 struct shaped_seat;
 
-/* Policies that are: each takes tens of kilobytes. */
+/* Policies that are, but for those that leave: each takes tens of kilobytes. */
 #define PLACINGS_MOST 1024
 
 /* One owner of a receive queue by which the policy's packets may come. */
@@ -36,6 +36,7 @@ struct placing_worker {
 	struct shaped_seat *seat; /* the worker's */
 	struct delay_sum delay[2], reach[2], late[2];
 	uint64_t packets[2], busy[2]; /* of all policies: received, and cycles that it took */
+	uint64_t handing[2];          /* cycles that it took to hand out others' packets */
 	struct fitting_worker seen;   /* in the last round */
 };
 
@@ -76,7 +77,7 @@ bool placing_is_done(const struct box *box, uint32_t slot);
 /* Nobody is at it any more, or ever was. */
 void placing_remove(struct box *box, uint32_t slot);
 
-/* Rounds that are due by now; and when the next one is. */
+/* A round that is due by now, if there is any; and when the next one is. */
 void placings_look(struct box *box, uint64_t now);
 uint64_t placings_next(const struct box *box);
 

@@ -14,6 +14,7 @@
 #include "police/lend.h"
 #include "police/other.h"
 #include "control.h"
+#include "delays.h"
 #include "placing.h"
 #include "police/profile.h"
 #include "police/shaped.h"
@@ -259,6 +260,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	spent |= is_conserved(box, policy);
 	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
+	delays_begin(box, slot, control_now());
 	box->splits[slot].packets = 0;
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
@@ -272,10 +274,13 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 
 /* The only one who exchanges a snapshot: every line that its classifier leads to is ready. */
 void publish_classifier(
-	struct box *box, struct snapshot *snapshot, const uint32_t *leaving, unsigned n_leaving)
+	struct box *box, struct snapshot *snapshot, const struct publish_changes *changes)
 {
-	snapshot->leaving = leaving;
-	snapshot->n_leaving = n_leaving;
+	const struct snapshot *former = box->publisher.current;
+
+	snapshot->leaving = changes->leaving;
+	snapshot->n_leaving = changes->n_leaving;
+	snapshot->seated = changes->reseats || !former ? snapshot->generation : former->seated;
 	snapshot->shapes = false;
 	for (unsigned p = 0; p < box->n_policies; p++)
 		snapshot->shapes |= policy_is_shaped(&box->policies[p]);
@@ -289,6 +294,7 @@ int publish_first(struct box *box)
 {
 	struct snapshot *snapshot;
 
+	box->placings_room = PLACINGS_MOST;
 	for (unsigned p = 0; p < box->n_policies; p++) {
 		int ret = tenant_prepare(box, &box->policies[p], box->slots.of[p], box->clock.hz);
 
@@ -299,6 +305,6 @@ int publish_first(struct box *box)
 	snapshot = publisher_take(&box->publisher);
 	if (!snapshot)
 		return -ENOMEM;
-	publish_classifier(box, snapshot, NULL, 0);
+	publish_classifier(box, snapshot, &(struct publish_changes){0});
 	return 0;
 }

@@ -34,14 +34,23 @@ int publish_first(struct box *box);
  */
 void publish_begin(struct box *box, unsigned policy, bool spent);
 
+/* What a classifier changes, beside the policies that packets are. */
+struct publish_changes {
+	/*
+	 * Slots that it leads nobody to any more. Of what waits there workers see to that it
+	 * leaves: they read this list until they have all come to the snapshot's generation.
+	 */
+	const uint32_t *leaving;
+	unsigned n_leaving;
+	bool reseats; /* other packets are those of placed policies */
+};
+
 /*
  * Exchanges the classifier, and what goes with it, for the box's: every line that it leads to is
- * ready. The snapshot is one that was taken for this; the former classifier is still in use. Of
- * what waits in these slots, which it leads nobody to any more, workers see to that it leaves: they
- * read their list until they have all come to the snapshot's generation.
+ * ready. The snapshot is one that was taken for this; the former classifier is still in use.
  */
 void publish_classifier(
-	struct box *box, struct snapshot *snapshot, const uint32_t *leaving, unsigned n_leaving);
+	struct box *box, struct snapshot *snapshot, const struct publish_changes *changes);
 
 /* Control's measurements or the clock have something to say of a slot's policy, or of all. */
 void publish_later(struct box *box, uint32_t slot);

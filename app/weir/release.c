@@ -30,10 +30,12 @@
  * Outside of their time packets come faster than a wire takes them: so long we wait for room, which
  * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
  * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
- * may be asleep, or without a CPU, for longer.
+ * may be asleep, or without a CPU, for longer: he must have looked at it twice, of which once after
+ * it was there; but not for ever.
  */
-#define PATIENCE_US       20000
-#define PATIENCE_OTHER_US 100000
+#define PATIENCE_US      20000
+#define PATIENCE_MOST_US 1000000
+#define LOOKS_LEAST      2
 
 /* Packets that leave, by their paths. */
 struct leaving {
@@ -54,29 +56,42 @@ static bool mark(struct rte_mbuf *m)
 }
 
 static void leave_out(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
-	struct policy_state *state)
+	struct policy_state *state, enum shaped_drop why)
 {
-	bool late = packet->flags & SHAPE_LATE;
-
-	shaped_counts_drop(state, packet->cost, late ? SHAPED_LATE : SHAPED_CODEL);
-	counter_add(&w->counters.dropped[late ? DROP_LATE : DROP_CODEL], 1);
+	shaped_counts_drop(state, packet->cost, why);
+	counter_add(&w->counters.dropped[hold_reasons[why]], 1);
 	leaving->dropped[leaving->n_dropped++] = hold_mbuf(packet);
 }
 
-static void take(
-	struct worker *w, struct leaving *leaving, struct shape_packet *packet, uint64_t now)
+/*
+ * What becomes of a packet that is out of its queue, `flushed` before it was due. Returns whether
+ * it leaves, or else why not.
+ */
+static bool may_leave(const struct policy_shape *shape, const struct shape_packet *packet,
+	struct rte_mbuf *m, bool flushed, enum shaped_drop *why)
+{
+	*why = packet->flags & SHAPE_LATE ? SHAPED_LATE : SHAPED_CODEL;
+	if (unlikely(packet->flags & SHAPE_DROP) ||
+		unlikely(packet->flags & SHAPE_MARK && !mark(m)))
+		return false;
+	*why = SHAPED_STOPPED;
+	return likely(!flushed) || !shaped_is_strict(shape);
+}
+
+static void take(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+	uint64_t now, bool flushed)
 {
 	struct rte_mbuf *m = hold_mbuf(packet);
 	struct policy_state *state = &w->policies[m->hash.usr];
 	struct policy_shape *shape = state->other->shape;
+	enum shaped_drop why;
 
 	if (unlikely(m->nb_segs > 1))
 		shaper_hold(w->shaper, 1 - m->nb_segs);
 	if (unlikely(shape->seat != NULL))
 		shaped_seat_leave(shape->seat);
-	if (unlikely(packet->flags & SHAPE_DROP) ||
-		unlikely(packet->flags & SHAPE_MARK && !mark(m))) {
-		leave_out(w, leaving, packet, state);
+	if (unlikely(!may_leave(shape, packet, m, flushed, &why))) {
+		leave_out(w, leaving, packet, state, why);
 		return;
 	}
 	if (unlikely(packet->flags & SHAPE_MARK))
@@ -87,7 +102,7 @@ static void take(
 }
 
 static void take_all(struct worker *w, struct leaving *leaving, struct shape_packet *const *out,
-	unsigned n, uint64_t now)
+	unsigned n, uint64_t now, bool flushed)
 {
 	leaving->n = 0;
 	leaving->n_dropped = 0;
@@ -96,7 +111,7 @@ static void take_all(struct worker *w, struct leaving *leaving, struct shape_pac
 		rte_prefetch0(out[i]);
 	}
 	for (unsigned i = 0; i < n; i++)
-		take(w, leaving, out[i], now);
+		take(w, leaving, out[i], now, flushed);
 	if (leaving->n_dropped)
 		drop_all(leaving->dropped, leaving->n_dropped);
 }
@@ -129,13 +144,32 @@ static void send_all(struct worker *w, struct leaving *leaving)
 	}
 }
 
+/* A path takes nothing: since when, and how often its owner had looked by then. */
+struct stall {
+	uint64_t since;
+	uint32_t looks;
+};
+
+static struct stall stall_now(const struct path *path)
+{
+	return (struct stall){rte_rdtsc(), path->lanes ? lanes_looks(path->lanes) : 0};
+}
+
+static bool is_down(const struct worker *w, const struct path *path, const struct stall *stall)
+{
+	uint64_t waited = rte_rdtsc() - stall->since;
+
+	if (waited <= PATIENCE_US * w->ticks_per_us)
+		return false;
+	return lanes_owned(path->lanes, w->index) || waited > PATIENCE_MOST_US * w->ticks_per_us ||
+	       lanes_looks(path->lanes) - stall->looks >= LOOKS_LEAST;
+}
+
 /* Sends packets as the path takes them, until it has taken none for too long. */
 static void send_patiently(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	bool ours = lanes_owned(path->lanes, w->index);
-	uint64_t patience = (ours ? PATIENCE_US : PATIENCE_OTHER_US) * w->ticks_per_us;
-	uint64_t until = rte_rdtsc() + patience;
+	struct stall stall = stall_now(path);
 	uint16_t sent = 0;
 
 	while (sent < n && w->patient) {
@@ -143,8 +177,8 @@ static void send_patiently(
 
 		sent += taken;
 		if (taken > 0)
-			until = rte_rdtsc() + patience;
-		else if (rte_rdtsc() > until)
+			stall = stall_now(path);
+		else if (is_down(w, path, &stall))
 			w->patient = false;
 		else if (!worker_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
@@ -153,17 +187,23 @@ static void send_patiently(
 		worker_pass_on(w, path, mbufs + sent, n - sent);
 }
 
-static void send_flushed(struct worker *w, struct shape_packet *const *out, unsigned n)
+static void send_all_patiently(struct worker *w, struct leaving *leaving)
 {
 	struct rte_mbuf *mbufs[BURST];
+
+	while (leaving->n > 0) {
+		const struct path *path = &w->paths[leaving->paths[0]];
+
+		send_patiently(w, path, mbufs, next_path(leaving, mbufs));
+	}
+}
+
+static void send_flushed(struct worker *w, struct shape_packet *const *out, unsigned n)
+{
 	struct leaving leaving;
 
-	take_all(w, &leaving, out, n, rte_rdtsc());
-	while (leaving.n > 0) {
-		const struct path *path = &w->paths[leaving.paths[0]];
-
-		send_patiently(w, path, mbufs, next_path(&leaving, mbufs));
-	}
+	take_all(w, &leaving, out, n, rte_rdtsc(), true);
+	send_all_patiently(w, &leaving);
 }
 
 bool release_due(struct worker *w)
@@ -179,7 +219,7 @@ bool release_due(struct worker *w)
 	for (unsigned i = 0; i < BURSTS_A_TURN; i++) {
 		unsigned due = shaper_release(w->shaper, now, out, BURST);
 
-		take_all(w, &leaving, out, due, now);
+		take_all(w, &leaving, out, due, now, false);
 		send_all(w, &leaving);
 		n += due;
 		if (due < BURST)
@@ -224,12 +264,26 @@ bool release_leaving(struct worker *w, const struct snapshot *newer)
 	return true;
 }
 
+/* Who stops may have slept before. */
+static void send_due(struct worker *w, uint64_t now)
+{
+	struct shape_packet *out[BURST];
+	struct leaving leaving;
+	unsigned n;
+
+	while ((n = shaper_release(w->shaper, now, out, BURST)) > 0) {
+		take_all(w, &leaving, out, n, now, false);
+		send_all_patiently(w, &leaving);
+	}
+}
+
 void release_all(struct worker *w)
 {
 	struct shape_packet *out[BURST];
 	unsigned n;
 
 	w->patient = true;
+	send_due(w, rte_rdtsc());
 	while ((n = shaper_flush(w->shaper, out, BURST)) > 0)
 		send_flushed(w, out, n);
 }

@@ -2,8 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What a worker holds goes on its way: when it conforms; when its policy leaves; or when the worker
- * stops. In the order in which it came, and each packet sent or counted as dropped. The worker's
- * own thread.
+ * stops. In the order in which it came, and each packet sent or counted as dropped. What leaves
+ * before it conforms has no tokens: of a conserved limit it is dropped. The worker's own thread.
  */
 #ifndef WEIR_APP_RELEASE_H
 #define WEIR_APP_RELEASE_H
@@ -20,13 +20,13 @@ struct worker;
 bool release_due(struct worker *worker);
 
 /*
- * Sends what waits for policies that a newer snapshot has no more, some of it at a time. True when
- * all has left: then the worker may go by that snapshot, and no flow's packets overtake others.
- * Until then what comes for these policies still goes through their queues.
+ * Sends, or drops, what waits for policies that a newer snapshot has no more, some of it at a time.
+ * True when all has left: then the worker may go by that snapshot, and no flow's packets overtake
+ * others. Until then what comes for these policies still goes through their queues.
  */
 bool release_leaving(struct worker *worker, const struct snapshot *newer);
 
-/* Sends all that the worker holds: it stops. */
+/* The same of all that the worker holds: it stops. */
 void release_all(struct worker *worker);
 
 #endif

@@ -39,6 +39,7 @@ struct seat_queue {
 /* One policy's at one owner, who is the one writer; control reads, with atomics. */
 struct owner_seats {
 	const struct seating *seating;
+	bool strict;       /* what nobody has decided does not leave: set by control before */
 	uint8_t at[SEATS]; /* worker of each bucket, by now */
 	uint64_t packets[SEATS], bytes[SEATS];
 	struct seat_queue queues[CONFIG_WORKERS_MAX]; /* of each worker; set by control before */

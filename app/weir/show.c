@@ -361,8 +361,9 @@ static json_t *fragments(const struct worker *worker)
 		integer(counter_read(&table->unknown)));
 }
 
-static json_t *worker_json(const struct worker *worker)
+static json_t *worker_json(const struct box *box, unsigned i)
 {
+	const struct worker *worker = &box->workers[i];
 	const struct worker_counters *c = &worker->counters;
 	json_t *json, *dropped = json_object();
 
@@ -381,8 +382,10 @@ static json_t *worker_json(const struct worker *worker)
 	json_object_set_new(json, "bursts", integer(counter_read(&c->bursts)));
 	json_object_set_new(json, "empty_polls", integer(counter_read(&c->empty_polls)));
 	json_object_set_new(json, "sleeps", integer(counter_read(&c->sleeps)));
-	json_object_set_new(json, "busy_cycles", integer(counter_read(&c->busy_cycles)));
-	json_object_set_new(json, "waiting", show_waiting(worker));
+	json_object_set_new(json, "busy_cycles",
+		integer(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "handing_cycles", integer(counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "waiting", show_waiting(box, i));
 	return json;
 }
 
@@ -395,7 +398,7 @@ static json_t *show_workers(const char *params, void *context)
 		return NULL;
 	json = json_array();
 	for (unsigned i = 0; i < box->config->n_workers; i++)
-		json_array_append_new(json, worker_json(&box->workers[i]));
+		json_array_append_new(json, worker_json(box, i));
 	return json;
 }
 

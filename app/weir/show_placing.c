@@ -18,8 +18,8 @@ static json_t *worker_json(const struct placing *placing, const struct policy *p
 
 	for (unsigned i = 0; i < SEATS; i++)
 		buckets += seat_wanted(&placing->seating, i) == w;
-	json = json_pack("{s:i, s:i, s:f, s:f}", "worker", w, "buckets", buckets, "p99_us",
-		seen->p99 * MICRO, "added_us", seen->added * MICRO);
+	json = json_pack("{s:i, s:i, s:f, s:f, s:f}", "worker", w, "buckets", buckets, "p99_us",
+		seen->p99 * MICRO, "added_us", seen->added * MICRO, "handing", seen->handing);
 	show_rate(json, policy, "rate", placing->rates[w]);
 	show_rate(json, policy, "others", seen->others);
 	return json;

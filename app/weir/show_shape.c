@@ -6,8 +6,9 @@
 #include <rte_cycles.h>
 
 #include "box.h"
+#include "control.h"
 #include "delays.h"
-#include "police/shaped.h"
+#include "hold.h"
 #include "show_json.h"
 
 #define MICRO     1e6
@@ -30,49 +31,44 @@ static json_t *delay_json(const struct delay_sum *sum)
 		quantile_us(sum, 0.999), "max", quantile_us(sum, 1));
 }
 
-/* What is counted of one policy over all workers. */
-static uint64_t over_workers(const struct box *box, uint32_t slot, size_t offset)
+static json_t *drops_json(const struct delays_totals *totals)
 {
-	uint64_t sum = 0;
-
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
-		const struct policy_state *state = &box->workers[w].policies[slot];
-		const char *shape = (const char *)state->other->shape;
-
-		sum += counter_read((const uint64_t *)(const void *)(shape + offset));
-	}
-	return sum;
-}
-
-static json_t *drops_json(const struct box *box, uint32_t slot)
-{
-	static const enum drop_reason reasons[SHAPED_DROPS] = {
-		[SHAPED_FULL] = DROP_QUEUE_FULL,
-		[SHAPED_CROWDED] = DROP_CROWDED,
-		[SHAPED_CODEL] = DROP_CODEL,
-		[SHAPED_LATE] = DROP_LATE,
-	};
 	json_t *json = json_object();
 
 	for (unsigned i = 0; i < SHAPED_DROPS; i++)
-		json_object_set_new(json, drop_reason_name(reasons[i]),
-			integer(over_workers(
-				box, slot, offsetof(struct policy_shape, dropped[i]))));
+		json_object_set_new(
+			json, drop_reason_name(hold_reasons[i]), integer(totals->dropped[i]));
 	return json;
 }
 
-/* Of nothing nobody knows whether it would have been met. */
-static json_t *slo_json(const struct policy *policy, const struct delay_sum *sum)
+/* Of nothing nobody knows. */
+static json_t *p99_json(const struct delay_sum *sum)
 {
-	double target = (double)policy->slo_p99_ns / NS_PER_US, p99;
+	return delay_count(sum) ? json_real(quantile_us(sum, 0.99)) : json_null();
+}
+
+static json_t *met_json(const struct policy *policy, const struct delay_sum *sum)
+{
+	double target = (double)policy->slo_p99_ns / NS_PER_US;
+
+	return delay_count(sum) ? json_boolean(quantile_us(sum, 0.99) <= target) : json_null();
+}
+
+/* By the last minute: what was an hour ago says nothing, and of 10 s one burst may be a tenth. */
+static json_t *slo_json(
+	const struct policy *policy, const struct lately *lately, const struct delay_sum *total)
+{
+	struct delay_sum minute, moment;
+	uint64_t now = control_now();
 
 	if (policy->slo_p99_ns == 0)
 		return json_null();
-	if (delay_count(sum) == 0)
-		return json_pack("{s:n, s:f, s:n}", "p99_us", "target_us", target, "met");
-	p99 = quantile_us(sum, 0.99);
-	return json_pack(
-		"{s:f, s:f, s:b}", "p99_us", p99, "target_us", target, "met", p99 <= target);
+	lately_sum(lately, LATELY_60S, total, now, &minute);
+	lately_sum(lately, LATELY_10S, total, now, &moment);
+	return json_pack("{s:f, s:o, s:o, s:o, s:o}", "target_us",
+		(double)policy->slo_p99_ns / NS_PER_US, "met", met_json(policy, &minute), "p99_us",
+		p99_json(&minute), "p99_10s_us", p99_json(&moment), "p99_total_us",
+		p99_json(total));
 }
 
 void show_shape(json_t *json, const struct box *box, unsigned i)
@@ -80,7 +76,7 @@ void show_shape(json_t *json, const struct box *box, unsigned i)
 	const struct policy *policy = &box->policies[i];
 	uint32_t slot = box->slots.of[i];
 	struct waiting waiting = box_waiting(box, slot);
-	struct delay_sum sum;
+	struct delays_totals totals;
 	json_t *shape;
 
 	if (!policy_is_shaped(policy)) {
@@ -88,17 +84,15 @@ void show_shape(json_t *json, const struct box *box, unsigned i)
 		json_object_set_new(json, "slo", json_null());
 		return;
 	}
-	delays_sum(box, slot, &sum);
+	delays_totals(box, slot, &totals);
 	shape = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_packets",
-		integer(waiting.packets), "waited_packets",
-		integer(over_workers(box, slot, offsetof(struct policy_shape, waited))),
-		"left_packets", integer(delay_count(&sum)), "delay_us", delay_json(&sum), "marked",
-		integer(over_workers(box, slot, offsetof(struct policy_shape, marked))), "dropped",
-		drops_json(box, slot));
+		integer(waiting.packets), "waited_packets", integer(totals.waited), "left_packets",
+		integer(delay_count(&totals.delay)), "delay_us", delay_json(&totals.delay),
+		"marked", integer(totals.marked), "dropped", drops_json(&totals));
 	if (policy->count != COUNT_PACKETS)
 		show_units(shape, policy, "waiting", waiting.units);
 	json_object_set_new(json, "shape", shape);
-	json_object_set_new(json, "slo", slo_json(policy, &sum));
+	json_object_set_new(json, "slo", slo_json(policy, box->splits[slot].lately, &totals.delay));
 }
 
 /* Those of a sum that packets are in: its edges, and how many. */
@@ -125,25 +119,22 @@ json_t *show_delays(const char *params, void *context)
 {
 	const struct box *box = context;
 	unsigned i = params ? show_find(box, params) : box->n_policies;
-	struct delay_sum sum;
+	struct delays_totals totals;
 
 	if (i == box->n_policies || !policy_is_shaped(&box->policies[i]))
 		return NULL;
-	delays_sum(box, box->slots.of[i], &sum);
-	return json_pack(
-		"{s:o, s:o}", "packets", integer(delay_count(&sum)), "bins_us", bins_json(&sum));
+	delays_totals(box, box->slots.of[i], &totals);
+	return json_pack("{s:o, s:o}", "packets", integer(delay_count(&totals.delay)), "bins_us",
+		bins_json(&totals.delay));
 }
 
-json_t *show_waiting(const struct worker *worker)
+json_t *show_waiting(const struct box *box, unsigned worker)
 {
-	const struct shaper_counts *counts = shaper_counts(worker->shaper);
-	uint64_t hz = rte_get_tsc_hz();
-	struct delay_sum late = {0};
-	uint64_t ticks;
+	const struct shaper_counts *counts = shaper_counts(box->workers[worker].shaper);
+	const struct delay_sum *late = delays_lateness(box, worker);
 
-	delay_fold(&late, &counts->lateness);
-	ticks = delay_quantile(&late, 0.99, counts->lateness_unit);
-	return json_pack("{s:o, s:o, s:f}", "packets", integer(counter_read32(&counts->packets)),
-		"room", integer(counts->most), "lateness_p99_us",
-		(double)ticks * MICRO / (double)hz);
+	return json_pack("{s:o, s:o, s:f, s:f}", "packets",
+		integer(counter_read32(&counts->packets)), "room", integer(counts->most),
+		"lateness_p99_us", quantile_us(late, 0.99), "lateness_max_us",
+		quantile_us(late, 1));
 }

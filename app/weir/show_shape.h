@@ -9,7 +9,6 @@
 #include <jansson.h>
 
 struct box;
-struct worker;
 
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
 void show_shape(json_t *json, const struct box *box, unsigned policy);
@@ -21,6 +20,6 @@ void show_shape(json_t *json, const struct box *box, unsigned policy);
 json_t *show_delays(const char *params, void *context);
 
 /* "waiting" of a worker. */
-json_t *show_waiting(const struct worker *worker);
+json_t *show_waiting(const struct box *box, unsigned worker);
 
 #endif

@@ -29,7 +29,12 @@ struct snapshot {
 	const struct classifier *classifier;
 	const unsigned *sourced; /* the policies that have a meter for each source */
 	unsigned n_sourced;
-	bool shapes;             /* some policy's packets may wait */
+	bool shapes; /* some policy's packets may wait */
+	/*
+	 * Generation of the last one, up to this, by which packets came to be a placed policy's or
+	 * not to be it any more (usher.h).
+	 */
+	uint64_t seated;
 	const uint32_t *leaving; /* slots whose packets wait, and that this leads nobody to, who */
 	unsigned n_leaving;      /* was led there by the one before */
 };

@@ -60,6 +60,7 @@ void usher_destroy(struct usher *usher)
 	while ((n = mover_flush(&usher->mover, kept, BURST)) > 0)
 		rte_pktmbuf_free_bulk((struct rte_mbuf **)kept, n);
 	pages_free(usher->entries, usher->n_slots * sizeof(*usher->entries));
+	rte_free(usher->fragments);
 	rte_free(usher->asks);
 	rte_free(usher);
 }
@@ -152,7 +153,7 @@ static bool all_have(const struct usher *usher)
  */
 static bool hushed(struct usher *usher, const struct worker *w)
 {
-	uint64_t generation = w->view.generation;
+	uint64_t generation = w->view.seated;
 
 	if (usher->hush == HUSH_NONE) {
 		usher->hush = HUSH_MOVE;
@@ -203,7 +204,7 @@ static void begin(struct usher *usher)
 
 bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
 {
-	bool hush = unlikely(usher->generation != w->view.generation) && hushed(usher, w);
+	bool hush = unlikely(usher->generation != w->view.seated) && hushed(usher, w);
 
 	if (!hush && mover_is_idle(&usher->mover))
 		begin(usher);
@@ -217,8 +218,8 @@ bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **m
 }
 
 /* Where the first segments are, in which nearly all headers lie whole. */
-static void look_at(
-	struct frames *frames, const struct worker *w, struct rte_mbuf **mbufs, uint16_t n)
+static void look_at(struct frames *frames, const struct usher *usher, const struct worker *w,
+	struct rte_mbuf **mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
 		frames->data[i] = rte_pktmbuf_mtod(mbufs[i], const uint8_t *);
@@ -226,7 +227,7 @@ static void look_at(
 		rte_prefetch0(frames->data[i]);
 	}
 	frames->tunnels = w->tunnels;
-	frames->fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
+	frames->fragments = __atomic_load_n(&usher->fragments, __ATOMIC_ACQUIRE);
 	frames->now = rte_rdtsc();
 }
 
@@ -250,7 +251,7 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 {
 	struct frames frames;
 
-	look_at(&frames, w, mbufs, n);
+	look_at(&frames, usher, w, mbufs, n);
 	classify_frames(w->view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];

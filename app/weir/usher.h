@@ -5,10 +5,10 @@
  * his burst to know whose they are, where the hash of the flow would do for others; a queue that
  * no placed policy's packets can come in by has none of that.
  *
- * When the classifier changes, packets change their policy, and with that perhaps their worker, in
- * ways that no table of buckets knows. So the owner takes nothing in until all that he has handed
- * out is through and every worker goes by the new one: some turns of theirs, in which packets stay
- * in the device's queue.
+ * When the classifier changes, and with it whose packets are placed, packets change their worker in
+ * ways that no table of buckets knows. So then the owner takes nothing in until all that he has
+ * handed out is through and every worker goes by the new one: some turns of theirs, in which
+ * packets stay in the device's queue.
  */
 #ifndef WEIR_APP_USHER_H
 #define WEIR_APP_USHER_H
@@ -19,6 +19,7 @@
 #include "mover.h"
 #include "seats.h"
 
+struct fragments;
 struct path;
 struct rte_mbuf;
 struct worker;
@@ -40,9 +41,14 @@ struct usher {
 	unsigned n_slots;
 	struct usher_entry *entries; /* n_slots, by slot */
 	struct worker *workers;
+	/*
+	 * What the owner knows of fragments as he looks whose they are: each is decided, and
+	 * counted, after that. NULL where no policy names ports; control sets it: atomics.
+	 */
+	struct fragments *fragments;
 	struct rte_ring *asks; /* slots to look at; producer: control */
 	uint32_t slot;         /* that is being looked at, or SLOT_NONE */
-	uint64_t generation;   /* of the snapshot that all that is on its way was handed out by */
+	uint64_t generation;   /* struct snapshot's `seated`, of all that is on its way */
 	enum usher_hush hush;
 	uint64_t hush_generation; /* that is to be everybody's, since HUSH_RING */
 	uint32_t marks[CONFIG_WORKERS_MAX];

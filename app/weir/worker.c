@@ -102,11 +102,34 @@ void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf 
 	}
 }
 
+/* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
+static bool is_timed(uint64_t burst)
+{
+	return (uint32_t)burst * POLICE_WEYL <= UINT32_MAX >> TIMED_LOG2;
+}
+
+/* An owner hands out what comes, and sends what came back: that is timed as bursts are. */
+static __rte_noinline uint16_t receive_shared(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	bool owned = lanes_owned(path->lanes, w->index);
+	bool timed = owned && is_timed(w->counters.handings);
+	uint64_t began = timed ? rte_rdtsc() : 0;
+	uint16_t n = distribute_receive(w, path, mbufs, busy);
+
+	if (!owned || !*busy)
+		return n;
+	if (timed)
+		counter_add(&w->counters.handing_cycles, (rte_rdtsc() - began) << TIMED_LOG2);
+	counter_add(&w->counters.handings, 1);
+	return n;
+}
+
 static inline uint16_t receive(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
 	if (unlikely(path->lanes != NULL))
-		return distribute_receive(w, path, mbufs, busy);
+		return receive_shared(w, path, mbufs, busy);
 	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 }
 
@@ -134,12 +157,6 @@ uint16_t worker_try_on(
 	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
 	counter_add(&w->counters.tx_packets, sent);
 	return sent;
-}
-
-/* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
-static bool is_timed(uint64_t burst)
-{
-	return (uint32_t)burst * POLICE_WEYL <= UINT32_MAX >> TIMED_LOG2;
 }
 
 /* One burst of one path; returns whether there was anything. */
@@ -275,6 +292,7 @@ static bool move(struct worker *w)
 		.sourced = newest->sourced,
 		.n_sourced = newest->n_sourced,
 		.shapes = newest->shapes,
+		.seated = newest->seated,
 	};
 	__atomic_store_n(&w->generation, newest->generation, __ATOMIC_RELEASE);
 	return false;
@@ -401,6 +419,7 @@ const char *drop_reason_name(enum drop_reason reason)
 		[DROP_CROWDED] = "crowded",
 		[DROP_CODEL] = "codel",
 		[DROP_LATE] = "late",
+		[DROP_STOPPED] = "stopped",
 	};
 
 	return names[reason];

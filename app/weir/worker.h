@@ -33,6 +33,7 @@ enum drop_reason {
 	DROP_CROWDED,    /* as many packets of all policies waited as may */
 	DROP_CODEL,      /* its policy's packets had been waiting for too long */
 	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
+	DROP_STOPPED,    /* it waited for tokens of a conserved limit as its queue ended */
 	DROP_REASONS
 };
 
@@ -54,6 +55,11 @@ struct worker_counters {
 	 * samples are, stands for all, so that most need one look at the clock and not two.
 	 */
 	uint64_t busy_cycles;
+	/*
+	 * Beside these, of who owns a queue that several share: what it takes to hand out what
+	 * comes, and to send what came back, timed likewise; of how many turns that had any of it.
+	 */
+	uint64_t handing_cycles, handings;
 };
 
 /* One direction of one queue of a wire. */

@@ -12,11 +12,13 @@
 
 #include "allocate/allocate.h"
 #include "classify/fragment.h"
+#include "distribute.h"
 #include "log.h"
 #include "pages.h"
 #include "police/other.h"
 #include "police/profile.h"
 #include "police/shaped.h"
+#include "usher.h"
 #include "worker.h"
 
 static void *alloc_lines(size_t bytes, int socket)
@@ -73,19 +75,45 @@ static int no_memory(const struct worker *w, const struct policy *policy, size_t
 	return -ENOMEM;
 }
 
+static struct fragments *new_fragments(const struct worker *w)
+{
+	struct fragments *fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	uint64_t secret;
+
+	if (!fragments)
+		return NULL;
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(fragments, secret, rte_get_tsc_hz());
+	return fragments;
+}
+
+/* The same for those of its queues that it shares: there it looks twice. */
+static bool add_owners_fragments(const struct worker *w)
+{
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct lanes *lanes = w->paths[i].lanes;
+		struct fragments *fragments;
+
+		if (!lanes || lanes->owner != w->index || !lanes->usher || lanes->usher->fragments)
+			continue;
+		fragments = new_fragments(w);
+		if (!fragments)
+			return false;
+		__atomic_store_n(&lanes->usher->fragments, fragments, __ATOMIC_RELEASE);
+	}
+	return true;
+}
+
 /* The table of fragments, when the first policy comes that depends on what it knows. */
 static int add_fragments(struct worker *w, const struct policy *policy)
 {
 	struct fragments *fragments;
-	uint64_t secret;
 
 	if (w->fragments || !policies_name_ports(policy, 1))
 		return 0;
-	fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	fragments = add_owners_fragments(w) ? new_fragments(w) : NULL;
 	if (!fragments)
 		return no_memory(w, policy, sizeof(*fragments));
-	randombytes_buf(&secret, sizeof(secret));
-	fragments_init(fragments, secret, rte_get_tsc_hz());
 	__atomic_store_n(&w->fragments, fragments, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -13,7 +13,7 @@
 #include "field.h"
 
 /* Of the fields of a policy, the last ones. */
-#define SHAPE_FIELDS 13
+#define SHAPE_FIELDS 16
 
 struct row {
 	json_t *policy; /* borrowed */
@@ -183,12 +183,15 @@ int policy_print(const json_t *document, FILE *out)
 		{"waited, 99 %", "shape.delay_us.p99", KIND_US},
 		{"waited, 99.9 %", "shape.delay_us.p99_9", KIND_US},
 		{"wanted of 99 %", "slo.target_us", KIND_US},
+		{"99 %, last minute", "slo.p99_us", KIND_US},
+		{"99 %, last 10 s", "slo.p99_10s_us", KIND_US},
 		{"as wanted", "slo.met", KIND_TEXT},
 		{"marked by CoDel", "shape.marked", KIND_COUNT},
 		{"queue was full", "shape.dropped.queue_full", KIND_COUNT},
 		{"box was full", "shape.dropped.crowded", KIND_COUNT},
 		{"dropped by CoDel", "shape.dropped.codel", KIND_COUNT},
 		{"waited too long", "shape.dropped.late", KIND_COUNT},
+		{"stopped before", "shape.dropped.stopped", KIND_COUNT},
 	};
 	static const unsigned n = sizeof(fields) / sizeof(*fields);
 

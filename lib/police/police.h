@@ -110,6 +110,7 @@ struct shape_terms {
 	uint64_t units; /* that wait at most; 0: as many as leave in the delay */
 	uint32_t delay_us, target_us, interval_us;
 	bool codel, ecn;
+	bool conserved; /* see shaped_is_strict() */
 };
 
 /* Of METER_PHANTOM, which has neither sources nor flows to know: its classes come next. */

@@ -24,6 +24,7 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.interval_us = (uint32_t)(shape->interval_ns / NS_PER_US),
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
+		.conserved = policy->guarantee == GUARANTEE_CONSERVED,
 	};
 }
 
@@ -44,6 +45,7 @@ static struct shape_params params_of(const struct shape_terms *terms, uint64_t h
 	};
 }
 
+/* Of what its queue is told: a guarantee is a policy's for its life. */
 static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&

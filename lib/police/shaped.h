@@ -23,7 +23,8 @@ enum shaped_drop {
 	SHAPED_FULL,    /* its queue had no room */
 	SHAPED_CROWDED, /* the worker holds as many packets as it may */
 	SHAPED_CODEL,
-	SHAPED_LATE, /* it had waited for longer than it may, as the limit has fallen */
+	SHAPED_LATE,    /* it had waited for longer than it may, as the limit has fallen */
+	SHAPED_STOPPED, /* its queue ended before its tokens came, of a limit that is conserved */
 	SHAPED_DROPS
 };
 
@@ -45,7 +46,7 @@ struct policy_shape {
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
 	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
-	bool leaving;             /* nobody is led here any more: what comes still, passes */
+	bool leaving;             /* nobody is led here any more: nothing that comes still waits */
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
@@ -87,6 +88,15 @@ static inline void shaped_fetch(const struct policy_state *state)
 
 	__builtin_prefetch(other);
 	shape_prefetch((const struct shape_queue *)(other + 1)); /* its policy_shape's first */
+}
+
+/*
+ * Whether its packets leave with their tokens or not at all: also when the queue ends before these
+ * have come. Of others all that waits is sent then. The one writer.
+ */
+static inline bool shaped_is_strict(const struct policy_shape *shape)
+{
+	return shape->terms.conserved;
 }
 
 /* Whether packets are marked that may be, rather than dropped. The one writer. */

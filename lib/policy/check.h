@@ -24,8 +24,11 @@ void config_complete(struct reader *reader, struct config *config);
 /* Reports what does not fit together. */
 void config_check(struct reader *reader, const struct config *config);
 
-/* Warns of what fits but is hardly meant. Only for a configuration without errors. */
-void config_warn(struct reader *reader, const struct config *config);
+/*
+ * Warns of what fits but is hardly meant. Only for a configuration without errors. `running`: see
+ * config_load_beside(); or NULL.
+ */
+void config_warn(struct reader *reader, const struct config *config, const struct config *running);
 
 /* The same of gossip, and of policies, that a group of n_limiters shares. */
 void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
@@ -53,7 +56,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 /* Of one policy whose packets wait; and of all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 void place_check(struct reader *reader, const struct json_path *path);
-void shape_warn(struct reader *reader, const struct config *config);
+void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
 /* Of "ledger"; interval_ns: the shortest of a policy. */
 void ledger_complete(struct ledger_config *ledger, const struct config *config);

@@ -47,7 +47,7 @@ void config_free(struct config *config)
 }
 
 /* Ends the reader. */
-static int read_config(struct reader *reader, struct config **out)
+static int read_config(struct reader *reader, const struct config *running, struct config **out)
 {
 	struct config *config = config_new();
 	int rc;
@@ -60,7 +60,7 @@ static int read_config(struct reader *reader, struct config **out)
 		config_check(reader, config);
 	}
 	if (!reader_failed(reader))
-		config_warn(reader, config);
+		config_warn(reader, config, running);
 	rc = reader_finish(reader);
 	if (rc == 0)
 		*out = config;
@@ -75,16 +75,22 @@ int config_parse(const char *text, size_t len, const char *name, FILE *err, stru
 	int rc = reader_parse(&reader, text, len, name, err);
 
 	*out = NULL;
-	return rc < 0 ? rc : read_config(&reader, out);
+	return rc < 0 ? rc : read_config(&reader, NULL, out);
 }
 
 int config_load(const char *path, FILE *err, struct config **out)
+{
+	return config_load_beside(path, NULL, err, out);
+}
+
+int config_load_beside(
+	const char *path, const struct config *running, FILE *err, struct config **out)
 {
 	struct reader reader;
 	int rc = reader_load(&reader, path, err);
 
 	*out = NULL;
-	return rc < 0 ? rc : read_config(&reader, out);
+	return rc < 0 ? rc : read_config(&reader, running, out);
 }
 
 bool policy_is_quota(const struct policy *policy)

@@ -273,6 +273,13 @@ struct config {
  */
 int config_load(const char *path, FILE *err, struct config **out);
 
+/*
+ * The same of one whose policies are to come into a limiter that runs: warnings are of what that
+ * has, which cannot change any more. `running` is as it was started with; NULL: none runs.
+ */
+int config_load_beside(
+	const char *path, const struct config *running, FILE *err, struct config **out);
+
 /* The same from memory; `name` stands for the file in messages. */
 int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out);
 

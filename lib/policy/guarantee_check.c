@@ -169,19 +169,6 @@ static void warn_burst(struct reader *reader, const struct json_path *path,
 			n_limiters);
 }
 
-/* What a shaper sends that its tokens did not pay for. */
-static void warn_shaped(
-	struct reader *reader, const struct json_path *path, const struct policy *policy)
-{
-	struct json_path at = {.parent = path, .key = "guarantee"};
-	char text[UNITS_TEXT_MAX];
-
-	reader_warn(reader, &at,
-		"what waits is sent at a stop, and when a reload gives the policy another bucket, "
-		"without tokens: up to %s of the limit beyond the burst",
-		units_format_time(policy->shape.delay_ns, text, sizeof(text)));
-}
-
 static void warn_total(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -204,8 +191,6 @@ void guarantee_warn(struct reader *reader, const struct json_path *path,
 {
 	if (policy_is_quota(policy))
 		warn_total(reader, path, policy, n_limiters);
-	else if (policy->guarantee == GUARANTEE_CONSERVED && policy->action == ACTION_SHAPE)
-		warn_shaped(reader, path, policy);
-	else if (policy->guarantee == GUARANTEE_CONSERVED)
+	else if (policy->guarantee == GUARANTEE_CONSERVED && policy->action != ACTION_SHAPE)
 		warn_burst(reader, path, policy, frame, n_limiters);
 }

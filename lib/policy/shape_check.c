@@ -135,24 +135,27 @@ uint32_t config_waiting(const struct config *config)
 	return each > 0 ? each : 1;
 }
 
-void shape_warn(struct reader *reader, const struct config *config)
+/* Pools are those of the start: what has come since finds them as they are. */
+void shape_warn(struct reader *reader, const struct config *config, const struct config *running)
 {
 	static const struct json_path ports = {.key = "ports"};
+	const struct config *pools = running ? running : config;
+	const char *whose = running ? "as the pools were made at the start" : "as \"buffers\" says";
 	uint64_t packets = packets_waiting(config);
-	uint32_t room = room_waiting(config);
+	uint32_t room = room_waiting(pools);
 
 	if (config->n_ports == 0 || packets == 0)
 		return;
 	if (room < config->n_workers)
 		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait, as \"buffers\" says, not one on each of %u "
+			"%" PRIu32 " packets may wait, %s, not one on each of %u "
 			"workers: each lets one wait all the same",
-			room, config->n_workers);
-	else if (config_waiting(config) < packets)
+			room, whose, config->n_workers);
+	else if (config_waiting(pools) < packets)
 		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait on each worker, as \"buffers\" says, fewer "
+			"%" PRIu32 " packets may wait on each worker, %s, fewer "
 			"than the %" PRIu64 " of %d bytes that its queues together have room for",
-			config_waiting(config), packets, PACKET);
+			config_waiting(pools), whose, packets, PACKET);
 }
 
 void describe_shape(const struct policy *policy, FILE *out)

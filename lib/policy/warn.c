@@ -152,12 +152,12 @@ static void warn_policies(struct reader *reader, const struct config *config)
 	}
 }
 
-void config_warn(struct reader *reader, const struct config *config)
+void config_warn(struct reader *reader, const struct config *config, const struct config *running)
 {
 	warn_wires(reader, config);
 	warn_workers(reader, config);
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
-	shape_warn(reader, config);
+	shape_warn(reader, config, running);
 	ledger_warn(reader, config, shortest_interval(config));
 }

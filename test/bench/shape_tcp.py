@@ -7,6 +7,10 @@
 
 Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms. Runs are interleaved, so that a
 machine that changes its speed changes it for all. Needs root; about 25 minutes as it is.
+
+A machine that stands still for longer than a queue is drops and delays what no limit would have. So
+beside each run stands what it had of that: the time that a hypervisor gave to others, and the
+longest that weir, the emulated link and we ourselves were late.
 """
 
 import argparse
@@ -21,6 +25,7 @@ from testbed.bed import Testbed  # noqa: E402
 
 LIMIT = 10e6
 WARMUP_S = 5
+PERIOD_S = 0.1
 
 # What the policy says, and the depth of its bucket: 1.5 times what is under way, or two packets.
 CASES = {
@@ -30,6 +35,41 @@ CASES = {
     "tail-200ms": ({"action": "shape", "shape": {"delay": "200ms"}}, 3e3),
     "codel": ({"action": "shape", "shape": {"drop": "codel"}}, 3e3),
 }
+
+
+def cpu_times():
+    """Ticks of all CPUs since the machine began: (all, idle, stolen)."""
+    with open("/proc/stat", encoding="ascii") as stat:
+        ticks = [int(word) for word in stat.readline().split()[1:9]]
+    return sum(ticks), ticks[3] + ticks[4], ticks[7]
+
+
+class Watch:
+    """What the machine did to a run, as far as anybody in it could see."""
+
+    def __init__(self, period):
+        self.period, self.before, self.last, self.gap = period, cpu_times(), None, 0.0
+
+    def look(self, now, _):
+        """An observer of run_flows(), which wants to be called in even steps."""
+        if self.last is not None:
+            self.gap = max(self.gap, now - self.last - self.period)
+        self.last = now
+
+    def words(self, bed):
+        """In a line."""
+        total, idle, stolen = (after - before for after, before in zip(cpu_times(), self.before))
+        worker = bed.telemetry(1).get("/weir/workers")[0]["waiting"]
+        lanes = [lane for lane in bed.emulator_stats("flow", 1).values()
+                 if isinstance(lane, dict) and "late_us" in lane]
+        late = max(lane["late_us"]["max"] for lane in lanes) / 1000
+        below = max(lane["late_us"]["p99_below"] for lane in lanes) / 1000
+        overrun = sum(lane["overrun"] for lane in lanes)
+        return (f"CPUs busy {1 - idle / total:.0%}, stolen {stolen / total:.2%}; late, ms: "
+                f"weir 99 % {worker['lateness_p99_us'] / 1000:.1f} "
+                f"max {worker['lateness_max_us'] / 1000:.1f}, "
+                f"link 99 % {below:.1f} max {late:.1f} ({overrun} overruns), "
+                f"this program max {self.gap * 1000:.1f}")
 
 
 class Bed(Testbed):
@@ -42,7 +82,10 @@ class Bed(Testbed):
 
 
 def once(case, options):
-    """One run: (throughput of the limit, Jain's index, ms that half and 99 % of packets waited)."""
+    """One run: (throughput of the limit, Jain's index, ms that half and 99 % of packets waited).
+
+    And what the machine did meanwhile, in words.
+    """
     settings, burst = CASES[case]
 
     def configure(_, config):
@@ -53,11 +96,13 @@ def once(case, options):
                  configure=configure) as bed:
         bed.start()
         bed.congestion = options.congestion
-        run = bed.run_flows(options.seconds, WARMUP_S)
+        watch = Watch(PERIOD_S)
+        run = bed.run_flows(options.seconds, WARMUP_S, watch.look, PERIOD_S)
         shape = bed.policy(1)["shape"]
+        noise = watch.words(bed)
     rate = run.recorder.rates(WARMUP_S, WARMUP_S + options.seconds)[0] / LIMIT
     delay = shape["delay_us"] if shape else {"p50": 0, "p99": 0}
-    return rate, run.jain(), delay["p50"] / 1000, delay["p99"] / 1000
+    return (rate, run.jain(), delay["p50"] / 1000, delay["p99"] / 1000), noise
 
 
 def main():
@@ -75,8 +120,10 @@ def main():
     found = {case: [] for case in cases}
     for number in range(options.runs):
         for case in cases:
-            found[case].append(once(case, options))
-            print(f"{case} run {number + 1}: {found[case][-1]}", file=sys.stderr, flush=True)
+            figures, noise = once(case, options)
+            found[case].append(figures)
+            print(f"{case} run {number + 1}: " + " ".join(f"{figure:.4f}" for figure in figures) +
+                  f"; {noise}", file=sys.stderr, flush=True)
     print("case | throughput / limit | Jain | waited: p50, ms | p99, ms")
     for case in cases:
         columns = zip(*found[case])

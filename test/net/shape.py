@@ -196,6 +196,33 @@ def stopped(scene):
     return f"{held} waited"
 
 
+def conserved(scene):
+    """Of what is never exceeded nothing leaves without its tokens: at a removal, at a stop."""
+    n, limit, words = 250, RATE / 4, []
+    for stops in (False, True):
+        store = {"store": scene.path(f"store{stops}")}
+        policy = shaped(limit, guarantee="conserved")
+        with scenery(scene, [policy], ledger=store) as (wire, receiver):
+            began = time.monotonic()
+            send(wire, 0, n)
+            wait_until(lambda seen=receiver.seen: len(seen) > 10, "some to leave")
+            held = waiting(wire.weir)
+            if stops:
+                wire.weir.stop(signal.SIGINT)
+            else:
+                reload.reload(wire.weir, [])
+                stopped_ones = drops(wire.weir).get("stopped", 0)
+                expect(held - 20 <= stopped_ones <= held, f"{stopped_ones} of {held} were dropped")
+            time.sleep(0.3)
+            most = ((time.monotonic() - began) * limit / 8 + 1000) / SIZE + 1
+            expect(len(receiver.seen) <= most, f"{len(receiver.seen)} left, {most:.0f} might")
+            receiver.check_order()
+            words.append(f"{held} waited, {len(receiver.seen)} left, {most:.0f} might")
+            if not stops:
+                wire.weir.stop()
+    return "; ".join(words)
+
+
 def crowds(scene):
     """More than a ring between workers holds leaves through it: at a removal, and a stop."""
     n, words = 5000, []
@@ -239,8 +266,8 @@ def tcp(_):
 
 def main():
     """The cables are in a namespace of their own; the testbed makes its own."""
-    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, crowds, tcp],
-             box.enter_netns)
+    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, conserved, crowds,
+              tcp], box.enter_netns)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include "config_cases.h"
 
 #include "policy/diff.h"
+#include "policy/overlap.h"
 
 #define KEYS                                                                                    \
 	"'workers': [1], 'idle': 'poll', 'control': {'cpu': 0, 'socket': '/run/w'}, 'gossip': " \
@@ -271,12 +272,64 @@ static void test_names(void **state)
 	config_diff_free(diff);
 }
 
+/* Whether two matches have packets in common; each way. */
+static void test_overlaps(void **state)
+{
+	static const struct {
+		const char *a, *b;
+		bool overlaps;
+	} rows[] = {
+		{"", "'vlan': 1", true},
+		{"'vlan': 1", "'vlan': 2", false},
+		{"'dscp': 0", "'dscp': 8", false},
+		{"'vlan': 1", "'dscp': 8", true},
+		{"'direction': 'a-to-b'", "'direction': 'b-to-a'", false},
+		{"'wire': 'w', 'direction': 'a-to-b'", "'direction': 'a-to-b'", true},
+		{"'dst': '10.0.0.0/8'", "'dst': '10.1.0.0/16'", true},
+		{"'dst': '10.0.0.0/8'", "'dst': '11.0.0.0/8'", false},
+		{"'dst': '10.0.0.0/25'", "'dst': '10.0.0.128/25'", false},
+		{"'dst': '10.0.0.0/24'", "'dst': '10.0.0.128/25'", true},
+		{"'dst': '10.0.0.0/24'", "'src': '10.0.1.0/24'", true},
+		{"'src': '10.0.0.0/32'", "'src': '10.0.0.1/32'", false},
+		{"'src': '2001:db8::/33'", "'src': '2001:db8:8000::/33'", false},
+		{"'src': '2001:db8::/32'", "'src': '10.0.0.0/8'", false},
+		{"'proto': 'tcp', 'dst-port': '80-90'", "'proto': 'tcp', 'dst-port': '90-99'",
+			true},
+		{"'proto': 'tcp', 'dst-port': '80-90'", "'proto': 'tcp', 'dst-port': '91-99'",
+			false},
+		{"'proto': 'tcp', 'dst-port': '80'", "'proto': 'udp', 'dst-port': '80'", false},
+		{"'proto': 'tcp', 'dst-port': '80'", "'proto': 'tcp', 'src-port': '81'", true},
+		{"'proto': 'tcp'", "'dst': '10.0.0.0/8'", true},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char documents[2][1024];
+		struct config *configs[2];
+		const char *members[] = {rows[i].a, rows[i].b};
+
+		for (unsigned k = 0; k < 2; k++) {
+			snprintf(documents[k], sizeof(documents[k]),
+				POLICIES("{'name': 'p', 'limit': '10Mbit/s', 'match': {%s}}"),
+				members[k]);
+			configs[k] = load(documents[k]);
+		}
+		for (unsigned k = 0; k < 2; k++)
+			if (match_overlaps(&configs[k]->policies[0].match,
+				    &configs[!k]->policies[0].match) != rows[i].overlaps)
+				fail_msg("row %zu: {%s} and {%s}", i, rows[i].a, rows[i].b);
+		config_free(configs[0]);
+		config_free(configs[1]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fixed),
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_names),
+		cmocka_unit_test(test_overlaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ struct box {
 	struct fitting fitting;
 	double rates[SEATS];
 	double others[WORKERS]; /* units a second */
+	double handing;         /* the part of worker 2's time that it hands out others' */
 	double tokens;          /* that everybody waits for, seconds */
 	double hidden;          /* cost that only who tries finds out, as a part of it */
 	unsigned rounds;
@@ -57,7 +58,7 @@ static double rate_of(const struct box *box, unsigned worker)
 static double added(const struct box *box, unsigned worker)
 {
 	double rate = rate_of(box, worker) + box->others[worker];
-	double use = rate * COST * (1 + box->hidden);
+	double use = rate * COST * (1 + box->hidden) + (worker == 2 ? box->handing : 0);
 
 	if (use >= 1)
 		return 0.1;
@@ -77,6 +78,7 @@ static bool round_of(struct box *box)
 		worker->p99 = worker->added + box->tokens;
 		worker->cost = worker->packets ? COST : 0;
 		worker->others = box->others[i];
+		worker->handing = i == 2 ? box->handing : 0;
 	}
 	box->rounds++;
 	return fitting_round(&box->fitting, &seen);
@@ -241,6 +243,22 @@ static void test_others(void **state)
 	fitting_free(&box.fitting);
 }
 
+/* Who owns a queue and hands out what is others' has less time for its own. */
+static void test_owner(void **state)
+{
+	struct box box;
+
+	(void)state;
+	open_box(&box, PLACE_PAPER, true);
+	box.handing = 0.9;
+	load(&box, 30e6, SEATS, 1);
+	settle(&box, 30);
+	assert_int_equal(box.fitting.used, 1);
+	assert_int_not_equal(box.fitting.wanted[0], 2);
+	assert_true(keeps_objective(&box));
+	fitting_free(&box.fitting);
+}
+
 /* The largest part of any run of neighbours that one worker has, on two workers. */
 static unsigned worst_run(const struct box *box, unsigned run)
 {
@@ -346,6 +364,7 @@ int main(void)
 		cmocka_unit_test(test_patience),
 		cmocka_unit_test(test_tokens),
 		cmocka_unit_test(test_others),
+		cmocka_unit_test(test_owner),
 		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_max_min),
 		cmocka_unit_test(test_quiet),

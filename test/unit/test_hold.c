@@ -8,6 +8,8 @@
  */
 #include "box_world.h"
 
+#include <ftw.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,6 +20,7 @@
 
 #include "control.h"
 #include "delays.h"
+#include "distribute.h"
 #include "exchange.h"
 #include "handover.h"
 #include "hold.h"
@@ -41,6 +44,7 @@ static struct {
 	uint16_t a, b;
 	struct nic_clock clock; /* of a device that tells the time, in ns */
 	uint64_t apart_ns;      /* between packets, the newest of which has just come; 0: untold */
+	bool down;              /* `b` takes nothing; atomics */
 } wire;
 
 static uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -84,6 +88,8 @@ static uint16_t see(
 {
 	(void)port;
 	(void)context;
+	if (__atomic_load_n(&wire.down, __ATOMIC_RELAXED))
+		return 0;
 	for (uint16_t i = 0; i < n; i++) {
 		assert_true(wire.n_left[queue] < SEEN);
 		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
@@ -202,7 +208,7 @@ static void turn(struct box_world *w, unsigned n)
 
 static void test_waits_and_leaves(void **state)
 {
-	struct delay_sum sum;
+	struct delays_totals totals;
 	struct box_world w;
 
 	(void)state;
@@ -220,9 +226,9 @@ static void test_waits_and_leaves(void **state)
 	assert_true(left() > 10);
 	check_sums(&w);
 	check_order();
-	delays_sum(&w.box, w.box.slots.of[0], &sum);
-	assert_int_equal(delay_count(&sum), left());
-	assert_true(delay_quantile(&sum, 1, 0) > 0);
+	delays_totals(&w.box, w.box.slots.of[0], &totals);
+	assert_int_equal(delay_count(&totals.delay), left());
+	assert_true(delay_quantile(&totals.delay, 1, 0) > 0);
 	close_wire(&w);
 	check_order();
 }
@@ -259,6 +265,13 @@ static void test_slo(void **state)
 	json = shown(&w, &p99, &met);
 	assert_true(json_is_number(p99));
 	assert_true(json_is_true(met));
+	json_decref(json);
+	/* As if 6 s had gone by: what came before is not lately any more, for the next 10 s. */
+	delays_look(&w.box, control_now() + 6 * UINT64_C(1000000000));
+	json = shown(&w, &p99, &met);
+	assert_true(json_is_number(p99));
+	assert_true(json_is_null(json_object_get(json_object_get(json, "slo"), "p99_10s_us")));
+	assert_true(json_is_number(json_object_get(json_object_get(json, "slo"), "p99_total_us")));
 	json_decref(json);
 	close_wire(&w);
 }
@@ -392,6 +405,106 @@ static uint64_t arrived(struct box_world *w)
 	return sample.arrived_bytes;
 }
 
+/* As an operator sees it. */
+static uint64_t shown_count(struct box_world *w, const char *object, const char *key)
+{
+	json_t *json = json_object(), *found;
+	uint64_t count;
+
+	show_shape(json, &w->box, 0);
+	found = json_object_get(json, "shape");
+	if (object)
+		found = json_object_get(found, object);
+	count = (uint64_t)json_integer_value(json_object_get(found, key));
+	json_decref(json);
+	return count;
+}
+
+struct shown_counts {
+	uint64_t waited, left, full;
+};
+
+static struct shown_counts shown_counts(struct box_world *w)
+{
+	struct delays_totals totals;
+
+	delays_totals(&w->box, w->box.slots.of[0], &totals);
+	return (struct shown_counts){
+		.waited = shown_count(w, NULL, "waited_packets"),
+		.left = shown_count(w, NULL, "left_packets"),
+		.full = shown_count(w, "dropped", "queue_full"),
+	};
+}
+
+static void check_goes_on(struct box_world *w, struct shown_counts *before)
+{
+	struct shown_counts now = shown_counts(w);
+
+	assert_true(now.waited >= before->waited);
+	assert_true(now.left >= before->left);
+	assert_true(now.full >= before->full);
+	*before = now;
+}
+
+/* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
+static void test_counts_move(void **state)
+{
+#define MOVES(more)                                                          \
+	"{'name': 'p', " SLOW ", 'action': 'shape', 'slo': {'p99': '1us'}, " \
+	"'shape': {'delay': '10s', 'queue': '2kB'}" more "}"
+	static const char *const files[] = {
+		MOVES(", 'accounting': 'l2'"), MOVES(", 'accounting': 'wire'"), MOVES("")};
+	struct shown_counts counts;
+	struct exchange *x;
+	struct box_world w;
+	uint64_t came_before;
+
+	(void)state;
+	open_wire(&w, "", MOVES(""));
+	turn(&w, 4);
+	counts = shown_counts(&w);
+	assert_true(counts.waited > 50 && counts.left > 0 && counts.full > 0);
+	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		uint32_t from = w.box.slots.of[0];
+
+		x = begin_reload(&w, files[i]);
+		assert_int_not_equal(w.box.slots.of[0], from);
+		check_goes_on(&w, &counts);
+		box_world_turn(&w, 0);
+		check_goes_on(&w, &counts);
+		end_reload(&w, x);
+		check_goes_on(&w, &counts);
+	}
+	came_before = counts.left;
+	/* No shaper for a while. */
+	end_reload(&w, begin_reload(&w, "{'name': 'p', " SLOW "}"));
+	end_reload(&w, begin_reload(&w, MOVES("")));
+	check_goes_on(&w, &counts);
+	assert_true(counts.left >= came_before);
+	close_wire(&w);
+}
+
+/* Bins of 32 bits have gone round since a worker began. */
+static void test_lateness(void **state)
+{
+	struct shaper_counts *counts;
+	struct box_world w;
+	json_t *json;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape'}");
+	counts = (struct shaper_counts *)(uintptr_t)shaper_counts(w.box.workers[1].shaper);
+	counts->lateness.bins[120] = UINT32_MAX;
+	delays_look(&w.box, control_now());
+	counts->lateness.bins[120]++;
+	counts->lateness.bins[10] = 100;
+	json = show_waiting(&w.box, 1);
+	assert_true(json_real_value(json_object_get(json, "lateness_p99_us")) > 1000);
+	assert_true(json_real_value(json_object_get(json, "lateness_max_us")) > 1000);
+	json_decref(json);
+	close_wire(&w);
+}
+
 /* What waits has arrived, also in a slot that its policy has left: it is no demand to ask twice. */
 static void test_arrived_once(void **state)
 {
@@ -414,6 +527,43 @@ static void test_arrived_once(void **state)
 	before = arrived(&w);
 	end_reload(&w, x);
 	assert_true(arrived(&w) >= before);
+	close_wire(&w);
+}
+
+static uint64_t held_back(struct box_world *w)
+{
+	struct limiter_sample sample;
+
+	control_measure(&w->box, 0, &sample);
+	return sample.dropped_packets;
+}
+
+/* Nor is anything held back anew, or less than before, when its former slot is gone. */
+static void test_held_back_once(void **state)
+{
+	struct box_world w;
+	struct exchange *x;
+	uint64_t before;
+
+	(void)state;
+	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
+	turn(&w, 2);
+	x = begin_reload(&w,
+		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
+		"'accounting': 'l2'}");
+	/* Until it is asked for the last time nobody looks whether that slot is still in use. */
+	exchange_settle(x);
+	turn(&w, 3);
+	before = held_back(&w);
+	assert_true(before > 100);
+	for (unsigned i = 0; i < 10 && w.box.carried[w.box.slots.of[0]].also != SLOT_NONE; i++) {
+		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 0);
+		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 1);
+		exchange_settle(x);
+	}
+	assert_int_equal(w.box.carried[w.box.slots.of[0]].also, SLOT_NONE);
+	assert_int_equal(held_back(&w), before);
+	end_reload(&w, x);
 	close_wire(&w);
 }
 
@@ -533,6 +683,205 @@ static void test_stop(void **state)
 	close_wire(&w);
 }
 
+/* A reload finds the pools of the start, which its own policies would have had larger. */
+static void test_pools_of_the_start(void **state)
+{
+#define RATE(rate)                                               \
+	"{'name': 'p', 'limit': '" rate "', 'action': 'shape', " \
+	"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}"
+	static const struct {
+		const char *file, *warning;
+	} rows[] = {
+		{RATE("4.9Mbit/s"), NULL},
+		{RATE("9.6Mbit/s"),
+			"4096 packets may wait on each worker, as the pools were made at the "
+			"start, fewer than the 8001 of 1500 bytes"},
+	};
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "", RATE("1Mbit/s"));
+	assert_int_equal(config_waiting(w.config), 4096);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct exchange *x;
+		char *words;
+		size_t size;
+		FILE *err = open_memstream(&words, &size);
+
+		box_world_write(&w, rows[i].file);
+		assert_int_equal(exchange_prepare(&w.box, w.file, rte_get_tsc_hz(), err, &x), 0);
+		fclose(err);
+		if (rows[i].warning)
+			assert_non_null(strstr(words, rows[i].warning));
+		else
+			assert_string_equal(words, "");
+		exchange_free(x);
+		free(words);
+	}
+	close_wire(&w);
+}
+
+/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
+struct owner {
+	pthread_t thread;
+	struct worker *worker;
+	unsigned away_ms;
+	bool ends; /* atomics */
+};
+
+static void *own(void *arg)
+{
+	struct owner *owner = arg;
+	uint64_t until = control_now() + owner->away_ms * UINT64_C(1000000);
+
+	while (!__atomic_load_n(&owner->ends, __ATOMIC_ACQUIRE)) {
+		if (control_now() >= until)
+			worker_collect(owner->worker);
+		wait_ms(1);
+	}
+	while (worker_collect(owner->worker))
+		;
+	return NULL;
+}
+
+/* Returns how long it took until all that waited had left the worker, ms. */
+static unsigned leave_by(struct box_world *w, struct owner *owner)
+{
+	uint64_t began = control_now();
+	unsigned took;
+
+	owner->worker = &w->box.workers[0];
+	assert_int_equal(pthread_create(&owner->thread, NULL, own, owner), 0);
+	release_all(&w->box.workers[1]);
+	took = (unsigned)((control_now() - began) / 1000000);
+	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
+	pthread_join(owner->thread, NULL);
+	return took;
+}
+
+/*
+ * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
+ * not for ever; and not one who looks and whose wire takes nothing.
+ */
+static void test_patience(void **state)
+{
+	static const struct {
+		unsigned away_ms, least_ms, most_ms;
+		bool down, all;
+	} rows[] = {
+		{0, 0, 900, false, true},
+		{400, 400, 1300, false, true},
+		{0, 20, 700, true, false},
+		{1000000, 1000, 5000, false, false},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct owner owner = {.away_ms = rows[i].away_ms};
+		struct lanes *lanes = lanes_create(0, BOX_WORKERS);
+		struct box_world w;
+		struct worker *workers;
+		unsigned took;
+
+		open_wire(&w, "",
+			"{'name': 'p', 'limit': '80kbit/s', 'burst': '100B', 'action': 'shape', "
+			"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}");
+		workers = w.box.workers;
+		for (unsigned n = 0; n < 50; n++)
+			box_world_turn(&w, 1);
+		assert_true(waiting(&w).packets > LANE_PACKETS + 200);
+		assert_non_null(lanes);
+		assert_int_equal(lanes_seat(lanes, workers, w.box.slots.capacity), 0);
+		workers[0].paths[0].lanes = lanes;
+		workers[1].paths[0] = workers[0].paths[0];
+		wire.down = rows[i].down;
+		took = leave_by(&w, &owner);
+		wire.down = false;
+		if (took < rows[i].least_ms || took > rows[i].most_ms)
+			fail_msg("row %u: %u ms", i, took);
+		assert_int_equal(drops_of(&w, DROP_RING_FULL) == 0, rows[i].all);
+		if (rows[i].all)
+			assert_int_equal(left(), came());
+		close_wire(&w);
+	}
+}
+
+/* A store of its own for what is never exceeded. */
+static char store[] = "/tmp/weir-hold-XXXXXX";
+
+static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
+{
+	(void)stat;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+/* Of those that left from some moment on, how many had come before it. */
+static unsigned left_of(const unsigned came_before[], const unsigned left_before[])
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < BOX_WORKERS; q++)
+		for (unsigned i = left_before[q]; i < wire.n_left[q]; i++)
+			n += wire.left[q][i] < came_before[q];
+	return n;
+}
+
+static void end_strictly(struct box_world *w, const char *after)
+{
+	if (after) {
+		end_reload(w, begin_reload(w, after));
+		return;
+	}
+	for (unsigned i = 0; i < BOX_WORKERS; i++)
+		release_all(&w->box.workers[i]);
+}
+
+/*
+ * Of what is never exceeded nothing leaves without its tokens: however its queue ends, what waits
+ * there is dropped, and what still comes while that of another policy leaves.
+ */
+static void test_conserved(void **state)
+{
+#define BOTH(name, more)                                                         \
+	"{'name': '" name "', " SLOW ", 'guarantee': 'conserved', "              \
+	"'action': 'shape', 'shape': {'delay': '10s'}" more "}, "                \
+	"{'name': 'q', 'limit': '8kbit/s', 'burst': '100B', 'action': 'shape', " \
+	"'match': {'direction': 'b-to-a'}, 'shape': {'delay': '10s'}" more "}"
+	static const char *const after[] = {
+		NULL, "", BOTH("p", ", 'accounting': 'l2'"), BOTH("r", "")};
+	char more[64];
+
+	(void)state;
+	assert_non_null(mkdtemp(store));
+	snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
+	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
+		unsigned came_before[BOX_WORKERS], left_before[BOX_WORKERS];
+		struct box_world w;
+		uint64_t waits;
+
+		open_wire(&w, more, BOTH("p", ""));
+		turn(&w, 6);
+		memcpy(came_before, wire.came, sizeof(came_before));
+		memcpy(left_before, wire.n_left, sizeof(left_before));
+		waits = waiting(&w).packets;
+		assert_in_range(waits, came() - 10, came());
+		assert_int_equal(dropped(&w), 0);
+		end_strictly(&w, after[i]);
+		assert_in_range(left_of(came_before, left_before), 0, 10); /* half a second's */
+		assert_in_range(drops_of(&w, DROP_STOPPED), waits - 10, UINT64_MAX);
+		if (after[i]) /* the other's queue takes a turn more */
+			assert_true(drops_of(&w, DROP_STOPPED) >= waits - 10 + BOX_BURST);
+		/* In a new slot nothing may wait before all have left the former one. */
+		assert_int_equal(
+			drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+		close_wire(&w);
+		check_order();
+	}
+	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -542,11 +891,17 @@ int main(void)
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_beside),
 		cmocka_unit_test(test_policy_leaves),
+		cmocka_unit_test(test_counts_move),
+		cmocka_unit_test(test_lateness),
 		cmocka_unit_test(test_arrived_once),
+		cmocka_unit_test(test_held_back_once),
 		cmocka_unit_test(test_limit_changes),
 		cmocka_unit_test(test_one_bucket),
 		cmocka_unit_test(test_batches),
 		cmocka_unit_test(test_stop),
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_pools_of_the_start),
+		cmocka_unit_test(test_patience),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);

@@ -71,10 +71,7 @@ static void test_beside(void **state)
 			AT "allocator: 'grd': expected none of 'gtb', 'grd' and 'quota'" WITH},
 		{SHAPED(", 'allocator': 'quota', 'total': '5TB'"),
 			AT "allocator: 'quota': expected none of 'gtb', 'grd' and 'quota'" WITH},
-		{SHAPED(", 'guarantee': 'conserved'"),
-			"w.json: warning: policies[0].guarantee: 'conserved': what waits is sent "
-			"at a stop, and when a reload gives the policy another bucket, without "
-			"tokens: up to 100ms of the limit beyond the burst\n"},
+		{SHAPED(", 'guarantee': 'conserved'"), ""},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
 			""},

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/overlap.h"
+
+#include <stdlib.h>
+
+static bool values_meet(int a, int b, int any)
+{
+	return a == b || a == any || b == any;
+}
+
+static bool ranges_meet(struct port_range a, struct port_range b)
+{
+	return a.first == 0 || b.first == 0 || (a.first <= b.last && b.first <= a.last);
+}
+
+static bool prefixes_meet(const struct prefix *a, const struct prefix *b)
+{
+	unsigned bits = a->length < b->length ? a->length : b->length, at = bits / 8;
+
+	if (a->family == 0 || b->family == 0)
+		return true;
+	if (a->family != b->family)
+		return false;
+	for (unsigned i = 0; i < at; i++)
+		if (a->addr[i] != b->addr[i])
+			return false;
+	return bits % 8 == 0 || ((a->addr[at] ^ b->addr[at]) & 0xff00 >> bits % 8 & 0xff) == 0;
+}
+
+bool match_overlaps(const struct match *a, const struct match *b)
+{
+	return values_meet(a->wire, b->wire, CONFIG_ANY) &&
+	       values_meet((int)a->direction, (int)b->direction, DIRECTION_ANY) &&
+	       values_meet(a->vlan, b->vlan, CONFIG_ANY) &&
+	       values_meet(a->dscp, b->dscp, CONFIG_ANY) && values_meet(a->proto, b->proto, 0) &&
+	       ranges_meet(a->src_port, b->src_port) && ranges_meet(a->dst_port, b->dst_port) &&
+	       prefixes_meet(&a->src, &b->src) && prefixes_meet(&a->dst, &b->dst);
+}
+
+/* Pairs that are compared at most: a second or so. Beyond, one is taken to overlap. */
+#define PAIRS UINT64_C(100000000)
+
+/* What there was, what there is, and of both the placed ones. */
+struct sides {
+	const struct policy *old, *policies;
+	unsigned n_old, n;
+	const struct match **placed;
+	unsigned n_placed;
+	uint64_t pairs; /* compared so far */
+};
+
+static void add_placed(struct sides *sides, const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policy_is_placed(&policies[i]))
+			sides->placed[sides->n_placed++] = &policies[i].match;
+}
+
+/* A policy that has other packets than before. Placed or not: it overlaps with itself. */
+static bool matters(struct sides *sides, const struct policy *policy)
+{
+	sides->pairs += sides->n_placed;
+	if (sides->pairs > PAIRS)
+		return true;
+	for (unsigned i = 0; i < sides->n_placed; i++)
+		if (match_overlaps(&policy->match, sides->placed[i]))
+			return true;
+	return false;
+}
+
+/* One that stays, as `before`, or comes: NULL. */
+static bool new_one_matters(struct sides *sides, const struct policy *policy,
+	const struct policy *before, bool keeps, uint8_t changes)
+{
+	if (!keeps && (policy_is_placed(policy) || (before && policy_is_placed(before))))
+		return true;
+	if (!(changes & (POLICY_ADDED | POLICY_MATCH)))
+		return false;
+	return matters(sides, policy) || (before && matters(sides, before));
+}
+
+/* Of those that stay or come; what stays is noted. The first in the file wins between equals. */
+static bool new_ones_matter(
+	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
+{
+	unsigned next = 0;
+
+	for (unsigned i = 0; i < diff->n; i++) {
+		unsigned from = diff->from[i];
+		const struct policy *before = from == POLICY_NEW ? NULL : &sides->old[from];
+
+		if (before && from < next)
+			return true;
+		if (new_one_matters(sides, &sides->policies[i], before, keeps[i], diff->changes[i]))
+			return true;
+		if (!before)
+			continue;
+		stays[from] = true;
+		next = from + 1;
+	}
+	return false;
+}
+
+static bool old_ones_matter(struct sides *sides, const bool *stays)
+{
+	for (unsigned i = 0; i < sides->n_old; i++)
+		if (!stays[i] && matters(sides, &sides->old[i]))
+			return true;
+	return false;
+}
+
+/* Where nothing is placed, nothing is to be looked at. */
+static bool any_matters(
+	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
+{
+	add_placed(sides, sides->old, sides->n_old);
+	add_placed(sides, sides->policies, sides->n);
+	return sides->n_placed > 0 &&
+	       (new_ones_matter(diff, sides, keeps, stays) || old_ones_matter(sides, stays));
+}
+
+bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
+	const struct policy *policies, const bool *keeps)
+{
+	struct sides sides = {.old = old, .policies = policies, .n_old = n_old, .n = diff->n};
+	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), reseat;
+
+	sides.placed = calloc((size_t)n_old + diff->n + 1, sizeof(*sides.placed));
+	reseat = !stays || !sides.placed || any_matters(diff, &sides, keeps, stays);
+	free(sides.placed);
+	free(stays);
+	return reseat;
+}
