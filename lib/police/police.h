@@ -18,9 +18,10 @@
  *
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
  * drops) are *plain*: decided inline, from and into the one line that is the policy's state on a
- * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. All
- * others cost a call, and what they need beyond that lies in struct policy_other, which is theirs
- * alone.
+ * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. The
+ * same bucket that flows share (METER_PHANTOM) is decided in the same line as long as nobody presses
+ * on it, by police_charge_free(); and else from a struct phantom. All others cost a call, and what
+ * they need beyond that lies in struct policy_other, which is theirs alone.
  *
  * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
  * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
@@ -75,18 +76,23 @@ enum {
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	struct token_bucket bucket; /* its owner's bits: police_owner(); the rest is of the plain */
+	/* Its owner's bits: police_owner(); the rest, and the limit, where police_has_other() not. */
+	struct token_bucket bucket;
 	union {
-		struct token_bucket_profile limit; /* plain */
-		struct policy_other *other;        /* the others */
+		struct token_bucket_profile limit;
+		struct policy_other *other;
 	};
-	uint64_t bytes, dropped_bytes; /* of all packets, and of the dropped */
+	uint64_t bytes; /* of all packets, */
+	union {
+		uint64_t dropped_bytes;  /* and of the dropped; */
+		struct phantom *phantom; /* police_is_phantom(): which counts these */
+	};
 	uint32_t packets, dropped_packets;
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
-/* What only policies have that are not plain. The worker's own; counters as above. */
+/* What only policies have that are neither plain nor phantoms. The worker's own; counters as above. */
 struct policy_other {
 	union meter meter; /* first: of METER_PURSE both are one line */
 	union meter_profile profile;
@@ -112,7 +118,7 @@ struct shape_terms {
 	bool codel, ecn;
 };
 
-/* Of METER_PHANTOM, which has neither sources nor flows to know: its classes come next. */
+/* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
 static inline struct phantom *police_phantom(struct policy_other *other)
 {
 	return (struct phantom *)(other + 1);
@@ -151,23 +157,6 @@ uint64_t police_over_phantom(
  */
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
-
-/*
- * Begins to fetch what police_over_phantom() will read, in two steps, of which the second reads
- * what the first has fetched.
- */
-static inline void police_fetch_phantom(const struct policy_state *state)
-{
-	const char *other = (const char *)state->other;
-
-	__builtin_prefetch(other, 1);
-	__builtin_prefetch(other + sizeof(struct policy_other), 1);
-}
-
-static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
-{
-	phantom_fetch(police_phantom(state->other), hash);
-}
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
@@ -232,6 +221,12 @@ static inline bool police_is_phantom(const struct policy_state *state)
 	return police_flags(state) & POLICE_PHANTOM;
 }
 
+/* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
+static inline bool police_has_other(const struct policy_state *state)
+{
+	return !(police_flags(state) & (POLICE_PLAIN | POLICE_PHANTOM));
+}
+
 /*
  * Bytes that a policy charges for a frame of frame_len bytes, l2_len of them before the L3 header,
  * as "accounting" says.
@@ -260,7 +255,7 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 {
 	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
 
-	if (__builtin_expect(police_is_plain(state), 1))
+	if (__builtin_expect(!police_has_other(state), 1))
 		return bytes;
 	return police_cost_other(state, packet, data, bytes, now);
 }
@@ -417,6 +412,39 @@ static inline uint64_t police_charge_burst(
 }
 
 /*
+ * Charges packets of so many bytes to a policy that police_is_phantom(), and counts them, if they
+ * may pass whoever they are of: then nothing is read but the line. Else the bucket is as refilled
+ * as it is to be, and they remain to be charged. The state's one writer.
+ */
+static inline bool police_charge_free(
+	struct policy_state *state, uint32_t packets, uint64_t bytes, uint64_t now)
+{
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (!phantom_take_free(&state->bucket, &state->limit, bytes))
+		return false;
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
+	return true;
+}
+
+/*
+ * Begins to fetch what police_over_phantom() will read, if it is likely to read more than the line,
+ * and says so: that is the first step. In the second one reads what the first has fetched.
+ */
+static inline bool police_fetch_phantom(const struct policy_state *state)
+{
+	if (state->bucket.tokens >= phantom_mark(&state->limit))
+		return false;
+	__builtin_prefetch(state->phantom, 1);
+	return true;
+}
+
+static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
+{
+	phantom_fetch(state->phantom, hash);
+}
+
+/*
  * What a reader knows of a policy's packets on one worker, from when the state began; zero at
  * first. The reader's own.
  */
@@ -487,40 +515,57 @@ static inline int police_mark(const struct policy_state *state)
 	return state->other->mark;
 }
 
-/* Weight of the classes that have a queue now, which of flows is their number. Anybody. */
+/*
+ * Weight of the classes that have a queue now, which of flows is their number. Nobody has one while
+ * the bucket is in its free part, where nobody looks after them. Anybody.
+ */
 static inline uint64_t police_backlogged(const struct policy_state *state)
 {
-	if (police_is_plain(state) || state->other->kind != METER_PHANTOM)
+	bool other = police_has_other(state);
+	const struct token_bucket *bucket = other ? &state->other->meter.bucket : &state->bucket;
+	const struct token_bucket_profile *limit = other ? &state->other->profile.bucket
+							 : &state->limit;
+
+	if (other ? state->other->kind != METER_PHANTOM : !police_is_phantom(state))
 		return 0;
-	return phantom_backlogged(police_phantom(state->other));
+	if (__atomic_load_n(&bucket->tokens, __ATOMIC_RELAXED) >= phantom_mark(limit))
+		return 0;
+	return phantom_backlogged(other ? police_phantom(state->other) : state->phantom);
+}
+
+/* Bytes of the packets that were dropped. Anybody. */
+static inline uint64_t police_dropped_bytes(const struct policy_state *state)
+{
+	return counter_read(
+		police_is_phantom(state) ? &state->phantom->refused : &state->dropped_bytes);
 }
 
 /* Of those passed, what did not conform; 0 for most. Anybody. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->over_packets);
+	return police_has_other(state) ? counter_read(&state->other->over_packets) : 0;
 }
 
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->over_bytes);
+	return police_has_other(state) ? counter_read(&state->other->over_bytes) : 0;
 }
 
 /* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
 static inline bool police_is_quota(const struct policy_state *state)
 {
-	return !police_is_plain(state) && state->other->kind == METER_PURSE;
+	return police_has_other(state) && state->other->kind == METER_PURSE;
 }
 
 /* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
 static inline uint64_t police_fallback_packets(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_packets);
+	return police_has_other(state) ? counter_read(&state->other->fallback_packets) : 0;
 }
 
 static inline uint64_t police_fallback_bytes(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_bytes);
+	return police_has_other(state) ? counter_read(&state->other->fallback_bytes) : 0;
 }
 
 /*
@@ -539,7 +584,7 @@ static inline uint64_t police_returns(const struct policy_state *state, uint16_t
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
 static inline struct source_table *police_sources(const struct policy_state *state)
 {
-	return police_is_plain(state) ? NULL : state->other->sources;
+	return police_has_other(state) ? state->other->sources : NULL;
 }
 
 /*
@@ -549,7 +594,7 @@ static inline struct source_table *police_sources(const struct policy_state *sta
 static inline unsigned police_source_bits(
 	const struct policy_state *state, const struct packet *packet)
 {
-	if (police_is_plain(state) || packet->family == PACKET_OTHER)
+	if (!police_has_other(state) || packet->family == PACKET_OTHER)
 		return 0;
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }
