@@ -165,20 +165,26 @@ static uint32_t flow_hash(struct burst *burst, unsigned i)
 	return packet->flow_hash;
 }
 
-/* The same of those that want to know its flow too. */
-static uint64_t judge_phantom(
-	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+/* The same where it takes to know its flow. */
+static __rte_noinline uint64_t judge_flow(
+	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
 {
-	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
-
-	if (police_samples(state))
-		sample(w, burst, i, bytes);
-	if (police_charge_free(state, 1, bytes, now))
-		return 0;
-	return police_over_phantom(state, bytes, flow_hash(burst, i), now);
+	return police_over_flow(state, bytes, flow_hash(burst, i));
 }
 
-/* Begins to fetch what judge_phantom() will read of those that are pressed. */
+/* The same of those that flows share. */
+static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
+	struct burst *burst, unsigned i, uint32_t bytes, uint64_t now)
+{
+	uint64_t over;
+
+	if (unlikely(police_samples(state)))
+		sample(w, burst, i, bytes);
+	over = police_over_line(state, bytes, now);
+	return over == POLICE_ASKS_FLOW ? judge_flow(state, burst, i, bytes) : over;
+}
+
+/* Begins to fetch what judge_flow() will read. */
 static __rte_noinline void fetch_phantoms(
 	struct policy_state *const *states, struct burst *burst, uint16_t n)
 {
@@ -230,13 +236,13 @@ static __rte_noinline uint64_t judge_aside(
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
-	if (police_is_phantom(state)) /* first: no other question reads but the state's line */
-		return judge_phantom(w, state, burst, i, now);
-	if (police_is_shaped(state))
+	if (police_is_shaped(state)) /* first: no other question reads but the state's line */
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
-	if (!police_is_plain(state))
+	if (police_has_other(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	if (police_is_phantom(state))
+		return judge_phantom(w, state, burst, i, bytes, now);
 	sample(w, burst, i, bytes);
 	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
@@ -311,13 +317,6 @@ static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
 	}
 }
 
-/* Of flows that share a limit and are not pressed: all that most of their packets need. */
-static inline bool passes_free(struct policy_state *state, uint32_t cost, uint64_t now)
-{
-	return police_is_phantom(state) && !police_samples(state) &&
-	       police_charge_free(state, 1, cost, now);
-}
-
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
 static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
 	struct policy_state *const *states, uint16_t n, uint64_t now, bool lends, bool phantoms)
@@ -330,8 +329,8 @@ static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
 		struct policy_state *state = states[i];
 		uint32_t cost = costs[police_accounting(state)][i];
 
-		if (phantoms && passes_free(state, cost, now))
-			over = 0;
+		if (phantoms && police_is_phantom(state))
+			over = judge_phantom(w, state, burst, i, cost, now);
 		else if (unlikely(police_aside(state)))
 			over = judge_aside(w, burst, i, now);
 		else

@@ -178,12 +178,12 @@ static inline void phantom_enter(struct phantom *p, const struct phantom_class *
 	p->busy |= UINT64_C(1) << i;
 }
 
-static inline void phantom_leave(struct phantom *p, const struct phantom_class *class)
+/* Takes a class out of slot i, if that is where it is: all ones, or else nothing happens. */
+static inline void phantom_leave(
+	struct phantom *p, const struct phantom_class *class, unsigned i, uint64_t slotted)
 {
-	unsigned i = phantom_slot(p, class->end);
-
-	p->slots[i] -= phantom_in_slot(p, class);
-	p->busy &= ~((uint64_t)(p->slots[i] == 0) << i);
+	p->slots[i] -= phantom_in_slot(p, class) & slotted;
+	p->busy &= ~((uint64_t)(p->slots[i] == 0) << i & slotted);
 }
 
 static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
@@ -376,24 +376,24 @@ static inline void phantom_reach(struct phantom *p, uint64_t time)
 	phantom_sort(p, shift);
 }
 
-/* A packet of a class has passed: its queue is longer by so many 2^-8 units. */
+/*
+ * A packet of a class has passed: its queue is longer by so many 2^-8 units. Masks, not branches:
+ * whether the class was backlogged, in its slot or altogether, nobody can predict.
+ */
 static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint64_t service)
 {
 	uint64_t time = phantom_divide(service, class->weight) + 1; /* rounded up */
+	uint64_t slotted, ended, end;
 
 	phantom_reach(p, phantom_queue(p, class) + time);
-	p->left += time * class->weight - service;
-	if (phantom_ahead(p, class) < phantom_span(p)) {
-		phantom_leave(p, class);
-		if ((int64_t)(p->time - class->end) > 0) { /* empty, before its slot was over */
-			p->left += (p->time - class->end) * class->weight;
-			class->end = p->time;
-		}
-	} else {
-		phantom_set_weight(p, p->weight + class->weight);
-		class->end = p->time;
-	}
-	class->end += time;
+	slotted = -(uint64_t)(phantom_ahead(p, class) < phantom_span(p));
+	ended = -(uint64_t)((int64_t)(p->time - class->end) > 0) & slotted; /* its slot has not */
+	p->left += time * class->weight - service +
+		   ((p->time - class->end) * class->weight & ended);
+	end = p->time + ((class->end - p->time) & slotted & ~ended) + time;
+	phantom_leave(p, class, phantom_slot(p, slotted ? class->end : end), slotted);
+	phantom_set_weight(p, p->weight + (class->weight & ~slotted));
+	class->end = end;
 	phantom_enter(p, class);
 }
 

@@ -148,10 +148,11 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 static enum verdict charge_phantom(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	if (police_charge_free(state, 1, cost, now))
-		return VERDICT_PASS;
-	return police_over_phantom(state, cost, packet_flow_hash(packet, data), now) ? VERDICT_DROP
-										     : VERDICT_PASS;
+	uint64_t over = police_over_line(state, cost, now);
+
+	if (over == POLICE_ASKS_FLOW)
+		over = police_over_flow(state, cost, packet_flow_hash(packet, data));
+	return over ? VERDICT_DROP : VERDICT_PASS;
 }
 
 enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
@@ -171,24 +172,15 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 	return over;
 }
 
-static void count_refused(struct policy_state *state, uint32_t packets, uint64_t bytes)
-{
-	counter_add32(&state->dropped_packets, packets);
-	counter_add(&state->phantom->refused, bytes);
-}
-
-uint64_t police_over_phantom(
-	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now)
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	struct phantom *phantom = state->phantom;
 
-	counter_add32(&state->packets, 1);
-	counter_add(&state->bytes, bytes);
-	phantom_refill(phantom, &state->bucket, &state->limit, now);
+	phantom_advance(phantom, &state->bucket, &state->limit);
 	if (phantom_take(
 		    phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes))
 		return 0;
-	count_refused(state, 1, bytes);
+	police_count_refused(state, 1, bytes);
 	return UINT64_MAX;
 }
 
@@ -212,7 +204,7 @@ uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	}
 	counter_add32(&state->packets, n);
 	counter_add(&state->bytes, sum);
-	count_refused(state, n - (uint32_t)__builtin_popcountll(passes), sum - passed);
+	police_count_refused(state, n - (uint32_t)__builtin_popcountll(passes), sum - passed);
 	return passes;
 }
 

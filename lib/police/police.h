@@ -147,13 +147,15 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  */
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
-/* The same of one that police_is_phantom(), by the hash of the packet's flow. */
-uint64_t police_over_phantom(
-	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
+/*
+ * The same of one that police_is_phantom(), by the hash of the packet's flow, when
+ * police_over_line() has asked for it: what is left to be counted is whether it is dropped.
+ */
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);
 
 /*
- * The same of n packets (at most 64) that arrived at `now`: a bit each, 1 for those that pass. The
- * queues are served once for all.
+ * Charges n packets (at most 64) to such a policy, that arrived at `now`: a bit each, 1 for those that
+ * pass. The queues are served once for all.
  */
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
@@ -213,7 +215,7 @@ static inline bool police_is_shaped(const struct policy_state *state)
 }
 
 /*
- * Whether police_over_phantom() is all that a packet needs: flows that share a limit in bytes, that
+ * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a limit in bytes, that
  * drops. Anybody.
  */
 static inline bool police_is_phantom(const struct policy_state *state)
@@ -413,8 +415,8 @@ static inline uint64_t police_charge_burst(
 
 /*
  * Charges packets of so many bytes to a policy that police_is_phantom(), and counts them, if they
- * may pass whoever they are of: then nothing is read but the line. Else the bucket is as refilled
- * as it is to be, and they remain to be charged. The state's one writer.
+ * may pass whoever they are of: then nothing is read but the line. Else the bucket is refilled, and
+ * they remain to be charged. The state's one writer.
  */
 static inline bool police_charge_free(
 	struct policy_state *state, uint32_t packets, uint64_t bytes, uint64_t now)
@@ -427,8 +429,34 @@ static inline bool police_charge_free(
 	return true;
 }
 
+/* Counts packets that such a policy has dropped, and their bytes; as packets they are counted. */
+static inline void police_count_refused(
+	struct policy_state *state, uint32_t packets, uint64_t bytes)
+{
+	counter_add32(&state->dropped_packets, packets);
+	counter_add(&state->phantom->refused, bytes);
+}
+
+#define POLICE_ASKS_FLOW 1 /* neither of police_over()'s two answers */
+
 /*
- * Begins to fetch what police_over_phantom() will read, if it is likely to read more than the line,
+ * police_over() of a packet of such a policy, by the line alone: it passes whoever it is of, or
+ * there are no tokens for it. Else police_over_flow() is to be asked. The state's one writer.
+ */
+static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes, uint64_t now)
+{
+	if (police_charge_free(state, 1, bytes, now))
+		return 0;
+	counter_add32(&state->packets, 1);
+	counter_add(&state->bytes, bytes);
+	if (state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE)
+		return POLICE_ASKS_FLOW;
+	police_count_refused(state, 1, bytes);
+	return UINT64_MAX;
+}
+
+/*
+ * Begins to fetch what police_over_flow() will read, if it is likely to read more than the line,
  * and says so: that is the first step. In the second one reads what the first has fetched.
  */
 static inline bool police_fetch_phantom(const struct policy_state *state)
