@@ -72,6 +72,9 @@
 /* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
 #define PHANTOM_SPARE_SHIFT 4
 
+/* Queues may be behind what they have been served by this part of a slot: a quarter, in bits. */
+#define PHANTOM_PART_SHIFT 2
+
 /* Units of a bucket: those of a longer slot's sums might not fit. */
 #define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
 
@@ -364,6 +367,19 @@ static inline void phantom_advance(struct phantom *p, const struct token_bucket 
 	phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
 }
 
+/*
+ * The same when it is worth the while: what has been earned meanwhile takes the queues on by a part
+ * of a slot, or ends them. The weight of none makes it so too.
+ */
+static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile)
+{
+	uint64_t tokens = bucket->tokens, part = p->weight << (p->shift - PHANTOM_PART_SHIFT);
+
+	if (tokens >= phantom_mark(profile) || (tokens - p->seen) >> PHANTOM_TOKEN >= part)
+		phantom_advance(p, bucket, profile);
+}
+
 /* Room for a queue of that time: sorts anew if there is none, or it is time to. */
 static inline void phantom_reach(struct phantom *p, uint64_t time)
 {
@@ -476,30 +492,37 @@ static inline bool phantom_take_free(
 	return free;
 }
 
-/* What has been taken below the free part joins the class's queue. */
-static inline void phantom_owe(
-	struct phantom *p, struct phantom_class *class, const struct token_bucket *bucket)
+/* Takes a packet's tokens; what that is below the free part joins the class's queue. */
+static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
 {
-	uint64_t lacks = p->seen - bucket->tokens;
-	uint64_t service = (lacks + (UINT64_C(1) << PHANTOM_TOKEN) - 1) >> PHANTOM_TOKEN;
+	uint64_t mark = phantom_mark(profile), before = bucket->tokens, service;
 
+	bucket->tokens = before - ((uint64_t)cost << TOKEN_BYTE);
+	before = before < mark ? before : mark;
+	service = before - bucket->tokens + ((UINT64_C(1) << PHANTOM_TOKEN) - 1);
+	service >>= PHANTOM_TOKEN;
 	p->seen -= service << PHANTOM_TOKEN;
 	phantom_join(p, class, service);
 }
 
 /*
  * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
- * The bucket has been refilled, by phantom_refill(). The state's one writer.
+ * The bucket has been refilled, by phantom_refill(), or by another and phantom_follow(): a queue
+ * that is behind is longer than it should be, so who is refused is asked again. The state's one
+ * writer.
  */
 static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
 {
 	if (cost == 0 || phantom_take_free(bucket, profile, cost))
 		return true;
-	if (bucket->tokens < phantom_needs(p, class, profile, cost))
-		return false;
-	bucket->tokens -= (uint64_t)cost << TOKEN_BYTE;
-	phantom_owe(p, class, bucket);
+	if (bucket->tokens < phantom_needs(p, class, profile, cost)) {
+		phantom_advance(p, bucket, profile);
+		if (bucket->tokens < phantom_needs(p, class, profile, cost))
+			return false;
+	}
+	phantom_owe(p, class, bucket, profile, cost);
 	return true;
 }
 

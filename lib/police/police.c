@@ -106,7 +106,7 @@ static bool fair(struct policy_other *other, const struct packet *packet, const 
 	token_bucket_refill(bucket, profile, now);
 	if (phantom_take_free(bucket, profile, cost))
 		return true;
-	phantom_advance(phantom, bucket, profile);
+	phantom_follow(phantom, bucket, profile);
 	return phantom_take(phantom, class_of(other, phantom, packet, data), bucket, profile, cost);
 }
 
@@ -176,7 +176,7 @@ uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t h
 {
 	struct phantom *phantom = state->phantom;
 
-	phantom_advance(phantom, &state->bucket, &state->limit);
+	phantom_follow(phantom, &state->bucket, &state->limit);
 	if (phantom_take(
 		    phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes))
 		return 0;

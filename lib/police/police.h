@@ -19,9 +19,9 @@
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
  * drops) are *plain*: decided inline, from and into the one line that is the policy's state on a
  * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. The
- * same bucket that flows share (METER_PHANTOM) is decided in the same line as long as nobody presses
- * on it, by police_charge_free(); and else from a struct phantom. All others cost a call, and what
- * they need beyond that lies in struct policy_other, which is theirs alone.
+ * same bucket that flows share (METER_PHANTOM) is decided in the same line as long as nobody
+ * presses on it, by police_charge_free(), and else from a struct phantom. All others cost a call,
+ * and what they need beyond that lies in struct policy_other, which is theirs alone.
  *
  * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
  * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
@@ -76,7 +76,7 @@ enum {
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	/* Its owner's bits: police_owner(); the rest, and the limit, where police_has_other() not. */
+	/* Its owner's bits: police_owner(). The rest, and the limit: unless police_has_other(). */
 	struct token_bucket bucket;
 	union {
 		struct token_bucket_profile limit;
@@ -92,7 +92,7 @@ struct policy_state {
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
-/* What only policies have that are neither plain nor phantoms. The worker's own; counters as above. */
+/* What policies have that are neither plain nor phantoms. The worker's own; counters as above. */
 struct policy_other {
 	union meter meter; /* first: of METER_PURSE both are one line */
 	union meter_profile profile;
