@@ -6,12 +6,12 @@
  * send. A class is a flow, or a DSCP.
  *
  * The upper part of the bucket is nobody's: while a packet leaves more than that unspent it passes
- * as with a token bucket, whoever it is of, and is forgotten. So a limit that nobody presses on costs
- * what a token bucket does.
+ * as with a token bucket, whoever it is of, and is forgotten. So a limit that nobody presses on
+ * costs what a token bucket does.
  *
  * What the bucket lacks below its free part is what it has let pass and not earned back. So it is
- * read as a queue that is not there, of bytes that have left long ago: what passes joins it, what the
- * bucket earns serves it. Here every class has one of its own, and together they are what the bucket
+ * read as a queue that is not there, of bytes that have left long ago: what passes joins it, what
+ * the bucket earns serves it. Here every class has one of its own; together they are what it
  * lacks. They are served as an ideal scheduler would (GPS: Parekh and Gallager, "A Generalized
  * Processor Sharing Approach to Flow Control", section II): all that are backlogged at once, by
  * weight. A class that sends more than its part has a queue that grows, and is refused when that is

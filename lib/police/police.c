@@ -172,35 +172,47 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 	return over;
 }
 
-uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
+/* Whether a packet fits beside its flow's queue, where the line has not told. */
+static bool flow_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	struct phantom *phantom = state->phantom;
 
 	phantom_follow(phantom, &state->bucket, &state->limit);
-	if (phantom_take(
-		    phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes))
+	return phantom_take(
+		phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes);
+}
+
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
+{
+	if (flow_fits(state, bytes, hash))
 		return 0;
 	police_count_refused(state, 1, bytes);
 	return UINT64_MAX;
 }
 
+/* The same as police_over_line() and it say, but for what is counted. */
+static bool fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
+{
+	if (phantom_take_free(&state->bucket, &state->limit, bytes))
+		return true;
+	return state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE &&
+	       flow_fits(state, bytes, hash);
+}
+
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now)
 {
-	struct phantom *phantom = state->phantom;
 	uint64_t sum = 0, passed = 0, passes = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		phantom_fetch_class(phantom, hashes[i]);
-	phantom_refill(phantom, &state->bucket, &state->limit, now);
+		phantom_fetch_class(state->phantom, hashes[i]);
+	token_bucket_refill(&state->bucket, &state->limit, now);
 	for (unsigned i = 0; i < n; i++) {
-		struct phantom_class *class = phantom_of_flow(phantom, hashes[i]);
-		uint64_t fits = phantom_take(
-			phantom, class, &state->bucket, &state->limit, bytes[i]);
+		uint64_t fit = fits(state, bytes[i], hashes[i]);
 
 		sum += bytes[i];
-		passed += bytes[i] & -fits;
-		passes |= fits << i;
+		passed += bytes[i] & -fit;
+		passes |= fit << i;
 	}
 	counter_add32(&state->packets, n);
 	counter_add(&state->bytes, sum);

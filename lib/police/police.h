@@ -154,8 +154,8 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);
 
 /*
- * Charges n packets (at most 64) to such a policy, that arrived at `now`: a bit each, 1 for those that
- * pass. The queues are served once for all.
+ * Charges n packets (at most 64) to such a policy, that arrived at `now`, and counts them: a bit
+ * each, 1 for those that pass.
  */
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
@@ -215,8 +215,8 @@ static inline bool police_is_shaped(const struct policy_state *state)
 }
 
 /*
- * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a limit in bytes, that
- * drops. Anybody.
+ * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a
+ * limit in bytes, that drops. Anybody.
  */
 static inline bool police_is_phantom(const struct policy_state *state)
 {
