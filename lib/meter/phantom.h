@@ -508,20 +508,16 @@ static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 
 /*
  * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
- * The bucket has been refilled, by phantom_refill(), or by another and phantom_follow(): a queue
- * that is behind is longer than it should be, so who is refused is asked again. The state's one
- * writer.
+ * The bucket has been refilled, by phantom_refill(), or by another and phantom_follow(). The state's
+ * one writer.
  */
 static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
 {
 	if (cost == 0 || phantom_take_free(bucket, profile, cost))
 		return true;
-	if (bucket->tokens < phantom_needs(p, class, profile, cost)) {
-		phantom_advance(p, bucket, profile);
-		if (bucket->tokens < phantom_needs(p, class, profile, cost))
-			return false;
-	}
+	if (bucket->tokens < phantom_needs(p, class, profile, cost))
+		return false;
 	phantom_owe(p, class, bucket, profile, cost);
 	return true;
 }
