@@ -35,7 +35,8 @@
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
  * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
- * costs the slots that its time has crossed, of which it fills no more than one.
+ * costs the slots that its time has crossed, of which it fills no more than one. And all are
+ * served when it takes them on by a quarter of a slot: until then what has been earned waits.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
  * four has no queue, and no other's until then. Only flows that are many at once share.
@@ -508,8 +509,8 @@ static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 
 /*
  * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
- * The bucket has been refilled, by phantom_refill(), or by another and phantom_follow(). The state's
- * one writer.
+ * The bucket has been refilled, by phantom_refill(), or by token_bucket_refill() and
+ * phantom_follow(). The state's one writer.
  */
 static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
