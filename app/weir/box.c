@@ -641,7 +641,7 @@ struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
 		if (folded->packets != before)
 			wake_tenant(box, slot);
 		totals.dropped_packets += folded->dropped_packets;
-		totals.dropped_bytes += counter_read(&state->dropped_bytes);
+		totals.dropped_bytes += police_dropped_bytes(state);
 		totals.over_packets += police_over_packets(state);
 		totals.over_bytes += police_over_bytes(state);
 		totals.fallback_packets += police_fallback_packets(state);

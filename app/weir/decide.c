@@ -165,28 +165,34 @@ static uint32_t flow_hash(struct burst *burst, unsigned i)
 	return packet->flow_hash;
 }
 
-/* The same of those that want to know its flow too. */
-static uint64_t judge_phantom(
-	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+/* The same where it takes to know its flow. */
+static __rte_noinline uint64_t judge_flow(
+	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
 {
-	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
-
-	if (police_samples(state))
-		sample(w, burst, i, bytes);
-	return police_over_phantom(state, bytes, flow_hash(burst, i), now);
+	return police_over_flow(state, bytes, flow_hash(burst, i));
 }
 
-/* Begins to fetch what judge_phantom() will read. */
+/* The same of those that flows share. */
+static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
+	struct burst *burst, unsigned i, uint32_t bytes, uint64_t now)
+{
+	uint64_t over;
+
+	if (unlikely(police_samples(state)))
+		sample(w, burst, i, bytes);
+	over = police_over_line(state, bytes, now);
+	return over == POLICE_ASKS_FLOW ? judge_flow(state, burst, i, bytes) : over;
+}
+
+/* Begins to fetch what judge_flow() will read. */
 static __rte_noinline void fetch_phantoms(
 	struct policy_state *const *states, struct burst *burst, uint16_t n)
 {
 	uint64_t phantoms = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (!police_is_phantom(states[i]))
-			continue;
-		police_fetch_phantom(states[i]);
-		phantoms |= UINT64_C(1) << i;
+		if (police_is_phantom(states[i]))
+			phantoms |= (uint64_t)police_fetch_phantom(states[i]) << i;
 	}
 	for (; phantoms; phantoms &= phantoms - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(phantoms);
@@ -230,13 +236,13 @@ static __rte_noinline uint64_t judge_aside(
 
 	if (police_is_total(state))
 		return judge_total(state, burst, i, now);
-	if (police_is_phantom(state)) /* first: no other question reads but the state's line */
-		return judge_phantom(w, state, burst, i, now);
-	if (police_is_shaped(state))
+	if (police_is_shaped(state)) /* first: no other question reads but the state's line */
 		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
-	if (!police_is_plain(state))
+	if (police_has_other(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	if (police_is_phantom(state))
+		return judge_phantom(w, state, burst, i, bytes, now);
 	sample(w, burst, i, bytes);
 	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
@@ -313,7 +319,7 @@ static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
 
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
 static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
-	struct policy_state *const *states, uint16_t n, uint64_t now, bool lends)
+	struct policy_state *const *states, uint16_t n, uint64_t now, bool lends, bool phantoms)
 {
 	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
 	uint64_t drops = 0, over;
@@ -321,12 +327,14 @@ static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
 	costs_of(costs, burst);
 	for (size_t i = 0; i < n; i++) {
 		struct policy_state *state = states[i];
+		uint32_t cost = costs[police_accounting(state)][i];
 
-		if (unlikely(police_aside(state)))
+		if (phantoms && police_is_phantom(state))
+			over = judge_phantom(w, state, burst, i, cost, now);
+		else if (unlikely(police_aside(state)))
 			over = judge_aside(w, burst, i, now);
 		else
-			over = charge_plain(w, state, burst->frames.policy[i],
-				costs[police_accounting(state)][i], now, lends);
+			over = charge_plain(w, state, burst->frames.policy[i], cost, now, lends);
 		drops = 2 * drops - over;
 	}
 	return drops;
@@ -364,19 +372,24 @@ static uint16_t decide_each(
 		.bucket.last = now,
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
+	bool phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED);
 	struct policy_state *states[BURST];
 	uint64_t drops, passes;
 	uint16_t n_pass;
 
 	states_of(states, w, burst, n, &none);
-	if (unlikely(__atomic_load_n(&w->phantoms, __ATOMIC_RELAXED)))
+	if (unlikely(phantoms))
 		fetch_phantoms(states, burst, n);
 	if (unlikely(w->view.shapes))
 		fetch_queues(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
-	drops = w->reserves ? judge(w, burst, states, n, now, true)
-			    : judge(w, burst, states, n, now, false);
+	if (unlikely(phantoms))
+		drops = judge(w, burst, states, n, now, w->reserves != NULL, true);
+	else if (w->reserves)
+		drops = judge(w, burst, states, n, now, true, false);
+	else
+		drops = judge(w, burst, states, n, now, false, false);
 	counter_add(&w->counters.unmatched_packets, none.packets);
 	passes = reversed(~drops) >> (64 - n);
 	n_pass = divide(burst->mbufs, passes, n, dropped);
@@ -427,23 +440,37 @@ static uint16_t decide_alike(
 	return divide(burst->mbufs, passes, n, dropped);
 }
 
+/* The same where each packet's flow counts. */
+static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct burst *burst,
+	const uint32_t *costs, uint16_t n, uint64_t now)
+{
+	uint32_t hashes[BURST];
+
+	for (uint16_t i = 0; i < n; i++)
+		hashes[i] = flow_hash(burst, i);
+	return police_charge_flows(state, costs, hashes, n, now);
+}
+
 /* A whole burst of one policy that police_is_phantom(). */
-static __rte_noinline uint16_t decide_flows(
+static uint16_t decide_flows(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
 	struct policy_state *state = &w->policies[burst->frames.policy[0]];
-	uint32_t costs[BURST], hashes[BURST];
+	uint32_t costs[BURST];
+	uint64_t sum = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
-		hashes[i] = flow_hash(burst, i);
+		sum += costs[i];
 	}
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(samples);
 
 		sample(w, burst, i, costs[i]);
 	}
-	return divide(burst->mbufs, police_charge_flows(state, costs, hashes, n, now), n, dropped);
+	if (police_charge_free(state, n, sum, now))
+		return n;
+	return divide(burst->mbufs, charge_flows(state, burst, costs, n, now), n, dropped);
 }
 
 static bool all_alike(const uint32_t *policies, uint16_t n)

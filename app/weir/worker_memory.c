@@ -195,6 +195,8 @@ int worker_add_policy(
 /* A line that no policy has been given is all zero: neither plain nor anything else. */
 static void *memory_of(const struct policy_state *state)
 {
+	if (police_is_phantom(state))
+		return state->phantom;
 	return police_is_plain(state) ? NULL : state->other;
 }
 

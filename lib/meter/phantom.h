@@ -5,9 +5,13 @@
  * packet, and yet gives each class its weighted fair part of the rate, max-min, whatever the others
  * send. A class is a flow, or a DSCP.
  *
- * What a bucket lacks to be full is what it has let pass and not earned back. So it is read as a
- * queue that is not there, of bytes that have left long ago: what passes joins it, what the bucket
- * earns serves it. Here every class has one of its own, and together they are what the bucket
+ * The upper part of the bucket is nobody's: while a packet leaves more than that unspent it passes
+ * as with a token bucket, whoever it is of, and is forgotten. So a limit that nobody presses on
+ * costs what a token bucket does.
+ *
+ * What the bucket lacks below its free part is what it has let pass and not earned back. So it is
+ * read as a queue that is not there, of bytes that have left long ago: what passes joins it, what
+ * the bucket earns serves it. Here every class has one of its own; together they are what it
  * lacks. They are served as an ideal scheduler would (GPS: Parekh and Gallager, "A Generalized
  * Processor Sharing Approach to Flow Control", section II): all that are backlogged at once, by
  * weight. A class that sends more than its part has a queue that grows, and is refused when that is
@@ -15,6 +19,11 @@
  * shared buffer does with dynamic thresholds (Choudhury and Hahne, "Dynamic Queue Length Thresholds
  * for Shared-Memory Packet Switches"). The idea to police by virtual queues: "Efficient Policy-Rich
  * Rate Enforcement with Phantom Queues" (SIGCOMM 2024), where each has a depth of its own.
+ *
+ * Tokens serve the queues until all are empty, and only then fill the free part. So as long as
+ * anybody has a queue the classes that have one share the rate by weight, whatever was free; and
+ * what somebody gains who takes all that is free before the others come is an 8th of the burst,
+ * once for each time that for so long nobody had a queue: tokens that nobody was waiting for.
  *
  * The bucket alone decides what the aggregate may do: at most r·t + b over any t, whatever the
  * classes are. And nothing of the rate is lost while packets come: tokens are lost by a bucket that
@@ -26,7 +35,8 @@
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
  * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
- * costs the slots that its time has crossed, of which it fills no more than one.
+ * costs the slots that its time has crossed, of which it fills no more than one. And all are
+ * served when it takes them on by a quarter of a slot: until then what has been earned waits.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
  * four has no queue, and no other's until then. Only flows that are many at once share.
@@ -55,10 +65,16 @@
 #define PHANTOM_BYTE  8                           /* bits of a unit's fraction in virtual time */
 #define PHANTOM_TOKEN (TOKEN_BYTE - PHANTOM_BYTE) /* what tokens have below them */
 
+/* The upper part of the burst, which is nobody's: an 8th, in bits. */
+#define PHANTOM_FREE_SHIFT 3
+
 /* What must be left in the bucket beside a queue, of the queue: a quarter, in bits, */
 #define PHANTOM_SHARE_SHIFT 2
 /* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
 #define PHANTOM_SPARE_SHIFT 4
+
+/* Queues may be behind what they have been served by this part of a slot: a quarter, in bits. */
+#define PHANTOM_PART_SHIFT 2
 
 /* Units of a bucket: those of a longer slot's sums might not fit. */
 #define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
@@ -86,12 +102,13 @@ struct phantom_class {
 #define PHANTOM_SLOT_WEIGHT 13 /* bits */
 
 struct phantom {
-	uint64_t time;   /* virtual: 2^-8 units by weight */
-	uint64_t left;   /* 2^-8 units of service that have not become time yet */
-	uint64_t seen;   /* tokens of the bucket that are service by now */
-	uint64_t busy;   /* slots with classes, a bit each */
-	uint64_t weight; /* of all in the slots */
-	uint64_t aged;   /* time of the last phantom_sort() */
+	uint64_t time;    /* virtual: 2^-8 units by weight */
+	uint64_t left;    /* 2^-8 units of service that have not become time yet */
+	uint64_t seen;    /* tokens of the bucket that are service by now */
+	uint64_t busy;    /* slots with classes, a bit each */
+	uint64_t weight;  /* of all in the slots */
+	uint64_t aged;    /* time of the last phantom_sort() */
+	uint64_t refused; /* the owner's to count: units that did not conform */
 	uint32_t key;
 	uint16_t mask;                                              /* of a class's number */
 	uint16_t shift;                                             /* a slot is 2^this long */
@@ -165,12 +182,12 @@ static inline void phantom_enter(struct phantom *p, const struct phantom_class *
 	p->busy |= UINT64_C(1) << i;
 }
 
-static inline void phantom_leave(struct phantom *p, const struct phantom_class *class)
+/* Takes a class out of slot i, if that is where it is: all ones, or else nothing happens. */
+static inline void phantom_leave(
+	struct phantom *p, const struct phantom_class *class, unsigned i, uint64_t slotted)
 {
-	unsigned i = phantom_slot(p, class->end);
-
-	p->slots[i] -= phantom_in_slot(p, class);
-	p->busy &= ~((uint64_t)(p->slots[i] == 0) << i);
+	p->slots[i] -= phantom_in_slot(p, class) & slotted;
+	p->busy &= ~((uint64_t)(p->slots[i] == 0) << i & slotted);
 }
 
 static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
@@ -242,6 +259,12 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 	return shift;
 }
 
+/* Tokens above which nobody is asked who he is: the free part's floor. */
+static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
+{
+	return profile->burst - (profile->burst >> PHANTOM_FREE_SHIFT);
+}
+
 /*
  * Of a full bucket of PHANTOM_BURST_MAX at most: all queues empty. `memory` is of phantom_bytes(),
  * aligned to 64. Control thread, before the writer sees it.
@@ -255,24 +278,12 @@ static inline struct phantom *phantom_init(void *memory, const struct phantom_pa
 		.mask = (uint16_t)(params->classes - 1),
 		.shift = (uint16_t)phantom_shift(profile),
 		.key = (uint32_t)params->secret | 1,
-		.seen = profile->burst,
+		.seen = phantom_mark(profile),
 	};
 	for (unsigned i = 0; i < params->classes; i++)
 		p->classes[i] = (struct phantom_class){
 			.weight = params->weights ? params->weights[i] : 1};
 	return p;
-}
-
-/*
- * After token_bucket_change(). Queues stay; where the burst has become smaller they may be longer
- * than what the bucket lacks, until it is full. The state's one writer.
- */
-static inline void phantom_change(struct phantom *p, const struct token_bucket_profile *profile)
-{
-	uint32_t shift = phantom_shift(profile);
-
-	if (shift != p->shift)
-		phantom_sort(p, shift);
 }
 
 /* Virtual time by which the class's queue is empty from now; 0 if it is. */
@@ -329,23 +340,45 @@ static inline void phantom_serve(struct phantom *p, uint64_t service)
 	p->left = 0;
 }
 
+/* Nobody is owed anything: all queues are empty, and their ends are past. */
+static inline void phantom_rest(struct phantom *p, uint64_t mark)
+{
+	p->seen = mark;
+	if (p->busy == 0)
+		return;
+	p->time = ((p->time >> p->shift) + phantom_last(p) + 1) << p->shift;
+	phantom_clear(p);
+}
+
 /*
  * Brings the queues to where the bucket is: it has been refilled, or has been changed, since the
- * last look. A full one owes nobody anything.
+ * last look. When its free part holds anything they have been empty before.
  */
 static inline void phantom_advance(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
 {
-	uint64_t tokens = bucket->tokens, earned = tokens - p->seen;
+	uint64_t mark = phantom_mark(profile), tokens = bucket->tokens, earned = tokens - p->seen;
 
+	if (tokens >= mark) {
+		phantom_rest(p, mark);
+		return;
+	}
 	earned = (int64_t)earned > 0 ? earned : 0; /* it may have been emptied, or cut */
 	p->seen = tokens - (earned & ((UINT64_C(1) << PHANTOM_TOKEN) - 1));
-	if (tokens < profile->burst) {
-		phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
-	} else if (p->busy) {
-		p->time = ((p->time >> p->shift) + phantom_last(p) + 1) << p->shift;
-		phantom_clear(p);
-	}
+	phantom_serve(p, p->left + (earned >> PHANTOM_TOKEN));
+}
+
+/*
+ * The same when it is worth the while: what has been earned meanwhile takes the queues on by a part
+ * of a slot, or ends them. The weight of none makes it so too.
+ */
+static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile)
+{
+	uint64_t tokens = bucket->tokens, part = p->weight << (p->shift - PHANTOM_PART_SHIFT);
+
+	if (tokens >= phantom_mark(profile) || (tokens - p->seen) >> PHANTOM_TOKEN >= part)
+		phantom_advance(p, bucket, profile);
 }
 
 /* Room for a queue of that time: sorts anew if there is none, or it is time to. */
@@ -360,25 +393,24 @@ static inline void phantom_reach(struct phantom *p, uint64_t time)
 	phantom_sort(p, shift);
 }
 
-/* A packet of a class has passed: its queue is longer by that. */
-static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint32_t cost)
+/*
+ * A packet of a class has passed: its queue is longer by so many 2^-8 units. Masks, not branches:
+ * whether the class was backlogged, in its slot or altogether, nobody can predict.
+ */
+static inline void phantom_join(struct phantom *p, struct phantom_class *class, uint64_t service)
 {
-	uint64_t service = (uint64_t)cost << PHANTOM_BYTE;
 	uint64_t time = phantom_divide(service, class->weight) + 1; /* rounded up */
+	uint64_t slotted, ended, end;
 
 	phantom_reach(p, phantom_queue(p, class) + time);
-	p->left += time * class->weight - service;
-	if (phantom_ahead(p, class) < phantom_span(p)) {
-		phantom_leave(p, class);
-		if ((int64_t)(p->time - class->end) > 0) { /* empty, before its slot was over */
-			p->left += (p->time - class->end) * class->weight;
-			class->end = p->time;
-		}
-	} else {
-		phantom_set_weight(p, p->weight + class->weight);
-		class->end = p->time;
-	}
-	class->end += time;
+	slotted = -(uint64_t)(phantom_ahead(p, class) < phantom_span(p));
+	ended = -(uint64_t)((int64_t)(p->time - class->end) > 0) & slotted; /* its slot has not */
+	p->left += time * class->weight - service +
+		   ((p->time - class->end) * class->weight & ended);
+	end = p->time + ((class->end - p->time) & slotted & ~ended) + time;
+	phantom_leave(p, class, phantom_slot(p, slotted ? class->end : end), slotted);
+	phantom_set_weight(p, p->weight + (class->weight & ~slotted));
+	class->end = end;
 	phantom_enter(p, class);
 }
 
@@ -447,21 +479,47 @@ static inline uint64_t phantom_needs(const struct phantom *p, const struct phant
 }
 
 /*
+ * Whether so many units may pass that nobody is asked for: what they leave is above the free part's
+ * floor. Takes them if so. The bucket has been refilled, by token_bucket_refill(); nothing else is
+ * read or written. The state's one writer.
+ */
+static inline bool phantom_take_free(
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t cost)
+{
+	uint64_t tokens = cost << TOKEN_BYTE;
+	bool free = bucket->tokens >= phantom_mark(profile) + tokens;
+
+	bucket->tokens -= tokens & -(uint64_t)free;
+	return free;
+}
+
+/* Takes a packet's tokens; what that is below the free part joins the class's queue. */
+static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
+	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
+{
+	uint64_t mark = phantom_mark(profile), before = bucket->tokens, service;
+
+	bucket->tokens = before - ((uint64_t)cost << TOKEN_BYTE);
+	before = before < mark ? before : mark;
+	service = before - bucket->tokens + ((UINT64_C(1) << PHANTOM_TOKEN) - 1);
+	service >>= PHANTOM_TOKEN;
+	p->seen -= service << PHANTOM_TOKEN;
+	phantom_join(p, class, service);
+}
+
+/*
  * Whether a packet of so many units of a class conforms; takes them if so. A cost of 0 always does.
- * The bucket has been refilled, by phantom_refill(). The state's one writer.
+ * The bucket has been refilled, by phantom_refill(), or by token_bucket_refill() and
+ * phantom_follow(). The state's one writer.
  */
 static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
 {
-	uint64_t tokens = (uint64_t)cost << TOKEN_BYTE;
-
-	if (bucket->tokens < phantom_needs(p, class, profile, cost))
-		return cost == 0;
-	if (cost == 0)
+	if (cost == 0 || phantom_take_free(bucket, profile, cost))
 		return true;
-	bucket->tokens -= tokens;
-	p->seen -= tokens;
-	phantom_join(p, class, cost);
+	if (bucket->tokens < phantom_needs(p, class, profile, cost))
+		return false;
+	phantom_owe(p, class, bucket, profile, cost);
 	return true;
 }
 
@@ -471,6 +529,22 @@ static inline void phantom_refill(struct phantom *p, struct token_bucket *bucket
 {
 	token_bucket_refill(bucket, profile, now);
 	phantom_advance(p, bucket, profile);
+}
+
+/*
+ * token_bucket_change(), of a bucket that classes share. Queues stay; where the burst has become
+ * smaller they may be longer than what the bucket lacks, until there is something in its free part.
+ * The state's one writer.
+ */
+static inline void phantom_change(struct phantom *p, struct token_bucket *bucket,
+	struct token_bucket_profile *profile, const struct token_bucket_profile *next, uint64_t now)
+{
+	uint32_t shift = phantom_shift(next);
+
+	phantom_refill(p, bucket, profile, now);
+	token_bucket_change(bucket, profile, next, now);
+	if (shift != p->shift)
+		phantom_sort(p, shift);
 }
 
 static_assert(PHANTOM_CLASSES_MIN % PHANTOM_WAYS == 0, "whole sets");

@@ -78,6 +78,8 @@ size_t policy_other_bytes(const struct policy *policy)
 {
 	if (policy_is_plain(policy))
 		return 0;
+	if (is_phantom(policy))
+		return classes_bytes(policy);
 	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy) +
 	       shape_bytes(policy) + classes_bytes(policy);
 }
@@ -132,14 +134,19 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	*state = (struct policy_state){0};
 	token_bucket_set_owner(&state->bucket,
 		police_owner(flags_of(policy), profile->sample_shift, policy->accounting));
-	if (policy_is_plain(policy)) {
-		state->limit = profile->meter.bucket;
-		token_bucket_init(&state->bucket, &state->limit, start->now);
-	} else {
+	if (police_has_other(state)) {
 		state->other = memory;
 		other_init(state->other, policy, profile, start);
 		if (policy_is_shaped(policy))
 			shaped_init(state, profile, start);
+		return;
+	}
+	state->limit = profile->meter.bucket;
+	token_bucket_init(&state->bucket, &state->limit, start->now);
+	if (police_is_phantom(state)) {
+		struct phantom_params params = phantom_params_of(policy, start);
+
+		state->phantom = phantom_init(memory, &params, &state->limit);
 	}
 }
 
@@ -148,7 +155,8 @@ void policy_state_spend(struct policy_state *state, uint64_t now)
 {
 	struct policy_other *other = state->other;
 
-	if (police_is_plain(state)) {
+	if (!police_has_other(state)) {
+		token_bucket_refill(&state->bucket, &state->limit, now);
 		state->bucket.tokens = 0;
 		return;
 	}

@@ -3,7 +3,7 @@
  *
  * A policy's state on a worker before its first packet, and the memory that it takes beyond its
  * line when it is not plain: struct policy_other, a meter for each source, and the flows that are
- * known. The caller owns it; nothing is allocated here.
+ * known; or the classes of a phantom. The caller owns it; nothing is allocated here.
  */
 #ifndef WEIR_POLICE_OTHER_H
 #define WEIR_POLICE_OTHER_H

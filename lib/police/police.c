@@ -87,24 +87,27 @@ static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
 	return verdict != PURSE_REFUSES;
 }
 
-static bool fair_to_flow(struct policy_other *other, uint32_t hash, uint32_t cost, uint64_t now)
+/* The class of a packet that wants more than what is nobody's. */
+static struct phantom_class *class_of(const struct policy_other *other, struct phantom *phantom,
+	const struct packet *packet, const uint8_t *data)
 {
-	const struct token_bucket_profile *profile = &other->profile.bucket;
-	struct token_bucket *bucket = &other->meter.bucket;
-	struct phantom *phantom = police_phantom(other);
-
-	phantom_refill(phantom, bucket, profile, now);
-	return phantom_take(phantom, phantom_of_flow(phantom, hash), bucket, profile, cost);
+	if (other->by_dscp)
+		return phantom_of_number(phantom, packet->dscp);
+	return phantom_of_flow(phantom, packet_flow_hash(packet, data));
 }
 
-static bool fair_to_dscp(struct policy_other *other, uint8_t dscp, uint32_t cost, uint64_t now)
+static bool fair(struct policy_other *other, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now)
 {
 	const struct token_bucket_profile *profile = &other->profile.bucket;
 	struct token_bucket *bucket = &other->meter.bucket;
 	struct phantom *phantom = police_phantom(other);
 
-	phantom_refill(phantom, bucket, profile, now);
-	return phantom_take(phantom, phantom_of_number(phantom, dscp), bucket, profile, cost);
+	token_bucket_refill(bucket, profile, now);
+	if (phantom_take_free(bucket, profile, cost))
+		return true;
+	phantom_follow(phantom, bucket, profile);
+	return phantom_take(phantom, class_of(other, phantom, packet, data), bucket, profile, cost);
 }
 
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -118,10 +121,8 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 			source_of(other, packet, data, bits), now, cost);
 	if (other->kind == METER_PURSE)
 		return paid(other, cost, now);
-	if (other->kind == METER_PHANTOM && other->by_dscp)
-		return fair_to_dscp(other, packet->dscp, cost, now);
 	if (other->kind == METER_PHANTOM)
-		return fair_to_flow(other, packet_flow_hash(packet, data), cost, now);
+		return fair(other, packet, data, cost, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
 }
 
@@ -144,9 +145,21 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 	}
 }
 
+static enum verdict charge_phantom(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
+{
+	uint64_t over = police_over_line(state, cost, now);
+
+	if (over == POLICE_ASKS_FLOW)
+		over = police_over_flow(state, cost, packet_flow_hash(packet, data));
+	return over ? VERDICT_DROP : VERDICT_PASS;
+}
+
 enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
+	if (police_is_phantom(state))
+		return charge_phantom(state, packet, data, cost, now);
 	return police_enact(
 		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
 }
@@ -159,36 +172,51 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 	return over;
 }
 
-uint64_t police_over_phantom(
-	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now)
+/* Whether a packet fits beside its flow's queue, where the line has not told. */
+static bool flow_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
-	uint64_t over = fair_to_flow(state->other, hash, bytes, now) ? 0 : UINT64_MAX;
+	struct phantom *phantom = state->phantom;
 
-	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
-	return over;
+	phantom_follow(phantom, &state->bucket, &state->limit);
+	return phantom_take(
+		phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes);
+}
+
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)
+{
+	if (flow_fits(state, bytes, hash))
+		return 0;
+	police_count_refused(state, 1, bytes);
+	return UINT64_MAX;
+}
+
+/* The same as police_over_line() and it say, but for what is counted. */
+static bool fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
+{
+	if (phantom_take_free(&state->bucket, &state->limit, bytes))
+		return true;
+	return state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE &&
+	       flow_fits(state, bytes, hash);
 }
 
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now)
 {
-	struct policy_other *other = state->other;
-	const struct token_bucket_profile *profile = &other->profile.bucket;
-	struct token_bucket *bucket = &other->meter.bucket;
-	struct phantom *phantom = police_phantom(other);
 	uint64_t sum = 0, passed = 0, passes = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		phantom_fetch_class(phantom, hashes[i]);
-	phantom_refill(phantom, bucket, profile, now);
+		phantom_fetch_class(state->phantom, hashes[i]);
+	token_bucket_refill(&state->bucket, &state->limit, now);
 	for (unsigned i = 0; i < n; i++) {
-		struct phantom_class *class = phantom_of_flow(phantom, hashes[i]);
-		uint64_t fits = phantom_take(phantom, class, bucket, profile, bytes[i]);
+		uint64_t fit = fits(state, bytes[i], hashes[i]);
 
 		sum += bytes[i];
-		passed += bytes[i] & -fits;
-		passes |= fits << i;
+		passed += bytes[i] & -fit;
+		passes |= fit << i;
 	}
-	police_count(state, n, sum, n - (uint32_t)__builtin_popcountll(passes), sum - passed);
+	counter_add32(&state->packets, n);
+	counter_add(&state->bytes, sum);
+	police_count_refused(state, n - (uint32_t)__builtin_popcountll(passes), sum - passed);
 	return passes;
 }
 
@@ -201,16 +229,26 @@ void police_marked(struct policy_state *state, const struct packet *packet, cons
 		drop(state, cost);
 }
 
+/* A limit of a policy that is neither plain nor a phantom. */
+static void limit_other(
+	struct policy_other *other, const struct limit_profile *profile, uint64_t now)
+{
+	if (other->kind == METER_PHANTOM)
+		phantom_change(police_phantom(other), &other->meter.bucket, &other->profile.bucket,
+			&profile->meter.bucket, now);
+	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
+		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
+}
+
 void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now)
 {
-	struct policy_other *other = state->other;
-
 	token_bucket_set_owner(&state->bucket,
 		police_owner(police_flags(state), profile->sample_shift, police_accounting(state)));
 	if (police_is_plain(state))
 		token_bucket_change(&state->bucket, &state->limit, &profile->meter.bucket, now);
-	else if (other->action != ACTION_SHAPE) /* that has shaped_limit() */
-		meter_change(other->kind, &other->meter, &other->profile, &profile->meter, now);
-	if (!police_is_plain(state) && other->kind == METER_PHANTOM)
-		phantom_change(police_phantom(other), &other->profile.bucket);
+	else if (police_is_phantom(state))
+		phantom_change(
+			state->phantom, &state->bucket, &state->limit, &profile->meter.bucket, now);
+	else
+		limit_other(state->other, profile, now);
 }

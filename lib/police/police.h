@@ -18,9 +18,10 @@
  *
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
  * drops) are *plain*: decided inline, from and into the one line that is the policy's state on a
- * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. All
- * others cost a call, and what they need beyond that lies in struct policy_other, which is theirs
- * alone.
+ * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. The
+ * same bucket that flows share (METER_PHANTOM) is decided in the same line as long as nobody
+ * presses on it, by police_charge_free(), and else from a struct phantom. All others cost a call,
+ * and what they need beyond that lies in struct policy_other, which is theirs alone.
  *
  * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
  * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
@@ -75,18 +76,23 @@ enum {
  * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
  */
 struct policy_state {
-	struct token_bucket bucket; /* its owner's bits: police_owner(); the rest is of the plain */
+	/* Its owner's bits: police_owner(). The rest, and the limit: unless police_has_other(). */
+	struct token_bucket bucket;
 	union {
-		struct token_bucket_profile limit; /* plain */
-		struct policy_other *other;        /* the others */
+		struct token_bucket_profile limit;
+		struct policy_other *other;
 	};
-	uint64_t bytes, dropped_bytes; /* of all packets, and of the dropped */
+	uint64_t bytes; /* of all packets, */
+	union {
+		uint64_t dropped_bytes;  /* and of the dropped; */
+		struct phantom *phantom; /* police_is_phantom(): which counts these */
+	};
 	uint32_t packets, dropped_packets;
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
 
-/* What only policies have that are not plain. The worker's own; counters as above. */
+/* What policies have that are neither plain nor phantoms. The worker's own; counters as above. */
 struct policy_other {
 	union meter meter; /* first: of METER_PURSE both are one line */
 	union meter_profile profile;
@@ -113,7 +119,7 @@ struct shape_terms {
 	bool conserved; /* see shaped_is_strict() */
 };
 
-/* Of METER_PHANTOM, which has neither sources nor flows to know: its classes come next. */
+/* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
 static inline struct phantom *police_phantom(struct policy_other *other)
 {
 	return (struct phantom *)(other + 1);
@@ -142,33 +148,18 @@ static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
  */
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
-/* The same of one that police_is_phantom(), by the hash of the packet's flow. */
-uint64_t police_over_phantom(
-	struct policy_state *state, uint32_t bytes, uint32_t hash, uint64_t now);
+/*
+ * The same of one that police_is_phantom(), by the hash of the packet's flow, when
+ * police_over_line() has asked for it: what is left to be counted is whether it is dropped.
+ */
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);
 
 /*
- * The same of n packets (at most 64) that arrived at `now`: a bit each, 1 for those that pass. The
- * queues are served once for all.
+ * Charges n packets (at most 64) to such a policy, that arrived at `now`, and counts them: a bit
+ * each, 1 for those that pass.
  */
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 	const uint32_t *hashes, unsigned n, uint64_t now);
-
-/*
- * Begins to fetch what police_over_phantom() will read, in two steps, of which the second reads
- * what the first has fetched.
- */
-static inline void police_fetch_phantom(const struct policy_state *state)
-{
-	const char *other = (const char *)state->other;
-
-	__builtin_prefetch(other, 1);
-	__builtin_prefetch(other + sizeof(struct policy_other), 1);
-}
-
-static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
-{
-	phantom_fetch(police_phantom(state->other), hash);
-}
 
 /* police_cost() and police_charge() of policies that are not plain. */
 uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
@@ -225,12 +216,18 @@ static inline bool police_is_shaped(const struct policy_state *state)
 }
 
 /*
- * Whether police_over_phantom() is all that a packet needs: flows that share a limit in bytes, that
- * drops. Anybody.
+ * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a
+ * limit in bytes, that drops. Anybody.
  */
 static inline bool police_is_phantom(const struct policy_state *state)
 {
 	return police_flags(state) & POLICE_PHANTOM;
+}
+
+/* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
+static inline bool police_has_other(const struct policy_state *state)
+{
+	return !(police_flags(state) & (POLICE_PLAIN | POLICE_PHANTOM));
 }
 
 /*
@@ -261,7 +258,7 @@ static inline uint32_t police_cost(const struct policy_state *state, const struc
 {
 	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
 
-	if (__builtin_expect(police_is_plain(state), 1))
+	if (__builtin_expect(!police_has_other(state), 1))
 		return bytes;
 	return police_cost_other(state, packet, data, bytes, now);
 }
@@ -418,6 +415,65 @@ static inline uint64_t police_charge_burst(
 }
 
 /*
+ * Charges packets of so many bytes to a policy that police_is_phantom(), and counts them, if they
+ * may pass whoever they are of: then nothing is read but the line. Else the bucket is refilled, and
+ * they remain to be charged. The state's one writer.
+ */
+static inline bool police_charge_free(
+	struct policy_state *state, uint32_t packets, uint64_t bytes, uint64_t now)
+{
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (!phantom_take_free(&state->bucket, &state->limit, bytes))
+		return false;
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
+	return true;
+}
+
+/* Counts packets that such a policy has dropped, and their bytes; as packets they are counted. */
+static inline void police_count_refused(
+	struct policy_state *state, uint32_t packets, uint64_t bytes)
+{
+	counter_add32(&state->dropped_packets, packets);
+	counter_add(&state->phantom->refused, bytes);
+}
+
+#define POLICE_ASKS_FLOW 1 /* neither of police_over()'s two answers */
+
+/*
+ * police_over() of a packet of such a policy, by the line alone: it passes whoever it is of, or
+ * there are no tokens for it. Else police_over_flow() is to be asked. The state's one writer.
+ */
+static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes, uint64_t now)
+{
+	if (police_charge_free(state, 1, bytes, now))
+		return 0;
+	counter_add32(&state->packets, 1);
+	counter_add(&state->bytes, bytes);
+	if (state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE)
+		return POLICE_ASKS_FLOW;
+	police_count_refused(state, 1, bytes);
+	return UINT64_MAX;
+}
+
+/*
+ * Begins to fetch what police_over_flow() will read, if it is likely to read more than the line,
+ * and says so: that is the first step. In the second one reads what the first has fetched.
+ */
+static inline bool police_fetch_phantom(const struct policy_state *state)
+{
+	if (state->bucket.tokens >= phantom_mark(&state->limit))
+		return false;
+	__builtin_prefetch(state->phantom, 1);
+	return true;
+}
+
+static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
+{
+	phantom_fetch(state->phantom, hash);
+}
+
+/*
  * What a reader knows of a policy's packets on one worker, from when the state began; zero at
  * first. The reader's own.
  */
@@ -488,40 +544,57 @@ static inline int police_mark(const struct policy_state *state)
 	return state->other->mark;
 }
 
-/* Weight of the classes that have a queue now, which of flows is their number. Anybody. */
+/*
+ * Weight of the classes that have a queue now, which of flows is their number. Nobody has one while
+ * the bucket is in its free part, where nobody looks after them. Anybody.
+ */
 static inline uint64_t police_backlogged(const struct policy_state *state)
 {
-	if (police_is_plain(state) || state->other->kind != METER_PHANTOM)
+	bool other = police_has_other(state);
+	const struct token_bucket *bucket = other ? &state->other->meter.bucket : &state->bucket;
+	const struct token_bucket_profile *limit = other ? &state->other->profile.bucket
+							 : &state->limit;
+
+	if (other ? state->other->kind != METER_PHANTOM : !police_is_phantom(state))
 		return 0;
-	return phantom_backlogged(police_phantom(state->other));
+	if (__atomic_load_n(&bucket->tokens, __ATOMIC_RELAXED) >= phantom_mark(limit))
+		return 0;
+	return phantom_backlogged(other ? police_phantom(state->other) : state->phantom);
+}
+
+/* Bytes of the packets that were dropped. Anybody. */
+static inline uint64_t police_dropped_bytes(const struct policy_state *state)
+{
+	return counter_read(
+		police_is_phantom(state) ? &state->phantom->refused : &state->dropped_bytes);
 }
 
 /* Of those passed, what did not conform; 0 for most. Anybody. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->over_packets);
+	return police_has_other(state) ? counter_read(&state->other->over_packets) : 0;
 }
 
 static inline uint64_t police_over_bytes(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->over_bytes);
+	return police_has_other(state) ? counter_read(&state->other->over_bytes) : 0;
 }
 
 /* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
 static inline bool police_is_quota(const struct policy_state *state)
 {
-	return !police_is_plain(state) && state->other->kind == METER_PURSE;
+	return police_has_other(state) && state->other->kind == METER_PURSE;
 }
 
 /* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
 static inline uint64_t police_fallback_packets(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_packets);
+	return police_has_other(state) ? counter_read(&state->other->fallback_packets) : 0;
 }
 
 static inline uint64_t police_fallback_bytes(const struct policy_state *state)
 {
-	return police_is_plain(state) ? 0 : counter_read(&state->other->fallback_bytes);
+	return police_has_other(state) ? counter_read(&state->other->fallback_bytes) : 0;
 }
 
 /*
@@ -540,7 +613,7 @@ static inline uint64_t police_returns(const struct policy_state *state, uint16_t
 /* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
 static inline struct source_table *police_sources(const struct policy_state *state)
 {
-	return police_is_plain(state) ? NULL : state->other->sources;
+	return police_has_other(state) ? state->other->sources : NULL;
 }
 
 /*
@@ -550,7 +623,7 @@ static inline struct source_table *police_sources(const struct policy_state *sta
 static inline unsigned police_source_bits(
 	const struct policy_state *state, const struct packet *packet)
 {
-	if (police_is_plain(state) || packet->family == PACKET_OTHER)
+	if (!police_has_other(state) || packet->family == PACKET_OTHER)
 		return 0;
 	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
 }

@@ -151,27 +151,37 @@ static struct worker *totals_make(unsigned n_policies)
 }
 
 /* What other_init() makes of a policy, whose limit is that of a line. */
-static struct worker *others_make(unsigned n_policies, unsigned drop, enum meter_kind kind)
+static struct worker *others_make(unsigned n_policies, unsigned drop)
+{
+	struct worker *w = worker_make(n_policies, drop, false);
+	struct policy_other *others = alloc(n_policies * sizeof(*others));
+
+	for (unsigned i = 0; i < n_policies; i++) {
+		others[i].kind = METER_TOKEN_BUCKET;
+		others[i].profile.bucket = w->policies[i].limit;
+		w->policies[i] = (struct policy_state){
+			.bucket.fraction = police_owner(0, POLICE_UNSAMPLED, ACCOUNTING_L2),
+			.other = &others[i],
+		};
+	}
+	return w;
+}
+
+/* The same lines, whose flows share them. */
+static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 {
 	static const struct phantom_params params = {.classes = 64, .secret = 1};
-	size_t bytes = sizeof(struct policy_other) +
-		       (kind == METER_PHANTOM ? RTE_ALIGN(phantom_bytes(&params), CACHE_LINE) : 0);
+	size_t bytes = RTE_ALIGN(phantom_bytes(&params), CACHE_LINE);
 	struct worker *w = worker_make(n_policies, drop, false);
-	uint8_t *others = alloc(n_policies * bytes);
+	uint8_t *phantoms = alloc(n_policies * bytes);
 
-	w->phantoms = kind == METER_PHANTOM;
+	w->phantoms = true;
 	for (unsigned i = 0; i < n_policies; i++) {
-		struct policy_other *other = (struct policy_other *)(others + i * bytes);
-		uint32_t flags = w->phantoms ? POLICE_PHANTOM : 0;
+		struct policy_state *state = &w->policies[i];
 
-		other->kind = (uint8_t)kind;
-		other->profile.bucket = w->policies[i].limit;
-		w->policies[i] = (struct policy_state){
-			.bucket.fraction = police_owner(flags, POLICE_UNSAMPLED, ACCOUNTING_L2),
-			.other = other,
-		};
-		if (w->phantoms)
-			phantom_init(police_phantom(other), &params, &other->profile.bucket);
+		token_bucket_set_owner(&state->bucket,
+			police_owner(POLICE_PHANTOM, POLICE_UNSAMPLED, ACCOUNTING_L2));
+		state->phantom = phantom_init(phantoms + i * bytes, &params, &state->limit);
 	}
 	return w;
 }
@@ -186,9 +196,10 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 		contest->cycles[c] = alloc(rounds * sizeof(double));
 		if (c == TOTAL)
 			contest->workers[c] = totals_make(n_policies);
+		else if (c >= PHANTOM)
+			contest->workers[c] = phantoms_make(n_policies, other_drops[c - PHANTOM]);
 		else if (c >= OTHER)
-			contest->workers[c] = others_make(n_policies, other_drops[(c - OTHER) % 2],
-				c < PHANTOM ? METER_TOKEN_BUCKET : METER_PHANTOM);
+			contest->workers[c] = others_make(n_policies, other_drops[c - OTHER]);
 		else if (c != LINE)
 			contest->workers[c] = worker_make(
 				n_policies, c == SAMPLED ? 0 : drops[c - BUCKET], c == SAMPLED);

@@ -244,6 +244,33 @@ static void test_verdicts(void **state)
 		assert_in_range(passed[0], cases[i].first / 2 - 20, cases[i].first / 2 + 20);
 		assert_in_range(passed[1], cases[i].second / 2 - 20, cases[i].second / 2 + 20);
 		assert_int_equal(lane.state.packets, 44000);
+		assert_int_equal(police_dropped_bytes(&lane.state),
+			UINT64_C(1000) * lane.state.dropped_packets);
+		lane_stop(&lane);
+	}
+}
+
+/* Flows are counted that have a queue: while they press, and not when nobody has looked since. */
+static void test_backlogged(void **state)
+{
+	static const char *const documents[] = {PHANTOM(""), PHANTOM(", 'action': 'count'")};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(documents) / sizeof(documents[0]); i++) {
+		unsigned passed[2];
+		struct lane lane;
+
+		lane_start(&lane, documents[i]);
+		for (unsigned k = 0; k < 6; k++) { /* 6000 bytes of 50000: nobody's */
+			assert_int_equal(send_one(&lane, k, 0, 0), VERDICT_PASS);
+			assert_int_equal(police_backlogged(&lane.state), 0);
+		}
+		assert_int_equal(send_one(&lane, 7, 0, 0), VERDICT_PASS);
+		assert_int_equal(police_backlogged(&lane.state), 1);
+		compete(&lane, GHZ, passed);
+		assert_int_equal(police_backlogged(&lane.state), 2);
+		send_one(&lane, 8, 0, 4 * GHZ);
+		assert_int_equal(police_backlogged(&lane.state), 0);
 		lane_stop(&lane);
 	}
 }
@@ -271,6 +298,7 @@ int main(void)
 		cmocka_unit_test(test_diff),
 		cmocka_unit_test(test_words),
 		cmocka_unit_test(test_verdicts),
+		cmocka_unit_test(test_backlogged),
 		cmocka_unit_test(test_spent),
 	};
 

@@ -22,6 +22,7 @@ struct world {
 	struct phantom *phantom;
 	uint64_t now;
 	struct token_bucket plain; /* charged for whatever passes: never more than it would */
+	bool lazy;                 /* queues may be behind */
 	unsigned n;
 	uint8_t weights[PHANTOM_CLASSES_MAX];
 	double queue[PHANTOM_CLASSES_MAX]; /* of an ideal scheduler, in units */
@@ -83,9 +84,25 @@ static void ideal_serve(struct world *world, double service)
 	}
 }
 
-static double tokens_of(const struct world *world)
+/* What the bucket lacks to its free part, in units: as much is queued. */
+static double lack_of(const struct world *world)
 {
-	return (double)world->bucket.tokens / (1 << TOKEN_BYTE);
+	uint64_t mark = phantom_mark(&world->profile), tokens = world->bucket.tokens;
+
+	return tokens < mark ? (double)(mark - tokens) / (1 << TOKEN_BYTE) : 0;
+}
+
+static double free_of(const struct world *world)
+{
+	return (double)(world->profile.burst - phantom_mark(&world->profile)) / (1 << TOKEN_BYTE);
+}
+
+/* Somebody takes the free part, and no more. */
+static void world_press(struct world *world)
+{
+	assert_true(phantom_take_free(&world->bucket, &world->profile, (uint64_t)free_of(world)));
+	assert_false(phantom_take_free(&world->bucket, &world->profile, 1));
+	world->plain.tokens = world->bucket.tokens;
 }
 
 /* On to a time; the ideal is served what the bucket earns. */
@@ -93,21 +110,26 @@ static void world_wait(struct world *world, uint64_t ticks)
 {
 	double before;
 
-	before = tokens_of(world);
+	before = lack_of(world);
 	world->now += ticks;
-	phantom_refill(world->phantom, &world->bucket, &world->profile, world->now);
-	ideal_serve(world, tokens_of(world) - before);
-	if (world->bucket.tokens >= world->profile.burst)
+	token_bucket_refill(&world->bucket, &world->profile, world->now);
+	if (world->lazy)
+		phantom_follow(world->phantom, &world->bucket, &world->profile);
+	else
+		phantom_advance(world->phantom, &world->bucket, &world->profile);
+	ideal_serve(world, before - lack_of(world));
+	if (lack_of(world) <= 0)
 		memset(world->queue, 0, sizeof(world->queue));
 }
 
 static bool world_send(struct world *world, unsigned class, uint32_t cost)
 {
 	struct phantom_class *at = phantom_of_number(world->phantom, class);
+	double before = lack_of(world);
 
 	if (!phantom_take(world->phantom, at, &world->bucket, &world->profile, cost))
 		return false;
-	world->queue[class] += cost;
+	world->queue[class] += lack_of(world) - before;
 	world->passed[class] += cost;
 	assert_true(token_bucket_conforms(&world->plain, &world->profile, world->now, cost));
 	return true;
@@ -125,7 +147,10 @@ static double slot_of(const struct world *world)
 	return ldexp(1, (int)world->phantom->shift - PHANTOM_BYTE);
 }
 
-/* What is queued is what the bucket lacks, to the last bit; and the books say what classes say. */
+/*
+ * What is queued is what the bucket lacks to its free part, to the last bit; and the books say what
+ * classes say.
+ */
 static void check_books(const struct world *world)
 {
 	const struct phantom *p = world->phantom;
@@ -151,8 +176,8 @@ static void check_books(const struct world *world)
 		assert_int_equal(over[i], phantom_slot_over(p->slots[i]));
 	}
 	if (weight)
-		assert_int_equal(
-			queued - p->left, (world->profile.burst - p->seen) >> PHANTOM_TOKEN);
+		assert_int_equal(queued - p->left,
+			(phantom_mark(&world->profile) - p->seen) >> PHANTOM_TOKEN);
 }
 
 /* Just conforming and just not, at a unit a tick. */
@@ -165,10 +190,11 @@ static void test_pairs(void **state)
 	world_wait(&w, 0);
 	/* A class without a queue may have all that is there. */
 	assert_false(world_send(&w, 0, 16001));
+	world_press(&w);
 	assert_true(world_send(&w, 0, 4000));
-	/* 12000 are left; beside a queue of 4000: a quarter, and 1000 for a 16th of the burst. */
-	assert_false(world_send(&w, 0, 10001));
-	assert_true(world_send(&w, 0, 10000));
+	/* 10000 are left; beside a queue of 4000: a quarter, and 1000 for a 16th of the burst. */
+	assert_false(world_send(&w, 0, 8001));
+	assert_true(world_send(&w, 0, 8000));
 	assert_false(world_send(&w, 0, 1));
 	assert_true(world_send(&w, 0, 0));
 	/* Others find the rest, */
@@ -188,6 +214,65 @@ static void test_pairs(void **state)
 	world_wait(&w, 1000000);
 	assert_false(world_send(&w, 0, 16001));
 	assert_true(world_send(&w, 0, 16000));
+	world_end(&w);
+}
+
+/* What is taken of the free part is nobody's; what is taken below it joins a queue. */
+static void test_free_part(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 1000);
+	world_wait(&w, 0);
+	assert_true(world_send(&w, 0, 1999));
+	assert_true(world_send(&w, 1, 1));
+	assert_int_equal(w.phantom->weight, 0);
+	/* Not a unit more: */
+	assert_true(world_send(&w, 1, 1));
+	assert_int_equal(w.phantom->weight, 1);
+	assert_true(queue_of(&w, 1) == 1);
+	world_wait(&w, 1001);
+	/* and of a packet what is below. */
+	assert_true(world_send(&w, 2, 1500));
+	assert_true(queue_of(&w, 2) == 500);
+	assert_true(world_send(&w, 3, 500));
+	check_books(&w);
+	world_wait(&w, 999);
+	assert_true(queue_of(&w, 3) > 0);
+	world_wait(&w, 1);
+	assert_int_equal(w.phantom->weight, 0);
+	/* What is earned while nobody is backlogged fills it, and no more than it. */
+	world_wait(&w, 1999);
+	assert_false(phantom_take_free(&w.bucket, &w.profile, 2000));
+	world_wait(&w, 1000);
+	assert_true(phantom_take_free(&w.bucket, &w.profile, 2000));
+	assert_false(phantom_take_free(&w.bucket, &w.profile, 1));
+	assert_true(phantom_take_free(&w.bucket, &w.profile, 0));
+	world_end(&w);
+}
+
+/* Nobody asks for a while: the queues that were then are forgotten, whoever looks next. */
+static void test_forgotten(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 16000, CLASSES, NULL, 0);
+	world_wait(&w, 0);
+	assert_true(world_send(&w, 0, 9000));
+	assert_true(queue_of(&w, 0) == 7000);
+	/* By the bucket alone, as those do who take what is nobody's. */
+	token_bucket_refill(&w.bucket, &w.profile, 7500);
+	assert_true(phantom_take_free(&w.bucket, &w.profile, 500));
+	token_bucket_refill(&w.bucket, &w.profile, 7600);
+	phantom_advance(w.phantom, &w.bucket, &w.profile);
+	assert_true(queue_of(&w, 0) == 0);
+	assert_int_equal(w.phantom->weight, 0);
+	assert_true(phantom_take(
+		w.phantom, phantom_of_number(w.phantom, 1), &w.bucket, &w.profile, 300));
+	assert_true(queue_of(&w, 1) == 200);
+	check_books(&w);
 	world_end(&w);
 }
 
@@ -212,7 +297,7 @@ static void test_random(void **state)
 		struct prng prng;
 		struct world w;
 		unsigned active = 1;
-		double behind;
+		double behind, slot;
 
 		prng_seed(&prng, seed);
 		for (unsigned i = 0; i < cases[c].n; i++)
@@ -232,9 +317,11 @@ static void test_random(void **state)
 			world_send(&w, class, 1 + prng_below(&prng, FRAME));
 			check_books(&w);
 			class = prng_below(&prng, w.n);
+			w.lazy = prng_below(&prng, 4) != 0;
+			slot = slot_of(&w) * (1 + 0.25);
 			behind = queue_of(&w, class) - w.queue[class];
-			if (behind < -slot_of(&w) * weights[class] - 1 ||
-				behind > slot_of(&w) * (double)w.phantom->weight + 1)
+			if (behind < -slot * weights[class] - 1 ||
+				behind > slot * (double)w.phantom->weight + 1)
 				fail_msg("seed %" PRIu64 ", step %u: a queue of %g, not %g", seed,
 					i, queue_of(&w, class), w.queue[class]);
 		}
@@ -298,6 +385,7 @@ static void test_shares(void **state)
 		}
 		fill(parts, asks, weights, cases[c].n, rate);
 		world_begin(&w, bps, burst, CLASSES, weights, 0);
+		w.lazy = true;
 		while ((double)w.now < seconds * GHZ) {
 			world_wait(&w, 1 + (uint64_t)(prng_unit(&prng) * 200000));
 			for (unsigned k = 0, i; k < cases[c].n; k++) {
@@ -384,13 +472,71 @@ static void test_newcomer(void **state)
 	world_end(&w);
 }
 
+/* All that a class has had and does not owe, by its weight. */
+static double had(const struct world *world, unsigned class)
+{
+	return (world->passed[class] - queue_of(world, class)) / world->weights[class];
+}
+
+/* One comes first and takes all that it can, the free part too; then all ask for too much. */
+static void crowd(struct world *w, struct prng *prng, unsigned n)
+{
+	uint64_t end = w->now + GHZ / 5;
+
+	memset(w->passed, 0, sizeof(w->passed));
+	while (world_send(w, 0, 1 + prng_below(prng, FRAME)))
+		;
+	for (; (int64_t)(end - w->now) > 0; world_wait(w, prng_below(prng, 200000))) {
+		unsigned first = prng_below(prng, n);
+
+		for (unsigned k = 0; k < 2 * n; k++)
+			world_send(w, (first + k) % n, 1 + prng_below(prng, FRAME));
+	}
+}
+
+/*
+ * The bound: of classes that are backlogged together none has had more than another, by weight, but
+ * for the free part, once, and a slot each.
+ */
+static void test_free_bound(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 0; seed < 40; seed++) {
+		uint8_t weights[CLASSES];
+		struct prng prng;
+		struct world w;
+		unsigned n;
+
+		prng_seed(&prng, seed);
+		n = 2 + prng_below(&prng, 7);
+		for (unsigned i = 0; i < CLASSES; i++)
+			weights[i] = (uint8_t)(1 + prng_below(&prng, 4));
+		world_begin(&w, 100000000, 500000, CLASSES, weights, 0);
+		w.lazy = true;
+		for (unsigned rest = 0; rest < 3; rest++) {
+			double most = 0, least = INFINITY, bound;
+
+			world_wait(&w, GHZ);
+			crowd(&w, &prng, n);
+			for (unsigned i = 0; i < n; i++) {
+				most = fmax(most, had(&w, i));
+				least = fmin(least, had(&w, i));
+			}
+			bound = free_of(&w) / weights[0] + 2 * slot_of(&w);
+			if (most - least > bound)
+				fail_msg("seed %" PRIu64 ", %u classes: %g apart, not %g", seed, n,
+					most - least, bound);
+		}
+		world_end(&w);
+	}
+}
+
 static void change(struct world *world, uint64_t bps, uint64_t burst)
 {
 	struct token_bucket_profile next = profile_of(bps, burst), plain = world->profile;
 
 	token_bucket_change(&world->plain, &plain, &next, world->now);
-	token_bucket_change(&world->bucket, &world->profile, &next, world->now);
-	phantom_change(world->phantom, &world->profile);
+	phantom_change(world->phantom, &world->bucket, &world->profile, &next, world->now);
 	world_wait(world, 0);
 }
 
@@ -472,9 +618,9 @@ static void test_reach(void **state)
 	change(&w, 10000000, 10000);
 	assert_true(slot_of(&w) <= 10000.0 / 31);
 	class = phantom_of_number(w.phantom, 0);
-	phantom_join(w.phantom, class, 5000);
-	phantom_join(w.phantom, phantom_of_number(w.phantom, 1), 5000);
-	phantom_join(w.phantom, class, 500000);
+	phantom_join(w.phantom, class, UINT64_C(5000) << PHANTOM_BYTE);
+	phantom_join(w.phantom, phantom_of_number(w.phantom, 1), UINT64_C(5000) << PHANTOM_BYTE);
+	phantom_join(w.phantom, class, UINT64_C(500000) << PHANTOM_BYTE);
 	assert_true(queue_of(&w, 0) == 505000);
 	phantom_serve(w.phantom, UINT64_C(10000) << PHANTOM_BYTE);
 	assert_near(queue_of(&w, 0), 500000, 0.02);
@@ -494,6 +640,7 @@ static void test_widest(void **state)
 	memset(weights, PHANTOM_WEIGHT_MAX, sizeof(weights));
 	world_begin(&w, 8 * GHZ, PHANTOM_BURST_MAX, PHANTOM_DSCPS, weights, 0);
 	world_wait(&w, 0);
+	world_press(&w);
 	for (unsigned i = 0; i < PHANTOM_DSCPS; i++) {
 		assert_true(world_send(&w, i, 1));
 		check_books(&w);
@@ -513,6 +660,7 @@ static void test_emptied(void **state)
 	(void)state;
 	world_begin(&w, 8 * GHZ, 10000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
+	world_press(&w);
 	assert_true(world_send(&w, 0, 3000));
 	w.bucket.tokens = 0;
 	phantom_refill(w.phantom, &w.bucket, &w.profile, 0);
@@ -551,6 +699,7 @@ static void test_flows(void **state)
 	(void)state;
 	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
+	world_press(&w);
 	for (unsigned n = 0; n <= PHANTOM_WAYS; n++) {
 		do
 			class = phantom_of_flow(w.phantom, ++hash);
@@ -597,6 +746,7 @@ static void test_few_share(void **state)
 
 			world_begin(&w, 8 * GHZ, 10000000, cases[c].classes, NULL, 0);
 			world_wait(&w, 0);
+			world_press(&w);
 			for (unsigned i = 0; i < cases[c].flows; i++) {
 				struct phantom_class *class = phantom_of_flow(
 					w.phantom, (uint32_t)prng_next(&prng));
@@ -617,10 +767,13 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_pairs),
+		cmocka_unit_test(test_free_part),
+		cmocka_unit_test(test_forgotten),
 		cmocka_unit_test(test_random),
 		cmocka_unit_test(test_shares),
 		cmocka_unit_test(test_full_rate),
 		cmocka_unit_test(test_newcomer),
+		cmocka_unit_test(test_free_bound),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_sorted),
 		cmocka_unit_test(test_reach),
