@@ -54,8 +54,9 @@ static void print_panel(const struct broker_results *results, unsigned panel, FI
 	}
 }
 
-void broker_report_text(const struct broker_results *results, FILE *out)
+void broker_report_text(const void *what, FILE *out)
 {
+	const struct broker_results *results = what;
 	const struct broker_figure *f = results->figure;
 
 	fprintf(out, "Figure %u: %s. Milliseconds.\n", f->number, f->title);
@@ -90,8 +91,9 @@ static json_t *point_json(const struct broker_results *results, unsigned panel, 
 		(int)broker_in_order(results, panel, point), "contenders", cells);
 }
 
-json_t *broker_report_json(const struct broker_results *results)
+json_t *broker_report_json(const void *what)
 {
+	const struct broker_results *results = what;
 	const struct broker_figure *f = results->figure;
 	json_t *panels = json_array();
 
@@ -166,8 +168,9 @@ int broker_report_plot(const void *results, FILE *out)
 	return ferror(out) ? -EIO : 0;
 }
 
-void broker_table_text(const struct broker_table *table, FILE *out)
+void broker_table_text(const void *what, FILE *out)
 {
+	const struct broker_table *table = what;
 	double paper = 0, search = 0, weir = 0;
 
 	fputs("Table I: rounds of measurement until a placement is settled; means over the seeds.\n"
@@ -208,8 +211,9 @@ static json_t *row_json(const struct broker_row *row)
 		"brokers", row->weir_k, "p99_ms", row->weir_p99 / MS, "met", (int)row->weir_met);
 }
 
-json_t *broker_table_json(const struct broker_table *table)
+json_t *broker_table_json(const void *what)
 {
+	const struct broker_table *table = what;
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < BROKER_ROWS; i++)
