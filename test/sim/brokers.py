@@ -8,28 +8,18 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import xml.dom.minidom
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+from suite import ROOT, expect, run_tests, weirsim
+
 EXAMPLE = os.path.join(ROOT, "config", "placement", "three-limiters.json")
 SHORT = ("--seeds", "2", "--messages", "200000")
 
 
-def expect(condition, words):
-    """Fails with these words."""
-    if not condition:
-        raise AssertionError(words)
-
-
 def run(*arguments):
     """Runs weirsim; the completed process."""
-    return subprocess.run([WEIRSIM, *arguments], capture_output=True, text=True, check=False,
-                          timeout=600)
+    return weirsim(*arguments, timeout=600)
 
 
 def figure(name, *arguments):
@@ -213,15 +203,7 @@ TESTS = [two_brokers_are_best, concentration_helps, max_min_helps, correlation_h
 
 def main():
     """Runs all of them."""
-    failed = 0
-    for test in TESTS:
-        try:
-            words = test()
-            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS)
 
 
 if __name__ == "__main__":
