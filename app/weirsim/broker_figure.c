@@ -202,6 +202,8 @@ static int settle(struct broker_world *world, struct broker_row *row)
 	add_mean(&row->weir_k, n, out.k);
 	add_mean(&row->weir_p99, n, out.measured.worst);
 	row->weir_met += out.met;
+	row->untried += out.untried;
+	row->mistaken += out.mistaken;
 	row->seeds = n;
 	return 0;
 }

@@ -74,6 +74,7 @@ struct broker_row {
 	double search_k, weir_k;          /* brokers */
 	double search_p99, weir_p99;      /* ns, of the worst broker */
 	unsigned seeds, search_met, weir_met;
+	unsigned untried, mistaken; /* of Weir's: placed without a round; and not rightly */
 };
 
 struct broker_table {
