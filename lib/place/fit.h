@@ -10,8 +10,8 @@
  * full, and the others are placed again, on more brokers.
  *
  * PLACE_PREDICT tries what is predicted to work on the fewest brokers. If it does not, what was
- * measured corrects the predictions; then the same brokers share otherwise, or more of them do. What
- * there is no doubt of is not tried: it is settled at once. Who measures it later, and finds it
+ * measured corrects the predictions; then the same brokers share otherwise, or more of them do.
+ * What there is no doubt of is not tried: it is settled at once. Who measures it later, finding it
  * too slow, says so as of a trial, and goes on from there.
  *
  * Pure; memory is taken by place_fit_init() alone. Control threads.
