@@ -188,6 +188,7 @@ static void test_phases_are_worth_it(void **state)
 		whole += worst_on(&w);
 		world_init(&w, seed, 4, 4);
 		w.problem.aggregate.burst = 40 * 4 * PACKET;
+		w.problem.principles = PLACE_PAPER; /* parts in proportion, either way */
 		known += worst_on(&w);
 		w.problem.record = NULL;
 		unknown += worst_on(&w);
