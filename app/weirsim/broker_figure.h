@@ -44,6 +44,8 @@ struct broker_figure {
 struct broker_results {
 	const struct broker_figure *figure;
 	struct broker_cell cells[BROKER_PANELS][BROKER_POINTS][BROKER_CONTENDERS];
+	/* ns, means: what no placing can do better than; 0: not known */
+	double bounds[BROKER_PANELS][BROKER_POINTS];
 };
 
 extern const char *const broker_names[BROKER_METHODS];

@@ -27,12 +27,12 @@ static void print_cell(const struct broker_cell *cell, FILE *out)
 		cell->k, cell->met, cell->seeds);
 }
 
-static void print_head(const struct broker_figure *f, FILE *out)
+static void print_head(const struct broker_figure *f, bool bounded, FILE *out)
 {
 	fprintf(out, "%10s", f->x_name);
 	for (unsigned i = 0; i < f->n_contenders; i++)
 		fprintf(out, "  %7s  p99, sd    k     met", broker_names[f->contenders[i]]);
-	fputc('\n', out);
+	fputs(bounded ? "  least\n" : "\n", out);
 }
 
 static void print_panel(const struct broker_results *results, unsigned panel, FILE *out)
@@ -40,7 +40,7 @@ static void print_panel(const struct broker_results *results, unsigned panel, FI
 	const struct broker_figure *f = results->figure;
 
 	fprintf(out, "\n%s\n", f->panels[panel].title);
-	print_head(f, out);
+	print_head(f, results->bounds[panel][0] > 0 && f->n_contenders > 1, out);
 	for (unsigned point = 0; point < f->n_points; point++) {
 		const struct broker_cell *cells = results->cells[panel][point];
 
@@ -50,6 +50,8 @@ static void print_panel(const struct broker_results *results, unsigned panel, FI
 		if (f->n_contenders == 1)
 			fprintf(out, "   p50 %.2f  p95 %.2f  tokens p99 %.2f", cells[0].p50 / MS,
 				cells[0].p95 / MS, cells[0].access_p99 / MS);
+		if (results->bounds[panel][point] > 0 && f->n_contenders > 1)
+			fprintf(out, "  %5.2f", results->bounds[panel][point] / MS);
 		fputs(broker_in_order(results, panel, point) ? "\n" : "  ORDER\n", out);
 	}
 }
@@ -87,7 +89,8 @@ static json_t *point_json(const struct broker_results *results, unsigned panel, 
 	for (unsigned i = 0; i < f->n_contenders; i++)
 		json_array_append_new(
 			cells, cell_json(&results->cells[panel][point][i], f->contenders[i]));
-	return json_pack("{s:f,s:b,s:o}", f->x_name, f->x[point], "in_order",
+	return json_pack("{s:f,s:f,s:b,s:o}", f->x_name, f->x[point], "least_ms",
+		results->bounds[panel][point] / MS, "in_order",
 		(int)broker_in_order(results, panel, point), "contenders", cells);
 }
 

@@ -47,4 +47,11 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 /* The largest p99 of all brokers that have sources; 0 without any. */
 double place_predict_worst(const struct placer *placer, const struct placement *placement);
 
+/*
+ * What no placing can do better than, of sources that send by themselves and at random: seconds; 0
+ * of others. Of all splits those in two need the fewest tokens, and the fewer the less even they
+ * are; but the larger part has to be served. Who wants less than that asks for what cannot be.
+ */
+double place_bound(const struct placer *placer);
+
 #endif
