@@ -33,7 +33,7 @@ struct option_row {
 
 /* Where a member is that has to be of a type: else this does not compile. */
 #define OPTION_AT(options, member, type) \
-	(offsetof(options, member) + 0 * sizeof(&((options *)0)->member - (type *)0))
+	(offsetof(options, member) + 0 * sizeof(1 ? &((options *)0)->member : (type *)0))
 
 #define OPTION_ROW_FLAG(text, options, member)                                              \
 	{                                                                                   \
