@@ -19,8 +19,7 @@
  * is no model of the arrivals at all. What comes at random will not come again as it did, and a
  * record of that says less than its law.
  *
- * Pure, no memory; some 100,000 multiplications, or some 10 ns for each packet of a record. Control
- * threads.
+ * Pure, no memory; some 100,000 multiplications, or a pass over the record. Control threads.
  */
 #ifndef WEIR_PLACE_PREDICT_H
 #define WEIR_PLACE_PREDICT_H
