@@ -7,6 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "place/predict.h"
+
 #define RATE 10 /* messages a second of each publisher */
 
 #define TOPIC 1000 /* publishers, of figures 7 to 9 */
@@ -124,19 +126,37 @@ static int contend(struct broker_world *world, const struct broker_figure *f, un
 	return err;
 }
 
+static int bound(const struct broker_world *world, double *ns)
+{
+	struct placer placer;
+	int err = placer_init(&placer, &world->problem);
+
+	if (err)
+		return err;
+	*ns = place_bound(&placer) * PENALTY_HZ;
+	placer_free(&placer);
+	return 0;
+}
+
 static int run_seed(struct broker_results *results, const struct broker_case *c, double capacity,
 	unsigned panel, unsigned point, uint64_t seed)
 {
 	const struct broker_figure *f = results->figure;
 	struct broker_outcome outcomes[BROKER_CONTENDERS];
 	struct broker_world world;
+	double least = 0;
 	int err = broker_world_init(&world, c, capacity, seed);
 
 	if (err == 0)
 		err = contend(&world, f, point, outcomes);
+	if (err == 0)
+		err = bound(&world, &least);
 	broker_world_free(&world);
 	for (unsigned i = 0; i < f->n_contenders && err == 0; i++)
 		add_outcome(&results->cells[panel][point][i], &outcomes[i]);
+	if (err == 0)
+		add_mean(&results->bounds[panel][point], results->cells[panel][point][0].seeds,
+			least);
 	return err;
 }
 
@@ -146,6 +166,7 @@ int broker_figure_run(
 	const struct broker_figure *f = results->figure;
 
 	memset(results->cells, 0, sizeof(results->cells));
+	memset(results->bounds, 0, sizeof(results->bounds));
 	for (unsigned panel = 0; panel < f->n_panels; panel++) {
 		double capacity = broker_capacity(f->panels[panel].batch);
 
@@ -202,6 +223,8 @@ static int settle(struct broker_world *world, struct broker_row *row)
 	add_mean(&row->weir_k, n, out.k);
 	add_mean(&row->weir_p99, n, out.measured.worst);
 	row->weir_met += out.met;
+	row->untried += out.untried;
+	row->mistaken += out.mistaken;
 	row->seeds = n;
 	return 0;
 }

@@ -44,6 +44,8 @@ struct broker_figure {
 struct broker_results {
 	const struct broker_figure *figure;
 	struct broker_cell cells[BROKER_PANELS][BROKER_POINTS][BROKER_CONTENDERS];
+	/* ns, means: what no placing can do better than; 0: not known */
+	double bounds[BROKER_PANELS][BROKER_POINTS];
 };
 
 extern const char *const broker_names[BROKER_METHODS];
@@ -74,6 +76,7 @@ struct broker_row {
 	double search_k, weir_k;          /* brokers */
 	double search_p99, weir_p99;      /* ns, of the worst broker */
 	unsigned seeds, search_met, weir_met;
+	unsigned untried, mistaken; /* of Weir's: placed without a round; and not rightly */
 };
 
 struct broker_table {

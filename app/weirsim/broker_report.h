@@ -12,16 +12,14 @@
 
 #include "broker_figure.h"
 
-void broker_report_text(const struct broker_results *results, FILE *out);
-json_t *broker_report_json(const struct broker_results *results);
-
-/* For output_write(): struct broker_results. */
+/* For output_result(): struct broker_results. */
+void broker_report_text(const void *results, FILE *out);
+json_t *broker_report_json(const void *results);
 int broker_report_plot(const void *results, FILE *out);
 
-void broker_table_text(const struct broker_table *table, FILE *out);
-json_t *broker_table_json(const struct broker_table *table);
-
-/* For output_write(): struct broker_table. */
+/* Likewise: struct broker_table. */
+void broker_table_text(const void *table, FILE *out);
+json_t *broker_table_json(const void *table);
 int broker_table_plot(const void *table, FILE *out);
 
 /* Points at which the order is not the paper's. */

@@ -76,6 +76,7 @@ static int scan_from(struct broker_world *world, enum broker_method method, unsi
 	int err;
 
 	world->problem.principles = principles[method];
+	world->problem.record = NULL;
 	err = placer_init(&placer, &world->problem);
 	if (err)
 		return err;
@@ -90,24 +91,40 @@ static int scan_from(struct broker_world *world, enum broker_method method, unsi
 	return err;
 }
 
+/*
+ * A placement that was not tried, as it was sure: if it misses the objective, that is as good as a
+ * round, and it goes on.
+ */
+static bool misses_unseen(
+	const struct place_fit *fit, enum place_fit_state state, const struct broker_outcome *out)
+{
+	return state == PLACE_SETTLED && fit->measured == 0 && !out->met;
+}
+
 static int fit_until_settled(struct broker_world *world, const struct placer *placer,
 	enum place_way way, struct place_fit *fit, struct broker_outcome *out)
 {
 	enum place_fit_state state;
+	bool mistaken = false, untried;
 	int err = place_fit_init(fit, placer, way, &state);
 
 	if (err)
 		return err;
-	while (state == PLACE_MEASURE) {
+	untried = state == PLACE_SETTLED;
+	for (;;) {
 		double p99[PLACE_BROKERS] = {0};
 
 		measure(world, &fit->trial, out);
+		if (state != PLACE_MEASURE && !misses_unseen(fit, state, out))
+			break;
+		mistaken |= state == PLACE_SETTLED;
 		for (unsigned i = 0; i < BROKERS; i++)
 			p99[i] = out->measured.p99s[i] / PENALTY_HZ;
 		state = place_fit_measured(fit, p99);
 	}
-	measure(world, &fit->trial, out);
 	out->rounds = fit->measured;
+	out->untried = untried;
+	out->mistaken = mistaken;
 	return 0;
 }
 
@@ -118,6 +135,7 @@ int broker_fit(struct broker_world *world, enum place_way way, struct place_fit 
 	int err;
 
 	world->problem.principles = way == PLACE_SEARCH ? PLACE_PAPER : PLACE_ALL;
+	world->problem.record = way == PLACE_SEARCH ? NULL : &world->record;
 	err = placer_init(&placer, &world->problem);
 	if (err)
 		return err;

@@ -27,6 +27,8 @@ struct broker_outcome {
 	unsigned k;      /* brokers */
 	unsigned rounds; /* of measurement */
 	bool met;        /* the objective, by every broker, and all sources have a place */
+	bool untried;    /* it was placed without a round, as it was sure */
+	bool mistaken;   /* which it should not have been */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -13,6 +13,7 @@
 #define ACCESS     (BROKERS + 1)
 #define ROWS       (BROKERS + 2)
 #define OTHERS     UINT64_C(0x6f7468657273) /* apart from the trace */
+#define BEFORE     UINT64_C(0x6265666f7265) /* likewise */
 #define BENCHMARKS 9                        /* steps of a search for a capacity */
 
 struct broker_line {
@@ -92,6 +93,32 @@ static int make_problem(struct broker_world *world)
 	return 0;
 }
 
+/*
+ * What the same publishers sent before: at random it is other than the trace, and in periods it is
+ * not.
+ */
+static int make_record(struct broker_world *world)
+{
+	struct broker_traffic traffic = world->c->traffic;
+	uint64_t seed = world->seed ^ (traffic.periodic ? 0 : BEFORE);
+	uint64_t most = (uint64_t)BROKER_RECORD * traffic.batch;
+	struct broker_trace before;
+	int err;
+
+	traffic.messages = traffic.messages < most ? traffic.messages : most;
+	err = broker_trace_make(&before, &traffic, seed);
+	if (err)
+		return err;
+	world->record.n = (uint32_t)before.n;
+	world->seen = calloc(before.n, sizeof(*world->seen));
+	for (uint32_t i = 0; world->seen && i < before.n; i++)
+		world->seen[i] = (struct place_arrival){(double)before.events[i].at / NS,
+			(double)traffic.batch * BROKER_MESSAGE, before.events[i].source};
+	world->record.arrivals = world->seen;
+	broker_trace_free(&before);
+	return world->seen ? 0 : -ENOMEM;
+}
+
 int broker_world_init(
 	struct broker_world *world, const struct broker_case *c, double capacity, uint64_t seed)
 {
@@ -105,6 +132,8 @@ int broker_world_init(
 	err = broker_trace_make(&world->trace, &c->traffic, seed);
 	if (err == 0)
 		err = make_sources(world);
+	if (err == 0)
+		err = make_record(world);
 	if (err)
 		return err;
 	make_brokers(world, capacity);
@@ -115,6 +144,7 @@ void broker_world_free(struct broker_world *world)
 {
 	broker_trace_free(&world->trace);
 	free(world->sources);
+	free(world->seen);
 	free(world->rows);
 	free(world->lines);
 }

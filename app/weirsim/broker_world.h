@@ -25,9 +25,10 @@
 #define BROKER_BATCH_NS   12800 /* and for each batch */
 #define BROKER_NETWORK_NS 50000 /* there and back: of every message, and nobody's doing */
 #define BROKER_SLO_NS     1000000
-#define BROKER_LOAD_BATCH 10  /* messages at once of other topics */
-#define BROKER_ABOVE      1.1 /* the topic's limit, of its rate */
-#define BROKER_MARGIN     1.1 /* and its burst, of the smallest that would do: note 1 */
+#define BROKER_LOAD_BATCH 10     /* messages at once of other topics */
+#define BROKER_ABOVE      1.1    /* the topic's limit, of its rate */
+#define BROKER_MARGIN     1.1    /* and its burst, of the smallest that would do: note 1 */
+#define BROKER_RECORD     65536U /* batches of a profile, and as many as there are publishers */
 
 struct broker_case {
 	struct broker_traffic traffic;
@@ -50,7 +51,9 @@ struct broker_world {
 	struct place_source *sources;
 	struct place_broker brokers[BROKERS];
 	struct place_problem problem; /* with all principles */
-	struct penalty_row *rows;     /* of each broker, of all, of their access */
+	struct place_arrival *seen;   /* before the trace: the profile of section VI */
+	struct place_record record;
+	struct penalty_row *rows; /* of each broker, of all, of their access */
 	struct broker_line *lines;
 };
 

@@ -4,7 +4,6 @@
 #include "gdrl.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -15,7 +14,6 @@
 #include "output.h"
 
 #define EXIT_FAILED 1
-#define EXIT_BAD    2
 
 #define RUNS_MAX  11
 #define STEPS_MAX 10000000
@@ -49,47 +47,6 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 when the limit was not kept; 2 when it could not be run.\n";
 
-enum {
-	OPTION_FIGURE = 1,
-	OPTION_LIMITERS,
-	OPTION_DEGREE,
-	OPTION_PERIOD,
-	OPTION_SLOTS,
-	OPTION_INDICATOR,
-	OPTION_HEADROOM,
-	OPTION_ALPHA,
-	OPTION_ETA,
-	OPTION_DELAY,
-	OPTION_LOSS,
-	OPTION_REST,
-	OPTION_SEED,
-	OPTION_JSON,
-	OPTION_SVG,
-	OPTION_QUIET,
-	OPTION_HELP,
-};
-
-static const struct option long_options[] = {
-	{"figure", required_argument, NULL, OPTION_FIGURE},
-	{"limiters", required_argument, NULL, OPTION_LIMITERS},
-	{"degree", required_argument, NULL, OPTION_DEGREE},
-	{"period", required_argument, NULL, OPTION_PERIOD},
-	{"slots", required_argument, NULL, OPTION_SLOTS},
-	{"indicator", required_argument, NULL, OPTION_INDICATOR},
-	{"headroom", required_argument, NULL, OPTION_HEADROOM},
-	{"alpha", required_argument, NULL, OPTION_ALPHA},
-	{"eta", required_argument, NULL, OPTION_ETA},
-	{"delay", required_argument, NULL, OPTION_DELAY},
-	{"loss", required_argument, NULL, OPTION_LOSS},
-	{"rest", required_argument, NULL, OPTION_REST},
-	{"seed", required_argument, NULL, OPTION_SEED},
-	{"json", required_argument, NULL, OPTION_JSON},
-	{"svg", required_argument, NULL, OPTION_SVG},
-	{"quiet", no_argument, NULL, OPTION_QUIET},
-	{"help", no_argument, NULL, OPTION_HELP},
-	{0},
-};
-
 struct options {
 	struct gdrl_case c; /* n 0: the paper's */
 	unsigned figure;    /* 0: all */
@@ -98,99 +55,57 @@ struct options {
 	uint64_t limiters, degree, period, slots, delay;
 };
 
-static const char *name_of(int option)
-{
-	return long_options[option - 1].name;
-}
-
-static bool take_whole(int option, uint64_t least, uint64_t most, uint64_t *out)
-{
-	return option_number(name_of(option), optarg, least, most, out);
-}
-
-static bool take_real(int option, double least, double most, double *out)
-{
-	char *end;
-
-	*out = strtod(optarg, &end);
-	if (end != optarg && *end == '\0' && *out >= least && *out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected %g to %g\n", name_of(option), optarg, least, most);
-	return false;
-}
-
-static bool take_figure(struct options *o)
+static bool take_figure(const char *text, void *options)
 {
 	static const char *const names[] = {"3", "4", "5", "6", "7"};
 	static const unsigned figures[] = {4, 4, 6, 6, 7};
+	struct options *o = options;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(optarg, names[i]) == 0)
+		if (strcmp(text, names[i]) == 0)
 			o->figure = figures[i];
 	if (o->figure == 0)
-		fprintf(stderr, "--figure: \"%s\": expected 3 to 7\n", optarg);
+		fprintf(stderr, "--figure: \"%s\": expected 3 to 7\n", text);
 	return o->figure != 0;
 }
 
-static bool take_indicator(struct options *o)
+static bool take_indicator(const char *text, void *options)
 {
-	o->c.indicator = gdrl_indicator_find(optarg);
+	struct options *o = options;
+
+	o->c.indicator = gdrl_indicator_find(text);
 	if (!o->c.indicator)
-		fprintf(stderr, "--indicator: \"%s\": expected one of %s\n", optarg,
+		fprintf(stderr, "--indicator: \"%s\": expected one of %s\n", text,
 			gdrl_indicator_names());
 	return o->c.indicator != NULL;
 }
 
-static bool take_case_option(int option, struct options *o)
-{
-	switch (option) {
-	case OPTION_LIMITERS:
-		return take_whole(option, 1, 100000, &o->limiters);
-	case OPTION_DEGREE:
-		return take_whole(option, 1, 1000, &o->degree);
-	case OPTION_PERIOD:
-		return take_whole(option, 1, STEPS_MAX / 4, &o->period);
-	case OPTION_SLOTS:
-		return take_whole(option, 1, STEPS_MAX, &o->slots);
-	case OPTION_HEADROOM:
-		return take_real(option, -0.9, 100, &o->c.headroom);
-	case OPTION_ALPHA:
-		return take_real(option, 0, 1, &o->c.alpha);
-	case OPTION_ETA:
-		return take_real(option, 1e-12, 1e18, &o->c.eta);
-	case OPTION_DELAY:
-		return take_whole(option, 0, 10000, &o->delay);
-	case OPTION_LOSS:
-		return take_real(option, 0, 0.99, &o->c.loss);
-	case OPTION_REST:
-		return take_real(option, 0, 0.99, &o->c.rest);
-	default:
-		return take_whole(option, 0, INT64_MAX, &o->c.seed);
-	}
-}
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("figure", take_figure),
+	OPTION_ROW_NUMBER("limiters", struct options, limiters, 1, 100000),
+	OPTION_ROW_NUMBER("degree", struct options, degree, 1, 1000),
+	OPTION_ROW_NUMBER("period", struct options, period, 1, STEPS_MAX / 4),
+	OPTION_ROW_NUMBER("slots", struct options, slots, 1, STEPS_MAX),
+	OPTION_ROW_OTHER("indicator", take_indicator),
+	OPTION_ROW_REAL("headroom", struct options, c.headroom, -0.9, 100),
+	OPTION_ROW_REAL("alpha", struct options, c.alpha, 0, 1),
+	OPTION_ROW_REAL("eta", struct options, c.eta, 1e-12, 1e18),
+	OPTION_ROW_NUMBER("delay", struct options, delay, 0, 10000),
+	OPTION_ROW_REAL("loss", struct options, c.loss, 0, 0.99),
+	OPTION_ROW_REAL("rest", struct options, c.rest, 0, 0.99),
+	OPTION_ROW_NUMBER("seed", struct options, c.seed, 0, INT64_MAX),
+	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("svg", struct options, svg),
+	OPTION_ROW_FLAG("quiet", struct options, quiet),
+};
 
-static bool take_option(int option, struct options *o)
-{
-	switch (option) {
-	case OPTION_FIGURE:
-		return take_figure(o);
-	case OPTION_INDICATOR:
-		return take_indicator(o);
-	case OPTION_JSON:
-		o->json = optarg;
-		return true;
-	case OPTION_SVG:
-		o->svg = optarg;
-		return true;
-	case OPTION_QUIET:
-		o->quiet = true;
-		return true;
-	case '?':
-		return false;
-	default:
-		return take_case_option(option, o);
-	}
-}
+static const struct option_set set = {
+	.command = "gdrl",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "unexpected argument",
+};
 
 /* Options that only mean something together. */
 static bool check_options(struct options *o)
@@ -210,29 +125,6 @@ static bool check_options(struct options *o)
 	o->c.steps = (unsigned)o->slots;
 	o->c.delay = (unsigned)o->delay;
 	return true;
-}
-
-/* Negative: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-	int option;
-
-	*o = (struct options){
-		.c = {.indicator = &gdrl_spare, .headroom = 0.1, .alpha = 1e-3, .seed = 1}};
-	optind = 1;
-	while ((option = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (option == OPTION_HELP) {
-			fputs(usage_text, stdout);
-			return output_flush(stdout) ? EXIT_BAD : EXIT_SUCCESS;
-		}
-		if (!take_option(option, o))
-			return EXIT_BAD;
-	}
-	if (optind != argc) {
-		fputs("unexpected argument; see weirsim gdrl --help\n", stderr);
-		return EXIT_BAD;
-	}
-	return check_options(o) ? -1 : EXIT_BAD;
 }
 
 /* A row of the paper's evaluation. */
@@ -338,13 +230,16 @@ static int write_files(const struct options *o, const struct gdrl_run *runs, uns
 int gdrl_main(int argc, char **argv)
 {
 	struct gdrl_run runs[RUNS_MAX];
-	struct options o;
+	struct options o = {
+		.c = {.indicator = &gdrl_spare, .headroom = 0.1, .alpha = 1e-3, .seed = 1}};
 	FILE *table;
 	unsigned n, done = 0;
-	int status = parse_options(argc, argv, &o), written;
+	int status = option_parse(&set, argc, argv, &o), written;
 
 	if (status >= 0)
 		return status;
+	if (!check_options(&o))
+		return EXIT_BAD;
 	status = EXIT_SUCCESS;
 	n = list_runs(&o, runs);
 	for (unsigned i = 0; i < n; i++)

@@ -1,13 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the commands of weirsim say of an option that makes no sense.
+ * The options of weirsim's commands: what each has is a table, and what is wrong is said here.
  */
 #ifndef WEIRSIM_OPTION_H
 #define WEIRSIM_OPTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#define EXIT_BAD 2 /* of all commands: it could not be run */
+
+enum option_kind {
+	OPTION_FLAG,     /* a bool, and no value */
+	OPTION_TEXT,     /* a const char * */
+	OPTION_NUMBER,   /* a uint64_t, from least to most */
+	OPTION_UNSIGNED, /* an unsigned, likewise */
+	OPTION_REAL,     /* a double, from low to high */
+	OPTION_OTHER,    /* whatever take() makes of it */
+};
+
+struct option_row {
+	const char *name;
+	enum option_kind kind;
+	size_t at; /* of the member in the command's options */
+	uint64_t least, most;
+	double low, high;
+	/* False, and said on standard error, if the text makes no sense. */
+	bool (*take)(const char *text, void *options);
+};
+
+/* Where a member is that has to be of a type: else this does not compile. */
+#define OPTION_AT(options, member, type) \
+	(offsetof(options, member) + 0 * sizeof(1 ? &((options *)0)->member : (type *)0))
+
+#define OPTION_ROW_FLAG(text, options, member)                                              \
+	{                                                                                   \
+		.name = (text), .kind = OPTION_FLAG, .at = OPTION_AT(options, member, bool) \
+	}
+#define OPTION_ROW_TEXT(text, options, member)                 \
+	{                                                      \
+		.name = (text), .kind = OPTION_TEXT,           \
+		.at = OPTION_AT(options, member, const char *) \
+	}
+#define OPTION_ROW_NUMBER(text, options, member, from, to)                                         \
+	{                                                                                          \
+		.name = (text), .kind = OPTION_NUMBER, .at = OPTION_AT(options, member, uint64_t), \
+		.least = (from), .most = (to)                                                      \
+	}
+#define OPTION_ROW_UNSIGNED(text, options, member, from, to)                              \
+	{                                                                                 \
+		.name = (text), .kind = OPTION_UNSIGNED,                                  \
+		.at = OPTION_AT(options, member, unsigned), .least = (from), .most = (to) \
+	}
+#define OPTION_ROW_REAL(text, options, member, from, to)                                       \
+	{                                                                                      \
+		.name = (text), .kind = OPTION_REAL, .at = OPTION_AT(options, member, double), \
+		.low = (from), .high = (to)                                                    \
+	}
+#define OPTION_ROW_OTHER(text, function)                                 \
+	{                                                                \
+		.name = (text), .kind = OPTION_OTHER, .take = (function) \
+	}
+
+struct option_set {
+	const char *command;
+	const char *usage; /* --help writes it */
+	const struct option_row *rows;
+	unsigned n;
+	const char
+		*expected; /* "expected no more arguments": when there are too many, or too few */
+	bool argument;     /* there is one, a const char *, beside the options */
+	size_t argument_at;
+};
+
+/*
+ * Reads a command's line into its options. Negative: go on; else the exit status, and what there is
+ * to say has been said.
+ */
+int option_parse(const struct option_set *set, int argc, char **argv, void *options);
 
 /*
  * The number that `text` is, from least to most, which is all that it may hold. False, and said on
@@ -15,5 +87,8 @@
  */
 bool option_number(
 	const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out);
+
+/* Says what the set expects; EXIT_BAD. */
+int option_refuse(const struct option_set *set);
 
 #endif

@@ -4,7 +4,6 @@
 #include "penalty_main.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "policy/units.h"
 
 #define EXIT_LESS 1
-#define EXIT_BAD  2
 
 static const char usage_text[] =
 	"Usage: weirsim penalty [OPTION]...\n"
@@ -42,23 +40,6 @@ static const char usage_text[] =
 	"Exit status: 0; 1 when packets waited less in all after a split, which cannot be; 2 when it\n"
 	"could not be run.\n";
 
-static const struct option long_options[] = {
-	{"arrivals", required_argument, NULL, 'a'},
-	{"rate", required_argument, NULL, 'r'},
-	{"burst", required_argument, NULL, 'b'},
-	{"packet", required_argument, NULL, 'p'},
-	{"load", required_argument, NULL, 'l'},
-	{"batch", required_argument, NULL, 'm'},
-	{"publishers", required_argument, NULL, 'u'},
-	{"packets", required_argument, NULL, 'n'},
-	{"seeds", required_argument, NULL, 's'},
-	{"first", required_argument, NULL, 'f'},
-	{"json", required_argument, NULL, 'j'},
-	{"svg", required_argument, NULL, 'g'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
 struct options {
 	struct penalty_case c;
 	bool all; /* arrivals */
@@ -66,111 +47,84 @@ struct options {
 	const char *json, *svg;
 };
 
-static bool parse_unsigned(const char *name, unsigned most, unsigned *out)
+static bool parse_size(const char *name, const char *text, uint64_t most, uint64_t *out)
 {
-	uint64_t value;
-
-	if (!option_number(name, optarg, 1, most, &value))
-		return false;
-	*out = (unsigned)value;
-	return true;
-}
-
-static bool parse_load(double *out)
-{
-	char *end;
-
-	*out = strtod(optarg, &end);
-	if (end != optarg && *end == '\0' && *out >= 0.01 && *out <= 0.99)
+	if (units_parse_size(text, out) == 0 && *out >= 1 && *out <= most)
 		return true;
-	fprintf(stderr, "--load: \"%s\": expected 0.01 to 0.99\n", optarg);
-	return false;
-}
-
-static bool parse_size(const char *name, uint64_t most, uint64_t *out)
-{
-	if (units_parse_size(optarg, out) == 0 && *out >= 1 && *out <= most)
-		return true;
-	fprintf(stderr, "--%s: \"%s\": expected a size, 1B to %lluB\n", name, optarg,
+	fprintf(stderr, "--%s: \"%s\": expected a size, 1B to %lluB\n", name, text,
 		(unsigned long long)most);
 	return false;
 }
 
-static bool parse_packet(uint32_t *out)
+static bool take_burst(const char *text, void *options)
 {
+	struct options *o = options;
+
+	return parse_size("burst", text, TOKEN_BUCKET_MAX_BURST, &o->c.burst_bytes);
+}
+
+static bool take_packet(const char *text, void *options)
+{
+	struct options *o = options;
 	uint64_t bytes;
 
-	if (!parse_size("packet", UINT16_MAX, &bytes))
+	if (!parse_size("packet", text, UINT16_MAX, &bytes))
 		return false;
-	*out = (uint32_t)bytes;
+	o->c.packet_bytes = (uint32_t)bytes;
 	return true;
 }
 
-static bool parse_rate(uint64_t *out)
+static bool take_rate(const char *text, void *options)
 {
-	if (units_parse_rate(optarg, out) == 0 && *out >= 16000 && *out <= 1000000000000)
+	struct options *o = options;
+	uint64_t *rate = &o->c.rate_bps;
+
+	if (units_parse_rate(text, rate) == 0 && *rate >= 16000 && *rate <= 1000000000000)
 		return true;
-	fprintf(stderr, "--rate: \"%s\": expected a rate, 16kbit/s to 1Tbit/s\n", optarg);
+	fprintf(stderr, "--rate: \"%s\": expected a rate, 16kbit/s to 1Tbit/s\n", text);
 	return false;
 }
 
-static bool parse_arrivals(struct options *o)
+static bool take_arrivals(const char *text, void *options)
 {
+	struct options *o = options;
+
 	for (unsigned i = 0; i < PENALTY_ARRIVALS; i++)
-		if (strcmp(optarg, penalty_names[i]) == 0) {
+		if (strcmp(text, penalty_names[i]) == 0) {
 			o->c.arrivals = (enum penalty_arrivals)i;
 			o->all = false;
 			return true;
 		}
-	o->all = strcmp(optarg, "all") == 0;
+	o->all = strcmp(text, "all") == 0;
 	if (!o->all)
 		fprintf(stderr,
 			"--arrivals: \"%s\": expected poisson, periodic, batch, spread or all\n",
-			optarg);
+			text);
 	return o->all;
 }
 
-static bool take_traffic_option(int c, struct options *o)
-{
-	switch (c) {
-	case 'a':
-		return parse_arrivals(o);
-	case 'r':
-		return parse_rate(&o->c.rate_bps);
-	case 'b':
-		return parse_size("burst", TOKEN_BUCKET_MAX_BURST, &o->c.burst_bytes);
-	case 'p':
-		return parse_packet(&o->c.packet_bytes);
-	case 'l':
-		return parse_load(&o->c.load);
-	case 'm':
-		return parse_unsigned("batch", 1000, &o->c.batch);
-	case 'u':
-		return parse_unsigned("publishers", PENALTY_PUBLISHERS, &o->c.publishers);
-	default:
-		return false;
-	}
-}
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("arrivals", take_arrivals),
+	OPTION_ROW_OTHER("rate", take_rate),
+	OPTION_ROW_OTHER("burst", take_burst),
+	OPTION_ROW_OTHER("packet", take_packet),
+	OPTION_ROW_REAL("load", struct options, c.load, 0.01, 0.99),
+	OPTION_ROW_UNSIGNED("batch", struct options, c.batch, 1, 1000),
+	OPTION_ROW_UNSIGNED("publishers", struct options, c.publishers, 1, PENALTY_PUBLISHERS),
+	OPTION_ROW_NUMBER("packets", struct options, c.packets, 10, 1000000000),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
+	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
+	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("svg", struct options, svg),
+};
 
-static bool take_option(int c, struct options *o)
-{
-	switch (c) {
-	case 'n':
-		return option_number("packets", optarg, 10, 1000000000, &o->c.packets);
-	case 's':
-		return option_number("seeds", optarg, 1, 100000, &o->seeds);
-	case 'f':
-		return option_number("first", optarg, 0, INT32_MAX, &o->first);
-	case 'j':
-		o->json = optarg;
-		return true;
-	case 'g':
-		o->svg = optarg;
-		return true;
-	default:
-		return take_traffic_option(c, o);
-	}
-}
+static const struct option_set set = {
+	.command = "penalty",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected no more arguments",
+};
 
 /* One bucket, then its parts, on the same packets. */
 static int run_seed(struct penalty_kind *kind, uint64_t seed)
@@ -207,43 +161,52 @@ static int run_kind(struct penalty_kind *kind, const struct options *o)
 	return status;
 }
 
-static int write_json(const struct options *o, const struct penalty_kinds *all)
-{
-	json_t *runs = json_array(), *out;
-	int ret;
+struct found {
+	const struct options *options;
+	struct penalty_kinds all;
+};
 
-	for (unsigned i = 0; i < all->n; i++)
-		json_array_append_new(runs, penalty_report_json(&all->kinds[i]));
-	out = json_pack("{s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "rate_bps",
+static void write_text(const void *what, FILE *out)
+{
+	const struct found *found = what;
+
+	fputs("Delays in microseconds; +/-: standard error of the mean; exact: its formula;\n"
+	      "(1): the paper's; ratio: of the mean to that of one bucket.\n",
+		out);
+	for (unsigned i = 0; i < found->all.n; i++)
+		penalty_report_text(&found->all.kinds[i], out);
+}
+
+static json_t *to_json(const void *what)
+{
+	const struct found *found = what;
+	const struct options *o = found->options;
+	json_t *runs = json_array();
+
+	for (unsigned i = 0; i < found->all.n; i++)
+		json_array_append_new(runs, penalty_report_json(&found->all.kinds[i]));
+	return json_pack("{s:I,s:I,s:I,s:f,s:I,s:I,s:I,s:I,s:I,s:o}", "rate_bps",
 		(json_int_t)o->c.rate_bps, "burst_bytes", (json_int_t)o->c.burst_bytes,
 		"packet_bytes", (json_int_t)o->c.packet_bytes, "load", o->c.load, "batch",
 		(json_int_t)o->c.batch, "publishers", (json_int_t)o->c.publishers, "packets",
 		(json_int_t)o->c.packets, "seeds", (json_int_t)o->seeds, "first",
 		(json_int_t)o->first, "runs", runs);
-	ret = output_write(o->json, output_json, out);
-	json_decref(out);
-	return ret;
+}
+
+static int plot(const void *what, FILE *out)
+{
+	const struct found *found = what;
+
+	return penalty_report_plot(&found->all, out);
 }
 
 static int report(const struct options *o, const struct penalty_kinds *all)
 {
-	int err = 0;
+	static const struct output_forms forms = {
+		.text = write_text, .json = to_json, .plot = plot};
+	struct found found = {o, *all};
 
-	if (!o->json || !output_is_standard(o->json)) {
-		fputs("Delays in microseconds; +/-: standard error of the mean; exact: its formula;\n"
-		      "(1): the paper's; ratio: of the mean to that of one bucket.\n",
-			stdout);
-		for (unsigned i = 0; i < all->n; i++)
-			penalty_report_text(&all->kinds[i], stdout);
-		err = output_flush(stdout);
-		if (err)
-			fprintf(stderr, "standard output: %s\n", strerror(-err));
-	}
-	if (err == 0 && o->json)
-		err = write_json(o, all);
-	if (err == 0 && o->svg)
-		err = output_write(o->svg, penalty_report_plot, all);
-	return err ? EXIT_BAD : EXIT_SUCCESS;
+	return output_result(&forms, &found, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
 static int run_all(const struct options *o, struct penalty_kind *kinds)
@@ -283,27 +246,6 @@ static bool check_options(const struct penalty_case *c)
 	return true;
 }
 
-/* Negative: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-	int c;
-
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return output_flush(stdout) ? EXIT_BAD : EXIT_SUCCESS;
-		}
-		if (!take_option(c, o))
-			return EXIT_BAD;
-	}
-	if (optind != argc) {
-		fputs("expected no more arguments; see weirsim penalty --help\n", stderr);
-		return EXIT_BAD;
-	}
-	return check_options(&o->c) ? -1 : EXIT_BAD;
-}
-
 int penalty_main(int argc, char **argv)
 {
 	struct options o = {
@@ -318,11 +260,13 @@ int penalty_main(int argc, char **argv)
 		.seeds = 10,
 		.first = 1,
 	};
-	int status = parse_options(argc, argv, &o);
+	int status = option_parse(&set, argc, argv, &o);
 	struct penalty_kind *kinds;
 
 	if (status >= 0)
 		return status;
+	if (!check_options(&o.c))
+		return EXIT_BAD;
 	kinds = calloc(PENALTY_ARRIVALS, sizeof(*kinds));
 	if (!kinds) {
 		fprintf(stderr, "%s\n", strerror(ENOMEM));

@@ -4,17 +4,16 @@
 #include "plan_main.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "option.h"
 #include "output.h"
 #include "place/fit.h"
 #include "plan_report.h"
 
 #define EXIT_MISSED 1
-#define EXIT_BAD    2
 
 static const char usage_text[] =
 	"Usage: weirsim plan SCENARIO [OPTION]...\n"
@@ -29,19 +28,12 @@ static const char usage_text[] =
 	"Exit status: 0; 1 when the objective is predicted to be missed, or some sources have no place;\n"
 	"2 when nothing could be planned.\n";
 
-static const struct option long_options[] = {
-	{"without", required_argument, NULL, 'w'},
-	{"json", required_argument, NULL, 'j'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
 struct options {
 	unsigned principles;
 	const char *json, *path;
 };
 
-static bool drop_principle(struct options *o)
+static bool drop_principle(const char *text, void *options)
 {
 	static const struct {
 		const char *name;
@@ -52,41 +44,33 @@ static bool drop_principle(struct options *o)
 		{"correlation", PLACE_CORRELATED},
 		{"balance", PLACE_BALANCED},
 	};
+	struct options *o = options;
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strcmp(optarg, names[i].name) == 0) {
+		if (strcmp(text, names[i].name) == 0) {
 			o->principles &= ~names[i].principle;
 			return true;
 		}
 	fprintf(stderr,
 		"--without: \"%s\": expected concentration, max-min, correlation or balance\n",
-		optarg);
+		text);
 	return false;
 }
 
-/* Negative: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-	int c;
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("without", drop_principle),
+	OPTION_ROW_TEXT("json", struct options, json),
+};
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return output_flush(stdout) ? EXIT_BAD : EXIT_SUCCESS;
-		}
-		if (c == 'j')
-			o->json = optarg;
-		else if (c != 'w' || !drop_principle(o))
-			return EXIT_BAD;
-	}
-	if (optind + 1 != argc) {
-		fputs("expected one scenario; see weirsim plan --help\n", stderr);
-		return EXIT_BAD;
-	}
-	o->path = argv[optind];
-	return -1;
-}
+static const struct option_set set = {
+	.command = "plan",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected one scenario",
+	.argument = true,
+	.argument_at = offsetof(struct options, path),
+};
 
 static void predict(const struct placer *placer, struct plan *plan)
 {
@@ -120,21 +104,10 @@ static int propose(const struct placer *placer, struct plan *plan)
 
 static int write_plan(const struct options *o, const struct plan *plan)
 {
-	int err = 0;
+	static const struct output_forms forms = {
+		.text = plan_report_text, .json = plan_report_json};
 
-	if (!o->json || !output_is_standard(o->json)) {
-		plan_report_text(plan, stdout);
-		err = output_flush(stdout);
-		if (err)
-			fprintf(stderr, "standard output: %s\n", strerror(-err));
-	}
-	if (err == 0 && o->json) {
-		json_t *json = plan_report_json(plan);
-
-		err = output_write(o->json, output_json, json);
-		json_decref(json);
-	}
-	if (err)
+	if (output_result(&forms, plan, o->json, NULL))
 		return EXIT_BAD;
 	return plan->met ? EXIT_SUCCESS : EXIT_MISSED;
 }
@@ -160,7 +133,7 @@ static int run(const struct options *o, struct plan_scenario *scenario, const st
 int plan_main(int argc, char **argv)
 {
 	struct options o = {.principles = PLACE_ALL};
-	int status = parse_options(argc, argv, &o), err;
+	int status = option_parse(&set, argc, argv, &o), err;
 	struct plan_scenario *scenario;
 	struct placer placer;
 

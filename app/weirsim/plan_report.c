@@ -47,8 +47,9 @@ static void print_limiter(const struct plan *plan, unsigned i, FILE *out)
 	fputc('\n', out);
 }
 
-void plan_report_text(const struct plan *plan, FILE *out)
+void plan_report_text(const void *what, FILE *out)
 {
+	const struct plan *plan = what;
 	const struct plan_scenario *scenario = plan->scenario;
 
 	fputs("limiter          sources  rate Mbit/s limit Mbit/s       burst   p50 ms   p99 ms"
@@ -101,8 +102,9 @@ static json_t *source_json(const struct plan *plan, unsigned i)
 	return out;
 }
 
-json_t *plan_report_json(const struct plan *plan)
+json_t *plan_report_json(const void *what)
 {
+	const struct plan *plan = what;
 	json_t *limiters = json_array(), *sources = json_array();
 
 	for (unsigned i = 0; i < plan->scenario->n_limiters; i++)

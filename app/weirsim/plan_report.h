@@ -20,7 +20,8 @@ struct plan {
 	bool met;                                 /* the objective, and all sources have a place */
 };
 
-void plan_report_text(const struct plan *plan, FILE *out);
-json_t *plan_report_json(const struct plan *plan);
+/* For output_result(): struct plan. */
+void plan_report_text(const void *plan, FILE *out);
+json_t *plan_report_json(const void *plan);
 
 #endif

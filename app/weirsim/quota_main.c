@@ -4,15 +4,14 @@
 #include "quota_main.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "option.h"
+#include "output.h"
 #include "quota_report.h"
 
 #define EXIT_EXCEEDED 1
-#define EXIT_BAD      2
 
 #define SEEDS    5     /* the paper's executions */
 #define REQUESTS 10000 /* at 20 nodes polling then saves what it does in the paper: 85 % */
@@ -36,43 +35,27 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 when more than the total was granted; 2 when it could not be run.\n";
 
-static const struct option long_options[] = {
-	{"nodes", required_argument, NULL, 'n'},
-	{"requests", required_argument, NULL, 'r'},
-	{"seeds", required_argument, NULL, 's'},
-	{"first", required_argument, NULL, 'f'},
-	{"json", required_argument, NULL, 'j'},
-	{"svg", required_argument, NULL, 'p'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
 struct options {
 	uint64_t nodes, requests, seeds, first;
 	const char *json, *svg;
 };
 
-static bool take_option(int c, struct options *o)
-{
-	switch (c) {
-	case 'n':
-		return option_number("nodes", optarg, 2, QUOTA_NODES_MAX, &o->nodes);
-	case 'r':
-		return option_number("requests", optarg, 100, 10000000, &o->requests);
-	case 's':
-		return option_number("seeds", optarg, 1, 100000, &o->seeds);
-	case 'f':
-		return option_number("first", optarg, 0, INT32_MAX, &o->first);
-	case 'j':
-		o->json = optarg;
-		return true;
-	case 'p':
-		o->svg = optarg;
-		return true;
-	default:
-		return false;
-	}
-}
+static const struct option_row option_rows[] = {
+	OPTION_ROW_NUMBER("nodes", struct options, nodes, 2, QUOTA_NODES_MAX),
+	OPTION_ROW_NUMBER("requests", struct options, requests, 100, 10000000),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
+	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
+	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("svg", struct options, svg),
+};
+
+static const struct option_set set = {
+	.command = "quota",
+	.usage = usage_text,
+	.rows = option_rows,
+	.n = sizeof(option_rows) / sizeof(option_rows[0]),
+	.expected = "expected no more arguments",
+};
 
 /* Every contender, on the same requests. 0 or a negative errno. */
 static int run_seed(struct quota_row *row, const struct options *o, uint64_t seed)
@@ -115,69 +98,47 @@ static int run_rows(const struct options *o, struct quota_row *rows, unsigned *n
 	return 0;
 }
 
-static int close_file(FILE *out, const char *path)
-{
-	int ret = ferror(out) ? -EIO : 0;
+struct found {
+	const struct quota_row *rows;
+	unsigned n, requests;
+};
 
-	if (out == stdout ? fflush(out) : fclose(out))
-		ret = errno ? -errno : -EIO;
-	if (ret)
-		fprintf(stderr, "%s: %s\n", path, strerror(-ret));
-	return ret;
+static void write_text(const void *what, FILE *out)
+{
+	const struct found *found = what;
+
+	quota_report_text(found->rows, found->n, out);
 }
 
-static FILE *open_file(const char *path)
+static json_t *to_json(const void *what)
 {
-	FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+	const struct found *found = what;
 
-	if (!out)
-		fprintf(stderr, "%s: %s\n", path, strerror(errno));
-	return out;
+	return quota_report_json(found->rows, found->n, found->requests);
 }
 
-static int write_json(const struct options *o, const struct quota_row *rows, unsigned n)
+/* Of 20 nodes, or the only ones. */
+static int plot(const void *what, FILE *out)
 {
-	json_t *json = quota_report_json(rows, n, (unsigned)o->requests);
-	FILE *out = open_file(o->json);
-
-	if (out) {
-		json_dumpf(json, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
-		fputc('\n', out);
-	}
-	json_decref(json);
-	return out ? close_file(out, o->json) : -EIO;
-}
-
-static int write_svg(const struct options *o, const struct quota_row *rows, unsigned n)
-{
-	FILE *out = open_file(o->svg);
+	const struct found *found = what;
 	unsigned row = 0;
 
-	for (unsigned i = 0; i < n; i++)
-		if (rows[i].n == 20)
+	for (unsigned i = 0; i < found->n; i++)
+		if (found->rows[i].n == 20)
 			row = i;
-	if (!out)
-		return -EIO;
-	quota_report_svg(&rows[row], out);
-	return close_file(out, o->svg);
+	return quota_report_svg(&found->rows[row], out);
 }
 
 static int report(const struct options *o, const struct quota_row *rows, unsigned n)
 {
+	static const struct output_forms forms = {
+		.text = write_text, .json = to_json, .plot = plot, .digits = 9};
+	struct found found = {rows, n, (unsigned)o->requests};
 	bool exceeded = false;
-	int err = 0;
 
 	for (unsigned i = 0; i < n; i++)
 		exceeded |= rows[i].of[QUOTA_TREE].exceeded;
-	if (!o->json || strcmp(o->json, "-") != 0) {
-		quota_report_text(rows, n, stdout);
-		err = close_file(stdout, "standard output");
-	}
-	if (err == 0 && o->json)
-		err = write_json(o, rows, n);
-	if (err == 0 && o->svg)
-		err = write_svg(o, rows, n);
-	if (err)
+	if (output_result(&forms, &found, o->json, o->svg))
 		return EXIT_BAD;
 	return exceeded ? EXIT_EXCEEDED : EXIT_SUCCESS;
 }
@@ -187,21 +148,10 @@ int quota_main(int argc, char **argv)
 	struct options o = {.requests = REQUESTS, .seeds = SEEDS, .first = 1};
 	struct quota_row rows[QUOTA_WORKLOADS * N_SIZES];
 	unsigned n;
-	int c;
+	int status = option_parse(&set, argc, argv, &o);
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return EXIT_SUCCESS;
-		}
-		if (!take_option(c, &o))
-			return EXIT_BAD;
-	}
-	if (optind != argc) {
-		fputs("expected no more arguments; see weirsim quota --help\n", stderr);
-		return EXIT_BAD;
-	}
+	if (status >= 0)
+		return status;
 	if (run_rows(&o, rows, &n))
 		return EXIT_BAD;
 	return report(&o, rows, n);

@@ -4,17 +4,16 @@
 #include "run.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "option.h"
 #include "output.h"
 #include "report.h"
 
 #define EXIT_FAILED 1
-#define EXIT_BAD    2
 
 struct options {
 	const char *scenario, *json, *series, *svg;
@@ -39,88 +38,39 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0; 1 when a run did not do what it should; 2 when it could not be run.\n";
 
-static const struct option long_options[] = {
-	{"seed", required_argument, NULL, 's'},
-	{"seeds", required_argument, NULL, 'n'},
-	{"json", required_argument, NULL, 'j'},
-	{"series", required_argument, NULL, 'r'},
-	{"svg", required_argument, NULL, 'p'},
-	{"check", no_argument, NULL, 'c'},
-	{"quiet", no_argument, NULL, 'q'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
-
-static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *out)
+static bool take_seed(const char *text, void *options)
 {
+	struct options *o = options;
 	char *end;
 
 	errno = 0;
-	*out = strtoull(text, &end, 10);
-	return errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' && *out >= least &&
-	       *out <= most;
+	o->seed = strtoull(text, &end, 10);
+	o->seed_given = errno == 0 && *text >= '0' && *text <= '9' && *end == '\0' &&
+			o->seed <= INT64_MAX;
+	if (!o->seed_given)
+		fprintf(stderr, "--seed: \"%s\": expected a number\n", text);
+	return o->seed_given;
 }
 
-/* Returns false after having said what is wrong. */
-static bool take_option(int c, struct options *o)
-{
-	uint64_t n;
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("seed", take_seed),
+	OPTION_ROW_UNSIGNED("seeds", struct options, seeds, 1, 1000000),
+	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("series", struct options, series),
+	OPTION_ROW_TEXT("svg", struct options, svg),
+	OPTION_ROW_FLAG("check", struct options, check),
+	OPTION_ROW_FLAG("quiet", struct options, quiet),
+};
 
-	switch (c) {
-	case 's':
-		o->seed_given = parse_number(optarg, 0, INT64_MAX, &o->seed);
-		if (!o->seed_given)
-			fprintf(stderr, "--seed: \"%s\": expected a number\n", optarg);
-		return o->seed_given;
-	case 'n':
-		if (!parse_number(optarg, 1, 1000000, &n)) {
-			fprintf(stderr, "--seeds: \"%s\": expected 1 to 1000000\n", optarg);
-			return false;
-		}
-		o->seeds = (unsigned)n;
-		return true;
-	case 'j':
-		o->json = optarg;
-		return true;
-	case 'r':
-		o->series = optarg;
-		return true;
-	case 'p':
-		o->svg = optarg;
-		return true;
-	case 'c':
-		o->check = true;
-		return true;
-	case 'q':
-		o->quiet = true;
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Negative: go on; else the exit status. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-	int c;
-
-	*o = (struct options){.seeds = 1};
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return EXIT_SUCCESS;
-		}
-		if (!take_option(c, o))
-			return EXIT_BAD;
-	}
-	if (optind + 1 != argc) {
-		fputs("expected one scenario; see weirsim run --help\n", stderr);
-		return EXIT_BAD;
-	}
-	o->scenario = argv[optind];
-	return -1;
-}
+static const struct option_set set = {
+	.command = "run",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected one scenario",
+	.argument = true,
+	.argument_at = offsetof(struct options, scenario),
+};
 
 static void show_progress(void *context, double done)
 {
@@ -245,8 +195,8 @@ static int run_all(const struct options *o, const struct scenario *scenario)
 int run_main(int argc, char **argv)
 {
 	struct scenario *scenario;
-	struct options options;
-	int err, status = parse_options(argc, argv, &options);
+	struct options options = {.seeds = 1};
+	int err, status = option_parse(&set, argc, argv, &options);
 
 	if (status >= 0)
 		return status;

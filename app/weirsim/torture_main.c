@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 #include "torture.h"
 
 #define EXIT_VIOLATED 1
-#define EXIT_BAD      2
 
 #define JOBS_MAX 64
 
@@ -39,18 +37,6 @@ static const char usage_text[] =
 	"  --help\n"
 	"\n"
 	"Exit status: 0; 1 when a limit was exceeded or something was lost; 2 when it could not be run.\n";
-
-static const struct option long_options[] = {
-	{"guarantee", required_argument, NULL, 'g'},
-	{"seeds", required_argument, NULL, 's'},
-	{"first", required_argument, NULL, 'f'},
-	{"minutes", required_argument, NULL, 'm'},
-	{"limiters", required_argument, NULL, 'l'},
-	{"jobs", required_argument, NULL, 'j'},
-	{"json", required_argument, NULL, 'o'},
-	{"help", no_argument, NULL, 'h'},
-	{0},
-};
 
 struct options {
 	bool chosen[TORTURE_GUARANTEES];
@@ -86,43 +72,39 @@ void torture_failed(struct torture_result *result, const char *call, int ret)
 		torture_complain(result, "%s: %s", call, strerror(-ret));
 }
 
-static bool choose(struct options *o)
+static bool choose(const char *text, void *options)
 {
-	bool all = strcmp(optarg, "all") == 0, found = all;
+	struct options *o = options;
+	bool all = strcmp(text, "all") == 0, found = all;
 
 	for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
-		o->chosen[g] = all || strcmp(optarg, names[g]) == 0;
+		o->chosen[g] = all || strcmp(text, names[g]) == 0;
 		found |= o->chosen[g];
 	}
 	if (!found)
 		fprintf(stderr,
 			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, quota or all\n",
-			optarg);
+			text);
 	return found;
 }
 
-static bool take_option(int c, struct options *o)
-{
-	switch (c) {
-	case 'g':
-		return choose(o);
-	case 's':
-		return option_number("seeds", optarg, 1, 100000000, &o->seeds);
-	case 'f':
-		return option_number("first", optarg, 0, INT64_MAX, &o->first);
-	case 'm':
-		return option_number("minutes", optarg, 2, 1000, &o->minutes);
-	case 'l':
-		return option_number("limiters", optarg, 2, TORTURE_LIMITERS, &o->limiters);
-	case 'j':
-		return option_number("jobs", optarg, 1, JOBS_MAX, &o->jobs);
-	case 'o':
-		o->json = optarg;
-		return true;
-	default:
-		return false;
-	}
-}
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("guarantee", choose),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000000),
+	OPTION_ROW_NUMBER("first", struct options, first, 0, INT64_MAX),
+	OPTION_ROW_NUMBER("minutes", struct options, minutes, 2, 1000),
+	OPTION_ROW_NUMBER("limiters", struct options, limiters, 2, TORTURE_LIMITERS),
+	OPTION_ROW_NUMBER("jobs", struct options, jobs, 1, JOBS_MAX),
+	OPTION_ROW_TEXT("json", struct options, json),
+};
+
+static const struct option_set set = {
+	.command = "torture",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected no more arguments",
+};
 
 static void sum_up(struct sums *sums, const struct torture_case *c, const struct torture_result *r)
 {
@@ -275,21 +257,10 @@ int torture_main(int argc, char **argv)
 		.limiters = 8,
 		.jobs = 1};
 	struct sums sums;
-	int c, ret;
+	int ret, status = option_parse(&set, argc, argv, &o);
 
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "", long_options, NULL)) != -1) {
-		if (c == 'h') {
-			fputs(usage_text, stdout);
-			return EXIT_SUCCESS;
-		}
-		if (!take_option(c, &o))
-			return EXIT_BAD;
-	}
-	if (optind != argc) {
-		fputs("expected no more arguments; see weirsim torture --help\n", stderr);
-		return EXIT_BAD;
-	}
+	if (status >= 0)
+		return status;
 	ret = run_all(&o, &sums);
 	if (ret) {
 		fprintf(stderr, "torture: %s\n", strerror(-ret));

@@ -18,8 +18,6 @@
 
 #define AGAIN 2 /* trials of the same brokers beyond the first */
 
-#define HEADROOM 0.95 /* of the objective: what is predicted above is not tried */
-
 /* A measurement corrects by no more: far above the objective, delays say little of the load. */
 #define MOST_CORRECTION 2.0
 
@@ -174,12 +172,14 @@ static double predict_trial(struct place_fit *fit)
 {
 	double worst = 0;
 
+	fit->sure = fit->measured == 0 && fit->trial.nowhere == 0;
 	for (unsigned i = 0; i < fit->problem.n_brokers; i++) {
 		struct place_delay delay = {0};
 
 		if (fit->trial.parts[i].sources > 0)
 			place_predict(&fit->view, &fit->trial, i, &delay);
 		fit->predicted[i] = fit->corrections[i] * delay.p99;
+		fit->sure &= delay.most <= fit->problem.aggregate.slo;
 		worst = fmax(worst, fit->predicted[i]);
 	}
 	return worst;
@@ -221,7 +221,7 @@ static enum place_fit_state try_chosen(struct place_fit *fit, unsigned k)
 	place_split(fit->placer, true, &fit->trial);
 	predict_trial(fit);
 	fit->iterations++;
-	return PLACE_MEASURE;
+	return fit->sure ? PLACE_SETTLED : PLACE_MEASURE;
 }
 
 /* The same brokers once more, if what was measured has them share otherwise, and that may do. */
@@ -242,7 +242,7 @@ static bool choose_again(struct place_fit *fit, double slo)
 /* The fewest brokers, of more than before, that are predicted to do; else the nearest to it. */
 static enum place_fit_state try_predicted(struct place_fit *fit)
 {
-	double slo = HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
+	double slo = PLACE_HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
 	unsigned best = 0;
 
 	if (choose_again(fit, slo))
@@ -299,9 +299,7 @@ static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
 		/* What was measured; nothing is chosen where nothing was predicted to have room. */
 		memcpy(fit->best, fit->trial.at, fit->problem.n_sources * sizeof(fit->best[0]));
 	}
-	if (try_predicted(fit) == PLACE_MEASURE)
-		return PLACE_MEASURE;
-	return stay_with_best(fit);
+	return try_predicted(fit) == PLACE_MEASURE ? PLACE_MEASURE : stay_with_best(fit);
 }
 
 int place_fit_init(struct place_fit *fit, const struct placer *placer, enum place_way way,

@@ -11,6 +11,8 @@
  *
  * PLACE_PREDICT tries what is predicted to work on the fewest brokers. If it does not, what was
  * measured corrects the predictions; then the same brokers share otherwise, or more of them do.
+ * What there is no doubt of is not tried: it is settled at once. Who measures it later, finding it
+ * too slow, says so as of a trial, and goes on from there.
  *
  * Pure; memory is taken by place_fit_init() alone. Control threads.
  */
@@ -25,8 +27,8 @@
 enum place_way { PLACE_SEARCH, PLACE_PREDICT };
 
 enum place_fit_state {
-	PLACE_MEASURE,   /* apply the trial and measure it */
-	PLACE_SETTLED,   /* the trial is the placement, and it keeps the objective */
+	PLACE_MEASURE, /* apply the trial and measure it */
+	PLACE_SETTLED, /* the trial is the placement, and it keeps the objective, or surely will */
 	PLACE_EXHAUSTED, /* so it is, and it does not, or not all sources have a place */
 };
 
@@ -56,6 +58,7 @@ struct place_fit {
 	unsigned iterations;
 	unsigned rounds[PLACE_ITERATIONS]; /* measured, of each iteration */
 	unsigned measured;                 /* rounds in all */
+	bool sure;                         /* the trial needs no round */
 };
 
 /*

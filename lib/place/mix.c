@@ -89,3 +89,36 @@ void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, ui
 	add_together(mix, &t, speed);
 	mix->period = mix->steady > 0 ? mix->period / mix->steady : 0;
 }
+
+/* A group's units, as bursts of the whole and of one broker. */
+struct burst {
+	uint32_t group;
+	double whole, part, load;
+};
+
+static double deviate(const struct burst *burst, double share)
+{
+	double off = burst->part - share * burst->whole;
+
+	return burst->whole > 0 ? burst->load / burst->whole * off * off : 0;
+}
+
+double mix_deviation(const struct placer *placer, const uint32_t *at, uint32_t broker, double share)
+{
+	struct burst burst = {0};
+	double sum = 0;
+
+	for (uint32_t i = 0; i < placer->problem->n_sources; i++) {
+		uint32_t source = placer->by_group[i];
+		const struct place_source *s = &placer->problem->sources[source];
+
+		if (s->group == 0 || s->group != burst.group) {
+			sum += deviate(&burst, share);
+			burst = (struct burst){.group = s->group};
+		}
+		burst.whole += s->batch;
+		burst.part += at[source] == broker ? s->batch : 0;
+		burst.load += s->rate;
+	}
+	return sum + deviate(&burst, share);
+}

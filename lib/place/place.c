@@ -16,6 +16,20 @@ static bool source_valid(const struct place_source *source)
 	       isfinite(source->batch) && source->period >= 0 && source->spread >= 0;
 }
 
+static bool record_valid(const struct place_record *record, uint32_t n_sources)
+{
+	for (uint32_t i = 0; i < record->n; i++) {
+		const struct place_arrival *arrival = &record->arrivals[i];
+
+		if (arrival->source >= n_sources || !(arrival->units > 0) ||
+			!isfinite(arrival->units) || !isfinite(arrival->at))
+			return false;
+		if (i > 0 && arrival->at < record->arrivals[i - 1].at)
+			return false;
+	}
+	return true;
+}
+
 static bool problem_valid(const struct place_problem *problem)
 {
 	if (problem->n_brokers < 1 || problem->n_brokers > PLACE_BROKERS ||
@@ -24,20 +38,54 @@ static bool problem_valid(const struct place_problem *problem)
 	for (uint32_t i = 0; i < problem->n_sources; i++)
 		if (!source_valid(&problem->sources[i]))
 			return false;
-	return true;
+	return problem->record == NULL || record_valid(problem->record, problem->n_sources);
 }
 
-/* The sources of no group come last, and those of one rate stay in their order. */
+static int compare_phases(const struct placer *placer, uint32_t x, uint32_t y)
+{
+	if (placer->phases == NULL || placer->phases[x] == placer->phases[y])
+		return 0;
+	return placer->phases[x] < placer->phases[y] ? -1 : 1;
+}
+
+/*
+ * The sources of no group come last, and those of one rate stay in their order, or are in that in
+ * which they send: of any that follow one another, each broker gets its proportion.
+ */
 static int compare_sources(const void *a, const void *b, void *context)
 {
-	const struct place_source *sources = context;
+	const struct placer *placer = context;
+	const struct place_source *sources = placer->problem->sources;
+	int order;
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	if (sources[x].group != sources[y].group)
 		return sources[x].group - 1 < sources[y].group - 1 ? -1 : 1;
 	if (sources[x].rate != sources[y].rate)
 		return sources[x].rate > sources[y].rate ? -1 : 1;
-	return x < y ? -1 : x > y;
+	order = compare_phases(placer, x, y);
+	return order ? order : x < y ? -1 : x > y;
+}
+
+/* Of sources with a period: when in it they were first seen. */
+static int note_phases(struct placer *placer)
+{
+	const struct place_record *record = placer->problem->record;
+	uint32_t n = placer->problem->n_sources;
+
+	if (record == NULL)
+		return 0;
+	placer->phases = calloc((size_t)n + 1, sizeof(*placer->phases));
+	if (placer->phases == NULL)
+		return -ENOMEM;
+	for (uint32_t i = record->n; i-- > 0;) {
+		const struct place_arrival *arrival = &record->arrivals[i];
+		double period = placer->problem->sources[arrival->source].period;
+
+		if (period > 0)
+			placer->phases[arrival->source] = fmod(arrival->at, period);
+	}
+	return 0;
 }
 
 static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
@@ -53,6 +101,17 @@ static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
 	}
 }
 
+/* What was recorded is what will come. */
+static bool repeats(const struct place_problem *problem)
+{
+	if (problem->record == NULL)
+		return false;
+	for (uint32_t i = 0; i < problem->n_sources; i++)
+		if (problem->sources[i].period <= 0)
+			return false;
+	return true;
+}
+
 int placer_init(struct placer *placer, const struct place_problem *problem)
 {
 	uint32_t n = problem->n_sources;
@@ -62,7 +121,7 @@ int placer_init(struct placer *placer, const struct place_problem *problem)
 		return -EINVAL;
 	placer->by_group = calloc((size_t)n + 1, sizeof(*placer->by_group));
 	placer->by_lot = calloc((size_t)n + 1, sizeof(*placer->by_lot));
-	if (placer->by_group == NULL || placer->by_lot == NULL) {
+	if (placer->by_group == NULL || placer->by_lot == NULL || note_phases(placer) < 0) {
 		placer_free(placer);
 		return -ENOMEM;
 	}
@@ -71,9 +130,11 @@ int placer_init(struct placer *placer, const struct place_problem *problem)
 		placer->by_lot[i] = i;
 		placer->rate += problem->sources[i].rate;
 	}
-	/* The cast takes off a const that compare_sources() puts on again. */
-	qsort_r(placer->by_group, n, sizeof(uint32_t), compare_sources, (void *)problem->sources);
+	qsort_r(placer->by_group, n, sizeof(uint32_t), compare_sources, placer);
 	draw_lots(placer->by_lot, n, problem->seed);
+	if (repeats(problem))
+		placer->level = replay_level(
+			placer, NULL, PLACE_NOWHERE, (double)problem->aggregate.limit);
 	return 0;
 }
 
@@ -81,6 +142,8 @@ void placer_free(struct placer *placer)
 {
 	free(placer->by_group);
 	free(placer->by_lot);
+	free(placer->phases);
+	placer->phases = NULL;
 	placer->by_group = NULL;
 	placer->by_lot = NULL;
 }

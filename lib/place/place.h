@@ -71,6 +71,19 @@ struct place_aggregate {
 	double backlog; /* units */
 };
 
+/* So many units of a source at once. */
+struct place_arrival {
+	double at; /* seconds, of any clock that does not step back */
+	double units;
+	uint32_t source;
+};
+
+/* What arrived, for some while: by time, of any of the sources, and the caller's. */
+struct place_record {
+	const struct place_arrival *arrivals;
+	uint32_t n;
+};
+
 struct place_problem {
 	struct place_aggregate aggregate;
 	const struct place_source *sources;
@@ -79,6 +92,12 @@ struct place_problem {
 	unsigned n_brokers;  /* 1 to PLACE_BROKERS */
 	unsigned principles; /* PLACE_CONCENTRATE and so on */
 	uint64_t seed;       /* of the lot */
+	/*
+	 * Says what no rates do: which of the periodic sources follow one another, which are kept
+	 * apart. And where all are periodic, it is what will come: parts are made, and delays are
+	 * predicted, by what it comes to. NULL: nothing was recorded.
+	 */
+	const struct place_record *record;
 };
 
 /* What a broker gets. */
@@ -97,10 +116,12 @@ struct placement {
 
 /* A problem and the orders in which its sources are dealt out. */
 struct placer {
-	const struct place_problem *problem; /* the caller's; sources and keys stay as they are */
+	const struct place_problem *problem; /* the caller's; sources and record stay as they are */
 	uint32_t *by_group;                  /* sources: groups together, larger rates first */
 	uint32_t *by_lot;
-	double rate; /* of all sources */
+	double *phases; /* of sources, as recorded; NULL without a record */
+	double rate;    /* of all sources */
+	double level;   /* as the backlog, but of the record; 0: it does not repeat itself */
 };
 
 /* Returns 0, -EINVAL for numbers that make no sense, or -ENOMEM; to be freed if 0. */

@@ -13,22 +13,53 @@
 /* A share that is as large as the tail but for rounding is not larger. */
 #define ALIKE 1.01
 
+/* Standard deviations by which a part's units are more than their share: as a rule, and at most. */
+#define LIKELY 1.0
+#define RARE   3.0
+
+/* A bridge of a period strays as far as a walk of a quarter of it. */
+#define BRIDGE 4
+
 /* What a part's units wait for. */
 struct access {
 	struct lack lack;
 	double depth, limit;
 };
 
+/*
+ * What a part lacks when all lack what was counted: its share, and by how much it may have strayed
+ * from it since the bucket was full. 0: nothing was counted.
+ */
+static double strayed(const struct placer *placer, const struct placement *placement,
+	unsigned broker, double period, double deviations)
+{
+	const struct place_aggregate *a = &placer->problem->aggregate;
+	double share = placement->parts[broker].rate / placer->rate;
+	double slack = (double)a->limit - placer->rate, since;
+
+	if (a->backlog <= 0 || slack <= 0)
+		return 0;
+	since = a->backlog / slack;
+	if (period > 0)
+		since = fmin(since, period / BRIDGE);
+	return share * a->backlog +
+	       deviations * sqrt(since * mix_deviation(placer, placement->at, broker, share));
+}
+
 static void access_of(struct access *access, const struct placer *placer,
-	const struct placement *placement, unsigned broker)
+	const struct placement *placement, unsigned broker, double deviations)
 {
 	const struct place_part *part = &placement->parts[broker];
 	struct mix mix;
+	double lacks;
 
 	mix_of(&mix, placer, placement->at, broker, 0);
 	lack_of(&access->lack, &mix, (double)part->limit);
 	access->limit = (double)part->limit;
 	access->depth = (double)part->burst * place_worth(placer, placement);
+	lacks = strayed(placer, placement, broker, mix.period, deviations) - (double)part->burst;
+	if (lacks > 0 && access->lack.decay > 0)
+		access->depth = fmin(access->depth, lack_level(&access->lack, PLACE_TAIL) - lacks);
 }
 
 static double access_tail(const struct access *access, double seconds)
@@ -156,15 +187,22 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
 	struct grid service = {.step = REACH * a->slo / BINS};
-	struct access access;
+	struct access access, most;
 
-	*delay = (struct place_delay){HUGE_VAL, HUGE_VAL, HUGE_VAL};
-	access_of(&access, placer, placement, broker);
+	if (replay(placer, placement, broker, delay))
+		return;
+	*delay = (struct place_delay){HUGE_VAL, HUGE_VAL, HUGE_VAL, HUGE_VAL};
+	access_of(&access, placer, placement, broker, LIKELY);
 	delay->access_p99 = access_quantile(&access, PLACE_TAIL * ALIKE);
 	if (!service_of(&service, placer, placement, broker) || access.lack.decay <= 0)
 		return;
 	delay->p50 = a->constant + both_quantile(&service, &access, 0.5);
 	delay->p99 = a->constant + both_quantile(&service, &access, PLACE_TAIL * ALIKE);
+	if (a->backlog <= 0 || placer->problem->brokers[broker].load > 0)
+		return;
+	access_of(&most, placer, placement, broker, RARE);
+	delay->most = PLACE_DOUBT *
+		      (a->constant + both_quantile(&service, &most, PLACE_TAIL * ALIKE));
 }
 
 double place_predict_worst(const struct placer *placer, const struct placement *placement)

@@ -11,16 +11,32 @@
  * - Service. The work before a broker by Pollaczek and Khinchine's formula, by Panjer's recursion
  *   over a grid: bursts of few groups are too large against the objective for an asymptote.
  *
- * Pure, no memory; some 100,000 multiplications. Control threads.
+ * The whole bucket's backlog may be known, as it was counted. A part's is its share of it, and what
+ * chance adds where bursts are not split as the rates are: a walk for as long as the backlog took.
+ *
+ * Sources that all have a period repeat themselves. If they were recorded, the record is played
+ * through exact buckets and servers of the brokers' speeds, with others' load at random, and there
+ * is no model of the arrivals at all. What comes at random will not come again as it did, and a
+ * record of that says less than its law.
+ *
+ * Pure, no memory; some 100,000 multiplications, or a pass over the record. Control threads.
  */
 #ifndef WEIR_PLACE_PREDICT_H
 #define WEIR_PLACE_PREDICT_H
 
 #include "place/place.h"
 
+#define PLACE_HEADROOM 0.95 /* of the objective: what is predicted above is not tried */
+
 struct place_delay {
 	double access_p99; /* waiting for tokens alone */
 	double p50, p99;   /* in all, the constant included; HUGE_VAL: overloaded */
+	/*
+	 * What p99 is not above as far as can be told, by chance or as a model is not the world.
+	 * HUGE_VAL where nobody has counted what the burst is worth, and where a broker has a load
+	 * of others', of which no more than the rate is known.
+	 */
+	double most;
 };
 
 /* Of the units of one broker, which has sources. */
@@ -29,5 +45,12 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 
 /* The largest p99 of all brokers that have sources; 0 without any. */
 double place_predict_worst(const struct placer *placer, const struct placement *placement);
+
+/*
+ * What no placing can do better than, of sources that send by themselves and at random: seconds; 0
+ * of others. Of all splits those in two need the fewest tokens, and the fewer the less even they
+ * are; but the larger part has to be served. Who wants less than that asks for what cannot be.
+ */
+double place_bound(const struct placer *placer);
 
 #endif

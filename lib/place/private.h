@@ -7,6 +7,7 @@
 #define WEIR_PLACE_PRIVATE_H
 
 #include "place/place.h"
+#include "place/predict.h"
 
 /* Of sources in the order that the principles ask for. */
 const uint32_t *place_order(const struct placer *placer);
@@ -55,7 +56,8 @@ struct lack {
 	double bridge;          /* of exp(-bridge x^2) */
 };
 
-#define PLACE_TAIL 0.01 /* of units that may be above the objective */
+#define PLACE_TAIL  0.01 /* of units that may be above the objective */
+#define PLACE_DOUBT 1.1  /* what is measured of a delay that is predicted right */
 
 void lack_of(struct lack *lack, const struct mix *mix, double limit);
 double lack_tail(const struct lack *lack, double x);
@@ -63,7 +65,24 @@ double lack_tail(const struct lack *lack, double x);
 /* The x that a share of units exceeds. */
 double lack_level(const struct lack *lack, double share);
 
-/* Units of the model that a unit of the burst is worth. */
+/*
+ * What a share of PLACE_TAIL of a broker's recorded units exceeds, of what its part lacks; of all
+ * brokers' with PLACE_NOWHERE.
+ */
+double replay_level(const struct placer *placer, const uint32_t *at, uint32_t broker, double limit);
+
+/* What its recorded units would have taken. False: none are recorded, or it has no part. */
+bool replay(const struct placer *placer, const struct placement *placement, unsigned broker,
+	struct place_delay *delay);
+
+/*
+ * The variance, a second, of what a broker's units are more or less than a share of all units: 0
+ * where it gets just that share of every burst.
+ */
+double mix_deviation(
+	const struct placer *placer, const uint32_t *at, uint32_t broker, double share);
+
+/* Units of the model, or of the record, that a unit of the burst is worth. */
 double place_worth(const struct placer *placer, const struct placement *placement);
 
 /*

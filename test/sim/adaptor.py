@@ -17,9 +17,8 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+from suite import ROOT, WEIRSIM
+
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
 CONTENDERS = {

@@ -9,15 +9,10 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+from suite import ROOT, expect
+
 EVALUATE = ["/usr/bin/python3", "-B", os.path.join(ROOT, "tools", "evaluation", "main.py")]
 SEEDS = 2
-
-
-def expect(condition, words):
-    """Fails with these words."""
-    if not condition:
-        raise AssertionError(words)
 
 
 def rows(results, key):

@@ -8,26 +8,15 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import xml.etree.ElementTree
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
-
-
-def expect(condition, words):
-    """Fails with these words."""
-    if not condition:
-        raise AssertionError(words)
+from suite import expect, run_tests, weirsim
 
 
 def run(*arguments):
     """Runs weirsim gdrl; the completed process."""
-    return subprocess.run([WEIRSIM, "gdrl", *arguments], capture_output=True, text=True,
-                          check=False, timeout=300)
+    return weirsim("gdrl", *arguments)
 
 
 def summaries(*arguments):
@@ -146,15 +135,7 @@ TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, bad_networks,
 
 def main():
     """Runs all of them."""
-    failed = 0
-    for test in TESTS:
-        try:
-            words = test()
-            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS)
 
 
 if __name__ == "__main__":

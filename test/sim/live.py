@@ -11,6 +11,8 @@ import sys
 import tempfile
 import types
 
+from suite import run_tests
+
 TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
 sys.path.insert(0, os.path.join(TOOLS, "evaluation"))
 
@@ -186,15 +188,7 @@ TESTS = [flows_with_links_of_their_own, flows_that_share_a_link, round_trip_time
 
 def main():
     """Runs all of them."""
-    failed = 0
-    for test in TESTS:
-        try:
-            test()
-            print(f"ok    {test.__name__}", flush=True)
-        except AssertionError as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS)
 
 
 if __name__ == "__main__":

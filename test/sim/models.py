@@ -14,14 +14,11 @@ import csv
 import io
 import json
 import math
-import os
 import subprocess
-import sys
 import tempfile
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+from suite import WEIRSIM, run_tests
+
 SIGMAS = 5
 PACKET_BITS = 1500 * 8
 UDP_HEADERS = 28
@@ -334,15 +331,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--seed", type=int, default=1, metavar="N")
     options = parser.parse_args()
-    failed = 0
-    for test in TESTS:
-        try:
-            test(options.seed)
-            print(f"ok    {test.__name__}", flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS, options.seed)
 
 
 if __name__ == "__main__":

@@ -8,27 +8,17 @@
 
 import json
 import os
-import subprocess
-import sys
 import tempfile
 import xml.dom.minidom
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+from suite import expect, run_tests, weirsim
+
 KINDS = ["poisson", "periodic", "batch", "spread"]
-
-
-def expect(condition, words):
-    """Fails with these words."""
-    if not condition:
-        raise AssertionError(words)
 
 
 def run(*arguments):
     """Runs weirsim penalty; the completed process."""
-    return subprocess.run([WEIRSIM, "penalty", *arguments], capture_output=True, text=True,
-                          check=False, timeout=300)
+    return weirsim("penalty", *arguments)
 
 
 def figures(*arguments):
@@ -99,15 +89,7 @@ TESTS = [a_split_costs, a_seed_is_a_run, files_are_written, bad_input_is_refused
 
 def main():
     """Runs all of them."""
-    failed = 0
-    for test in TESTS:
-        try:
-            words = test()
-            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS)
 
 
 if __name__ == "__main__":

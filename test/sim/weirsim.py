@@ -20,26 +20,14 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
-BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
-WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+from suite import ROOT, WEIRSIM, expect, run_tests
+from suite import weirsim as run
+
 OTHER = os.path.join(ROOT, "build-clang", "app", "weirsim", "weirsim")
 SCENARIOS = os.path.join(ROOT, "config", "scenarios")
 
 sys.path.insert(0, os.path.join(ROOT, "test", "unit"))
 import check_schema  # noqa: E402  pylint: disable=wrong-import-position
-
-
-def expect(condition, words):
-    """Fails with these words."""
-    if not condition:
-        raise AssertionError(words)
-
-
-def run(*arguments, program=WEIRSIM, **options):
-    """Runs weirsim; the completed process."""
-    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
-                          timeout=300, **options)
 
 
 def outputs(program, path, folder):
@@ -299,15 +287,7 @@ def main():
     parser.add_argument("--first", type=int, default=1, metavar="SEED")
     options = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    failed = 0
-    for test in TESTS:
-        try:
-            words = test(options)
-            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
-        except (AssertionError, subprocess.TimeoutExpired) as error:
-            print(f"FAIL  {test.__name__}: {error}", flush=True)
-            failed += 1
-    sys.exit(1 if failed else 0)
+    run_tests(TESTS, options)
 
 
 if __name__ == "__main__":

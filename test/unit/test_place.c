@@ -350,6 +350,101 @@ static void test_predicts_tokens(void **state)
 	}
 }
 
+enum { TRIAL = 4000, MEMBERS = 5, BATCH = 10, LIMIT = 1100 };
+
+static int downwards(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* What no more than a share of values are above. */
+static double exceeded(double *values, double share)
+{
+	qsort(values, TRIAL, sizeof(values[0]), downwards);
+	return values[(unsigned)(share * TRIAL)];
+}
+
+/*
+ * Groups of five that send ten messages each at once, in two parts: one has three of some groups,
+ * and two of the others. What 99 of 100 bursts lack of the whole, and of that part.
+ */
+static void lacking(uint64_t seed, double *whole, double *part)
+{
+	static double wholes[TRIAL], parts[TRIAL];
+	double w = 0, p = 0;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < TRIAL; i++) {
+		double gap = -log1p(-prng_unit(&prng)) * MEMBERS * BATCH / 1000;
+
+		w = fmax(0, w - gap * LIMIT) + MEMBERS * BATCH;
+		p = fmax(0, p - gap * LIMIT / 2) + (2 + prng_below(&prng, 2)) * BATCH;
+		wholes[i] = w;
+		parts[i] = p;
+	}
+	*whole = exceeded(wholes, 0.01);
+	*part = exceeded(parts, 0.01);
+}
+
+static void world_of_groups(struct world *w, unsigned members, unsigned k, double backlog)
+{
+	world_init(w, SOURCES, k);
+	w->problem.aggregate.limit = LIMIT * MESSAGE;
+	w->problem.aggregate.backlog = backlog * MESSAGE;
+	w->problem.aggregate.burst = (uint64_t)(1.1 * backlog * MESSAGE);
+	for (uint32_t i = 0; i < SOURCES; i++) {
+		w->sources[i].batch = BATCH * MESSAGE;
+		w->sources[i].group = 1 + i / members;
+	}
+	world_open(w);
+	assert_int_equal(place_on(&w->placer, k, &w->placement), 0);
+}
+
+/* What chance adds where bursts are split unevenly: as a rule, and but for one of a hundred. */
+static void test_predicts_uneven_bursts(void **state)
+{
+	unsigned longer = 0, much = 0, trials = ROUNDS(400);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= trials; seed++) {
+		struct place_delay delay;
+		double whole, part, wait;
+		struct world w;
+
+		lacking(seed, &whole, &part);
+		world_of_groups(&w, MEMBERS, 2, whole);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		wait = fmax(0, part - 1.1 * whole / 2) / (LIMIT / 2.0);
+		longer += wait > delay.p99 + 0.001;
+		much += wait > delay.most + 0.001;
+		world_close(&w);
+	}
+	assert_in_range(longer, 1, trials / 6);
+	assert_true(much * 50 <= trials);
+}
+
+/* And where every group is split evenly it adds nothing. */
+static void test_predicts_even_bursts(void **state)
+{
+	(void)state;
+	for (unsigned k = 2; k <= MEMBERS; k++) {
+		struct place_delay delay;
+		struct world w;
+
+		world_of_groups(&w, MEMBERS, k, 1000);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		assert_true((delay.most > 0) == (k != MEMBERS));
+		world_close(&w);
+		world_of_groups(&w, k, k, 1000);
+		place_predict(&w.placer, &w.placement, k - 1, &delay);
+		assert_near(delay.most, 0, 1e-9);
+		world_close(&w);
+	}
+}
+
 /* A limit that is the load but for rounding promises no end of waiting, and is no endless loop. */
 static void test_predicts_full_load(void **state)
 {
@@ -435,6 +530,38 @@ static void test_more_brokers_wait_longer(void **state)
 	}
 }
 
+/* No placing is predicted to do better than can be; where it is one queue, it is as good. */
+static void test_bound(void **state)
+{
+	(void)state;
+	for (unsigned rate = 300; rate <= 900; rate += 100) {
+		double bound, best = HUGE_VAL;
+		struct world w;
+
+		world_init(&w, SOURCES, 6);
+		w.problem.principles = PLACE_ALL;
+		w.problem.aggregate.limit = rate * 1100;
+		w.problem.aggregate.burst = 272 * MESSAGE;
+		w.problem.aggregate.backlog = 247 * MESSAGE;
+		for (unsigned i = 0; i < SOURCES; i++)
+			w.sources[i] = (struct place_source){
+				.rate = (double)rate * MESSAGE / SOURCES, .batch = 10 * MESSAGE};
+		for (unsigned i = 0; i < 6; i++)
+			w.brokers[i].speed = 940 * MESSAGE;
+		world_open(&w);
+		bound = place_bound(&w.placer);
+		for (unsigned k = 1; k <= 6; k++) {
+			assert_int_equal(place_on(&w.placer, k, &w.placement), 0);
+			best = fmin(best, place_predict_worst(&w.placer, &w.placement));
+		}
+		assert_true(bound > 0 && bound <= best);
+		assert_true(rate > 600 || bound > 0.5 * best);
+		w.sources[7].group = 1;
+		assert_near(place_bound(&w.placer), 0, 0);
+		world_close(&w);
+	}
+}
+
 /* The smallest part waits longest by rates, and no longer than the others when balanced. */
 static void test_balance(void **state)
 {
@@ -496,9 +623,12 @@ int main(void)
 		cmocka_unit_test(test_moves),
 		cmocka_unit_test(test_first_move),
 		cmocka_unit_test(test_predicts_tokens),
+		cmocka_unit_test(test_predicts_uneven_bursts),
+		cmocka_unit_test(test_predicts_even_bursts),
 		cmocka_unit_test(test_predicts_full_load),
 		cmocka_unit_test(test_predicts_service),
 		cmocka_unit_test(test_more_brokers_wait_longer),
+		cmocka_unit_test(test_bound),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_no_sense),
 	};

@@ -180,6 +180,62 @@ static void test_the_same_share_otherwise(void **state)
 	world_close(&w);
 }
 
+/* A group a broker each, a counted backlog, and nothing to serve: no round says more. */
+static void sure_open(struct world *w)
+{
+	world_open(w, 4, 1800);
+	for (unsigned i = 0; i < 4; i++)
+		w->brokers[i].speed = 1e6;
+	w->problem.aggregate.burst = 330;
+	w->problem.aggregate.backlog = 300;
+}
+
+static void test_sure(void **state)
+{
+	struct world w = {.able = {2000, 2000, 2000, 2000}};
+
+	(void)state;
+	sure_open(&w);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.trial.used, 2);
+	assert_int_equal(w.fit.measured, 0);
+	world_close(&w);
+	/* nobody counted */
+	sure_open(&w);
+	w.problem.aggregate.backlog = 0;
+	w.problem.aggregate.burst = 100000;
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.measured, 1);
+	world_close(&w);
+	/* others have a load */
+	sure_open(&w);
+	for (unsigned i = 0; i < 4; i++)
+		w.brokers[i].load = 0.001;
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.measured, 1);
+	world_close(&w);
+}
+
+/* What was sure, and was wrong, is as a trial that failed. */
+static void test_sure_and_wrong(void **state)
+{
+	struct world w = {.able = {400, 400, 400, 400}};
+	enum place_fit_state end;
+	double p99[PLACE_BROKERS];
+
+	(void)state;
+	sure_open(&w);
+	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(w.fit.measured, 0);
+	measure(&w, p99);
+	assert_true(p99[0] > SLO);
+	end = place_fit_measured(&w.fit, p99);
+	assert_int_equal(w.fit.measured, 1);
+	assert_int_equal(end, PLACE_MEASURE);
+	assert_true(w.fit.trial.used > 2);
+	world_close(&w);
+}
+
 /* Where sources have no room, as many are placed as have; without a trial. */
 static void test_no_room(void **state)
 {
@@ -272,6 +328,8 @@ int main(void)
 		cmocka_unit_test(test_search_keeps_groups_split),
 		cmocka_unit_test(test_prediction_is_corrected),
 		cmocka_unit_test(test_the_same_share_otherwise),
+		cmocka_unit_test(test_sure),
+		cmocka_unit_test(test_sure_and_wrong),
 		cmocka_unit_test(test_no_room),
 		cmocka_unit_test(test_no_room_and_slow),
 		cmocka_unit_test(test_never_within),

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <math.h>
+#include <stddef.h>
+
+#include "base/prng.h"
+#include "place/private.h"
+
+#define FINE  1024 /* bins up to REACH units of a histogram, and as many above */
+#define REACH 4
+#define FAR   100 /* times as wide */
+
+#define WARM 10 /* the first tenth of a record is not counted: buckets are full when it begins */
+
+struct histogram {
+	double unit;
+	uint64_t n;
+	uint32_t counts[2 * FINE];
+};
+
+static void count(struct histogram *h, double value)
+{
+	double bin = value / h->unit * FINE / REACH;
+
+	if (bin >= FINE)
+		bin = FINE + fmin((bin - FINE) / FAR, FINE - 1);
+	h->counts[(unsigned)bin]++;
+	h->n++;
+}
+
+/* The upper end of the bin that a share of all is above. */
+static double quantile(const struct histogram *h, double share)
+{
+	double may = share * (double)h->n, above = 0;
+	unsigned bin = 2 * FINE - 1;
+
+	while (bin > 0 && above + h->counts[bin] <= may)
+		above += h->counts[bin--];
+	if (bin == 0)
+		return 0; /* nothing to speak of */
+	return (bin < FINE ? bin + 1 : FINE + (bin + 1 - FINE) * (double)FAR) * REACH / FINE *
+	       h->unit;
+}
+
+/* Units that may wait are told apart by no less than the largest packet. */
+static double piece_of(const struct placer *placer, double units)
+{
+	double least = fmax(1, (double)placer->problem->aggregate.least - 1);
+
+	return units / ceil(units / least);
+}
+
+/* What a part lacks of being full, however deep it is. */
+struct debt {
+	double at, units, limit;
+};
+
+static double owe(struct debt *debt, double at, double units)
+{
+	debt->units = fmax(0, debt->units - (at - debt->at) * debt->limit) + units;
+	debt->at = at;
+	return debt->units;
+}
+
+static uint32_t warm(const struct place_record *record)
+{
+	return record->n / WARM;
+}
+
+double replay_level(const struct placer *placer, const uint32_t *at, uint32_t broker, double limit)
+{
+	const struct place_record *record = placer->problem->record;
+	struct histogram levels = {.unit = fmax(1, (double)placer->problem->aggregate.burst)};
+	struct debt debt = {.limit = limit};
+
+	for (uint32_t i = 0; i < record->n; i++) {
+		const struct place_arrival *a = &record->arrivals[i];
+		double piece;
+
+		if (broker != PLACE_NOWHERE && at[a->source] != broker)
+			continue;
+		piece = piece_of(placer, a->units);
+		for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
+			double level = owe(&debt, a->at, piece);
+
+			if (i >= warm(record))
+				count(&levels, level);
+		}
+	}
+	return quantile(&levels, PLACE_TAIL);
+}
+
+/* A broker's part of the bucket, and its server behind it: first come, first served. */
+struct line {
+	struct debt debt;
+	double burst;
+	double speed, free; /* units a second, 0: any number; seconds */
+	double gap, batch;  /* of other aggregates: seconds between, on average; units */
+	double next;
+	struct prng prng;
+};
+
+static double draw(struct line *line)
+{
+	return -log1p(-prng_unit(&line->prng)) * line->gap;
+}
+
+static void line_init(struct line *line, const struct placer *placer,
+	const struct placement *placement, unsigned i)
+{
+	const struct place_part *part = &placement->parts[i];
+	const struct place_broker *broker = &placer->problem->brokers[i];
+
+	*line = (struct line){.debt = {.limit = (double)part->limit},
+		.burst = (double)part->burst * place_worth(placer, placement),
+		.speed = broker->speed,
+		.batch = broker->load_batch > 0 ? broker->load_batch
+						: (double)placer->problem->aggregate.least,
+		.next = HUGE_VAL};
+	if (broker->load <= 0 || broker->speed <= 0)
+		return;
+	prng_seed(&line->prng, placer->problem->seed + i);
+	line->gap = line->batch / broker->load;
+	line->next = draw(line);
+}
+
+/* When a piece is served whose token is there at a time. */
+static double serve(struct line *line, double due, double units)
+{
+	if (line->speed <= 0)
+		return due;
+	while (line->next <= due) {
+		line->free = fmax(line->free, line->next) + line->batch / line->speed;
+		line->next += draw(line);
+	}
+	return line->free = fmax(line->free, due) + units / line->speed;
+}
+
+/* What a packet takes, piece by piece. */
+static void play(struct line *line, const struct placer *placer, const struct place_arrival *a,
+	struct histogram *access, struct histogram *whole)
+{
+	double piece = piece_of(placer, a->units);
+
+	for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
+		double lack = owe(&line->debt, a->at, piece) - line->burst;
+		double wait = fmax(0, lack) / line->debt.limit;
+		double end = serve(line, a->at + wait, piece);
+
+		if (access == NULL)
+			continue;
+		count(access, wait);
+		count(whole, end - a->at + placer->problem->aggregate.constant);
+	}
+}
+
+bool replay(const struct placer *placer, const struct placement *placement, unsigned broker,
+	struct place_delay *delay)
+{
+	const struct place_record *record = placer->problem->record;
+	double slo = placer->problem->aggregate.slo;
+	struct histogram access = {.unit = slo}, whole = {.unit = slo};
+	struct line line;
+
+	if (placer->level <= 0 || placement->parts[broker].limit == 0)
+		return false;
+	line_init(&line, placer, placement, broker);
+	for (uint32_t i = 0; i < record->n; i++) {
+		const struct place_arrival *a = &record->arrivals[i];
+		bool counted = i >= warm(record);
+
+		if (placement->at[a->source] == broker)
+			play(&line, placer, a, counted ? &access : NULL, &whole);
+	}
+	if (whole.n == 0)
+		return false;
+	*delay = (struct place_delay){.access_p99 = quantile(&access, PLACE_TAIL),
+		.p50 = quantile(&whole, 0.5),
+		.p99 = quantile(&whole, PLACE_TAIL)};
+	delay->most = placer->problem->brokers[broker].load > 0 ? HUGE_VAL
+								: delay->p99 * PLACE_DOUBT;
+	return true;
+}

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""What the tests of weirsim share: the program, what they expect, and how they say what they found.
+"""
+
+import os
+import subprocess
+import sys
+
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
+WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+
+
+def expect(condition, words):
+    """Fails with these words."""
+    if not condition:
+        raise AssertionError(words)
+
+
+def weirsim(*arguments, program=WEIRSIM, timeout=300, **options):
+    """Runs weirsim; the completed process."""
+    return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
+                          timeout=timeout, **options)
+
+
+def run_tests(tests, *arguments):
+    """Runs all of them, each with these arguments, and exits: 1 if one failed."""
+    failed = 0
+    for test in tests:
+        try:
+            words = test(*arguments)
+            print(f"ok    {test.__name__}" + (f": {words}" if words else ""), flush=True)
+        except (AssertionError, subprocess.TimeoutExpired) as error:
+            print(f"FAIL  {test.__name__}: {error}", flush=True)
+            failed += 1
+    sys.exit(1 if failed else 0)
