@@ -25,6 +25,7 @@ PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
 FUZZ_S = 8
+HANGS_S = 1800  # for what waits for nobody, but for a CPU
 LINES_OF_A_FAILURE = 60
 SLOWEST = 10  # tests that are named at the end
 # What libFuzzer says while all is well.
@@ -144,18 +145,19 @@ class Crew:
 
 
 def yield_cpus(process):
-    """From now on a process that leads a session, and all that it starts, get what others leave.
+    """From now on a process that leads a session, and all that it starts, make room for others.
 
-    Where the kernel shares the CPUs among sessions first, a priority counts within one alone.
+    Where the kernel shares the CPUs among sessions first, a priority counts within one alone, and
+    there is one for sessions: not the lowest, for the machine may have others than tests.
     """
     with contextlib.suppress(OSError):
         os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
     with contextlib.suppress(OSError):
         with open(f"/proc/{process.pid}/autogroup", "w", encoding="ascii") as file:
-            file.write("19")
+            file.write("10")
 
 
-def run(command, timeout=600, folder="", yields=True, **environment):
+def run(command, timeout=HANGS_S, folder="", yields=True, **environment):
     """(exit status, output): never raises, never leaves a process behind.
 
     It yields the CPUs to those that do not: those are tests of times.
@@ -240,7 +242,7 @@ def build(directory):
                              CC=compiler)
         if status:
             return False, output
-    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)], timeout=900)
+    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)])
     return status == 0, output
 
 
@@ -261,7 +263,7 @@ def verdict_of(status):
 def meson_test(directory, test, result):
     """One test of a build directory."""
     began = time.monotonic()
-    status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
+    status, output = run(test["cmd"], folder=directory, **SANITIZERS)
     result.add(f"{directory}/{test['name']}", verdict_of(status), time.monotonic() - began, output)
 
 
@@ -307,7 +309,7 @@ def fuzz_one(path, result):
             shutil.copy(seed, corpus)
         status, output = run([path, corpus, f"-max_total_time={FUZZ_S}",
                               "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
-                             timeout=FUZZ_S + 120, **SANITIZERS)
+                             **SANITIZERS)
         if status:
             output = reason(path, output, corpus)
     result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
@@ -331,8 +333,9 @@ def script(folder, name, wanted, result):
     if not wanted(full):
         return
     began = time.monotonic()
-    status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400,
-                         yields=folder not in TIMED)
+    timed = folder in TIMED
+    status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")],
+                         timeout=400 if timed else HANGS_S, yields=not timed)
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
