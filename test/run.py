@@ -417,6 +417,7 @@ def on_networks(tsan, wanted, result):
 def everything(quick, wanted, result):
     """Tests that wait are run beside compilers and tests that compute, which yield to them."""
     with Crew() as crew, Crew(1) as builder:
+        crew.give(script, "", "style", wanted, result)
         builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
                   for directory in (["build"] if quick else BUILDS)}
         if not quick:
@@ -438,7 +439,6 @@ def main():
     def wanted(name):
         return options.only in name
 
-    script("", "style", wanted, result)
     everything(options.quick, wanted, result)
     if options.long:
         long_tests(wanted, result)

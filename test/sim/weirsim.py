@@ -269,10 +269,11 @@ def anything_goes(options):
 
 
 def ten_thousand_limiters(options):
-    """Memory grows linearly with the group."""
-    sizes, peaks = (1000, 2000) if not options.long else (1000, 10000), []
+    """Memory grows linearly with the group, and is there as soon as the group is."""
+    sizes, seconds = ((1000, 10000), 10) if options.long else ((1000, 2000), 3)
+    peaks = []
     for n in sizes:
-        scenario = {"duration": "10s", "limiters": n, "interval": "1s",
+        scenario = {"duration": f"{seconds}s", "warmup": "1s", "limiters": n, "interval": "1s",
                     "policies": [{"name": "p", "limit": "100Mbit/s", "allocator": "fps"}],
                     "gossip": {"estimator": "tree"},
                     "traffic": [{"kind": "tcp", "count": 200, "limiter": "random"}]}
