@@ -386,10 +386,10 @@ def build_and_give(directory, crew, quick, wanted, result):
         crew.give(script, *name.split("/"), wanted, result)
 
 
-# Network tests: of live TCP and of times, which are for themselves; and those that wait for what
-# must come to be, however long it takes, which may be two at a time.
-ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "split", "groups",
-         "agreement")
+# Network tests: of milliseconds, with nothing beside; of live TCP and of times, beside what yields;
+# and those that wait for what must come to be, however long it takes, which may be two at a time.
+QUIET = ("split",)
+ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "groups", "agreement")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
 # The same of two threads that touch one thing.
 RACES = {
@@ -416,6 +416,8 @@ def on_networks(tsan, wanted, result):
 
 def everything(quick, wanted, result):
     """Tests that wait are run beside compilers and tests that compute, which yield to them."""
+    for name in QUIET if not quick else ():
+        script("net", name, wanted, result)
     with Crew() as crew, Crew(1) as builder:
         crew.give(script, "", "style", wanted, result)
         builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
