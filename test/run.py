@@ -11,6 +11,7 @@ import glob
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -21,8 +22,10 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PYTHON = ["/usr/bin/python3", "-B"]
+CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
 FUZZ_S = 8
+HANGS_S = 1800  # for what waits for nobody, but for a CPU
 LINES_OF_A_FAILURE = 60
 SLOWEST = 10  # tests that are named at the end
 # What libFuzzer says while all is well.
@@ -32,14 +35,16 @@ SANITIZERS = {"ASAN_OPTIONS": "detect_leaks=1:print_legend=0",
               "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1"}
 
 # Build directories: compiler and options. Warnings are errors in all of them. What is run for its
-# verdicts alone needs no more of debugging than the lines that a stack is of.
-LINES_ONLY = ["-Ddebug=false", "-Dc_args=-gline-tables-only"]
+# verdicts alone needs no more of debugging than the lines that a stack is of, and nothing of what
+# comes after undefined behaviour.
+LINES = "-gline-tables-only"
 BUILDS = {
     "build": ("gcc", []),
     "build-asan": ("clang", ["-Db_sanitize=address,undefined", "-Db_lundef=false",
-                             "-Dfuzz=true", "-Doptimization=1", *LINES_ONLY]),
+                             "-Dfuzz=true", "-Doptimization=1", "-Ddebug=false",
+                             f"-Dc_args={LINES} -fno-sanitize-recover=undefined"]),
     "build-tsan": ("clang", ["-Db_sanitize=thread", "-Db_lundef=false", "-Doptimization=1",
-                             *LINES_ONLY]),
+                             "-Ddebug=false", f"-Dc_args={LINES}"]),
     "build-clang": ("clang", ["-Ddebug=false"]),
 }
 # Tests of them that are run: all, those that have threads, or none.
@@ -49,16 +54,17 @@ TESTED = {
     "build-tsan": lambda test: test in ("post", "reload", "snapshot", "store", "telemetry"),
     "build-clang": lambda test: False,
 }
-# Simulations that can run when a directory is built: weirsim.py compares two compilers' programs.
+# Simulations that can run when a directory is built, the longest first.
 SIMULATIONS = {
-    "build": ("sim/models", "sim/replay", "sim/gdrl", "sim/penalty", "sim/brokers", "sim/adaptor",
-              "sim/torture", "sim/evaluation", "sim/live", "model/run"),
-    "build-clang": ("sim/weirsim",),
+    "build": ("sim/weirsim", "sim/brokers", "model/run", "sim/replay", "sim/evaluation",
+              "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models", "sim/penalty", "sim/live"),
+    "build-clang": ("sim/compilers",),
 }
 # Tests that should not be the last to begin.
-LONGEST = ("conn_flows", "source_table", "group_reload", "config")
+LONGEST = ("conn_flows", "torture", "gdrl_world", "budget_world", "source_table", "config")
 # Programs that are built, where it is not all: what is run, which is some tests and these.
-ALSO_RUN = {"build-asan": ["test/fuzz/"], "build-tsan": ["app/weir/", "test/net/"]}
+ALSO_RUN = {"build-asan": ["test/fuzz/"], "build-tsan": ["app/weir/", "test/net/"],
+            "build-clang": ["app/weirsim/"]}
 
 
 class Result:
@@ -68,6 +74,7 @@ class Result:
         self.counts = {"ok": 0, "FAIL": 0, "skip": 0}
         self.failed = []
         self.seconds = {}
+        self.milestones = []
         self.began = time.monotonic()
         self.lock = threading.Lock()
 
@@ -85,10 +92,18 @@ class Result:
                 self.failed.append(name)
             print("\n      ".join(words), flush=True)
 
+    def passed(self, what):
+        """Something of the run is over: for who wants to know what it waits for."""
+        self.milestones.append((what, time.monotonic() - self.began))
+
     def close(self):
         """The summary, of which the last line is the counts; the exit status."""
         slowest = sorted(self.seconds, key=self.seconds.get, reverse=True)[:SLOWEST]
-        print(f"{time.monotonic() - self.began:.0f} s; the slowest: "
+        took = time.monotonic() - self.began
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        print(f"{took:.0f} s, {(used.ru_utime + used.ru_stime) / took / CPUS:.0%} of {CPUS} CPUs; "
+              + "".join(f"{what} until {end:.0f} s; " for what, end in self.milestones)
+              + "the slowest: "
               + ", ".join(f"{name} {self.seconds[name]:.0f}" for name in slowest))
         for name in self.failed:
             print(f"FAIL  {name}")
@@ -101,18 +116,19 @@ RUNNING = set()
 
 
 class Crew:
-    """Does what measures no time, as many at a time as there are CPUs, in the order given."""
+    """Does what it is given in that order, so many at a time."""
 
-    def __init__(self):
-        self.pool = concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0)))
+    def __init__(self, hands=CPUS):
+        self.pool = concurrent.futures.ThreadPoolExecutor(hands)
         self.calls = []
 
     def __enter__(self):
         return self
 
     def give(self, function, *arguments):
-        """To be done some time."""
+        """To be done some time; its future."""
         self.calls.append(self.pool.submit(function, *arguments))
+        return self.calls[-1]
 
     def __exit__(self, kind, *_):
         """Waits for all of it; if it is interrupted, what runs is ended."""
@@ -128,14 +144,32 @@ class Crew:
                 end(process)
 
 
-def run(command, timeout=600, folder="", **environment):
-    """(exit status, output): never raises, never leaves a process behind."""
+def yield_cpus(process):
+    """From now on a process that leads a session, and all that it starts, make room for others.
+
+    Where the kernel shares the CPUs among sessions first, a priority counts within one alone, and
+    there is one for sessions: not the lowest, for the machine may have others than tests.
+    """
+    with contextlib.suppress(OSError):
+        os.sched_setscheduler(process.pid, os.SCHED_IDLE, os.sched_param(0))
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{process.pid}/autogroup", "w", encoding="ascii") as file:
+            file.write("10")
+
+
+def run(command, timeout=HANGS_S, folder="", yields=True, **environment):
+    """(exit status, output): never raises, never leaves a process behind.
+
+    It yields the CPUs to those that do not: those are tests of times.
+    """
     process = subprocess.Popen(command, cwd=os.path.join(ROOT, folder), text=True,
                                errors="replace", stdin=subprocess.DEVNULL,
                                stdout=subprocess.PIPE,
                                stderr=subprocess.STDOUT,
                                env=os.environ | environment, start_new_session=True)
     RUNNING.add(process)
+    if yields:
+        yield_cpus(process)
     try:
         output, _ = process.communicate(timeout=timeout)
         return process.returncode, output
@@ -178,7 +212,18 @@ def tests_of(directory):
     return [test for test in introspect(directory, "tests") if TESTED[directory](test["name"])]
 
 
-def programs(directory):
+def lacking(directory):
+    """Objects that are for their warnings alone: of what no build before has compiled with clang,
+    which warns of the same whatever else it is told to do."""
+    if directory != "build-clang":
+        return []
+    with open(os.path.join(ROOT, directory, "compile_commands.json"), encoding="utf-8") as file:
+        objects = [command["output"] for command in json.load(file)]
+    return [name for name in objects
+            if not os.path.exists(os.path.join(ROOT, "build-asan", name))]
+
+
+def targets(directory):
     """Ninja's targets in a build directory; none is all."""
     if directory not in ALSO_RUN:
         return []
@@ -186,7 +231,7 @@ def programs(directory):
     paths = [os.path.relpath(target["filename"][0], top)
              for target in introspect(directory, "targets") if target["type"] == "executable"]
     return [os.path.relpath(test["cmd"][0], top) for test in tests_of(directory)] + [
-        path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))]
+        path for path in paths if path.startswith(tuple(ALSO_RUN[directory]))] + lacking(directory)
 
 
 def build(directory):
@@ -197,7 +242,7 @@ def build(directory):
                              CC=compiler)
         if status:
             return False, output
-    status, output = run(["ninja", "-C", directory, *programs(directory)], timeout=900)
+    status, output = run(["ninja", "-C", directory, f"-j{CPUS}", *targets(directory)])
     return status == 0, output
 
 
@@ -218,7 +263,7 @@ def verdict_of(status):
 def meson_test(directory, test, result):
     """One test of a build directory."""
     began = time.monotonic()
-    status, output = run(test["cmd"], timeout=300, folder=directory, **SANITIZERS)
+    status, output = run(test["cmd"], folder=directory, **SANITIZERS)
     result.add(f"{directory}/{test['name']}", verdict_of(status), time.monotonic() - began, output)
 
 
@@ -264,7 +309,7 @@ def fuzz_one(path, result):
             shutil.copy(seed, corpus)
         status, output = run([path, corpus, f"-max_total_time={FUZZ_S}",
                               "-rss_limit_mb=4096", f"-artifact_prefix={corpus}/"],
-                             timeout=FUZZ_S + 120, **SANITIZERS)
+                             **SANITIZERS)
         if status:
             output = reason(path, output, corpus)
     result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
@@ -278,25 +323,34 @@ def give_fuzz(crew, wanted, result):
             crew.give(fuzz_one, path, result)
 
 
+# Folders of scripts that look at the clock, and wait.
+TIMED = ("bench", "net")
+
+
 def script(folder, name, wanted, result):
     """A test script: one is one test; 77 says that this machine cannot do it."""
     full = os.path.join(folder, name)
     if not wanted(full):
         return
     began = time.monotonic()
-    status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")], timeout=400)
+    timed = folder in TIMED
+    status, output = run([*PYTHON, os.path.join("test", folder, name + ".py")],
+                         timeout=400 if timed else HANGS_S, yields=not timed)
     result.add(full, verdict_of(status), time.monotonic() - began, output, said=True)
 
 
-def under_tsan(name, scenarios, wanted, result):
-    """A test of processes with the build that sees every access that two threads share."""
+def under_tsan(name, scenarios, tsan, wanted, result):
+    """A test of processes with the build that sees every access that two threads share, once there
+    is one."""
     full = f"net/{name} (build-tsan)"
     if not wanted(full):
         return
+    tsan.result()
     began = time.monotonic()
     options = f"suppressions={os.path.join(ROOT, 'test', 'net', 'tsan.supp')}"
     status, output = run([*PYTHON, os.path.join("test", "net", name + ".py"), *scenarios],
-                         timeout=400, WEIR_BUILD="build-tsan", TSAN_OPTIONS=options)
+                         timeout=400, yields=False, WEIR_BUILD="build-tsan",
+                         TSAN_OPTIONS=options)
     result.add(full, verdict_of(status), time.monotonic() - began, output)
 
 
@@ -321,38 +375,56 @@ def long_tests(wanted, result):
         result.add(f"{name} --long", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 
-def side_by_side(quick, wanted, result):
-    """What measures no time. While one directory is built the tests of those before it run."""
-    with Crew() as crew:
-        for directory in ["build"] if quick else BUILDS:
-            if not built(directory, result):
-                continue
-            give_meson_tests(crew, directory, wanted, result)
-            if directory == "build-asan":
-                give_fuzz(crew, wanted, result)
-            for name in SIMULATIONS.get(directory, ()) if not quick else ():
-                crew.give(script, *name.split("/"), wanted, result)
+def build_and_give(directory, crew, quick, wanted, result):
+    """A directory is built, and what can be run then is given to those who do it."""
+    if not built(directory, result):
+        return
+    give_meson_tests(crew, directory, wanted, result)
+    if directory == "build-asan":
+        give_fuzz(crew, wanted, result)
+    for name in SIMULATIONS.get(directory, ()) if not quick else ():
+        crew.give(script, *name.split("/"), wanted, result)
 
 
-# Network tests: of live TCP and of times, which need the machine to themselves; and those that wait
-# for what must come to be, however long it takes, which may be two at a time.
-ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "split", "groups",
-         "agreement")
+# Network tests: of milliseconds, with nothing beside; of live TCP and of times, beside what yields;
+# and those that wait for what must come to be, however long it takes, which may be two at a time.
+QUIET = ("split",)
+ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "groups", "agreement")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
+# The same of two threads that touch one thing.
+RACES = {
+    "reload": ("churn", "from_one"),
+    "shape": ("changes", "leaves", "stopped", "crowds"),
+    "placement": ("moves", "leaves"),
+    "etcd": ("sum", "lost", "dead"),
+}
 
 
-def on_networks(wanted, result):
+def on_networks(tsan, wanted, result):
     """Whole boxes, and the boxes of a group, in network namespaces."""
     script("bench", "smoke", wanted, result)
     for name in ALONE:
         script("net", name, wanted, result)
-    with Crew() as crew:
-        crew.give(under_tsan, "reload", ("churn", "from_one"), wanted, result)
-        crew.give(under_tsan, "shape", ("changes", "leaves", "stopped"), wanted, result)
-        crew.give(under_tsan, "placement", ("moves", "leaves"), wanted, result)
+    result.passed("tests that are alone")
+    with Crew(2) as crew:
         for name in IN_COMPANY:
             crew.give(script, "net", name, wanted, result)
-        crew.give(under_tsan, "etcd", ("sum", "lost", "dead"), wanted, result)
+        for name, scenarios in RACES.items():
+            crew.give(under_tsan, name, scenarios, tsan, wanted, result)
+    result.passed("tests of networks")
+
+
+def everything(quick, wanted, result):
+    """Tests that wait are run beside compilers and tests that compute, which yield to them."""
+    for name in QUIET if not quick else ():
+        script("net", name, wanted, result)
+    with Crew() as crew, Crew(1) as builder:
+        crew.give(script, "", "style", wanted, result)
+        builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
+                  for directory in (["build"] if quick else BUILDS)}
+        if not quick:
+            builds["build"].result()
+            on_networks(builds["build-tsan"], wanted, result)
 
 
 def main():
@@ -369,10 +441,7 @@ def main():
     def wanted(name):
         return options.only in name
 
-    script("", "style", wanted, result)
-    side_by_side(options.quick, wanted, result)
-    if not options.quick:
-        on_networks(wanted, result)
+    everything(options.quick, wanted, result)
     if options.long:
         long_tests(wanted, result)
     sys.exit(result.close())

@@ -10,7 +10,7 @@
 
 #include "gdrl_run.h"
 
-#define SEEDS 12
+#define SEEDS ROUNDS(12)
 
 static const struct gdrl_case ring = {.n = 10,
 	.degree = 2,
@@ -172,7 +172,7 @@ static void test_indicators(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		for (unsigned degree = 2; degree <= 4; degree += 2)
-			for (uint64_t seed = 1; seed <= 3; seed++) {
+			for (uint64_t seed = 1; seed <= ROUNDS(3); seed++) {
 				struct gdrl_case c = ring;
 
 				c.indicator = rows[i].indicator;

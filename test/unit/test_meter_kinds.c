@@ -528,7 +528,7 @@ static void test_random_drop_at_its_ends(void **state)
 	assert_true(random_drop_conforms(&drop, &never, 1));
 	random_drop_init(&drop, zero);
 	assert_false(random_drop_conforms(&drop, &hardly, 1));
-	for (uint64_t seed = 0; seed < 100000; seed++) {
+	for (uint64_t seed = 0; seed < ROUNDS(100000); seed++) {
 		random_drop_init(&drop, seed);
 		assert_false(random_drop_conforms(&drop, &always, 1));
 		assert_true(random_drop_conforms(&drop, &always, 0));

@@ -1,0 +1,34 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: BSD-3-Clause
+# Copyright (c) 2026 The Weir authors
+"""weirsim is the same to the last byte of what it writes, whatever it was compiled by."""
+
+import os
+import sys
+import tempfile
+
+from suite import BUILD, ROOT, WEIRSIM
+from weirsim import SCENARIOS, outputs
+
+OTHER = os.path.join(ROOT, "build-clang", os.path.relpath(WEIRSIM, BUILD))
+NAMES = ("baseline.json", "faults.json", "shift-conserved.json")
+SKIP = 77
+
+
+def main():
+    """Each scenario by both."""
+    if not os.path.exists(OTHER):
+        print(f"skipped: {OTHER} is not built")
+        sys.exit(SKIP)
+    differ = []
+    for name in NAMES:
+        with tempfile.TemporaryDirectory() as folder:
+            mine, others = (outputs(program, os.path.join(SCENARIOS, name), folder)
+                            for program in (WEIRSIM, OTHER))
+        differ += [name] if mine != others else []
+    print(f"FAIL  differ: {', '.join(differ)}" if differ else f"ok    {len(NAMES)} scenarios")
+    sys.exit(1 if differ else 0)
+
+
+if __name__ == "__main__":
+    main()
