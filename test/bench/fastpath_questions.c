@@ -237,8 +237,8 @@ static void ask_phantom(struct lab *lab)
 		{"bucket_10k", "token-bucket", NULL, NULL, false, true},
 		{"phantom_10k", "phantom", NULL, NULL, false, true},
 		{"unhashed_10k", "phantom", NULL, NULL, false, false},
-		{"bucket_10k_half", "token-bucket", "8kbit/s", "4kB", false, true},
-		{"phantom_10k_half", "phantom", "8kbit/s", "4kB", false, true}};
+		{"bucket_10k_pressed", "token-bucket", "8kbit/s", "4kB", false, true},
+		{"phantom_10k_pressed", "phantom", "8kbit/s", "4kB", false, true}};
 	struct stage stage = {.lab = lab};
 	struct prefixes one, some;
 	const struct traffic *to_one, *to_some;

@@ -27,8 +27,8 @@ QUESTIONS = ["policies", "drops", "ipv6", "hostile", "cold", "observed", "update
 # What must be dropped, by contender; of all others nothing.
 DROPPED = {"full_10": 0.1, "full_33": 1 / 3, "full_50": 0.5, "full_90": 0.9, "full_100": 1,
            "library_33": 1 / 3, "library_50": 0.5, "all_over": 1}
-# Offered what this machine can send and limited in bit/s: some of it, how much nobody knows.
-PACED = ("bucket_10k_half", "phantom_10k_half")
+# Offered what this machine can send and limited in bit/s: how much of it nobody knows.
+PACED = ("bucket_10k_pressed", "phantom_10k_pressed")
 
 
 def expect(condition, what):
@@ -49,8 +49,7 @@ def check_dropped(questions):
         for name, one in contenders.items():
             wanted = DROPPED.get(name, 0)
             if name in PACED:
-                expect(0 < one["dropped"] < 1,
-                       f"{question}: {name} drops {one['dropped']:.3f}, not a part")
+                expect(one["dropped"] > 0, f"{question}: {name} drops nothing")
             elif name != "rte_sched":  # its queues may be full
                 expect(abs(one["dropped"] - wanted) < 0.05,
                        f"{question}: {name} drops {one['dropped']:.3f}, not {wanted:.3f}")

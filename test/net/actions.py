@@ -381,12 +381,15 @@ def late_comers(burst, sent, weights):
     """How many packets pass of classes that come one after the other, in one instant."""
     tokens, passed = burst, []
     for weight in weights:
-        queue = 0
+        queue = free = 0
         for _ in range(sent):
-            # What is left must be a quarter of the queue, and that again up to a 16th of all.
-            if tokens - 1 >= queue / weight / 4 + min(queue / weight, burst / 16):
+            # An eighth is nobody's. Below it what is left must be a quarter of the queue, and that
+            # again up to a 16th of all.
+            if tokens - 1 >= burst - burst / 8:
+                tokens, free = tokens - 1, free + 1
+            elif tokens - 1 >= queue / weight / 4 + min(queue / weight, burst / 16):
                 tokens, queue = tokens - 1, queue + 1
-        passed.append(queue)
+        passed.append(free + queue)
     return passed
 
 

@@ -54,7 +54,7 @@ KEYS = (
         "flows that share a limit (meter phantom) against a token bucket, one policy"),
     Key("phantom_10k_vs_bucket", "phantom", "phantom_10k", "bucket_10k", 1.3,
         "the same, 10,000 policies"),
-    Key("phantom_10k_half_vs_bucket", "phantom", "phantom_10k_half", "bucket_10k_half", 1.3,
+    Key("phantom_10k_pressed_vs_bucket", "phantom", "phantom_10k_pressed", "bucket_10k_pressed", 1.3,
         "the same where much of it is dropped"),
     Key("phantom_1_unhashed_vs_bucket", "phantom", "unhashed_1", "bucket_1", None,
         "one policy, of a device that tells no hash"),
