@@ -45,13 +45,14 @@ def expect(condition, what):
 
 
 def wait_until(condition, what, timeout=PATIENCE_S):
-    """What condition() returned as soon as that is true."""
+    """What condition() returned as soon as that is true. `what`: words, or who says them then."""
     deadline = time.monotonic() + timeout
     while True:
         value = condition()
         if value:
             return value
-        expect(time.monotonic() < deadline, f"waited {timeout:g} s in vain: {what}")
+        if time.monotonic() >= deadline:
+            expect(False, f"waited {timeout:g} s in vain: {what() if callable(what) else what}")
         time.sleep(0.01)
 
 
