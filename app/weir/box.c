@@ -618,7 +618,7 @@ struct waiting box_waiting(const struct box *box, uint32_t slot)
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[slot];
 
-		if (!state->other || !police_is_shaped(state))
+		if (!police_is_shaped(state) || !state->other)
 			continue;
 		waiting.packets += counter_read32(&state->other->shape->queue.packets);
 		waiting.units += counter_read32(&state->other->shape->queue.units);
