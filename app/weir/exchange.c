@@ -113,7 +113,8 @@ static int plan_places(struct exchange *x)
 		keeps[i] = x->keeps[i] != SLOT_ANEW;
 		stay += keeps[i] && box->splits[x->slots[i]].placing;
 	}
-	x->reseats = policies_reseat(x->diff, box->policies, box->n_policies, x->policies, keeps);
+	x->reseats = policies_reseat(
+		x->diff, box->policies, box->n_policies, x->policies, keeps, OVERLAP_PAIRS);
 	x->box->placings_room = PLACINGS_MOST - stay;
 	free(keeps);
 	return 0;
