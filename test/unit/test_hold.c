@@ -446,6 +446,20 @@ static void check_goes_on(struct box_world *w, struct shown_counts *before)
 	*before = now;
 }
 
+/* All of what has left by now is lately. */
+static void check_lately(struct box_world *w, uint64_t packets)
+{
+	uint32_t slot = w->box.slots.of[0];
+	struct delays_totals totals;
+	struct delay_sum sum;
+
+	delays_totals(&w->box, slot, &totals);
+	for (enum lately_window i = 0; i < LATELY_WINDOWS; i++) {
+		lately_sum(w->box.splits[slot].lately, i, &totals.delay, control_now(), &sum);
+		assert_int_equal(delay_count(&sum), packets);
+	}
+}
+
 /* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
 static void test_counts_move(void **state)
 {
@@ -470,6 +484,7 @@ static void test_counts_move(void **state)
 		x = begin_reload(&w, files[i]);
 		assert_int_not_equal(w.box.slots.of[0], from);
 		check_goes_on(&w, &counts);
+		check_lately(&w, counts.left);
 		box_world_turn(&w, 0);
 		check_goes_on(&w, &counts);
 		end_reload(&w, x);
