@@ -335,7 +335,7 @@ static void test_reseats(void **state)
 		uint64_t pairs;
 		bool reseats;
 	} rows[] = {
-		/* The one that changes, as it was and as it is, beside two, as they were and are. */
+		/* What changes, as it was and as it is, beside two, as they were and are. */
 		{BESIDE("3"), BESIDE("4"), 8, false},
 		{BESIDE("3"), BESIDE("4"), 7, true},
 		{BESIDE("3"), BESIDE("2, 'dscp': 8"), 8, true},
