@@ -130,10 +130,15 @@ void delays_moved(struct box *box, uint32_t from, uint32_t to)
 void delays_begin(struct box *box, uint32_t slot, uint64_t now_ns)
 {
 	struct lately *lately = box->splits[slot].lately;
+	uint32_t also = box->carried[slot].also;
 	struct delays_totals totals;
 
 	if (!lately)
 		return;
+	if (also != SLOT_NONE && box->splits[also].lately) { /* the totals go on, and so do they */
+		*lately = *box->splits[also].lately;
+		return;
+	}
 	delays_totals(box, slot, &totals);
 	lately_init(lately, &totals.delay, now_ns);
 }

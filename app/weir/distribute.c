@@ -101,9 +101,8 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 
 	if (n == 0)
 		return 0;
-	n = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, (uint16_t)n);
+	n = worker_try_on(w, path, mbufs, (uint16_t)n);
 	rte_ring_dequeue_finish(back, n);
-	counter_add(&w->counters.tx_packets, n);
 	return n;
 }
 
@@ -128,11 +127,16 @@ static unsigned collect(struct worker *w, const struct path *path, unsigned from
 
 bool distribute_collect(struct worker *w, const struct path *path)
 {
-	unsigned n = 0;
+	struct lanes *lanes = path->lanes;
+	unsigned first = lanes->first, n = 0;
 
-	for (unsigned i = 0; i < path->lanes->n_workers; i++)
+	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
+	lanes->first = first + 1 < lanes->n_workers ? first + 1 : 0;
+	for (unsigned i = first; i < lanes->n_workers; i++)
 		n += collect(w, path, i);
-	__atomic_store_n(&path->lanes->looks, path->lanes->looks + 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < first; i++)
+		n += collect(w, path, i);
+	__atomic_store_n(&lanes->looks, lanes->looks + 1, __ATOMIC_RELEASE);
 	return n > 0;
 }
 

@@ -42,13 +42,31 @@ struct lanes {
 	 */
 	uint32_t patient[CONFIG_WORKERS_MAX];
 	struct usher *usher; /* where sources are given to workers one by one; or NULL */
-	uint32_t looks __rte_cache_aligned; /* of the owner at what came back: see lanes_looks() */
+	/* The owner's, of whom others read them: lanes_looks(), lanes_moved(). */
+	uint32_t looks __rte_cache_aligned;
+	uint32_t moved;
+	uint32_t first; /* whose ring is looked at first the next time: the owner's alone */
 };
 
-/* How often the owner has looked at what came back: whether he runs at all. Any worker. */
+/*
+ * How often the owner has looked at what came back: whether he runs at all. Who sees a look sees
+ * the room that it made, and what has moved by then. Any worker.
+ */
 static inline uint32_t lanes_looks(const struct lanes *lanes)
 {
-	return __atomic_load_n(&lanes->looks, __ATOMIC_RELAXED);
+	return __atomic_load_n(&lanes->looks, __ATOMIC_ACQUIRE);
+}
+
+/* Packets, of any worker, that the wire has taken from the owner: modulo 2^32. Any worker. */
+static inline uint32_t lanes_moved(const struct lanes *lanes)
+{
+	return __atomic_load_n(&lanes->moved, __ATOMIC_RELAXED);
+}
+
+/* So many more. The owner. */
+static inline void lanes_move(struct lanes *lanes, uint32_t n)
+{
+	__atomic_store_n(&lanes->moved, lanes->moved + n, __ATOMIC_RELAXED);
 }
 
 /* Mbufs that the lanes of a queue pair may hold, for the size of its port's pool. */
@@ -89,8 +107,8 @@ uint16_t distribute_try_back(
 	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
 
 /*
- * Sends on, of a path with lanes, what the others have given back; returns whether there was
- * anything that could be. Its owner.
+ * Sends on, of a path with lanes, what the others have given back, with another of them first each
+ * time; returns whether there was anything that could be. Its owner.
  */
 bool distribute_collect(struct worker *worker, const struct path *path);
 

@@ -113,7 +113,8 @@ static int plan_places(struct exchange *x)
 		keeps[i] = x->keeps[i] != SLOT_ANEW;
 		stay += keeps[i] && box->splits[x->slots[i]].placing;
 	}
-	x->reseats = policies_reseat(x->diff, box->policies, box->n_policies, x->policies, keeps);
+	x->reseats = policies_reseat(
+		x->diff, box->policies, box->n_policies, x->policies, keeps, OVERLAP_PAIRS);
 	x->box->placings_room = PLACINGS_MOST - stay;
 	free(keeps);
 	return 0;
@@ -324,14 +325,28 @@ static void begin_policies(struct exchange *x)
 }
 
 /* Of the former policies, which are ours by now: those that workers may hold packets of. */
+static void list_leaving_of(struct exchange *x, bool conserved)
+{
+	for (unsigned i = 0; i < x->n; i++) {
+		const struct policy *policy = &x->policies[i];
+
+		if (!policy_is_shaped(policy) ||
+			(policy->guarantee == GUARANTEE_CONSERVED) != conserved ||
+			x->box->slots.tenant[x->slots[i]] != SLOT_LEFT)
+			continue;
+		placing_leave(x->box, x->slots[i]);
+		x->leaving[x->n_leaving++] = x->slots[i];
+	}
+}
+
+/*
+ * The workers empty queues in this order. What comes after that, while they are at others, is sent
+ * of a limit that may be exceeded, and dropped of one that may not: so these are the last.
+ */
 static void list_leaving(struct exchange *x)
 {
-	for (unsigned i = 0; i < x->n; i++)
-		if (policy_is_shaped(&x->policies[i]) &&
-			x->box->slots.tenant[x->slots[i]] == SLOT_LEFT) {
-			placing_leave(x->box, x->slots[i]);
-			x->leaving[x->n_leaving++] = x->slots[i];
-		}
+	list_leaving_of(x, false);
+	list_leaving_of(x, true);
 }
 
 /* Whether no source of theirs is on its way between workers. */

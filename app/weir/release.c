@@ -31,7 +31,7 @@
  * a ring of 1024 descriptors makes at 1 Gbit/s in 12 ms as a whole, and a device that frees them by
  * 32 at 100 Mbit/s every 4 ms. What stands longer is down. Another worker who sends on what is ours
  * may be asleep, or without a CPU, for longer: he must have looked at it twice, of which once after
- * it was there; but not for ever.
+ * it was there; but not for ever. A wire that takes packets of others, meanwhile, is up.
  */
 #define PATIENCE_US      20000
 #define PATIENCE_MOST_US 1000000
@@ -144,28 +144,44 @@ static void send_all(struct worker *w, struct leaving *leaving)
 	}
 }
 
-/* A path takes nothing: since when, and how often its owner had looked by then. */
+/* A path takes nothing: since when, and what its owner had done by then. */
 struct stall {
 	uint64_t since;
-	uint32_t looks;
+	uint32_t looks, moved;
 };
 
 static struct stall stall_now(const struct path *path)
 {
-	return (struct stall){rte_rdtsc(), path->lanes ? lanes_looks(path->lanes) : 0};
+	struct stall stall = {.since = rte_rdtsc()};
+
+	if (path->lanes) { /* the looks first: with each of them is seen what had moved by then */
+		stall.looks = lanes_looks(path->lanes);
+		stall.moved = lanes_moved(path->lanes);
+	}
+	return stall;
 }
 
-static bool is_down(const struct worker *w, const struct path *path, const struct stall *stall)
+/* Whether the path takes nothing of anybody's, as far as is known before the next try. */
+static bool seems_down(const struct worker *w, const struct path *path, struct stall *stall)
 {
 	uint64_t waited = rte_rdtsc() - stall->since;
+	struct stall now;
 
 	if (waited <= PATIENCE_US * w->ticks_per_us)
 		return false;
+	now = stall_now(path);
+	if (now.moved != stall->moved) {
+		*stall = now;
+		return false;
+	}
 	return lanes_owned(path->lanes, w->index) || waited > PATIENCE_MOST_US * w->ticks_per_us ||
-	       lanes_looks(path->lanes) - stall->looks >= LOOKS_LEAST;
+	       now.looks - stall->looks >= LOOKS_LEAST;
 }
 
-/* Sends packets as the path takes them, until it has taken none for too long. */
+/*
+ * Sends packets as the path takes them, until it has taken none for too long: that is so if it
+ * takes none even after it has been judged. Between two steps here any time may go by.
+ */
 static void send_patiently(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
@@ -173,12 +189,13 @@ static void send_patiently(
 	uint16_t sent = 0;
 
 	while (sent < n && w->patient) {
+		bool down = seems_down(w, path, &stall);
 		uint16_t taken = worker_try_on(w, path, mbufs + sent, n - sent);
 
 		sent += taken;
 		if (taken > 0)
 			stall = stall_now(path);
-		else if (is_down(w, path, &stall))
+		else if (down)
 			w->patient = false;
 		else if (!worker_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
@@ -250,21 +267,7 @@ static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 	return false;
 }
 
-bool release_leaving(struct worker *w, const struct snapshot *newer)
-{
-	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
-
-	if (w->left == 0)
-		w->patient = true;
-	for (; w->left < newer->n_leaving; w->left++) {
-		if (queues-- == 0 || !empty_queue(w, newer->leaving[w->left], &bursts))
-			return false;
-	}
-	w->left = 0;
-	return true;
-}
-
-/* Who stops may have slept before. */
+/* What has its tokens leaves with them: who stops, or reloads, may have slept before. */
 static void send_due(struct worker *w, uint64_t now)
 {
 	struct shape_packet *out[BURST];
@@ -277,13 +280,35 @@ static void send_due(struct worker *w, uint64_t now)
 	}
 }
 
+static void begin_to_empty(struct worker *w)
+{
+	w->patient = true;
+	send_due(w, rte_rdtsc());
+}
+
+bool release_leaving(struct worker *w, const struct snapshot *newer)
+{
+	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
+
+	if (!w->empties && newer->n_leaving > 0) {
+		begin_to_empty(w);
+		w->empties = true;
+	}
+	for (; w->left < newer->n_leaving; w->left++) {
+		if (queues-- == 0 || !empty_queue(w, newer->leaving[w->left], &bursts))
+			return false;
+	}
+	w->left = 0;
+	w->empties = false;
+	return true;
+}
+
 void release_all(struct worker *w)
 {
 	struct shape_packet *out[BURST];
 	unsigned n;
 
-	w->patient = true;
-	send_due(w, rte_rdtsc());
+	begin_to_empty(w);
 	while ((n = shaper_flush(w->shaper, out, BURST)) > 0)
 		send_flushed(w, out, n);
 }

@@ -20,9 +20,10 @@ struct worker;
 bool release_due(struct worker *worker);
 
 /*
- * Sends, or drops, what waits for policies that a newer snapshot has no more, some of it at a time.
- * True when all has left: then the worker may go by that snapshot, and no flow's packets overtake
- * others. Until then what comes for these policies still goes through their queues.
+ * Sends, or drops, what waits for policies that a newer snapshot has no more, some of it at a time,
+ * after all that is due as it begins. True when all has left: then the worker may go by that
+ * snapshot, and no flow's packets overtake others. Until then what comes for these policies still
+ * goes through their queues.
  */
 bool release_leaving(struct worker *worker, const struct snapshot *newer);
 

@@ -47,7 +47,7 @@
  */
 #define LIMITS_A_TURN 16
 
-/* How long the owner of a queue waits at its end for what others give back. */
+/* How often in a row the owner of a queue looks in vain, at its end, for what others give back. */
 #define LAND_NS    500000
 #define LAND_TURNS 4000
 
@@ -89,13 +89,22 @@ static inline void gather(struct burst *burst, uint16_t n)
 		gather_chains(burst, n);
 }
 
+/* As many as the device takes, by the worker that owns the queue. */
+static inline uint16_t transmit(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
+
+	counter_add(&w->counters.tx_packets, sent);
+	if (unlikely(path->lanes != NULL))
+		lanes_move(path->lanes, sent);
+	return sent;
+}
+
 void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t sent = 0;
+	uint16_t sent = n ? transmit(w, path, mbufs, n) : 0;
 
-	if (n)
-		sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
-	counter_add(&w->counters.tx_packets, sent);
 	if (unlikely(sent < n)) {
 		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
 		drop_all(mbufs + sent, n - sent);
@@ -150,13 +159,9 @@ void worker_pass_on(struct worker *w, const struct path *path, struct rte_mbuf *
 uint16_t worker_try_on(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
-	uint16_t sent;
-
 	if (!lanes_owned(path->lanes, w->index))
 		return distribute_try_back(w, path, mbufs, n);
-	sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
-	counter_add(&w->counters.tx_packets, sent);
-	return sent;
+	return transmit(w, path, mbufs, n);
 }
 
 /* One burst of one path; returns whether there was anything. */
@@ -384,9 +389,13 @@ static void land(struct worker *w)
 	const struct timespec moment = {.tv_nsec = LAND_NS};
 	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
 
-	for (unsigned i = 0; i < LAND_TURNS && shares(w, landed == w->n_workers); i++) {
-		if (!worker_collect(w))
+	for (unsigned vain = 0; vain < LAND_TURNS && shares(w, landed == w->n_workers);) {
+		if (worker_collect(w)) {
+			vain = 0;
+		} else {
+			vain++;
 			nanosleep(&moment, NULL);
+		}
 		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
 	}
 	give_up(w);

@@ -33,7 +33,7 @@ enum drop_reason {
 	DROP_CROWDED,    /* as many packets of all policies waited as may */
 	DROP_CODEL,      /* its policy's packets had been waiting for too long */
 	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
-	DROP_STOPPED,    /* it waited for tokens of a conserved limit as its queue ended */
+	DROP_STOPPED,    /* it waited, or came, as the queue of its conserved limit ended */
 	DROP_REASONS
 };
 
@@ -105,6 +105,7 @@ struct worker {
 	/* the worker's own */
 	struct snapshot view; /* a copy of that snapshot */
 	unsigned left;        /* queues of the next one's `leaving` that are empty */
+	bool empties;         /* has begun with them, by what was due */
 	bool patient;         /* what leaves outside of its time waits for room in the ring */
 	struct sample_bound bound;
 	uint64_t idle_since; /* tick of the last packet */

@@ -39,16 +39,13 @@ bool match_overlaps(const struct match *a, const struct match *b)
 	       prefixes_meet(&a->src, &b->src) && prefixes_meet(&a->dst, &b->dst);
 }
 
-/* Pairs that are compared at most: a second or so. Beyond, one is taken to overlap. */
-#define PAIRS UINT64_C(100000000)
-
 /* What there was, what there is, and of both the placed ones. */
 struct sides {
 	const struct policy *old, *policies;
 	unsigned n_old, n;
 	const struct match **placed;
 	unsigned n_placed;
-	uint64_t pairs; /* compared so far */
+	uint64_t pairs; /* that may be compared still */
 };
 
 static void add_placed(struct sides *sides, const struct policy *policies, unsigned n)
@@ -61,9 +58,9 @@ static void add_placed(struct sides *sides, const struct policy *policies, unsig
 /* A policy that has other packets than before. Placed or not: it overlaps with itself. */
 static bool matters(struct sides *sides, const struct policy *policy)
 {
-	sides->pairs += sides->n_placed;
-	if (sides->pairs > PAIRS)
+	if (sides->pairs < sides->n_placed)
 		return true;
+	sides->pairs -= sides->n_placed;
 	for (unsigned i = 0; i < sides->n_placed; i++)
 		if (match_overlaps(&policy->match, sides->placed[i]))
 			return true;
@@ -122,9 +119,10 @@ static bool any_matters(
 }
 
 bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
-	const struct policy *policies, const bool *keeps)
+	const struct policy *policies, const bool *keeps, uint64_t pairs)
 {
-	struct sides sides = {.old = old, .policies = policies, .n_old = n_old, .n = diff->n};
+	struct sides sides = {
+		.old = old, .policies = policies, .n_old = n_old, .n = diff->n, .pairs = pairs};
 	bool *stays = calloc((size_t)n_old + 1, sizeof(*stays)), reseat;
 
 	sides.placed = calloc((size_t)n_old + diff->n + 1, sizeof(*sides.placed));

@@ -8,6 +8,7 @@
 #define WEIR_POLICY_OVERLAP_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "policy/config.h"
 #include "policy/diff.h"
@@ -15,13 +16,16 @@
 /* Whether some packet would be of both, if each were the only one. */
 bool match_overlaps(const struct match *a, const struct match *b);
 
+/* Pairs of matches that are compared in a second or so. */
+#define OVERLAP_PAIRS UINT64_C(100000000)
+
 /*
  * Whether a packet may become one of a policy that is placed, or may be one no more, or another's:
  * if such a policy comes, goes or has other packets, or another does that overlaps with one. What
  * `keeps` says, by new index, is whether a policy stays in its place on the workers. True also when
- * there is no memory to find out, or too much to compare.
+ * there is no memory to find out, or when more than so many pairs of matches are to be compared.
  */
 bool policies_reseat(const struct config_diff *diff, const struct policy *old, unsigned n_old,
-	const struct policy *policies, const bool *keeps);
+	const struct policy *policies, const bool *keeps, uint64_t pairs);
 
 #endif

@@ -323,6 +323,47 @@ static void test_overlaps(void **state)
 	}
 }
 
+/* Whether placed policies are held up by so much: up to a number of pairs it is looked at. */
+static void test_reseats(void **state)
+{
+#define PLACED(vlan)                                                              \
+	"{'name': 'a" vlan "', 'limit': '1Mbit/s', 'match': {'vlan': " vlan "}, " \
+	"'action': 'shape', 'slo': {'p99': '1ms'}}, "
+#define BESIDE(vlan) PLACED("1") PLACED("2") P("b", "1Mbit/s", vlan)
+	static const struct {
+		const char *before, *after;
+		uint64_t pairs;
+		bool reseats;
+	} rows[] = {
+		/* What changes, as it was and as it is, beside two, as they were and are. */
+		{BESIDE("3"), BESIDE("4"), 8, false},
+		{BESIDE("3"), BESIDE("4"), 7, true},
+		{BESIDE("3"), BESIDE("2, 'dscp': 8"), 8, true},
+		{BESIDE("3"), BESIDE("3"), 0, false},
+		{P("b", "1Mbit/s", "3"), P("b", "1Mbit/s", "4"), 0, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		static const bool keeps[] = {true, true, true};
+		char documents[2][2048];
+		struct config *old, *new;
+		struct config_diff *diff;
+
+		snprintf(documents[0], sizeof(documents[0]), POLICIES("%s"), rows[i].before);
+		snprintf(documents[1], sizeof(documents[1]), POLICIES("%s"), rows[i].after);
+		old = load(documents[0]);
+		new = load(documents[1]);
+		diff = diff_of(documents[0], documents[1]);
+		if (policies_reseat(diff, old->policies, old->n_policies, new->policies, keeps,
+			    rows[i].pairs) != rows[i].reseats)
+			fail_msg("row %zu", i);
+		config_diff_free(diff);
+		config_free(old);
+		config_free(new);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -330,6 +371,7 @@ int main(void)
 		cmocka_unit_test(test_keys),
 		cmocka_unit_test(test_names),
 		cmocka_unit_test(test_overlaps),
+		cmocka_unit_test(test_reseats),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,6 @@
 #include "box_world.h"
 
 #include <ftw.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,7 +19,6 @@
 
 #include "control.h"
 #include "delays.h"
-#include "distribute.h"
 #include "exchange.h"
 #include "handover.h"
 #include "hold.h"
@@ -44,7 +42,6 @@ static struct {
 	uint16_t a, b;
 	struct nic_clock clock; /* of a device that tells the time, in ns */
 	uint64_t apart_ns;      /* between packets, the newest of which has just come; 0: untold */
-	bool down;              /* `b` takes nothing; atomics */
 } wire;
 
 static uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -88,8 +85,6 @@ static uint16_t see(
 {
 	(void)port;
 	(void)context;
-	if (__atomic_load_n(&wire.down, __ATOMIC_RELAXED))
-		return 0;
 	for (uint16_t i = 0; i < n; i++) {
 		assert_true(wire.n_left[queue] < SEEN);
 		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
@@ -446,6 +441,20 @@ static void check_goes_on(struct box_world *w, struct shown_counts *before)
 	*before = now;
 }
 
+/* All of what has left by now is lately. */
+static void check_lately(struct box_world *w, uint64_t packets)
+{
+	uint32_t slot = w->box.slots.of[0];
+	struct delays_totals totals;
+	struct delay_sum sum;
+
+	delays_totals(&w->box, slot, &totals);
+	for (enum lately_window i = 0; i < LATELY_WINDOWS; i++) {
+		lately_sum(w->box.splits[slot].lately, i, &totals.delay, control_now(), &sum);
+		assert_int_equal(delay_count(&sum), packets);
+	}
+}
+
 /* What was counted in a slot that a policy leaves is its own still: meanwhile, after it, and on. */
 static void test_counts_move(void **state)
 {
@@ -470,6 +479,7 @@ static void test_counts_move(void **state)
 		x = begin_reload(&w, files[i]);
 		assert_int_not_equal(w.box.slots.of[0], from);
 		check_goes_on(&w, &counts);
+		check_lately(&w, counts.left);
 		box_world_turn(&w, 0);
 		check_goes_on(&w, &counts);
 		end_reload(&w, x);
@@ -721,93 +731,8 @@ static void test_pools_of_the_start(void **state)
 	close_wire(&w);
 }
 
-/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
-struct owner {
-	pthread_t thread;
-	struct worker *worker;
-	unsigned away_ms;
-	bool ends; /* atomics */
-};
-
-static void *own(void *arg)
-{
-	struct owner *owner = arg;
-	uint64_t until = control_now() + owner->away_ms * UINT64_C(1000000);
-
-	while (!__atomic_load_n(&owner->ends, __ATOMIC_ACQUIRE)) {
-		if (control_now() >= until)
-			worker_collect(owner->worker);
-		wait_ms(1);
-	}
-	while (worker_collect(owner->worker))
-		;
-	return NULL;
-}
-
-/* Returns how long it took until all that waited had left the worker, ms. */
-static unsigned leave_by(struct box_world *w, struct owner *owner)
-{
-	uint64_t began = control_now();
-	unsigned took;
-
-	owner->worker = &w->box.workers[0];
-	assert_int_equal(pthread_create(&owner->thread, NULL, own, owner), 0);
-	release_all(&w->box.workers[1]);
-	took = (unsigned)((control_now() - began) / 1000000);
-	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
-	pthread_join(owner->thread, NULL);
-	return took;
-}
-
-/*
- * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
- * not for ever; and not one who looks and whose wire takes nothing.
- */
-static void test_patience(void **state)
-{
-	static const struct {
-		unsigned away_ms, least_ms, most_ms;
-		bool down, all;
-	} rows[] = {
-		{0, 0, 900, false, true},
-		{400, 400, 1300, false, true},
-		{0, 20, 700, true, false},
-		{1000000, 1000, 5000, false, false},
-	};
-
-	(void)state;
-	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct owner owner = {.away_ms = rows[i].away_ms};
-		struct lanes *lanes = lanes_create(0, BOX_WORKERS);
-		struct box_world w;
-		struct worker *workers;
-		unsigned took;
-
-		open_wire(&w, "",
-			"{'name': 'p', 'limit': '80kbit/s', 'burst': '100B', 'action': 'shape', "
-			"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}");
-		workers = w.box.workers;
-		for (unsigned n = 0; n < 50; n++)
-			box_world_turn(&w, 1);
-		assert_true(waiting(&w).packets > LANE_PACKETS + 200);
-		assert_non_null(lanes);
-		assert_int_equal(lanes_seat(lanes, workers, w.box.slots.capacity), 0);
-		workers[0].paths[0].lanes = lanes;
-		workers[1].paths[0] = workers[0].paths[0];
-		wire.down = rows[i].down;
-		took = leave_by(&w, &owner);
-		wire.down = false;
-		if (took < rows[i].least_ms || took > rows[i].most_ms)
-			fail_msg("row %u: %u ms", i, took);
-		assert_int_equal(drops_of(&w, DROP_RING_FULL) == 0, rows[i].all);
-		if (rows[i].all)
-			assert_int_equal(left(), came());
-		close_wire(&w);
-	}
-}
-
 /* A store of its own for what is never exceeded. */
-static char store[] = "/tmp/weir-hold-XXXXXX";
+static char store[32];
 
 static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
 {
@@ -815,6 +740,18 @@ static int remove_one(const char *path, const struct stat *stat, int kind, struc
 	(void)kind;
 	(void)at;
 	return remove(path);
+}
+
+static void with_store(char *more, size_t size)
+{
+	strcpy(store, "/tmp/weir-hold-XXXXXX");
+	assert_non_null(mkdtemp(store));
+	snprintf(more, size, "'ledger': {'store': '%s'}, ", store);
+}
+
+static void remove_store(void)
+{
+	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* Of those that left from some moment on, how many had come before it. */
@@ -854,8 +791,7 @@ static void test_conserved(void **state)
 	char more[64];
 
 	(void)state;
-	assert_non_null(mkdtemp(store));
-	snprintf(more, sizeof(more), "'ledger': {'store': '%s'}, ", store);
+	with_store(more, sizeof(more));
 	for (unsigned i = 0; i < sizeof(after) / sizeof(after[0]); i++) {
 		unsigned came_before[BOX_WORKERS], left_before[BOX_WORKERS];
 		struct box_world w;
@@ -879,7 +815,56 @@ static void test_conserved(void **state)
 		close_wire(&w);
 		check_order();
 	}
-	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
+	remove_store();
+}
+
+/* By a reload that keeps nothing; what may leave without its tokens does so first. */
+static void end_in_order(struct box_world *w)
+{
+	uint32_t slots[] = {w->box.slots.of[1], w->box.slots.of[0]};
+	struct exchange *x = begin_reload(w, "");
+
+	assert_int_equal(w->box.publisher.current->n_leaving, 2);
+	assert_memory_equal(w->box.publisher.current->leaving, slots, sizeof(slots));
+	end_reload(w, x);
+}
+
+/*
+ * What has its tokens by now leaves with them, also when more of it is due than in a turn, and its
+ * queue ends.
+ */
+static void test_due_leave(void **state)
+{
+	char more[64];
+
+	(void)state;
+	with_store(more, sizeof(more));
+	for (unsigned stops = 0; stops < 2; stops++) {
+		unsigned came_before[BOX_WORKERS], left_before[BOX_WORKERS];
+		struct box_world w;
+		uint64_t waits;
+
+		open_wire(&w, more,
+			"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'guarantee': "
+			"'conserved', 'match': {'direction': 'a-to-b'}, 'action': 'shape', "
+			"'shape': {'delay': '10s'}}, "
+			"{'name': 'q', 'limit': '8kbit/s', 'match': {'vlan': 1}, 'action': "
+			"'shape'}");
+		do
+			turn(&w, 1);
+		while ((waits = waiting(&w).packets) < 2 * 10 * BOX_BURST);
+		memcpy(came_before, wire.came, sizeof(came_before));
+		memcpy(left_before, wire.n_left, sizeof(left_before));
+		wait_ms(200); /* 4000 packets' */
+		if (stops)
+			end_strictly(&w, NULL);
+		else
+			end_in_order(&w);
+		assert_int_equal(left_of(came_before, left_before), waits);
+		close_wire(&w);
+		check_order();
+	}
+	remove_store();
 }
 
 int main(void)
@@ -901,7 +886,7 @@ int main(void)
 		cmocka_unit_test(test_stop),
 		cmocka_unit_test(test_conserved),
 		cmocka_unit_test(test_pools_of_the_start),
-		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_due_leave),
 	};
 
 	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);

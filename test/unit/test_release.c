@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What workers hold leaves as they stop, as the wire takes it, and by whoever owns the queue: none
+ * of it is lost for as long as the wire is up, however slow it is and whoever has no CPU meanwhile;
+ * and nobody waits for ever.
+ */
+#include "box_world.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "control.h"
+#include "distribute.h"
+#include "release.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* What a device takes of a burst. */
+enum takes { TAKES_ALL, TAKES_NONE, TAKES_ONE, TAKES_ROOM, TAKES_EVERY_OTHER };
+
+static struct {
+	const struct rte_eth_rxtx_callback *rx, *tx;
+	uint16_t a, b;
+	unsigned came, left;
+	enum takes takes; /* atomics */
+	unsigned room;    /* TAKES_ROOM: packets */
+	unsigned calls;   /* TAKES_EVERY_OTHER: of which each second takes all */
+} wire;
+
+static void wait_ms(unsigned ms)
+{
+	const struct timespec time = {.tv_nsec = ms * 1000000L};
+
+	nanosleep(&time, NULL);
+}
+
+static uint16_t count(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+	uint16_t most, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)mbufs;
+	(void)most;
+	(void)context;
+	__atomic_add_fetch(&wire.came, n, __ATOMIC_RELAXED);
+	return n;
+}
+
+static uint16_t min(uint16_t n, unsigned most)
+{
+	return n < most ? n : (uint16_t)most;
+}
+
+/* The first refusal takes longer than a wire is waited for: whoever called had no CPU. */
+static uint16_t every_other(uint16_t n)
+{
+	if (wire.calls++ % 2 == 1)
+		return n;
+	if (wire.calls == 1)
+		wait_ms(50);
+	return 0;
+}
+
+static uint16_t taken(uint16_t n)
+{
+	switch (__atomic_load_n(&wire.takes, __ATOMIC_RELAXED)) {
+	case TAKES_NONE:
+		return 0;
+	case TAKES_ONE:
+		return min(n, 1);
+	case TAKES_ROOM:
+		n = min(n, wire.room);
+		wire.room -= n;
+		return n;
+	case TAKES_EVERY_OTHER:
+		return every_other(n);
+	default:
+		return n;
+	}
+}
+
+static uint16_t take(
+	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+{
+	(void)port;
+	(void)queue;
+	(void)mbufs;
+	(void)context;
+	n = taken(n);
+	__atomic_add_fetch(&wire.left, n, __ATOMIC_RELAXED);
+	return n;
+}
+
+static void set_takes(enum takes takes)
+{
+	__atomic_store_n(&wire.takes, takes, __ATOMIC_RELAXED);
+}
+
+/* On queue 0, by which all of these tests send. */
+static void open_wire(struct box_world *w, const char *limit)
+{
+	char policy[256];
+
+	snprintf(policy, sizeof(policy),
+		"{'name': 'p', 'limit': '%s', 'burst': '100B', 'action': 'shape', "
+		"'match': {'direction': 'a-to-b'}, 'shape': {'delay': '10s'}}",
+		limit);
+	memset(&wire, 0, sizeof(wire));
+	box_world_open(w, policy);
+	wire.a = w->box.port_ids[0];
+	wire.b = w->box.port_ids[1];
+}
+
+/* From here on packets are counted, those that wait as having come. */
+static void watch_wire(struct box_world *w)
+{
+	wire.came = box_waiting(&w->box, w->box.slots.of[0]).packets;
+	wire.rx = rte_eth_add_rx_callback(wire.a, 0, count, NULL);
+	wire.tx = rte_eth_add_tx_callback(wire.b, 0, take, NULL);
+	assert_non_null(wire.rx);
+	assert_non_null(wire.tx);
+}
+
+static void close_wire(struct box_world *w)
+{
+	set_takes(TAKES_ALL);
+	box_world_close(w);
+	assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, wire.rx), 0);
+	assert_int_equal(rte_eth_remove_tx_callback(wire.b, 0, wire.tx), 0);
+}
+
+/* At least so many packets wait at a worker. */
+static void fill(struct box_world *w, unsigned worker, unsigned packets)
+{
+	for (unsigned i = 0; i < packets / BOX_BURST + 10; i++)
+		box_world_turn(w, worker);
+	assert_true(box_waiting(&w->box, w->box.slots.of[0]).packets > packets);
+}
+
+/* The first worker owns the queue of them all, by which packets go from `a` to `b`. */
+static struct lanes *share(struct box_world *w, unsigned n_workers)
+{
+	struct worker *workers = w->box.workers;
+	struct lanes *lanes = lanes_create(0, n_workers);
+
+	assert_non_null(lanes);
+	workers[0].paths[0].lanes = lanes;
+	workers[1].paths[0] = workers[0].paths[0];
+	assert_int_equal(workers[0].paths[0].tx_port, wire.b);
+	return lanes;
+}
+
+static uint64_t dropped(const struct box_world *w)
+{
+	struct worker_counters totals = box_worker_totals(&w->box);
+	uint64_t sum = 0;
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		sum += totals.dropped[r];
+	return sum;
+}
+
+/* The owner of the queue by which a worker's packets leave, who does something else for a while. */
+struct owner {
+	pthread_t thread;
+	struct worker *worker;
+	unsigned away_ms, busy_ms;
+	bool ends; /* atomics */
+};
+
+/* The wire has room for his own packet, and none for what came back. */
+static void send_own(struct worker *w)
+{
+	struct rte_mbuf *m;
+
+	set_takes(TAKES_NONE);
+	worker_collect(w);
+	set_takes(TAKES_ALL);
+	if (rte_eth_rx_burst(wire.a, 0, &m, 1) == 1)
+		worker_transmit(w, &w->paths[0], &m, 1);
+}
+
+static void *own(void *arg)
+{
+	struct owner *owner = arg;
+	uint64_t began = control_now();
+
+	while (!__atomic_load_n(&owner->ends, __ATOMIC_ACQUIRE)) {
+		uint64_t ms = (control_now() - began) / NS_PER_MS;
+
+		if (ms < owner->busy_ms)
+			send_own(owner->worker);
+		else if (ms >= owner->away_ms)
+			worker_collect(owner->worker);
+		wait_ms(1);
+	}
+	while (worker_collect(owner->worker))
+		;
+	return NULL;
+}
+
+/* Returns how long it took until all that waited had left the worker, ms. */
+static unsigned leave_by(struct box_world *w, struct owner *owner)
+{
+	uint64_t began = control_now();
+	unsigned took;
+
+	owner->worker = &w->box.workers[0];
+	assert_int_equal(pthread_create(&owner->thread, NULL, own, owner), 0);
+	release_all(&w->box.workers[1]);
+	took = (unsigned)((control_now() - began) / NS_PER_MS);
+	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
+	pthread_join(owner->thread, NULL);
+	return took;
+}
+
+/*
+ * More than a ring holds leaves by another worker: who has no CPU for a while is waited for, but
+ * not for ever; and not one who looks and whose wire takes nothing, of anybody's.
+ */
+static void test_patience(void **state)
+{
+	static const struct {
+		unsigned away_ms, busy_ms, least_ms, most_ms;
+		bool down, all;
+	} rows[] = {
+		{0, 0, 0, 900, false, true},
+		{400, 0, 400, 1300, false, true},
+		{0, 0, 20, 700, true, false},
+		{1000000, 0, 1000, 5000, false, false},
+		{0, 1500, 1500, 5000, false, true},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct owner owner = {.away_ms = rows[i].away_ms, .busy_ms = rows[i].busy_ms};
+		struct box_world w;
+		struct lanes *lanes;
+		unsigned took;
+
+		open_wire(&w, "80kbit/s");
+		fill(&w, 1, LANE_PACKETS + 200);
+		watch_wire(&w);
+		lanes = share(&w, BOX_WORKERS);
+		assert_int_equal(lanes_seat(lanes, w.box.workers, w.box.slots.capacity), 0);
+		set_takes(rows[i].down ? TAKES_NONE : TAKES_ALL);
+		took = leave_by(&w, &owner);
+		set_takes(TAKES_ALL);
+		if (took < rows[i].least_ms || took > rows[i].most_ms)
+			fail_msg("row %u: %u ms", i, took);
+		if ((dropped(&w) == 0) != rows[i].all)
+			fail_msg("row %u: %u dropped", i, (unsigned)dropped(&w));
+		if (rows[i].all)
+			assert_int_equal(wire.left, wire.came);
+		close_wire(&w);
+	}
+}
+
+/* Who had no CPU between two tries finds that the wire is up. */
+static void test_no_cpu(void **state)
+{
+	struct box_world w;
+
+	(void)state;
+	open_wire(&w, "80kbit/s");
+	fill(&w, 0, 200);
+	watch_wire(&w);
+	set_takes(TAKES_EVERY_OTHER);
+	release_all(&w.box.workers[0]);
+	assert_true(wire.calls > 10);
+	assert_int_equal(wire.left, wire.came);
+	assert_int_equal(dropped(&w), 0);
+	close_wire(&w);
+}
+
+static void give_back(struct worker *w, const struct path *path, unsigned bursts)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (unsigned i = 0; i < bursts; i++) {
+		assert_int_equal(rte_eth_rx_burst(wire.a, 0, mbufs, BURST), BURST);
+		assert_int_equal(distribute_try_back(w, path, mbufs, BURST), BURST);
+	}
+}
+
+/* Whoever waits for a slow wire has his part of it. */
+static void test_takes_turns(void **state)
+{
+	static struct worker third = {.index = 2};
+	struct box_world w;
+	struct lanes *lanes;
+
+	(void)state;
+	open_wire(&w, "80kbit/s");
+	watch_wire(&w);
+	lanes = share(&w, 3);
+	give_back(&w.box.workers[1], &w.box.workers[1].paths[0], 4);
+	give_back(&third, &w.box.workers[1].paths[0], 4);
+	set_takes(TAKES_ROOM);
+	for (unsigned i = 0; i < 12; i++) {
+		wire.room = BURST / 4;
+		worker_collect(&w.box.workers[0]);
+		assert_int_equal(lanes_moved(lanes), (i + 1) * BURST / 4);
+		assert_int_equal(lanes_looks(lanes), i + 1);
+	}
+	for (unsigned i = 1; i < 3; i++)
+		assert_true(rte_ring_count(lanes->back[i]) <= 3 * BURST);
+	set_takes(TAKES_ALL);
+	while (worker_collect(&w.box.workers[0]))
+		;
+	assert_int_equal(wire.left, wire.came);
+	close_wire(&w);
+}
+
+static void *run(void *worker)
+{
+	worker_run(worker);
+	return NULL;
+}
+
+/* The owner of a queue ends when all is on its way, in however many steps. */
+static void test_land(void **state)
+{
+	struct worker *workers;
+	struct box_world w;
+	pthread_t thread;
+
+	(void)state;
+	open_wire(&w, "8Mbit/s");
+	fill(&w, 1, 4500);
+	watch_wire(&w);
+	share(&w, BOX_WORKERS);
+	workers = w.box.workers;
+	set_takes(TAKES_ONE);
+	worker_end(&workers[0]);
+	__atomic_store_n(&w.box.stop, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&thread, NULL, run, &workers[0]), 0);
+	release_all(&workers[1]);
+	__atomic_add_fetch(&w.box.landed, 1, __ATOMIC_ACQ_REL);
+	pthread_join(thread, NULL);
+	assert_int_equal(wire.left, wire.came);
+	assert_int_equal(dropped(&w), 0);
+	worker_begin(&workers[0]);
+	close_wire(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_patience),
+		cmocka_unit_test(test_no_cpu),
+		cmocka_unit_test(test_takes_turns),
+		cmocka_unit_test(test_land),
+	};
+
+	return cmocka_run_group_tests(tests, box_world_start, box_world_stop);
+}
