@@ -261,10 +261,18 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 	return shift;
 }
 
-/* Tokens above which nobody is asked who he is: the free part's floor. */
+/* Tokens above which nobody is asked who he is: the free part's floor. The state's one writer. */
 static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
 {
 	return profile->burst - (profile->burst >> PHANTOM_FREE_SHIFT);
+}
+
+/* The same for anybody, while phantom_change() may be at work. */
+static inline uint64_t phantom_mark_now(const struct token_bucket_profile *profile)
+{
+	uint64_t burst = __atomic_load_n(&profile->burst, __ATOMIC_RELAXED);
+
+	return burst - (burst >> PHANTOM_FREE_SHIFT);
 }
 
 /*
@@ -584,7 +592,8 @@ static inline void phantom_change(struct phantom *p, struct token_bucket *bucket
 	uint32_t shift = phantom_shift(next);
 
 	phantom_refill(p, bucket, profile, now);
-	token_bucket_change(bucket, profile, next, now);
+	profile->rate = next->rate;
+	__atomic_store_n(&profile->burst, next->burst, __ATOMIC_RELAXED); /* phantom_mark_now() */
 	if (shift != p->shift)
 		phantom_sort(p, shift);
 }
