@@ -34,12 +34,14 @@
  * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
- * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
- * costs the slots that its time has crossed, of which it fills no more than one. And all are
- * served when it takes them on by a quarter of a slot: until then what has been earned waits.
+ * the ideal by no more than a slot by its weight, a 32nd of the burst at most by weight 1, until
+ * the slot is over; and the others are behind by what all those are ahead. To those that are left a
+ * slot in which many ended is long; but no queue counts for more than what the bucket lacks. A
+ * packet costs the slots that its time has crossed, of which it fills no more than one. And what is
+ * earned waits until it takes all on by a quarter of a slot, or is as much as 4 slots are long.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
- * four has no queue, and no other's until then. Only flows that are many at once share.
+ * four has no queue, once all is served that is earned. Only flows that are many at once share.
  *
  * A unit is what the policy counts. State has one writer; the bucket is the caller's.
  */
