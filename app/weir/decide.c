@@ -456,11 +456,12 @@ static uint16_t decide_flows(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
 	struct policy_state *state = &w->policies[burst->frames.policy[0]];
-	uint32_t costs[BURST];
+	uint32_t costs[BURST], least = UINT32_MAX;
 	uint64_t sum = 0;
 
 	for (uint16_t i = 0; i < n; i++) {
 		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+		least = costs[i] < least ? costs[i] : least;
 		sum += costs[i];
 	}
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
@@ -470,6 +471,8 @@ static uint16_t decide_flows(
 	}
 	if (police_charge_free(state, n, sum, now))
 		return n;
+	if (police_refuse_all(state, n, sum, least))
+		return divide(burst->mbufs, 0, n, dropped);
 	return divide(burst->mbufs, charge_flows(state, burst, costs, n, now), n, dropped);
 }
 

@@ -34,12 +34,14 @@
  * will be empty. Whose queue empties when is sorted into 64 slots of that time, of which each knows
  * two sums: the weight that ends in it, and what that weight is served too much by the slot's end.
  * There this goes back to the others; so service is neither made nor lost, and a class is ahead of
- * the ideal by no more than a slot, a 32nd of the burst at most, until the slot is over. A packet
- * costs the slots that its time has crossed, of which it fills no more than one. And all are
- * served when it takes them on by a quarter of a slot: until then what has been earned waits.
+ * the ideal by no more than a slot by its weight, a 32nd of the burst at most by weight 1, until
+ * the slot is over; and the others are behind by what all those are ahead. To those that are left a
+ * slot in which many ended is long; but no queue counts for more than what the bucket lacks. A
+ * packet costs the slots that its time has crossed, of which it fills no more than one. And what is
+ * earned waits until it takes all on by a quarter of a slot, or is as much as 4 slots are long.
  *
  * Flows find their class in a set of four by their hash: a class of their own as long as one of the
- * four has no queue, and no other's until then. Only flows that are many at once share.
+ * four has no queue, once all is served that is earned. Only flows that are many at once share.
  *
  * A unit is what the policy counts. State has one writer; the bucket is the caller's.
  */
@@ -73,8 +75,10 @@
 /* and as much as the queue, but no more than this part of the burst: a 16th, likewise. */
 #define PHANTOM_SPARE_SHIFT 4
 
-/* Queues may be behind what they have been served by this part of a slot: a quarter, in bits. */
+/* Queues may be behind what they have been served by this part of a slot: a quarter, in bits, */
 #define PHANTOM_PART_SHIFT 2
+/* but by that of so much weight at most, however many they are: 4 slots' length of service. */
+#define PHANTOM_PART_WEIGHT 16
 
 /* Units of a bucket: those of a longer slot's sums might not fit. */
 #define PHANTOM_BURST_MAX (UINT64_C(1) << 35)
@@ -259,10 +263,18 @@ static inline uint32_t phantom_shift(const struct token_bucket_profile *profile)
 	return shift;
 }
 
-/* Tokens above which nobody is asked who he is: the free part's floor. */
+/* Tokens above which nobody is asked who he is: the free part's floor. The state's one writer. */
 static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
 {
 	return profile->burst - (profile->burst >> PHANTOM_FREE_SHIFT);
+}
+
+/* The same for anybody, while phantom_change() may be at work. */
+static inline uint64_t phantom_mark_now(const struct token_bucket_profile *profile)
+{
+	uint64_t burst = __atomic_load_n(&profile->burst, __ATOMIC_RELAXED);
+
+	return burst - (burst >> PHANTOM_FREE_SHIFT);
 }
 
 /*
@@ -369,15 +381,29 @@ static inline void phantom_advance(struct phantom *p, const struct token_bucket 
 }
 
 /*
- * The same when it is worth the while: what has been earned meanwhile takes the queues on by a part
- * of a slot, or ends them. The weight of none makes it so too.
+ * The service that may wait. A part of a slot for each class would be many bursts where there are
+ * many classes; and then those that have been empty for long would still count, as the weight by
+ * which the others are served, and as classes that no flow can have.
+ */
+static inline uint64_t phantom_part(const struct phantom *p)
+{
+	uint64_t weight = p->weight < PHANTOM_PART_WEIGHT ? p->weight : PHANTOM_PART_WEIGHT;
+
+	return weight << (p->shift - PHANTOM_PART_SHIFT);
+}
+
+/*
+ * The same when it is worth the while: enough waits to be served, or the queues have ended. So it
+ * is when the weight is none; and when tokens have been taken away, as the difference is then as
+ * good as endless.
  */
 static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
 {
-	uint64_t tokens = bucket->tokens, part = p->weight << (p->shift - PHANTOM_PART_SHIFT);
+	uint64_t tokens = bucket->tokens;
+	uint64_t waits = p->left + ((tokens - p->seen) >> PHANTOM_TOKEN);
 
-	if (tokens >= phantom_mark(profile) || (tokens - p->seen) >> PHANTOM_TOKEN >= part)
+	if (tokens >= phantom_mark(profile) || waits >= phantom_part(p))
 		phantom_advance(p, bucket, profile);
 }
 
@@ -436,24 +462,44 @@ static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
 	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
 }
 
+/* Of a set those classes that have no queue, a bit each. */
+static inline unsigned phantom_empty(const struct phantom *p, const struct phantom_class *classes)
+{
+	unsigned empty = 0;
+
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
+		empty |= (unsigned)(phantom_queue(p, &classes[i]) == 0) << i;
+	return empty;
+}
+
+/* The same once the queues have been served all that is earned: which may have ended some. */
+static inline __attribute__((cold)) unsigned phantom_look_again(struct phantom *p,
+	const struct phantom_class *classes, const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile)
+{
+	phantom_advance(p, bucket, profile);
+	return phantom_empty(p, classes);
+}
+
 /*
  * The class of a flow, by its hash: its own, or one that is free. Where a set has none, what comes
- * shares. The state's one writer.
+ * shares. The bucket is as for phantom_take(). The state's one writer.
  */
-static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash)
+static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t hash,
+	const struct token_bucket *bucket, const struct token_bucket_profile *profile)
 {
 	uint32_t mixed = hash * p->key;
 	struct phantom_class *classes = &p->classes[phantom_set(p, mixed)];
-
-	unsigned own = 0, empty = 0, i;
+	unsigned own = 0, empty, i;
 
 	/* Masks, not branches: which of the four it is nobody can predict. */
 	for (i = 0; i < PHANTOM_WAYS; i++)
 		own |= (unsigned)(classes[i].flow == hash) << i;
 	if (__builtin_expect(own != 0, 1))
 		return &classes[__builtin_ctz(own)];
-	for (i = 0; i < PHANTOM_WAYS; i++)
-		empty |= (unsigned)(phantom_queue(p, &classes[i]) == 0) << i;
+	empty = phantom_empty(p, classes);
+	if (empty == 0)
+		empty = phantom_look_again(p, classes, bucket, profile);
 	if (empty == 0)
 		return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
 	i = (unsigned)__builtin_ctz(empty);
@@ -467,13 +513,19 @@ static inline struct phantom_class *phantom_of_number(struct phantom *p, unsigne
 	return &p->classes[number];
 }
 
-/* Tokens that must be there for a packet of so many units of a class. */
+/*
+ * Tokens that must be there for a packet of so many units of a class, where so many are. No queue
+ * is longer than what the bucket lacks: what a class seems to owe beyond that, others have been
+ * served in its place, who give it back when their slot is over. In the free part nobody has one.
+ */
 static inline uint64_t phantom_needs(const struct phantom *p, const struct phantom_class *class,
-	const struct token_bucket_profile *profile, uint32_t cost)
+	uint64_t tokens, const struct token_bucket_profile *profile, uint32_t cost)
 {
 	uint64_t queue = phantom_queue(p, class) << PHANTOM_TOKEN;
+	uint64_t lacks = phantom_mark(profile) - tokens;
 	uint64_t spare = profile->burst >> PHANTOM_SPARE_SHIFT;
 
+	queue = queue < lacks ? queue : lacks;
 	return ((uint64_t)cost << TOKEN_BYTE) + (queue >> PHANTOM_SHARE_SHIFT) +
 	       (queue < spare ? queue : spare);
 }
@@ -517,7 +569,7 @@ static inline bool phantom_take(struct phantom *p, struct phantom_class *class,
 {
 	if (cost == 0 || phantom_take_free(bucket, profile, cost))
 		return true;
-	if (bucket->tokens < phantom_needs(p, class, profile, cost))
+	if (bucket->tokens < phantom_needs(p, class, bucket->tokens, profile, cost))
 		return false;
 	phantom_owe(p, class, bucket, profile, cost);
 	return true;
@@ -542,7 +594,8 @@ static inline void phantom_change(struct phantom *p, struct token_bucket *bucket
 	uint32_t shift = phantom_shift(next);
 
 	phantom_refill(p, bucket, profile, now);
-	token_bucket_change(bucket, profile, next, now);
+	profile->rate = next->rate;
+	__atomic_store_n(&profile->burst, next->burst, __ATOMIC_RELAXED); /* phantom_mark_now() */
 	if (shift != p->shift)
 		phantom_sort(p, shift);
 }

@@ -88,12 +88,15 @@ static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
 }
 
 /* The class of a packet that wants more than what is nobody's. */
-static struct phantom_class *class_of(const struct policy_other *other, struct phantom *phantom,
-	const struct packet *packet, const uint8_t *data)
+static struct phantom_class *class_of(
+	struct policy_other *other, const struct packet *packet, const uint8_t *data)
 {
+	struct phantom *phantom = police_phantom(other);
+
 	if (other->by_dscp)
 		return phantom_of_number(phantom, packet->dscp);
-	return phantom_of_flow(phantom, packet_flow_hash(packet, data));
+	return phantom_of_flow(phantom, packet_flow_hash(packet, data), &other->meter.bucket,
+		&other->profile.bucket);
 }
 
 static bool fair(struct policy_other *other, const struct packet *packet, const uint8_t *data,
@@ -107,7 +110,7 @@ static bool fair(struct policy_other *other, const struct packet *packet, const 
 	if (phantom_take_free(bucket, profile, cost))
 		return true;
 	phantom_follow(phantom, bucket, profile);
-	return phantom_take(phantom, class_of(other, phantom, packet, data), bucket, profile, cost);
+	return phantom_take(phantom, class_of(other, packet, data), bucket, profile, cost);
 }
 
 static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
@@ -175,11 +178,13 @@ uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t 
 /* Whether a packet fits beside its flow's queue, where the line has not told. */
 static bool flow_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
+	const struct token_bucket_profile *limit = &state->limit;
+	struct token_bucket *bucket = &state->bucket;
 	struct phantom *phantom = state->phantom;
 
-	phantom_follow(phantom, &state->bucket, &state->limit);
+	phantom_follow(phantom, bucket, limit);
 	return phantom_take(
-		phantom, phantom_of_flow(phantom, hash), &state->bucket, &state->limit, bytes);
+		phantom, phantom_of_flow(phantom, hash, bucket, limit), bucket, limit, bytes);
 }
 
 uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash)

@@ -438,6 +438,22 @@ static inline void police_count_refused(
 	counter_add(&state->phantom->refused, bytes);
 }
 
+/*
+ * Charges what police_charge_free() has not, and counts it, if there are no tokens even for the
+ * least of these packets: all are dropped, whoever they are of. Else they remain to be charged. The
+ * state's one writer.
+ */
+static inline bool police_refuse_all(
+	struct policy_state *state, uint32_t packets, uint64_t bytes, uint32_t least)
+{
+	if (state->bucket.tokens >= (uint64_t)least << TOKEN_BYTE)
+		return false;
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
+	police_count_refused(state, packets, bytes);
+	return true;
+}
+
 #define POLICE_ASKS_FLOW 1 /* neither of police_over()'s two answers */
 
 /*
@@ -545,8 +561,9 @@ static inline int police_mark(const struct policy_state *state)
 }
 
 /*
- * Weight of the classes that have a queue now, which of flows is their number. Nobody has one while
- * the bucket is in its free part, where nobody looks after them. Anybody.
+ * Weight of the classes that have a queue, which of flows is their number: as of the last packet
+ * that asked. Nobody has one while the bucket is in its free part, where nobody looks after them.
+ * Anybody.
  */
 static inline uint64_t police_backlogged(const struct policy_state *state)
 {
@@ -557,7 +574,7 @@ static inline uint64_t police_backlogged(const struct policy_state *state)
 
 	if (other ? state->other->kind != METER_PHANTOM : !police_is_phantom(state))
 		return 0;
-	if (__atomic_load_n(&bucket->tokens, __ATOMIC_RELAXED) >= phantom_mark(limit))
+	if (__atomic_load_n(&bucket->tokens, __ATOMIC_RELAXED) >= phantom_mark_now(limit))
 		return 0;
 	return phantom_backlogged(other ? police_phantom(state->other) : state->phantom);
 }

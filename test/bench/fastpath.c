@@ -38,6 +38,7 @@ static const char usage[] =
 	"  --rounds N           rounds of each question (31)\n"
 	"  --slice-us N         of each contender in a round (20000)\n"
 	"  --policies N         of most boxes (10000)\n"
+	"  --pressed-bps N      limit of each that is pressed on (8000)\n"
 	"  --scale N            of the largest boxes (100000)\n"
 	"  --packets N          until traffic repeats, a power of two (1048576)\n"
 	"  --cold N             packets in rings (from the size of the L3 cache)\n"
@@ -51,6 +52,7 @@ static const char usage[] =
 struct options {
 	const char *json, *only, *directory;
 	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
+	unsigned pressed_bps;
 	unsigned cpu[2];
 };
 
@@ -100,6 +102,7 @@ static bool parse_number(struct options *o, int opt)
 		{'r', &o->rounds, 1, 10000},
 		{'u', &o->slice_us, 100, 10000000},
 		{'p', &o->policies, 1, 1000000},
+		{'b', &o->pressed_bps, 1000, 1u << 31},
 		{'s', &o->scale, 1, 1000000},
 		{'n', &o->packets, 1024, 1u << 24},
 		{'c', &o->cold, 128, COLD_MAX},
@@ -124,6 +127,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"rounds", required_argument, NULL, 'r'},
 		{"slice-us", required_argument, NULL, 'u'},
 		{"policies", required_argument, NULL, 'p'},
+		{"pressed-bps", required_argument, NULL, 'b'},
 		{"scale", required_argument, NULL, 's'},
 		{"packets", required_argument, NULL, 'n'},
 		{"cold", required_argument, NULL, 'c'},
@@ -234,6 +238,7 @@ static void run(const struct options *o)
 		.long_us = o->long_us,
 		.n_traffic = o->packets,
 		.policies = o->policies,
+		.pressed_bps = o->pressed_bps,
 		.scale = o->scale,
 		.cpu = {o->cpu[0], o->cpu[1]},
 		.cold = cold_of(o),
@@ -259,6 +264,7 @@ int main(int argc, char **argv)
 	struct options options = {.rounds = 31,
 		.slice_us = 20000,
 		.policies = 10000,
+		.pressed_bps = 8000,
 		.scale = 100000,
 		.packets = 1 << 20,
 		.memory = 2048,

@@ -246,6 +246,7 @@ struct lab {
 	unsigned long_us;         /* of slices in which the control loop ticks a few times */
 	unsigned n_traffic;       /* packets until a stream repeats */
 	unsigned policies, scale; /* of most boxes; of the largest */
+	unsigned pressed_bps;     /* limit of each policy that flows press on */
 	unsigned cpu[2];
 	unsigned cold;            /* buffers in the rings */
 	const char *directory;    /* for sockets and keys */

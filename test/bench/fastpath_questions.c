@@ -229,20 +229,22 @@ static struct bench_box *told(struct bench_box *bench, bool hashes)
 static void ask_phantom(struct lab *lab)
 {
 	static const struct {
-		const char *name, *meter, *limit, *burst;
-		bool one, hashes;
-	} rows[] = {{"bucket_1", "token-bucket", NULL, NULL, true, true},
-		{"phantom_1", "phantom", NULL, NULL, true, true},
-		{"unhashed_1", "phantom", NULL, NULL, true, false},
-		{"bucket_10k", "token-bucket", NULL, NULL, false, true},
-		{"phantom_10k", "phantom", NULL, NULL, false, true},
-		{"unhashed_10k", "phantom", NULL, NULL, false, false},
-		{"bucket_10k_pressed", "token-bucket", "8kbit/s", "4kB", false, true},
-		{"phantom_10k_pressed", "phantom", "8kbit/s", "4kB", false, true}};
+		const char *name, *meter;
+		bool pressed, one, hashes;
+	} rows[] = {{"bucket_1", "token-bucket", false, true, true},
+		{"phantom_1", "phantom", false, true, true},
+		{"unhashed_1", "phantom", false, true, false},
+		{"bucket_10k", "token-bucket", false, false, true},
+		{"phantom_10k", "phantom", false, false, true},
+		{"unhashed_10k", "phantom", false, false, false},
+		{"bucket_10k_pressed", "token-bucket", true, false, true},
+		{"phantom_10k_pressed", "phantom", true, false, true}};
 	struct stage stage = {.lab = lab};
 	struct prefixes one, some;
 	const struct traffic *to_one, *to_some;
+	char pressed[32];
 
+	snprintf(pressed, sizeof(pressed), "%ubit/s", lab->pressed_bps);
 	prefixes_make(&one, 1);
 	prefixes_make(&some, lab->policies);
 	to_one = traffic(&stage, &one, FRAME_HASHED, DRAW_UNIFORM);
@@ -254,8 +256,8 @@ static void ask_phantom(struct lab *lab)
 
 		params.allocator = "static";
 		params.meter = rows[i].meter;
-		params.limit = rows[i].limit;
-		params.burst = rows[i].burst;
+		params.limit = rows[i].pressed ? pressed : NULL;
+		params.burst = rows[i].pressed ? "4kB" : NULL;
 		add(&stage, rows[i].name,
 			box_contender("", told(bench_box_open(&params), rows[i].hashes), packets));
 	}

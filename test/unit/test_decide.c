@@ -238,6 +238,17 @@ static bool mark_copy(struct sent *sent, unsigned i, const struct packet *packet
 	       mark_frame(sent->copy[i], sent->mbufs[i].data_len, packet, how);
 }
 
+/* Whether it took a packet's flow to decide: neither free tokens did, nor that there are none. */
+static bool asks_flow(
+	const struct policy_state *state, unsigned kind, uint32_t cost, enum verdict verdict)
+{
+	const uint64_t tokens = state->bucket.tokens;
+
+	if (!is_shared(kind) || tokens >= phantom_mark(&state->limit))
+		return false;
+	return verdict == VERDICT_PASS || tokens >= (uint64_t)cost << TOKEN_BYTE;
+}
+
 /* What becomes of a packet that has a policy. */
 static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
 {
@@ -259,7 +270,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	if (bench->worker.reserves && police_is_plain(state))
 		police_lend(state, &bench->there.reserves[policy], cost, now);
 	verdict = police_charge(state, &packet, data, cost, now);
-	if (is_shared(policy) && state->bucket.tokens < phantom_mark(&state->limit))
+	if (asks_flow(state, policy, cost, verdict))
 		sent->want_parsed |= UINT64_C(1) << i;
 	if (policy == SHARED)
 		sent->may_parse |= UINT64_C(1) << i;
@@ -416,10 +427,33 @@ static void test_one_by_one(void **state)
 		check_row(&rows[i], &prng);
 }
 
+/* A burst that the bucket has no tokens for, whoever it is of: nobody looks into its packets. */
+static void test_refused(void **state)
+{
+	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the least packet has 60 */
+	struct bench *bench = bench_open(false);
+	struct sent *sent = calloc(1, sizeof(*sent));
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	sent->n = BURST;
+	for (unsigned i = 0; i < sent->n; i++)
+		make_packet(bench, sent, &prng, i, UNPRESSED);
+	bench->here.states[UNPRESSED].bucket.tokens = tokens;
+	bench->there.states[UNPRESSED].bucket.tokens = tokens;
+	check_burst(bench, sent, 0);
+	assert_int_equal(sent->n_drop, BURST);
+	assert_int_equal(sent->burst.frames.parsed, 0);
+	free(sent);
+	bench_close(bench);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Flows that come and go, and what of their queues is still there when others look: served lazily,
+ * as workers do.
+ */
+#include "phantom_world.h"
+
+static struct phantom_class *of_flow(struct world *w, uint32_t hash)
+{
+	return phantom_of_flow(w->phantom, hash, &w->bucket, &w->profile);
+}
+
+/* Each flow has a class of its own while its set has a free one; a fifth shares. */
+static void test_flows(void **state)
+{
+	struct phantom_class *seen[PHANTOM_WAYS], *class;
+	uint32_t hashes[PHANTOM_WAYS], hash = 0;
+	struct world w;
+
+	(void)state;
+	world_begin(&w, 8 * GHZ, 100000, CLASSES, NULL, 0);
+	world_wait(&w, 0);
+	world_press(&w);
+	for (unsigned n = 0; n <= PHANTOM_WAYS; n++) {
+		do
+			class = of_flow(&w, ++hash);
+		while ((class - w.phantom->classes) / PHANTOM_WAYS != 2);
+		if (n == PHANTOM_WAYS) {
+			assert_int_not_equal(class->flow, hash);
+			break;
+		}
+		assert_int_equal(class->flow, hash);
+		assert_ptr_equal(of_flow(&w, hash), class);
+		for (unsigned i = 0; i < n; i++)
+			assert_ptr_not_equal(seen[i], class);
+		assert_true(
+			phantom_take(w.phantom, class, &w.bucket, &w.profile, n == 0 ? 100 : 1000));
+		hashes[n] = hash;
+		seen[n] = class;
+	}
+	/* The first one's queue is empty: nobody leaves his own class for that. */
+	world_wait(&w, 450);
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++)
+		assert_ptr_equal(of_flow(&w, hashes[i]), seen[i]);
+	/* The fifth may have it, though what ended it waits to be served. */
+	assert_true(phantom_queue(w.phantom, seen[0]) > 0);
+	assert_ptr_equal(of_flow(&w, hash), seen[0]);
+	assert_int_equal(seen[0]->flow, hash);
+	/* When a queue is empty its class is free. */
+	world_wait(&w, 10000);
+	assert_int_equal(of_flow(&w, 0x55555555)->flow, 0x55555555);
+	world_end(&w);
+}
+
+/* Of so many flows how many share a class, at most. */
+static void test_few_share(void **state)
+{
+	static const struct {
+		unsigned classes, flows, most_percent;
+	} cases[] = {{64, 10, 1}, {64, 32, 6}, {256, 100, 4}, {1024, 256, 2}};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 3);
+	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+		unsigned shared = 0;
+
+		for (unsigned round = 0; round < 100; round++) {
+			struct world w;
+
+			world_begin(&w, 8 * GHZ, 10000000, cases[c].classes, NULL, 0);
+			world_wait(&w, 0);
+			world_press(&w);
+			for (unsigned i = 0; i < cases[c].flows; i++) {
+				struct phantom_class *class = of_flow(
+					&w, (uint32_t)prng_next(&prng));
+
+				shared += phantom_queue(w.phantom, class) > 0;
+				assert_true(phantom_take(
+					w.phantom, class, &w.bucket, &w.profile, FRAME));
+			}
+			world_end(&w);
+		}
+		if (shared > cases[c].flows * cases[c].most_percent)
+			fail_msg("%u flows in %u classes: %.2f %% share", cases[c].flows,
+				cases[c].classes, shared / (double)cases[c].flows);
+	}
+}
+
+/* A packet of a flow, its way as workers have it. */
+static bool flow_sends(struct world *w, uint32_t hash, bool *shares)
+{
+	struct phantom_class *class;
+
+	if (phantom_take_free(&w->bucket, &w->profile, FRAME))
+		return true;
+	phantom_follow(w->phantom, &w->bucket, &w->profile);
+	class = of_flow(w, hash);
+	if (shares)
+		*shares = class->flow != hash;
+	return phantom_take(w->phantom, class, &w->bucket, &w->profile, FRAME);
+}
+
+/*
+ * Flows of one packet each, beside one that takes all the rest: their queues are gone at once, and
+ * so hardly any is put into a class that is another's.
+ */
+static void test_churn(void **state)
+{
+	const uint64_t seed = 21, ticks = 8 * FRAME, flows_per_s = 5000, most_percent = 6;
+	unsigned flows = 0, shared = 0, refused = 0;
+	struct prng prng;
+	struct world w;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	world_begin(&w, GHZ, 12500000, 64, NULL, 0);
+	for (uint64_t next = 0; w.now < 2 * GHZ;) {
+		w.now += ticks / 2; /* twice the limit */
+		token_bucket_refill(&w.bucket, &w.profile, w.now);
+		flow_sends(&w, 1, NULL);
+		if (w.now < next)
+			continue;
+		next += GHZ / flows_per_s;
+		if (w.now < GHZ) /* the bulk has what it can have */
+			continue;
+		bool shares = false;
+		refused += !flow_sends(&w, (uint32_t)prng_next(&prng), &shares);
+		shared += shares;
+		flows++;
+	}
+	if (shared * 100 > flows * most_percent || refused * 100 > flows * most_percent)
+		fail_msg("seed %" PRIu64 ": of %u flows %u share, %u are refused", seed, flows,
+			shared, refused);
+	world_end(&w);
+}
+
+/* All but one end: after the time that their queues take it has what a class alone may have. */
+static void test_ended(void **state)
+{
+	static const unsigned ns[] = {16, 64, 256, 1024};
+	const uint64_t burst_ticks = GHZ / 10;
+
+	(void)state;
+	for (size_t k = 0; k < sizeof(ns) / sizeof(ns[0]); k++) {
+		double least = 1;
+		struct world w;
+
+		world_begin(&w, GHZ, 12500000, ns[k], NULL, 0);
+		for (unsigned i = 0; w.now < 3 * burst_ticks; i = (i + 1) % ns[k]) {
+			world_wait(&w, 4 * FRAME);
+			world_send(&w, i, FRAME);
+		}
+		while (w.now < 8 * burst_ticks) {
+			double had = 1 - (double)w.bucket.tokens / (double)w.profile.burst;
+
+			if (w.now >= 4 * burst_ticks)
+				least = fmin(least, had);
+			world_wait(&w, 4 * FRAME);
+			world_send(&w, 0, FRAME);
+		}
+		if (least < 0.75)
+			fail_msg("of %u classes the one left has %g of the burst", ns[k], least);
+		world_end(&w);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_flows),
+		cmocka_unit_test(test_few_share),
+		cmocka_unit_test(test_churn),
+		cmocka_unit_test(test_ended),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
