@@ -84,6 +84,8 @@ def constant_rate(seed):
         run.near("goodput", run.summary["flows"][0]["mean_bps"],
                  rate * (packet - UDP_HEADERS) / packet,
                  rate * 0.02 / seconds + packet * 8 / seconds)  # half of the round trip is missing
+        run.expect(run.summary["jain"] is None and run.summary["jain_1s_mean"] is None,
+                   "it is fair to flows that do not adapt")
 
 
 def life_of_a_flow(seed):
