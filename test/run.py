@@ -239,6 +239,13 @@ def tests_of(directory):
     return [test for test in introspect(directory, "tests") if TESTED[directory](test["name"])]
 
 
+def configured(directory):
+    """Whether a build directory has been set up, to the end: to the last that is written, which of
+    a setup that failed is all that there is."""
+    return all(os.path.exists(os.path.join(ROOT, directory, name))
+               for name in ("build.ninja", "meson-info/meson-info.json"))
+
+
 def lacking(directory):
     """Objects that are for their warnings alone: of what another build does not compile with clang,
     which warns of the same whatever else it is told to do. Not of what lies there: a build knows
@@ -247,6 +254,8 @@ def lacking(directory):
         return []
     with open(os.path.join(ROOT, directory, "compile_commands.json"), encoding="utf-8") as file:
         objects = [command["output"] for command in json.load(file)]
+    if not configured("build-asan"):
+        return objects
     status, inputs = run(["ninja", "-C", "build-asan", "--quiet", "-t", "inputs",
                           *targets("build-asan")])
     compiled = set(inputs.splitlines()) if status == 0 else ()
@@ -267,9 +276,7 @@ def targets(directory):
 def build(directory):
     """Configures and compiles a build directory; (succeeded, output)."""
     compiler, options = BUILDS[directory]
-    # The last that is written; of a setup that failed the last is all that there is.
-    if not all(os.path.exists(os.path.join(ROOT, directory, name))
-               for name in ("build.ninja", "meson-info/meson-info.json")):
+    if not configured(directory):
         # What was interrupted is not to be gone on with.
         shutil.rmtree(os.path.join(ROOT, directory, "meson-private"), ignore_errors=True)
         status, output = run(["meson", "setup", directory, "-Dwerror=true", *options],
