@@ -239,13 +239,13 @@ static void test_backlog_scales(void **state)
 /* Whatever its clock began with. */
 static void test_any_clock(void **state)
 {
-	static const double begins[] = {1e6 + PERIOD / 3, -1e6 + PERIOD / 3};
+	static const double begins[] = {1e6 + PERIOD / 3, 1e6 + PERIOD / 2, 1e6 + PERIOD / 4, -1e6};
 	struct place_delay want, delay;
 	uint32_t at[SOURCES];
 	struct world w;
 
 	(void)state;
-	for (unsigned i = 0; i < 2; i++) {
+	for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
 		world_init(&w, 7, 2, 2);
 		for (unsigned j = 0; j < 2; j++) {
 			w.brokers[j].speed = w.brokers[j].capacity;
