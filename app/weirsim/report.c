@@ -49,6 +49,12 @@ static void put(json_t *object, const char *key, double value)
 	json_object_set_new(object, key, json_real(value));
 }
 
+/* An index of fairness is above 0, if there is anybody to be fair to. */
+static void put_jain(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
+}
+
 static void put_text(json_t *object, const char *key, const char *value)
 {
 	json_object_set_new(object, key, json_string(value));
@@ -166,8 +172,8 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_aggregate(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
-	put(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
-	put(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
+	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
+	put_jain(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
 	put(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
 }
 
@@ -305,6 +311,15 @@ static double number(const json_t *summary, const char *key)
 	return json_number_value(json_object_get(summary, key));
 }
 
+static void jain_text(const json_t *summary, FILE *out)
+{
+	if (number(summary, "jain") > 0)
+		fprintf(out, "  Jain's index       %.3f  (second by second %.3f)\n",
+			number(summary, "jain"), number(summary, "jain_1s_mean"));
+	else
+		fputs("  Jain's index       -\n", out);
+}
+
 #define LINES_FOR_PEOPLE 12
 
 void report_text(const struct sim *sim, const json_t *summary, FILE *out)
@@ -324,8 +339,7 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 	else
 		fprintf(out, "  aggregate          %.3f Mbit/s\n",
 			number(json_object_get(summary, "aggregate"), "mean_bps") / 1e6);
-	fprintf(out, "  Jain's index       %.3f  (second by second %.3f)\n",
-		number(summary, "jain"), number(summary, "jain_1s_mean"));
+	jain_text(summary, out);
 	fprintf(out, "  gossip             %.1f kbit/s a limiter\n",
 		number(summary, "control_bps") / 1e3);
 	for (size_t i = 0; i < n && i < LINES_FOR_PEOPLE; i++) {

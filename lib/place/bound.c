@@ -6,14 +6,22 @@
 
 #include "place/private.h"
 
-#define STEPS 256 /* of the larger part's share, from a half to all */
+#define STEPS 256   /* of the largest part's share, up to all */
+#define DUST  1e-12 /* of all: a part that is rounding */
 
-/* Of sources that send by themselves and at random, a part is the same as all, but less often. */
+/*
+ * Of sources that send by themselves and at random, batches of one size, a part is the same as all,
+ * but less often.
+ */
 static bool any_part_is_alike(const struct place_problem *problem)
 {
-	for (uint32_t i = 0; i < problem->n_sources; i++)
-		if (problem->sources[i].group != 0 || problem->sources[i].period > 0)
+	for (uint32_t i = 0; i < problem->n_sources; i++) {
+		const struct place_source *source = &problem->sources[i];
+
+		if (source->group != 0 || source->period > 0 ||
+			source->batch != problem->sources[0].batch)
 			return false;
+	}
 	return problem->n_sources > 0;
 }
 
@@ -33,7 +41,7 @@ static double level_of(const struct mix *mix, double speed)
 	return lack_level(&lack, PLACE_TAIL);
 }
 
-/* What the larger part's units wait for service, wherever that is least. */
+/* What the largest part's units wait for service, wherever that is least. */
 static double service(const struct place_problem *problem, const struct mix *part)
 {
 	double least = HUGE_VAL;
@@ -51,42 +59,47 @@ static double service(const struct place_problem *problem, const struct mix *par
 	return least;
 }
 
-/* And what both parts' wait for tokens, when limits and bursts are divided as well as can be. */
+/*
+ * And what all parts' wait for tokens, when limits and bursts are divided as well as can be. The
+ * least is lacking where parts are as uneven as the largest allows: as many as there can be of that
+ * share, and the rest.
+ */
 static double tokens(
 	const struct place_aggregate *a, const struct mix *whole, double share, double burst)
 {
-	const double shares[] = {share, 1 - share};
-	double slack = (double)a->limit - whole->load, sum = 0;
+	double n = floor(1 / share + DUST), rest = fmax(0, 1 - n * share);
+	double roots = n * sqrt(share) + sqrt(rest);
+	double slack = (double)a->limit - whole->load, sum;
+	struct mix mix;
 
-	for (unsigned i = 0; i < 2; i++) {
-		double roots = sqrt(share) + sqrt(1 - share);
-		struct mix mix;
-
-		if (shares[i] <= 0)
-			continue;
-		thin(&mix, whole, shares[i]);
-		sum += level_of(&mix, mix.load + slack * sqrt(shares[i]) / roots);
+	thin(&mix, whole, share);
+	sum = n * level_of(&mix, mix.load + slack * sqrt(share) / roots);
+	if (rest > DUST) {
+		thin(&mix, whole, rest);
+		sum += level_of(&mix, mix.load + slack * sqrt(rest) / roots);
 	}
 	return fmax(0, (sum - burst) / (double)a->limit);
 }
 
+/* The larger the largest part, the longer it is served, and the fewer tokens are lacking. */
 double place_bound(const struct placer *placer)
 {
-	const struct place_aggregate *a = &placer->problem->aggregate;
+	const struct place_problem *problem = placer->problem;
+	const struct place_aggregate *a = &problem->aggregate;
 	struct placement none = {0};
-	double least = HUGE_VAL, burst;
+	double least = HUGE_VAL, even = 1.0 / problem->n_brokers, burst;
 	struct mix whole, part;
 
-	if (!any_part_is_alike(placer->problem))
+	if (!any_part_is_alike(problem))
 		return 0;
 	mix_of(&whole, placer, NULL, PLACE_NOWHERE, 0);
 	burst = (double)a->burst * place_worth(placer, &none);
-	for (unsigned i = STEPS / 2; i <= STEPS; i++) {
-		double share = (double)i / STEPS;
+	for (unsigned i = 0; i < STEPS; i++) {
+		double from = even + (1 - even) * i / STEPS;
+		double to = even + (1 - even) * (i + 1) / STEPS;
 
-		thin(&part, &whole, share);
-		least = fmin(least,
-			fmax(tokens(a, &whole, share, burst), service(placer->problem, &part)));
+		thin(&part, &whole, from);
+		least = fmin(least, fmax(tokens(a, &whole, to, burst), service(problem, &part)));
 	}
 	return a->constant + least;
 }

@@ -83,7 +83,8 @@ static int note_phases(struct placer *placer)
 		double period = placer->problem->sources[arrival->source].period;
 
 		if (period > 0)
-			placer->phases[arrival->source] = fmod(arrival->at, period);
+			placer->phases[arrival->source] = fmod(
+				arrival->at - record->arrivals[0].at, period);
 	}
 	return 0;
 }

@@ -47,9 +47,10 @@ void place_predict(const struct placer *placer, const struct placement *placemen
 double place_predict_worst(const struct placer *placer, const struct placement *placement);
 
 /*
- * What no placing can do better than, of sources that send by themselves and at random: seconds; 0
- * of others. Of all splits those in two need the fewest tokens, and the fewer the less even they
- * are; but the larger part has to be served. Who wants less than that asks for what cannot be.
+ * What no placing is predicted to do better than, of sources that send by themselves and at random,
+ * batches of one size: seconds; 0, not known, of others. A split needs the fewer tokens the less
+ * even it is; but the largest part has to be served. Who wants less than that asks for what cannot
+ * be.
  */
 double place_bound(const struct placer *placer);
 

@@ -63,6 +63,12 @@ static double owe(struct debt *debt, double at, double units)
 	return debt->units;
 }
 
+/* A record's clock begins anywhere. */
+static double begins(const struct place_record *record)
+{
+	return record->n > 0 ? record->arrivals[0].at : 0;
+}
+
 static uint32_t warm(const struct place_record *record)
 {
 	return record->n / WARM;
@@ -72,7 +78,7 @@ double replay_level(const struct placer *placer, const uint32_t *at, uint32_t br
 {
 	const struct place_record *record = placer->problem->record;
 	struct histogram levels = {.unit = fmax(1, (double)placer->problem->aggregate.burst)};
-	struct debt debt = {.limit = limit};
+	struct debt debt = {.at = begins(record), .limit = limit};
 
 	for (uint32_t i = 0; i < record->n; i++) {
 		const struct place_arrival *a = &record->arrivals[i];
@@ -95,7 +101,8 @@ double replay_level(const struct placer *placer, const uint32_t *at, uint32_t br
 struct line {
 	struct debt debt;
 	double burst;
-	double speed, free; /* units a second, 0: any number; seconds */
+	double begins;      /* when all is at rest */
+	double speed, free; /* units a second, 0: any number; seconds since */
 	double gap, batch;  /* of other aggregates: seconds between, on average; units */
 	double next;
 	struct prng prng;
@@ -113,6 +120,7 @@ static void line_init(struct line *line, const struct placer *placer,
 	const struct place_broker *broker = &placer->problem->brokers[i];
 
 	*line = (struct line){.debt = {.limit = (double)part->limit},
+		.begins = begins(placer->problem->record),
 		.burst = (double)part->burst * place_worth(placer, placement),
 		.speed = broker->speed,
 		.batch = broker->load_batch > 0 ? broker->load_batch
@@ -141,17 +149,17 @@ static double serve(struct line *line, double due, double units)
 static void play(struct line *line, const struct placer *placer, const struct place_arrival *a,
 	struct histogram *access, struct histogram *whole)
 {
-	double piece = piece_of(placer, a->units);
+	double piece = piece_of(placer, a->units), at = a->at - line->begins;
 
 	for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
-		double lack = owe(&line->debt, a->at, piece) - line->burst;
+		double lack = owe(&line->debt, at, piece) - line->burst;
 		double wait = fmax(0, lack) / line->debt.limit;
-		double end = serve(line, a->at + wait, piece);
+		double end = serve(line, at + wait, piece);
 
 		if (access == NULL)
 			continue;
 		count(access, wait);
-		count(whole, end - a->at + placer->problem->aggregate.constant);
+		count(whole, end - at + placer->problem->aggregate.constant);
 	}
 }
 

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 
-from suite import ROOT, WEIRSIM
+from suite import ANSWERS_S, ROOT, WEIRSIM
 
 SEEDS = int(sys.argv[1]) if len(sys.argv) > 1 else 5
 
@@ -55,7 +55,7 @@ def dropped(scenario):
         file.flush()
         done = subprocess.run([WEIRSIM, "run", file.name, "--seeds", str(SEEDS), "--quiet",
                                "--json", "-"], capture_output=True, text=True, check=False,
-                              timeout=300)
+                              timeout=ANSWERS_S)
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     runs = json.loads(done.stdout)

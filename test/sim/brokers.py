@@ -19,7 +19,7 @@ SHORT = ("--seeds", "2", "--messages", "200000")
 
 def run(*arguments):
     """Runs weirsim; the completed process."""
-    return weirsim(*arguments, timeout=600)
+    return weirsim(*arguments)
 
 
 def figure(name, *arguments):

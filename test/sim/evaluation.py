@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 
-from suite import ROOT, expect
+from suite import ANSWERS_S, ROOT, expect
 
 EVALUATE = ["/usr/bin/python3", "-B", os.path.join(ROOT, "tools", "evaluation", "main.py")]
 SEEDS = 2
@@ -25,7 +25,7 @@ def evaluate(*keys):
     with tempfile.NamedTemporaryFile(suffix=".json") as file:
         done = subprocess.run([*EVALUATE, "--quick", "--seeds", str(SEEDS), "--only",
                                ",".join(keys), "--json", file.name],
-                              capture_output=True, text=True, check=False, timeout=300)
+                              capture_output=True, text=True, check=False, timeout=ANSWERS_S)
         expect(done.returncode == 0, done.stderr)
         return json.load(file)
 

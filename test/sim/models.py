@@ -17,7 +17,7 @@ import math
 import subprocess
 import tempfile
 
-from suite import WEIRSIM, run_tests
+from suite import ANSWERS_S, WEIRSIM, run_tests
 
 SIGMAS = 5
 PACKET_BITS = 1500 * 8
@@ -33,7 +33,7 @@ class Run:
                          **scenario}
         command = [WEIRSIM, "run", "/dev/stdin", "--quiet", "--series" if series else "--json", "-"]
         done = subprocess.run(command, input=json.dumps(self.scenario), capture_output=True,
-                              text=True, timeout=60, check=False)
+                              text=True, timeout=ANSWERS_S, check=False)
         self.expect(done.returncode == 0, done.stderr)
         if series:
             self.rows = [{key: float(value) for key, value in row.items()}
@@ -84,6 +84,8 @@ def constant_rate(seed):
         run.near("goodput", run.summary["flows"][0]["mean_bps"],
                  rate * (packet - UDP_HEADERS) / packet,
                  rate * 0.02 / seconds + packet * 8 / seconds)  # half of the round trip is missing
+        run.expect(run.summary["jain"] is None and run.summary["jain_1s_mean"] is None,
+                   "it is fair to flows that do not adapt")
 
 
 def life_of_a_flow(seed):

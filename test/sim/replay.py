@@ -38,6 +38,8 @@ from scapy.utils import PcapNgWriter
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD", "build"))
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+# That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
+ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 SKIP = 77
 DONE, FAILED, USAGE, CUT = 0, 1, 2, 3
 NS = 10**9
@@ -223,7 +225,7 @@ class Scene:
         done = subprocess.run(
             [WEIRSIM, "replay", "--config", self.path("weir.json"), "--pcap", self.path("capture"),
              "--verdicts", self.path(verdicts), *options],
-            check=False, capture_output=True, text=True, timeout=120, **arguments)
+            check=False, capture_output=True, text=True, timeout=ANSWERS_S, **arguments)
         expect(done.returncode == status,
                f"exit status {done.returncode}, not {status}: {done.stderr}")
         if status in (FAILED, USAGE):
@@ -637,7 +639,7 @@ def from_a_pipe(scene):
     done = subprocess.run(
         [WEIRSIM, "replay", "--config", scene.path("weir.json"), "--pcap", "-", "--verdicts",
          "/dev/stdout", "--json", scene.path("summary.json")],
-        input=classic(frames), check=True, capture_output=True, timeout=120)
+        input=classic(frames), check=True, capture_output=True, timeout=ANSWERS_S)
     compare(csv.DictReader(io.StringIO(done.stdout.decode())), model(frames))
     with open(scene.path("summary.json"), encoding="ascii") as text:
         expect(json.load(text)["packets"] == 300, "the summary in a file")
@@ -652,7 +654,7 @@ def output_that_fails(scene):
                 out.write(capture)
             done = subprocess.run([WEIRSIM, "replay", "--config", scene.path("weir.json"), "--pcap",
                                    scene.path("capture"), *options], check=False, text=True,
-                                  capture_output=True, timeout=120)
+                                  capture_output=True, timeout=ANSWERS_S)
             expect(done.returncode == FAILED and "/dev/full: No space left" in done.stderr,
                    f"{options}: {done.returncode} {done.stderr}")
     with subprocess.Popen([WEIRSIM, "replay", "--config", scene.path("weir.json"), "--pcap",
@@ -683,7 +685,8 @@ def wrong_usage(scene):
     expect("no/such/folder: No such file" in said, said)
     for arguments, status in (((), USAGE), (("--help",), DONE), (("--version",), DONE),
                               (("replay",), USAGE), (("replay", "--help"), DONE), (("x",), USAGE)):
-        done = subprocess.run([WEIRSIM, *arguments], check=False, capture_output=True, timeout=60)
+        done = subprocess.run([WEIRSIM, *arguments], check=False, capture_output=True,
+                              timeout=ANSWERS_S)
         expect(done.returncode == status, f"{arguments}: {done.returncode}")
         expect(bool(done.stdout) == (status == DONE), f"{arguments}: what is written where")
 

@@ -10,6 +10,8 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+# That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
+ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 
 
 def expect(condition, words):
@@ -18,7 +20,7 @@ def expect(condition, words):
         raise AssertionError(words)
 
 
-def weirsim(*arguments, program=WEIRSIM, timeout=300, **options):
+def weirsim(*arguments, program=WEIRSIM, timeout=ANSWERS_S, **options):
     """Runs weirsim; the completed process."""
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
                           timeout=timeout, **options)

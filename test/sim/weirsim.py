@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from suite import ROOT, WEIRSIM, expect, run_tests
+from suite import ANSWERS_S, ROOT, WEIRSIM, expect, run_tests
 from suite import weirsim as run
 
 SCENARIOS = os.path.join(ROOT, "config", "scenarios")
@@ -70,7 +70,8 @@ def bad_input_is_refused(_):
         expect(done.returncode == 2 and "/dev/full: No space" in done.stderr, done.stderr)
     with open("/dev/full", "w", encoding="utf-8") as full:
         done = subprocess.run([WEIRSIM, "run", os.path.join(SCENARIOS, "baseline.json")],
-                              stdout=full, stderr=subprocess.DEVNULL, timeout=60, check=False)
+                              stdout=full, stderr=subprocess.DEVNULL, timeout=ANSWERS_S,
+                              check=False)
     expect(done.returncode == 2, f"a full standard output: exit status {done.returncode}")
     last = str(2**63 - 1)
     done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--seed", last, "--seeds", "2")

@@ -530,12 +530,37 @@ static void test_more_brokers_wait_longer(void **state)
 	}
 }
 
-/* No placing is predicted to do better than can be; where it is one queue, it is as good. */
+/* The best of what is predicted: on one broker to all of them, and of some by lot. */
+static double best_of(struct world *w, uint64_t seed)
+{
+	double best = HUGE_VAL;
+	struct prng prng;
+
+	for (unsigned k = 1; k <= w->problem.n_brokers; k++) {
+		assert_int_equal(place_on(&w->placer, k, &w->placement), 0);
+		best = fmin(best, place_predict_worst(&w->placer, &w->placement));
+	}
+	prng_seed(&prng, seed);
+	for (unsigned trial = 0; trial < 20; trial++) {
+		double uneven = 1 + 3 * prng_unit(&prng);
+
+		for (unsigned i = 0; i < w->problem.n_sources; i++)
+			w->at[i] = (uint32_t)(pow(prng_unit(&prng), uneven) * w->problem.n_brokers);
+		if (place_split(&w->placer, true, &w->placement) == 0)
+			best = fmin(best, place_predict_worst(&w->placer, &w->placement));
+	}
+	return best;
+}
+
+/* No placing is predicted to do better than can be, and the best does half as well. */
 static void test_bound(void **state)
 {
+	static const double speeds[] = {940, 400, 250}; /* of 900: one broker, three, four */
+
 	(void)state;
-	for (unsigned rate = 300; rate <= 900; rate += 100) {
-		double bound, best = HUGE_VAL;
+	for (unsigned i = 0; i < 7 * sizeof(speeds) / sizeof(speeds[0]); i++) {
+		unsigned rate = 300 + i % 7 * 100;
+		double bound, best, speed = speeds[i / 7];
 		struct world w;
 
 		world_init(&w, SOURCES, 6);
@@ -543,21 +568,37 @@ static void test_bound(void **state)
 		w.problem.aggregate.limit = rate * 1100;
 		w.problem.aggregate.burst = 272 * MESSAGE;
 		w.problem.aggregate.backlog = 247 * MESSAGE;
-		for (unsigned i = 0; i < SOURCES; i++)
-			w.sources[i] = (struct place_source){
+		w.problem.aggregate.slo = 0.5; /* a quarter of what can be predicted */
+		for (unsigned j = 0; j < SOURCES; j++)
+			w.sources[j] = (struct place_source){
 				.rate = (double)rate * MESSAGE / SOURCES, .batch = 10 * MESSAGE};
-		for (unsigned i = 0; i < 6; i++)
-			w.brokers[i].speed = 940 * MESSAGE;
+		for (unsigned j = 0; j < 6; j++)
+			w.brokers[j].speed = speed * MESSAGE;
 		world_open(&w);
 		bound = place_bound(&w.placer);
-		for (unsigned k = 1; k <= 6; k++) {
-			assert_int_equal(place_on(&w.placer, k, &w.placement), 0);
-			best = fmin(best, place_predict_worst(&w.placer, &w.placement));
-		}
-		assert_true(bound > 0 && bound <= best);
-		assert_true(rate > 600 || bound > 0.5 * best);
-		w.sources[7].group = 1;
-		assert_near(place_bound(&w.placer), 0, 0);
+		best = best_of(&w, i);
+		if (!(bound > 0 && bound <= best && bound > best / 2))
+			fail_msg("seed %u: %u at speeds of %g: %g, not %g", i, rate, speed, best,
+				bound);
+		world_close(&w);
+	}
+}
+
+/* Of what is not at random, not alone, or not of one size nothing is known. */
+static void test_no_bound(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct world w;
+
+		world_init(&w, SOURCES, 3);
+		w.problem.aggregate.backlog = 150 * MESSAGE;
+		w.sources[7].group = i == 1;
+		w.sources[7].period = i == 2;
+		w.sources[7].batch *= i == 3 ? 2 : 1;
+		w.problem.aggregate.constant = 0.001;
+		world_open(&w);
+		assert_int_equal(place_bound(&w.placer) > 0, i == 0);
 		world_close(&w);
 	}
 }
@@ -629,6 +670,7 @@ int main(void)
 		cmocka_unit_test(test_predicts_service),
 		cmocka_unit_test(test_more_brokers_wait_longer),
 		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_no_bound),
 		cmocka_unit_test(test_balance),
 		cmocka_unit_test(test_no_sense),
 	};

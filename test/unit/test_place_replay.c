@@ -236,6 +236,38 @@ static void test_backlog_scales(void **state)
 	placer_free(&w.placer);
 }
 
+/* Whatever its clock began with. */
+static void test_any_clock(void **state)
+{
+	static const double begins[] = {1e6 + PERIOD / 3, 1e6 + PERIOD / 2, 1e6 + PERIOD / 4, -1e6};
+	struct place_delay want, delay;
+	uint32_t at[SOURCES];
+	struct world w;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+		world_init(&w, 7, 2, 2);
+		for (unsigned j = 0; j < 2; j++) {
+			w.brokers[j].speed = w.brokers[j].capacity;
+			w.brokers[j].load = w.brokers[j].capacity / 4;
+		}
+		world_open(&w);
+		place_predict(&w.placer, &w.placement, 0, &want);
+		assert_true(want.access_p99 > 0 && want.p99 > want.access_p99);
+		memcpy(at, w.at, sizeof(at));
+		placer_free(&w.placer);
+		for (uint32_t j = 0; j < w.record.n; j++)
+			w.arrivals[j].at += begins[i];
+		world_open(&w);
+		assert_memory_equal(w.at, at, sizeof(at));
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		assert_near(delay.access_p99, want.access_p99, 0.01 * SLO);
+		assert_near(delay.p50, want.p50, 0.01 * SLO);
+		assert_near(delay.p99, want.p99, 0.01 * SLO);
+		placer_free(&w.placer);
+	}
+}
+
 static void test_no_sense(void **state)
 {
 	struct world w;
@@ -263,6 +295,7 @@ int main(void)
 		cmocka_unit_test(test_phases_are_worth_it),
 		cmocka_unit_test(test_random_has_no_record),
 		cmocka_unit_test(test_backlog_scales),
+		cmocka_unit_test(test_any_clock),
 		cmocka_unit_test(test_no_sense),
 	};
 
