@@ -117,8 +117,9 @@ class Result:
         return 1 if failed or not passed else 0
 
 
-# Nothing begins any more, and what runs is ended by who runs it.
-STOPPING = threading.Event()
+# Not empty: nothing begins any more, and what runs is ended by who runs it. A list, not an event:
+# a signal's handler must not wait for a lock that its own thread may hold.
+STOPPING = []
 
 
 class Stopped(Exception):
@@ -150,7 +151,7 @@ class Crew:
             raise
         finally:
             if kind:
-                STOPPING.set()
+                STOPPING.append(True)
             self.pool.shutdown(cancel_futures=bool(kind))
 
 
@@ -175,7 +176,7 @@ def run(command, timeout=HANGS_S, folder="", yields=True, **environment):
 
     It yields the CPUs to those that do not: those are tests of times.
     """
-    if STOPPING.is_set():
+    if STOPPING:
         raise Stopped
     process = subprocess.Popen(command, cwd=os.path.join(ROOT, folder), text=True,
                                errors="replace", stdin=subprocess.DEVNULL,
@@ -197,14 +198,14 @@ def finish(process, timeout):
         with contextlib.suppress(subprocess.TimeoutExpired):
             output, _ = process.communicate(timeout=NOTICES_S)
             break
-        if STOPPING.is_set():
+        if STOPPING:
             break
     else:
         end(process)
         # What it had said, also while it was asked to end.
         return 1, f"{rest(process)}\nnot done after {timeout} s"
     # Who is told to stop at the same time has no verdict, either.
-    if STOPPING.is_set():
+    if STOPPING:
         raise Stopped
     return process.returncode, output
 
@@ -498,7 +499,7 @@ def main():
 
     def stop(number, _):
         told.append(number)
-        STOPPING.set()
+        STOPPING.append(True)
 
     def wanted(name):
         return options.only in name

@@ -125,13 +125,22 @@ static unsigned collect(struct worker *w, const struct path *path, unsigned from
 	return n;
 }
 
+/* The worker after that one; not the owner, who gives nothing back: or two turns were the next's. */
+static unsigned next_of(const struct lanes *lanes, unsigned i)
+{
+	i = i + 1 < lanes->n_workers ? i + 1 : 0;
+	if (i == lanes->owner)
+		i = i + 1 < lanes->n_workers ? i + 1 : 0;
+	return i;
+}
+
 bool distribute_collect(struct worker *w, const struct path *path)
 {
 	struct lanes *lanes = path->lanes;
-	unsigned first = lanes->first, n = 0;
+	unsigned first = next_of(lanes, lanes->first), n = 0;
 
 	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
-	lanes->first = first + 1 < lanes->n_workers ? first + 1 : 0;
+	lanes->first = first;
 	for (unsigned i = first; i < lanes->n_workers; i++)
 		n += collect(w, path, i);
 	for (unsigned i = 0; i < first; i++)

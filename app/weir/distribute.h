@@ -45,7 +45,7 @@ struct lanes {
 	/* The owner's, of whom others read them: lanes_looks(), lanes_moved(). */
 	uint32_t looks __rte_cache_aligned;
 	uint32_t moved;
-	uint32_t first; /* whose ring is looked at first the next time: the owner's alone */
+	uint32_t first; /* whose ring was looked at first the last time: the owner alone knows */
 };
 
 /*

@@ -272,9 +272,11 @@ static void send_due(struct worker *w, uint64_t now)
 {
 	struct shape_packet *out[BURST];
 	struct leaving leaving;
-	unsigned n;
 
-	while ((n = shaper_release(w->shaper, now, out, BURST)) > 0) {
+	/* None may come where many queues were looked at in vain, and more be due behind them. */
+	while (shaper_waits(w->shaper) && shaper_next(w->shaper, now) == now) {
+		unsigned n = shaper_release(w->shaper, now, out, BURST);
+
 		take_all(w, &leaving, out, n, now, false);
 		send_all_patiently(w, &leaving);
 	}

@@ -269,14 +269,6 @@ static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
 	return profile->burst - (profile->burst >> PHANTOM_FREE_SHIFT);
 }
 
-/* The same for anybody, while phantom_change() may be at work. */
-static inline uint64_t phantom_mark_now(const struct token_bucket_profile *profile)
-{
-	uint64_t burst = __atomic_load_n(&profile->burst, __ATOMIC_RELAXED);
-
-	return burst - (burst >> PHANTOM_FREE_SHIFT);
-}
-
 /*
  * Of a full bucket of PHANTOM_BURST_MAX at most: all queues empty. `memory` is of phantom_bytes(),
  * aligned to 64. Control thread, before the writer sees it.
@@ -407,16 +399,34 @@ static inline void phantom_follow(struct phantom *p, const struct token_bucket *
 		phantom_advance(p, bucket, profile);
 }
 
-/* Room for a queue of that time: sorts anew if there is none, or it is time to. */
-static inline void phantom_reach(struct phantom *p, uint64_t time)
+/*
+ * Sorts anew. Those that have ended give back what they were served too much, and the others are
+ * served that: mostly there is room then, for no queue is longer than what the bucket lacks. Longer
+ * slots, which stay, are for what stands above a burst that was cut.
+ */
+static inline __attribute__((cold)) void phantom_make_room(
+	struct phantom *p, const struct phantom_class *class, uint64_t time)
 {
 	uint32_t shift = p->shift;
 
-	if (__builtin_expect(time <= UINT64_C(63) << shift && p->time - p->aged < PHANTOM_AGE, 1))
-		return;
-	while (time > UINT64_C(63) << shift)
-		shift++;
 	phantom_sort(p, shift);
+	phantom_serve(p, p->left);
+	shift = p->shift;
+	while (phantom_queue(p, class) + time > UINT64_C(63) << shift)
+		shift++;
+	if (shift != p->shift)
+		phantom_sort(p, shift);
+}
+
+/* Room for a class's queue to be so much longer: sorts if there is none, or it is time to. */
+static inline void phantom_reach(
+	struct phantom *p, const struct phantom_class *class, uint64_t time)
+{
+	uint64_t most = UINT64_C(63) << p->shift;
+
+	if (__builtin_expect(
+		    phantom_queue(p, class) + time > most || p->time - p->aged >= PHANTOM_AGE, 0))
+		phantom_make_room(p, class, time);
 }
 
 /*
@@ -428,7 +438,7 @@ static inline void phantom_join(struct phantom *p, struct phantom_class *class, 
 	uint64_t time = phantom_divide(service, class->weight) + 1; /* rounded up */
 	uint64_t slotted, ended, end;
 
-	phantom_reach(p, phantom_queue(p, class) + time);
+	phantom_reach(p, class, time);
 	slotted = -(uint64_t)(phantom_ahead(p, class) < phantom_span(p));
 	ended = -(uint64_t)((int64_t)(p->time - class->end) > 0) & slotted; /* its slot has not */
 	p->left += time * class->weight - service +
@@ -594,8 +604,7 @@ static inline void phantom_change(struct phantom *p, struct token_bucket *bucket
 	uint32_t shift = phantom_shift(next);
 
 	phantom_refill(p, bucket, profile, now);
-	profile->rate = next->rate;
-	__atomic_store_n(&profile->burst, next->burst, __ATOMIC_RELAXED); /* phantom_mark_now() */
+	token_bucket_change(bucket, profile, next, now);
 	if (shift != p->shift)
 		phantom_sort(p, shift);
 }

@@ -562,21 +562,15 @@ static inline int police_mark(const struct policy_state *state)
 
 /*
  * Weight of the classes that have a queue, which of flows is their number: as of the last packet
- * that asked. Nobody has one while the bucket is in its free part, where nobody looks after them.
- * Anybody.
+ * that asked, or limit that was told. While the bucket is in its free part nobody asks. Anybody.
  */
 static inline uint64_t police_backlogged(const struct policy_state *state)
 {
-	bool other = police_has_other(state);
-	const struct token_bucket *bucket = other ? &state->other->meter.bucket : &state->bucket;
-	const struct token_bucket_profile *limit = other ? &state->other->profile.bucket
-							 : &state->limit;
-
-	if (other ? state->other->kind != METER_PHANTOM : !police_is_phantom(state))
-		return 0;
-	if (__atomic_load_n(&bucket->tokens, __ATOMIC_RELAXED) >= phantom_mark_now(limit))
-		return 0;
-	return phantom_backlogged(other ? police_phantom(state->other) : state->phantom);
+	if (police_is_phantom(state))
+		return phantom_backlogged(state->phantom);
+	if (police_has_other(state) && state->other->kind == METER_PHANTOM)
+		return phantom_backlogged(police_phantom(state->other));
+	return 0;
 }
 
 /* Bytes of the packets that were dropped. Anybody. */

@@ -21,7 +21,7 @@ import measure  # noqa: E402
 import report  # noqa: E402
 
 TINY = ["--rounds", "3", "--slice-us", "300", "--long-us", "3000", "--settle-ms", "150",
-        "--policies", "60", "--pressed-bps", "10000000", "--scale", "300",
+        "--policies", "60", "--pressed-bps", "4000000", "--scale", "300",
         "--packets", "4096", "--cold", "1024"]
 QUESTIONS = ["policies", "drops", "ipv6", "hostile", "cold", "observed", "updates", "workers",
              "peers", "scale", "phantom", "bare"]
@@ -52,7 +52,7 @@ def check_dropped(questions):
             wanted = DROPPED.get(name, 0)
             if name in PACED:
                 bucket = contenders[PACED[0]]["dropped"]
-                expect(0 < one["dropped"] < min(0.95, bucket + 0.1),
+                expect(0 < one["dropped"] < min(1, bucket + 0.1),
                        f"{question}: {name} drops {one['dropped']:.3f}, a bucket {bucket:.3f}")
             elif name != "rte_sched":  # its queues may be full
                 expect(abs(one["dropped"] - wanted) < 0.05,

@@ -162,6 +162,9 @@ static void test_ended(void **state)
 		}
 		if (least < 0.75)
 			fail_msg("of %u classes the one left has %g of the burst", ns[k], least);
+		/* Those that have ended make no slot longer, though it has been served late. */
+		assert_int_equal(w.phantom->shift, phantom_shift(&w.profile));
+		check_books(&w);
 		world_end(&w);
 	}
 }
