@@ -125,7 +125,7 @@ static unsigned collect(struct worker *w, const struct path *path, unsigned from
 	return n;
 }
 
-/* The worker after that one; not the owner, who gives nothing back: or two turns were the next's. */
+/* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
 static unsigned next_of(const struct lanes *lanes, unsigned i)
 {
 	i = i + 1 < lanes->n_workers ? i + 1 : 0;
