@@ -192,7 +192,7 @@ unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned
 {
 	unsigned count = 0, slot;
 
-	while (count < n && (slot = wheel_first(&shaper->wheel, 0)) != WHEEL_NONE)
+	while (count < n && (slot = slots_first(&shaper->wheel.full, 0)) != SLOTS_NONE)
 		count += shape_flush(
 			shaper, wheel_queue(&shaper->wheel, slot), out + count, n - count);
 	return count;

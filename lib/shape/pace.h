@@ -39,9 +39,9 @@ static inline __attribute__((cold)) uint64_t pace_ticks_slow(int64_t rate, token
 	tokens_t ticks;
 
 	if (rate <= 0)
-		return WHEEL_FAR;
+		return TICK_FAR;
 	ticks = (lack + (uint64_t)rate - 1) / (uint64_t)rate;
-	return ticks < WHEEL_FAR ? (uint64_t)ticks : WHEEL_FAR;
+	return ticks < TICK_FAR ? (uint64_t)ticks : TICK_FAR;
 }
 
 /*

@@ -385,14 +385,14 @@ static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slo
 static void turn_look_ahead(struct shaper *shaper, const struct turn *turn)
 {
 	struct wheel *wheel = &shaper->wheel;
-	unsigned slot = wheel_first(wheel, wheel_slot(wheel, wheel->base)), n, near;
+	unsigned slot = slots_first(&wheel->full, wheel_slot(wheel, wheel->base)), n, near;
 	unsigned most = turn->count < AHEAD ? turn->count : AHEAD;
 	struct shape_queue *queues[2 * AHEAD];
 
 	shaper->ahead = 0;
-	if (slot == WHEEL_NONE)
+	if (slot == SLOTS_NONE)
 		return;
-	n = wheel_peek(wheel, slot, turn->now + WHEEL_FAR, queues, 2 * most);
+	n = wheel_peek(wheel, slot, turn->now + TICK_FAR, queues, 2 * most);
 	near = n < most ? n : most;
 	prefetch_queues(queues + near, n - near);
 	prefetch_seconds(queues, near);
@@ -435,7 +435,7 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 	const struct shape_queue *again = NULL; /* the first that is filed here once more */
 	bool rest;
 
-	wheel->soon = turn->now + WHEEL_FAR;
+	wheel->soon = turn->now + TICK_FAR;
 	do {
 		rest = wheel->slots[slot] && wheel_queue(wheel, slot) != again;
 		if (!rest || turn->count == turn->n || turn->visits == 0)
@@ -454,7 +454,7 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 	while (!tick_after(wheel->soon, now) && turn.count < n && turn.visits) {
 		unsigned slot = wheel_advance(wheel, now);
 
-		if (slot != WHEEL_NONE)
+		if (slot != SLOTS_NONE)
 			turn_slot(shaper, &turn, slot);
 	}
 	if (turn.count) {
@@ -472,5 +472,5 @@ bool shaper_waits(const struct shaper *shaper)
 
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now)
 {
-	return shaper_waits(shaper) ? tick_later(shaper->wheel.soon, now) : now + WHEEL_FAR;
+	return shaper_waits(shaper) ? tick_later(shaper->wheel.soon, now) : now + TICK_FAR;
 }

@@ -3,8 +3,7 @@
  *
  * The timing wheel of a shaper: queues by the tick at which something happens to their first
  * packet. One level of slots, first in first out; a queue that is due beyond the horizon (some
- * 50 ms) lies in the last slot and is filed again when that is opened. Bits, in three levels, say
- * which slots are not empty: the next one is found in a few steps, however far it is.
+ * 50 ms) lies in the last slot and is filed again when that is opened.
  *
  * A slot's queues are not linked to each other: they are listed in lines of their own, seven in
  * each. So one that is filed or taken touches no other, and who is going to look at many can ask
@@ -16,18 +15,15 @@
 #define WEIR_SHAPE_WHEEL_H
 
 #include "shape/shape.h"
+#include "shape/slots.h"
 
-#define WHEEL_BITS  17
-#define WHEEL_SLOTS (1u << WHEEL_BITS)
-#define WHEEL_WORDS (WHEEL_SLOTS / 64)
-#define WHEEL_NONE  WHEEL_SLOTS
+#define WHEEL_SLOTS SLOTS_MOST
 
 /*
  * A slot is about a second over 2^this. What is not due yet in the slot at the base is looked at
  * in every call, so slots are as short as the horizon allows.
  */
 #define WHEEL_PARTS 21
-#define WHEEL_FAR   (UINT64_C(1) << 62) /* ticks: never */
 
 #define WHEEL_LINE 7
 
@@ -42,14 +38,12 @@ struct wheel_line {
 } __attribute__((aligned(64)));
 
 struct wheel {
-	uint64_t base; /* tick at which the first slot begins that may not be empty */
-	uint64_t soon; /* nothing is to be done before this tick */
-	uint64_t top;  /* bits of words of `middle` that are not 0 */
-	uint64_t middle[WHEEL_WORDS / 64];
-	uint64_t low[WHEEL_WORDS];
-	unsigned shift; /* ticks of a slot, log2 */
-	uint32_t free;  /* lines, the one that was used last first; 0: none */
-	uint32_t used;  /* lines that have ever been used; those after them are untouched */
+	uint64_t base;     /* tick at which the first slot begins that may not be empty */
+	uint64_t soon;     /* nothing is to be done before this tick */
+	struct slots full; /* those that are not empty */
+	unsigned shift;    /* ticks of a slot, log2 */
+	uint32_t free;     /* lines, the one that was used last first; 0: none */
+	uint32_t used;     /* lines that have ever been used; those after them are untouched */
 	uint32_t slots[WHEEL_SLOTS]; /* the last line of each; 0 where it is empty */
 	struct wheel_line lines[];   /* the first is not used */
 };
@@ -65,22 +59,6 @@ static inline size_t wheel_lines(uint32_t queues)
 	return 2 + (queues < dense ? queues : dense);
 }
 
-/* Ticks of a counter that wraps are compared by how far they are apart. */
-static inline bool tick_after(uint64_t a, uint64_t b)
-{
-	return (int64_t)(a - b) > 0;
-}
-
-static inline uint64_t tick_later(uint64_t a, uint64_t b)
-{
-	return tick_after(a, b) ? a : b;
-}
-
-static inline uint64_t tick_earlier(uint64_t a, uint64_t b)
-{
-	return tick_after(a, b) ? b : a;
-}
-
 static inline uint64_t wheel_slot_start(const struct wheel *wheel, uint64_t tick)
 {
 	return tick >> wheel->shift << wheel->shift;
@@ -89,42 +67,6 @@ static inline uint64_t wheel_slot_start(const struct wheel *wheel, uint64_t tick
 static inline unsigned wheel_slot(const struct wheel *wheel, uint64_t tick)
 {
 	return (unsigned)(tick >> wheel->shift) % WHEEL_SLOTS;
-}
-
-static inline void wheel_mark(struct wheel *wheel, unsigned slot)
-{
-	wheel->low[slot / 64] |= UINT64_C(1) << slot % 64;
-	wheel->middle[slot / 4096] |= UINT64_C(1) << slot / 64 % 64;
-	wheel->top |= UINT64_C(1) << slot / 4096;
-}
-
-static inline void wheel_unmark(struct wheel *wheel, unsigned slot)
-{
-	if (wheel->low[slot / 64] &= ~(UINT64_C(1) << slot % 64))
-		return;
-	if (wheel->middle[slot / 4096] &= ~(UINT64_C(1) << slot / 64 % 64))
-		return;
-	wheel->top &= ~(UINT64_C(1) << slot / 4096);
-}
-
-/* The first slot from `from` on, around the wheel, that is not empty; or WHEEL_NONE. */
-static inline unsigned wheel_first(const struct wheel *wheel, unsigned from)
-{
-	uint64_t word = wheel->low[from / 64] & UINT64_MAX << from % 64, middle, top;
-	unsigned at = from / 64;
-
-	if (word)
-		return at * 64 + (unsigned)__builtin_ctzll(word);
-	middle = wheel->middle[at / 64] & UINT64_MAX << 1 << at % 64;
-	if (!middle) {
-		if (!wheel->top)
-			return WHEEL_NONE;
-		top = wheel->top & UINT64_MAX << 1 << at / 64;
-		at = (unsigned)__builtin_ctzll(top ? top : wheel->top) * 64;
-		middle = wheel->middle[at / 64];
-	}
-	at = at / 64 * 64 + (unsigned)__builtin_ctzll(middle);
-	return at * 64 + (unsigned)__builtin_ctzll(wheel->low[at]);
 }
 
 /* The tick at which that slot begins; `slot` is not empty. */
@@ -139,7 +81,7 @@ static inline void wheel_init(struct wheel *wheel, uint64_t hz, uint64_t now)
 {
 	wheel->shift = hz >> WHEEL_PARTS ? 63 - (unsigned)__builtin_clzll(hz >> WHEEL_PARTS) : 0;
 	wheel->base = wheel_slot_start(wheel, now);
-	wheel->soon = now + WHEEL_FAR;
+	wheel->soon = now + TICK_FAR;
 }
 
 /* Nothing lies in slots that are over, if nothing was to be done until now. */
@@ -150,17 +92,17 @@ static inline void wheel_catch_up(struct wheel *wheel, uint64_t now)
 }
 
 /*
- * Goes on to the first slot that is not empty, and returns it; or WHEEL_NONE, when that has not
+ * Goes on to the first slot that is not empty, and returns it; or SLOTS_NONE, when that has not
  * begun, and knows when it does.
  */
 static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
 {
-	unsigned slot = wheel_first(wheel, wheel_slot(wheel, wheel->base));
-	uint64_t start = slot == WHEEL_NONE ? now + WHEEL_FAR : wheel_start(wheel, slot);
+	unsigned slot = slots_first(&wheel->full, wheel_slot(wheel, wheel->base));
+	uint64_t start = slot == SLOTS_NONE ? now + TICK_FAR : wheel_start(wheel, slot);
 
 	if (tick_after(start, now)) {
 		wheel->soon = start;
-		return WHEEL_NONE;
+		return SLOTS_NONE;
 	}
 	wheel->base = start;
 	return slot;
@@ -172,9 +114,9 @@ static inline unsigned wheel_advance(struct wheel *wheel, uint64_t now)
  */
 static inline void wheel_look_on(struct wheel *wheel, unsigned slot, bool rest)
 {
-	unsigned next = wheel_first(wheel, (slot + 1) % WHEEL_SLOTS);
+	unsigned next = slots_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
 
-	if (next != WHEEL_NONE && next != slot)
+	if (next != SLOTS_NONE && next != slot)
 		wheel->soon = tick_earlier(wheel->soon, wheel_start(wheel, next));
 	if (rest)
 		wheel->soon = wheel->base;
@@ -202,7 +144,7 @@ static inline uint32_t wheel_lengthen(struct wheel *wheel, unsigned slot, uint32
 		fresh->next = wheel->lines[last].next;
 		wheel->lines[last].next = line;
 	} else {
-		wheel_mark(wheel, slot);
+		slots_mark(&wheel->full, slot);
 	}
 	wheel->slots[slot] = line;
 	return line;
@@ -280,7 +222,7 @@ static inline unsigned wheel_peek(
 		count += wheel_list(wheel, slot, queues + count, n - count);
 		if (count == n)
 			break;
-		slot = wheel_first(wheel, (slot + 1) % WHEEL_SLOTS);
+		slot = slots_first(&wheel->full, (slot + 1) % WHEEL_SLOTS);
 	} while (slot != first && !tick_after(wheel_start(wheel, slot), now));
 	return count;
 }
@@ -292,7 +234,7 @@ static inline void wheel_shorten(struct wheel *wheel, unsigned slot)
 
 	if (first == last) {
 		wheel->slots[slot] = 0;
-		wheel_unmark(wheel, slot);
+		slots_unmark(&wheel->full, slot);
 	} else {
 		wheel->lines[last].next = wheel->lines[first].next;
 	}
