@@ -102,7 +102,7 @@ enum shape_verdict hold_arrive(
 	packet->path = held->path;
 	packet->flags = held->ecn ? SHAPE_ECN : 0;
 	if (likely(!shape->leaving))
-		verdict = shape_arrive(w->shaper, &shape->queue, packet, arrival, now);
+		verdict = shape_arrive(w->shaper, &shape->queue, packet, held->cost, arrival, now);
 	else if (shaped_is_strict(shape))
 		return refuse(w, state, held->cost, SHAPED_STOPPED, SHAPE_FULL);
 	if (verdict == SHAPE_FULL)

@@ -8,17 +8,38 @@
 #include "shape/pace.h"
 #include "shape/private.h"
 
-#define PATIENCE 6 /* a packet may wait for 1/2^this longer than its queue is made for */
-
-size_t shaper_bytes(uint32_t most)
+/* What is not in struct shaper, one after the other behind it. */
+static size_t lines_bytes(uint32_t most)
 {
 	/* Each queue that waits has a packet. */
-	return sizeof(struct shaper) + wheel_lines(most) * sizeof(struct wheel_line);
+	return wheel_lines(most) * sizeof(struct wheel_line);
 }
 
-void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
+static size_t chunks_bytes(uint32_t most)
 {
+	return calendar_chunks(most) * sizeof(struct calendar_chunk);
+}
+
+static size_t leaving_bytes(uint32_t queues)
+{
+	return ((size_t)queues / 64 + 1) * sizeof(uint64_t);
+}
+
+size_t shaper_bytes(uint32_t most, uint32_t queues)
+{
+	return sizeof(struct shaper) + lines_bytes(most) + chunks_bytes(most) +
+	       leaving_bytes(queues) + queues * sizeof(struct shape_load);
+}
+
+void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint32_t queues, uint64_t now)
+{
+	uint8_t *chunks = (uint8_t *)(shaper + 1) + lines_bytes(most);
+	uint8_t *leaving = chunks + chunks_bytes(most);
+
 	wheel_init(&shaper->wheel, hz, now);
+	calendar_init(&shaper->calendar, (struct calendar_chunk *)chunks, hz, now);
+	shaper->leaving = (uint64_t *)leaving;
+	shaper->loads = (struct shape_load *)(leaving + leaving_bytes(queues));
 	shaper->most = most;
 	shaper->counts.most = most;
 	shaper->counts.lateness_unit = delay_unit(hz);
@@ -29,6 +50,16 @@ void shaper_hold(struct shaper *shaper, int32_t buffers)
 	uint32_t most = shaper->most, beside = shaper->beside += (uint32_t)buffers;
 
 	__atomic_store_n(&shaper->counts.most, beside < most ? most - beside : 0, __ATOMIC_RELAXED);
+}
+
+struct shape_load shape_waits(const struct shaper *shaper, const struct shape_queue *queue)
+{
+	const struct shape_load *load = &shaper->loads[queue->edt.id];
+
+	if (!shape_is_timed(queue))
+		return (struct shape_load){
+			counter_read32(&queue->packets), counter_read32(&queue->units)};
+	return (struct shape_load){counter_read32(&load->packets), counter_read32(&load->units)};
 }
 
 const struct shaper_counts *shaper_counts(const struct shaper *shaper)
@@ -57,10 +88,8 @@ static void queue_set_limit(struct shape_queue *queue, const struct token_bucket
 static void queue_set_params(struct shape_queue *queue, const struct shape_params *params)
 {
 	struct shape_codel *codel = &queue->codel;
-	uint64_t most = params->units;
 
-	queue->patience = params->delay + (params->delay >> PATIENCE);
-	queue->most = most && most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+	shape_set_patience(queue, params);
 	if (!params->codel || params->target != codel->target ||
 		params->interval != codel->interval)
 		*codel = (struct shape_codel){
@@ -76,6 +105,11 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 	memset(queue, 0, sizeof(*queue));
 	queue->reserve = reserve;
 	queue->state = reserve ? QUEUE_RESERVE : 0;
+	if (params->timed) {
+		shape_set_patience(queue, params);
+		timed_init(queue, params, profile, now);
+		return;
+	}
 	token_bucket_init(&queue->bucket, profile, now);
 	queue_set_params(queue, params);
 	queue_set_limit(queue, profile);
@@ -83,7 +117,10 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 
 void shape_queue_spend(struct shape_queue *queue)
 {
-	token_bucket_set_level(&queue->bucket, 0);
+	if (shape_is_timed(queue))
+		timed_spend(queue);
+	else
+		token_bucket_set_level(&queue->bucket, 0);
 }
 
 /* The first packet that has not left. */
@@ -143,6 +180,10 @@ static void queue_resume(struct shaper *shaper, struct shape_queue *queue, uint6
 void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now)
 {
+	if (shape_is_timed(queue)) {
+		timed_limit(queue, profile, now);
+		return;
+	}
 	queue_stop(shaper, queue, now);
 	queue_set_limit(queue, profile);
 	queue_resume(shaper, queue, now);
@@ -151,6 +192,10 @@ void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 void shape_change(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, uint64_t now)
 {
+	if (shape_is_timed(queue)) {
+		timed_change(queue, params);
+		return;
+	}
 	queue_stop(shaper, queue, now);
 	queue_set_params(queue, params);
 	queue_set_room(queue);
@@ -171,7 +216,7 @@ unsigned shape_flush(
 	uint64_t units = 0;
 	unsigned count = 0;
 
-	if (!queue->head || n == 0)
+	if (shape_is_timed(queue) || !queue->head || n == 0)
 		return 0;
 	wheel_unfile(&shaper->wheel, queue);
 	queue_unbook(queue);
@@ -190,7 +235,7 @@ unsigned shape_flush(
 
 unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n)
 {
-	unsigned count = 0, slot;
+	unsigned count = timed_flush(shaper, out, n), slot;
 
 	while (count < n && (slot = slots_first(&shaper->wheel.full, 0)) != SLOTS_NONE)
 		count += shape_flush(

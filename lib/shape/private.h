@@ -6,6 +6,7 @@
 #ifndef WEIR_SHAPE_PRIVATE_H
 #define WEIR_SHAPE_PRIVATE_H
 
+#include "shape/calendar.h"
 #include "shape/shape.h"
 #include "shape/wheel.h"
 
@@ -13,16 +14,25 @@ struct shaper {
 	uint32_t most, beside; /* buffers: what may be held, and is beside one a packet */
 	struct shaper_counts counts __attribute__((aligned(64)));
 	unsigned ahead; /* queues that are due next, whose memory has been asked for */
-	struct wheel wheel __attribute__((aligned(64)));
+
+	struct shape_load *loads; /* of queues that are timed, by their id */
+	uint64_t *leaving;        /* a bit each: shape_leave() */
+	uint32_t n_leaving;       /* packets of these that wait */
+	uint32_t gone;            /* entries of the calendar that have been taken out */
+	uint64_t swept;           /* tick of the slot in which the search goes on */
+	struct calendar calendar;
+	struct wheel wheel __attribute__((aligned(64))); /* last: its lines are behind it */
 };
 
 /* Of struct shape_queue, `state`. */
 enum {
 	QUEUE_LATE = 1 << 0,  /* the first packet is dropped when it is due: patience ends before */
 	QUEUE_CODEL = 1 << 1, /* packets are dropped before the queue is full */
-	QUEUE_BOOKED = 1 << 2, /* of a reserve: the first packet's tokens are */
-	QUEUE_GONE = 1 << 3,   /* `gone` is not 0 */
-	QUEUE_RESERVE = 1 << 4 /* there is one */
+	QUEUE_BOOKED = 1 << 2,  /* of a reserve: the first packet's tokens are */
+	QUEUE_GONE = 1 << 3,    /* `gone` is not 0 */
+	QUEUE_RESERVE = 1 << 4, /* there is one */
+	QUEUE_LEAVES = 1 << 5,  /* of one that is timed: shape_leave() */
+	QUEUE_CLOSED = 1 << 6   /* likewise: its limit lets nothing pass */
 };
 
 /*
@@ -34,6 +44,16 @@ void queue_start(struct shape_queue *queue, const struct shape_packet *packet);
 /* That packet leaves when it is due: takes its tokens, or says in its flags that it is dropped. */
 void queue_depart(struct shape_queue *queue, struct shape_packet *packet);
 
+#define PATIENCE 6 /* a packet may wait for 1/2^this longer than its queue is made for */
+
+/* Of struct shape_queue, `patience` and `most`. */
+static inline void shape_set_patience(struct shape_queue *queue, const struct shape_params *params)
+{
+	queue->patience = params->delay + (params->delay >> PATIENCE);
+	queue->most = params->units && params->units < UINT32_MAX ? (uint32_t)params->units
+								  : UINT32_MAX;
+}
+
 /* Of struct shape_queue, `gone`. */
 static inline void queue_set_gone(struct shape_queue *queue, uint32_t gone)
 {
@@ -41,6 +61,18 @@ static inline void queue_set_gone(struct shape_queue *queue, uint32_t gone)
 	queue->state &= (uint8_t)~QUEUE_GONE;
 	queue->state |= gone ? QUEUE_GONE : 0;
 }
+
+/* Of queues that are timed (timed.c): as the public functions. */
+enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
+unsigned timed_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
+unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);
+void timed_init(struct shape_queue *queue, const struct shape_params *params,
+	const struct token_bucket_profile *profile, uint64_t now);
+void timed_spend(struct shape_queue *queue);
+void timed_limit(
+	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now);
+void timed_change(struct shape_queue *queue, const struct shape_params *params);
 
 /* Takes n packets of so many units off the counts. */
 static inline void queue_less(

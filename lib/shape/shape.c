@@ -220,8 +220,11 @@ static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *
 }
 
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
-	struct shape_packet *packet, uint64_t arrival, uint64_t now)
+	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now)
 {
+	if (shape_is_timed(queue))
+		return timed_arrive(shaper, queue, packet, cost, arrival, now);
+	packet->cost = cost;
 	if (queue->packets == 0)
 		return arrive_alone(shaper, queue, packet, arrival, now);
 	if (shaper->counts.packets >= shaper->counts.most)
@@ -445,7 +448,9 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 	wheel_look_on(wheel, slot, rest);
 }
 
-unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
+/* Of queues that are not timed. */
+static unsigned release_listed(
+	struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
 {
 	struct turn turn = {
 		.now = now, .out = out, .n = n, .visits = VISITS, .ahead = shaper->ahead};
@@ -465,6 +470,19 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 	return turn.count;
 }
 
+unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
+{
+	unsigned count;
+
+	/* Whichever has more to do than fits: the other one's turn is next. */
+	if (tick_after(shaper->calendar.soon, shaper->wheel.soon)) {
+		count = release_listed(shaper, now, out, n);
+		return count + timed_release(shaper, now, out + count, n - count);
+	}
+	count = timed_release(shaper, now, out, n);
+	return count + release_listed(shaper, now, out + count, n - count);
+}
+
 bool shaper_waits(const struct shaper *shaper)
 {
 	return shaper->counts.packets > 0;
@@ -472,5 +490,7 @@ bool shaper_waits(const struct shaper *shaper)
 
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now)
 {
-	return shaper_waits(shaper) ? tick_later(shaper->wheel.soon, now) : now + TICK_FAR;
+	uint64_t soon = tick_earlier(shaper->wheel.soon, shaper->calendar.soon);
+
+	return shaper_waits(shaper) ? tick_later(soon, now) : now + TICK_FAR;
 }

@@ -59,12 +59,21 @@ enum shape_verdict {
 	SHAPE_CROWDED /* refused: the worker holds as many packets as it may */
 };
 
+/*
+ * A queue may be timed that waits for no more than a second over this: such a one needs a third of
+ * the time for a packet, and in return another limit is that of what comes after it. What waits
+ * then leaves when it was told to, by the former one; and before it nobody else does.
+ */
+#define SHAPE_TIMED_PARTS 8
+
 /* How a policy's packets wait; from struct policy, by shape_params(). Times in ticks. */
 struct shape_params {
-	uint64_t delay;            /* that a packet waits at most, but for a 64th; below 2^62 */
-	uint64_t units;            /* that wait at most; 0: as many as leave in `delay` */
-	bool codel;                /* else tail drop alone */
-	bool ecn;                  /* CoDel marks packets of SHAPE_ECN */
+	uint64_t delay; /* that a packet waits at most, but for a 64th; below 2^62 */
+	uint64_t units; /* that wait at most; 0: as many as leave in `delay` */
+	bool codel;     /* else tail drop alone */
+	bool ecn;       /* CoDel marks packets of SHAPE_ECN */
+	bool timed;     /* see SHAPE_TIMED_PARTS; a queue's for its life, and then without CoDel */
+	uint32_t id;    /* of one that is timed: its own, below the shaper's `queues` */
 	uint64_t target, interval; /* CoDel's; the interval below 2^62 */
 };
 
@@ -81,23 +90,44 @@ struct shape_codel {
 };
 
 /*
- * One policy on one worker. Its owner may read `packets` and `units`, as anybody may with atomics;
- * all else is private. The first line is what a packet needs that arrives, and the second what one
- * needs that leaves: not that one itself is looked at then, but the one after it.
+ * When a queue's packets leave, if that is settled as they arrive; private. Points of time are in
+ * ticks and 2^-64 of them.
+ */
+struct shape_edt {
+	uint64_t full, full_part;   /* when the bucket will be full, if nothing comes */
+	uint64_t depth, depth_part; /* what it takes to fill; with a reserve: its rate, as known */
+	uint64_t gap;               /* 2^(shift - 64) ticks that a unit takes */
+	uint64_t last;              /* tick at which the newest packet leaves */
+	uint64_t ahead;             /* ticks that a packet may wait */
+	uint32_t id;
+	uint16_t spare;
+	uint8_t shift;
+	uint8_t state; /* struct shape_queue's */
+};
+
+/*
+ * One policy on one worker; all is private. The first line is what a packet needs that arrives. Of
+ * a queue that is not timed the second is what one needs that leaves: not that one itself is looked
+ * at then, but the one after it.
  */
 struct shape_queue {
-	/*
-	 * As of the last departure; the owner's bits are the first packet's cost. With a reserve
-	 * `tokens` is where in its virtual time those end that are the first packet's.
-	 */
-	struct token_bucket bucket;
-	struct token_bucket_profile limit;
-	struct shape_packet *tail; /* where none waits, anything */
-	uint32_t units, packets;   /* that wait */
-	uint32_t room;             /* units that may wait */
-	uint16_t spare;
-	uint8_t shift; /* of the inverse */
-	uint8_t state;
+	union {
+		struct {
+			/*
+			 * As of the last departure; the owner's bits are the first packet's cost. With a reserve
+			 * `tokens` is where in its virtual time those end that are the first packet's.
+			 */
+			struct token_bucket bucket;
+			struct token_bucket_profile limit;
+			struct shape_packet *tail; /* where none waits, anything */
+			uint32_t units, packets;   /* that wait */
+			uint32_t room;             /* units that may wait */
+			uint16_t spare;
+			uint8_t shift; /* of the inverse */
+			uint8_t state;
+		};
+		struct shape_edt edt;
+	};
 
 	struct shape_packet *head, *second; /* second: undefined where less than two wait */
 	uint64_t due;                       /* tick at which something happens to the first one */
@@ -106,11 +136,22 @@ struct shape_queue {
 	struct reserve *reserve;
 	uint32_t slot, place; /* of the wheel */
 
-	struct shape_codel codel;
+	union {
+		struct shape_codel codel;
+		struct token_bucket_profile told; /* of one that is timed: its limit */
+	};
 	uint32_t gone; /* packets that have left already, and are here */
 	uint32_t held; /* units taken from the reserve and not used */
 	uint32_t most; /* struct shape_params' units, or as many as can be counted */
 } __attribute__((aligned(64)));
+
+#define SHAPE_TIMED (1 << 7) /* of `state` */
+
+/* Whether its packets' departures are settled as they arrive. */
+static inline bool shape_is_timed(const struct shape_queue *queue)
+{
+	return queue->state & SHAPE_TIMED;
+}
 
 /*
  * Asks for what shape_arrive() will need, for a burst at a time: first for its queues; then, as
@@ -123,7 +164,8 @@ static inline void shape_prefetch(const struct shape_queue *queue)
 
 static inline void shape_prefetch_tail(const struct shape_queue *queue)
 {
-	__builtin_prefetch(queue->tail, 1);
+	if (!shape_is_timed(queue))
+		__builtin_prefetch(queue->tail, 1);
 }
 
 /* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */
@@ -141,13 +183,13 @@ struct shaper;
  * queues that wait: 64 bytes for each packet that may wait, of all policies, or 16.8 MB and 9.2
  * bytes for each, whichever is less. Of these only as much is ever touched as waits at once.
  */
-size_t shaper_bytes(uint32_t most);
+size_t shaper_bytes(uint32_t most, uint32_t queues);
 
 /*
- * In zeroed memory of shaper_bytes(most), aligned to a cache line. hz: ticks a second; most:
- * packets that may wait, of all policies. Control thread, before the worker runs.
+ * In zeroed memory of shaper_bytes(), aligned to a cache line. hz: ticks a second; most: packets
+ * that may wait, of all policies; queues: that may be timed. Control thread, before the worker runs.
  */
-void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now);
+void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint32_t queues, uint64_t now);
 
 /*
  * Packets that wait hold so many buffers more than one each, or, below 0, so many less than before:
@@ -168,6 +210,12 @@ const struct shaper_counts *shaper_counts(const struct shaper *shaper);
 void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
 	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now);
 
+/* What waits in a queue. Any thread. */
+struct shape_load {
+	uint32_t packets, units;
+};
+struct shape_load shape_waits(const struct shaper *shaper, const struct shape_queue *queue);
+
 /* As if the bucket had just been spent; a reserve has reserve_spend(). Control thread, as above. */
 void shape_queue_spend(struct shape_queue *queue);
 
@@ -180,7 +228,7 @@ void shape_queue_spend(struct shape_queue *queue);
  * (a rate of 0, or others drain the bucket) as many as the burst wait for one.
  */
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
-	struct shape_packet *packet, uint64_t arrival, uint64_t now);
+	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
 
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
@@ -216,7 +264,17 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 unsigned shape_flush(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet **out, unsigned n);
 
-/* The same of all queues of a worker, those of one queue in their order. */
+/*
+ * The same of queues that are timed, all at once: those that shape_leave() has been told of. So
+ * long as something waits in such a queue what comes for it waits behind that; then it passes.
+ * Returns how many; it may be 0 while shaper_leaves(), as the search has its bounds too: call again,
+ * after others have had their turn.
+ */
+void shape_leave(struct shaper *shaper, struct shape_queue *queue);
+bool shaper_leaves(const struct shaper *shaper);
+unsigned shaper_flush_leaving(struct shaper *shaper, struct shape_packet **out, unsigned n);
+
+/* What waits in all queues of a worker, those of one queue in their order. */
 unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);
 
 static_assert(sizeof(struct shape_packet) == 24, "what a packet buffer has room for");

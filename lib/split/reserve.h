@@ -318,6 +318,36 @@ static inline uint64_t reserve_book(
 	return 0;
 }
 
+/* What reserve_book_within() has found. */
+struct reserve_booking {
+	uint64_t lack; /* virtual time from the tick until the units are there; 0: they are */
+	uint64_t rate; /* tokens a tick, at which that comes */
+};
+
+/*
+ * The same for one who books for all packets that wait, not for the first one alone: where the
+ * units come within so many ticks, fewer than 2^(RESERVE_SECOND - 1). Returns whether they do.
+ */
+static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uint64_t need,
+	uint64_t ticks, struct reserve_booking *booking)
+{
+	const struct reserve_profile *profile = __atomic_load_n(
+		&reserve->profile, __ATOMIC_ACQUIRE);
+	struct gcra_profile limit = reserve_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, at);
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
+	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT)), lack;
+
+	do {
+		lack = (int64_t)(need << GCRA_SHIFT) - gcra_tokens(&(struct gcra){seen}, &instant);
+		if (lack > 0 && lack > most)
+			return false;
+	} while (!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen,
+		instant.at + (uint64_t)lack, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	*booking = (struct reserve_booking){lack > 0 ? (uint64_t)lack : 0, limit.rate};
+	return true;
+}
+
 /*
  * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
  * at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of *held.

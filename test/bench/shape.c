@@ -61,34 +61,45 @@ struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
 	return mbufs;
 }
 
-struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now)
+struct shaper *shaper_make(uint64_t hz, uint32_t most, uint32_t queues, uint64_t now)
 {
-	struct shaper *shaper = alloc(shaper_bytes(most));
+	struct shaper *shaper = alloc(shaper_bytes(most, queues));
 
-	shaper_init(shaper, hz, most, now);
+	shaper_init(shaper, hz, most, queues, now);
 	return shaper;
 }
 
-void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
+static void make(struct shape_queue *queue, const struct shape_params *params, uint64_t bps,
+	uint64_t burst, uint64_t hz, uint64_t now)
 {
 	struct token_bucket_params bucket = {.rate_bps = bps, .burst_bytes = burst};
-	struct shape_params params = {.delay = FOR_EVER};
 	struct token_bucket_profile profile;
 
 	if (token_bucket_profile_init(&profile, &bucket, hz))
 		die("no such limit");
-	shape_queue_init(queue, &params, &profile, NULL, now);
+	shape_queue_init(queue, params, &profile, NULL, now);
 	shape_queue_spend(queue);
+}
+
+void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
+{
+	struct shape_params params = {.delay = FOR_EVER};
+
+	make(queue, &params, bps, burst, hz, now);
+}
+
+void queue_make_timed(struct shape_queue *queue, uint32_t id, uint64_t bps, uint64_t burst,
+	uint64_t hz, uint64_t now)
+{
+	struct shape_params params = {.delay = hz / SHAPE_TIMED_PARTS, .timed = true, .id = id};
+
+	make(queue, &params, bps, burst, hz, now);
 }
 
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
 	uint64_t arrival, uint64_t now)
 {
-	struct shape_packet *packet = packet_of(m);
-
-	packet->cost = m->pkt_len;
-	packet->flags = 0;
-	return shape_arrive(shaper, queue, packet, arrival, now);
+	return shape_arrive(shaper, queue, packet_of(m), m->pkt_len, arrival, now);
 }
 
 void undisturbed(const struct bench *bench)

@@ -100,10 +100,6 @@ static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		shape_prefetch(&contest->queues[mbufs[i]->hash.usr]);
-	for (unsigned i = 0; i < n; i++) {
-		shape_prefetch_tail(&contest->queues[mbufs[i]->hash.usr]);
-		__builtin_prefetch(packet_of(mbufs[i]), 1);
-	}
 	for (unsigned i = 0; i < n; i++)
 		/* Where nobody waits it would pass: it goes to another, so that as many wait. */
 		while (mbuf_arrive(contest->shaper, &contest->queues[mbufs[i]->hash.usr], mbufs[i],
@@ -184,10 +180,10 @@ static void shaper_fill(struct contest *contest)
 {
 	uint64_t gap = LENGTH * 8 * HZ / (RATE / PIPES);
 
-	contest->shaper = shaper_make(HZ, WAITING + BURST, 0);
+	contest->shaper = shaper_make(HZ, WAITING + BURST, PIPES, 0);
 	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
 	for (unsigned i = 0; i < PIPES; i++)
-		queue_make(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
+		queue_make_timed(&contest->queues[i], i, RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
 	contest->now = gap;
 	contest_fill(contest, "shape");
 }

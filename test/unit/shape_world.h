@@ -20,6 +20,7 @@
 #define SLOT_MAX 4096 /* ticks of a slot are no more */
 #define FOR_EVER (UINT64_C(1) << 44)
 #define OUT      64
+#define TIMED_QUEUES   256 /* that may be timed */
 
 static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst)
 {
@@ -32,12 +33,12 @@ static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burs
 
 static inline struct shaper *shaper_make(uint32_t most, uint64_t now)
 {
-	size_t bytes = shaper_bytes(most);
+	size_t bytes = shaper_bytes(most, TIMED_QUEUES);
 	struct shaper *shaper = aligned_alloc(64, bytes);
 
 	assert_non_null(shaper);
 	memset(shaper, 0, bytes);
-	shaper_init(shaper, GHZ, most, now);
+	shaper_init(shaper, GHZ, most, TIMED_QUEUES, now);
 	return shaper;
 }
 
@@ -55,7 +56,7 @@ static inline enum shape_verdict arrive(struct shaper *shaper, struct shape_queu
 	struct shape_packet *packet, uint32_t cost, uint64_t now)
 {
 	*packet = (struct shape_packet){.cost = cost};
-	return shape_arrive(shaper, queue, packet, now, now);
+	return shape_arrive(shaper, queue, packet, cost, now, now);
 }
 
 #endif

@@ -86,8 +86,8 @@ static void world_arrivals(struct world *w, uint64_t now, bool slack)
 {
 	for (struct letter *letter; (letter = world_letter(w)) && letter->arrival <= now;) {
 		unsigned q = letter->queue;
-		enum shape_verdict verdict = shape_arrive(
-			w->shaper, &w->queues[q], &letter->packet, letter->arrival, now);
+		enum shape_verdict verdict = shape_arrive(w->shaper, &w->queues[q], &letter->packet,
+			letter->packet.cost, letter->arrival, now);
 
 		w->sent[q]++;
 		if (verdict == SHAPE_PASSES)
@@ -200,8 +200,8 @@ static void test_artificial_batch(void **state)
 			uint64_t arrival = look ? now : 1000 * (i + 1);
 
 			packets[i] = (struct shape_packet){.cost = 1000};
-			waited[look] += shape_arrive(shaper, &queue, &packets[i], arrival, now) !=
-					SHAPE_PASSES;
+			waited[look] += shape_arrive(shaper, &queue, &packets[i], packets[i].cost,
+						arrival, now) != SHAPE_PASSES;
 		}
 		while (queue.head) {
 			struct shape_packet *out[OUT];

@@ -113,8 +113,9 @@ static void test_limits(void **state)
 			now += prng_next(&w.prng) & UINT64_MAX >> (44 - seed % 6);
 			now = now < until ? now : until;
 			while (sent < PACKETS && w.arrival[sent] <= now) {
-				enum shape_verdict verdict = shape_arrive(
-					shaper, &queue, &w.packets[sent], w.arrival[sent], now);
+				enum shape_verdict verdict = shape_arrive(shaper, &queue,
+					&w.packets[sent], w.packets[sent].cost, w.arrival[sent],
+					now);
 
 				if (verdict == SHAPE_PASSES)
 					assert_true(sent == left && w.want[left++] <= now);

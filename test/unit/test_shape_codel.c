@@ -95,7 +95,8 @@ static struct result overload(unsigned load, bool codel, bool ecn)
 		uint64_t now = i * gap;
 
 		packets[i] = (struct shape_packet){.cost = 1000, .flags = ecn ? SHAPE_ECN : 0};
-		r.left += shape_arrive(shaper, &queue, &packets[i], now, now) == SHAPE_PASSES;
+		r.left += shape_arrive(shaper, &queue, &packets[i], packets[i].cost, now, now) ==
+			  SHAPE_PASSES;
 		for (unsigned n = shaper_release(shaper, now, out, OUT); n-- > 0;) {
 			uint64_t waited = now - out[n]->arrival;
 
