@@ -99,6 +99,7 @@ enum shape_verdict hold_arrive(
 	enum shape_verdict verdict = SHAPE_PASSES;
 
 	packet->cost = held->cost;
+	packet->arrival = arrival;
 	packet->path = held->path;
 	packet->flags = held->ecn ? SHAPE_ECN : 0;
 	if (likely(!shape->leaving))

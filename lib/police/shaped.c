@@ -7,10 +7,18 @@
 
 #define NS_PER_US 1000
 #define US_PER_S  UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
 
 bool policy_is_shaped(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE;
+}
+
+bool policy_is_timed(const struct policy *policy)
+{
+	return policy_is_shaped(policy) && policy->guarantee != GUARANTEE_CONSERVED &&
+	       policy->shape.drop == SHAPE_DROP_TAIL &&
+	       policy->shape.delay_ns <= NS_PER_S / SHAPE_TIMED_PARTS;
 }
 
 struct shape_terms shaped_terms(const struct policy *policy)
@@ -25,6 +33,7 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
 		.conserved = policy->guarantee == GUARANTEE_CONSERVED,
+		.timed = policy_is_timed(policy),
 	};
 }
 
@@ -33,8 +42,10 @@ static uint64_t ticks(uint32_t us, uint64_t hz)
 	return (uint64_t)((unsigned __int128)us * hz / US_PER_S);
 }
 
-static struct shape_params params_of(const struct shape_terms *terms, uint64_t hz)
+static struct shape_params params_of(const struct limit_profile *profile, uint64_t hz)
 {
+	const struct shape_terms *terms = &profile->shape.terms;
+
 	return (struct shape_params){
 		.delay = ticks(terms->delay_us, hz),
 		.units = terms->units,
@@ -42,10 +53,12 @@ static struct shape_params params_of(const struct shape_terms *terms, uint64_t h
 		.ecn = terms->ecn,
 		.target = ticks(terms->target_us, hz),
 		.interval = ticks(terms->interval_us, hz),
+		.timed = terms->timed,
+		.id = profile->policy,
 	};
 }
 
-/* Of what its queue is told: a guarantee is a policy's for its life. */
+/* Of what its queue is told: all else is a policy's for as long as it has its place. */
 static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&
@@ -55,7 +68,7 @@ static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b
 void shaped_init(struct policy_state *state, const struct limit_profile *profile,
 	const struct policy_start *start)
 {
-	struct shape_params params = params_of(&profile->shape.terms, start->hz);
+	struct shape_params params = params_of(profile, start->hz);
 	struct policy_shape *shape = state->other->shape;
 
 	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
@@ -67,7 +80,7 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz)
 {
 	struct policy_shape *shape = state->other->shape;
-	struct shape_params params = params_of(&profile->shape.terms, hz);
+	struct shape_params params = params_of(profile, hz);
 
 	if (!terms_equal(&shape->terms, &profile->shape.terms))
 		shape_change(shaper, &shape->queue, &params, now);
