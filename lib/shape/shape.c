@@ -485,7 +485,7 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 
 bool shaper_waits(const struct shaper *shaper)
 {
-	return shaper->counts.packets > 0;
+	return shaper->counts.packets + shaper->gone > 0;
 }
 
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now)

@@ -240,8 +240,9 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 
 /*
- * Whether anything waits; and a tick by which shaper_release() is due again, not after it is, and
- * not before `now`: at most a slot too early. Without anything that waits, far away.
+ * Whether anything waits, or has left before its time and keeps its place until then; and a tick by
+ * which shaper_release() is due again, not after it is, and not before `now`: at most a slot too
+ * early. Without anything that waits, far away.
  */
 bool shaper_waits(const struct shaper *shaper);
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
