@@ -54,11 +54,12 @@ void shaper_hold(struct shaper *shaper, int32_t buffers)
 
 struct shape_load shape_waits(const struct shaper *shaper, const struct shape_queue *queue)
 {
-	const struct shape_load *load = &shaper->loads[queue->edt.id];
+	const struct shape_load *load;
 
-	if (!shape_is_timed(queue))
+	if (!queue->timed)
 		return (struct shape_load){
 			counter_read32(&queue->packets), counter_read32(&queue->units)};
+	load = &shaper->loads[queue->edt.id];
 	return (struct shape_load){counter_read32(&load->packets), counter_read32(&load->units)};
 }
 
@@ -105,6 +106,7 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 	memset(queue, 0, sizeof(*queue));
 	queue->reserve = reserve;
 	queue->state = reserve ? QUEUE_RESERVE : 0;
+	queue->timed = params->timed;
 	if (params->timed) {
 		shape_set_patience(queue, params);
 		timed_init(queue, params, profile, now);

@@ -143,11 +143,12 @@ struct shape_queue {
 	uint32_t gone; /* packets that have left already, and are here */
 	uint32_t held; /* units taken from the reserve and not used */
 	uint32_t most; /* struct shape_params' units, or as many as can be counted */
+	bool timed;    /* for its life, for those who may not read the state */
 } __attribute__((aligned(64)));
 
 #define SHAPE_TIMED (1 << 7) /* of `state` */
 
-/* Whether its packets' departures are settled as they arrive. */
+/* Whether its packets' departures are settled as they arrive. The worker. */
 static inline bool shape_is_timed(const struct shape_queue *queue)
 {
 	return queue->state & SHAPE_TIMED;
