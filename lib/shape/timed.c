@@ -351,7 +351,8 @@ static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint6
 
 static void set_ahead(struct shape_queue *queue)
 {
-	uint64_t most = (uint64_t)(edt_ticks(&queue->edt, queue->most) >> 64);
+	/* Rounded up, as what is due is. */
+	uint64_t most = (uint64_t)((edt_ticks(&queue->edt, queue->most) + UINT64_MAX) >> 64);
 
 	queue->edt.ahead = most < queue->patience ? most : queue->patience;
 }
