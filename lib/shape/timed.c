@@ -338,13 +338,16 @@ static void set_depth(struct shape_edt *edt, uint64_t burst)
 	edt->depth_part = (uint64_t)depth;
 }
 
-/* The bucket is so full at a tick. */
+/* The bucket is so full at a tick; of one that never fills, as full as it may be. */
 static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint64_t rate)
 {
-	edt_t level = edt_join((uint64_t)(tokens / rate),
-		(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
-	edt_t full = edt_join(at, 0) + edt_join(edt->depth, edt->depth_part) - level;
+	edt_t full = edt_join(at, 0), depth = edt_join(edt->depth, edt->depth_part), level;
 
+	if (tokens / rate <= edt->depth) {
+		level = edt_join((uint64_t)(tokens / rate),
+			(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
+		full += depth - level;
+	}
 	edt->full = (uint64_t)(full >> 64);
 	edt->full_part = (uint64_t)full;
 }
