@@ -106,16 +106,16 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 {
 	struct shape_edt *edt = &queue->edt;
 	bool behind = waits(shaper, edt), crowded = is_crowded(shaper);
+	uint64_t most = crowded ? now - arrival : edt->ahead, due = arrival;
 	struct reserve_booking booking;
-	uint64_t due = arrival;
 
 	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->ahead)
 		return SHAPE_FULL;
 	if (behind && crowded)
 		return SHAPE_CROWDED;
-	if (!reserve_book_within(
-		    queue->reserve, arrival, cost, crowded ? now - arrival : edt->ahead, &booking))
+	most -= most > 0; /* a tick, to which `due` is rounded up */
+	if (!reserve_book_within(queue->reserve, arrival, cost, most, &booking))
 		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);
