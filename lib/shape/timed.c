@@ -190,12 +190,12 @@ static inline bool drain(struct shaper *shaper, struct outgo *outgo, unsigned sl
 		for (; chunk->from < chunk->to; chunk->from++) {
 			const struct calendar_entry *entry = &chunk->entries[chunk->from];
 
-			if (outgo->count == outgo->n)
-				return false;
 			if (__builtin_expect(!entry->packet, 0)) {
 				shaper->gone--;
 				continue;
 			}
+			if (outgo->count == outgo->n)
+				return false;
 			if (late >= 0)
 				delay_add(&counts->lateness, counts->lateness_unit,
 					(uint64_t)late - entry->low);
@@ -265,27 +265,36 @@ bool shaper_leaves(const struct shaper *shaper)
 	return shaper->n_leaving > 0;
 }
 
-/* Takes out of a slot what leaves. Returns how many chunks it has. */
+/*
+ * Takes out of a slot what leaves. Returns how many chunks it had. None is kept in which nothing
+ * waits: where nothing waits at all nobody comes to see that it is over.
+ */
 static unsigned search(struct shaper *shaper, struct outgo *outgo, unsigned slot)
 {
 	struct calendar *calendar = &shaper->calendar;
 	uint32_t last = calendar->slots[slot], at = last;
-	unsigned chunks = 0;
+	unsigned chunks = 0, stay = 0;
 
 	do {
 		struct calendar_chunk *chunk = &calendar->chunks[at = calendar->chunks[at].next];
 
 		chunks++;
-		for (unsigned i = chunk->from; i < chunk->to && outgo->count < outgo->n; i++) {
+		for (unsigned i = chunk->from; i < chunk->to; i++) {
 			struct calendar_entry *entry = &chunk->entries[i];
 
-			if (!entry->packet || !leaves(shaper, entry->id))
+			if (!entry->packet)
 				continue;
+			if (outgo->count == outgo->n || !leaves(shaper, entry->id)) {
+				stay++;
+				continue;
+			}
 			take(shaper, outgo, entry);
 			entry->packet = 0;
 			shaper->gone++;
 		}
 	} while (at != last);
+	if (stay == 0)
+		drain(shaper, outgo, slot, -1);
 	return chunks;
 }
 
