@@ -96,16 +96,16 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 {
 	struct shape_edt *edt = &queue->edt;
 	bool behind = waits(shaper, edt), crowded = is_crowded(shaper);
+	uint64_t most = crowded ? now - arrival : edt->ahead, due = arrival;
 	struct reserve_booking booking;
-	uint64_t due = arrival;
 
 	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->ahead)
 		return SHAPE_FULL;
 	if (behind && crowded)
 		return SHAPE_CROWDED;
-	if (!reserve_book_within(
-		    queue->reserve, arrival, cost, crowded ? now - arrival : edt->ahead, &booking))
+	most -= most > 0; /* a tick, to which `due` is rounded up */
+	if (!reserve_book_within(queue->reserve, arrival, cost, most, &booking))
 		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);
@@ -160,18 +160,21 @@ static inline void take(struct outgo *outgo, calendar_entry entry)
 	outgo->out[outgo->count++] = (struct shape_packet *)(uintptr_t)(entry >> CALENDAR_LOW);
 }
 
-/* Takes packets out of a chunk, up to that place. Returns whether there is room for more. */
+/* Takes packets out of a chunk, up to that place. Returns whether all have left. */
 static inline bool drain_chunk(
 	struct shaper *shaper, struct outgo *outgo, struct calendar_head *head, uint32_t to)
 {
 	const union calendar_place *places = shaper->calendar.places;
 	uint32_t place = head->from;
 
-	for (; place < to && outgo->count < outgo->n; place++) {
-		if (__builtin_expect(places[place].entry != 0, 1))
-			take(outgo, places[place].entry);
-		else
+	for (; place < to; place++) {
+		if (__builtin_expect(places[place].entry == 0, 0)) {
 			shaper->gone--;
+			continue;
+		}
+		if (outgo->count == outgo->n)
+			break;
+		take(outgo, places[place].entry);
 	}
 	head->from = place;
 	return place == to;
@@ -270,39 +273,52 @@ bool shaper_leaves(const struct shaper *shaper)
 	return !tick_after(position(shaper), shaper->until);
 }
 
-/* Takes out of a chunk what leaves, up to that place. */
-static void search_chunk(struct shaper *shaper, const struct shape_whose *whose,
+/* Takes out of a chunk what leaves, up to that place. Returns how many stay. */
+static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *whose,
 	struct outgo *outgo, uint32_t chunk, uint32_t to)
 {
 	union calendar_place *places = shaper->calendar.places;
 	uint32_t place = calendar_head(&shaper->calendar, chunk)->from;
+	unsigned stay = 0;
 
-	for (; place < to && outgo->count < outgo->n; place++) {
+	for (; place < to; place++) {
 		calendar_entry *entry = &places[place].entry;
 		const struct shape_packet *packet =
 			(const struct shape_packet *)(uintptr_t)(*entry >> CALENDAR_LOW);
 
-		if (!packet || !(whose->queue(packet, whose->context)->state & QUEUE_LEAVES))
+		if (!packet)
 			continue;
+		if (outgo->count == outgo->n ||
+			!(whose->queue(packet, whose->context)->state & QUEUE_LEAVES)) {
+			stay++;
+			continue;
+		}
 		take(outgo, *entry);
 		*entry = 0;
 		shaper->gone++;
 	}
+	return stay;
 }
 
-/* The same of a slot. Returns how many chunks it has. */
+/*
+ * The same of a slot. Returns how many chunks it had. None is kept in which nothing waits: where
+ * nothing waits at all nobody comes to see that it is over.
+ */
 static unsigned search(
 	struct shaper *shaper, const struct shape_whose *whose, struct outgo *outgo, unsigned slot)
 {
 	struct calendar *calendar = &shaper->calendar;
 	uint32_t last = calendar_last(calendar, slot), chunk = last;
-	unsigned chunks = 0;
+	unsigned chunks = 0, stay = 0;
 
 	do {
 		chunk = calendar_head(calendar, chunk)->next;
-		search_chunk(shaper, whose, outgo, chunk, calendar_to(calendar, slot, chunk));
+		stay += search_chunk(
+			shaper, whose, outgo, chunk, calendar_to(calendar, slot, chunk));
 		chunks++;
 	} while (chunk != last);
+	if (stay == 0)
+		drain(shaper, outgo, slot, LATE_NOT);
 	return chunks;
 }
 
@@ -361,20 +377,24 @@ static void set_depth(struct shape_edt *edt, uint64_t burst)
 	edt->depth_part = (uint64_t)depth;
 }
 
-/* The bucket is so full at a tick. */
+/* The bucket is so full at a tick; of one that never fills, as full as it may be. */
 static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint64_t rate)
 {
-	edt_t level = edt_join((uint64_t)(tokens / rate),
-		(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
-	edt_t full = edt_join(at, 0) + edt_join(edt->depth, edt->depth_part) - level;
+	edt_t full = edt_join(at, 0), depth = edt_join(edt->depth, edt->depth_part), level;
 
+	if (tokens / rate <= edt->depth) {
+		level = edt_join((uint64_t)(tokens / rate),
+			(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
+		full += depth - level;
+	}
 	edt->full = (uint64_t)(full >> 64);
 	edt->full_part = (uint64_t)full;
 }
 
 static void set_ahead(struct shape_queue *queue)
 {
-	uint64_t most = (uint64_t)(edt_ticks(&queue->edt, queue->most) >> 64);
+	/* Rounded up, as what is due is. */
+	uint64_t most = (uint64_t)((edt_ticks(&queue->edt, queue->most) + UINT64_MAX) >> 64);
 
 	most = most < queue->patience ? most : queue->patience;
 	queue->edt.ahead = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
