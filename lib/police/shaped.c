@@ -17,7 +17,7 @@ bool policy_is_shaped(const struct policy *policy)
 bool policy_is_timed(const struct policy *policy)
 {
 	return policy_is_shaped(policy) && policy->guarantee != GUARANTEE_CONSERVED &&
-	       policy->shape.drop == SHAPE_DROP_TAIL &&
+	       policy->count == COUNT_BYTES && policy->shape.drop == SHAPE_DROP_TAIL &&
 	       policy->shape.delay_ns <= NS_PER_S / SHAPE_TIMED_PARTS;
 }
 

@@ -58,7 +58,8 @@ bool policy_is_shaped(const struct policy *policy);
 /*
  * Whether it is settled as a packet arrives when it leaves, by the limit of then: a third of the
  * cost. Not where a lower limit is to hold at once, nor where what waits for long may be dropped
- * before it leaves. Any thread.
+ * before it leaves; nor of packets, of which a limit may be a few a second: that is too slow for
+ * struct shape_edt. Any thread.
  */
 bool policy_is_timed(const struct policy *policy);
 
