@@ -52,10 +52,15 @@ static inline enum shape_verdict file(struct shaper *shaper, struct shape_edt *e
 	return SHAPE_WAITS;
 }
 
-/* Behind those that wait, if it is due before they are; and if there is room. */
+/*
+ * Behind those that wait, if it is due before they are; and if there is room. Where the last one has
+ * gone before its slot was over none does.
+ */
 static inline enum shape_verdict settle(struct shaper *shaper, struct shape_edt *edt,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t *due, uint64_t now)
 {
+	if (!tick_after(*due, now) && shaper->loads[edt->id].packets == 0)
+		return SHAPE_PASSES;
 	*due = tick_later(*due, edt->last);
 	if (*due - arrival > edt->ahead)
 		return SHAPE_FULL;
