@@ -244,10 +244,9 @@ unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned 
 	struct outgo outgo = {.out = out, .n = n};
 
 	calendar_settle(calendar);
-	while (outgo.count < n && calendar->full.top) {
-		calendar->base = calendar_first(calendar);
-		drain(shaper, &outgo, calendar_slot(calendar, calendar->base), -1);
-	}
+	/* The base stays: what comes now may be due before what has gone. */
+	while (outgo.count < n && calendar->full.top)
+		drain(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)), -1);
 	return have_left(shaper, &outgo);
 }
 
