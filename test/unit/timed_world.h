@@ -27,6 +27,7 @@ struct letter {
 	struct letter *next;
 	uint64_t due;
 	unsigned queue;
+	bool taken; /* out of the calendar, before its slot is over */
 };
 
 /* A queue, and what is to be known of it. */
@@ -36,7 +37,6 @@ struct line {
 	struct shape_params params;
 	struct letter *head, **tail; /* that wait */
 	uint32_t packets, units;     /* likewise */
-	bool clean;                  /* released dry since one has waited */
 	bool leaves;
 };
 
@@ -47,7 +47,7 @@ struct world {
 	uint32_t most;
 	struct line lines[QUEUES];
 	struct letter letters[STEPS * BATCH];
-	unsigned sent, released, full, passed, crowded, out_early;
+	unsigned sent, released, full, passed, crowded, taken;
 	unsigned ghosts; /* entries of the calendar at most that have been taken out */
 };
 
@@ -94,7 +94,7 @@ static inline void line_begin(struct world *w, unsigned q)
 	struct token_bucket_profile profile = world_limit(w);
 	struct line *line = &w->lines[q];
 
-	*line = (struct line){.params = world_params(w, q), .clean = true};
+	*line = (struct line){.params = world_params(w, q)};
 	line->tail = &line->head;
 	shape_queue_init(&line->queue, &line->params, &profile, NULL, w->now);
 	exact_init(&line->bucket, &profile, w->now);
@@ -151,6 +151,16 @@ static inline unsigned world_waits(const struct world *w)
 	return n;
 }
 
+/* Whether anything waits that leaves. */
+static inline bool world_leaves(const struct world *w)
+{
+	bool leaves = false;
+
+	for (unsigned q = 0; q < QUEUES; q++)
+		leaves |= w->lines[q].leaves && w->lines[q].packets;
+	return leaves;
+}
+
 static inline void line_waits(
 	struct world *w, struct line *line, struct letter *letter, const struct exact_due *want)
 {
@@ -163,7 +173,6 @@ static inline void line_waits(
 	line->tail = &letter->next;
 	line->packets++;
 	line->units += letter->packet.cost;
-	line->clean = false;
 	if (tick_is_after(want->earliest, due) || tick_is_after(due, want->latest))
 		world_fail(w, "due %" PRId64 " ticks after the earliest, the latest is %" PRId64,
 			(int64_t)(due - want->earliest), (int64_t)(want->latest - want->earliest));
@@ -187,10 +196,13 @@ static inline void line_judge(struct world *w, struct line *line, struct letter 
 {
 	struct exact_due want = exact_due(&line->bucket, letter->packet.cost, arrival);
 	bool must_wait = line->packets || tick_is_after(want.earliest, w->now);
-	bool must_pass = line->packets == 0 && line->clean && !tick_is_after(want.latest, w->now);
-	bool may_full = line_is_full(line, want.latest, arrival, 0);
-	bool must_full = line_is_full(line, want.earliest, arrival, 1);
+	bool must_pass = line->packets == 0 && !tick_is_after(want.latest, w->now);
+	bool may_full, must_full;
 
+	want.earliest = tick_latest(want.earliest, line->bucket.last);
+	want.latest = tick_latest(want.latest, line->bucket.last);
+	may_full = line_is_full(line, want.latest, arrival, 0);
+	must_full = line_is_full(line, want.earliest, arrival, 1);
 	if (verdict == SHAPE_PASSES && (must_wait || line->bucket.closed))
 		world_fail(w, "a packet passes");
 	if (verdict == SHAPE_WAITS && (must_pass || must_full || line->bucket.closed))
@@ -269,6 +281,18 @@ static inline unsigned world_release(struct world *w, unsigned most)
 	return n;
 }
 
+/* What was taken out before its slot was over counts until it is. */
+static inline void world_lay_ghosts(struct world *w)
+{
+	w->ghosts = 0;
+	for (unsigned i = 0; i < w->sent; i++) {
+		struct letter *letter = &w->letters[i];
+
+		letter->taken &= tick_is_after(letter->due + slot_most(w->hz), w->now);
+		w->ghosts += letter->taken;
+	}
+}
+
 /* All that is due: of the others none was due a slot ago. */
 static inline void world_release_all(struct world *w)
 {
@@ -278,11 +302,38 @@ static inline void world_release_all(struct world *w)
 	for (unsigned q = 0; q < QUEUES; q++) {
 		const struct letter *letter = w->lines[q].head;
 
-		w->lines[q].clean = w->lines[q].packets == 0;
 		if (letter && tick_is_after(w->now, letter->due + slot_most(w->hz)))
 			world_fail(w, "queue %u is late by %" PRIu64, q, w->now - letter->due);
 	}
+	world_lay_ghosts(w);
 	w->dry = w->now;
+}
+
+/* Packets of queues that leave, whether they are due or not. Returns how many. */
+static inline unsigned world_flush_leaving(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_flush_leaving(w->shaper, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!world_comes_out(w, out[i])->leaves)
+			world_fail(w, "taken out of a queue that stays");
+		((struct letter *)out[i])->taken = true;
+	}
+	w->taken += n;
+	w->ghosts += n;
+	return n;
+}
+
+/* The same of all queues. */
+static inline void world_flush(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_flush(w->shaper, out, most);
+
+	for (unsigned i = 0; i < n; i++)
+		world_comes_out(w, out[i]);
+	w->taken += n;
 }
 
 /* What anybody may ask. */
@@ -293,6 +344,7 @@ static inline void world_check(struct world *w)
 
 	assert_int_equal(counts->packets, world_waits(w));
 	assert_int_equal(shaper_waits(w->shaper), world_waits(w) > 0);
+	assert_int_equal(shaper_leaves(w->shaper), world_leaves(w));
 	for (unsigned q = 0; q < QUEUES; q++) {
 		const struct line *line = &w->lines[q];
 		struct shape_load load = shape_waits(w->shaper, &line->queue);
