@@ -27,8 +27,11 @@ static size_t leaving_bytes(uint32_t queues)
 
 size_t shaper_bytes(uint32_t most, uint32_t queues)
 {
-	return sizeof(struct shaper) + lines_bytes(most) + chunks_bytes(most) +
-	       leaving_bytes(queues) + queues * sizeof(struct shape_load);
+	size_t bytes = lines_bytes(most) + chunks_bytes(most) + leaving_bytes(queues) +
+		       queues * sizeof(struct shape_load);
+
+	/* Whole lines, as aligned_alloc() wants them. */
+	return sizeof(struct shaper) + (bytes + 63) / 64 * 64;
 }
 
 void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint32_t queues, uint64_t now)
