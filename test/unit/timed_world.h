@@ -116,7 +116,7 @@ static inline void world_make(struct world *w, uint64_t seed, uint32_t most)
 	w->start = seed % 3 ? any_of(&w->prng, 64) : -any_of(&w->prng, 30);
 	w->now = w->dry = w->start;
 	w->most = most;
-	w->shaper = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	w->shaper = aligned_alloc(64, bytes);
 	assert_non_null(w->shaper);
 	memset(w->shaper, 0, bytes);
 	shaper_init(w->shaper, w->hz, most, QUEUES, w->now);
