@@ -620,8 +620,8 @@ struct waiting box_waiting(const struct box *box, uint32_t slot)
 
 		if (!police_is_shaped(state) || !state->other)
 			continue;
-		waiting.packets += counter_read32(&state->other->shape->queue.packets);
-		waiting.units += counter_read32(&state->other->shape->queue.units);
+		waiting.packets += counter_read32(&state->other->shape->waiting);
+		waiting.units += counter_read32(&state->other->shape->units);
 	}
 	return waiting;
 }

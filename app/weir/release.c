@@ -86,6 +86,7 @@ static void take(struct worker *w, struct leaving *leaving, struct shape_packet 
 	struct policy_shape *shape = state->other->shape;
 	enum shaped_drop why;
 
+	shaped_leaves(shape, packet->cost);
 	if (unlikely(m->nb_segs > 1))
 		shaper_hold(w->shaper, 1 - m->nb_segs);
 	if (unlikely(shape->seat != NULL))
@@ -249,12 +250,45 @@ bool release_due(struct worker *w)
 	return true;
 }
 
-/* One queue, up to some bursts; true when it is empty. */
+static const struct shape_queue *queue_of(const struct shape_packet *packet, void *worker)
+{
+	const struct worker *w = worker;
+
+	return &w->policies[hold_mbuf((struct shape_packet *)(uintptr_t)packet)->hash.usr]
+			.other->shape->queue;
+}
+
+/* All queues that are timed, of those that have been looked at; true when they are empty. */
+static bool empty_timed(struct worker *w, unsigned *bursts)
+{
+	const struct shape_whose whose = {.queue = queue_of, .context = w};
+	struct shape_packet *out[BURST];
+
+	while (shaper_leaves(w->shaper)) {
+		unsigned n;
+
+		if (*bursts == 0)
+			return false;
+		n = shaper_flush_leaving(w->shaper, &whose, out, BURST);
+		send_flushed(w, out, n);
+		--*bursts;
+	}
+	return true;
+}
+
+/* One queue, up to some bursts; true when it is empty, or will be when empty_timed() has been. */
 static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 {
 	struct policy_shape *shape = w->policies[slot].other->shape;
 	struct shape_packet *out[BURST];
 
+	if (shape_is_timed(&shape->queue)) {
+		shape_leave(w->shaper, &shape->queue);
+		return true;
+	}
+	/* What comes for one that is empty may be dropped, and not while others are emptied. */
+	if (!empty_timed(w, bursts))
+		return false;
 	for (; *bursts > 0; --*bursts) {
 		unsigned n = shape_flush(w->shaper, &shape->queue, out, BURST);
 
@@ -300,6 +334,8 @@ bool release_leaving(struct worker *w, const struct snapshot *newer)
 		if (queues-- == 0 || !empty_queue(w, newer->leaving[w->left], &bursts))
 			return false;
 	}
+	if (!empty_timed(w, &bursts))
+		return false;
 	w->left = 0;
 	w->empties = false;
 	return true;

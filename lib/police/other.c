@@ -194,7 +194,8 @@ bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 {
 	return policy->action == next->action && policy->mark == next->mark &&
 	       policy->accounting == next->accounting &&
-	       policy->weigh_tcp_only == next->weigh_tcp_only && seats_last(policy, next);
+	       policy->weigh_tcp_only == next->weigh_tcp_only &&
+	       policy_is_timed(policy) == policy_is_timed(next) && seats_last(policy, next);
 }
 
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)

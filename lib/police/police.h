@@ -117,6 +117,7 @@ struct shape_terms {
 	uint32_t delay_us, target_us, interval_us;
 	bool codel, ecn;
 	bool conserved; /* see shaped_is_strict() */
+	bool timed;     /* see policy_is_timed() */
 };
 
 /* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */

@@ -7,10 +7,18 @@
 
 #define NS_PER_US 1000
 #define US_PER_S  UINT64_C(1000000)
+#define NS_PER_S  UINT64_C(1000000000)
 
 bool policy_is_shaped(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE;
+}
+
+bool policy_is_timed(const struct policy *policy)
+{
+	return policy_is_shaped(policy) && policy->guarantee != GUARANTEE_CONSERVED &&
+	       policy->shape.drop == SHAPE_DROP_TAIL &&
+	       policy->shape.delay_ns <= NS_PER_S / SHAPE_TIMED_PARTS;
 }
 
 struct shape_terms shaped_terms(const struct policy *policy)
@@ -25,6 +33,7 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
 		.conserved = policy->guarantee == GUARANTEE_CONSERVED,
+		.timed = policy_is_timed(policy),
 	};
 }
 
@@ -42,10 +51,11 @@ static struct shape_params params_of(const struct shape_terms *terms, uint64_t h
 		.ecn = terms->ecn,
 		.target = ticks(terms->target_us, hz),
 		.interval = ticks(terms->interval_us, hz),
+		.timed = terms->timed,
 	};
 }
 
-/* Of what its queue is told: a guarantee is a policy's for its life. */
+/* Of what its queue is told: all else is a policy's for as long as it has its place. */
 static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&

@@ -43,6 +43,7 @@ struct policy_shape {
 	struct delay_bins delay; /* of packets that left, from their arrival */
 	uint64_t dropped[SHAPED_DROPS], marked;
 	uint64_t waited;          /* packets that did: the limit held them back */
+	uint32_t waiting, units;  /* packets that do, and what they cost */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
 	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
@@ -53,6 +54,13 @@ static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
 
 /* Whether its packets wait. Any thread. */
 bool policy_is_shaped(const struct policy *policy);
+
+/*
+ * Whether it is settled as a packet arrives when it leaves, by the limit of then: a third of the
+ * cost. Not where a lower limit is to hold at once, nor where what waits for long may be dropped
+ * before it leaves. Any thread.
+ */
+bool policy_is_timed(const struct policy *policy);
 
 /* "shape" as a worker is told of it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);
@@ -70,6 +78,20 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
  */
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz);
+
+/* A packet of that cost waits from now on, or no more. The one writer. */
+static inline void shaped_waits(struct policy_shape *shape, uint32_t cost)
+{
+	counter_add(&shape->waited, 1);
+	counter_add32(&shape->waiting, 1);
+	counter_add32(&shape->units, cost);
+}
+
+static inline void shaped_leaves(struct policy_shape *shape, uint32_t cost)
+{
+	counter_add32(&shape->waiting, -1U);
+	counter_add32(&shape->units, -cost);
+}
 
 /* A packet has left the queue, in whatever way. The one writer. */
 static inline void shaped_seat_leave(struct shaped_seat *seat)

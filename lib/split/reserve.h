@@ -228,6 +228,42 @@ static inline bool reserve_change(struct reserve_changes *changes, struct reserv
 	return true;
 }
 
+/*
+ * What is booked ahead takes as long at another rate as it did at its own; so do those who have
+ * booked it, and leave when they were told to.
+ */
+static inline void reserve_stretch(
+	struct reserve *reserve, const struct gcra_profile *limit, uint64_t rate, uint64_t now)
+{
+	struct gcra_now instant = gcra_now(limit, now);
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED), ahead;
+
+	do {
+		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+
+		if (tokens >= 0 || limit->rate == 0)
+			return;
+		ahead = (uint64_t)((tokens_t)(uint64_t)-tokens * rate / limit->rate);
+	} while (!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen, instant.at + ahead,
+		true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+}
+
+/*
+ * reserve_change() where workers reserve_book_within(): else what waits at a high rate would keep
+ * all that comes at a low one from being booked, for as long as that takes for it.
+ */
+static inline bool reserve_change_booked(struct reserve_changes *changes, struct reserve *reserve,
+	const struct reserve_profile *profile, uint64_t now)
+{
+	struct gcra_profile old = reserve_limit(reserve->profile);
+
+	if (changes->n == changes->most)
+		return false;
+	/* Before virtual time goes by the new rate, or what is ahead seems to be a clock's error. */
+	reserve_stretch(reserve, &old, profile->rate, now);
+	return reserve_change(changes, reserve, profile, now);
+}
+
 /* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
 static inline uint64_t reserve_lot(const struct reserve_profile *profile, uint64_t now)
 {

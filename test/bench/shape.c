@@ -61,11 +61,11 @@ struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
 	return mbufs;
 }
 
-struct shaper *shaper_make(uint64_t hz, uint32_t most, uint32_t queues, uint64_t now)
+struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now)
 {
-	struct shaper *shaper = alloc(shaper_bytes(most, queues));
+	struct shaper *shaper = alloc(shaper_bytes(most));
 
-	shaper_init(shaper, hz, most, queues, now);
+	shaper_init(shaper, hz, most, now);
 	return shaper;
 }
 
@@ -88,10 +88,10 @@ void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_
 	make(queue, &params, bps, burst, hz, now);
 }
 
-void queue_make_timed(struct shape_queue *queue, uint32_t id, uint64_t bps, uint64_t burst,
-	uint64_t hz, uint64_t now)
+void queue_make_timed(
+	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
 {
-	struct shape_params params = {.delay = hz / SHAPE_TIMED_PARTS, .timed = true, .id = id};
+	struct shape_params params = {.delay = hz / SHAPE_TIMED_PARTS, .timed = true};
 
 	make(queue, &params, bps, burst, hz, now);
 }

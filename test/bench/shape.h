@@ -47,14 +47,14 @@ void die(const char *what);
 void *alloc(size_t bytes);
 
 struct rte_mbuf **mbufs_make(const char *pool, unsigned n);
-struct shaper *shaper_make(uint64_t hz, uint32_t most, uint32_t queues, uint64_t now);
+struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now);
 
 /* Before a bucket that is empty; nothing is refused. Bytes, bit/s, ticks a second. */
 void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now);
 
 /* The same of one that is timed. */
-void queue_make_timed(struct shape_queue *queue, uint32_t id, uint64_t bps, uint64_t burst,
-	uint64_t hz, uint64_t now);
+void queue_make_timed(
+	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now);
 
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
 	uint64_t arrival, uint64_t now);

@@ -64,7 +64,7 @@ static void late_make(struct late *late, double mpps)
 
 	late->hz = rte_get_tsc_hz();
 	late->gap = (double)late->hz / (mpps * 1e6);
-	late->shaper = shaper_make(late->hz, PACKETS, QUEUES, rte_rdtsc());
+	late->shaper = shaper_make(late->hz, PACKETS, rte_rdtsc());
 	late->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	late->lines = alloc(QUEUES * sizeof(struct line));
 	late->idle = mbufs_make("late", PACKETS);

@@ -29,7 +29,7 @@ struct many {
 
 static void many_make(struct many *many, struct shape_queue *others, struct rte_mbuf **traffic)
 {
-	many->shaper = shaper_make(HZ, PACKETS, QUEUES, 0);
+	many->shaper = shaper_make(HZ, PACKETS, 0);
 	many->others = others;
 	many->traffic = traffic;
 	prng_seed(&many->prng, 1);

@@ -180,10 +180,10 @@ static void shaper_fill(struct contest *contest)
 {
 	uint64_t gap = LENGTH * 8 * HZ / (RATE / PIPES);
 
-	contest->shaper = shaper_make(HZ, WAITING + BURST, PIPES, 0);
+	contest->shaper = shaper_make(HZ, WAITING + BURST, 0);
 	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
 	for (unsigned i = 0; i < PIPES; i++)
-		queue_make_timed(&contest->queues[i], i, RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
+		queue_make_timed(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
 	contest->now = gap;
 	contest_fill(contest, "shape");
 }

@@ -26,6 +26,7 @@ struct worker {
 	struct shape_queue queue;
 	unsigned in, out;
 	uint64_t last; /* tick at which the newest that waits is due */
+	bool clean;    /* released dry since one has waited */
 };
 
 struct world {
@@ -71,6 +72,7 @@ static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint32_t mo
 
 		worker->shaper = shaper_make(most, w->now);
 		worker->last = w->bucket.last;
+		worker->clean = true;
 		shape_queue_init(&worker->queue, &params, &limit, &w->reserve, w->now);
 	}
 }
@@ -90,7 +92,7 @@ static void world_judge(struct world *w, const struct worker *worker, const stru
 	uint64_t most = w->delay + w->delay / 64;
 	unsigned waits = worker->in - worker->out;
 	bool may_pass = waits == 0 && !tick_is_after(want->earliest, w->now);
-	bool must_pass = waits == 0 && !tick_is_after(want->latest, w->now);
+	bool must_pass = waits == 0 && worker->clean && !tick_is_after(want->latest, w->now);
 	bool allowed = false;
 
 	/* What has come late may have waited for too long already, if it would not pass at once. */
@@ -142,6 +144,7 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 		fail_msg("seed %" PRIu64 ", packet %u: due %" PRId64 " ticks after the earliest",
 			w->seed, w->sent, (int64_t)(due - want.earliest));
 	worker->last = letter->due = due;
+	worker->clean = false;
 	letter->number = worker->in++;
 }
 
@@ -163,6 +166,7 @@ static void world_release(struct world *w, unsigned who, bool all)
 					letter->number, who);
 		}
 	} while (all && n > 0);
+	worker->clean = worker->clean || (all && worker->in == worker->out);
 }
 
 static void world_drain(struct world *w)

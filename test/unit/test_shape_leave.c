@@ -99,20 +99,34 @@ struct pair {
 static void pair_make(struct pair *pair, uint32_t most)
 {
 	struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
-	size_t bytes = shaper_bytes(most, 2);
+	size_t bytes = shaper_bytes(most);
 
 	pair->shaper = aligned_alloc(64, bytes + GUARD);
 	assert_non_null(pair->shaper);
 	memset(pair->shaper, 0, bytes + GUARD);
 	pair->end = (char *)pair->shaper + bytes;
-	shaper_init(pair->shaper, GHZ, most, 2, 0);
+	shaper_init(pair->shaper, GHZ, most, 0);
 	for (unsigned q = 0; q < 2; q++) {
-		struct shape_params params = {
-			.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true, .id = q};
+		struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
 
 		shape_queue_init(&pair->queues[q], &params, &limit, NULL, 0);
 		shape_queue_spend(&pair->queues[q]);
 	}
+}
+
+/* The packets of each queue have its number in `path`. */
+static const struct shape_queue *pair_whose(const struct shape_packet *packet, void *context)
+{
+	const struct pair *pair = context;
+
+	return &pair->queues[packet->path];
+}
+
+static enum shape_verdict pair_arrive(
+	struct pair *pair, unsigned q, struct shape_packet *packet, uint32_t cost, uint64_t now)
+{
+	*packet = (struct shape_packet){.cost = cost, .path = (uint16_t)q};
+	return shape_arrive(pair->shaper, &pair->queues[q], packet, cost, now, now);
 }
 
 static void pair_free(struct pair *pair)
@@ -132,27 +146,25 @@ static void test_nobody_releases(void **state)
 	static struct shape_packet packets[2][N];
 	struct shape_packet *out[N];
 	struct pair pair;
+	const struct shape_whose whose = {pair_whose, &pair};
 
 	(void)state;
 	pair_make(&pair, N);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(arrive(pair.shaper, &pair.queues[0], &packets[0][i], 10000, 0),
-			SHAPE_WAITS);
-	assert_int_equal(
-		arrive(pair.shaper, &pair.queues[1], &packets[1][0], 10000, 0), SHAPE_CROWDED);
+		assert_int_equal(pair_arrive(&pair, 0, &packets[0][i], 10000, 0), SHAPE_WAITS);
+	assert_int_equal(pair_arrive(&pair, 1, &packets[1][0], 10000, 0), SHAPE_CROWDED);
 	shape_leave(pair.shaper, &pair.queues[0]);
 	for (unsigned i = 0; i < N;) {
-		unsigned n = shaper_flush_leaving(pair.shaper, out, 7);
+		unsigned n = shaper_flush_leaving(pair.shaper, &whose, out, 7);
 
 		while (n-- > 0)
 			assert_ptr_equal(out[n], &packets[0][i + n]);
 		i = N - shaper_counts(pair.shaper)->packets;
 	}
 	assert_false(shaper_waits(pair.shaper));
-	assert_int_equal(arrive(pair.shaper, &pair.queues[0], &packets[0][0], 1, 1), SHAPE_PASSES);
+	assert_int_equal(pair_arrive(&pair, 0, &packets[0][0], 1, 1), SHAPE_PASSES);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(arrive(pair.shaper, &pair.queues[1], &packets[1][i], 10000, GHZ),
-			SHAPE_WAITS);
+		assert_int_equal(pair_arrive(&pair, 1, &packets[1][i], 10000, GHZ), SHAPE_WAITS);
 	assert_int_equal(shaper_release(pair.shaper, 2 * GHZ, out, N), N);
 	pair_free(&pair);
 }
@@ -165,13 +177,13 @@ static void test_again_and_again(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
-		struct shape_params params = {
-			.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true, .id = 0};
+		struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
 		struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
 		struct shape_packet *out[ALL];
 		unsigned waited = 0;
 		struct prng prng;
 		struct pair pair;
+		const struct shape_whose whose = {pair_whose, &pair};
 
 		prng_seed(&prng, seed);
 		pair_make(&pair, 1 + seed);
@@ -180,15 +192,15 @@ static void test_again_and_again(void **state)
 			for (unsigned i = 0; i < ALL; i++) {
 				uint32_t cost = prng_below(&prng, 2000) * (uint32_t)(1 + seed % 4);
 
-				waited += arrive(pair.shaper, &pair.queues[i % 2],
-						  &packets[i % 2][i / 2], cost, now) == SHAPE_WAITS;
+				waited += pair_arrive(&pair, i % 2, &packets[i % 2][i / 2], cost,
+						  now) == SHAPE_WAITS;
 			}
 			shape_leave(pair.shaper, &pair.queues[0]);
 			while (shaper_leaves(pair.shaper))
-				shaper_flush_leaving(pair.shaper, out, 1 + prng_below(&prng, N));
+				shaper_flush_leaving(
+					pair.shaper, &whose, out, 1 + prng_below(&prng, N));
 			if (prng_below(&prng, 4) == 0)
 				shaper_release(pair.shaper, now, out, 1 + prng_below(&prng, N));
-			assert_int_equal(shape_waits(pair.shaper, &pair.queues[0]).packets, 0);
 			assert_true(shaper_counts(pair.shaper)->packets <= 1 + seed);
 		}
 		assert_true(waited > 10);

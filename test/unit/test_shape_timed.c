@@ -26,15 +26,15 @@ static void one_make(
 	struct one *one, uint64_t hz, uint64_t bps, uint64_t burst, uint64_t units, uint64_t now)
 {
 	struct shape_params params = {
-		.delay = hz / SHAPE_TIMED_PARTS, .units = units, .timed = true, .id = 0};
+		.delay = hz / SHAPE_TIMED_PARTS, .units = units, .timed = true};
 	struct token_bucket_profile profile = limit_of(bps, burst, hz);
-	size_t bytes = shaper_bytes(100, 1);
+	size_t bytes = shaper_bytes(100);
 
 	one->hz = hz;
 	one->shaper = aligned_alloc(64, bytes);
 	assert_non_null(one->shaper);
 	memset(one->shaper, 0, bytes);
-	shaper_init(one->shaper, hz, 100, 1, now);
+	shaper_init(one->shaper, hz, 100, now);
 	shape_queue_init(&one->queue, &params, &profile, NULL, now);
 }
 
