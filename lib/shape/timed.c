@@ -18,7 +18,7 @@ static inline bool waits(const struct shaper *shaper, const struct shape_edt *ed
 static __attribute__((noinline)) bool reach(struct shaper *shaper, uint64_t due, uint64_t now)
 {
 	struct calendar *calendar = &shaper->calendar;
-	uint64_t start = calendar_start(calendar, now);
+	uint64_t start = calendar_start(calendar, tick_earlier(due, now));
 
 	calendar_settle(calendar);
 	calendar->base = tick_later(calendar->base, tick_earlier(start, calendar_first(calendar)));
@@ -252,10 +252,9 @@ unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned 
 	struct outgo outgo = {.out = out, .n = n};
 
 	calendar_settle(calendar);
-	while (outgo.count < n && calendar->full.top) {
-		calendar->base = calendar_first(calendar);
-		drain(shaper, &outgo, calendar_slot(calendar, calendar->base), LATE_NOT);
-	}
+	/* The base stays: what comes now may be due before what has gone. */
+	while (outgo.count < n && calendar->full.top)
+		drain(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)), LATE_NOT);
 	return have_left(shaper, &outgo);
 }
 

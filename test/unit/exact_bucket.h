@@ -84,7 +84,7 @@ static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lac
 }
 
 /*
- * When a packet leaves that arrives then. A rate's inverse is rounded, so that it may be a tick
+ * When the tokens of a packet are there that arrives then. A rate's inverse is rounded, so that it may be a tick
  * later where tokens come just on a tick, to 2^-10 of one, or to 2^-60 of what the bucket takes to
  * fill.
  */
@@ -92,16 +92,15 @@ static inline struct exact_due exact_due(
 	const struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
 {
 	level_t lack, late = (level_t)(bucket->rate >> 10) + (bucket->burst >> 60);
-	uint64_t least = tick_latest(arrival, bucket->last);
 	struct exact_bucket then = *bucket;
 
 	exact_refill(&then, arrival);
 	lack = ((level_t)cost << TOKEN_SHIFT) - then.level;
 	return (struct exact_due){
 		.earliest = tick_latest(
-			least, then.at + (uint64_t)exact_ticks(&then, lack - then.slack)),
+			arrival, then.at + (uint64_t)exact_ticks(&then, lack - then.slack)),
 		.latest = tick_latest(
-			least, then.at + (uint64_t)exact_ticks(&then, lack + then.slack + late)),
+			arrival, then.at + (uint64_t)exact_ticks(&then, lack + then.slack + late)),
 	};
 }
 

@@ -84,22 +84,25 @@ static void world_free(struct world *w)
 }
 
 /* Whether a verdict is what one bucket before all workers allows. */
-static void world_judge(struct world *w, struct worker *worker, const struct exact_due *want,
+static void world_judge(struct world *w, const struct worker *worker, const struct exact_due *want,
 	uint64_t arrival, enum shape_verdict verdict)
 {
-	/* The inverse of the rate is rounded up to a tick, and so is virtual time. */
-	uint64_t latest = want->latest + 1, most = w->delay + w->delay / 64;
+	uint64_t earliest = tick_latest(want->earliest, worker->last) - arrival;
+	uint64_t latest = tick_latest(want->latest, worker->last) - arrival;
+	uint64_t most = w->delay + w->delay / 64;
 	unsigned waits = worker->in - worker->out;
 	bool may_pass = waits == 0 && !tick_is_after(want->earliest, w->now);
-	bool must_pass = waits == 0 && worker->clean && !tick_is_after(latest, w->now);
+	bool must_pass = waits == 0 && worker->clean && !tick_is_after(want->latest, w->now);
 	bool allowed = false;
 
+	/* What has come late may have waited for too long already, if it would not pass at once. */
+	must_pass = must_pass && latest <= most;
 	if (verdict == SHAPE_PASSES)
 		allowed = may_pass;
 	if (verdict == SHAPE_WAITS)
-		allowed = !must_pass && waits < w->most && want->earliest - arrival <= most;
+		allowed = !must_pass && waits < w->most && earliest <= most;
 	if (verdict == SHAPE_FULL)
-		allowed = !must_pass && latest - arrival > most;
+		allowed = !must_pass && latest > most;
 	if (verdict == SHAPE_CROWDED)
 		allowed = !must_pass && waits >= w->most;
 	if (!allowed)
@@ -114,8 +117,8 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 	enum shape_verdict verdict;
 	struct exact_due want;
 
-	w->bucket.last = worker->last;
 	want = exact_due(&w->bucket, cost, arrival);
+	want.latest++; /* as both the inverse of the rate and virtual time are rounded */
 	letter->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
 	verdict = shape_arrive(
 		worker->shaper, &worker->queue, &letter->packet, cost, arrival, w->now);
@@ -136,7 +139,8 @@ static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t 
 	}
 	w->waited++;
 	due = worker->queue.edt.last;
-	if (tick_is_after(want.earliest, due) || tick_is_after(due, want.latest + 1))
+	if (tick_is_after(tick_latest(want.earliest, worker->last), due) ||
+		tick_is_after(due, tick_latest(want.latest, worker->last)))
 		fail_msg("seed %" PRIu64 ", packet %u: due %" PRId64 " ticks after the earliest",
 			w->seed, w->sent, (int64_t)(due - want.earliest));
 	worker->last = letter->due = due;

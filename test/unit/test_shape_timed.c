@@ -31,7 +31,7 @@ static void one_make(
 	size_t bytes = shaper_bytes(100);
 
 	one->hz = hz;
-	one->shaper = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	one->shaper = aligned_alloc(64, bytes);
 	assert_non_null(one->shaper);
 	memset(one->shaper, 0, bytes);
 	shaper_init(one->shaper, hz, 100, now);

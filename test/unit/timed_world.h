@@ -27,6 +27,7 @@ struct letter {
 	struct letter *next;
 	uint64_t due;
 	unsigned queue;
+	bool taken; /* out of the calendar, before its slot is over */
 };
 
 /* A queue, and what is to be known of it. */
@@ -35,9 +36,10 @@ struct line {
 	struct exact_bucket bucket;
 	struct shape_params params;
 	struct letter *head, **tail; /* that wait */
-	uint32_t packets, units;     /* likewise */
+	uint32_t packets;            /* likewise */
 	bool clean;                  /* released dry since one has waited */
 	bool leaves;
+	bool flushed; /* what comes next may wait once more for when that would have left */
 };
 
 struct world {
@@ -47,7 +49,7 @@ struct world {
 	uint32_t most;
 	struct line lines[QUEUES];
 	struct letter letters[STEPS * BATCH];
-	unsigned sent, released, full, passed, crowded, out_early;
+	unsigned sent, released, full, passed, crowded, taken;
 	unsigned ghosts; /* entries of the calendar at most that have been taken out */
 };
 
@@ -115,7 +117,7 @@ static inline void world_make(struct world *w, uint64_t seed, uint32_t most)
 	w->start = seed % 3 ? any_of(&w->prng, 64) : -any_of(&w->prng, 30);
 	w->now = w->dry = w->start;
 	w->most = most;
-	w->shaper = aligned_alloc(64, (bytes + 63) / 64 * 64);
+	w->shaper = aligned_alloc(64, bytes);
 	assert_non_null(w->shaper);
 	memset(w->shaper, 0, bytes);
 	shaper_init(w->shaper, w->hz, most, w->now);
@@ -150,6 +152,16 @@ static inline unsigned world_waits(const struct world *w)
 	return n;
 }
 
+/* Whether anything waits that leaves. */
+static inline bool world_leaves(const struct world *w)
+{
+	bool leaves = false;
+
+	for (unsigned q = 0; q < QUEUES; q++)
+		leaves |= w->lines[q].leaves && w->lines[q].packets;
+	return leaves;
+}
+
 static inline void line_waits(
 	struct world *w, struct line *line, struct letter *letter, const struct exact_due *want)
 {
@@ -161,8 +173,7 @@ static inline void line_waits(
 	*line->tail = letter;
 	line->tail = &letter->next;
 	line->packets++;
-	line->units += letter->packet.cost;
-	line->clean = false;
+	line->clean = line->flushed = false;
 	if (tick_is_after(want->earliest, due) || tick_is_after(due, want->latest))
 		world_fail(w, "due %" PRId64 " ticks after the earliest, the latest is %" PRId64,
 			(int64_t)(due - want->earliest), (int64_t)(want->latest - want->earliest));
@@ -187,9 +198,12 @@ static inline void line_judge(struct world *w, struct line *line, struct letter 
 	struct exact_due want = exact_due(&line->bucket, letter->packet.cost, arrival);
 	bool must_wait = line->packets || tick_is_after(want.earliest, w->now);
 	bool must_pass = line->packets == 0 && line->clean && !tick_is_after(want.latest, w->now);
-	bool may_full = line_is_full(line, want.latest, arrival, 0);
-	bool must_full = line_is_full(line, want.earliest, arrival, 1);
+	bool may_full, must_full;
 
+	want.earliest = tick_latest(want.earliest, line->bucket.last);
+	want.latest = tick_latest(want.latest, line->bucket.last);
+	may_full = line_is_full(line, want.latest, arrival, 0);
+	must_full = line_is_full(line, want.earliest, arrival, 1);
 	if (verdict == SHAPE_PASSES && (must_wait || line->bucket.closed))
 		world_fail(w, "a packet passes");
 	if (verdict == SHAPE_WAITS && (must_pass || must_full || line->bucket.closed))
@@ -198,7 +212,8 @@ static inline void line_judge(struct world *w, struct line *line, struct letter 
 		world_fail(w, "a packet is refused that would wait for %" PRIu64 " ticks",
 			want.latest - arrival);
 	if (verdict == SHAPE_CROWDED && (must_pass || world_waits(w) + w->ghosts < w->most))
-		world_fail(w, "crowded by %u packets", world_waits(w));
+		world_fail(
+			w, "crowded by %u packets, %u, %d", world_waits(w), w->ghosts, must_pass);
 	if (verdict == SHAPE_PASSES || verdict == SHAPE_WAITS)
 		exact_take(&line->bucket, letter->packet.cost, arrival);
 	if (verdict == SHAPE_WAITS)
@@ -210,7 +225,7 @@ static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint
 {
 	struct letter *letter = &w->letters[w->sent++];
 	struct line *line = &w->lines[q];
-	bool aside = line->leaves && line->packets == 0;
+	bool aside = line->leaves && line->packets == 0, leaves = shaper_leaves(w->shaper);
 	enum shape_verdict verdict;
 
 	letter->packet = (struct shape_packet){.cost = cost};
@@ -218,10 +233,11 @@ static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint
 	w->full += verdict == SHAPE_FULL;
 	w->passed += verdict == SHAPE_PASSES;
 	w->crowded += verdict == SHAPE_CROWDED;
-	if (!aside)
-		line_judge(w, line, letter, arrival, verdict);
-	else if (verdict != SHAPE_PASSES)
+	/* While anything leaves it may go behind what has been taken out. */
+	if (aside && verdict != SHAPE_PASSES && !leaves)
 		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);
+	if (!aside || verdict != SHAPE_PASSES)
+		line_judge(w, line, letter, arrival, verdict);
 }
 
 static inline void world_arrivals(struct world *w)
@@ -245,7 +261,6 @@ static inline struct line *world_comes_out(struct world *w, struct shape_packet 
 		world_fail(w, "out of order, queue %u", letter->queue);
 	line->head = letter->next;
 	line->packets--;
-	line->units -= packet->cost;
 	if (!line->head)
 		line->tail = &line->head;
 	return line;
@@ -268,6 +283,18 @@ static inline unsigned world_release(struct world *w, unsigned most)
 	return n;
 }
 
+/* What was taken out before its slot was over counts until it is. */
+static inline void world_lay_ghosts(struct world *w)
+{
+	w->ghosts = 0;
+	for (unsigned i = 0; i < w->sent; i++) {
+		struct letter *letter = &w->letters[i];
+
+		letter->taken &= tick_is_after(letter->due + slot_most(w->hz), w->now);
+		w->ghosts += letter->taken;
+	}
+}
+
 /* All that is due: of the others none was due a slot ago. */
 static inline void world_release_all(struct world *w)
 {
@@ -277,11 +304,56 @@ static inline void world_release_all(struct world *w)
 	for (unsigned q = 0; q < QUEUES; q++) {
 		const struct letter *letter = w->lines[q].head;
 
-		w->lines[q].clean = w->lines[q].packets == 0;
+		w->lines[q].clean = w->lines[q].packets == 0 && !w->lines[q].flushed;
 		if (letter && tick_is_after(w->now, letter->due + slot_most(w->hz)))
 			world_fail(w, "queue %u is late by %" PRIu64, q, w->now - letter->due);
 	}
+	world_lay_ghosts(w);
 	w->dry = w->now;
+}
+
+static inline const struct shape_queue *world_whose(const struct shape_packet *packet, void *world)
+{
+	const struct letter *letter = (const struct letter *)packet;
+	const struct world *w = world;
+
+	return &w->lines[letter->queue].queue;
+}
+
+/* Packets of queues that leave, whether they are due or not. Returns how many. */
+static inline unsigned world_flush_leaving(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	const struct shape_whose whose = {world_whose, w};
+	unsigned n = shaper_flush_leaving(w->shaper, &whose, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct line *line = world_comes_out(w, out[i]);
+
+		line->flushed = true;
+		line->clean = false;
+		if (!line->leaves)
+			world_fail(w, "taken out of a queue that stays");
+		((struct letter *)out[i])->taken = true;
+	}
+	w->taken += n;
+	w->ghosts += n;
+	return n;
+}
+
+/* The same of all queues. */
+static inline void world_flush(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_flush(w->shaper, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct line *line = world_comes_out(w, out[i]);
+
+		line->flushed = true;
+		line->clean = false;
+	}
+	w->taken += n;
 }
 
 /* What anybody may ask. */
@@ -292,6 +364,7 @@ static inline void world_check(struct world *w)
 
 	assert_int_equal(counts->packets, world_waits(w));
 	assert_int_equal(shaper_waits(w->shaper), world_waits(w) > 0);
+	assert_true(shaper_leaves(w->shaper) || !world_leaves(w));
 	for (unsigned q = 0; q < QUEUES; q++) {
 		const struct line *line = &w->lines[q];
 
