@@ -617,13 +617,11 @@ struct waiting box_waiting(const struct box *box, uint32_t slot)
 
 	for (unsigned i = 0; i < box->config->n_workers; i++) {
 		const struct policy_state *state = &box->workers[i].policies[slot];
-		struct shape_load load;
 
 		if (!police_is_shaped(state) || !state->other)
 			continue;
-		load = shape_waits(box->workers[i].shaper, &state->other->shape->queue);
-		waiting.packets += load.packets;
-		waiting.units += load.units;
+		waiting.packets += counter_read32(&state->other->shape->waiting);
+		waiting.units += counter_read32(&state->other->shape->units);
 	}
 	return waiting;
 }

@@ -112,7 +112,7 @@ enum shape_verdict hold_arrive(
 		return refuse(w, state, held->cost, SHAPED_CROWDED, verdict);
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
-		counter_add(&shape->waited, 1);
+		shaped_waits(shape, held->cost);
 		held->m->hash.usr = held->slot;
 		if (unlikely(held->m->nb_segs > 1))
 			shaper_hold(w->shaper, held->m->nb_segs - 1);

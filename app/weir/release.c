@@ -86,6 +86,7 @@ static void take(struct worker *w, struct leaving *leaving, struct shape_packet 
 	struct policy_shape *shape = state->other->shape;
 	enum shaped_drop why;
 
+	shaped_leaves(shape, packet->cost);
 	if (unlikely(m->nb_segs > 1))
 		shaper_hold(w->shaper, 1 - m->nb_segs);
 	if (unlikely(shape->seat != NULL))
@@ -249,9 +250,18 @@ bool release_due(struct worker *w)
 	return true;
 }
 
+static const struct shape_queue *queue_of(const struct shape_packet *packet, void *worker)
+{
+	const struct worker *w = worker;
+
+	return &w->policies[hold_mbuf((struct shape_packet *)(uintptr_t)packet)->hash.usr]
+			.other->shape->queue;
+}
+
 /* All queues that are timed, of those that have been looked at; true when they are empty. */
 static bool empty_timed(struct worker *w, unsigned *bursts)
 {
+	const struct shape_whose whose = {.queue = queue_of, .context = w};
 	struct shape_packet *out[BURST];
 
 	while (shaper_leaves(w->shaper)) {
@@ -259,7 +269,7 @@ static bool empty_timed(struct worker *w, unsigned *bursts)
 
 		if (*bursts == 0)
 			return false;
-		n = shaper_flush_leaving(w->shaper, out, BURST);
+		n = shaper_flush_leaving(w->shaper, &whose, out, BURST);
 		send_flushed(w, out, n);
 		--*bursts;
 	}

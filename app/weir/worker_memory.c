@@ -48,10 +48,10 @@ static int socket_of(const struct worker *w)
 static int add_shaper(struct worker *w, uint32_t waiting)
 {
 	w->delay_unit = delay_unit(rte_get_tsc_hz());
-	w->shaper = alloc_lines(shaper_bytes(waiting, w->n_policies), socket_of(w));
+	w->shaper = alloc_lines(shaper_bytes(waiting), socket_of(w));
 	if (!w->shaper)
 		return -ENOMEM;
-	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, w->n_policies, rte_rdtsc());
+	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());
 	return 0;
 }
 

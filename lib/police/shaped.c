@@ -34,10 +34,8 @@ static uint64_t ticks(uint32_t us, uint64_t hz)
 	return (uint64_t)((unsigned __int128)us * hz / US_PER_S);
 }
 
-static struct shape_params params_of(const struct limit_profile *profile, uint64_t hz)
+static struct shape_params params_of(const struct shape_terms *terms, uint64_t hz)
 {
-	const struct shape_terms *terms = &profile->shape.terms;
-
 	return (struct shape_params){
 		.delay = ticks(terms->delay_us, hz),
 		.units = terms->units,
@@ -46,7 +44,6 @@ static struct shape_params params_of(const struct limit_profile *profile, uint64
 		.target = ticks(terms->target_us, hz),
 		.interval = ticks(terms->interval_us, hz),
 		.timed = terms->timed,
-		.id = profile->policy,
 	};
 }
 
@@ -60,7 +57,7 @@ static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b
 void shaped_init(struct policy_state *state, const struct limit_profile *profile,
 	const struct policy_start *start)
 {
-	struct shape_params params = params_of(profile, start->hz);
+	struct shape_params params = params_of(&profile->shape.terms, start->hz);
 	struct policy_shape *shape = state->other->shape;
 
 	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
@@ -72,7 +69,7 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz)
 {
 	struct policy_shape *shape = state->other->shape;
-	struct shape_params params = params_of(profile, hz);
+	struct shape_params params = params_of(&profile->shape.terms, hz);
 
 	if (!terms_equal(&shape->terms, &profile->shape.terms))
 		shape_change(shaper, &shape->queue, &params, now);

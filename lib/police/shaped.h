@@ -43,6 +43,7 @@ struct policy_shape {
 	struct delay_bins delay; /* of packets that left, from their arrival */
 	uint64_t dropped[SHAPED_DROPS], marked;
 	uint64_t waited;          /* packets that did: the limit held them back */
+	uint32_t waiting, units;  /* packets that do, and what they cost */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
 	struct shape_terms terms; /* in force */
 	struct shaped_seat *seat; /* control's, set before the worker sees the policy; or NULL */
@@ -70,6 +71,20 @@ void shaped_init(struct policy_state *state, const struct limit_profile *profile
  */
 void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz);
+
+/* A packet of that cost waits from now on, or no more. The one writer. */
+static inline void shaped_waits(struct policy_shape *shape, uint32_t cost)
+{
+	counter_add(&shape->waited, 1);
+	counter_add32(&shape->waiting, 1);
+	counter_add32(&shape->units, cost);
+}
+
+static inline void shaped_leaves(struct policy_shape *shape, uint32_t cost)
+{
+	counter_add32(&shape->waiting, -1U);
+	counter_add32(&shape->units, -cost);
+}
 
 /* A packet has left the queue, in whatever way. The one writer. */
 static inline void shaped_seat_leave(struct shaped_seat *seat)

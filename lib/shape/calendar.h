@@ -2,8 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Packets by the tick at which they leave, settled as they arrived: a timing wheel of packets
- * (Carousel, SIGCOMM 2017). What is to be known of one when it leaves stands in its entry; so
- * neither the packet nor its queue is looked at again.
+ * (Carousel, SIGCOMM 2017). Who releases them looks at neither the packets nor their queues.
  *
  * Entries of a slot lie in chunks, in the order in which they were filed, and leave when the slot
  * is over: none early, and up to a slot late. Slots are so long that the chunks at whose ends
@@ -28,29 +27,34 @@
  */
 #define CALENDAR_PARTS 19
 
-#define CALENDAR_CHUNK 7
-#define CALENDAR_LATER 32 /* packets that are filed at a time, as their slots have been fetched */
+#define CALENDAR_PLACES 8  /* of a chunk, the first of which is its head */
+#define CALENDAR_LATER  32 /* packets filed at a time, as their slots have been fetched */
 
-/* User space has addresses of 47 bits on x86-64, and of 48 on AArch64. */
-struct calendar_entry {
-	uint64_t packet : 48; /* address of a struct shape_packet; 0: taken out */
-	uint64_t low : 16;    /* ticks from the slot's start until it is due */
-	uint32_t id, cost;
+/*
+ * Address of a struct shape_packet, of which user space has 47 bits on x86-64 and 48 on AArch64,
+ * above ticks from the slot's start until it is due. 0: taken out.
+ */
+typedef uint64_t calendar_entry;
+
+#define CALENDAR_LOW 16 /* bits of such ticks */
+
+struct calendar_head {
+	uint32_t next; /* of the same slot, after the last the first; or of those that are free */
+	uint32_t from; /* place of the first that has not left */
 };
 
-/* entries[from] to entries[to - 1] */
-struct calendar_chunk {
-	struct calendar_entry entries[CALENDAR_CHUNK];
-	uint32_t next; /* of the same slot, after the last the first; or of those that are free */
-	uint8_t from, to;
-} __attribute__((aligned(64)));
+union calendar_place {
+	calendar_entry entry;
+	struct calendar_head head;
+};
 
 /* A packet on its way into its slot. */
 struct calendar_coming {
-	struct calendar_entry entry;
+	calendar_entry entry;
 	unsigned slot;
 };
 
+/* Chunks are known by their number, and places by theirs, of all chunks; the first is not used. */
 struct calendar {
 	uint64_t base;  /* tick at which the first slot begins that may not be empty */
 	uint64_t soon;  /* nothing is to be done before this tick */
@@ -58,17 +62,17 @@ struct calendar {
 	uint32_t free;  /* chunks, the one that was used last first; 0: none */
 	uint32_t used;  /* that have ever been used; those after them are untouched */
 	unsigned n_coming;
+	union calendar_place *places;
 	struct calendar_coming coming[CALENDAR_LATER];
-	struct calendar_chunk *chunks; /* the first is not used */
 	struct slots full;
-	uint32_t slots[CALENDAR_SLOTS]; /* the last chunk of each; 0 where it is empty */
+	uint32_t slots[CALENDAR_SLOTS]; /* the place behind each one's last entry; 0: it is empty */
 };
 
 /* For so many packets. All but the first and the last chunk of a slot are full. */
 static inline size_t calendar_chunks(uint32_t packets)
 {
 	size_t ends = 2 * (packets < CALENDAR_SLOTS ? packets : (size_t)CALENDAR_SLOTS);
-	size_t dense = packets / CALENDAR_CHUNK + ends;
+	size_t dense = packets / (CALENDAR_PLACES - 1) + ends;
 
 	return 2 + (packets < dense ? packets : dense);
 }
@@ -90,15 +94,34 @@ static inline uint64_t calendar_end(const struct calendar *calendar, uint64_t ti
 }
 
 static inline void calendar_init(
-	struct calendar *calendar, struct calendar_chunk *chunks, uint64_t hz, uint64_t now)
+	struct calendar *calendar, union calendar_place *places, uint64_t hz, uint64_t now)
 {
 	uint64_t ticks = hz >> (CALENDAR_PARTS - 1);
 	unsigned shift = ticks ? 63 - (unsigned)__builtin_clzll(ticks) : 0;
 
-	calendar->shift = shift < 16 ? shift : 16; /* struct calendar_entry's `low` */
+	calendar->shift = shift < CALENDAR_LOW ? shift : CALENDAR_LOW;
 	calendar->base = calendar_start(calendar, now);
 	calendar->soon = now + TICK_FAR;
-	calendar->chunks = chunks;
+	calendar->places = places;
+}
+
+static inline struct calendar_head *calendar_head(struct calendar *calendar, uint32_t chunk)
+{
+	return &calendar->places[chunk * CALENDAR_PLACES].head;
+}
+
+/* The last chunk of a slot that is not empty. */
+static inline uint32_t calendar_last(const struct calendar *calendar, unsigned slot)
+{
+	return (calendar->slots[slot] - 1) / CALENDAR_PLACES;
+}
+
+/* The place behind the last entry of one of a slot's chunks. */
+static inline uint32_t calendar_to(const struct calendar *calendar, unsigned slot, uint32_t chunk)
+{
+	uint32_t end = calendar->slots[slot], to = (chunk + 1) * CALENDAR_PLACES;
+
+	return (end - 1) / CALENDAR_PLACES == chunk ? end : to;
 }
 
 static inline uint32_t calendar_chunk_new(struct calendar *calendar)
@@ -107,51 +130,53 @@ static inline uint32_t calendar_chunk_new(struct calendar *calendar)
 
 	if (!chunk)
 		return ++calendar->used;
-	calendar->free = calendar->chunks[chunk].next;
+	calendar->free = calendar_head(calendar, chunk)->next;
 	return chunk;
 }
 
-/* Another chunk at the end of a slot, whose last one is that, or 0. */
-static inline uint32_t calendar_lengthen(struct calendar *calendar, unsigned slot, uint32_t last)
+/* Another chunk at the end of a slot. Returns its first place. */
+static inline uint32_t calendar_lengthen(struct calendar *calendar, unsigned slot)
 {
-	uint32_t chunk = calendar_chunk_new(calendar);
-	struct calendar_chunk *fresh = &calendar->chunks[chunk];
+	uint32_t chunk = calendar_chunk_new(calendar), place = chunk * CALENDAR_PLACES + 1;
+	struct calendar_head *head = calendar_head(calendar, chunk), *last;
 
-	fresh->from = fresh->to = 0;
-	fresh->next = chunk;
-	if (last) {
-		fresh->next = calendar->chunks[last].next;
-		calendar->chunks[last].next = chunk;
+	head->next = chunk;
+	head->from = place;
+	if (calendar->slots[slot]) {
+		last = calendar_head(calendar, calendar_last(calendar, slot));
+		head->next = last->next;
+		last->next = chunk;
 	} else {
 		slots_mark(&calendar->full, slot);
 	}
-	calendar->slots[slot] = chunk;
-	return chunk;
+	return place;
 }
 
-static inline void calendar_append(
-	struct calendar *calendar, const struct calendar_entry *entry, unsigned slot)
+static inline void calendar_append(struct calendar *calendar, calendar_entry entry, unsigned slot)
 {
-	uint32_t chunk = calendar->slots[slot];
-	struct calendar_chunk *last = &calendar->chunks[chunk];
+	uint32_t place = calendar->slots[slot];
 
-	if (chunk == 0 || last->to == CALENDAR_CHUNK)
-		last = &calendar->chunks[calendar_lengthen(calendar, slot, chunk)];
-	last->entries[last->to++] = *entry;
+	if (place % CALENDAR_PLACES == 0)
+		place = calendar_lengthen(calendar, slot);
+	calendar->places[place].entry = entry;
+	calendar->slots[slot] = place + 1;
 }
 
-/* Files those that are on their way, whose slots are here by now: their last chunks are fetched. */
-static inline void calendar_settle(struct calendar *calendar)
+/*
+ * Files those that are on their way, whose slots are here by now: their places are fetched. Out of
+ * line, as who files the others needs the registers.
+ */
+static __attribute__((noinline)) void calendar_settle(struct calendar *calendar)
 {
-	for (unsigned i = 0; i < calendar->n_coming; i++) {
-		uint32_t chunk = calendar->slots[calendar->coming[i].slot];
-		const struct calendar_chunk *last = &calendar->chunks[chunk];
+	unsigned n = calendar->n_coming;
 
-		__builtin_prefetch(&last->next, 1);
-		__builtin_prefetch(last, 1);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t place = calendar->slots[calendar->coming[i].slot];
+
+		__builtin_prefetch(&calendar->places[place], 1);
 	}
-	for (unsigned i = 0; i < calendar->n_coming; i++)
-		calendar_append(calendar, &calendar->coming[i].entry, calendar->coming[i].slot);
+	for (unsigned i = 0; i < n; i++)
+		calendar_append(calendar, calendar->coming[i].entry, calendar->coming[i].slot);
 	calendar->n_coming = 0;
 }
 
@@ -162,19 +187,17 @@ static inline bool calendar_reaches(const struct calendar *calendar, uint64_t du
 }
 
 /* Files a packet that is due at or after the base, and which calendar_reaches(). */
-static inline void calendar_file(struct calendar *calendar, const struct shape_packet *packet,
-	uint64_t due, uint32_t id, uint32_t cost)
+static inline void calendar_file(
+	struct calendar *calendar, const struct shape_packet *packet, uint64_t due)
 {
 	struct calendar_coming *coming = &calendar->coming[calendar->n_coming++];
-	uint64_t end = calendar_end(calendar, due);
+	uint64_t number = due >> calendar->shift;
 
-	coming->slot = calendar_slot(calendar, due);
-	coming->entry.packet = (uintptr_t)packet;
-	coming->entry.low = (uint16_t)(due - calendar_start(calendar, due));
-	coming->entry.id = id;
-	coming->entry.cost = cost;
+	coming->slot = (unsigned)number % CALENDAR_SLOTS;
+	coming->entry = (uint64_t)(uintptr_t)packet << CALENDAR_LOW |
+			(due - (number << calendar->shift));
 	__builtin_prefetch(&calendar->slots[coming->slot], 1);
-	calendar->soon = tick_earlier(calendar->soon, end);
+	calendar->soon = tick_earlier(calendar->soon, (number + 1) << calendar->shift);
 	if (calendar->n_coming == CALENDAR_LATER)
 		calendar_settle(calendar);
 }
@@ -190,28 +213,25 @@ static inline uint64_t calendar_first(const struct calendar *calendar)
 	return calendar->base + ((uint64_t)((slot - at) % CALENDAR_SLOTS) << calendar->shift);
 }
 
-/* The first chunk of a slot that is not empty. */
-static inline struct calendar_chunk *calendar_head(struct calendar *calendar, unsigned slot)
-{
-	return &calendar->chunks[calendar->chunks[calendar->slots[slot]].next];
-}
-
 /* Takes the first chunk, which is empty, off a slot. Returns whether the slot has no other. */
 static inline bool calendar_shorten(struct calendar *calendar, unsigned slot)
 {
-	uint32_t last = calendar->slots[slot], first = calendar->chunks[last].next;
+	uint32_t last = calendar_last(calendar, slot);
+	struct calendar_head *end = calendar_head(calendar, last);
+	uint32_t first = end->next;
+	struct calendar_head *head = calendar_head(calendar, first);
 
 	if (first == last) {
 		calendar->slots[slot] = 0;
 		slots_unmark(&calendar->full, slot);
 	} else {
-		calendar->chunks[last].next = calendar->chunks[first].next;
+		end->next = head->next;
 	}
-	calendar->chunks[first].next = calendar->free;
+	head->next = calendar->free;
 	calendar->free = first;
 	return first == last;
 }
 
-static_assert(sizeof(struct calendar_chunk) == 128, "two lines");
+static_assert(sizeof(union calendar_place) * CALENDAR_PLACES == 64, "a chunk is a line");
 
 #endif

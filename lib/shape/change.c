@@ -17,29 +17,22 @@ static size_t lines_bytes(uint32_t most)
 
 static size_t chunks_bytes(uint32_t most)
 {
-	return calendar_chunks(most) * sizeof(struct calendar_chunk);
+	return calendar_chunks(most) * CALENDAR_PLACES * sizeof(union calendar_place);
 }
 
-static size_t leaving_bytes(uint32_t queues)
+size_t shaper_bytes(uint32_t most)
 {
-	return ((size_t)queues / 64 + 1) * sizeof(uint64_t);
+	return sizeof(struct shaper) + lines_bytes(most) + chunks_bytes(most);
 }
 
-size_t shaper_bytes(uint32_t most, uint32_t queues)
-{
-	return sizeof(struct shaper) + lines_bytes(most) + chunks_bytes(most) +
-	       leaving_bytes(queues) + queues * sizeof(struct shape_load);
-}
-
-void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint32_t queues, uint64_t now)
+void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now)
 {
 	uint8_t *chunks = (uint8_t *)(shaper + 1) + lines_bytes(most);
-	uint8_t *leaving = chunks + chunks_bytes(most);
 
 	wheel_init(&shaper->wheel, hz, now);
-	calendar_init(&shaper->calendar, (struct calendar_chunk *)chunks, hz, now);
-	shaper->leaving = (uint64_t *)leaving;
-	shaper->loads = (struct shape_load *)(leaving + leaving_bytes(queues));
+	calendar_init(&shaper->calendar, (union calendar_place *)chunks, hz, now);
+	shaper->swept = shaper->calendar.base;
+	shaper->until = shaper->swept - 1;
 	shaper->most = most;
 	shaper->counts.most = most;
 	shaper->counts.lateness_unit = delay_unit(hz);
@@ -50,17 +43,6 @@ void shaper_hold(struct shaper *shaper, int32_t buffers)
 	uint32_t most = shaper->most, beside = shaper->beside += (uint32_t)buffers;
 
 	__atomic_store_n(&shaper->counts.most, beside < most ? most - beside : 0, __ATOMIC_RELAXED);
-}
-
-struct shape_load shape_waits(const struct shaper *shaper, const struct shape_queue *queue)
-{
-	const struct shape_load *load;
-
-	if (!queue->timed)
-		return (struct shape_load){
-			counter_read32(&queue->packets), counter_read32(&queue->units)};
-	load = &shaper->loads[queue->edt.id];
-	return (struct shape_load){counter_read32(&load->packets), counter_read32(&load->units)};
 }
 
 const struct shaper_counts *shaper_counts(const struct shaper *shaper)
@@ -106,10 +88,9 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 	memset(queue, 0, sizeof(*queue));
 	queue->reserve = reserve;
 	queue->state = reserve ? QUEUE_RESERVE : 0;
-	queue->timed = params->timed;
 	if (params->timed) {
 		shape_set_patience(queue, params);
-		timed_init(queue, params, profile, now);
+		timed_init(queue, profile, now);
 		return;
 	}
 	token_bucket_init(&queue->bucket, profile, now);

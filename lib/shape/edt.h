@@ -6,8 +6,7 @@
  * what its cost takes, and leaves when what it takes to fill is no more than the whole bucket. So
  * one multiplication is all that a packet needs, and the queue before the bucket is a difference.
  *
- * A point of time is in 2^-64 ticks. A rate's inverse is rounded up once, by less than one in 2^62,
- * and each product down, by less than one of the last of those bits.
+ * Time is in 2^-64 ticks. A rate's inverse is rounded up once, to less than 2^-64 ticks a unit.
  *
  * Not for others than this folder.
  */
@@ -18,8 +17,8 @@
 
 typedef unsigned __int128 edt_t; /* 2^-64 ticks */
 
-/* Of a limit that grants a unit in more than 2^30 ticks, a second or half of one, none is timed. */
-#define EDT_RATE_BITS 27
+/* A limit that grants a unit in 2^30 ticks, a second or half of one: what is lower grants none. */
+#define EDT_RATE_LEAST (INT64_C(1) << 26)
 
 #define EDT_DEPTH_MOST (UINT64_C(1) << 62) /* ticks: a bucket that never fills */
 
@@ -28,25 +27,22 @@ static inline edt_t edt_join(uint64_t ticks, uint64_t part)
 	return (edt_t)ticks << 64 | part;
 }
 
-/* Ticks that so many units take. */
+/* What so many units take. */
 static inline edt_t edt_ticks(const struct shape_edt *edt, uint32_t units)
 {
-	return (edt_t)units * edt->gap << edt->shift;
+	return (edt_t)units * edt->gap_part + ((edt_t)((uint64_t)units * edt->gap) << 64);
 }
 
-/*
- * 2^(120 - shift) over a rate of n bits, rounded up, with as small a shift as leaves 63 bits:
- * a unit is 2^56 tokens. False if the limit is too low.
- */
+/* 2^120 over a rate, rounded up: a unit is 2^56 tokens. False if the limit is too low. */
 static inline bool edt_invert(struct shape_edt *edt, int64_t rate)
 {
-	unsigned bits = rate > 0 ? 64 - (unsigned)__builtin_clzll((uint64_t)rate) : 0;
+	edt_t gap;
 
-	if (bits < EDT_RATE_BITS)
+	if (rate < EDT_RATE_LEAST)
 		return false;
-	/* 2^(120 - shift) / 2^(bits - 1) is to be 2^62 at most; from 59 bits on it is anyway. */
-	edt->shift = (uint8_t)(bits < 59 ? 59 - bits : 0);
-	edt->gap = (uint64_t)((((edt_t)1 << (120 - edt->shift)) - 1) / (uint64_t)rate) + 1;
+	gap = (((edt_t)1 << 120) - 1) / (uint64_t)rate + 1;
+	edt->gap = (uint32_t)(gap >> 64);
+	edt->gap_part = (uint64_t)gap;
 	return true;
 }
 

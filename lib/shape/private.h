@@ -15,11 +15,10 @@ struct shaper {
 	struct shaper_counts counts __attribute__((aligned(64)));
 	unsigned ahead; /* queues that are due next, whose memory has been asked for */
 
-	struct shape_load *loads; /* of queues that are timed, by their id */
-	uint64_t *leaving;        /* a bit each: shape_leave() */
-	uint32_t n_leaving;       /* packets of these that wait */
-	uint32_t gone;            /* entries of the calendar that have been taken out */
-	uint64_t swept;           /* tick of the slot in which the search goes on */
+	uint32_t gone; /* entries of the calendar that have been taken out */
+	uint64_t
+		swept; /* tick of the slot in which the search for what leaves goes on, and of the */
+	uint64_t until; /* last such packet; before the former there is none */
 	struct calendar calendar;
 	struct wheel wheel __attribute__((aligned(64))); /* last: its lines are behind it */
 };
@@ -67,8 +66,8 @@ enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
 unsigned timed_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);
-void timed_init(struct shape_queue *queue, const struct shape_params *params,
-	const struct token_bucket_profile *profile, uint64_t now);
+void timed_init(
+	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now);
 void timed_spend(struct shape_queue *queue);
 void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now);
@@ -81,7 +80,6 @@ static inline void queue_less(
 	counter_add32(&queue->packets, -n);
 	counter_add32(&queue->units, -(uint32_t)units);
 	counter_add32(&shaper->counts.packets, -n);
-	counter_add(&shaper->counts.units, -units);
 }
 
 #endif

@@ -136,7 +136,6 @@ static enum shape_verdict queue_join(struct shaper *shaper, struct shape_queue *
 	counter_add32(&queue->packets, 1);
 	counter_add32(&queue->units, packet->cost);
 	counter_add32(&shaper->counts.packets, 1);
-	counter_add(&shaper->counts.units, packet->cost);
 	return SHAPE_WAITS;
 }
 
@@ -464,7 +463,6 @@ static unsigned release_listed(
 	}
 	if (turn.count) {
 		counter_add32(&shaper->counts.packets, -turn.count);
-		counter_add(&shaper->counts.units, -turn.units);
 		turn_look_ahead(shaper, &turn);
 	}
 	return turn.count;
@@ -485,7 +483,7 @@ unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet
 
 bool shaper_waits(const struct shaper *shaper)
 {
-	return shaper->counts.packets + shaper->gone > 0;
+	return shaper->counts.packets > 0;
 }
 
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now)

@@ -73,7 +73,6 @@ struct shape_params {
 	bool codel;     /* else tail drop alone */
 	bool ecn;       /* CoDel marks packets of SHAPE_ECN */
 	bool timed;     /* see SHAPE_TIMED_PARTS; a queue's for its life, and then without CoDel */
-	uint32_t id;    /* of one that is timed: its own, below the shaper's `queues` */
 	uint64_t target, interval; /* CoDel's; the interval below 2^62 */
 };
 
@@ -96,12 +95,11 @@ struct shape_codel {
 struct shape_edt {
 	uint64_t full, full_part;   /* when the bucket will be full, if nothing comes */
 	uint64_t depth, depth_part; /* what it takes to fill; with a reserve: its rate, as known */
-	uint64_t gap;               /* 2^(shift - 64) ticks that a unit takes */
+	uint64_t gap_part;          /* what a unit takes */
 	uint64_t last;              /* tick at which the newest packet leaves */
-	uint64_t ahead;             /* ticks that a packet may wait */
-	uint32_t id;
-	uint16_t spare;
-	uint8_t shift;
+	uint32_t gap;
+	uint32_t ahead; /* ticks that a packet may wait */
+	uint8_t spare[7];
 	uint8_t state; /* struct shape_queue's */
 };
 
@@ -143,12 +141,11 @@ struct shape_queue {
 	uint32_t gone; /* packets that have left already, and are here */
 	uint32_t held; /* units taken from the reserve and not used */
 	uint32_t most; /* struct shape_params' units, or as many as can be counted */
-	bool timed;    /* for its life, for those who may not read the state */
 } __attribute__((aligned(64)));
 
 #define SHAPE_TIMED (1 << 7) /* of `state` */
 
-/* Whether its packets' departures are settled as they arrive. The worker. */
+/* Whether its packets' departures are settled as they arrive. */
 static inline bool shape_is_timed(const struct shape_queue *queue)
 {
 	return queue->state & SHAPE_TIMED;
@@ -171,7 +168,6 @@ static inline void shape_prefetch_tail(const struct shape_queue *queue)
 
 /* What one worker's queues hold together, and how late it is. Anybody may read, with atomics. */
 struct shaper_counts {
-	uint64_t units; /* that wait; of policies that count different things, of all kinds */
 	uint32_t packets, most;
 	unsigned lateness_unit;     /* see delay_unit() */
 	struct delay_bins lateness; /* from when a packet was due until it was released */
@@ -184,13 +180,13 @@ struct shaper;
  * queues that wait: 64 bytes for each packet that may wait, of all policies, or 16.8 MB and 9.2
  * bytes for each, whichever is less. Of these only as much is ever touched as waits at once.
  */
-size_t shaper_bytes(uint32_t most, uint32_t queues);
+size_t shaper_bytes(uint32_t most);
 
 /*
  * In zeroed memory of shaper_bytes(), aligned to a cache line. hz: ticks a second; most: packets
- * that may wait, of all policies; queues: that may be timed. Control thread, before the worker runs.
+ * that may wait, of all policies. Control thread, before the worker runs.
  */
-void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint32_t queues, uint64_t now);
+void shaper_init(struct shaper *shaper, uint64_t hz, uint32_t most, uint64_t now);
 
 /*
  * Packets that wait hold so many buffers more than one each, or, below 0, so many less than before:
@@ -210,12 +206,6 @@ const struct shaper_counts *shaper_counts(const struct shaper *shaper);
  */
 void shape_queue_init(struct shape_queue *queue, const struct shape_params *params,
 	const struct token_bucket_profile *profile, struct reserve *reserve, uint64_t now);
-
-/* What waits in a queue. Any thread. */
-struct shape_load {
-	uint32_t packets, units;
-};
-struct shape_load shape_waits(const struct shaper *shaper, const struct shape_queue *queue);
 
 /* As if the bucket had just been spent; a reserve has reserve_spend(). Control thread, as above. */
 void shape_queue_spend(struct shape_queue *queue);
@@ -241,9 +231,8 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 
 /*
- * Whether anything waits, or has left before its time and keeps its place until then; and a tick by
- * which shaper_release() is due again, not after it is, and not before `now`: at most a slot too
- * early. Without anything that waits, far away.
+ * Whether anything waits; and a tick by which shaper_release() is due again, not after it is, and
+ * not before `now`: at most a slot too early. Without anything that waits, far away.
  */
 bool shaper_waits(const struct shaper *shaper);
 uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
@@ -266,6 +255,12 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 unsigned shape_flush(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet **out, unsigned n);
 
+/* The queue that a packet waits in, which is one of the shaper's and timed. */
+struct shape_whose {
+	const struct shape_queue *(*queue)(const struct shape_packet *packet, void *context);
+	void *context;
+};
+
 /*
  * The same of queues that are timed, all at once: those that shape_leave() has been told of. So
  * long as something waits in such a queue what comes for it waits behind that; then it passes.
@@ -274,7 +269,8 @@ unsigned shape_flush(
  */
 void shape_leave(struct shaper *shaper, struct shape_queue *queue);
 bool shaper_leaves(const struct shaper *shaper);
-unsigned shaper_flush_leaving(struct shaper *shaper, struct shape_packet **out, unsigned n);
+unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *whose,
+	struct shape_packet **out, unsigned n);
 
 /* What waits in all queues of a worker, those of one queue in their order. */
 unsigned shaper_flush(struct shaper *shaper, struct shape_packet **out, unsigned n);

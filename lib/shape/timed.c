@@ -5,7 +5,8 @@
  */
 #include "shape/edt.h"
 
-#define SEARCH 256 /* chunks of the calendar that are looked at in one call for what leaves */
+#define SEARCH   64 /* chunks of the calendar that are looked at in one call for what leaves */
+#define LATE_NOT UINT64_MAX
 
 /* Whether the newest packet has not been released yet: what comes goes behind it. */
 static inline bool waits(const struct shaper *shaper, const struct shape_edt *edt)
@@ -13,22 +14,11 @@ static inline bool waits(const struct shaper *shaper, const struct shape_edt *ed
 	return !tick_after(shaper->calendar.base, edt->last);
 }
 
-static inline void load_add(struct shaper *shaper, uint32_t id, uint32_t packets, uint32_t units)
-{
-	counter_add32(&shaper->loads[id].packets, packets);
-	counter_add32(&shaper->loads[id].units, units);
-}
-
-static inline bool leaves(const struct shaper *shaper, uint32_t id)
-{
-	return shaper->leaving[id / 64] >> id % 64 & 1;
-}
-
 /* The slots before the first that is not empty are over. */
 static __attribute__((noinline)) bool reach(struct shaper *shaper, uint64_t due, uint64_t now)
 {
 	struct calendar *calendar = &shaper->calendar;
-	uint64_t start = calendar_start(calendar, now);
+	uint64_t start = calendar_start(calendar, tick_earlier(due, now));
 
 	calendar_settle(calendar);
 	calendar->base = tick_later(calendar->base, tick_earlier(start, calendar_first(calendar)));
@@ -41,20 +31,18 @@ static inline bool is_crowded(const struct shaper *shaper)
 }
 
 /* A packet waits until it is due, which calendar_reaches(). */
-static inline enum shape_verdict file(struct shaper *shaper, struct shape_edt *edt,
-	struct shape_packet *packet, uint32_t cost, uint64_t due)
+static inline enum shape_verdict file(
+	struct shaper *shaper, struct shape_edt *edt, struct shape_packet *packet, uint64_t due)
 {
 	edt->last = due;
-	calendar_file(&shaper->calendar, packet, due, edt->id, cost);
-	load_add(shaper, edt->id, 1, cost);
+	calendar_file(&shaper->calendar, packet, due);
 	counter_add32(&shaper->counts.packets, 1);
-	counter_add(&shaper->counts.units, cost);
 	return SHAPE_WAITS;
 }
 
 /* Behind those that wait, if it is due before they are; and if there is room. */
-static inline enum shape_verdict settle(struct shaper *shaper, struct shape_edt *edt,
-	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t *due, uint64_t now)
+static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape_edt *edt,
+	struct shape_packet *packet, uint64_t arrival, uint64_t *due, uint64_t now)
 {
 	*due = tick_later(*due, edt->last);
 	if (*due - arrival > edt->ahead)
@@ -64,15 +52,17 @@ static inline enum shape_verdict settle(struct shaper *shaper, struct shape_edt 
 	if (__builtin_expect(!calendar_reaches(&shaper->calendar, *due), 0) &&
 		!reach(shaper, *due, now))
 		return SHAPE_FULL;
-	return file(shaper, edt, packet, cost, *due);
+	return file(shaper, edt, packet, *due);
 }
 
-/* Virtual time of the reserve that comes in so many ticks, and the other way round. */
+/* In which so much virtual time of the reserve comes, or one more. */
 
 static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t rate)
 {
+	edt_t ticks = ((edt_t)lack * edt->gap_part >> 64) + (edt_t)lack * edt->gap;
+
 	if (rate == edt->depth)
-		return (uint64_t)(((edt_t)lack * edt->gap << edt->shift) >> (64 + GCRA_SHIFT)) + 1;
+		return (uint64_t)(ticks >> GCRA_SHIFT) + 1;
 	/* Between the reserve's change and ours. */
 	return (uint64_t)(((tokens_t)lack << (TOKEN_SHIFT - GCRA_SHIFT)) / rate) + 1;
 }
@@ -91,7 +81,7 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 	start = full - edt_join(edt->depth, edt->depth_part);
 	due = tick_later((uint64_t)(start >> 64) + ((uint64_t)start != 0), arrival);
 	if (tick_after(due, now) || waits(shaper, edt))
-		verdict = settle(shaper, edt, packet, cost, arrival, &due, now);
+		verdict = wait_behind(shaper, edt, packet, arrival, &due, now);
 	if (__builtin_expect(verdict <= SHAPE_WAITS, 1)) {
 		edt->full = (uint64_t)(full >> 64);
 		edt->full_part = (uint64_t)full;
@@ -106,22 +96,28 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 {
 	struct shape_edt *edt = &queue->edt;
 	bool behind = waits(shaper, edt), crowded = is_crowded(shaper);
+	uint64_t most = crowded ? now - arrival : edt->ahead, due = arrival;
 	struct reserve_booking booking;
-	uint64_t due = arrival;
 
 	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
 	if (behind && tick_later(edt->last, arrival) - arrival > edt->ahead)
 		return SHAPE_FULL;
 	if (behind && crowded)
 		return SHAPE_CROWDED;
-	if (!reserve_book_within(
-		    queue->reserve, arrival, cost, crowded ? now - arrival : edt->ahead, &booking))
+	most -= most > 0; /* a tick, to which `due` is rounded up */
+	if (!reserve_book_within(queue->reserve, arrival, cost, most, &booking))
 		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);
 	if (!behind && !tick_after(due, now))
 		return SHAPE_PASSES;
-	return settle(shaper, edt, packet, cost, arrival, &due, now);
+	return wait_behind(shaper, edt, packet, arrival, &due, now);
+}
+
+/* The tick from which on there may be packets of queues that leave. */
+static uint64_t position(const struct shaper *shaper)
+{
+	return tick_later(shaper->swept, shaper->calendar.base);
 }
 
 /* One that leaves lets pass what comes when nothing waits there any more. */
@@ -132,7 +128,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *
 	bool leaving = queue->state & QUEUE_LEAVES;
 	enum shape_verdict verdict;
 
-	if (leaving && shaper->loads[queue->edt.id].packets == 0)
+	if (leaving && tick_after(position(shaper), queue->edt.last))
 		return SHAPE_PASSES;
 	if (queue->state & QUEUE_CLOSED)
 		return SHAPE_FULL;
@@ -140,7 +136,8 @@ static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *
 		verdict = arrive_reserve(shaper, queue, packet, cost, arrival, now);
 	else
 		verdict = arrive_own(shaper, &queue->edt, packet, cost, arrival, now);
-	shaper->n_leaving += leaving && verdict == SHAPE_WAITS;
+	if (leaving && verdict == SHAPE_WAITS)
+		shaper->until = tick_later(shaper->until, queue->edt.last);
 	return verdict;
 }
 
@@ -156,51 +153,68 @@ enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue
 struct outgo {
 	struct shape_packet **out;
 	unsigned n, count;
-	uint64_t units;
 };
 
-static inline void take(
-	struct shaper *shaper, struct outgo *outgo, const struct calendar_entry *entry)
+static inline void take(struct outgo *outgo, calendar_entry entry)
 {
-	load_add(shaper, entry->id, -1U, -entry->cost);
-	outgo->units += entry->cost;
-	outgo->out[outgo->count++] = (struct shape_packet *)(uintptr_t)entry->packet;
-	if (__builtin_expect(shaper->n_leaving, 0) && leaves(shaper, entry->id)) {
-		shaper->n_leaving--;
-		if (shaper->loads[entry->id].packets == 0)
-			shaper->leaving[entry->id / 64] &= ~(UINT64_C(1) << entry->id % 64);
+	outgo->out[outgo->count++] = (struct shape_packet *)(uintptr_t)(entry >> CALENDAR_LOW);
+}
+
+/* Takes packets out of a chunk, up to that place. Returns whether all have left. */
+static inline bool drain_chunk(
+	struct shaper *shaper, struct outgo *outgo, struct calendar_head *head, uint32_t to)
+{
+	const union calendar_place *places = shaper->calendar.places;
+	uint32_t place = head->from;
+
+	for (; place < to; place++) {
+		if (__builtin_expect(places[place].entry == 0, 0)) {
+			shaper->gone--;
+			continue;
+		}
+		if (outgo->count == outgo->n)
+			break;
+		take(outgo, places[place].entry);
 	}
+	head->from = place;
+	return place == to;
+}
+
+/* Of the packets of a chunk the first that leaves stands for all: they are of one slot. */
+static inline void be_late(
+	struct shaper *shaper, calendar_entry entry, uint64_t late, uint32_t packets)
+{
+	struct shaper_counts *counts = &shaper->counts;
+	uint64_t low = entry & ((1 << CALENDAR_LOW) - 1);
+	unsigned bin = delay_bin(late - low, counts->lateness_unit);
+
+	counter_add32(&counts->lateness.bins[bin], packets);
 }
 
 /*
- * Takes packets out of the slot at the base; `late`: ticks since that began, or below 0 where they
- * leave before they are due. Returns whether it is empty now.
+ * Takes packets out of the slot at the base, so many ticks after that began, or before they are due
+ * if LATE_NOT. Returns whether it is empty now.
  */
-static inline bool drain(struct shaper *shaper, struct outgo *outgo, unsigned slot, int64_t late)
+static inline bool drain(struct shaper *shaper, struct outgo *outgo, unsigned slot, uint64_t late)
 {
 	struct calendar *calendar = &shaper->calendar;
-	struct shaper_counts *counts = &shaper->counts;
+	uint32_t chunk, last;
 
 	do {
-		struct calendar_chunk *chunk = calendar_head(calendar, slot);
-		const struct calendar_chunk *next = &calendar->chunks[chunk->next];
+		struct calendar_head *head;
+		uint32_t place, count = outgo->count;
+		bool whole;
 
-		__builtin_prefetch(next);
-		__builtin_prefetch(&next->next);
-		for (; chunk->from < chunk->to; chunk->from++) {
-			const struct calendar_entry *entry = &chunk->entries[chunk->from];
-
-			if (outgo->count == outgo->n)
-				return false;
-			if (__builtin_expect(!entry->packet, 0)) {
-				shaper->gone--;
-				continue;
-			}
-			if (late >= 0)
-				delay_add(&counts->lateness, counts->lateness_unit,
-					(uint64_t)late - entry->low);
-			take(shaper, outgo, entry);
-		}
+		last = calendar_last(calendar, slot);
+		chunk = calendar_head(calendar, last)->next;
+		head = calendar_head(calendar, chunk);
+		place = head->from;
+		__builtin_prefetch(calendar_head(calendar, head->next));
+		whole = drain_chunk(shaper, outgo, head, calendar_to(calendar, slot, chunk));
+		if (late != LATE_NOT && outgo->count > count)
+			be_late(shaper, calendar->places[place].entry, late, outgo->count - count);
+		if (!whole)
+			return false;
 	} while (!calendar_shorten(calendar, slot));
 	return true;
 }
@@ -208,7 +222,6 @@ static inline bool drain(struct shaper *shaper, struct outgo *outgo, unsigned sl
 static unsigned have_left(struct shaper *shaper, const struct outgo *outgo)
 {
 	counter_add32(&shaper->counts.packets, -outgo->count);
-	counter_add(&shaper->counts.units, -outgo->units);
 	return outgo->count;
 }
 
@@ -227,7 +240,7 @@ unsigned timed_release(struct shaper *shaper, uint64_t now, struct shape_packet 
 		calendar->soon = calendar_end(calendar, first);
 		if (!tick_after(start, first))
 			break;
-		if (drain(shaper, &outgo, calendar_slot(calendar, first), (int64_t)(now - first)))
+		if (drain(shaper, &outgo, calendar_slot(calendar, first), now - first))
 			calendar->base = calendar_end(calendar, first);
 	}
 	return have_left(shaper, &outgo);
@@ -239,72 +252,97 @@ unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned 
 	struct outgo outgo = {.out = out, .n = n};
 
 	calendar_settle(calendar);
-	while (outgo.count < n && calendar->full.top) {
-		calendar->base = calendar_first(calendar);
-		drain(shaper, &outgo, calendar_slot(calendar, calendar->base), -1);
-	}
+	/* The base stays: what comes now may be due before what has gone. */
+	while (outgo.count < n && calendar->full.top)
+		drain(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)), LATE_NOT);
 	return have_left(shaper, &outgo);
 }
 
 void shape_leave(struct shaper *shaper, struct shape_queue *queue)
 {
-	uint32_t id = queue->edt.id;
-
 	if (queue->state & QUEUE_LEAVES)
 		return;
 	queue->state |= QUEUE_LEAVES;
 	shaper->swept = shaper->calendar.base;
-	if (shaper->loads[id].packets == 0)
-		return;
-	shaper->leaving[id / 64] |= UINT64_C(1) << id % 64;
-	shaper->n_leaving += shaper->loads[id].packets;
+	shaper->until = tick_later(shaper->until, queue->edt.last);
 }
 
 bool shaper_leaves(const struct shaper *shaper)
 {
-	return shaper->n_leaving > 0;
+	return !tick_after(position(shaper), shaper->until);
 }
 
-/* Takes out of a slot what leaves. Returns how many chunks it has. */
-static unsigned search(struct shaper *shaper, struct outgo *outgo, unsigned slot)
+/* Takes out of a chunk what leaves, up to that place. Returns how many stay. */
+static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *whose,
+	struct outgo *outgo, uint32_t chunk, uint32_t to)
+{
+	union calendar_place *places = shaper->calendar.places;
+	uint32_t place = calendar_head(&shaper->calendar, chunk)->from;
+	unsigned stay = 0;
+
+	for (; place < to; place++) {
+		calendar_entry *entry = &places[place].entry;
+		const struct shape_packet *packet =
+			(const struct shape_packet *)(uintptr_t)(*entry >> CALENDAR_LOW);
+
+		if (!packet)
+			continue;
+		if (outgo->count == outgo->n ||
+			!(whose->queue(packet, whose->context)->state & QUEUE_LEAVES)) {
+			stay++;
+			continue;
+		}
+		take(outgo, *entry);
+		*entry = 0;
+		shaper->gone++;
+	}
+	return stay;
+}
+
+/*
+ * The same of a slot. Returns how many chunks it had. None is kept in which nothing waits: where
+ * nothing waits at all nobody comes to see that it is over.
+ */
+static unsigned search(
+	struct shaper *shaper, const struct shape_whose *whose, struct outgo *outgo, unsigned slot)
 {
 	struct calendar *calendar = &shaper->calendar;
-	uint32_t last = calendar->slots[slot], at = last;
-	unsigned chunks = 0;
+	uint32_t last = calendar_last(calendar, slot), chunk = last;
+	unsigned chunks = 0, stay = 0;
 
 	do {
-		struct calendar_chunk *chunk = &calendar->chunks[at = calendar->chunks[at].next];
-
+		chunk = calendar_head(calendar, chunk)->next;
+		stay += search_chunk(
+			shaper, whose, outgo, chunk, calendar_to(calendar, slot, chunk));
 		chunks++;
-		for (unsigned i = chunk->from; i < chunk->to && outgo->count < outgo->n; i++) {
-			struct calendar_entry *entry = &chunk->entries[i];
-
-			if (!entry->packet || !leaves(shaper, entry->id))
-				continue;
-			take(shaper, outgo, entry);
-			entry->packet = 0;
-			shaper->gone++;
-		}
-	} while (at != last);
+	} while (chunk != last);
+	if (stay == 0)
+		drain(shaper, outgo, slot, LATE_NOT);
 	return chunks;
 }
 
-unsigned shaper_flush_leaving(struct shaper *shaper, struct shape_packet **out, unsigned n)
+unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *whose,
+	struct shape_packet **out, unsigned n)
 {
 	struct calendar *calendar = &shaper->calendar;
 	struct outgo outgo = {.out = out, .n = n};
-	unsigned chunks = 0;
 
 	calendar_settle(calendar);
-	shaper->swept = tick_later(shaper->swept, calendar->base);
-	while (shaper->n_leaving && outgo.count < n && chunks < SEARCH) {
+	shaper->swept = position(shaper);
+	for (unsigned chunks = 0; shaper_leaves(shaper) && outgo.count < n && chunks < SEARCH;) {
 		unsigned at = calendar_slot(calendar, shaper->swept);
 		unsigned slot = slots_first(&calendar->full, at);
+		uint64_t start = shaper->swept +
+				 ((uint64_t)((slot - at) % CALENDAR_SLOTS) << calendar->shift);
 
-		shaper->swept += (uint64_t)((slot - at) % CALENDAR_SLOTS) << calendar->shift;
-		chunks += search(shaper, &outgo, slot);
+		if (slot == SLOTS_NONE || tick_after(start, shaper->until)) {
+			shaper->swept = calendar_end(calendar, shaper->until);
+			break;
+		}
+		shaper->swept = start;
+		chunks += search(shaper, whose, &outgo, slot);
 		if (outgo.count < n)
-			shaper->swept = calendar_end(calendar, shaper->swept);
+			shaper->swept = calendar_end(calendar, start);
 	}
 	return have_left(shaper, &outgo);
 }
@@ -328,32 +366,37 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 /* What the whole bucket takes to fill. */
 static void set_depth(struct shape_edt *edt, uint64_t burst)
 {
-	edt_t depth = (edt_t)burst * edt->gap >> TOKEN_BYTE;
+	edt_t part = (edt_t)burst * edt->gap_part >> TOKEN_BYTE;
+	edt_t whole = (edt_t)burst * edt->gap; /* ticks, and 2^-24 of them */
+	edt_t depth = (edt_t)EDT_DEPTH_MOST << 64;
 
-	if (depth >> (126 - edt->shift))
-		depth = (edt_t)EDT_DEPTH_MOST << 64;
-	else
-		depth <<= edt->shift;
+	if (whole >> (TOKEN_BYTE + 61) == 0)
+		depth = part + (whole << (64 - TOKEN_BYTE));
 	edt->depth = (uint64_t)(depth >> 64);
 	edt->depth_part = (uint64_t)depth;
 }
 
-/* The bucket is so full at a tick. */
+/* The bucket is so full at a tick; of one that never fills, as full as it may be. */
 static void set_level(struct shape_edt *edt, uint64_t at, tokens_t tokens, uint64_t rate)
 {
-	edt_t level = edt_join((uint64_t)(tokens / rate),
-		(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
-	edt_t full = edt_join(at, 0) + edt_join(edt->depth, edt->depth_part) - level;
+	edt_t full = edt_join(at, 0), depth = edt_join(edt->depth, edt->depth_part), level;
 
+	if (tokens / rate <= edt->depth) {
+		level = edt_join((uint64_t)(tokens / rate),
+			(uint64_t)(((tokens_t)(uint64_t)(tokens % rate) << 64) / rate));
+		full += depth - level;
+	}
 	edt->full = (uint64_t)(full >> 64);
 	edt->full_part = (uint64_t)full;
 }
 
 static void set_ahead(struct shape_queue *queue)
 {
-	uint64_t most = (uint64_t)(edt_ticks(&queue->edt, queue->most) >> 64);
+	/* Rounded up, as what is due is. */
+	uint64_t most = (uint64_t)((edt_ticks(&queue->edt, queue->most) + UINT64_MAX) >> 64);
 
-	queue->edt.ahead = most < queue->patience ? most : queue->patience;
+	most = most < queue->patience ? most : queue->patience;
+	queue->edt.ahead = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
 }
 
 static void set_limit(struct shape_queue *queue, const struct token_bucket_profile *profile)
@@ -371,13 +414,11 @@ static void set_limit(struct shape_queue *queue, const struct token_bucket_profi
 	set_ahead(queue);
 }
 
-void timed_init(struct shape_queue *queue, const struct shape_params *params,
-	const struct token_bucket_profile *profile, uint64_t now)
+void timed_init(struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now)
 {
 	struct shape_edt *edt = &queue->edt;
 
 	queue->state |= SHAPE_TIMED;
-	edt->id = params->id;
 	edt->last = now - TICK_FAR; /* nothing waits */
 	edt->full = now;
 	set_limit(queue, profile);

@@ -184,13 +184,13 @@ static void check(const struct model *m)
 static void begin(struct model *m, struct input *input)
 {
 	uint32_t most = 1 + take(input, 1);
-	size_t bytes = shaper_bytes(most, QUEUES);
+	size_t bytes = shaper_bytes(most);
 
 	memset(m, 0, sizeof(*m));
 	m->shaper = aligned_alloc(64, bytes);
 	need(m->shaper != NULL);
 	memset(m->shaper, 0, bytes);
-	shaper_init(m->shaper, HZ, most, QUEUES, 0);
+	shaper_init(m->shaper, HZ, most, 0);
 	for (unsigned q = 0; q < QUEUES; q++) {
 		struct token_bucket_profile limit = limit_of(input);
 		struct shape_params params = params_of(input);

@@ -20,7 +20,6 @@
 #define SLOT_MAX 4096 /* ticks of a slot are no more */
 #define FOR_EVER (UINT64_C(1) << 44)
 #define OUT      64
-#define TIMED_QUEUES   256 /* that may be timed */
 
 static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burst)
 {
@@ -33,12 +32,12 @@ static inline struct token_bucket_profile profile_of(uint64_t bps, uint64_t burs
 
 static inline struct shaper *shaper_make(uint32_t most, uint64_t now)
 {
-	size_t bytes = shaper_bytes(most, TIMED_QUEUES);
+	size_t bytes = shaper_bytes(most);
 	struct shaper *shaper = aligned_alloc(64, bytes);
 
 	assert_non_null(shaper);
 	memset(shaper, 0, bytes);
-	shaper_init(shaper, GHZ, most, TIMED_QUEUES, now);
+	shaper_init(shaper, GHZ, most, now);
 	return shaper;
 }
 

@@ -46,7 +46,7 @@ static void test_horizon(void **state)
 /* One queue more on the wheel than there may be packets would be too many for its memory. */
 static void test_memory(void **state)
 {
-	size_t bytes = shaper_bytes(1, 0);
+	size_t bytes = shaper_bytes(1);
 	char *memory = aligned_alloc(64, bytes + 64);
 	struct shaper *shaper = (struct shaper *)(void *)memory;
 	struct shape_packet packet, *out;
@@ -56,7 +56,7 @@ static void test_memory(void **state)
 	(void)state;
 	assert_non_null(memory);
 	memset(memory, 0, bytes + 64);
-	shaper_init(shaper, GHZ, 1, 0, 0);
+	shaper_init(shaper, GHZ, 1, 0);
 	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
 	shape_queue_spend(&queue);
 	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 0), SHAPE_WAITS);

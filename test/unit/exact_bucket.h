@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A token bucket in exact integers that is brought up to arrivals alone. Below 0 it owes to those
+ * that wait, who leave when it would have come up to 0 again. No rate's inverse, nothing rounded:
+ * what a queue is held against that settles departures by fixed-point times.
+ */
+#ifndef WEIR_TEST_EXACT_BUCKET_H
+#define WEIR_TEST_EXACT_BUCKET_H
+
+#include "shape/shape.h"
+
+typedef __int128 level_t; /* 2^-56 units */
+
+/* Below so many tokens a tick nothing passes a queue that is timed: see shape/edt.h. */
+#define EXACT_RATE_LEAST (INT64_C(1) << 26)
+
+/* A bucket that takes longer to fill never does; ticks. */
+#define EXACT_DEPTH_MOST (UINT64_C(1) << 62)
+
+struct exact_bucket {
+	level_t level, burst;
+	uint64_t rate; /* 2^-56 units a tick */
+	uint64_t at;   /* tick up to which tokens have been credited */
+	uint64_t last; /* tick at which the newest packet leaves that has waited */
+	level_t slack; /* by which changes may have put the other one off, either way */
+	bool closed;
+};
+
+/* The ticks at which a packet may be due. */
+struct exact_due {
+	uint64_t earliest, latest;
+};
+
+static inline bool tick_is_after(uint64_t a, uint64_t b)
+{
+	return (int64_t)(a - b) > 0;
+}
+
+static inline uint64_t tick_latest(uint64_t a, uint64_t b)
+{
+	return tick_is_after(a, b) ? a : b;
+}
+
+static inline void exact_set(
+	struct exact_bucket *bucket, const struct token_bucket_profile *profile)
+{
+	level_t most;
+
+	bucket->closed = profile->rate < EXACT_RATE_LEAST;
+	bucket->rate = bucket->closed ? 1 : (uint64_t)profile->rate;
+	bucket->burst = (level_t)profile->burst << TOKEN_FRACTION;
+	most = (level_t)bucket->rate * (level_t)EXACT_DEPTH_MOST;
+	bucket->burst = bucket->burst < most ? bucket->burst : most;
+}
+
+static inline void exact_init(
+	struct exact_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	*bucket = (struct exact_bucket){.at = now, .last = now - (UINT64_C(1) << 62)};
+	exact_set(bucket, profile);
+	bucket->level = bucket->closed ? 0 : bucket->burst;
+}
+
+static inline void exact_refill(struct exact_bucket *bucket, uint64_t at)
+{
+	level_t level;
+
+	if (!tick_is_after(at, bucket->at))
+		return;
+	level = bucket->level + (level_t)(at - bucket->at) * (level_t)bucket->rate;
+	bucket->level = level < bucket->burst ? level : bucket->burst;
+	bucket->at = at;
+}
+
+/* Ticks, rounded up, in which so many tokens come; below 0 it is as long ago that they had. */
+static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lack)
+{
+	level_t rate = (level_t)bucket->rate, ticks = lack / rate + (lack > 0 && lack % rate);
+	level_t most = (level_t)1 << 62; /* of one that lets anything pass it takes no more */
+
+	ticks = ticks > -most / 2 ? ticks : -most / 2;
+	return (int64_t)(ticks < most ? ticks : most);
+}
+
+/*
+ * When the tokens of a packet are there that arrives then. A rate's inverse is rounded, so that it may be a tick
+ * later where tokens come just on a tick, to 2^-10 of one, or to 2^-60 of what the bucket takes to
+ * fill.
+ */
+static inline struct exact_due exact_due(
+	const struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
+{
+	level_t lack, late = (level_t)(bucket->rate >> 10) + (bucket->burst >> 60);
+	struct exact_bucket then = *bucket;
+
+	exact_refill(&then, arrival);
+	lack = ((level_t)cost << TOKEN_SHIFT) - then.level;
+	return (struct exact_due){
+		.earliest = tick_latest(
+			arrival, then.at + (uint64_t)exact_ticks(&then, lack - then.slack)),
+		.latest = tick_latest(
+			arrival, then.at + (uint64_t)exact_ticks(&then, lack + then.slack + late)),
+	};
+}
+
+/* That one takes its tokens. */
+static inline void exact_take(struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
+{
+	exact_refill(bucket, arrival);
+	bucket->level -= (level_t)cost << TOKEN_SHIFT;
+}
+
+/* Another limit, from when all has left that waits. */
+static inline void exact_change(
+	struct exact_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+{
+	uint64_t from = tick_latest(now, bucket->last);
+
+	exact_refill(bucket, from);
+	bucket->at = from;
+	/* 2^-32 ticks at the former rate; and a rate's inverse has 62 bits. */
+	bucket->slack += (level_t)(bucket->rate >> 31) + (bucket->burst >> 58);
+	if (bucket->closed)
+		bucket->level = 0;
+	exact_set(bucket, profile);
+	bucket->level = bucket->level < bucket->burst ? bucket->level : bucket->burst;
+}
+
+#endif

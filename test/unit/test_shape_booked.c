@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Queues of several workers that settle departures as packets arrive, before one reserve: together
+ * as one exact bucket, in the order in which packets came.
+ */
+#include "shape_world.h"
+
+#include "exact_bucket.h"
+
+#define WORKERS 4
+#define PACKETS 4000 /* of all */
+#define BURST   6000
+
+/* Virtual time is cut to this; tokens. */
+#define GRAIN ((level_t)1 << (TOKEN_SHIFT - GCRA_SHIFT))
+
+struct letter {
+	struct shape_packet packet;
+	uint64_t due;
+	unsigned number; /* of those of its worker that wait */
+};
+
+struct worker {
+	struct shaper *shaper;
+	struct shape_queue queue;
+	unsigned in, out;
+	uint64_t last; /* tick at which the newest that waits is due */
+	bool clean;    /* released dry since one has waited */
+};
+
+struct world {
+	uint64_t seed, now;
+	struct prng prng;
+	struct reserve reserve;
+	struct exact_bucket bucket; /* of all */
+	struct worker workers[WORKERS];
+	struct letter letters[PACKETS];
+	uint64_t due[PACKETS], sum; /* departures; units */
+	uint32_t cost[PACKETS];
+	unsigned sent, passed, waited, full, crowded;
+	uint64_t delay;
+	uint32_t most;
+};
+
+static struct reserve_profile reserve_of(uint64_t bps, uint64_t burst)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct reserve_profile profile;
+
+	assert_int_equal(reserve_profile_init(&profile, &params, WORKERS, 0, GHZ), 0);
+	return profile;
+}
+
+static void world_make(struct world *w, uint64_t seed, uint64_t bps, uint32_t most)
+{
+	struct reserve_profile profile = reserve_of(bps, BURST);
+	struct token_bucket_profile limit = profile_of(bps, BURST);
+	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS >> seed % 8, .timed = true};
+
+	memset(w, 0, sizeof(*w));
+	w->seed = seed;
+	w->delay = params.delay;
+	w->most = most;
+	prng_seed(&w->prng, seed);
+	w->now = (UINT64_C(1) << 40) + (prng_next(&w->prng) >> (2 + seed % 60));
+	reserve_init(&w->reserve, &profile, w->now);
+	exact_init(&w->bucket, &limit, w->now);
+	w->bucket.slack = GRAIN;
+	for (unsigned i = 0; i < WORKERS; i++) {
+		struct worker *worker = &w->workers[i];
+
+		worker->shaper = shaper_make(most, w->now);
+		worker->last = w->bucket.last;
+		worker->clean = true;
+		shape_queue_init(&worker->queue, &params, &limit, &w->reserve, w->now);
+	}
+}
+
+static void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < WORKERS; i++)
+		free(w->workers[i].shaper);
+}
+
+/* Whether a verdict is what one bucket before all workers allows. */
+static void world_judge(struct world *w, const struct worker *worker, const struct exact_due *want,
+	uint64_t arrival, enum shape_verdict verdict)
+{
+	uint64_t earliest = tick_latest(want->earliest, worker->last) - arrival;
+	uint64_t latest = tick_latest(want->latest, worker->last) - arrival;
+	uint64_t most = w->delay + w->delay / 64;
+	unsigned waits = worker->in - worker->out;
+	bool may_pass = waits == 0 && !tick_is_after(want->earliest, w->now);
+	bool must_pass = waits == 0 && worker->clean && !tick_is_after(want->latest, w->now);
+	bool allowed = false;
+
+	/* What has come late may have waited for too long already, if it would not pass at once. */
+	must_pass = must_pass && latest <= most;
+	if (verdict == SHAPE_PASSES)
+		allowed = may_pass;
+	if (verdict == SHAPE_WAITS)
+		allowed = !must_pass && waits < w->most && earliest <= most;
+	if (verdict == SHAPE_FULL)
+		allowed = !must_pass && latest > most;
+	if (verdict == SHAPE_CROWDED)
+		allowed = !must_pass && waits >= w->most;
+	if (!allowed)
+		fail_msg("seed %" PRIu64 ", packet %u: verdict %d", w->seed, w->sent, verdict);
+}
+
+static void world_arrive(struct world *w, unsigned who, uint32_t cost, uint64_t arrival)
+{
+	struct worker *worker = &w->workers[who];
+	struct letter *letter = &w->letters[w->sent];
+	uint64_t seen = w->reserve.state.allow_at, due;
+	enum shape_verdict verdict;
+	struct exact_due want;
+
+	want = exact_due(&w->bucket, cost, arrival);
+	want.latest++; /* as both the inverse of the rate and virtual time are rounded */
+	letter->packet = (struct shape_packet){.cost = cost, .path = (uint16_t)who};
+	verdict = shape_arrive(
+		worker->shaper, &worker->queue, &letter->packet, cost, arrival, w->now);
+	world_judge(w, worker, &want, arrival, verdict);
+	w->sent++;
+	w->full += verdict == SHAPE_FULL;
+	w->crowded += verdict == SHAPE_CROWDED;
+	if (verdict == SHAPE_FULL || verdict == SHAPE_CROWDED) {
+		if (w->reserve.state.allow_at != seen)
+			fail_msg("seed %" PRIu64 ": a packet is refused, and has booked", w->seed);
+		return;
+	}
+	exact_take(&w->bucket, cost, arrival);
+	w->sum += cost;
+	if (verdict == SHAPE_PASSES) {
+		w->passed++;
+		return;
+	}
+	w->waited++;
+	due = worker->queue.edt.last;
+	if (tick_is_after(tick_latest(want.earliest, worker->last), due) ||
+		tick_is_after(due, tick_latest(want.latest, worker->last)))
+		fail_msg("seed %" PRIu64 ", packet %u: due %" PRId64 " ticks after the earliest",
+			w->seed, w->sent, (int64_t)(due - want.earliest));
+	worker->last = letter->due = due;
+	worker->clean = false;
+	letter->number = worker->in++;
+}
+
+static void world_release(struct world *w, unsigned who, bool all)
+{
+	struct worker *worker = &w->workers[who];
+	struct shape_packet *out[OUT];
+	unsigned n;
+
+	do {
+		n = shaper_release(
+			worker->shaper, w->now, out, 1 + (all ? OUT - 1 : prng_below(&w->prng, 3)));
+		for (unsigned i = 0; i < n; i++) {
+			const struct letter *letter = (const struct letter *)out[i];
+
+			if (letter->packet.path != who || letter->number != worker->out++ ||
+				!tick_is_after(w->now, letter->due))
+				fail_msg("seed %" PRIu64 ": %u of worker %u", w->seed,
+					letter->number, who);
+		}
+	} while (all && n > 0);
+	worker->clean = worker->clean || (all && worker->in == worker->out);
+}
+
+static void world_drain(struct world *w)
+{
+	w->now += GHZ / 2;
+	for (unsigned i = 0; i < WORKERS; i++) {
+		world_release(w, i, true);
+		assert_int_equal(w->workers[i].in, w->workers[i].out);
+		assert_false(shaper_waits(w->workers[i].shaper));
+	}
+}
+
+/* Each packet is due as from one bucket, whoever it comes to; one that is refused takes nothing. */
+static void one_bucket(uint64_t seed, uint64_t bps, uint32_t most)
+{
+	static struct world w;
+	unsigned mean = (unsigned)(1000 * 8 * GHZ / bps) + 1; /* ticks that a packet takes */
+
+	world_make(&w, seed, bps, most);
+	while (w.sent < PACKETS) {
+		unsigned who = prng_below(&w.prng, WORKERS);
+		/* Clocks differ, and a worker looks at packets after they came. */
+		uint64_t back = prng_below(&w.prng, 3) ? 0 : prng_below(&w.prng, 20 * mean);
+		unsigned cost = prng_below(&w.prng, 1500 + prng_below(&w.prng, 2) * 500);
+
+		w.now += prng_below(&w.prng, prng_below(&w.prng, 2) ? mean : 2 * mean);
+		if (prng_below(&w.prng, 200) == 0)
+			w.now += prng_below(&w.prng, 100 * MS);
+		if (prng_below(&w.prng, 200) == 0)
+			cost = BURST + prng_below(&w.prng, BURST);
+		world_arrive(&w, who, cost, w.now - back);
+		if (prng_below(&w.prng, 4) == 0)
+			world_release(&w, prng_below(&w.prng, WORKERS), prng_below(&w.prng, 2));
+		/* None is so far behind that its calendar ends. */
+		for (unsigned i = 0; w.sent % 16 == 0 && i < WORKERS; i++)
+			world_release(&w, i, true);
+	}
+	world_drain(&w);
+	if (!w.passed || !w.waited || (most < 20 && !w.crowded))
+		fail_msg("seed %" PRIu64 ": %u pass, %u wait", seed, w.passed, w.waited);
+	world_free(&w);
+}
+
+static void test_one_bucket(void **state)
+{
+	static const uint64_t rates[] = {80000000, 8 * GHZ, 100 * GHZ, 333333333};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
+		one_bucket(seed, rates[seed % 4], PACKETS);
+}
+
+static void test_crowded(void **state)
+{
+	static const uint64_t rates[] = {80000000, 8 * GHZ, 64 * GHZ, 333333333};
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
+		one_bucket(seed, rates[seed % 4], 1 + seed % 7);
+}
+
+/* What would be due just when it may, or a tick later, is refused before it has booked. */
+static void test_refused(void **state)
+{
+	(void)state;
+	for (unsigned crowded = 0; crowded < 2; crowded++) {
+		for (uint32_t cost = 6495; cost < 6506; cost++) {
+			struct shape_params params = {.delay = 6400, .timed = true};
+			struct reserve_profile profile = reserve_of(8 * GHZ, 1500);
+			struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
+			struct shaper *shaper = shaper_make(1 - crowded, 0);
+			struct shape_packet packet;
+			enum shape_verdict verdict;
+			struct reserve reserve;
+			struct shape_queue queue;
+			uint64_t seen;
+
+			reserve_init(&reserve, &profile, 0);
+			reserve_spend(&reserve);
+			seen = reserve.state.allow_at;
+			shape_queue_init(&queue, &params, &limit, &reserve, 0);
+			packet = (struct shape_packet){.cost = cost};
+			verdict = shape_arrive(
+				shaper, &queue, &packet, cost, 0, crowded ? 6500 : 0);
+			/* A tick before or after will do. */
+			if (cost < 6499)
+				assert_int_equal(verdict, crowded ? SHAPE_PASSES : SHAPE_WAITS);
+			if (cost > 6501)
+				assert_int_equal(verdict, crowded ? SHAPE_CROWDED : SHAPE_FULL);
+			assert_int_equal(reserve.state.allow_at == seen, verdict > SHAPE_WAITS);
+			free(shaper);
+		}
+	}
+}
+
+/* Another limit, of which the queue has not been told yet: nothing is early. */
+static void test_untold(void **state)
+{
+	static struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	struct reserve_profile slower = reserve_of(4 * GHZ, BURST);
+	struct token_bucket_profile limit = profile_of(4 * GHZ, BURST);
+	static struct world w;
+
+	(void)state;
+	memset(places, 0, sizeof(places));
+	world_make(&w, 8, 8 * GHZ, PACKETS);
+	reserve_spend(&w.reserve);
+	assert_true(reserve_change(&changes, &w.reserve, &slower, w.now));
+	exact_change(&w.bucket, &limit, w.now);
+	w.bucket.level = 0;
+	for (unsigned i = 0; i < 100; i++) {
+		world_arrive(&w, i % WORKERS, 1000 + i, w.now);
+		if (i == 50)
+			for (unsigned k = 0; k < WORKERS; k++)
+				shape_limit(
+					w.workers[k].shaper, &w.workers[k].queue, &limit, w.now);
+	}
+	assert_int_equal(w.waited, 100);
+	world_drain(&w);
+	world_free(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_bucket),
+		cmocka_unit_test(test_crowded),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_untold),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

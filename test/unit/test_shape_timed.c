@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Queues that settle each packet's departure as it arrives: what passes, what waits and until when,
+ * beside an exact bucket.
+ */
+#include "timed_world.h"
+
+/* A worker with one queue. */
+struct one {
+	struct shaper *shaper;
+	struct shape_queue queue;
+	uint64_t hz;
+};
+
+static struct token_bucket_profile limit_of(uint64_t bps, uint64_t burst, uint64_t hz)
+{
+	struct token_bucket_params params = {.rate_bps = bps, .burst_bytes = burst};
+	struct token_bucket_profile profile;
+
+	assert_int_equal(token_bucket_profile_init(&profile, &params, hz), 0);
+	return profile;
+}
+
+static void one_make(
+	struct one *one, uint64_t hz, uint64_t bps, uint64_t burst, uint64_t units, uint64_t now)
+{
+	struct shape_params params = {
+		.delay = hz / SHAPE_TIMED_PARTS, .units = units, .timed = true};
+	struct token_bucket_profile profile = limit_of(bps, burst, hz);
+	size_t bytes = shaper_bytes(100);
+
+	one->hz = hz;
+	one->shaper = aligned_alloc(64, bytes);
+	assert_non_null(one->shaper);
+	memset(one->shaper, 0, bytes);
+	shaper_init(one->shaper, hz, 100, now);
+	shape_queue_init(&one->queue, &params, &profile, NULL, now);
+}
+
+static enum shape_verdict one_arrive(
+	struct one *one, struct shape_packet *packet, uint32_t cost, uint64_t now)
+{
+	return arrive(one->shaper, &one->queue, packet, cost, now);
+}
+
+static const struct {
+	uint64_t hz, bps, burst;
+} limits[] = {
+	{1000000000, UINT64_C(8000000000), 1500},
+	{1000000000, UINT64_C(400000000000), 65536},
+	{1000000000, 1000, 2},
+	{1000000000, 1000, (UINT64_C(1) << 32) - 2},
+	{1000000000, UINT64_C(10000000000), 1},
+	{1000000000, 333333333, 9000},
+	{2500000000, UINT64_C(400000000000), (UINT64_C(1) << 32) - 2},
+	{2500000000, 1000, 1500},
+	{2500000000, UINT64_C(1000000000), 64000},
+	{10000000, 1000, 1500},
+	{10000000, UINT64_C(10000000000), 1500},
+	{10000000, UINT64_C(10000000000), (UINT64_C(1) << 32) - 2},
+};
+
+/* What a full bucket holds passes, and a unit more does not: at once, and after a long time. */
+static void test_burst(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		for (unsigned k = 0; k < 4; k++) {
+			uint64_t burst = limits[i].burst, now = k / 2 ? UINT64_C(1) << 55 : 0;
+			struct shape_packet packet;
+			struct one one;
+
+			one_make(&one, limits[i].hz, limits[i].bps, burst, 0, 0);
+			assert_int_equal(one_arrive(&one, &packet, (uint32_t)(burst + k % 2),
+						 now) == SHAPE_PASSES,
+				k % 2 == 0);
+			free(one.shaper);
+		}
+	}
+}
+
+/* After a burst a packet passes at the tick at which its tokens are there, and not a tick before. */
+static void test_tick(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		for (uint64_t cost = 1; cost <= limits[i].burst; cost = cost * 3 + 1) {
+			uint64_t burst = limits[i].burst, start = cost % 2 ? 0 : -1000 - cost;
+			uint64_t rate = (uint64_t)limit_of(limits[i].bps, burst, limits[i].hz).rate;
+			tokens_t tokens = (tokens_t)cost << TOKEN_SHIFT;
+			uint64_t ticks = (uint64_t)((tokens + rate - 1) / rate);
+			bool just = tokens % rate == 0 && rate & (rate - 1);
+
+			for (unsigned k = 0; k < 2; k++) {
+				struct shape_packet packet;
+				struct one one;
+
+				one_make(&one, limits[i].hz, limits[i].bps, burst, 0, start);
+				assert_int_equal(one_arrive(&one, &packet, (uint32_t)burst, start),
+					SHAPE_PASSES);
+				/* Where it is just on a tick the next one will do. */
+				assert_int_equal(
+					one_arrive(&one, &packet, (uint32_t)cost,
+						start + ticks + (k ? just : -1ULL)) == SHAPE_PASSES,
+					k == 1);
+				free(one.shaper);
+			}
+		}
+	}
+}
+
+/* A packet that costs more than the burst is due when all its tokens have come; not before. */
+static void test_larger_than_burst(void **state)
+{
+	struct shape_packet packets[3], *out[3];
+	struct one one;
+
+	(void)state;
+	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0); /* a byte a tick */
+	assert_int_equal(one_arrive(&one, &packets[0], 100000, 0), SHAPE_WAITS);
+	assert_int_equal(one.queue.edt.last, 99000);
+	assert_int_equal(one_arrive(&one, &packets[1], 25000, 10), SHAPE_WAITS);
+	assert_int_equal(one.queue.edt.last, 124000);
+	assert_int_equal(shaper_release(one.shaper, 99000, out, 3), 0);
+	assert_int_equal(shaper_release(one.shaper, 99000 + SLOT_MAX, out, 3), 1);
+	assert_int_equal(shaper_release(one.shaper, 200000, out, 3), 1);
+	/* It has filled up to the burst, and no more. */
+	assert_int_equal(one_arrive(&one, &packets[2], 1001, 200000), SHAPE_WAITS);
+	assert_int_equal(one.queue.edt.last, 200001);
+	free(one.shaper);
+}
+
+/* As many units as are said wait, whatever the rate; and one more does not. */
+static void test_units(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+		uint64_t rate = (uint64_t)limit_of(limits[i].bps, 1, limits[i].hz).rate;
+		/* What waits is told by ticks: a unit more is one, or more. */
+		uint32_t more = (uint32_t)(rate >> TOKEN_SHIFT) + 1;
+
+		for (unsigned k = 0; k < 2; k++) {
+			struct shape_packet packets[4];
+			struct one one;
+
+			one_make(&one, limits[i].hz, limits[i].bps, limits[i].burst, 3 * more, 0);
+			shape_queue_spend(&one.queue);
+			assert_int_equal(one_arrive(&one, &packets[0], more, 0), SHAPE_WAITS);
+			assert_int_equal(one_arrive(&one, &packets[1], 2 * more + k * more, 0),
+				k ? SHAPE_FULL : SHAPE_WAITS);
+			/* What is refused has taken nothing. */
+			assert_int_equal(one_arrive(&one, &packets[2], k ? 2 * more : more, 0),
+				k ? SHAPE_WAITS : SHAPE_FULL);
+			assert_int_equal(one_arrive(&one, &packets[3], more, 0), SHAPE_FULL);
+			free(one.shaper);
+		}
+	}
+}
+
+/* It waits for as long as it may, and a 64th; and not a tick longer. Other parameters are the next's. */
+static void test_delay(void **state)
+{
+	struct shape_params params = {.delay = 6400, .timed = true};
+	struct token_bucket_profile limit = profile_of(8 * GHZ, 1500);
+	struct shape_packet packets[5], *out[5];
+	struct shaper *shaper = shaper_make(10, 0);
+	struct shape_queue queue;
+
+	(void)state;
+	shape_queue_init(&queue, &params, &limit, NULL, 0);
+	shape_queue_spend(&queue);
+	assert_int_equal(arrive(shaper, &queue, &packets[0], 6501, 0), SHAPE_FULL);
+	assert_int_equal(arrive(shaper, &queue, &packets[0], 6500, 0), SHAPE_WAITS);
+	assert_int_equal(arrive(shaper, &queue, &packets[1], 11, 10), SHAPE_FULL);
+	assert_int_equal(arrive(shaper, &queue, &packets[1], 10, 10), SHAPE_WAITS);
+	params.delay = 12800;
+	shape_change(shaper, &queue, &params, 10);
+	assert_int_equal(arrive(shaper, &queue, &packets[2], 6501, 10), SHAPE_FULL);
+	assert_int_equal(arrive(shaper, &queue, &packets[2], 6500, 10), SHAPE_WAITS);
+	params.delay = 64;
+	shape_change(shaper, &queue, &params, 10);
+	assert_int_equal(arrive(shaper, &queue, &packets[3], 0, 12944), SHAPE_FULL);
+	assert_int_equal(arrive(shaper, &queue, &packets[3], 0, 12945), SHAPE_WAITS);
+	params.units = 20;
+	shape_change(shaper, &queue, &params, 12945);
+	assert_int_equal(arrive(shaper, &queue, &packets[4], 0, 12989), SHAPE_FULL);
+	assert_int_equal(arrive(shaper, &queue, &packets[4], 0, 12990), SHAPE_WAITS);
+	assert_int_equal(shaper_release(shaper, 20 * MS, out, 5), 5);
+	assert_int_equal(shape_flush(shaper, &queue, out, 5), 0);
+	free(shaper);
+}
+
+/* What would conform waits behind what is due and has not been released: in order, and in time. */
+static void test_behind(void **state)
+{
+	struct shape_packet packets[4], *out[4];
+	struct one one;
+
+	(void)state;
+	one_make(&one, GHZ, 8 * GHZ, 1000, 0, 0);
+	assert_int_equal(one_arrive(&one, &packets[0], 1000, 0), SHAPE_PASSES);
+	assert_int_equal(one_arrive(&one, &packets[0], 100, 0), SHAPE_WAITS);
+	assert_int_equal(one_arrive(&one, &packets[1], 10, 50000), SHAPE_WAITS);
+	assert_int_equal(one_arrive(&one, &packets[2], 0, 50000), SHAPE_WAITS);
+	assert_true(shaper_next(one.shaper, 50000) == 50000);
+	assert_int_equal(shaper_release(one.shaper, 50000, out, 1), 1);
+	assert_ptr_equal(out[0], &packets[0]);
+	assert_int_equal(one_arrive(&one, &packets[3], 10, 50000), SHAPE_WAITS);
+	assert_int_equal(shaper_release(one.shaper, 50000 + SLOT_MAX, out, 4), 3);
+	for (unsigned i = 0; i < 3; i++)
+		assert_ptr_equal(out[i], &packets[i + 1]);
+	assert_int_equal(one_arrive(&one, &packets[0], 10, 50000 + SLOT_MAX), SHAPE_PASSES);
+	free(one.shaper);
+}
+
+/* Tokens are kept under a limit at which they would have taken longer than the clock goes. */
+static void test_deep(void **state)
+{
+	static const int64_t rates[] = {EXACT_RATE_LEAST, 3 * EXACT_RATE_LEAST / 2,
+		INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(3) << 31, INT64_C(1) << 33};
+	uint64_t burst = (UINT64_C(1) << 39) - 1;
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(rates) / sizeof(*rates); i++) {
+		struct token_bucket_profile slow = {rates[i], burst << TOKEN_BYTE};
+		struct shape_packet packet;
+		struct one one;
+
+		one_make(&one, GHZ, UINT64_C(400000000000), burst, 0, 0);
+		shape_limit(one.shaper, &one.queue, &slow, 1000);
+		assert_int_equal(one_arrive(&one, &packet, UINT32_MAX, 1000), SHAPE_PASSES);
+		free(one.shaper);
+	}
+}
+
+/*
+ * A limit that lets nothing pass: what waits leaves when it was told to, and nothing comes behind
+ * it. Raised again the bucket is empty, as of when the last one leaves.
+ */
+static void test_closed(void **state)
+{
+	static const int64_t none[] = {0, -1, INT64_MIN + 1, EXACT_RATE_LEAST - 1};
+	struct token_bucket_profile again = profile_of(8 * GHZ, 1500);
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(none) / sizeof(*none); i++) {
+		struct token_bucket_profile limit = {none[i], again.burst};
+		struct shape_packet packets[3], *out[3];
+		struct one one;
+
+		one_make(&one, GHZ, 8 * GHZ, 1500, 0, 0);
+		assert_int_equal(one_arrive(&one, &packets[0], 11500, 0), SHAPE_WAITS);
+		shape_limit(one.shaper, &one.queue, &limit, 100);
+		for (uint64_t now = 100; now < 30000; now += 100)
+			assert_int_equal(one_arrive(&one, &packets[1], now % 3, now), SHAPE_FULL);
+		assert_int_equal(shaper_release(one.shaper, 10000, out, 3), 0);
+		assert_int_equal(shaper_release(one.shaper, 10000 + SLOT_MAX, out, 3), 1);
+		shape_limit(one.shaper, &one.queue, &again, 20000);
+		assert_int_equal(one_arrive(&one, &packets[1], 1000, 20000), SHAPE_WAITS);
+		assert_int_equal(one.queue.edt.last, 21000);
+		shape_limit(one.shaper, &one.queue, &limit, 20000);
+		shape_limit(one.shaper, &one.queue, &again, 20500);
+		assert_int_equal(one_arrive(&one, &packets[2], 10, 20500), SHAPE_WAITS);
+		assert_int_equal(one.queue.edt.last, 21010);
+		free(one.shaper);
+	}
+}
+
+/* In bursts, at any rates, with limits that come and go: as from exact buckets. */
+static void random_world(uint64_t seed, uint32_t most, bool changes)
+{
+	static struct world w;
+
+	world_make(&w, seed, most);
+	for (unsigned step = 0; step < STEPS; step++) {
+		world_tick(&w);
+		world_arrivals(&w);
+		if (changes && prng_below(&w.prng, 50) == 0)
+			world_change(&w);
+		if (prng_below(&w.prng, 3))
+			world_release(&w, 1 + prng_below(&w.prng, 4));
+		if (prng_below(&w.prng, 8) == 0)
+			world_release_all(&w);
+		if (step % 16 == 0)
+			world_check(&w);
+	}
+	world_drain(&w);
+	/* Of each some. */
+	if (w.passed < STEPS / 100 || w.full < STEPS / 100 || w.released < STEPS / 100 ||
+		(most < 10 && w.crowded == 0))
+		world_fail(&w, "%u have waited, %u passed, %u not", w.released, w.passed, w.full);
+	world_free(&w);
+}
+
+static void test_exact(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++)
+		random_world(seed, STEPS * BATCH, false);
+}
+
+static void test_limits(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(400); seed++)
+		random_world(seed, STEPS * BATCH, true);
+}
+
+static void test_crowded(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(200); seed++)
+		random_world(seed, 1 + seed % 20, seed % 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_burst),
+		cmocka_unit_test(test_tick),
+		cmocka_unit_test(test_larger_than_burst),
+		cmocka_unit_test(test_units),
+		cmocka_unit_test(test_delay),
+		cmocka_unit_test(test_behind),
+		cmocka_unit_test(test_deep),
+		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_exact),
+		cmocka_unit_test(test_limits),
+		cmocka_unit_test(test_crowded),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

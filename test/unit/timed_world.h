@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Queues that are timed, each beside an exact bucket that says when its packets are to leave. Any
+ * counter, any limits; packets in bursts, backwards by a little, after pauses of years; a worker
+ * that is busy for a tenth of a second, and has little room. Each test says which of this it wants.
+ */
+#ifndef WEIR_TEST_TIMED_WORLD_H
+#define WEIR_TEST_TIMED_WORLD_H
+
+#include "shape_world.h"
+
+#include "exact_bucket.h"
+
+#define QUEUES 6
+#define STEPS  3000
+#define BATCH  8
+
+/* A slot of the calendar is no longer. */
+static inline uint64_t slot_most(uint64_t hz)
+{
+	return hz >> 18 ? hz >> 18 : 1;
+}
+
+struct letter {
+	struct shape_packet packet;
+	struct letter *next;
+	uint64_t due;
+	unsigned queue;
+	bool taken; /* out of the calendar, before its slot is over */
+};
+
+/* A queue, and what is to be known of it. */
+struct line {
+	struct shape_queue queue;
+	struct exact_bucket bucket;
+	struct shape_params params;
+	struct letter *head, **tail; /* that wait */
+	uint32_t packets;            /* likewise */
+	bool clean;                  /* released dry since one has waited */
+	bool leaves;
+	bool flushed; /* what comes next may wait once more for when that would have left */
+};
+
+struct world {
+	uint64_t seed, hz, start, now, dry; /* ticks; dry: all that was due had been released */
+	struct prng prng;
+	struct shaper *shaper;
+	uint32_t most;
+	struct line lines[QUEUES];
+	struct letter letters[STEPS * BATCH];
+	unsigned sent, released, full, passed, crowded, taken;
+	unsigned ghosts; /* entries of the calendar at most that have been taken out */
+};
+
+#define world_fail(w, ...)                                                                      \
+	do {                                                                                    \
+		print_error("seed %" PRIu64 ", tick %" PRIu64 " from %" PRIu64 ": ", (w)->seed, \
+			(w)->now - (w)->start, (w)->start);                                     \
+		fail_msg(__VA_ARGS__);                                                          \
+	} while (0)
+
+/* A number below 2^bits, of any length. */
+static inline uint64_t any_of(struct prng *prng, unsigned bits)
+{
+	return prng_next(prng) >> (64 - bits) >> prng_below(prng, bits);
+}
+
+/* From 1 kbit/s to 400 Gbit/s, where the counter allows; bursts of a unit to 2^39 - 1. */
+static inline struct token_bucket_profile world_limit(struct world *w)
+{
+	struct token_bucket_params params = {
+		.rate_bps = 1000 + any_of(&w->prng, 39) % UINT64_C(399999999000),
+		.burst_bytes = 1 + any_of(&w->prng, 39) % ((UINT64_C(1) << 39) - 1)};
+	struct token_bucket_profile profile;
+
+	if (prng_below(&w->prng, 3))
+		params.burst_bytes %= 100000;
+	while (token_bucket_profile_init(&profile, &params, w->hz))
+		params.rate_bps /= 2;
+	return profile;
+}
+
+static inline struct shape_params world_params(struct world *w)
+{
+	uint64_t delay = w->hz / SHAPE_TIMED_PARTS;
+
+	return (struct shape_params){.delay = delay >> prng_below(&w->prng, 12),
+		.units = prng_below(&w->prng, 3) ? 0 : any_of(&w->prng, 33),
+		.timed = true};
+}
+
+static inline void line_begin(struct world *w, unsigned q)
+{
+	struct token_bucket_profile profile = world_limit(w);
+	struct line *line = &w->lines[q];
+
+	*line = (struct line){.params = world_params(w), .clean = true};
+	line->tail = &line->head;
+	shape_queue_init(&line->queue, &line->params, &profile, NULL, w->now);
+	exact_init(&line->bucket, &profile, w->now);
+	if (prng_below(&w->prng, 4))
+		return;
+	shape_queue_spend(&line->queue);
+	line->bucket.level = 0;
+}
+
+static inline void world_make(struct world *w, uint64_t seed, uint32_t most)
+{
+	static const uint64_t hz[] = {1000000000, 2500000000, 10000000, 1000000007};
+	size_t bytes = shaper_bytes(most);
+
+	memset(w, 0, sizeof(*w));
+	w->seed = seed;
+	prng_seed(&w->prng, seed);
+	w->hz = hz[seed % 4];
+	w->start = seed % 3 ? any_of(&w->prng, 64) : -any_of(&w->prng, 30);
+	w->now = w->dry = w->start;
+	w->most = most;
+	w->shaper = aligned_alloc(64, bytes);
+	assert_non_null(w->shaper);
+	memset(w->shaper, 0, bytes);
+	shaper_init(w->shaper, w->hz, most, w->now);
+	for (unsigned q = 0; q < QUEUES; q++)
+		line_begin(w, q);
+}
+
+/* What costs about as much as comes within a share of the delay; and what costs nothing, or all. */
+static inline uint32_t world_cost(struct world *w, const struct line *line)
+{
+	tokens_t in_delay = (tokens_t)line->bucket.rate * line->params.delay >> TOKEN_SHIFT;
+	uint64_t most = in_delay < UINT32_MAX ? (uint64_t)in_delay : UINT32_MAX;
+
+	switch (prng_below(&w->prng, 100)) {
+	case 0:
+		return 0;
+	case 1:
+		return UINT32_MAX;
+	case 2: /* all that the bucket holds, and a unit more */
+		if (line->bucket.level > 0 && line->bucket.level >> TOKEN_SHIFT < UINT32_MAX)
+			return (uint32_t)(line->bucket.level >> TOKEN_SHIFT) + (w->sent & 1);
+	}
+	return prng_below(&w->prng, (uint32_t)(most >> prng_below(&w->prng, 12)) | 1) + 1;
+}
+
+static inline unsigned world_waits(const struct world *w)
+{
+	unsigned n = 0;
+
+	for (unsigned q = 0; q < QUEUES; q++)
+		n += w->lines[q].packets;
+	return n;
+}
+
+/* Whether anything waits that leaves. */
+static inline bool world_leaves(const struct world *w)
+{
+	bool leaves = false;
+
+	for (unsigned q = 0; q < QUEUES; q++)
+		leaves |= w->lines[q].leaves && w->lines[q].packets;
+	return leaves;
+}
+
+static inline void line_waits(
+	struct world *w, struct line *line, struct letter *letter, const struct exact_due *want)
+{
+	uint64_t due = line->queue.edt.last;
+
+	letter->due = due;
+	letter->queue = (unsigned)(line - w->lines);
+	letter->next = NULL;
+	*line->tail = letter;
+	line->tail = &letter->next;
+	line->packets++;
+	line->clean = line->flushed = false;
+	if (tick_is_after(want->earliest, due) || tick_is_after(due, want->latest))
+		world_fail(w, "due %" PRId64 " ticks after the earliest, the latest is %" PRId64,
+			(int64_t)(due - want->earliest), (int64_t)(want->latest - want->earliest));
+	line->bucket.last = due;
+}
+
+/* Whether a packet may, or has to be, refused as it would wait for too long. */
+static inline bool line_is_full(
+	const struct line *line, uint64_t due, uint64_t arrival, unsigned slack)
+{
+	uint64_t wait = due - arrival, delay = line->params.delay, units = line->params.units;
+	tokens_t most = (tokens_t)(units && units < UINT32_MAX ? units : UINT32_MAX) << TOKEN_SHIFT;
+
+	return wait > delay + delay / 64 + slack ||
+	       wait > (most + line->bucket.rate - 1) / line->bucket.rate + slack;
+}
+
+/* The verdict is one that the exact bucket allows. */
+static inline void line_judge(struct world *w, struct line *line, struct letter *letter,
+	uint64_t arrival, enum shape_verdict verdict)
+{
+	struct exact_due want = exact_due(&line->bucket, letter->packet.cost, arrival);
+	bool must_wait = line->packets || tick_is_after(want.earliest, w->now);
+	bool must_pass = line->packets == 0 && line->clean && !tick_is_after(want.latest, w->now);
+	bool may_full, must_full;
+
+	want.earliest = tick_latest(want.earliest, line->bucket.last);
+	want.latest = tick_latest(want.latest, line->bucket.last);
+	may_full = line_is_full(line, want.latest, arrival, 0);
+	must_full = line_is_full(line, want.earliest, arrival, 1);
+	if (verdict == SHAPE_PASSES && (must_wait || line->bucket.closed))
+		world_fail(w, "a packet passes");
+	if (verdict == SHAPE_WAITS && (must_pass || must_full || line->bucket.closed))
+		world_fail(w, "a packet waits: %d %d", must_pass, must_full);
+	if (verdict == SHAPE_FULL && !line->bucket.closed && (must_pass || !may_full))
+		world_fail(w, "a packet is refused that would wait for %" PRIu64 " ticks",
+			want.latest - arrival);
+	if (verdict == SHAPE_CROWDED && (must_pass || world_waits(w) + w->ghosts < w->most))
+		world_fail(
+			w, "crowded by %u packets, %u, %d", world_waits(w), w->ghosts, must_pass);
+	if (verdict == SHAPE_PASSES || verdict == SHAPE_WAITS)
+		exact_take(&line->bucket, letter->packet.cost, arrival);
+	if (verdict == SHAPE_WAITS)
+		line_waits(w, line, letter, &want);
+}
+
+/* A packet of a queue at a tick. */
+static inline void world_arrive(struct world *w, unsigned q, uint32_t cost, uint64_t arrival)
+{
+	struct letter *letter = &w->letters[w->sent++];
+	struct line *line = &w->lines[q];
+	bool aside = line->leaves && line->packets == 0, leaves = shaper_leaves(w->shaper);
+	enum shape_verdict verdict;
+
+	letter->packet = (struct shape_packet){.cost = cost};
+	verdict = shape_arrive(w->shaper, &line->queue, &letter->packet, cost, arrival, w->now);
+	w->full += verdict == SHAPE_FULL;
+	w->passed += verdict == SHAPE_PASSES;
+	w->crowded += verdict == SHAPE_CROWDED;
+	/* While anything leaves it may go behind what has been taken out. */
+	if (aside && verdict != SHAPE_PASSES && !leaves)
+		world_fail(w, "queue %u leaves, and nothing waits there: %d", q, verdict);
+	if (!aside || verdict != SHAPE_PASSES)
+		line_judge(w, line, letter, arrival, verdict);
+}
+
+static inline void world_arrivals(struct world *w)
+{
+	unsigned q = prng_below(&w->prng, QUEUES), n = 1 + prng_below(&w->prng, BATCH);
+
+	while (n-- > 0) {
+		uint64_t back = prng_below(&w->prng, 4) ? 0 : any_of(&w->prng, 12);
+
+		world_arrive(w, q, world_cost(w, &w->lines[q]), w->now - back);
+	}
+}
+
+/* Each is the first of its queue. */
+static inline struct line *world_comes_out(struct world *w, struct shape_packet *packet)
+{
+	struct letter *letter = (struct letter *)packet;
+	struct line *line = &w->lines[letter->queue];
+
+	if (line->head != letter)
+		world_fail(w, "out of order, queue %u", letter->queue);
+	line->head = letter->next;
+	line->packets--;
+	if (!line->head)
+		line->tail = &line->head;
+	return line;
+}
+
+/* Returns how many. */
+static inline unsigned world_release(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_release(w->shaper, w->now, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		const struct letter *letter = (const struct letter *)out[i];
+
+		if (!tick_is_after(w->now, letter->due))
+			world_fail(w, "early by %" PRIu64, letter->due - w->now);
+		world_comes_out(w, out[i]);
+	}
+	w->released += n;
+	return n;
+}
+
+/* What was taken out before its slot was over counts until it is. */
+static inline void world_lay_ghosts(struct world *w)
+{
+	w->ghosts = 0;
+	for (unsigned i = 0; i < w->sent; i++) {
+		struct letter *letter = &w->letters[i];
+
+		letter->taken &= tick_is_after(letter->due + slot_most(w->hz), w->now);
+		w->ghosts += letter->taken;
+	}
+}
+
+/* All that is due: of the others none was due a slot ago. */
+static inline void world_release_all(struct world *w)
+{
+	while (world_release(w, 1 + prng_below(&w->prng, OUT)) > 0 ||
+		(shaper_waits(w->shaper) && shaper_next(w->shaper, w->now) == w->now))
+		;
+	for (unsigned q = 0; q < QUEUES; q++) {
+		const struct letter *letter = w->lines[q].head;
+
+		w->lines[q].clean = w->lines[q].packets == 0 && !w->lines[q].flushed;
+		if (letter && tick_is_after(w->now, letter->due + slot_most(w->hz)))
+			world_fail(w, "queue %u is late by %" PRIu64, q, w->now - letter->due);
+	}
+	world_lay_ghosts(w);
+	w->dry = w->now;
+}
+
+static inline const struct shape_queue *world_whose(const struct shape_packet *packet, void *world)
+{
+	const struct letter *letter = (const struct letter *)packet;
+	const struct world *w = world;
+
+	return &w->lines[letter->queue].queue;
+}
+
+/* Packets of queues that leave, whether they are due or not. Returns how many. */
+static inline unsigned world_flush_leaving(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	const struct shape_whose whose = {world_whose, w};
+	unsigned n = shaper_flush_leaving(w->shaper, &whose, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct line *line = world_comes_out(w, out[i]);
+
+		line->flushed = true;
+		line->clean = false;
+		if (!line->leaves)
+			world_fail(w, "taken out of a queue that stays");
+		((struct letter *)out[i])->taken = true;
+	}
+	w->taken += n;
+	w->ghosts += n;
+	return n;
+}
+
+/* The same of all queues. */
+static inline void world_flush(struct world *w, unsigned most)
+{
+	struct shape_packet *out[OUT];
+	unsigned n = shaper_flush(w->shaper, out, most);
+
+	for (unsigned i = 0; i < n; i++) {
+		struct line *line = world_comes_out(w, out[i]);
+
+		line->flushed = true;
+		line->clean = false;
+	}
+	w->taken += n;
+}
+
+/* What anybody may ask. */
+static inline void world_check(struct world *w)
+{
+	const struct shaper_counts *counts = shaper_counts(w->shaper);
+	uint64_t next = shaper_next(w->shaper, w->now);
+
+	assert_int_equal(counts->packets, world_waits(w));
+	assert_int_equal(shaper_waits(w->shaper), world_waits(w) > 0);
+	assert_true(shaper_leaves(w->shaper) || !world_leaves(w));
+	for (unsigned q = 0; q < QUEUES; q++) {
+		const struct line *line = &w->lines[q];
+
+		if (line->head && tick_is_after(next, w->now) &&
+			tick_is_after(next, line->head->due + slot_most(w->hz)))
+			world_fail(w, "the next is later than a packet that is due");
+	}
+	assert_false(tick_is_after(w->now, next));
+	if (!shaper_waits(w->shaper))
+		assert_true(next - w->now > w->hz);
+}
+
+/* Polled when something is due, until nothing waits. */
+static inline void world_drain(struct world *w)
+{
+	while (shaper_waits(w->shaper)) {
+		world_release_all(w);
+		if (shaper_waits(w->shaper))
+			w->now = shaper_next(w->shaper, w->now);
+	}
+	world_check(w);
+}
+
+/* The clock goes on: by a little, by what a worker may be busy for, or by years without packets. */
+static inline void world_tick(struct world *w)
+{
+	uint64_t tenth = w->hz / 10;
+
+	if (prng_below(&w->prng, 500) == 0) {
+		world_drain(w);
+		w->now += any_of(&w->prng, 58);
+		w->dry = w->now;
+		return;
+	}
+	w->now += prng_below(&w->prng, 100) ? any_of(&w->prng, 16) : any_of(&w->prng, 62) % tenth;
+	if (w->now - w->dry > tenth)
+		world_release_all(w);
+}
+
+static inline void world_change(struct world *w)
+{
+	unsigned q = prng_below(&w->prng, QUEUES);
+	struct line *line = &w->lines[q];
+	struct token_bucket_profile profile = world_limit(w);
+
+	switch (prng_below(&w->prng, 4)) {
+	case 0:
+		line->params = world_params(w);
+		shape_change(w->shaper, &line->queue, &line->params, w->now);
+		return;
+	case 1: /* nothing passes */
+		profile.rate = -(int64_t)any_of(&w->prng, 40);
+		break;
+	case 2:
+		profile.rate >>= prng_below(&w->prng, 16);
+		break;
+	}
+	shape_limit(w->shaper, &line->queue, &profile, w->now);
+	exact_change(&line->bucket, &profile, w->now);
+}
+
+static inline void world_free(struct world *w)
+{
+	struct delay_sum sum = {0};
+
+	delay_fold(&sum, &shaper_counts(w->shaper)->lateness);
+	assert_int_equal(delay_count(&sum), w->released);
+	free(w->shaper);
+}
+
+#endif
