@@ -9,6 +9,8 @@
 
 #include "box_world.h"
 
+#include <ftw.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -176,6 +178,29 @@ static inline void end_reload(struct box_world *w, struct exchange *x)
 		turn(w, 1);
 	assert_true(exchange_settle(x));
 	exchange_free(x);
+}
+
+/* A store of its own for what is never exceeded. */
+static char store[32];
+
+static inline int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
+{
+	(void)stat;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static inline void with_store(char *more, size_t size)
+{
+	strcpy(store, "/tmp/weir-hold-XXXXXX");
+	assert_non_null(mkdtemp(store));
+	snprintf(more, size, "'ledger': {'store': '%s'}, ", store);
+}
+
+static inline void remove_store(void)
+{
+	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 #endif

@@ -7,7 +7,6 @@
  */
 #include "hold_world.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 
 #include "control.h"
@@ -577,29 +576,6 @@ static void test_pools_of_the_start(void **state)
 		free(words);
 	}
 	close_wire(&w);
-}
-
-/* A store of its own for what is never exceeded. */
-static char store[32];
-
-static int remove_one(const char *path, const struct stat *stat, int kind, struct FTW *at)
-{
-	(void)stat;
-	(void)kind;
-	(void)at;
-	return remove(path);
-}
-
-static void with_store(char *more, size_t size)
-{
-	strcpy(store, "/tmp/weir-hold-XXXXXX");
-	assert_non_null(mkdtemp(store));
-	snprintf(more, size, "'ledger': {'store': '%s'}, ", store);
-}
-
-static void remove_store(void)
-{
-	assert_int_equal(nftw(store, remove_one, 8, FTW_DEPTH | FTW_PHYS), 0);
 }
 
 /* Of those that left from some moment on, how many had come before it. */
