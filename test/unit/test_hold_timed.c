@@ -85,6 +85,16 @@ static void become(struct box_world *w, const char *policies)
 	end_reload(w, begin_reload(w, policies));
 }
 
+/* The box stops, and all that waits leaves. */
+static void stop(struct box_world *w)
+{
+	uint64_t lost = dropped(w);
+
+	close_wire(w);
+	check_order();
+	assert_int_equal(left() + lost, came());
+}
+
 /* Both workers are told of a limit that has changed. */
 static void tell(struct box_world *w)
 {
@@ -160,9 +170,7 @@ static void test_on_time(void **state)
 		assert_true(control_now() - began < PATIENCE);
 	}
 	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
-	close_wire(&w);
-	check_order();
-	assert_int_equal(left() + dropped(&w), came());
+	stop(&w);
 }
 
 /* Of what leaves, how many had come after a moment. */
@@ -206,8 +214,7 @@ static void test_lowered(void **state)
 		check_counted(&w);
 	} while (left_since(came_before) < 20);
 	assert_true(left() >= waited);
-	close_wire(&w);
-	check_order();
+	stop(&w);
 }
 
 /* A higher one likewise: behind what waits. */
@@ -232,8 +239,7 @@ static void test_raised(void **state)
 		assert_in_range(left() - before, 0, 2 + grant(FAST, control_now() - since));
 		assert_true(control_now() - since < PATIENCE);
 	} while (left() < before + 8000);
-	close_wire(&w);
-	check_order();
+	stop(&w);
 }
 
 /* Up and down by any factor, with packets that wait all the time. */
@@ -263,9 +269,7 @@ static void test_any_limits(void **state)
 			check_counted(&w);
 			assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
 		}
-		close_wire(&w);
-		check_order();
-		assert_int_equal(left() + dropped(&w), came());
+		stop(&w);
 	}
 }
 
@@ -307,9 +311,7 @@ static void test_becomes(void **state)
 			if (!kinds[to].waits)
 				assert_int_equal(waiting_anywhere(&w), 0);
 		}
-		close_wire(&w);
-		check_order();
-		assert_int_equal(left() + dropped(&w), came());
+		stop(&w);
 	}
 }
 
@@ -403,9 +405,7 @@ static void test_slot_again(void **state)
 		assert_int_equal(box_waiting(&w.box, slot).packets, 0);
 	}
 	assert_true(again > n);
-	close_wire(&w);
-	check_order();
-	assert_int_equal(left(), came());
+	stop(&w);
 }
 
 /*
@@ -429,8 +429,7 @@ static void test_room_again(void **state)
 		become(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
 		check_none_lost(&w);
 	}
-	close_wire(&w);
-	check_order();
+	stop(&w);
 }
 
 /* What leaves takes nothing along that stays, whoever has been in its slot before. */
@@ -459,8 +458,7 @@ static void test_others_stay(void **state)
 			box_waiting(&w.box, w.box.slots.of[0]).packets, waiting_anywhere(&w));
 		check_none_lost(&w);
 	}
-	close_wire(&w);
-	check_order();
+	stop(&w);
 }
 
 /* What is timed leaves beside what is not; and all of it is sent, but what is never exceeded. */
@@ -489,9 +487,7 @@ static void test_leave_together(void **state)
 		end_reload(&w, x);
 		assert_true(left() - left_since(came_before) == waits);
 		assert_int_equal(dropped(&w), 0);
-		close_wire(&w);
-		check_order();
-		assert_int_equal(left(), came());
+		stop(&w);
 	}
 }
 
@@ -518,8 +514,7 @@ static void test_stop(void **state)
 		check_counted(&w);
 		if (x)
 			end_reload(&w, x);
-		close_wire(&w);
-		check_order();
+		stop(&w);
 	}
 }
 
