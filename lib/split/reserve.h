@@ -259,7 +259,7 @@ static inline bool reserve_change_booked(struct reserve_changes *changes, struct
 
 	if (changes->n == changes->most)
 		return false;
-	/* Before virtual time goes by the new rate, or what is ahead seems to be a clock's error. */
+	/* Before virtual time goes by the new rate, or what is ahead might seem a clock's error. */
 	reserve_stretch(reserve, &old, profile->rate, now);
 	return reserve_change(changes, reserve, profile, now);
 }

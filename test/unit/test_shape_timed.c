@@ -80,7 +80,7 @@ static void test_burst(void **state)
 	}
 }
 
-/* After a burst a packet passes at the tick at which its tokens are there, and not a tick before. */
+/* After a burst a packet passes at the tick at which its tokens are there, not one before. */
 static void test_tick(void **state)
 {
 	(void)state;
@@ -158,7 +158,7 @@ static void test_units(void **state)
 	}
 }
 
-/* It waits for as long as it may, and a 64th; and not a tick longer. Other parameters are the next's. */
+/* It waits as long as it may, and a 64th, not a tick longer. Other parameters are the next's. */
 static void test_delay(void **state)
 {
 	struct shape_params params = {.delay = 6400, .timed = true};
