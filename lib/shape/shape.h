@@ -7,9 +7,9 @@
  * constant number of steps however many wait.
  *
  * Of a queue that is timed that tick is settled when a packet arrives, and on the wheel are
- * packets: another limit is that of what comes after it. Of the others it is settled when the packet
- * before it leaves, and on the wheel are queues: another limit changes one due time, and holds for
- * all that waits. That takes three times as long.
+ * packets: another limit is that of what comes after it. Of the others it is settled when the
+ * packet before it leaves, and on the wheel are queues: another limit changes one due time, and
+ * holds for all that waits. That takes three times as long.
  *
  * Conformance is a matter of when packets arrived, not of when somebody looked: the bucket is
  * brought up to a packet's arrival, or to the departure of the one before it if that is later. So
@@ -180,10 +180,10 @@ struct shaper_counts {
 struct shaper;
 
 /*
- * One worker's: the wheels, and what all queues hold together. Some 1.1 MB, and lines that list
- * the queues and packets that wait: 128 bytes for each packet that may wait, of all policies, or
- * 33.6 MB and 18.3 bytes for each, whichever is less. Of these only as much is ever touched as waits
- * at once.
+ * One worker's: the wheels, and what all queues hold together. Some 1.1 MB, and lines that list the
+ * queues and packets that wait: 128 bytes for each packet that may wait, of all policies, or 33.6
+ * MB and 18.3 bytes for each, whichever is less. Of these only as much is ever touched as waits at
+ * once.
  */
 size_t shaper_bytes(uint32_t most);
 
@@ -222,8 +222,8 @@ void shape_queue_spend(struct shape_queue *queue);
  *
  * As many units wait as leave within `delay`, and one packet that would; if it is timed, whatever
  * leaves within `delay` and a 64th. While there is no limit (a rate of 0, or others drain the
- * bucket) as many as the burst wait for one. If it is timed nothing waits or passes then, which is so
- * below a unit a second too; and the next limit begins with an empty bucket.
+ * bucket) as many as the burst wait for one. If it is timed nothing waits or passes then, which is
+ * so below a unit a second too; and the next limit begins with an empty bucket.
  */
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
@@ -232,9 +232,9 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
  * and those that do not leave, which say so in their flags. Those of several queues come as they
  * were due, to a slot of the wheel (a quarter to half a microsecond; where queues are timed, two to
- * four). Returns how many. There may be more while shaper_next() says `now`, which is so when n have
- * come out, and also when many queues were looked at in vain: call again, after others have had
- * their turn.
+ * four). Returns how many. There may be more while shaper_next() says `now`, which is so when n
+ * have come out, and also when many queues were looked at in vain: call again, after others have
+ * had their turn.
  */
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 
