@@ -7,18 +7,10 @@
 
 #define NS_PER_US 1000
 #define US_PER_S  UINT64_C(1000000)
-#define NS_PER_S  UINT64_C(1000000000)
 
 bool policy_is_shaped(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE;
-}
-
-bool policy_is_timed(const struct policy *policy)
-{
-	return policy_is_shaped(policy) && policy->guarantee != GUARANTEE_CONSERVED &&
-	       policy->shape.drop == SHAPE_DROP_TAIL &&
-	       policy->shape.delay_ns <= NS_PER_S / SHAPE_TIMED_PARTS;
 }
 
 struct shape_terms shaped_terms(const struct policy *policy)

@@ -55,13 +55,6 @@ static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
 /* Whether its packets wait. Any thread. */
 bool policy_is_shaped(const struct policy *policy);
 
-/*
- * Whether it is settled as a packet arrives when it leaves, by the limit of then: a third of the
- * cost. Not where a lower limit is to hold at once, nor where what waits for long may be dropped
- * before it leaves. Any thread.
- */
-bool policy_is_timed(const struct policy *policy);
-
 /* "shape" as a worker is told of it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);
 

@@ -293,6 +293,14 @@ bool config_needs_ledger(const struct config *config);
 bool policy_is_quota(const struct policy *policy);
 
 /*
+ * Whether its packets wait, and it is settled as each arrives when it leaves, by the limit of then:
+ * a third of the cost. Not where a lower limit is to hold at once, nor where what waits for long
+ * may be dropped before it leaves; nor of packets, of which a limit may be a few a second: that is
+ * too slow for struct shape_edt. Any thread.
+ */
+bool policy_is_timed(const struct policy *policy);
+
+/*
  * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). No
  * two of a configuration are the same.
  */

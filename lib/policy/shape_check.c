@@ -10,6 +10,7 @@
 #include "policy/check.h"
 #include "policy/describe.h"
 #include "policy/units.h"
+#include "shape/shape.h"
 
 #define SECOND_NS UINT64_C(1000000000)
 #define PACKET    1500 /* bytes: how large one is taken to be when buffers are counted */
@@ -27,6 +28,13 @@
 static bool is_shaped(const struct policy *policy)
 {
 	return policy->action == ACTION_SHAPE;
+}
+
+bool policy_is_timed(const struct policy *policy)
+{
+	return is_shaped(policy) && policy->guarantee != GUARANTEE_CONSERVED &&
+	       policy->count == COUNT_BYTES && policy->shape.drop == SHAPE_DROP_TAIL &&
+	       policy->shape.delay_ns <= SECOND_NS / SHAPE_TIMED_PARTS;
 }
 
 static void expect_of(struct reader *reader, const struct json_path *path, const char *key,
@@ -167,8 +175,8 @@ void describe_shape(const struct policy *policy, FILE *out)
 		return;
 	fprintf(out, "  waits at most %s", units_format_time(shape->delay_ns, text, sizeof(text)));
 	if (shape->bytes > 0)
-		fprintf(out, ", %s a worker",
-			format_units(policy, shape->bytes, text, sizeof(text)));
+		fprintf(out, ", %s %s", format_units(policy, shape->bytes, text, sizeof(text)),
+			policy_is_timed(policy) ? "in all" : "a worker");
 	if (shape->drop == SHAPE_DROP_CODEL)
 		fprintf(out, "; above %s for %s CoDel %s",
 			units_format_time(shape->target_ns, text, sizeof(text)),
@@ -176,6 +184,8 @@ void describe_shape(const struct policy *policy, FILE *out)
 			shape->ecn ? "marks, or drops what cannot be marked" : "drops");
 	else
 		fputs("; what finds the queue full is dropped", out);
+	if (policy_is_timed(policy))
+		fputs("; another limit is that of what comes after it", out);
 	fputc('\n', out);
 	if (policy->slo_p99_ns > 0)
 		fprintf(out, "  meant that 99 %% of the packets wait at most %s\n",

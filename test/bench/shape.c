@@ -69,31 +69,29 @@ struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now)
 	return shaper;
 }
 
-static void make(struct shape_queue *queue, const struct shape_params *params, uint64_t bps,
-	uint64_t burst, uint64_t hz, uint64_t now)
+const char *const kind_names[KINDS] = {[TIMED] = "timed", [LISTED] = "listed"};
+
+struct token_bucket_profile limit_make(uint64_t bps, uint64_t burst, uint64_t hz)
 {
 	struct token_bucket_params bucket = {.rate_bps = bps, .burst_bytes = burst};
 	struct token_bucket_profile profile;
 
 	if (token_bucket_profile_init(&profile, &bucket, hz))
 		die("no such limit");
-	shape_queue_init(queue, params, &profile, NULL, now);
+	return profile;
+}
+
+void queue_make(struct shape_queue *queue, enum kind kind, uint64_t bps, uint64_t burst,
+	uint64_t hz, uint64_t now)
+{
+	struct token_bucket_profile profile = limit_make(bps, burst, hz);
+	struct shape_params params = {
+		.delay = kind == TIMED ? hz / SHAPE_TIMED_PARTS : FOR_EVER,
+		.timed = kind == TIMED,
+	};
+
+	shape_queue_init(queue, &params, &profile, NULL, now);
 	shape_queue_spend(queue);
-}
-
-void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
-{
-	struct shape_params params = {.delay = FOR_EVER};
-
-	make(queue, &params, bps, burst, hz, now);
-}
-
-void queue_make_timed(
-	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now)
-{
-	struct shape_params params = {.delay = hz / SHAPE_TIMED_PARTS, .timed = true};
-
-	make(queue, &params, bps, burst, hz, now);
 }
 
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,

@@ -13,6 +13,10 @@
 
 #include "shape/shape.h"
 
+/* A queue's packets are timed as they arrive, or one by one as they leave. */
+enum kind { TIMED, LISTED, KINDS };
+extern const char *const kind_names[KINDS];
+
 #define BURST  32
 #define LENGTH 64u /* bytes of each packet */
 
@@ -49,12 +53,15 @@ void *alloc(size_t bytes);
 struct rte_mbuf **mbufs_make(const char *pool, unsigned n);
 struct shaper *shaper_make(uint64_t hz, uint32_t most, uint64_t now);
 
-/* Before a bucket that is empty; nothing is refused. Bytes, bit/s, ticks a second. */
-void queue_make(struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now);
+/*
+ * Before a bucket that is empty. Nothing is refused by one that is listed, nor what waits for no
+ * longer than one that is timed may. Bytes, bit/s, ticks a second.
+ */
+void queue_make(struct shape_queue *queue, enum kind kind, uint64_t bps, uint64_t burst,
+	uint64_t hz, uint64_t now);
 
-/* The same of one that is timed. */
-void queue_make_timed(
-	struct shape_queue *queue, uint64_t bps, uint64_t burst, uint64_t hz, uint64_t now);
+/* Its limit. */
+struct token_bucket_profile limit_make(uint64_t bps, uint64_t burst, uint64_t hz);
 
 enum shape_verdict mbuf_arrive(struct shaper *shaper, struct shape_queue *queue, struct rte_mbuf *m,
 	uint64_t arrival, uint64_t now);
@@ -66,7 +73,10 @@ void disturbed(void);
 /* The q-th part of n values, which it sorts. */
 double quantile(double *values, unsigned n, double q);
 
-/* Cycles a packet beside rte_sched's; the tail of departures; and a million packets that wait. */
+/*
+ * Cycles a packet beside rte_sched's; the tail of departures; and a million packets that wait. Each
+ * of both kinds, one after the other.
+ */
 void bench_sched(const struct bench *bench);
 void bench_late(const struct bench *bench);
 void bench_many(const struct bench *bench);

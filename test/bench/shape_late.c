@@ -12,11 +12,12 @@
 #include "base/prng.h"
 #include "shape.h"
 
-#define QUEUES   1024
-#define PACKETS  65536 /* that there are */
-#define LOAD     0.95  /* of what the limits let through */
-#define STALL_US 15
-#define TIMES    (UINT64_C(1) << 21) /* that are kept */
+#define QUEUES      1024
+#define BURST_BYTES 1522
+#define PACKETS     65536 /* that there are */
+#define LOAD        0.95  /* of what the limits let through */
+#define STALL_US    15
+#define TIMES       (UINT64_C(1) << 21) /* that are kept */
 
 struct line {
 	struct token_bucket_profile profile;
@@ -56,8 +57,10 @@ static uint64_t line_leave(struct line *line, uint64_t now, uint32_t bytes)
 	return at;
 }
 
+static const char *const late_pools[KINDS] = {"late_timed", "late_listed"};
+
 /* Their tokens come at different times: else all queues that wait would be due at the same tick. */
-static void late_make(struct late *late, double mpps)
+static void late_make(struct late *late, enum kind kind, double mpps)
 {
 	uint64_t bps = (uint64_t)(mpps * 1e6 * LENGTH * 8 / LOAD);
 	uint64_t gap = LENGTH * 8 * rte_get_tsc_hz() / (bps / QUEUES); /* of a queue's departures */
@@ -67,17 +70,20 @@ static void late_make(struct late *late, double mpps)
 	late->shaper = shaper_make(late->hz, PACKETS, rte_rdtsc());
 	late->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	late->lines = alloc(QUEUES * sizeof(struct line));
-	late->idle = mbufs_make("late", PACKETS);
+	late->idle = mbufs_make(late_pools[kind], PACKETS);
 	late->n_idle = PACKETS;
 	late->times = alloc(TIMES * sizeof(double));
 	prng_seed(&late->prng, 1);
 	late->next = rte_rdtsc();
 	for (unsigned i = 0; i < QUEUES; i++) {
-		queue_make(&late->queues[i], bps / QUEUES, 1522, late->hz,
-			late->next - i * gap / QUEUES);
-		late->lines[i].profile = late->queues[i].limit;
-		late->lines[i].bucket = late->queues[i].bucket;
-		late->lines[i].left = late->next;
+		struct line *line = &late->lines[i];
+		uint64_t began = late->next - i * gap / QUEUES;
+
+		queue_make(&late->queues[i], kind, bps / QUEUES, BURST_BYTES, late->hz, began);
+		line->profile = limit_make(bps / QUEUES, BURST_BYTES, late->hz);
+		token_bucket_init(&line->bucket, &line->profile, began);
+		token_bucket_set_level(&line->bucket, 0);
+		line->left = late->next;
 	}
 }
 
@@ -151,12 +157,12 @@ static void late_turns(struct late *late, double seconds)
 	}
 }
 
-void bench_late(const struct bench *bench)
+static void bench_kind(const struct bench *bench, enum kind kind)
 {
-	static struct late late;
+	struct late late = {0};
 	double p50, p99, p999, max, busy, stalled;
 
-	late_make(&late, bench->mpps);
+	late_make(&late, kind, bench->mpps);
 	undisturbed(bench);
 	late.next = late.from = late.to = rte_rdtsc();
 	late_turns(&late, bench->seconds);
@@ -167,16 +173,22 @@ void bench_late(const struct bench *bench)
 	p99 = quantile(late.times, late.n_times, 0.99);
 	p999 = quantile(late.times, late.n_times, 0.999);
 	max = quantile(late.times, late.n_times, 1);
-	printf("%.2f Mpps, which keep the core busy for %.0f %% of the time: %u packets that waited "
+	printf("%s: %.2f Mpps, which keep the core busy for %.0f %% of the time: %u packets that waited "
 	       "left late by p50 %.2f, p99 %.2f, p99.9 %.2f, at most %.2f us; %lu early; and %lu "
 	       "were due while the thread had no CPU for more than %u us, %.1f %% of the time\n",
-		bench->mpps, busy * 100, late.n_times, p50, p99, p999, max,
+		kind_names[kind], bench->mpps, busy * 100, late.n_times, p50, p99, p999, max,
 		(unsigned long)late.early, (unsigned long)late.outside, STALL_US, stalled * 100);
 	if (bench->json)
 		fprintf(bench->json,
-			", \"late_us\": {\"mpps\": %.3f, \"busy\": %.3f, \"p50\": %.3f, "
+			", \"late_us_%s\": {\"mpps\": %.3f, \"busy\": %.3f, \"p50\": %.3f, "
 			"\"p99\": %.3f, \"max\": %.3f, \"early\": %lu, \"outside\": %lu, "
 			"\"stalled\": %.4f}",
-			bench->mpps, busy, p50, p99, max, (unsigned long)late.early,
-			(unsigned long)late.outside, stalled);
+			kind_names[kind], bench->mpps, busy, p50, p99, max,
+			(unsigned long)late.early, (unsigned long)late.outside, stalled);
+}
+
+void bench_late(const struct bench *bench)
+{
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		bench_kind(bench, kind);
 }

@@ -12,13 +12,14 @@
 #define QUEUES  100000
 #define PACKETS 1000000
 #define OTHERS  1024                 /* queues of the other traffic */
-#define RATE    UINT64_C(1000000000) /* bit/s, of all queues: two packets a turn */
+#define MEASURE UINT64_C(1000000000) /* bit/s: two packets a turn */
 #define HZ      UINT64_C(2500000000)
 #define TURN    2500 /* ticks */
 #define TURNS   4096 /* of a round */
 
 struct many {
 	struct shaper *shaper;
+	enum kind kind;
 	struct shape_queue *queues, *others;
 	struct rte_mbuf **traffic;      /* of the others */
 	struct rte_mbuf *coming[BURST]; /* what left in the last turn, and arrives in this one */
@@ -27,8 +28,10 @@ struct many {
 	struct prng prng;
 };
 
-static void many_make(struct many *many, struct shape_queue *others, struct rte_mbuf **traffic)
+static void many_make(
+	struct many *many, enum kind kind, struct shape_queue *others, struct rte_mbuf **traffic)
 {
+	many->kind = kind;
 	many->shaper = shaper_make(HZ, PACKETS, 0);
 	many->others = others;
 	many->traffic = traffic;
@@ -43,20 +46,27 @@ static void many_wait(struct many *many, struct rte_mbuf *m)
 		m->hash.usr = prng_below(&many->prng, QUEUES);
 }
 
-/* Their tokens come at different times. */
-static void many_fill(struct many *many)
+/* Of all queues. Those that are timed wait for no longer than an eighth of a second. */
+static uint64_t rate_of(const struct many *many)
+{
+	return many->kind == TIMED ? 5 * MEASURE : MEASURE;
+}
+
+/* Their tokens come at different times. Returns where the packets are from. */
+static struct rte_mempool *many_fill(struct many *many)
 {
 	struct rte_mbuf **mbufs = mbufs_make("many", PACKETS);
-	uint64_t gap = LENGTH * 8 * HZ / (RATE / QUEUES);
+	uint64_t rate = rate_of(many) / QUEUES, gap = LENGTH * 8 * HZ / rate;
 
 	many->queues = alloc(QUEUES * sizeof(struct shape_queue));
 	many->now = gap;
 	for (unsigned i = 0; i < QUEUES; i++)
-		queue_make(&many->queues[i], RATE / QUEUES, LENGTH, HZ, i * gap / QUEUES);
+		queue_make(&many->queues[i], many->kind, rate, LENGTH, HZ, i * gap / QUEUES);
 	for (unsigned i = 0; i < PACKETS; i++) {
 		mbufs[i]->hash.usr = prng_below(&many->prng, QUEUES);
 		many_wait(many, mbufs[i]);
 	}
+	return mbufs[0]->pool;
 }
 
 static void turn_others(struct many *many)
@@ -114,40 +124,60 @@ static double round_of(struct many *many, double *shaped)
 	return (double)many->cycles / (TURNS * BURST);
 }
 
-void bench_many(const struct bench *bench)
+/* Cycles a packet, of each round. */
+struct rounds {
+	double *none, *all, *ratio, *shaped;
+};
+
+static void report(const struct bench *bench, enum kind kind, const struct rounds *rounds)
 {
-	unsigned rounds = bench->rounds;
-	struct shape_queue *others = alloc(2 * OTHERS * sizeof(struct shape_queue));
-	struct rte_mbuf **traffic = mbufs_make("others", OTHERS);
-	double *none = alloc(rounds * sizeof(double)), *all = alloc(rounds * sizeof(double));
-	double *ratio = alloc(rounds * sizeof(double)), *shaped = alloc(rounds * sizeof(double));
-	static struct many empty, full;
+	unsigned n = bench->rounds;
+	double all = quantile(rounds->all, n, 0.5), none = quantile(rounds->none, n, 0.5);
+	double *ratio = rounds->ratio;
+
+	printf("%u packets wait in %u queues, %s (%.1f MB of queues): others %.1f cycles a packet, "
+	       "without them %.1f; ratio %.3f (%.3f to %.3f); those that wait %.1f\n",
+		PACKETS, QUEUES, kind_names[kind], QUEUES * sizeof(struct shape_queue) / 1e6, all,
+		none, quantile(ratio, n, 0.5), quantile(ratio, n, 0.1), quantile(ratio, n, 0.9),
+		quantile(rounds->shaped, n, 0.5));
+	if (bench->json)
+		fprintf(bench->json,
+			", \"many_%s\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
+			kind_names[kind], all, none, quantile(ratio, n, 0.5));
+}
+
+/* What is not said to be of a kind is the same for both. */
+static void bench_kind(const struct bench *bench, enum kind kind, struct shape_queue *others,
+	struct rte_mbuf **traffic, struct rounds *rounds)
+{
+	struct many empty = {0}, full = {0};
+	struct rte_mempool *pool;
 	double nothing;
 
 	for (unsigned i = 0; i < 2 * OTHERS; i++)
-		queue_make(&others[i], UINT64_C(100000000000), 1 << 20, HZ, 0);
-	many_make(&empty, others, traffic);
-	many_make(&full, others + OTHERS, traffic);
-	many_fill(&full);
+		queue_make(&others[i], kind, UINT64_C(100000000000), 1 << 20, HZ, 0);
+	many_make(&empty, kind, others, traffic);
+	many_make(&full, kind, others + OTHERS, traffic);
+	pool = many_fill(&full);
 	empty.now = full.now;
 	undisturbed(bench);
-	for (unsigned i = 0; i < rounds; i++) {
-		none[i] = round_of(&empty, &nothing);
-		all[i] = round_of(&full, &shaped[i]);
-		ratio[i] = all[i] / none[i];
+	for (unsigned i = 0; i < bench->rounds; i++) {
+		rounds->none[i] = round_of(&empty, &nothing);
+		rounds->all[i] = round_of(&full, &rounds->shaped[i]);
+		rounds->ratio[i] = rounds->all[i] / rounds->none[i];
 	}
 	disturbed();
-	printf("%u packets wait in %u queues (%.1f MB of queues, %.1f MB of packets): others %.1f "
-	       "cycles a packet, without them %.1f; ratio %.3f (%.3f to %.3f); those that wait "
-	       "%.1f\n",
-		PACKETS, QUEUES, QUEUES * sizeof(struct shape_queue) / 1e6,
-		PACKETS * sizeof(struct shape_packet) / 1e6, quantile(all, rounds, 0.5),
-		quantile(none, rounds, 0.5), quantile(ratio, rounds, 0.5),
-		quantile(ratio, rounds, 0.1), quantile(ratio, rounds, 0.9),
-		quantile(shaped, rounds, 0.5));
-	if (bench->json)
-		fprintf(bench->json,
-			", \"many\": {\"others\": %.2f, \"alone\": %.2f, \"ratio\": %.4f}",
-			quantile(all, rounds, 0.5), quantile(none, rounds, 0.5),
-			quantile(ratio, rounds, 0.5));
+	rte_mempool_free(pool);
+	report(bench, kind, rounds);
+}
+
+void bench_many(const struct bench *bench)
+{
+	struct shape_queue *others = alloc(2 * OTHERS * sizeof(struct shape_queue));
+	struct rte_mbuf **traffic = mbufs_make("others", OTHERS);
+	size_t bytes = bench->rounds * sizeof(double);
+	struct rounds rounds = {alloc(bytes), alloc(bytes), alloc(bytes), alloc(bytes)};
+
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		bench_kind(bench, kind, others, traffic, &rounds);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A shaper beside DPDK's own, rte_sched: as many packets wait in as many queues of the same rate,
- * and for each that leaves another one arrives, for any of the queues, burst by burst. The shaper's
+ * Shapers beside DPDK's own, rte_sched: as many packets wait in as many queues of the same rate,
+ * and for each that leaves another one arrives, for any of the queues, burst by burst. A shaper's
  * clock is turned, so that a burst is due each time; rte_sched reads the true one, and its pipes
  * have more tokens than it finds time to spend, which spares it the search for those that do.
  */
@@ -25,6 +25,7 @@ struct contest {
 	struct rte_sched_port *port;
 	struct shaper *shaper;
 	struct shape_queue *queues;
+	enum kind kind;
 	struct prng prng;
 	struct rte_mbuf **mbufs; /* ROUND that arrive, and after them ROUND + BURST that leave */
 	uint64_t now;
@@ -96,10 +97,21 @@ static unsigned dequeue(struct contest *contest, struct rte_mbuf **mbufs)
 }
 
 /* The lines of the policies are asked for ahead, as the appliance does when it decides. */
-static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+static void ask(const struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		shape_prefetch(&contest->queues[mbufs[i]->hash.usr]);
+	if (contest->kind == TIMED) /* what is in the packet is not looked at */
+		return;
+	for (unsigned i = 0; i < n; i++) {
+		shape_prefetch_tail(&contest->queues[mbufs[i]->hash.usr]);
+		__builtin_prefetch(packet_of(mbufs[i]), 1);
+	}
+}
+
+static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+{
+	ask(contest, mbufs, n);
 	for (unsigned i = 0; i < n; i++)
 		/* Where nobody waits it would pass: it goes to another, so that as many wait. */
 		while (mbuf_arrive(contest->shaper, &contest->queues[mbufs[i]->hash.usr], mbufs[i],
@@ -183,36 +195,55 @@ static void shaper_fill(struct contest *contest)
 	contest->shaper = shaper_make(HZ, WAITING + BURST, 0);
 	contest->queues = alloc(PIPES * sizeof(struct shape_queue));
 	for (unsigned i = 0; i < PIPES; i++)
-		queue_make_timed(&contest->queues[i], RATE / PIPES, LENGTH, HZ, i * gap / PIPES);
+		queue_make(&contest->queues[i], contest->kind, RATE / PIPES, LENGTH, HZ,
+			i * gap / PIPES);
 	contest->now = gap;
-	contest_fill(contest, "shape");
+	contest_fill(contest, kind_names[contest->kind]);
+}
+
+/* Cycles a packet, of each round. */
+struct rounds {
+	double *port, *shaper[KINDS], *ratio[KINDS];
+};
+
+static void report(const struct bench *bench, enum kind kind, const struct rounds *rounds)
+{
+	unsigned n = bench->rounds;
+	double port = quantile(rounds->port, n, 0.5), *ratio = rounds->ratio[kind];
+	double shaper = quantile(rounds->shaper[kind], n, 0.5);
+
+	printf("%u queues, %u packets wait: shaper, %s, %.1f cycles a packet, rte_sched %.1f; "
+	       "ratio %.3f (%.3f to %.3f)\n",
+		PIPES, WAITING, kind_names[kind], shaper, port, quantile(ratio, n, 0.5),
+		quantile(ratio, n, 0.1), quantile(ratio, n, 0.9));
+	if (bench->json)
+		fprintf(bench->json,
+			", \"sched_%s\": {\"shaper\": %.2f, \"rte_sched\": %.2f, \"ratio\": %.4f}",
+			kind_names[kind], shaper, port, quantile(ratio, n, 0.5));
 }
 
 void bench_sched(const struct bench *bench)
 {
-	unsigned rounds = bench->rounds;
-	double *port = alloc(rounds * sizeof(double)), *shaper = alloc(rounds * sizeof(double));
-	double *ratio = alloc(rounds * sizeof(double));
-	struct contest sched = {0}, shape = {0};
+	struct contest sched = {0}, shape[KINDS] = {[LISTED].kind = LISTED};
+	size_t bytes = bench->rounds * sizeof(double);
+	struct rounds rounds = {.port = alloc(bytes)};
 
 	sched.port = port_make();
 	contest_fill(&sched, "sched");
-	shaper_fill(&shape);
+	for (unsigned kind = 0; kind < KINDS; kind++) {
+		shaper_fill(&shape[kind]);
+		rounds.shaper[kind] = alloc(bytes);
+		rounds.ratio[kind] = alloc(bytes);
+	}
 	undisturbed(bench);
-	for (unsigned i = 0; i < rounds; i++) {
-		port[i] = round_of(&sched);
-		shaper[i] = round_of(&shape);
-		ratio[i] = shaper[i] / port[i];
+	for (unsigned i = 0; i < bench->rounds; i++) {
+		rounds.port[i] = round_of(&sched);
+		for (unsigned kind = 0; kind < KINDS; kind++) {
+			rounds.shaper[kind][i] = round_of(&shape[kind]);
+			rounds.ratio[kind][i] = rounds.shaper[kind][i] / rounds.port[i];
+		}
 	}
 	disturbed();
-	printf("%u queues, %u packets wait: shaper %.1f cycles a packet, rte_sched %.1f; ratio "
-	       "%.3f (%.3f to %.3f)\n",
-		PIPES, WAITING, quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
-		quantile(ratio, rounds, 0.5), quantile(ratio, rounds, 0.1),
-		quantile(ratio, rounds, 0.9));
-	if (bench->json)
-		fprintf(bench->json,
-			", \"sched\": {\"shaper\": %.2f, \"rte_sched\": %.2f, \"ratio\": %.4f}",
-			quantile(shaper, rounds, 0.5), quantile(port, rounds, 0.5),
-			quantile(ratio, rounds, 0.5));
+	for (unsigned kind = 0; kind < KINDS; kind++)
+		report(bench, kind, &rounds);
 }

@@ -231,6 +231,7 @@ TERMS = [{}, {"limit": "2Gbit/s"}, {"burst": "1MB"}, {"action": "count"}, {"acti
          {"count": "flows", "limit": "100k/s"}, {"meter": "gcra"}, {"limit": "8kbit/s"},
          {"meter": "fixed-window", "window": "1s"}, {"per": "src", "sources": 1024},
          {"action": "shape"}, {"action": "shape", "limit": "16kbit/s", "shape": {"delay": "2s"}},
+         {"action": "shape", "limit": "64kbit/s", "shape": {"delay": "120ms"}},
          {"action": "shape", "limit": "64kbit/s", "shape": {"drop": "codel", "ecn": True}},
          {"meter": "phantom"}]
 

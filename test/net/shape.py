@@ -87,9 +87,10 @@ def send(wire, first, n):
     wire.settle()
 
 
-def waiting(weir):
-    """Packets that wait now."""
-    return weir.get("/weir/policy,p")["shape"]["waiting_packets"]
+def waiting(weir, name="p"):
+    """Packets of a policy that wait now."""
+    shape = weir.get(f"/weir/policy,{name}")["shape"]
+    return shape["waiting_packets"] if shape else 0
 
 
 def drops(weir):
@@ -182,6 +183,37 @@ def policy_leaves(scene):
     return ", ".join(words)
 
 
+def timed(scene):
+    """Where it is settled as a packet comes when it leaves: whatever becomes of its policy and its
+    limit while others come, each leaves once, in order, or is counted."""
+    delay, fast = {"delay": "100ms"}, RATE * 4
+    lists = [[shaped(fast, shape=delay)], [shaped(RATE / 2, shape=delay)],
+             [shaped(fast * 2, shape=delay)], [], [shaped(fast, shape=delay, accounting="l2")],
+             [shaped(fast)], [shaped(fast, shape=delay)], [reload.policy("p", "10.0.0.0/8")],
+             [shaped(fast, shape=delay)], [shaped(fast, shape=delay | {"drop": "codel"})],
+             [shaped(fast, shape=delay)], [shaped(fast, shape=delay) | {"name": "q"}]]
+    with scenery(scene, lists[0]) as (wire, receiver):
+        weir, held = wire.weir, 0
+        with reload.sending(wire, numbered):
+            for policies in lists * 3:
+                reload.reloaded(weir, policies)
+                time.sleep(0.05)
+                held += sum(waiting(weir, policy["name"]) for policy in policies)
+        wire.check()
+        wait_until(lambda: waiting(weir, "q") == 0, "all to have left")
+        lost = drops(weir)
+        expect(set(lost) <= {"queue_full", "late", "codel"}, f"{lost}")
+        wait_until(lambda: len(receiver.seen) + sum(lost.values()) >= wire.sent,
+                   lambda: f"{len(receiver.seen)} left and {lost} of {wire.sent}")
+        serials = {serial for _, serial in receiver.seen}
+        expect(len(serials) == len(receiver.seen) == wire.sent - sum(lost.values()),
+               f"{len(receiver.seen)} left, {len(serials)} different ones, of {wire.sent}: {lost}")
+        receiver.check_order()
+        expect(held > 0, "nothing ever waited")
+        wire.weir.stop()
+    return f"{len(serials)} left, {lost}; {held / 3 / len(lists):.0f} waited as a rule"
+
+
 def stopped(scene):
     """At Ctrl-C all that waits leaves, from polling workers as from those that sleep."""
     n = 250
@@ -266,8 +298,8 @@ def tcp(_):
 
 def main():
     """The cables are in a namespace of their own; the testbed makes its own."""
-    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, stopped, conserved, crowds,
-              tcp], box.enter_netns)
+    box.main([at_the_limit, queue_bounds, limit_changes, policy_leaves, timed, stopped, conserved,
+              crowds, tcp], box.enter_netns)
 
 
 if __name__ == "__main__":

@@ -3,23 +3,15 @@
  *
  * Packets that wait in a whole box: each one leaves once, or is counted as dropped; in the order in
  * which they came, also when their policy leaves, becomes another or the box stops; and not more
- * than are allowed to. The frames are numbered as they come in at `a`, and looked at as they leave
- * at `b`.
+ * than are allowed to. Nearly all of those here wait on the wheel; test_hold_timed.c has the others.
  */
-#include "box_world.h"
+#include "hold_world.h"
 
 #include <ftw.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include <rte_cycles.h>
-#include <rte_ethdev.h>
-#include <rte_mbuf.h>
 
 #include "control.h"
 #include "delays.h"
-#include "exchange.h"
 #include "handover.h"
 #include "hold.h"
 #include "nic_clock.h"
@@ -28,32 +20,11 @@
 #include "release.h"
 #include "show_shape.h"
 
-#define NUMBER 40 /* offset in a frame */
-#define SEEN   200000
-
-/* A packet each 50 ms: so that a test decides when something happens. */
-#define SLOW "'limit': '8kbit/s', 'burst': '100B', 'match': {'direction': 'a-to-b'}"
-
+/* A device that tells the time, in ns. */
 static struct {
-	uint32_t came[BOX_WORKERS];       /* numbers given, by queue */
-	uint32_t left[BOX_WORKERS][SEEN]; /* numbers seen, by queue, in their order */
-	unsigned n_left[BOX_WORKERS];
-	const struct rte_eth_rxtx_callback *rx[BOX_WORKERS], *tx[BOX_WORKERS], *stamps;
-	uint16_t a, b;
-	struct nic_clock clock; /* of a device that tells the time, in ns */
-	uint64_t apart_ns;      /* between packets, the newest of which has just come; 0: untold */
-} wire;
-
-static uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
-	uint16_t most, void *context)
-{
-	(void)port;
-	(void)most;
-	(void)context;
-	for (uint16_t i = 0; i < n; i++)
-		*rte_pktmbuf_mtod_offset(mbufs[i], uint32_t *, NUMBER) = wire.came[queue]++;
-	return n;
-}
+	struct nic_clock clock;
+	uint64_t apart_ns; /* between packets, the newest of which has just come; 0: untold */
+} nic;
 
 /* As if the packets had lain in a ring. */
 static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
@@ -65,9 +36,9 @@ static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 	(void)queue;
 	(void)most;
 	(void)context;
-	for (uint16_t i = 0; i < n && wire.apart_ns; i++) {
+	for (uint16_t i = 0; i < n && nic.apart_ns; i++) {
 		*RTE_MBUF_DYNFIELD(mbufs[i], hold_nic_offset, uint64_t *) = now -
-									    (n - i) * wire.apart_ns;
+									    (n - i) * nic.apart_ns;
 		mbufs[i]->ol_flags |= hold_nic_flag;
 	}
 	return n;
@@ -77,128 +48,21 @@ static void read_clock(void)
 {
 	uint64_t before = rte_rdtsc(), ns = control_now();
 
-	nic_clock_read(&wire.clock, ns, before, rte_rdtsc());
+	nic_clock_read(&nic.clock, ns, before, rte_rdtsc());
 }
 
-static uint16_t see(
-	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
+static const struct rte_eth_rxtx_callback *stamp_from(uint64_t apart_ns)
 {
-	(void)port;
-	(void)context;
-	for (uint16_t i = 0; i < n; i++) {
-		assert_true(wire.n_left[queue] < SEEN);
-		wire.left[queue][wire.n_left[queue]++] = *rte_pktmbuf_mtod_offset(
-			mbufs[i], uint32_t *, NUMBER);
-	}
-	return n;
-}
+	const struct rte_eth_rxtx_callback *stamps = rte_eth_add_rx_callback(
+		wire.a, 0, stamp, NULL);
 
-static void open_wire(struct box_world *w, const char *more, const char *policies)
-{
-	memset(&wire, 0, sizeof(wire));
-	box_world_open_more(w, more, policies);
-	wire.a = w->box.port_ids[0];
-	wire.b = w->box.port_ids[1];
-	for (uint16_t q = 0; q < BOX_WORKERS; q++) {
-		wire.rx[q] = rte_eth_add_rx_callback(wire.a, q, number, NULL);
-		wire.tx[q] = rte_eth_add_tx_callback(wire.b, q, see, NULL);
-		assert_non_null(wire.rx[q]);
-		assert_non_null(wire.tx[q]);
-	}
-	wire.stamps = rte_eth_add_rx_callback(wire.a, 0, stamp, NULL);
-	assert_non_null(wire.stamps);
-}
-
-/* What still waits leaves as the box stops. */
-static void close_wire(struct box_world *w)
-{
-	box_world_close(w);
-	assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, wire.stamps), 0);
-	for (uint16_t q = 0; q < BOX_WORKERS; q++) {
-		assert_int_equal(rte_eth_remove_rx_callback(wire.a, q, wire.rx[q]), 0);
-		assert_int_equal(rte_eth_remove_tx_callback(wire.b, q, wire.tx[q]), 0);
-	}
-}
-
-static void wait_ms(unsigned ms)
-{
-	const struct timespec time = {.tv_nsec = ms * 1000000L};
-
-	nanosleep(&time, NULL);
-}
-
-static void stamp_from(uint64_t apart_ns)
-{
-	wire.apart_ns = apart_ns;
+	assert_non_null(stamps);
+	memset(&nic, 0, sizeof(nic));
+	nic.apart_ns = apart_ns;
 	read_clock();
 	wait_ms(20);
 	read_clock();
-}
-
-static unsigned left(void)
-{
-	unsigned n = 0;
-
-	for (unsigned q = 0; q < BOX_WORKERS; q++)
-		n += wire.n_left[q];
-	return n;
-}
-
-static unsigned came(void)
-{
-	unsigned n = 0;
-
-	for (unsigned q = 0; q < BOX_WORKERS; q++)
-		n += wire.came[q];
-	return n;
-}
-
-/* In order, none twice, on each queue, which is one worker's. */
-static void check_order(void)
-{
-	for (unsigned q = 0; q < BOX_WORKERS; q++)
-		for (unsigned i = 1; i < wire.n_left[q]; i++)
-			if (wire.left[q][i] <= wire.left[q][i - 1])
-				fail_msg("queue %u: %u leaves after %u", q, wire.left[q][i],
-					wire.left[q][i - 1]);
-}
-
-static uint64_t dropped(const struct box_world *w)
-{
-	struct worker_counters totals = box_worker_totals(&w->box);
-	uint64_t sum = 0;
-
-	for (unsigned r = 0; r < DROP_REASONS; r++)
-		sum += totals.dropped[r];
-	return sum;
-}
-
-static uint64_t drops_of(const struct box_world *w, enum drop_reason reason)
-{
-	return box_worker_totals(&w->box).dropped[reason];
-}
-
-static struct waiting waiting(const struct box_world *w)
-{
-	return box_waiting(&w->box, w->box.slots.of[0]);
-}
-
-/* What came has left, waits, or is counted as dropped; for its policy and the workers. */
-static void check_sums(const struct box_world *w)
-{
-	struct policy_totals totals = box_world_totals(w, 0);
-	uint64_t waits = waiting(w).packets;
-
-	assert_int_equal(left() + waits + dropped(w), came());
-	assert_int_equal(totals.passed_packets, left());
-	assert_int_equal(totals.dropped_packets, dropped(w));
-	assert_int_equal(waiting(w).units, waits * BOX_BYTES);
-}
-
-static void turn(struct box_world *w, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		box_world_turn_all(w);
+	return stamps;
 }
 
 static void test_waits_and_leaves(void **state)
@@ -326,24 +190,6 @@ static void test_beside(void **state)
 	assert_int_equal(totals.dropped_packets, 0);
 	check_sums(&w);
 	close_wire(&w);
-}
-
-static struct exchange *begin_reload(struct box_world *w, const char *policies)
-{
-	struct exchange *x;
-
-	box_world_write(w, policies);
-	assert_int_equal(exchange_prepare(&w->box, w->file, rte_get_tsc_hz(), stderr, &x), 0);
-	assert_int_equal(exchange_commit(x), 0);
-	return x;
-}
-
-static void end_reload(struct box_world *w, struct exchange *x)
-{
-	for (unsigned i = 0; i < 100 && !exchange_settle(x); i++)
-		turn(w, 1);
-	assert_true(exchange_settle(x));
-	exchange_free(x);
 }
 
 /*
@@ -650,14 +496,15 @@ static void test_batches(void **state)
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct box_world w;
 		struct worker *worker;
+		const struct rte_eth_rxtx_callback *stamps;
 
 		open_wire(&w, "",
 			"{'name': 'p', 'limit': '8Mbit/s', 'burst': '50B', "
 			"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
 		worker = &w.box.workers[0];
 		assert_int_equal(worker->paths[0].rx_port, wire.a);
-		stamp_from(rows[i].stamped ? rows[i].apart_ns : 0);
-		worker->paths[0].clock = &wire.clock;
+		stamps = stamp_from(rows[i].stamped ? rows[i].apart_ns : 0);
+		worker->paths[0].clock = &nic.clock;
 		wait_ms(5); /* since the bucket was full all of them have come */
 		box_world_turn(&w, 0);
 		if (rows[i].passes)
@@ -665,6 +512,7 @@ static void test_batches(void **state)
 		else
 			assert_in_range(wire.n_left[0], 1, BOX_BURST * 3 / 4);
 		close_wire(&w);
+		assert_int_equal(rte_eth_remove_rx_callback(wire.a, 0, stamps), 0);
 		check_order();
 	}
 }

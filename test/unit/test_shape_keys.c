@@ -222,21 +222,25 @@ static void test_least(void **state)
 	free(text);
 }
 
+#define TIMED "; another limit is that of what comes after it\n"
 static void test_described(void **state)
 {
 	static const struct {
 		const char *document, *lines;
 	} cases[] = {
 		{SHAPED(""), "  burst 125kB, what is above waits (token bucket)\n"
-			     "  waits at most 100ms; what finds the queue full is dropped\n"},
-		{SHAPE("'queue': '1MB'"), "  waits at most 100ms, 1MB a worker; what finds"},
+			     "  waits at most 100ms; what finds the queue full is dropped" TIMED},
+		{SHAPE("'delay': '125ms'"), TIMED},
+		{SHAPE("'delay': '126ms'"), "is dropped\n"},
+		{SHAPE("'queue': '1MB'"), "  waits at most 100ms, 1MB in all; what finds"},
+		{SHAPE("'queue': '1MB', 'delay': '1s'"), "at most 1s, 1MB a worker; what finds"},
 		{CODEL(""), "; above 5ms for 100ms CoDel drops\n"},
 		{CODEL(", 'ecn': true"), "CoDel marks, or drops what cannot be marked\n"},
 		{SHAPED(", 'slo': {'p99': '1ms'}"),
 			"  meant that 99 % of the packets wait at most 1ms\n"},
 		{POLICY(", 'limit': '500/s', 'count': 'packets', 'action': 'shape', "
 			"'shape': {'queue': 100}"),
-			"at most 100ms, 100 a worker;"},
+			"at most 100ms, 100 a worker; what finds the queue full is dropped\n"},
 	};
 
 	(void)state;
