@@ -370,7 +370,7 @@ static void set_depth(struct shape_edt *edt, uint64_t burst)
 	edt_t whole = (edt_t)burst * edt->gap; /* ticks, and 2^-24 of them */
 	edt_t depth = (edt_t)EDT_DEPTH_MOST << 64;
 
-	if (whole >> (TOKEN_BYTE + 61) == 0)
+	if (whole >> (TOKEN_BYTE + 62) == 0)
 		depth = part + (whole << (64 - TOKEN_BYTE));
 	edt->depth = (uint64_t)(depth >> 64);
 	edt->depth_part = (uint64_t)depth;

@@ -2,8 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Calls of a shaper in any order, beside what must hold after each: packets leave in order and
- * once, nothing is lost, what the counts say is what waits, and no more leaves than the limits have
- * granted.
+ * once, and none before it is due; nothing is lost, what the counts say is what waits, and no more
+ * leaves than the limits have granted. Every other queue is timed: some of those leave, and begin
+ * anew.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,6 +34,8 @@ struct model {
 	double granted[QUEUES]; /* units at most, until `since` */
 	double spent[QUEUES], rate[QUEUES];
 	uint64_t since[QUEUES], now;
+	uint64_t due[PACKETS]; /* of those of queues that are timed */
+	bool leaves[QUEUES];
 	unsigned sent;
 };
 
@@ -62,10 +65,20 @@ static struct token_bucket_profile limit_of(struct input *input)
 	return limit;
 }
 
-static struct shape_params params_of(struct input *input)
+static bool is_timed(unsigned q)
+{
+	return q % 2;
+}
+
+static struct shape_params params_of(struct input *input, unsigned q)
 {
 	uint32_t flags = take(input, 1);
 
+	if (is_timed(q))
+		return (struct shape_params){.delay = ((uint64_t)take(input, 2) << flags % 32) %
+						      (HZ / SHAPE_TIMED_PARTS),
+			.units = flags & 32 ? take(input, 2) : 0,
+			.timed = true};
 	return (struct shape_params){.delay = (uint64_t)take(input, 2) << flags % 32,
 		.units = flags & 32 ? take(input, 2) : 0,
 		.codel = flags & 64,
@@ -74,22 +87,28 @@ static struct shape_params params_of(struct input *input)
 		.interval = (uint64_t)take(input, 1) << 16};
 }
 
-/* A bucket of each queue may have given this until now. */
-static void grant(struct model *m, unsigned q)
+/* A bucket of each queue may have given this until that tick. */
+static void grant(struct model *m, unsigned q, uint64_t until)
 {
-	m->granted[q] += m->rate[q] * (double)(m->now - m->since[q]);
-	m->since[q] = m->now;
+	if (until <= m->since[q])
+		return;
+	m->granted[q] += m->rate[q] * (double)(until - m->since[q]);
+	m->since[q] = until;
 }
 
 static void limited(struct model *m, unsigned q, const struct token_bucket_profile *limit)
 {
-	grant(m, q);
+	uint64_t last = m->queues[q].edt.last;
+	bool later = is_timed(q) && (int64_t)(last - m->now) > 0;
+
+	/* Of one that is timed another limit is that of what comes behind those that wait. */
+	grant(m, q, later ? last : m->now);
 	m->rate[q] = (double)limit->rate * 0x1p-56;
 }
 
-static void leaves(struct model *m, unsigned q, const struct shape_packet *packet)
+static void leaves(struct model *m, unsigned q, const struct shape_packet *packet, uint64_t now)
 {
-	grant(m, q);
+	grant(m, q, now);
 	m->spent[q] += packet->cost;
 	need(m->spent[q] <= m->granted[q] * (1 + 1e-9) + 1e-3);
 }
@@ -101,8 +120,27 @@ static void comes_out(struct model *m, const struct shape_packet *packet, bool c
 	need(m->n_out[q] < m->n_in[q] && m->in[q][m->n_out[q]] == number);
 	m->n_out[q]++;
 	need(!(packet->flags & SHAPE_LATE) || packet->flags & SHAPE_DROP);
-	if (conforms && !(packet->flags & SHAPE_DROP))
-		leaves(m, q, packet);
+	if (is_timed(q)) /* it has been charged as it came */
+		need(packet->flags == 0 && (!conforms || m->due[number] < m->now));
+	else if (conforms && !(packet->flags & SHAPE_DROP))
+		leaves(m, q, packet, m->now);
+}
+
+static unsigned waits(const struct model *m, unsigned q)
+{
+	return m->n_in[q] - m->n_out[q];
+}
+
+/* One of a queue that is timed will leave then; it takes its tokens as of then. */
+static void is_settled(struct model *m, unsigned q, const struct shape_packet *packet)
+{
+	uint64_t due = m->queues[q].edt.last;
+
+	/* Behind those that wait; and after an end that is not far. */
+	need(waits(m, q) == 0 || due >= m->due[m->in[q][m->n_in[q] - 1]]);
+	need((int64_t)(due - m->now) <= (int64_t)(HZ / SHAPE_TIMED_PARTS / 64 * 65));
+	m->due[m->sent] = due;
+	leaves(m, q, packet, due);
 }
 
 static void arrives(struct model *m, unsigned q, struct input *input)
@@ -112,11 +150,16 @@ static void arrives(struct model *m, unsigned q, struct input *input)
 
 	if (m->sent == PACKETS)
 		return;
-	*packet = (struct shape_packet){
-		.cost = take(input, 2), .path = (uint16_t)q, .flags = take(input, 1) & SHAPE_ECN};
+	*packet = (struct shape_packet){.cost = take(input, 2), .path = (uint16_t)q};
+	packet->flags = take(input, 1) & (is_timed(q) ? 0 : SHAPE_ECN);
 	verdict = shape_arrive(m->shaper, &m->queues[q], packet, packet->cost, m->now, m->now);
-	if (verdict == SHAPE_PASSES)
-		leaves(m, q, packet);
+	if (verdict == SHAPE_PASSES) {
+		need(waits(m, q) == 0);
+		if (!m->leaves[q]) /* whatever it has */
+			leaves(m, q, packet, m->now);
+	}
+	if (verdict == SHAPE_WAITS && is_timed(q))
+		is_settled(m, q, packet);
 	if (verdict == SHAPE_WAITS)
 		m->in[q][m->n_in[q]++] = m->sent;
 	m->sent++;
@@ -131,7 +174,7 @@ static void released(struct model *m, unsigned n, struct shape_packet **out, boo
 static void changes(struct model *m, unsigned q, struct input *input, bool params)
 {
 	if (params) {
-		struct shape_params next = params_of(input);
+		struct shape_params next = params_of(input, q);
 
 		shape_change(m->shaper, &m->queues[q], &next, m->now);
 	} else {
@@ -139,6 +182,47 @@ static void changes(struct model *m, unsigned q, struct input *input, bool param
 
 		limited(m, q, &limit);
 		shape_limit(m->shaper, &m->queues[q], &limit, m->now);
+	}
+}
+
+/* A queue before which a whole burst is, and a packet that costs more than that. */
+static void queue_begins(struct model *m, unsigned q, struct input *input)
+{
+	struct token_bucket_profile limit = limit_of(input);
+	struct shape_params params = params_of(input, q);
+
+	shape_queue_init(&m->queues[q], &params, &limit, NULL, m->now);
+	m->leaves[q] = false;
+	m->granted[q] = UINT16_MAX;
+	m->spent[q] = 0;
+	m->since[q] = m->now;
+	m->rate[q] = (double)limit.rate * 0x1p-56;
+}
+
+static const struct shape_queue *queue_of(const struct shape_packet *packet, void *model)
+{
+	const struct model *m = model;
+
+	return &m->queues[packet->path];
+}
+
+/* A queue leaves, or something is taken out of those that do, or one begins anew that has. */
+static void aside(struct model *m, unsigned q, unsigned n, struct input *input)
+{
+	const struct shape_whose whose = {queue_of, m};
+	struct shape_packet *out[OUT];
+	uint32_t what = take(input, 1) % 4;
+
+	if (what == 0) {
+		shape_leave(m->shaper, &m->queues[q]);
+		m->leaves[q] = true;
+	} else if (what == 1 && m->leaves[q] && waits(m, q) == 0) {
+		queue_begins(m, q, input);
+	} else {
+		n = shaper_flush_leaving(m->shaper, &whose, out, n);
+		for (unsigned i = 0; i < n; i++)
+			need(m->leaves[out[i]->path]);
+		released(m, n, out, false);
 	}
 }
 
@@ -158,6 +242,8 @@ static void call(struct model *m, struct input *input)
 		break;
 	case 2:
 		released(m, shape_flush(m->shaper, &m->queues[q], out, n), out, false);
+		if (is_timed(q))
+			aside(m, q, n, input);
 		break;
 	case 3:
 	case 4:
@@ -174,8 +260,9 @@ static void check(const struct model *m)
 	unsigned all = 0;
 
 	for (unsigned q = 0; q < QUEUES; q++) {
-		need(m->queues[q].packets == m->n_in[q] - m->n_out[q]);
-		all += m->queues[q].packets;
+		need(is_timed(q) || m->queues[q].packets == waits(m, q));
+		need(!m->leaves[q] || waits(m, q) == 0 || shaper_leaves(m->shaper));
+		all += waits(m, q);
 	}
 	need(counts->packets == all && shaper_waits(m->shaper) == (all > 0));
 	need(shaper_next(m->shaper, m->now) - m->now < UINT64_C(1) << 63);
@@ -191,14 +278,19 @@ static void begin(struct model *m, struct input *input)
 	need(m->shaper != NULL);
 	memset(m->shaper, 0, bytes);
 	shaper_init(m->shaper, HZ, most, 0);
-	for (unsigned q = 0; q < QUEUES; q++) {
-		struct token_bucket_profile limit = limit_of(input);
-		struct shape_params params = params_of(input);
+	for (unsigned q = 0; q < QUEUES; q++)
+		queue_begins(m, q, input);
+}
 
-		shape_queue_init(&m->queues[q], &params, &limit, NULL, 0);
-		/* A burst, and a packet that costs more than that. */
-		m->granted[q] = UINT16_MAX;
-		limited(m, q, &limit);
+/* What waits leaves in the end, or is dropped as it has waited for too long. */
+static void let_all_leave(struct model *m)
+{
+	struct shape_packet *out[OUT];
+
+	m->now += UINT64_C(1) << 50;
+	for (unsigned calls = 0; shaper_waits(m->shaper); calls++) {
+		need(calls < 4 * PACKETS && shaper_next(m->shaper, m->now) == m->now);
+		released(m, shaper_release(m->shaper, m->now, out, OUT), out, true);
 	}
 }
 
@@ -214,6 +306,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 		call(&m, &input);
 		check(&m);
 	}
+	if (len % 2)
+		let_all_leave(&m);
 	while ((n = shaper_flush(m.shaper, out, OUT)) > 0)
 		released(&m, n, out, false);
 	check(&m);

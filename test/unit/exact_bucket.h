@@ -84,9 +84,9 @@ static inline int64_t exact_ticks(const struct exact_bucket *bucket, level_t lac
 }
 
 /*
- * When the tokens of a packet are there that arrives then. A rate's inverse is rounded, so that it may be a tick
- * later where tokens come just on a tick, to 2^-10 of one, or to 2^-60 of what the bucket takes to
- * fill.
+ * When the tokens of a packet are there that arrives then. A rate's inverse is rounded, so that it
+ * may be a tick later where tokens come just on a tick, to 2^-10 of one, or to 2^-60 of what the
+ * bucket takes to fill.
  */
 static inline struct exact_due exact_due(
 	const struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)

@@ -51,6 +51,8 @@ static const struct {
 	{1000000000, UINT64_C(400000000000), 65536},
 	{1000000000, 1000, 2},
 	{1000000000, 1000, (UINT64_C(1) << 32) - 2},
+	{1000000000, 1000, (UINT64_C(1) << 39) - 1},
+	{1000000000, UINT64_C(400000000000), (UINT64_C(1) << 39) - 1},
 	{1000000000, UINT64_C(10000000000), 1},
 	{1000000000, 333333333, 9000},
 	{2500000000, UINT64_C(400000000000), (UINT64_C(1) << 32) - 2},
@@ -61,31 +63,44 @@ static const struct {
 	{10000000, UINT64_C(10000000000), (UINT64_C(1) << 32) - 2},
 };
 
-/* What a full bucket holds passes, and a unit more does not: at once, and after a long time. */
+/* What a full bucket holds passes, in packets as large as they may be; one after the other. */
+static bool passes_all(struct one *one, uint64_t units, uint64_t now)
+{
+	for (; units > 0;) {
+		uint32_t cost = units < UINT32_MAX ? (uint32_t)units : UINT32_MAX;
+		struct shape_packet packet;
+
+		if (one_arrive(one, &packet, cost, now) != SHAPE_PASSES)
+			return false;
+		units -= cost;
+	}
+	return true;
+}
+
+/* All of the burst passes, and a unit more does not: at once, and after a long time. */
 static void test_burst(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
 		for (unsigned k = 0; k < 4; k++) {
 			uint64_t burst = limits[i].burst, now = k / 2 ? UINT64_C(1) << 55 : 0;
-			struct shape_packet packet;
 			struct one one;
 
 			one_make(&one, limits[i].hz, limits[i].bps, burst, 0, 0);
-			assert_int_equal(one_arrive(&one, &packet, (uint32_t)(burst + k % 2),
-						 now) == SHAPE_PASSES,
-				k % 2 == 0);
+			if (passes_all(&one, burst + k % 2, now) == k % 2)
+				fail_msg("row %u, %u", i, k);
 			free(one.shaper);
 		}
 	}
 }
 
-/* After a burst a packet passes at the tick at which its tokens are there, and not a tick before. */
+/* After a burst a packet passes at the tick at which its tokens are there, and not before. */
 static void test_tick(void **state)
 {
 	(void)state;
 	for (unsigned i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
-		for (uint64_t cost = 1; cost <= limits[i].burst; cost = cost * 3 + 1) {
+		for (uint64_t cost = 1; cost <= limits[i].burst && cost < UINT32_MAX;
+			cost = cost * 3 + 1) {
 			uint64_t burst = limits[i].burst, start = cost % 2 ? 0 : -1000 - cost;
 			uint64_t rate = (uint64_t)limit_of(limits[i].bps, burst, limits[i].hz).rate;
 			tokens_t tokens = (tokens_t)cost << TOKEN_SHIFT;
@@ -97,8 +112,7 @@ static void test_tick(void **state)
 				struct one one;
 
 				one_make(&one, limits[i].hz, limits[i].bps, burst, 0, start);
-				assert_int_equal(one_arrive(&one, &packet, (uint32_t)burst, start),
-					SHAPE_PASSES);
+				assert_true(passes_all(&one, burst, start));
 				/* Where it is just on a tick the next one will do. */
 				assert_int_equal(
 					one_arrive(&one, &packet, (uint32_t)cost,
@@ -158,7 +172,7 @@ static void test_units(void **state)
 	}
 }
 
-/* It waits for as long as it may, and a 64th; and not a tick longer. Other parameters are the next's. */
+/* It waits for as long as it may, and a 64th; not a tick longer. What changes is the next one's. */
 static void test_delay(void **state)
 {
 	struct shape_params params = {.delay = 6400, .timed = true};
@@ -267,6 +281,53 @@ static void test_closed(void **state)
 	}
 }
 
+/* Each packet that is released is counted by how late it is, one that comes out earlier is not. */
+static void test_lateness(void **state)
+{
+	static const uint64_t late[] = {SLOT_MAX, 5000, 100000, 100 * MS};
+	struct one one;
+
+	(void)state;
+	one_make(&one, GHZ, 8 * GHZ, 1, 0, 0);
+	shape_queue_spend(&one.queue);
+	for (unsigned i = 0; i < sizeof(late) / sizeof(*late); i++) {
+		const struct shaper_counts *counts = shaper_counts(one.shaper);
+		uint64_t now = (i + 1) * GHZ;
+		unsigned bin = delay_bin(late[i], counts->lateness_unit);
+		struct shape_packet packets[2], *out[2];
+
+		assert_int_equal(one_arrive(&one, &packets[0], 1000, now), SHAPE_WAITS);
+		assert_int_equal(one_arrive(&one, &packets[1], 100 * MS, now), SHAPE_WAITS);
+		assert_int_equal(counts->lateness.bins[bin], 0);
+		assert_int_equal(
+			shaper_release(one.shaper, one.queue.edt.last - 100 * MS + late[i], out, 1),
+			1);
+		assert_int_equal(counts->lateness.bins[bin], 1);
+		assert_int_equal(shaper_flush(one.shaper, out, 2), 1);
+		assert_int_equal(counts->lateness.bins[bin], 1);
+	}
+	free(one.shaper);
+}
+
+/* Polled at every tick one leaves when its slot is over: none early, and a slot late at most. */
+static void test_every_tick(void **state)
+{
+	(void)state;
+	for (uint32_t cost = 1; cost < 3 * SLOT_MAX; cost += 61) {
+		struct shape_packet packet, *out;
+		struct one one;
+		uint64_t now;
+
+		one_make(&one, GHZ, 8 * GHZ, 0, 0, -(uint64_t)SLOT_MAX);
+		assert_int_equal(one_arrive(&one, &packet, cost, -(uint64_t)SLOT_MAX), SHAPE_WAITS);
+		for (now = -(uint64_t)SLOT_MAX; shaper_release(one.shaper, now, &out, 1) == 0;
+			now++)
+			assert_true(shaper_next(one.shaper, now) - now <= cost + SLOT_MAX);
+		assert_true(now + SLOT_MAX - cost - 1 < slot_most(GHZ));
+		free(one.shaper);
+	}
+}
+
 /* In bursts, at any rates, with limits that come and go: as from exact buckets. */
 static void random_world(uint64_t seed, uint32_t most, bool changes)
 {
@@ -325,6 +386,8 @@ int main(void)
 		cmocka_unit_test(test_behind),
 		cmocka_unit_test(test_deep),
 		cmocka_unit_test(test_closed),
+		cmocka_unit_test(test_lateness),
+		cmocka_unit_test(test_every_tick),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_crowded),
