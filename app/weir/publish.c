@@ -107,7 +107,8 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 	if (reserve_profile_equal(&profile, reserve->profile))
 		return true;
 	if (policy_is_timed(&box->policies[policy]))
-		return reserve_change_booked(&box->changes, reserve, &profile, rte_rdtsc());
+		return reserve_change_booked(&box->changes, reserve, &profile,
+			2 * box->clock.hz / SHAPE_TIMED_PARTS, rte_rdtsc());
 	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
 }
 

@@ -16,9 +16,11 @@ struct shaper {
 	unsigned ahead; /* queues that are due next, whose memory has been asked for */
 
 	uint32_t gone; /* entries of the calendar that have been taken out */
-	uint64_t
-		swept; /* tick of the slot in which the search for what leaves goes on, and of the */
-	uint64_t until; /* last such packet; before the former there is none */
+	/*
+	 * Ticks of the slot in which the search for what leaves goes on, before which there is no
+	 * such packet any more, and of the last one.
+	 */
+	uint64_t swept, until;
 	struct calendar calendar;
 	struct wheel wheel __attribute__((aligned(64))); /* last: its lines are behind it */
 };

@@ -2,11 +2,14 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Packets that wait until they conform: a queue for each policy, first in first out, before its
- * token bucket, and for each worker one timing wheel of the queues whose first packet is not due
- * yet. A packet leaves at the earliest tick at which the bucket has its tokens, never before, and
- * costs a constant number of steps however many wait (the idea is that of Carousel, SIGCOMM 2017;
- * what is on the wheel here is queues, not packets, so that another limit changes one due time and
- * no packet's place).
+ * token bucket, and for each worker a timing wheel (the idea is that of Carousel, SIGCOMM 2017). A
+ * packet leaves no earlier than the first tick at which the bucket has its tokens, and costs a
+ * constant number of steps however many wait.
+ *
+ * Of a queue that is timed that tick is settled when a packet arrives, and on the wheel are
+ * packets: another limit is that of what comes after it. Of the others it is settled when the
+ * packet before it leaves, and on the wheel are queues: another limit changes one due time, and
+ * holds for all that waits. That takes three times as long.
  *
  * Conformance is a matter of when packets arrived, not of when somebody looked: the bucket is
  * brought up to a packet's arrival, or to the departure of the one before it if that is later. So
@@ -112,8 +115,9 @@ struct shape_queue {
 	union {
 		struct {
 			/*
-			 * As of the last departure; the owner's bits are the first packet's cost. With a reserve
-			 * `tokens` is where in its virtual time those end that are the first packet's.
+			 * As of the last departure; the owner's bits are the first packet's cost.
+			 * With a reserve `tokens` is where in its virtual time those end that are
+			 * the first packet's.
 			 */
 			struct token_bucket bucket;
 			struct token_bucket_profile limit;
@@ -176,9 +180,10 @@ struct shaper_counts {
 struct shaper;
 
 /*
- * One worker's: the wheel, and what all queues hold together. Some 540 kB, and lines that list the
- * queues that wait: 64 bytes for each packet that may wait, of all policies, or 16.8 MB and 9.2
- * bytes for each, whichever is less. Of these only as much is ever touched as waits at once.
+ * One worker's: the wheels, and what all queues hold together. Some 1.1 MB, and lines that list the
+ * queues and packets that wait: 128 bytes for each packet that may wait, of all policies, or 33.6
+ * MB and 18.3 bytes for each, whichever is less. Of these only as much is ever touched as waits at
+ * once.
  */
 size_t shaper_bytes(uint32_t most);
 
@@ -211,12 +216,14 @@ void shape_queue_init(struct shape_queue *queue, const struct shape_params *para
 void shape_queue_spend(struct shape_queue *queue);
 
 /*
- * A packet that arrived at a tick not after `now`, and not before the one before it of the same
- * queue. Its cost is set in *packet, its flags (0 or SHAPE_ECN), and what the owner has there; the
- * rest is written only if it waits.
+ * A packet of that cost that arrived at a tick not after `now`, and not before the one before it of
+ * the same queue. Its flags (0 or SHAPE_ECN) are set, and what the owner has there. The rest is
+ * written only if it waits, and its cost; of a queue that is timed nothing is read or written.
  *
- * As many units wait as leave within `delay`, and one packet that would. While there is no limit
- * (a rate of 0, or others drain the bucket) as many as the burst wait for one.
+ * As many units wait as leave within `delay`, and one packet that would; if it is timed, whatever
+ * leaves within `delay` and a 64th. While there is no limit (a rate of 0, or others drain the
+ * bucket) as many as the burst wait for one. If it is timed nothing waits or passes then, which is
+ * so below a unit a second too; and the next limit begins with an empty bucket.
  */
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
@@ -224,9 +231,10 @@ enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue
 /*
  * Packets that are due by `now`, at most n of them, into out[], those of one queue in their order;
  * and those that do not leave, which say so in their flags. Those of several queues come as they
- * were due, to a slot of the wheel (a quarter to half a microsecond). Returns how many. There may
- * be more while shaper_next() says `now`, which is so when n have come out, and also when many
- * queues were looked at in vain: call again, after others have had their turn.
+ * were due, to a slot of the wheel (a quarter to half a microsecond; where queues are timed, two to
+ * four). Returns how many. There may be more while shaper_next() says `now`, which is so when n
+ * have come out, and also when many queues were looked at in vain: call again, after others have
+ * had their turn.
  */
 unsigned shaper_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);
 
@@ -241,7 +249,8 @@ uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
  * Another limit, or other parameters, from tick `now` on: the tokens stay, and the first packet is
  * due when the new limit says. What was due before has left by the former ones. A queue that is
  * longer than it may be now takes nothing until it has become shorter. With a reserve: after its
- * own change.
+ * own change. Of a queue that is timed the new limit begins when the newest packet has left, if
+ * that is later; the parameters at once.
  */
 void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now);
@@ -250,7 +259,8 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 
 /*
  * Packets that wait in a queue, at most n, in order, whether they conform or not: before its policy
- * goes, or the worker. No tokens are taken for them. Returns how many; 0 when it is empty.
+ * goes, or the worker. No tokens are taken for them. Returns how many; 0 when it is empty, or is
+ * timed.
  */
 unsigned shape_flush(
 	struct shaper *shaper, struct shape_queue *queue, struct shape_packet **out, unsigned n);
@@ -264,8 +274,8 @@ struct shape_whose {
 /*
  * The same of queues that are timed, all at once: those that shape_leave() has been told of. So
  * long as something waits in such a queue what comes for it waits behind that; then it passes.
- * Returns how many; it may be 0 while shaper_leaves(), as the search has its bounds too: call again,
- * after others have had their turn.
+ * Returns how many; it may be 0 while shaper_leaves(), as the search has its bounds too: call
+ * again, after others have had their turn.
  */
 void shape_leave(struct shaper *shaper, struct shape_queue *queue);
 bool shaper_leaves(const struct shaper *shaper);

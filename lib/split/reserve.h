@@ -233,35 +233,56 @@ static inline bool reserve_change(struct reserve_changes *changes, struct reserv
  * booked it, and leave when they were told to.
  */
 static inline void reserve_stretch(
-	struct reserve *reserve, const struct gcra_profile *limit, uint64_t rate, uint64_t now)
+	struct reserve *reserve, uint64_t rate, uint64_t next_rate, uint64_t now)
 {
-	struct gcra_now instant = gcra_now(limit, now);
+	struct gcra_profile limit = reserve_limit(reserve->profile);
+	struct gcra_now instant = gcra_now(&limit, now);
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED), ahead;
 
 	do {
 		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
 
-		if (tokens >= 0 || limit->rate == 0)
+		if (tokens >= 0 || rate == 0)
 			return;
-		ahead = (uint64_t)((tokens_t)(uint64_t)-tokens * rate / limit->rate);
+		ahead = (uint64_t)((tokens_t)(uint64_t)-tokens * next_rate / rate);
 	} while (!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen, instant.at + ahead,
 		true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+/* Nothing is booked further ahead than so many ticks. */
+static inline void reserve_cut(struct reserve *reserve, uint64_t ticks, uint64_t now)
+{
+	struct gcra_profile limit = reserve_limit(reserve->profile);
+	struct gcra_now instant = gcra_now(&limit, now);
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
+	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
+
+	while (gcra_tokens(&(struct gcra){seen}, &instant) < -most &&
+		!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen,
+			instant.at + (uint64_t)most, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /*
- * reserve_change() where workers reserve_book_within(): else what waits at a high rate would keep
- * all that comes at a low one from being booked, for as long as that takes for it.
+ * reserve_change() where workers reserve_book_within() so many ticks: else what waits at a high
+ * rate would keep all that comes at a low one from being booked, for as long as that takes for it.
  */
 static inline bool reserve_change_booked(struct reserve_changes *changes, struct reserve *reserve,
-	const struct reserve_profile *profile, uint64_t now)
+	const struct reserve_profile *profile, uint64_t ticks, uint64_t now)
 {
-	struct gcra_profile old = reserve_limit(reserve->profile);
+	uint64_t rate = reserve->profile->rate;
 
 	if (changes->n == changes->most)
 		return false;
-	/* Before virtual time goes by the new rate, or what is ahead seems to be a clock's error. */
-	reserve_stretch(reserve, &old, profile->rate, now);
-	return reserve_change(changes, reserve, profile, now);
+	/* While the higher rate holds: by the lower one what is ahead may seem a clock's error. */
+	if (profile->rate < rate)
+		reserve_stretch(reserve, rate, profile->rate, now);
+	reserve_change(changes, reserve, profile, now);
+	if (profile->rate > rate)
+		reserve_stretch(reserve, rate, profile->rate, now);
+	/* Workers have gone on booking in between, however long that was. */
+	reserve_cut(reserve, ticks, now);
+	return true;
 }
 
 /* From 0 up to the least, as the time decides: a lot that no two packets share for long. */

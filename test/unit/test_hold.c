@@ -3,7 +3,7 @@
  *
  * Packets that wait in a whole box: each one leaves once, or is counted as dropped; in the order in
  * which they came, also when their policy leaves, becomes another or the box stops; and not more
- * than are allowed to. Nearly all of those here wait on the wheel; test_hold_timed.c has the others.
+ * than are allowed to. Nearly all of those here are listed; test_hold_timed.c has the others.
  */
 #include "hold_world.h"
 

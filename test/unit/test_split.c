@@ -189,6 +189,56 @@ static void test_reserve_raised(void **state)
 }
 
 /* Another core's instant may be minutes behind and is granted nothing; more is another clock. */
+/* Ticks, of 1 GHz, until what is booked of a reserve has come. */
+static uint64_t booked_for(struct reserve *reserve, uint64_t now)
+{
+	struct reserve_booking booking;
+
+	if (!reserve_book_within(reserve, now, 0, GHZ * 100, &booking) || booking.lack == 0)
+		return 0;
+	return (uint64_t)(((tokens_t)booking.lack << (TOKEN_SHIFT - GCRA_SHIFT)) / booking.rate);
+}
+
+/*
+ * What is booked takes as long at another rate, up or down, as it did at its own; and what has been
+ * booked beyond what may be, as a change was made, no longer than that.
+ */
+static void test_reserve_booked(void **state)
+{
+	static const struct {
+		uint64_t from_bps, to_bps, ticks, after;
+	} rows[] = {
+		{1000000000, 1000000, GHZ / 10, GHZ / 10},
+		{1000000, 1000000000, GHZ / 10, GHZ / 10},
+		{8000000, 7999999, GHZ / 10, GHZ / 10},
+		{10000000000, 100000, GHZ / 10, GHZ / 10},
+		{1000000000, 1000000, 2 * GHZ, GHZ / 4}, /* a quarter is what may be */
+		{1000000, 1000000000, 2 * GHZ, GHZ / 4},
+		{1000000000, 1000000, 0, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct reserve_profile from = profile_of(rows[i].from_bps, 0, 2);
+		struct reserve_profile to = profile_of(rows[i].to_bps, 0, 2);
+		struct reserve_change places[2];
+		struct reserve_changes changes = {.places = places, .most = 1};
+		struct reserve r;
+		struct reserve_booking booking;
+		uint64_t need = rows[i].ticks * (rows[i].from_bps / 8) / GHZ;
+
+		reserve_init(&r, &from, 0);
+		reserve_spend(&r);
+		assert_true(reserve_book_within(&r, 0, need, 10 * GHZ, &booking));
+		assert_near((double)booked_for(&r, 0), (double)rows[i].ticks, GHZ / 1e3);
+		assert_true(reserve_change_booked(&changes, &r, &to, GHZ / 4, 0));
+		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
+		/* The round is full: nothing changes. */
+		assert_false(reserve_change_booked(&changes, &r, &from, GHZ / 4, 0));
+		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
+	}
+}
+
 static void test_reserve_clock_behind(void **state)
 {
 	struct reserve_profile p = profile_of(8 * GHZ, 8000, 2);
@@ -558,6 +608,7 @@ int main(void)
 		cmocka_unit_test(test_reserve_small),
 		cmocka_unit_test(test_reserve_bound),
 		cmocka_unit_test(test_reserve_threads),
+		cmocka_unit_test(test_reserve_booked),
 		cmocka_unit_test(test_reserve_changes),
 		cmocka_unit_test(test_shares_follow),
 		cmocka_unit_test(test_shares_sum),
