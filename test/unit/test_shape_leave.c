@@ -208,6 +208,44 @@ static void test_again_and_again(void **state)
 	}
 }
 
+/*
+ * Places that have been left stay taken until the slot is over in which another packet waits: no
+ * more wait there than may in all, however often a queue leaves. Then there is room again.
+ */
+static void test_places(void **state)
+{
+	enum { N = 30, ROUNDS_EACH = 50 };
+	static struct shape_packet packets[N], stays;
+	struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
+	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
+	struct pair pair;
+	const struct shape_whose whose = {pair_whose, &pair};
+	struct shape_packet *out[N];
+
+	(void)state;
+	pair_make(&pair, N);
+	for (unsigned again = 0; again < 4; again++) {
+		uint64_t now = again * GHZ;
+		unsigned waited = 0;
+
+		assert_int_equal(pair_arrive(&pair, 1, &stays, 50 * MS, now), SHAPE_WAITS);
+		for (unsigned round = 0; round < ROUNDS_EACH; round++) {
+			shape_queue_init(&pair.queues[0], &params, &limit, NULL, now);
+			/* The first is due when the other one is, and so are those behind it. */
+			for (unsigned i = 0; i < N; i++)
+				waited += pair_arrive(&pair, 0, &packets[i], i ? 0 : 50 * MS,
+						  now) == SHAPE_WAITS;
+			shape_leave(pair.shaper, &pair.queues[0]);
+			while (shaper_leaves(pair.shaper))
+				shaper_flush_leaving(pair.shaper, &whose, out, 1 + round % N);
+		}
+		assert_int_equal(waited, N - 1);
+		assert_int_equal(shaper_release(pair.shaper, now + 100 * MS, out, N), 1);
+		assert_ptr_equal(out[0], &stays);
+	}
+	pair_free(&pair);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -216,6 +254,7 @@ int main(void)
 		cmocka_unit_test(test_flush),
 		cmocka_unit_test(test_nobody_releases),
 		cmocka_unit_test(test_again_and_again),
+		cmocka_unit_test(test_places),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -225,6 +225,10 @@ static void test_behind(void **state)
 	for (unsigned i = 0; i < 3; i++)
 		assert_ptr_equal(out[i], &packets[i + 1]);
 	assert_int_equal(one_arrive(&one, &packets[0], 10, 50000 + SLOT_MAX), SHAPE_PASSES);
+	/* When the last has left nobody waits, though no more could have. */
+	assert_int_equal(one_arrive(&one, &packets[0], 2000, 60000), SHAPE_WAITS);
+	assert_int_equal(shaper_release(one.shaper, 70000, out, 1), 1);
+	assert_int_equal(one_arrive(&one, &packets[0], 10, 70000), SHAPE_PASSES);
 	free(one.shaper);
 }
 
