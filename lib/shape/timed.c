@@ -56,7 +56,6 @@ static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape
 }
 
 /* In which so much virtual time of the reserve comes, or one more. */
-
 static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t rate)
 {
 	edt_t ticks = ((edt_t)lack * edt->gap_part >> 64) + (edt_t)lack * edt->gap;
