@@ -332,6 +332,52 @@ static void test_every_tick(void **state)
 	}
 }
 
+/*
+ * Beside one that is not: neither keeps the other one from leaving. They come as they were due, but
+ * for what one of them fills a call with, and for a slot, and one more as that is left when it is
+ * over.
+ */
+static void test_both_kinds(void **state)
+{
+	enum { N = 300 };
+	static struct shape_packet packets[2][N];
+
+	(void)state;
+	for (unsigned room = 1; room < 20; room++) {
+		struct shaper *shaper = shaper_make(2 * N, 0);
+		struct shape_packet *out[20];
+		struct shape_queue queues[2];
+		unsigned left[2] = {0};
+		uint64_t latest = 0;
+
+		for (unsigned q = 0; q < 2; q++) {
+			struct shape_params params = {.delay = 100 * MS, .timed = q};
+			struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
+
+			shape_queue_init(&queues[q], &params, &limit, NULL, 0);
+			shape_queue_spend(&queues[q]);
+			for (unsigned i = 0; i < N; i++)
+				assert_int_equal(arrive(shaper, &queues[q], &packets[q][i],
+							 1000 + q * 500, 0),
+					SHAPE_WAITS);
+		}
+		while (shaper_waits(shaper)) {
+			unsigned n = shaper_release(shaper, 10 * MS, out, room);
+
+			for (unsigned i = 0; i < n; i++) {
+				unsigned q = out[i] >= packets[1];
+				uint64_t due = ++left[q] * (1000 + q * 500);
+
+				assert_ptr_equal(out[i], &packets[q][left[q] - 1]);
+				assert_true(due + 2 * slot_most(GHZ) + room * 1500 > latest);
+				latest = due > latest ? due : latest;
+			}
+		}
+		assert_int_equal(left[0] + left[1], 2 * N);
+		free(shaper);
+	}
+}
+
 /* In bursts, at any rates, with limits that come and go: as from exact buckets. */
 static void random_world(uint64_t seed, uint32_t most, bool changes)
 {
@@ -392,6 +438,7 @@ int main(void)
 		cmocka_unit_test(test_closed),
 		cmocka_unit_test(test_lateness),
 		cmocka_unit_test(test_every_tick),
+		cmocka_unit_test(test_both_kinds),
 		cmocka_unit_test(test_exact),
 		cmocka_unit_test(test_limits),
 		cmocka_unit_test(test_crowded),
