@@ -124,6 +124,32 @@ static void test_tick(void **state)
 	}
 }
 
+/* Where a token is lacking at a tick, the least part of a unit, the packet is due at the next one. */
+static void test_never_early(void **state)
+{
+	unsigned found = 0;
+
+	(void)state;
+	for (uint32_t cost = 1; cost < 384; cost++) {
+		for (unsigned ticks = 3; ticks < 100; ticks += 2) {
+			tokens_t tokens = ((tokens_t)cost << TOKEN_SHIFT) - 1;
+			struct token_bucket_profile limit = {(int64_t)(tokens / ticks), 0};
+			struct shape_packet packet;
+			struct one one;
+
+			if (tokens % ticks || tokens / ticks > INT64_MAX)
+				continue;
+			one_make(&one, GHZ, 8 * GHZ, 0, 0, 0);
+			shape_limit(one.shaper, &one.queue, &limit, 0);
+			assert_int_equal(one_arrive(&one, &packet, cost, 0), SHAPE_WAITS);
+			assert_int_equal(one.queue.edt.last, ticks + 1);
+			free(one.shaper);
+			found++;
+		}
+	}
+	assert_true(found > 100);
+}
+
 /* A packet that costs more than the burst is due when all its tokens have come; not before. */
 static void test_larger_than_burst(void **state)
 {
@@ -430,6 +456,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_burst),
 		cmocka_unit_test(test_tick),
+		cmocka_unit_test(test_never_early),
 		cmocka_unit_test(test_larger_than_burst),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_delay),
