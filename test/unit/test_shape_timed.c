@@ -124,7 +124,7 @@ static void test_tick(void **state)
 	}
 }
 
-/* Where a token is lacking at a tick, the least part of a unit, the packet is due at the next one. */
+/* Where a token lacks at a tick, the least part of a unit, the packet is due at the next one. */
 static void test_never_early(void **state)
 {
 	unsigned found = 0;
