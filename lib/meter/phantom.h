@@ -555,6 +555,17 @@ static inline bool phantom_take_free(
 	return free;
 }
 
+/*
+ * Whether somebody is asked for so many units: they may not pass whoever they are of, nor are there
+ * no tokens for them at all, which is as good as endlessly many that they leave. The bucket is as
+ * above. The state's one writer.
+ */
+static inline bool phantom_asks(const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile, uint32_t cost)
+{
+	return bucket->tokens - ((uint64_t)cost << TOKEN_BYTE) < phantom_mark(profile);
+}
+
 /* Takes a packet's tokens; what that is below the free part joins the class's queue. */
 static inline void phantom_owe(struct phantom *p, struct phantom_class *class,
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint32_t cost)
