@@ -172,27 +172,33 @@ static __rte_noinline uint64_t judge_flow(
 	return police_over_flow(state, bytes, flow_hash(burst, i));
 }
 
-/* The same of those that flows share. */
+/* The same of those that flows share, whose buckets have been refilled. */
 static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
-	struct burst *burst, unsigned i, uint32_t bytes, uint64_t now)
+	struct burst *burst, unsigned i, uint32_t bytes)
 {
 	uint64_t over;
 
 	if (unlikely(police_samples(state)))
 		sample(w, burst, i, bytes);
-	over = police_over_line(state, bytes, now);
+	over = police_over_line(state, bytes);
 	return over == POLICE_ASKS_FLOW ? judge_flow(state, burst, i, bytes) : over;
 }
 
-/* Begins to fetch what judge_flow() will read. */
-static __rte_noinline void fetch_phantoms(
-	struct policy_state *const *states, struct burst *burst, uint16_t n)
+/*
+ * Refills what flows share, and begins to fetch what judge_flow() will read. The others are decided
+ * by the line that is refilled: nothing else is fetched for them, and no flow hashed.
+ */
+static __rte_noinline void fetch_phantoms(struct policy_state *const *states, struct burst *burst,
+	uint32_t costs[][BURST], uint16_t n, uint64_t now)
 {
 	uint64_t phantoms = 0;
 
 	for (unsigned i = 0; i < n; i++) {
-		if (police_is_phantom(states[i]))
-			phantoms |= (uint64_t)police_fetch_phantom(states[i]) << i;
+		struct policy_state *state = states[i];
+		uint32_t cost = costs[police_accounting(state)][i];
+
+		if (police_is_phantom(state))
+			phantoms |= (uint64_t)police_fetch_phantom(state, cost, now) << i;
 	}
 	for (; phantoms; phantoms &= phantoms - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(phantoms);
@@ -241,8 +247,10 @@ static __rte_noinline uint64_t judge_aside(
 	if (police_has_other(state))
 		return -(uint64_t)!judge_other(w, state, burst, i, now);
 	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
-	if (police_is_phantom(state))
-		return judge_phantom(w, state, burst, i, bytes, now);
+	if (police_is_phantom(state)) {
+		token_bucket_refill(&state->bucket, &state->limit, now);
+		return judge_phantom(w, state, burst, i, bytes);
+	}
 	sample(w, burst, i, bytes);
 	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
@@ -319,18 +327,17 @@ static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
 
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
 static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
-	struct policy_state *const *states, uint16_t n, uint64_t now, bool lends, bool phantoms)
+	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
+	bool lends, bool phantoms)
 {
-	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
 	uint64_t drops = 0, over;
 
-	costs_of(costs, burst);
 	for (size_t i = 0; i < n; i++) {
 		struct policy_state *state = states[i];
 		uint32_t cost = costs[police_accounting(state)][i];
 
 		if (phantoms && police_is_phantom(state))
-			over = judge_phantom(w, state, burst, i, cost, now);
+			over = judge_phantom(w, state, burst, i, cost);
 		else if (unlikely(police_aside(state)))
 			over = judge_aside(w, burst, i, now);
 		else
@@ -373,23 +380,25 @@ static uint16_t decide_each(
 		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
 	};
 	bool phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED);
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
 	struct policy_state *states[BURST];
 	uint64_t drops, passes;
 	uint16_t n_pass;
 
 	states_of(states, w, burst, n, &none);
+	costs_of(costs, burst);
 	if (unlikely(phantoms))
-		fetch_phantoms(states, burst, n);
+		fetch_phantoms(states, burst, costs, n, now);
 	if (unlikely(w->view.shapes))
 		fetch_queues(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
 	if (unlikely(phantoms))
-		drops = judge(w, burst, states, n, now, w->reserves != NULL, true);
+		drops = judge(w, burst, states, costs, n, now, w->reserves != NULL, true);
 	else if (w->reserves)
-		drops = judge(w, burst, states, n, now, true, false);
+		drops = judge(w, burst, states, costs, n, now, true, false);
 	else
-		drops = judge(w, burst, states, n, now, false, false);
+		drops = judge(w, burst, states, costs, n, now, false, false);
 	counter_add(&w->counters.unmatched_packets, none.packets);
 	passes = reversed(~drops) >> (64 - n);
 	n_pass = divide(burst->mbufs, passes, n, dropped);

@@ -482,6 +482,24 @@ static inline unsigned phantom_empty(const struct phantom *p, const struct phant
 	return empty;
 }
 
+/*
+ * Whether what is earned may end a queue of a set, if all have one. It does not as long as it takes
+ * time neither there nor to where a slot is over, which would have others give something back.
+ */
+static inline bool phantom_may_end(const struct phantom *p, const struct phantom_class *classes,
+	const struct token_bucket *bucket)
+{
+	uint64_t waits = p->left + ((bucket->tokens - p->seen) >> PHANTOM_TOKEN);
+	uint64_t first = (((p->time >> p->shift) + phantom_next(p) + 1) << p->shift) - p->time;
+
+	for (unsigned i = 0; i < PHANTOM_WAYS; i++) {
+		uint64_t queue = classes[i].end - p->time;
+
+		first = queue < first ? queue : first;
+	}
+	return waits >= first * p->weight;
+}
+
 /* The same once the queues have been served all that is earned: which may have ended some. */
 static inline __attribute__((cold)) unsigned phantom_look_again(struct phantom *p,
 	const struct phantom_class *classes, const struct token_bucket *bucket,
@@ -508,7 +526,7 @@ static inline struct phantom_class *phantom_of_flow(struct phantom *p, uint32_t 
 	if (__builtin_expect(own != 0, 1))
 		return &classes[__builtin_ctz(own)];
 	empty = phantom_empty(p, classes);
-	if (empty == 0)
+	if (empty == 0 && phantom_may_end(p, classes, bucket))
 		empty = phantom_look_again(p, classes, bucket, profile);
 	if (empty == 0)
 		return &classes[mixed >> 20 & (PHANTOM_WAYS - 1)];
@@ -553,6 +571,17 @@ static inline bool phantom_take_free(
 
 	bucket->tokens -= tokens & -(uint64_t)free;
 	return free;
+}
+
+/*
+ * Whether somebody is asked for so many units: they may not pass whoever they are of, nor are there
+ * no tokens for them at all, which is as good as endlessly many that they leave. The bucket is as
+ * above. The state's one writer.
+ */
+static inline bool phantom_asks(const struct token_bucket *bucket,
+	const struct token_bucket_profile *profile, uint32_t cost)
+{
+	return bucket->tokens - ((uint64_t)cost << TOKEN_BYTE) < phantom_mark(profile);
 }
 
 /* Takes a packet's tokens; what that is below the free part joins the class's queue. */

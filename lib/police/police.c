@@ -151,8 +151,10 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 static enum verdict charge_phantom(struct policy_state *state, const struct packet *packet,
 	const uint8_t *data, uint32_t cost, uint64_t now)
 {
-	uint64_t over = police_over_line(state, cost, now);
+	uint64_t over;
 
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	over = police_over_line(state, cost);
 	if (over == POLICE_ASKS_FLOW)
 		over = police_over_flow(state, cost, packet_flow_hash(packet, data));
 	return over ? VERDICT_DROP : VERDICT_PASS;
@@ -200,8 +202,7 @@ static bool fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	if (phantom_take_free(&state->bucket, &state->limit, bytes))
 		return true;
-	return state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE &&
-	       flow_fits(state, bytes, hash);
+	return phantom_asks(&state->bucket, &state->limit, bytes) && flow_fits(state, bytes, hash);
 }
 
 uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,

@@ -459,27 +459,30 @@ static inline bool police_refuse_all(
 
 /*
  * police_over() of a packet of such a policy, by the line alone: it passes whoever it is of, or
- * there are no tokens for it. Else police_over_flow() is to be asked. The state's one writer.
+ * there are no tokens for it. Else police_over_flow() is to be asked. The bucket has been refilled,
+ * by token_bucket_refill() or police_fetch_phantom(). The state's one writer.
  */
-static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes, uint64_t now)
+static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes)
 {
-	if (police_charge_free(state, 1, bytes, now))
-		return 0;
 	counter_add32(&state->packets, 1);
 	counter_add(&state->bytes, bytes);
-	if (state->bucket.tokens >= (uint64_t)bytes << TOKEN_BYTE)
+	if (phantom_take_free(&state->bucket, &state->limit, bytes))
+		return 0;
+	if (phantom_asks(&state->bucket, &state->limit, bytes))
 		return POLICE_ASKS_FLOW;
 	police_count_refused(state, 1, bytes);
 	return UINT64_MAX;
 }
 
 /*
- * Begins to fetch what police_over_flow() will read, if it is likely to read more than the line,
- * and says so: that is the first step. In the second one reads what the first has fetched.
+ * Refills the bucket, and begins to fetch what police_over_flow() will read, if the line tells that
+ * it will be asked; and says so: that is the first step. In the second one reads what the first has
+ * fetched. The state's one writer.
  */
-static inline bool police_fetch_phantom(const struct policy_state *state)
+static inline bool police_fetch_phantom(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
-	if (state->bucket.tokens >= phantom_mark(&state->limit))
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (!phantom_asks(&state->bucket, &state->limit, bytes))
 		return false;
 	__builtin_prefetch(state->phantom, 1);
 	return true;

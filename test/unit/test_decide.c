@@ -90,6 +90,8 @@ struct sent {
 	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
 	struct flow_sample *want_sampled[BURST];
 	uint64_t want_parsed, may_parse;
+	struct token_bucket shared; /* of SHARED, when the burst comes */
+	bool alike;
 	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
 };
 
@@ -272,7 +274,7 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 	verdict = police_charge(state, &packet, data, cost, now);
 	if (asks_flow(state, policy, cost, verdict))
 		sent->want_parsed |= UINT64_C(1) << i;
-	if (policy == SHARED)
+	if (policy == SHARED && (sent->alike || phantom_asks(&sent->shared, &state->limit, cost)))
 		sent->may_parse |= UINT64_C(1) << i;
 	sent->unpaid += policy == TOTAL && verdict == VERDICT_DROP;
 	if (verdict != VERDICT_MARK)
@@ -285,9 +287,16 @@ static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64
 
 static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
 {
+	const struct policy_state *shared = &bench->there.states[SHARED];
+
 	sent->n_pass = sent->n_drop = sent->n_sampled = 0;
 	sent->unmatched = sent->unmarkable = sent->unpaid = 0;
 	sent->want_parsed = sent->may_parse = 0;
+	sent->shared = shared->bucket;
+	token_bucket_refill(&sent->shared, &shared->limit, now);
+	sent->alike = true;
+	for (unsigned i = 0; i < sent->n; i++)
+		sent->alike &= sent->burst.frames.policy[i] == SHARED;
 	for (unsigned i = 0; i < sent->n; i++) {
 		const bool none = sent->burst.frames.policy[i] == CLASSIFY_NONE;
 
@@ -332,7 +341,7 @@ static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
 	assert_memory_equal(
 		sent->dropped, sent->want_drop, (sent->n - n) * sizeof(burst->mbufs[0]));
 	assert_memory_equal(sent->bytes, sent->copy, sent->n * sizeof(sent->bytes[0]));
-	/* Where a bucket is soon pressed its flows are asked for beforehand. */
+	/* Where others of the burst take the tokens that it finds, flows are asked for in vain. */
 	assert_int_equal(
 		burst->frames.parsed & ~(sent->may_parse & ~sent->want_parsed), sent->want_parsed);
 	assert_int_equal(burst->n_sampled, sent->n_sampled);

@@ -169,6 +169,57 @@ static void test_ended(void **state)
 	}
 }
 
+/* Whether all classes of a set still have queues when all that is earned has been served. */
+static bool stay(const struct world *w, unsigned set)
+{
+	const struct phantom_params params = {.classes = CLASSES};
+	struct phantom *copy = aligned_alloc(64, (phantom_bytes(&params) + 63) / 64 * 64);
+	bool all;
+
+	assert_non_null(copy);
+	memcpy(copy, w->phantom, phantom_bytes(&params));
+	phantom_advance(copy, &w->bucket, &w->profile);
+	all = phantom_empty(copy, &copy->classes[set * PHANTOM_WAYS]) == 0;
+	free(copy);
+	return all;
+}
+
+/*
+ * Nobody looks again at classes that are taken unless there may be one that is not: never where one
+ * would be, and seldom where none is.
+ */
+static void test_look_again(void **state)
+{
+	const uint64_t seed = 34;
+	unsigned ends = 0, stays = 0, vain = 0;
+	struct prng prng;
+	struct world w;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	world_begin(&w, GHZ, 50000, CLASSES, NULL, 0);
+	for (unsigned i = 0; i < 200000; i++) {
+		unsigned set = prng_below(&prng, CLASSES / PHANTOM_WAYS);
+		struct phantom_class *classes = &w.phantom->classes[set * PHANTOM_WAYS];
+
+		world_wait(&w, prng_below(&prng, 16 * 450)); /* a tenth more comes than is earned */
+		world_send(&w, prng_below(&prng, CLASSES), 1 + prng_below(&prng, 1000));
+		if (phantom_empty(w.phantom, classes))
+			continue;
+		bool may_end = phantom_may_end(w.phantom, classes, &w.bucket), all = stay(&w, set);
+
+		if (!may_end && !all)
+			fail_msg("seed %" PRIu64 ", step %u: one has ended", seed, i);
+		ends += !all;
+		stays += all;
+		vain += all && may_end;
+	}
+	assert_true(ends > 100);
+	if (vain * 10 > stays)
+		fail_msg("seed %" PRIu64 ": looks %u times of %u in vain", seed, vain, stays);
+	world_end(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -176,6 +227,7 @@ int main(void)
 		cmocka_unit_test(test_few_share),
 		cmocka_unit_test(test_churn),
 		cmocka_unit_test(test_ended),
+		cmocka_unit_test(test_look_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
