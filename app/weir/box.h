@@ -41,6 +41,7 @@ struct split {
 	struct delay_sum *delays;      /* n_workers, see delays.h; NULL where no packets wait */
 	struct delays_totals *earlier; /* of a policy whose packets waited in a slot before this */
 	struct lately *lately;         /* of one with an objective, else NULL */
+	uint64_t reserve_told; /* tick at which a policy_is_timed() had another reserve, or 0 */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
 

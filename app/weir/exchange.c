@@ -324,14 +324,22 @@ static void begin_policies(struct exchange *x)
 			publish_never(box, x->slots[i]);
 }
 
+enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
+
+static enum leaving leaving_of(const struct policy *policy)
+{
+	if (policy->guarantee == GUARANTEE_CONSERVED)
+		return LEAVES_CONSERVED;
+	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
+}
+
 /* Of the former policies, which are ours by now: those that workers may hold packets of. */
-static void list_leaving_of(struct exchange *x, bool conserved)
+static void list_leaving_of(struct exchange *x, enum leaving which)
 {
 	for (unsigned i = 0; i < x->n; i++) {
 		const struct policy *policy = &x->policies[i];
 
-		if (!policy_is_shaped(policy) ||
-			(policy->guarantee == GUARANTEE_CONSERVED) != conserved ||
+		if (!policy_is_shaped(policy) || leaving_of(policy) != which ||
 			x->box->slots.tenant[x->slots[i]] != SLOT_LEFT)
 			continue;
 		placing_leave(x->box, x->slots[i]);
@@ -340,13 +348,14 @@ static void list_leaving_of(struct exchange *x, bool conserved)
 }
 
 /*
- * The workers empty queues in this order. What comes after that, while they are at others, is sent
- * of a limit that may be exceeded, and dropped of one that may not: so these are the last.
+ * The workers empty queues in this order: those that are timed all at once, as they look for their
+ * packets among all that wait. What comes after that, while they are at others, is sent of a limit
+ * that may be exceeded, and dropped of one that may not: so these are the last.
  */
 static void list_leaving(struct exchange *x)
 {
-	list_leaving_of(x, false);
-	list_leaving_of(x, true);
+	for (enum leaving which = 0; which < LEAVINGS; which++)
+		list_leaving_of(x, which);
 }
 
 /* Whether no source of theirs is on its way between workers. */

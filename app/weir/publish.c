@@ -99,7 +99,8 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 /* False when the round has no place for it. */
 static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
-	struct reserve *reserve = &box->reserves[box->slots.of[policy]];
+	uint32_t slot = box->slots.of[policy];
+	struct reserve *reserve = &box->reserves[slot];
 	struct reserve_profile profile;
 
 	if (make_reserve(box, policy, view, &profile))
@@ -108,7 +109,8 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 		return true;
 	if (policy_is_timed(&box->policies[policy]))
 		return reserve_change_booked(&box->changes, reserve, &profile,
-			2 * box->clock.hz / SHAPE_TIMED_PARTS, rte_rdtsc());
+			&box->splits[slot].reserve_told, 2 * box->clock.hz / SHAPE_TIMED_PARTS,
+			rte_rdtsc());
 	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
 }
 
@@ -212,11 +214,13 @@ bool publish_rest(struct box *box)
 static void begin_reserve(
 	struct box *box, unsigned policy, const struct limiter_view *view, bool spent)
 {
-	struct reserve *reserve = &box->reserves[box->slots.of[policy]];
+	uint32_t slot = box->slots.of[policy];
+	struct reserve *reserve = &box->reserves[slot];
 	struct reserve_profile profile;
 
 	if (make_reserve(box, policy, view, &profile))
 		return;
+	box->splits[slot].reserve_told = 0;
 	reserve_init(reserve, &profile, rte_rdtsc());
 	if (spent)
 		reserve_spend(reserve);

@@ -350,7 +350,9 @@ static inline void turn_queue(
 		wheel_file(&shaper->wheel, queue);
 }
 
-static void prefetch_queues(struct shape_queue **queues, unsigned n)
+/* Inline, or a compiler might think that these do nothing. */
+static inline __attribute__((always_inline)) void prefetch_queues(
+	struct shape_queue **queues, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		__builtin_prefetch(&queues[i]->head, 1);
@@ -359,7 +361,8 @@ static void prefetch_queues(struct shape_queue **queues, unsigned n)
 }
 
 /* The packets that will be the first ones. */
-static void prefetch_seconds(struct shape_queue **queues, unsigned n)
+static inline __attribute__((always_inline)) void prefetch_seconds(
+	struct shape_queue **queues, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		__builtin_prefetch(queues[i]->second);

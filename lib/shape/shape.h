@@ -96,7 +96,8 @@ struct shape_codel {
  * ticks and 2^-64 of them.
  */
 struct shape_edt {
-	uint64_t full, full_part;   /* when the bucket will be full, if nothing comes */
+	/* When the bucket will be full if nothing comes; with a reserve: patience, as below. */
+	uint64_t full, full_part;
 	uint64_t depth, depth_part; /* what it takes to fill; with a reserve: its rate, as known */
 	uint64_t gap_part;          /* what a unit takes */
 	uint64_t last;              /* tick at which the newest packet leaves */
@@ -104,6 +105,12 @@ struct shape_edt {
 	uint32_t ahead; /* ticks that a packet may wait */
 	uint8_t spare[7];
 	uint8_t state; /* struct shape_queue's */
+};
+
+/* The limit of a queue that is timed; private. */
+struct shape_told {
+	struct token_bucket_profile profile;
+	uint64_t from, at; /* ticks: since when it holds, and at which it was told */
 };
 
 /*
@@ -140,7 +147,7 @@ struct shape_queue {
 
 	union {
 		struct shape_codel codel;
-		struct token_bucket_profile told; /* of one that is timed: its limit */
+		struct shape_told told; /* of one that is timed */
 	};
 	uint32_t gone; /* packets that have left already, and are here */
 	uint32_t held; /* units taken from the reserve and not used */

@@ -5,7 +5,7 @@
  */
 #include "shape/edt.h"
 
-#define SEARCH   64 /* chunks of the calendar that are looked at in one call for what leaves */
+#define SEARCH   16 /* chunks of the calendar that are looked at in one call for what leaves */
 #define LATE_NOT UINT64_MAX
 
 /* Whether the newest packet has not been released yet: what comes goes behind it. */
@@ -40,19 +40,45 @@ static inline enum shape_verdict file(
 	return SHAPE_WAITS;
 }
 
-/* Behind those that wait, if it is due before they are; and if there is room. */
-static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape_edt *edt,
-	struct shape_packet *packet, uint64_t arrival, uint64_t *due, uint64_t now)
+/*
+ * Whether as many units wait as may: those that came under a former limit are not counted by the
+ * present one, but leave before it begins.
+ */
+static __attribute__((noinline)) bool is_full(
+	const struct shape_queue *queue, uint64_t arrival, uint64_t due)
 {
-	*due = tick_later(*due, edt->last);
-	if (*due - arrival > edt->ahead)
+	uint64_t from = tick_later(arrival, queue->told.from);
+
+	return due - arrival > queue->patience ||
+	       (tick_after(due, from) && due - from > queue->edt.ahead);
+}
+
+/* Of packets that nothing else refuses. */
+static inline enum shape_verdict stay(struct shaper *shaper, struct shape_edt *edt,
+	struct shape_packet *packet, uint64_t due, uint64_t now)
+{
+	if (__builtin_expect(!calendar_reaches(&shaper->calendar, due), 0) &&
+		!reach(shaper, due, now)) {
+		/* What is due of who is so late leaves with the one before it, which is reached. */
+		if (tick_after(due, now))
+			return SHAPE_FULL;
+		due = edt->last;
+	}
+	return file(shaper, edt, packet, due);
+}
+
+/* Behind those that wait, if it is due before they are; and if there is room. */
+static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape_queue *queue,
+	struct shape_packet *packet, uint64_t arrival, uint64_t due, uint64_t now)
+{
+	struct shape_edt *edt = &queue->edt;
+
+	due = tick_later(due, edt->last);
+	if (due - arrival > edt->ahead && is_full(queue, arrival, due))
 		return SHAPE_FULL;
 	if (is_crowded(shaper))
 		return SHAPE_CROWDED;
-	if (__builtin_expect(!calendar_reaches(&shaper->calendar, *due), 0) &&
-		!reach(shaper, *due, now))
-		return SHAPE_FULL;
-	return file(shaper, edt, packet, *due);
+	return stay(shaper, edt, packet, due, now);
 }
 
 /* In which so much virtual time of the reserve comes, or one more. */
@@ -67,20 +93,24 @@ static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t ra
 }
 
 /* Of a bucket of its own. */
-static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_edt *edt,
+static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now)
 {
-	edt_t full = edt_join(edt->full, edt->full_part), start;
+	struct shape_edt *edt = &queue->edt;
+	edt_t full = edt_join(edt->full, edt->full_part), least = edt_join(arrival, 0), start;
+	edt_t depth = edt_join(edt->depth, edt->depth_part), need = edt_ticks(edt, cost);
 	enum shape_verdict verdict = SHAPE_PASSES;
 	uint64_t due;
 
-	if (tick_after(arrival, edt->full))
-		full = edt_join(arrival, 0);
-	full += edt_ticks(edt, cost);
-	start = full - edt_join(edt->depth, edt->depth_part);
+	if (__builtin_expect(need > depth, 0)) /* it finds the bucket as deep as it costs */
+		least -= need - depth;
+	if ((__int128)(least - full) > 0)
+		full = least;
+	full += need;
+	start = full - depth;
 	due = tick_later((uint64_t)(start >> 64) + ((uint64_t)start != 0), arrival);
 	if (tick_after(due, now) || waits(shaper, edt))
-		verdict = wait_behind(shaper, edt, packet, arrival, &due, now);
+		verdict = wait_behind(shaper, queue, packet, arrival, due, now);
 	if (__builtin_expect(verdict <= SHAPE_WAITS, 1)) {
 		edt->full = (uint64_t)(full >> 64);
 		edt->full_part = (uint64_t)full;
@@ -95,22 +125,24 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 {
 	struct shape_edt *edt = &queue->edt;
 	bool behind = waits(shaper, edt), crowded = is_crowded(shaper);
-	uint64_t most = crowded ? now - arrival : edt->ahead, due = arrival;
+	uint64_t most = crowded ? now - arrival : edt->full, due;
 	struct reserve_booking booking;
 
 	/* What is booked cannot be given back: whatever else could refuse it is asked first. */
-	if (behind && tick_later(edt->last, arrival) - arrival > edt->ahead)
+	if (behind && tick_later(edt->last, arrival) - arrival > edt->full)
 		return SHAPE_FULL;
 	if (behind && crowded)
 		return SHAPE_CROWDED;
 	most -= most > 0; /* a tick, to which `due` is rounded up */
-	if (!reserve_book_within(queue->reserve, arrival, cost, most, &booking))
+	if (!reserve_book_within(
+		    queue->reserve, arrival, cost, most, edt->ahead - (edt->ahead > 0), &booking))
 		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
+	due = booking.from;
 	if (booking.lack)
 		due += ticks_of(edt, booking.lack, booking.rate);
 	if (!behind && !tick_after(due, now))
 		return SHAPE_PASSES;
-	return wait_behind(shaper, edt, packet, arrival, &due, now);
+	return stay(shaper, edt, packet, tick_later(due, edt->last), now);
 }
 
 /* The tick from which on there may be packets of queues that leave. */
@@ -134,7 +166,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *
 	if (queue->state & QUEUE_RESERVE)
 		verdict = arrive_reserve(shaper, queue, packet, cost, arrival, now);
 	else
-		verdict = arrive_own(shaper, &queue->edt, packet, cost, arrival, now);
+		verdict = arrive_own(shaper, queue, packet, cost, arrival, now);
 	if (leaving && verdict == SHAPE_WAITS)
 		shaper->until = tick_later(shaper->until, queue->edt.last);
 	return verdict;
@@ -144,7 +176,7 @@ enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now)
 {
 	if (__builtin_expect(queue->state == SHAPE_TIMED, 1))
-		return arrive_own(shaper, &queue->edt, packet, cost, arrival, now);
+		return arrive_own(shaper, queue, packet, cost, arrival, now);
 	return arrive_aside(shaper, queue, packet, cost, arrival, now);
 }
 
@@ -351,8 +383,8 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 {
 	const struct shape_edt *edt = &queue->edt;
 	edt_t level = edt_join(edt->depth, edt->depth_part);
-	tokens_t burst = (tokens_t)queue->told.burst << TOKEN_FRACTION, tokens;
-	uint64_t rate = (uint64_t)queue->told.rate;
+	tokens_t burst = (tokens_t)queue->told.profile.burst << TOKEN_FRACTION, tokens;
+	uint64_t rate = (uint64_t)queue->told.profile.rate;
 
 	if (queue->state & QUEUE_CLOSED)
 		return 0;
@@ -396,13 +428,15 @@ static void set_ahead(struct shape_queue *queue)
 
 	most = most < queue->patience ? most : queue->patience;
 	queue->edt.ahead = most < UINT32_MAX ? (uint32_t)most : UINT32_MAX;
+	if (queue->state & QUEUE_RESERVE)
+		queue->edt.full = queue->patience;
 }
 
 static void set_limit(struct shape_queue *queue, const struct token_bucket_profile *profile)
 {
 	struct shape_edt *edt = &queue->edt;
 
-	queue->told = *profile;
+	queue->told.profile = *profile;
 	queue->state &= (uint8_t)~QUEUE_CLOSED;
 	if (!edt_invert(edt, profile->rate))
 		queue->state |= QUEUE_CLOSED;
@@ -420,27 +454,47 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	queue->state |= SHAPE_TIMED;
 	edt->last = now - TICK_FAR; /* nothing waits */
 	edt->full = now;
+	queue->told.from = queue->told.at = now;
 	set_limit(queue, profile);
 }
 
 void timed_spend(struct shape_queue *queue)
 {
 	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
-		set_level(&queue->edt, queue->edt.full, 0, (uint64_t)queue->told.rate);
+		set_level(&queue->edt, queue->edt.full, 0, (uint64_t)queue->told.profile.rate);
+}
+
+/*
+ * When a limit begins to hold that is told now: when the newest packet leaves; and where the one
+ * before has not begun, or not for as long as until now, after that. So each is in force for as
+ * long as it was meant to, only later. That is over when the bucket is full: then nobody has had
+ * more than was granted.
+ */
+static uint64_t begins(const struct shape_queue *queue, uint64_t now)
+{
+	const struct shape_told *told = &queue->told;
+	const struct shape_edt *edt = &queue->edt;
+	uint64_t after = told->from + (now - told->at);
+
+	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
+		after = tick_earlier(after, edt->full + (edt->full_part > 0));
+	return tick_later(tick_later(now, edt->last), after);
 }
 
 void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now)
 {
-	struct shape_edt *edt = &queue->edt;
-	uint64_t from = tick_later(now, edt->last);
 	bool own = !(queue->state & QUEUE_RESERVE);
-	tokens_t level = own ? level_at(queue, from) : 0;
+	uint64_t from = begins(queue, now), at = tick_later(from, queue->told.from);
+	tokens_t level = own ? level_at(queue, at) : 0;
 	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
 
 	set_limit(queue, profile);
+	queue->told.from = from;
+	queue->told.at = now;
 	if (own && !(queue->state & QUEUE_CLOSED))
-		set_level(edt, from, level < burst ? level : burst, (uint64_t)profile->rate);
+		set_level(
+			&queue->edt, from, level < burst ? level : burst, (uint64_t)profile->rate);
 }
 
 void timed_change(struct shape_queue *queue, const struct shape_params *params)

@@ -228,32 +228,47 @@ static inline bool reserve_change(struct reserve_changes *changes, struct reserv
 	return true;
 }
 
-/*
- * What is booked ahead takes as long at another rate as it did at its own; so do those who have
- * booked it, and leave when they were told to.
- */
-static inline void reserve_stretch(
-	struct reserve *reserve, uint64_t rate, uint64_t next_rate, uint64_t now)
+/* The tick at which a reserve will have so much virtual time; or far away. */
+static inline uint64_t reserve_has(const struct reserve *reserve, uint64_t now, int64_t time)
 {
-	struct gcra_profile limit = reserve_limit(reserve->profile);
-	struct gcra_now instant = gcra_now(&limit, now);
-	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED), ahead;
+	const struct reserve_profile *profile = reserve->profile;
+	uint64_t from = (int64_t)(profile->since - now) > 0 ? profile->since : now;
+	struct gcra_profile limit = reserve_limit(profile);
+	struct gcra_now instant = gcra_now(&limit, from);
+	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
+	int64_t lack = time - gcra_tokens(&(struct gcra){seen}, &instant);
+	tokens_t tokens = (tokens_t)(uint64_t)lack << (TOKEN_SHIFT - GCRA_SHIFT), ticks;
 
-	do {
-		int64_t tokens = gcra_tokens(&(struct gcra){seen}, &instant);
+	if (lack <= 0)
+		return now;
+	ticks = profile->rate ? tokens / profile->rate + 1 : UINT64_MAX;
+	return from + (ticks >> 62 ? UINT64_C(1) << 62 : (uint64_t)ticks);
+}
 
-		if (tokens >= 0 || rate == 0)
-			return;
-		ahead = (uint64_t)((tokens_t)(uint64_t)-tokens * next_rate / rate);
-	} while (!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen, instant.at + ahead,
-		true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+/*
+ * When another limit begins to hold where workers reserve_book_within(): what is booked is so at
+ * the present rate, by those who leave when they were told to. So it begins when all that has come;
+ * and where this one has not begun, or not for as long as since it was told, after that. That is
+ * over when the reserve is full: then nobody has had more than was granted.
+ */
+static inline uint64_t reserve_begins(const struct reserve *reserve, uint64_t told, uint64_t now)
+{
+	const struct reserve_profile *profile = reserve->profile;
+	uint64_t booked = reserve_has(reserve, now, 0);
+	uint64_t full = reserve_has(reserve, now, (int64_t)profile->burst);
+	uint64_t after = told ? profile->since + (now - told) : now;
+
+	if (booked - now > UINT64_C(1) << 61) /* without a rate, and so nothing comes any more */
+		booked = now;
+	after = (int64_t)(after - full) > 0 ? full : after;
+	return (int64_t)(after - booked) > 0 ? after : booked;
 }
 
 /* Nothing is booked further ahead than so many ticks. */
-static inline void reserve_cut(struct reserve *reserve, uint64_t ticks, uint64_t now)
+static inline void reserve_cut(struct reserve *reserve, uint64_t ticks, uint64_t from)
 {
 	struct gcra_profile limit = reserve_limit(reserve->profile);
-	struct gcra_now instant = gcra_now(&limit, now);
+	struct gcra_now instant = gcra_now(&limit, from);
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
 
@@ -264,24 +279,22 @@ static inline void reserve_cut(struct reserve *reserve, uint64_t ticks, uint64_t
 }
 
 /*
- * reserve_change() where workers reserve_book_within() so many ticks: else what waits at a high
- * rate would keep all that comes at a low one from being booked, for as long as that takes for it.
+ * reserve_change() where workers reserve_book_within(), as of when the limit reserve_begins(), but
+ * at most so many ticks from now. `*told`: the tick of the last change of that reserve, or 0.
  */
 static inline bool reserve_change_booked(struct reserve_changes *changes, struct reserve *reserve,
-	const struct reserve_profile *profile, uint64_t ticks, uint64_t now)
+	const struct reserve_profile *profile, uint64_t *told, uint64_t ticks, uint64_t now)
 {
-	uint64_t rate = reserve->profile->rate;
+	uint64_t from = reserve_begins(reserve, *told, now);
 
 	if (changes->n == changes->most)
 		return false;
-	/* While the higher rate holds: by the lower one what is ahead may seem a clock's error. */
-	if (profile->rate < rate)
-		reserve_stretch(reserve, rate, profile->rate, now);
-	reserve_change(changes, reserve, profile, now);
-	if (profile->rate > rate)
-		reserve_stretch(reserve, rate, profile->rate, now);
-	/* Workers have gone on booking in between, however long that was. */
-	reserve_cut(reserve, ticks, now);
+	if (from - now > ticks)
+		from = now + ticks;
+	*told = now;
+	reserve_change(changes, reserve, profile, from);
+	/* Workers have gone on booking at the former rate, however long that was. */
+	reserve_cut(reserve, ticks, from);
 	return true;
 }
 
@@ -345,6 +358,16 @@ static inline uint64_t reserve_time(const struct reserve *reserve, uint64_t now)
 	return gcra_time(&limit, now);
 }
 
+/* An instant as a packet finds it that may cost more than the burst: as deep as it costs. */
+static inline struct gcra_now reserve_now(
+	const struct gcra_profile *limit, uint64_t now, uint64_t need)
+{
+	struct gcra_now instant = gcra_now(limit, now);
+
+	instant.burst = instant.burst > need << GCRA_SHIFT ? instant.burst : need << GCRA_SHIFT;
+	return instant;
+}
+
 /*
  * Books `need` units as of a tick, whether they are there or not: they are the worker's when
  * virtual time has come to *point, and not another's. So those who wait for tokens have them one
@@ -359,7 +382,7 @@ static inline uint64_t reserve_book(
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
 	struct gcra_profile limit = reserve_limit(profile);
-	struct gcra_now instant = gcra_now(&limit, at);
+	struct gcra_now instant = reserve_now(&limit, at, need);
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	uint64_t ahead = RESERVE_AHEAD << GCRA_SHIFT;
 	int64_t lack;
@@ -377,31 +400,39 @@ static inline uint64_t reserve_book(
 
 /* What reserve_book_within() has found. */
 struct reserve_booking {
-	uint64_t lack; /* virtual time from the tick until the units are there; 0: they are */
+	uint64_t from; /* tick from which on the limit is in force, at or after the one asked for */
+	uint64_t lack; /* virtual time from then until the units are there; 0: they are */
 	uint64_t rate; /* tokens a tick, at which that comes */
 };
 
 /*
  * The same for one who books for all packets that wait, not for the first one alone: where the
- * units come within so many ticks, fewer than 2^(RESERVE_SECOND - 1). Returns whether they do.
+ * units come within so many ticks, and within so many of those in which the limit is in force;
+ * fewer than 2^(RESERVE_SECOND - 1). Returns whether they do.
  */
 static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uint64_t need,
-	uint64_t ticks, struct reserve_booking *booking)
+	uint64_t ticks, uint64_t ticks_in_force, struct reserve_booking *booking)
 {
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
 	struct gcra_profile limit = reserve_limit(profile);
-	struct gcra_now instant = gcra_now(&limit, at);
+	uint64_t from = (int64_t)(limit.since - at) > 0 ? limit.since : at;
+	struct gcra_now instant = reserve_now(&limit, from, need);
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
-	int64_t most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT)), lack;
+	int64_t most, lack;
 
+	if (from - at > ticks)
+		return false;
+	ticks -= from - at;
+	ticks = ticks < ticks_in_force ? ticks : ticks_in_force;
+	most = (int64_t)((tokens_t)ticks * limit.rate >> (TOKEN_SHIFT - GCRA_SHIFT));
 	do {
 		lack = (int64_t)(need << GCRA_SHIFT) - gcra_tokens(&(struct gcra){seen}, &instant);
 		if (lack > 0 && lack > most)
 			return false;
 	} while (!__atomic_compare_exchange_n(&reserve->state.allow_at, &seen,
 		instant.at + (uint64_t)lack, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	*booking = (struct reserve_booking){lack > 0 ? (uint64_t)lack : 0, limit.rate};
+	*booking = (struct reserve_booking){from, lack > 0 ? (uint64_t)lack : 0, limit.rate};
 	return true;
 }
 

@@ -81,8 +81,8 @@ static void turn_others(struct many *many)
 	many->cycles += rte_rdtsc_precise() - began;
 }
 
-/* As is done for a whole burst before any of its packets is decided upon. */
-static void ask(struct many *many)
+/* As is done for a whole burst before any of its packets is decided upon. Inline, as in sched. */
+static inline __attribute__((always_inline)) void ask(struct many *many)
 {
 	for (unsigned i = 0; i < many->n_coming; i++)
 		shape_prefetch(&many->queues[many->coming[i]->hash.usr]);

@@ -20,10 +20,11 @@ typedef __int128 level_t; /* 2^-56 units */
 
 struct exact_bucket {
 	level_t level, burst;
-	uint64_t rate; /* 2^-56 units a tick */
-	uint64_t at;   /* tick up to which tokens have been credited */
-	uint64_t last; /* tick at which the newest packet leaves that has waited */
-	level_t slack; /* by which changes may have put the other one off, either way */
+	uint64_t rate;       /* 2^-56 units a tick */
+	uint64_t at;         /* tick up to which tokens have been credited */
+	uint64_t last;       /* tick at which the newest packet leaves that has waited */
+	uint64_t from, told; /* ticks: since when the limit holds, and at which it was told */
+	level_t slack;       /* by which changes may have put the other one off, either way */
 	bool closed;
 };
 
@@ -57,19 +58,22 @@ static inline void exact_set(
 static inline void exact_init(
 	struct exact_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
-	*bucket = (struct exact_bucket){.at = now, .last = now - (UINT64_C(1) << 62)};
+	*bucket = (struct exact_bucket){
+		.at = now, .last = now - (UINT64_C(1) << 62), .from = now, .told = now};
 	exact_set(bucket, profile);
 	bucket->level = bucket->closed ? 0 : bucket->burst;
 }
 
-static inline void exact_refill(struct exact_bucket *bucket, uint64_t at)
+/* Before a packet that finds it as deep as it costs. */
+static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint64_t at)
 {
-	level_t level;
+	level_t need = (level_t)cost << TOKEN_SHIFT, level;
+	level_t burst = bucket->burst > need ? bucket->burst : need;
 
 	if (!tick_is_after(at, bucket->at))
 		return;
 	level = bucket->level + (level_t)(at - bucket->at) * (level_t)bucket->rate;
-	bucket->level = level < bucket->burst ? level : bucket->burst;
+	bucket->level = level < burst ? level : burst;
 	bucket->at = at;
 }
 
@@ -94,7 +98,7 @@ static inline struct exact_due exact_due(
 	level_t lack, late = (level_t)(bucket->rate >> 10) + (bucket->burst >> 60);
 	struct exact_bucket then = *bucket;
 
-	exact_refill(&then, arrival);
+	exact_refill(&then, cost, arrival);
 	lack = ((level_t)cost << TOKEN_SHIFT) - then.level;
 	return (struct exact_due){
 		.earliest = tick_latest(
@@ -107,17 +111,37 @@ static inline struct exact_due exact_due(
 /* That one takes its tokens. */
 static inline void exact_take(struct exact_bucket *bucket, uint32_t cost, uint64_t arrival)
 {
-	exact_refill(bucket, arrival);
+	exact_refill(bucket, cost, arrival);
 	bucket->level -= (level_t)cost << TOKEN_SHIFT;
 }
 
-/* Another limit, from when all has left that waits. */
-static inline void exact_change(
-	struct exact_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
+/*
+ * Another limit holds from when all has left that waits; and the one before is in force for as long
+ * as it was meant to, but no longer than until the bucket is full, or so many tokens less.
+ */
+static inline uint64_t exact_begins(const struct exact_bucket *bucket, uint64_t now, level_t less)
 {
-	uint64_t from = tick_latest(now, bucket->last);
+	uint64_t after = bucket->from + (now - bucket->told), full;
 
-	exact_refill(bucket, from);
+	full = bucket->at + (uint64_t)exact_ticks(bucket, bucket->burst - bucket->level - less);
+	if (!bucket->closed && tick_is_after(after, full))
+		after = full;
+	return tick_latest(tick_latest(now, bucket->last), after);
+}
+
+/* `actual`: since when the other one takes it to hold. */
+static inline void exact_change(struct exact_bucket *bucket,
+	const struct token_bucket_profile *profile, uint64_t now, uint64_t actual)
+{
+	level_t slack = bucket->slack + (level_t)bucket->rate + (bucket->burst >> 58);
+	uint64_t from = exact_begins(bucket, now, 0);
+
+	if (!tick_is_after(exact_begins(bucket, now, slack), actual) &&
+		!tick_is_after(actual, exact_begins(bucket, now, -slack)))
+		from = actual;
+	bucket->from = from;
+	bucket->told = now;
+	exact_refill(bucket, 0, from);
 	bucket->at = from;
 	/* 2^-32 ticks at the former rate; and a rate's inverse has 62 bits. */
 	bucket->slack += (level_t)(bucket->rate >> 31) + (bucket->burst >> 58);

@@ -276,7 +276,7 @@ static void test_untold(void **state)
 	world_make(&w, 8, 8 * GHZ, PACKETS);
 	reserve_spend(&w.reserve);
 	assert_true(reserve_change(&changes, &w.reserve, &slower, w.now));
-	exact_change(&w.bucket, &limit, w.now);
+	exact_change(&w.bucket, &limit, w.now, w.now);
 	w.bucket.level = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		world_arrive(&w, i % WORKERS, 1000 + i, w.now);
@@ -290,6 +290,82 @@ static void test_untold(void **state)
 	world_free(&w);
 }
 
+/* Packets that wait on two workers, before one reserve whose limit changes. */
+struct flaps {
+	struct shaper *shapers[2];
+	struct shape_queue queues[2];
+	struct shape_packet packets[2][4096];
+	uint64_t sent;
+};
+
+/* Four arrive on each worker, and what is due leaves. */
+static void flaps_turn(struct flaps *flaps, uint64_t turn, uint64_t now)
+{
+	struct shape_packet *out[OUT];
+	unsigned n;
+
+	for (unsigned k = 0; k < 8; k++)
+		flaps->sent += arrive(flaps->shapers[k % 2], &flaps->queues[k % 2],
+				       &flaps->packets[k % 2][(4 * turn + k / 2) % 4096], 1000,
+				       now) == SHAPE_PASSES;
+	for (unsigned i = 0; i < 2; i++)
+		while ((n = shaper_release(flaps->shapers[i], now, out, OUT)) > 0)
+			flaps->sent += n;
+}
+
+/* Turns of a millisecond, and every so many of them another limit. Returns packets. */
+static uint64_t flaps_run(struct flaps *flaps, uint64_t high, uint64_t low, unsigned step)
+{
+	struct reserve_profile limits[] = {reserve_of(high, 3000), reserve_of(low, 3000)};
+	struct token_bucket_profile rates[] = {profile_of(high, 3000), profile_of(low, 3000)};
+	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
+	struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	struct reserve reserve;
+	uint64_t told = 0;
+
+	memset(places, 0, sizeof(places));
+	reserve_init(&reserve, &limits[0], GHZ);
+	for (unsigned i = 0; i < 2; i++) {
+		flaps->shapers[i] = shaper_make(4096, GHZ);
+		shape_queue_init(&flaps->queues[i], &params, &rates[0], &reserve, GHZ);
+	}
+	for (uint64_t turn = 0; turn < 4000; turn++) {
+		unsigned next = turn / step % 2;
+		uint64_t now = GHZ + turn * MS;
+
+		if (turn && turn % step == 0) {
+			reserve_round(&changes);
+			assert_true(reserve_change_booked(
+				&changes, &reserve, &limits[next], &told, GHZ / 4, now));
+			for (unsigned i = 0; i < 2; i++)
+				shape_limit(
+					flaps->shapers[i], &flaps->queues[i], &rates[next], now);
+		}
+		flaps_turn(flaps, turn, now);
+	}
+	for (unsigned i = 0; i < 2; i++)
+		free(flaps->shapers[i]);
+	return flaps->sent;
+}
+
+/* Limits that change faster than what waits leaves: each lets through what it has granted. */
+static void test_flaps(void **state)
+{
+	static const uint64_t low[] = {0, 50000, 500000, 5000000, 9000000};
+	static struct flaps flaps;
+
+	(void)state;
+	for (unsigned i = 0; i < 3 * sizeof(low) / sizeof(*low); i++) {
+		uint64_t granted = (10000000 + low[i / 3]) / 2 * 4 / 8000, sent;
+
+		memset(&flaps, 0, sizeof(flaps));
+		sent = flaps_run(&flaps, 10000000, low[i / 3], 50U << i % 3);
+		if (sent * 100 < granted * 95 || sent * 100 > granted * 107)
+			fail_msg("row %u: %" PRIu64 " of %" PRIu64, i, sent, granted);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -297,6 +373,7 @@ int main(void)
 		cmocka_unit_test(test_crowded),
 		cmocka_unit_test(test_refused),
 		cmocka_unit_test(test_untold),
+		cmocka_unit_test(test_flaps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

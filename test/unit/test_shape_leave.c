@@ -96,9 +96,18 @@ struct pair {
 
 #define GUARD 4096
 
+/* A queue before an empty bucket. */
+static void pair_begin(struct pair *pair, unsigned q, uint64_t now)
+{
+	struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
+	struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
+
+	shape_queue_init(&pair->queues[q], &params, &limit, NULL, now);
+	shape_queue_spend(&pair->queues[q]);
+}
+
 static void pair_make(struct pair *pair, uint32_t most)
 {
-	struct token_bucket_profile limit = profile_of(8 * GHZ, 1);
 	size_t bytes = shaper_bytes(most);
 
 	pair->shaper = aligned_alloc(64, bytes + GUARD);
@@ -106,12 +115,8 @@ static void pair_make(struct pair *pair, uint32_t most)
 	memset(pair->shaper, 0, bytes + GUARD);
 	pair->end = (char *)pair->shaper + bytes;
 	shaper_init(pair->shaper, GHZ, most, 0);
-	for (unsigned q = 0; q < 2; q++) {
-		struct shape_params params = {.delay = GHZ / SHAPE_TIMED_PARTS, .timed = true};
-
-		shape_queue_init(&pair->queues[q], &params, &limit, NULL, 0);
-		shape_queue_spend(&pair->queues[q]);
-	}
+	for (unsigned q = 0; q < 2; q++)
+		pair_begin(pair, q, 0);
 }
 
 /* The packets of each queue have its number in `path`. */
@@ -163,6 +168,7 @@ static void test_nobody_releases(void **state)
 	}
 	assert_false(shaper_waits(pair.shaper));
 	assert_int_equal(pair_arrive(&pair, 0, &packets[0][0], 1, 1), SHAPE_PASSES);
+	pair_begin(&pair, 1, GHZ);
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(pair_arrive(&pair, 1, &packets[1][i], 10000, GHZ), SHAPE_WAITS);
 	assert_int_equal(shaper_release(pair.shaper, 2 * GHZ, out, N), N);
@@ -228,6 +234,7 @@ static void test_places(void **state)
 		uint64_t now = again * GHZ;
 		unsigned waited = 0;
 
+		pair_begin(&pair, 1, now);
 		assert_int_equal(pair_arrive(&pair, 1, &stays, 50 * MS, now), SHAPE_WAITS);
 		for (unsigned round = 0; round < ROUNDS_EACH; round++) {
 			shape_queue_init(&pair.queues[0], &params, &limit, NULL, now);

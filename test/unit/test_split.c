@@ -189,14 +189,16 @@ static void test_reserve_raised(void **state)
 }
 
 /* Another core's instant may be minutes behind and is granted nothing; more is another clock. */
-/* Ticks, of 1 GHz, until what is booked of a reserve has come. */
+/* Ticks, of 1 GHz, until what is booked of a reserve has come, and what comes is booked behind. */
 static uint64_t booked_for(struct reserve *reserve, uint64_t now)
 {
 	struct reserve_booking booking;
 
-	if (!reserve_book_within(reserve, now, 0, GHZ * 100, &booking) || booking.lack == 0)
-		return 0;
-	return (uint64_t)(((tokens_t)booking.lack << (TOKEN_SHIFT - GCRA_SHIFT)) / booking.rate);
+	if (!reserve_book_within(reserve, now, 0, GHZ * 100, GHZ * 100, &booking))
+		return UINT64_MAX;
+	return booking.from - now +
+	       (uint64_t)(((tokens_t)booking.lack << (TOKEN_SHIFT - GCRA_SHIFT)) /
+			  (booking.rate ? booking.rate : 1));
 }
 
 /*
@@ -213,7 +215,7 @@ static void test_reserve_booked(void **state)
 		{8000000, 7999999, GHZ / 10, GHZ / 10},
 		{10000000000, 100000, GHZ / 10, GHZ / 10},
 		{1000000000, 1000000, 2 * GHZ, GHZ / 4}, /* a quarter is what may be */
-		{1000000, 1000000000, 2 * GHZ, GHZ / 4},
+		{1000000, 1000000000, 2 * GHZ, GHZ / 4 + 7 * GHZ / 4000},
 		{1000000000, 1000000, 0, 0},
 	};
 
@@ -225,16 +227,17 @@ static void test_reserve_booked(void **state)
 		struct reserve_changes changes = {.places = places, .most = 1};
 		struct reserve r;
 		struct reserve_booking booking;
+		uint64_t told = 0;
 		uint64_t need = rows[i].ticks * (rows[i].from_bps / 8) / GHZ;
 
 		reserve_init(&r, &from, 0);
 		reserve_spend(&r);
-		assert_true(reserve_book_within(&r, 0, need, 10 * GHZ, &booking));
+		assert_true(reserve_book_within(&r, 0, need, 10 * GHZ, 10 * GHZ, &booking));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].ticks, GHZ / 1e3);
-		assert_true(reserve_change_booked(&changes, &r, &to, GHZ / 4, 0));
+		assert_true(reserve_change_booked(&changes, &r, &to, &told, GHZ / 4, 0));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
 		/* The round is full: nothing changes. */
-		assert_false(reserve_change_booked(&changes, &r, &from, GHZ / 4, 0));
+		assert_false(reserve_change_booked(&changes, &r, &from, &told, GHZ / 4, 0));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);
 	}
 }

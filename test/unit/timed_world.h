@@ -174,7 +174,9 @@ static inline void line_waits(
 	line->tail = &letter->next;
 	line->packets++;
 	line->clean = line->flushed = false;
-	if (tick_is_after(want->earliest, due) || tick_is_after(due, want->latest))
+	/* With the one before it if it is due by now, and the calendar does not go so far. */
+	if ((tick_is_after(want->earliest, due) && tick_is_after(want->earliest, w->now)) ||
+		tick_is_after(due, want->latest))
 		world_fail(w, "due %" PRId64 " ticks after the earliest, the latest is %" PRId64,
 			(int64_t)(due - want->earliest), (int64_t)(want->latest - want->earliest));
 	line->bucket.last = due;
@@ -185,10 +187,13 @@ static inline bool line_is_full(
 	const struct line *line, uint64_t due, uint64_t arrival, unsigned slack)
 {
 	uint64_t wait = due - arrival, delay = line->params.delay, units = line->params.units;
+	/* What came under a former limit leaves before this one holds. */
+	uint64_t held = due - tick_latest(arrival, line->bucket.from);
 	tokens_t most = (tokens_t)(units && units < UINT32_MAX ? units : UINT32_MAX) << TOKEN_SHIFT;
 
 	return wait > delay + delay / 64 + slack ||
-	       wait > (most + line->bucket.rate - 1) / line->bucket.rate + slack;
+	       ((int64_t)held > 0 &&
+		       held > (most + line->bucket.rate - 1) / line->bucket.rate + slack);
 }
 
 /* The verdict is one that the exact bucket allows. */
@@ -423,7 +428,7 @@ static inline void world_change(struct world *w)
 		break;
 	}
 	shape_limit(w->shaper, &line->queue, &profile, w->now);
-	exact_change(&line->bucket, &profile, w->now);
+	exact_change(&line->bucket, &profile, w->now, line->queue.told.from);
 }
 
 static inline void world_free(struct world *w)
