@@ -256,8 +256,9 @@ uint64_t shaper_next(const struct shaper *shaper, uint64_t now);
  * Another limit, or other parameters, from tick `now` on: the tokens stay, and the first packet is
  * due when the new limit says. What was due before has left by the former ones. A queue that is
  * longer than it may be now takes nothing until it has become shorter. With a reserve: after its
- * own change. Of a queue that is timed the new limit begins when the newest packet has left, if
- * that is later; the parameters at once.
+ * own change. Of a queue that is timed the parameters hold at once, and the new limit from when the
+ * newest packet has left, or all that is booked of a reserve has come; and not before the former
+ * one has held for as long as it would have, unless the bucket is full.
  */
 void shape_limit(struct shaper *shaper, struct shape_queue *queue,
 	const struct token_bucket_profile *profile, uint64_t now);
