@@ -96,6 +96,13 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 	return ret;
 }
 
+/* Ticks that a packet waits at most. */
+static uint64_t longest_wait(const struct box *box, unsigned policy)
+{
+	return (uint64_t)((unsigned __int128)box->policies[policy].shape.delay_ns * box->clock.hz /
+			  1000000000);
+}
+
 /* False when the round has no place for it. */
 static bool change_reserve(struct box *box, unsigned policy, const struct limiter_view *view)
 {
@@ -109,8 +116,7 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 		return true;
 	if (policy_is_timed(&box->policies[policy]))
 		return reserve_change_booked(&box->changes, reserve, &profile,
-			&box->splits[slot].reserve_told, 2 * box->clock.hz / SHAPE_TIMED_PARTS,
-			rte_rdtsc());
+			&box->splits[slot].reserve_told, longest_wait(box, policy), rte_rdtsc());
 	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
 }
 

@@ -176,7 +176,7 @@ void shape_change(struct shaper *shaper, struct shape_queue *queue,
 	const struct shape_params *params, uint64_t now)
 {
 	if (shape_is_timed(queue)) {
-		timed_change(queue, params);
+		timed_change(queue, params, now);
 		return;
 	}
 	queue_stop(shaper, queue, now);

@@ -73,7 +73,7 @@ void timed_init(
 void timed_spend(struct shape_queue *queue);
 void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now);
-void timed_change(struct shape_queue *queue, const struct shape_params *params);
+void timed_change(struct shape_queue *queue, const struct shape_params *params, uint64_t now);
 
 /* Takes n packets of so many units off the counts. */
 static inline void queue_less(

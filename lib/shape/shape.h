@@ -230,7 +230,7 @@ void shape_queue_spend(struct shape_queue *queue);
  * As many units wait as leave within `delay`, and one packet that would; if it is timed, whatever
  * leaves within `delay` and a 64th. While there is no limit (a rate of 0, or others drain the
  * bucket) as many as the burst wait for one. If it is timed nothing waits or passes then, which is
- * so below a unit a second too; and the next limit begins with an empty bucket.
+ * so below a unit a second too; its tokens are kept.
  */
 enum shape_verdict shape_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);

@@ -134,8 +134,8 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 	if (behind && crowded)
 		return SHAPE_CROWDED;
 	most -= most > 0; /* a tick, to which `due` is rounded up */
-	if (!reserve_book_within(
-		    queue->reserve, arrival, cost, most, edt->ahead - (edt->ahead > 0), &booking))
+	if (!reserve_book_within(queue->reserve, arrival, now, cost, most,
+		    edt->ahead - (edt->ahead > 0), &booking))
 		return crowded ? SHAPE_CROWDED : SHAPE_FULL;
 	due = booking.from;
 	if (booking.lack)
@@ -386,8 +386,10 @@ static tokens_t level_at(const struct shape_queue *queue, uint64_t at)
 	tokens_t burst = (tokens_t)queue->told.profile.burst << TOKEN_FRACTION, tokens;
 	uint64_t rate = (uint64_t)queue->told.profile.rate;
 
-	if (queue->state & QUEUE_CLOSED)
-		return 0;
+	if (queue->state & QUEUE_CLOSED) { /* that has none of these, see timed_limit() */
+		tokens = (tokens_t)edt->full << 64 | edt->full_part;
+		return tokens < burst ? tokens : burst;
+	}
 	if (!tick_after(at, edt->full))
 		level -= edt_join(edt->full - at, edt->full_part);
 	tokens = (level >> 64) * rate + (((level & UINT64_MAX) >> 32) * rate >> 32);
@@ -454,13 +456,20 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	queue->state |= SHAPE_TIMED;
 	edt->last = now - TICK_FAR; /* nothing waits */
 	edt->full = now;
+	edt->full_part = 0;
 	queue->told.from = queue->told.at = now;
 	set_limit(queue, profile);
+	if ((queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)) == QUEUE_CLOSED) /* it has no tokens */
+		edt->full = 0;
 }
 
 void timed_spend(struct shape_queue *queue)
 {
-	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
+	if (queue->state & QUEUE_RESERVE)
+		return;
+	if (queue->state & QUEUE_CLOSED)
+		queue->edt.full = queue->edt.full_part = 0;
+	else
 		set_level(&queue->edt, queue->edt.full, 0, (uint64_t)queue->told.profile.rate);
 }
 
@@ -492,13 +501,28 @@ void timed_limit(
 	set_limit(queue, profile);
 	queue->told.from = from;
 	queue->told.at = now;
-	if (own && !(queue->state & QUEUE_CLOSED))
-		set_level(
-			&queue->edt, from, level < burst ? level : burst, (uint64_t)profile->rate);
+	level = level < burst ? level : burst;
+	if (!own)
+		return;
+	if (!(queue->state & QUEUE_CLOSED)) {
+		set_level(&queue->edt, from, level, (uint64_t)profile->rate);
+	} else { /* what it has is kept */
+		queue->edt.full = (uint64_t)(level >> 64);
+		queue->edt.full_part = (uint64_t)level;
+	}
 }
 
-void timed_change(struct shape_queue *queue, const struct shape_params *params)
+void timed_change(struct shape_queue *queue, const struct shape_params *params, uint64_t now)
 {
+	uint64_t most, ahead = queue->told.from - now;
+
 	shape_set_patience(queue, params);
 	set_ahead(queue);
+	most = queue->patience;
+	if ((int64_t)ahead <= 0 || ahead <= most)
+		return;
+	/* The limit begins no later than a packet may wait, or none could come before it has. */
+	queue->told.from -= ahead - most;
+	if (!(queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)))
+		queue->edt.full -= ahead - most;
 }

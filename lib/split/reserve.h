@@ -239,8 +239,8 @@ static inline uint64_t reserve_has(const struct reserve *reserve, uint64_t now, 
 	int64_t lack = time - gcra_tokens(&(struct gcra){seen}, &instant);
 	tokens_t tokens = (tokens_t)(uint64_t)lack << (TOKEN_SHIFT - GCRA_SHIFT), ticks;
 
-	if (lack <= 0)
-		return now;
+	if (lack <= 0) /* until then all is booked at the former limit */
+		return from;
 	ticks = profile->rate ? tokens / profile->rate + 1 : UINT64_MAX;
 	return from + (ticks >> 62 ? UINT64_C(1) << 62 : (uint64_t)ticks);
 }
@@ -408,10 +408,11 @@ struct reserve_booking {
 /*
  * The same for one who books for all packets that wait, not for the first one alone: where the
  * units come within so many ticks, and within so many of those in which the limit is in force;
- * fewer than 2^(RESERVE_SECOND - 1). Returns whether they do.
+ * fewer than 2^(RESERVE_SECOND - 1). A packet that came before that, and is looked at by `now` or
+ * later, is taken to have come as it began. Returns whether they do.
  */
-static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uint64_t need,
-	uint64_t ticks, uint64_t ticks_in_force, struct reserve_booking *booking)
+static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uint64_t now,
+	uint64_t need, uint64_t ticks, uint64_t ticks_in_force, struct reserve_booking *booking)
 {
 	const struct reserve_profile *profile = __atomic_load_n(
 		&reserve->profile, __ATOMIC_ACQUIRE);
@@ -421,6 +422,8 @@ static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uin
 	uint64_t seen = __atomic_load_n(&reserve->state.allow_at, __ATOMIC_RELAXED);
 	int64_t most, lack;
 
+	if (from != at) /* since then, or as of now, if it has not begun */
+		at = (int64_t)(from - now) > 0 ? now : from;
 	if (from - at > ticks)
 		return false;
 	ticks -= from - at;

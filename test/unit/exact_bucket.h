@@ -52,7 +52,8 @@ static inline void exact_set(
 	bucket->rate = bucket->closed ? 1 : (uint64_t)profile->rate;
 	bucket->burst = (level_t)profile->burst << TOKEN_FRACTION;
 	most = (level_t)bucket->rate * (level_t)EXACT_DEPTH_MOST;
-	bucket->burst = bucket->burst < most ? bucket->burst : most;
+	if (!bucket->closed && bucket->burst > most)
+		bucket->burst = most;
 }
 
 static inline void exact_init(
@@ -72,6 +73,10 @@ static inline void exact_refill(struct exact_bucket *bucket, uint32_t cost, uint
 
 	if (!tick_is_after(at, bucket->at))
 		return;
+	if (bucket->closed) { /* what it has is kept */
+		bucket->at = at;
+		return;
+	}
 	level = bucket->level + (level_t)(at - bucket->at) * (level_t)bucket->rate;
 	bucket->level = level < burst ? level : burst;
 	bucket->at = at;
@@ -129,6 +134,15 @@ static inline uint64_t exact_begins(const struct exact_bucket *bucket, uint64_t 
 	return tick_latest(tick_latest(now, bucket->last), after);
 }
 
+/* Packets may wait so long from now on: the limit begins by then. */
+static inline void exact_wait(struct exact_bucket *bucket, uint64_t now, uint64_t patience)
+{
+	if (!tick_is_after(bucket->from, now + patience))
+		return;
+	bucket->at -= bucket->from - (now + patience);
+	bucket->from = now + patience;
+}
+
 /* `actual`: since when the other one takes it to hold. */
 static inline void exact_change(struct exact_bucket *bucket,
 	const struct token_bucket_profile *profile, uint64_t now, uint64_t actual)
@@ -145,8 +159,6 @@ static inline void exact_change(struct exact_bucket *bucket,
 	bucket->at = from;
 	/* 2^-32 ticks at the former rate; and a rate's inverse has 62 bits. */
 	bucket->slack += (level_t)(bucket->rate >> 31) + (bucket->burst >> 58);
-	if (bucket->closed)
-		bucket->level = 0;
 	exact_set(bucket, profile);
 	bucket->level = bucket->level < bucket->burst ? bucket->level : bucket->burst;
 }

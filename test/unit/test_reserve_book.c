@@ -76,8 +76,8 @@ static void test_within(void **state)
 
 		reserve_make(&reserve, rows[i].bps, 1000, start);
 		seen = reserve.state.allow_at;
-		if (reserve_book_within(&reserve, start + rows[i].at, rows[i].need, rows[i].ticks,
-			    rows[i].ticks, &booking) != rows[i].books)
+		if (reserve_book_within(&reserve, start + rows[i].at, start + rows[i].at,
+			    rows[i].need, rows[i].ticks, rows[i].ticks, &booking) != rows[i].books)
 			fail_msg("row %u", i);
 		if (!rows[i].books) {
 			assert_int_equal(reserve.state.allow_at, seen);
@@ -97,10 +97,12 @@ static void test_order(void **state)
 	(void)state;
 	reserve_make(&reserve, 8 * GHZ, 1000, 0);
 	for (unsigned i = 0; i < 100; i++) {
-		assert_true(reserve_book_within(&reserve, 5 * i, 100, 10000, 10000, &booking));
+		assert_true(
+			reserve_book_within(&reserve, 5 * i, 5 * i, 100, 10000, 10000, &booking));
 		assert_int_equal(booking.lack, i < 10 ? 0 : (100 * (i + 1) - 1000 - 5 * i) * UNIT);
 		/* What is refused has not been booked. */
-		assert_false(reserve_book_within(&reserve, 5 * i, 100000, 10000, 10000, &booking));
+		assert_false(reserve_book_within(
+			&reserve, 5 * i, 5 * i, 100000, 10000, 10000, &booking));
 	}
 }
 
@@ -125,7 +127,8 @@ static void test_same(void **state)
 			uint64_t most = (uint64_t)((tokens_t)ticks * one.own.rate >>
 						   (TOKEN_SHIFT - GCRA_SHIFT));
 			struct reserve_booking booking;
-			bool books = reserve_book_within(&one, at, need, ticks, ticks, &booking);
+			bool books = reserve_book_within(
+				&one, at, at, need, ticks, ticks, &booking);
 
 			now += prng_next(&prng) >> (44 + prng_below(&prng, 20));
 			if (most > RESERVE_AHEAD << GCRA_SHIFT) { /* it does not go so far */
@@ -153,17 +156,17 @@ static void test_change(void **state)
 	(void)state;
 	memset(places, 0, sizeof(places));
 	reserve_make(&reserve, 8 * GHZ, 1000, 0);
-	assert_true(reserve_book_within(&reserve, 0, 3000, 10000, 10000, &booking));
+	assert_true(reserve_book_within(&reserve, 0, 0, 3000, 10000, 10000, &booking));
 	assert_true(reserve_change(&changes, &reserve, &slower, 500));
 	/* 1500 are owed, and half as many come in a tick. */
-	assert_false(reserve_book_within(&reserve, 600, 50, 2999, 2999, &booking));
-	assert_true(reserve_book_within(&reserve, 600, 50, 3000, 3000, &booking));
+	assert_false(reserve_book_within(&reserve, 600, 600, 50, 2999, 2999, &booking));
+	assert_true(reserve_book_within(&reserve, 600, 600, 50, 3000, 3000, &booking));
 	assert_int_equal(booking.lack, 1500 * UNIT);
 	assert_int_equal(booking.rate, slower.rate);
 	reserve_round(&changes);
 	assert_true(reserve_change(&changes, &reserve, &none, 700));
 	assert_false(reserve_book_within(
-		&reserve, 800, 1, UINT64_C(1) << 38, UINT64_C(1) << 38, &booking));
+		&reserve, 800, 800, 1, UINT64_C(1) << 38, UINT64_C(1) << 38, &booking));
 }
 
 /* Several threads book all that there is: no unit twice, and none is lost. */
@@ -182,8 +185,8 @@ static void *booker_run(void *context)
 	struct reserve_booking booking;
 
 	for (unsigned i = 0; i < EACH; i++) {
-		if (!reserve_book_within(
-			    booker->reserve, 0, 1, UINT64_C(1) << 32, UINT64_C(1) << 32, &booking))
+		if (!reserve_book_within(booker->reserve, 0, 0, 1, UINT64_C(1) << 32,
+			    UINT64_C(1) << 32, &booking))
 			break;
 		booker->booked[booking.lack / UNIT - 1]++;
 		booker->n++;

@@ -341,7 +341,7 @@ static void test_deep(void **state)
 
 /*
  * A limit that lets nothing pass: what waits leaves when it was told to, and nothing comes behind
- * it. Raised again the bucket is empty, as of when the last one leaves.
+ * it. Raised again the bucket has what it had, as of when the last one leaves.
  */
 static void test_closed(void **state)
 {

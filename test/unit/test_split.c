@@ -194,7 +194,7 @@ static uint64_t booked_for(struct reserve *reserve, uint64_t now)
 {
 	struct reserve_booking booking;
 
-	if (!reserve_book_within(reserve, now, 0, GHZ * 100, GHZ * 100, &booking))
+	if (!reserve_book_within(reserve, now, now, 0, GHZ * 100, GHZ * 100, &booking))
 		return UINT64_MAX;
 	return booking.from - now +
 	       (uint64_t)(((tokens_t)booking.lack << (TOKEN_SHIFT - GCRA_SHIFT)) /
@@ -232,7 +232,7 @@ static void test_reserve_booked(void **state)
 
 		reserve_init(&r, &from, 0);
 		reserve_spend(&r);
-		assert_true(reserve_book_within(&r, 0, need, 10 * GHZ, 10 * GHZ, &booking));
+		assert_true(reserve_book_within(&r, 0, 0, need, 10 * GHZ, 10 * GHZ, &booking));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].ticks, GHZ / 1e3);
 		assert_true(reserve_change_booked(&changes, &r, &to, &told, GHZ / 4, 0));
 		assert_near((double)booked_for(&r, 0), (double)rows[i].after, GHZ / 1e3);

@@ -419,6 +419,7 @@ static inline void world_change(struct world *w)
 	case 0:
 		line->params = world_params(w);
 		shape_change(w->shaper, &line->queue, &line->params, w->now);
+		exact_wait(&line->bucket, w->now, line->params.delay + line->params.delay / 64);
 		return;
 	case 1: /* nothing passes */
 		profile.rate = -(int64_t)any_of(&w->prng, 40);
