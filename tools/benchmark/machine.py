@@ -12,8 +12,8 @@ import sys
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 from testbed.interrupt import shielded  # noqa: E402 (needs the path above)
+from testbed.revision import ROOT, commit  # noqa: E402
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PAGES = "/proc/sys/vm/nr_hugepages"
 SPARE_KB = 2 << 20  # of memory that must be left for everybody else
 
@@ -66,8 +66,7 @@ def describe():
             "l3": cache(3), "virtual": "hypervisor" in flags, "avx2": "avx2" in flags,
             "avx512": "avx512f" in flags, "kernel": platform.release(),
             "compiler": words(["cc", "--version"]),
-            "commit": words(["git", "-c", f"safe.directory={ROOT}", "describe", "--always",
-                             "--dirty"]),
+            "commit": commit(),
             "isolated": read("/sys/devices/system/cpu/isolated").strip(),
             "load": os.getloadavg()[0]}
 

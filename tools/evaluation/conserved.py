@@ -46,7 +46,7 @@ def limits_of(run, limiters):
 def settle_limits(run, limiters, target, tolerance, begin, end):
     """Seconds until the local limits of some are in sum what they should be."""
     found = stats.settle(run.series.times, limits_of(run, limiters), target, tolerance, begin, end)
-    return dynamics.MISSED if found is None else found
+    return dynamics.NEVER if found is None else found
 
 
 def shift_settles(run, limiters, some, limit):
@@ -104,7 +104,8 @@ def judge(result, pairs):
     apart = max(abs(hard["aggregate_ratio"] - soft["aggregate_ratio"]) for soft, hard in deep)
     jain = max(soft["jain"] - hard["jain"] for soft, hard in deep)
     slower = max(there / here for soft, hard in pairs
-                 for here, there in zip(soft["settle_s"], hard["settle_s"]))
+                 for here, there in zip(soft["settle_s"], hard["settle_s"])
+                 if here != dynamics.NEVER)
     hard = [pair[1] for pair in pairs]
     result.target("never more enforced than the limit, nor more admitted between any two times "
                   "than limit × time + burst",

@@ -2,11 +2,11 @@
 # Copyright (c) 2026 The Weir authors
 """The experiments that also run on live limiters with kernel TCP, beside the simulated ones.
 
-What was measured can be kept in a file: {"E1": {"rows": [...], "curves": {...}}, ...}. Rows are
-those of the simulation, with "live": true, each run's figures in "by_run", and "late_us".
+What was measured can be kept in a file: {"E1": {"commit": ..., "rows": [...], "curves": {...}},
+...}. Rows are those of the simulation, with "live": true, each run's figures in "by_run", and
+"late_us".
 """
 
-import json
 import typing
 
 import baseline
@@ -14,7 +14,9 @@ import dynamics
 import enact
 import mixes
 import scenario
+from report import loaded
 from simulate import EvaluationError
+from testbed.revision import commit
 
 PHASE = 20  # seconds; E8, which has three of them, has 30 in the simulation
 SITES = [f"cdn/l{k}" for k in range(1, 6)]
@@ -92,19 +94,21 @@ def measure(key, number):
     """Runs an experiment: what the file has of it."""
     experiment = EXPERIMENTS[key]
     results = enact.interleaved(experiment.cases, number)
-    return {"rows": [measured_row(experiment, name, runs, results)
+    return {"commit": commit(),
+            "rows": [measured_row(experiment, name, runs, results)
                      for name, runs in results.items()],
             "curves": {name: dynamics.curves(results[name][0], columns)
                        for name, columns in experiment.drawn.items()}}
 
 
 def load(path):
-    """What a file has: {experiment: {"rows": of live limiters, "curves"}}."""
+    """What a file has: {experiment: {"commit", "rows": of live limiters, "curves"}}."""
     try:
         with open(path, encoding="utf-8") as file:
-            kept = {key: {"rows": [row for row in found["rows"] if row.get("live")],
+            kept = {key: {"commit": found.get("commit", "unknown"),
+                          "rows": [row for row in found["rows"] if row.get("live")],
                           "curves": found.get("curves", {})}
-                    for key, found in json.load(file).items()}
+                    for key, found in loaded(file.read()).items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{path}: not results of this tool: {error!r}") from None
     for key, row in ((key, row) for key, found in kept.items() for row in found["rows"]):
@@ -178,7 +182,7 @@ SOMETHING = """\
 ## Live limiters
 
 Rows called *live* in {keys} are of the program that is installed, each limiter a process of its
-own in a network namespace, with DPDK's af_packet driver; flows are iperf3's with the kernel's TCP
+own in a network namespace, with DPDK's af_packet driver, at commit {commits}; flows are iperf3's with the kernel's TCP
 Reno; the links are weir-emu's ([testbed.md](testbed.md)). Limits, buckets, delays and losses of
 gossip are the scenario's. All of it ran on one machine, the cases in turn, {runs} runs each. Times
 count from when iperf3 is asked to start, and data follow some round trips later. In the worst run
@@ -191,5 +195,6 @@ def section(measured):
     rows = [row for found in measured.values() for row in found["rows"]]
     if not rows:
         return NOTHING.format(keys=", ".join(EXPERIMENTS))
-    return SOMETHING.format(keys=", ".join(measured), runs=min(row["seeds"] for row in rows),
+    commits = ", ".join(dict.fromkeys(f"`{found['commit']}`" for found in measured.values()))
+    return SOMETHING.format(keys=", ".join(measured), commits=commits, runs=min(row["seeds"] for row in rows),
                             late=max(row["late_us"] for row in rows) / 1e3)

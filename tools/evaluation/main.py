@@ -6,12 +6,14 @@
 Without options: all of them in weirsim, with 20 seeds each, into doc/evaluation.md and its
 pictures, beside what live limiters did when they were last measured. With --live, some of them on
 live limiters with kernel TCP as well, in network namespaces of this machine (as root; about half an
-hour more, in which the machine should do nothing else).
+hour more, in which the machine should do nothing else). With --verify, some of them once more, to
+be compared with the document byte by byte.
 """
 
 import argparse
-import json
+import difflib
 import os
+import re
 import signal
 import sys
 import time
@@ -27,14 +29,21 @@ import throttle  # noqa: E402
 import scaling  # noqa: E402
 import sums  # noqa: E402
 from simulate import ROOT, EvaluationError, Simulator  # noqa: E402
+from report import dumped  # noqa: E402
 from testbed import Interrupted  # noqa: E402
 from testbed.output import hand_over  # noqa: E402
 from testbed.output import write as write_file  # noqa: E402
+from testbed.revision import commit  # noqa: E402
 
 EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
                "E4": dynamics.bottlenecked, "E5": mixes.round_trips, "E6": mixes.many_flows,
                "E7": scaling.many_limiters, "E8": dynamics.shifting, "E9": throttle.throttling,
                "E10": scaling.faults, "E11": conserved.conserved, "sums": sums.estimators}
+
+# Those that take seconds, and are of every kind: what --verify repeats.
+VERIFIED = ("E3", "E4", "E5", "E8", "E9")
+
+DOCUMENT = os.path.join(ROOT, "doc", "evaluation.md")
 
 # What the document's live limiters did, for when it is written again without them.
 LIVE = os.path.join(ROOT, "doc", "evaluation", "live.json")
@@ -46,14 +55,19 @@ INTRODUCTION = """\
 # Evaluation
 
 The experiments of Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
-repeated in weirsim (doc/weirsim.md) with the code that the appliance runs: {seeds} seeds each
-where nothing else is said, figures as mean, or as median (least–most). Flows are TCP NewReno with
-SACK, round-trip times 40 ms, estimates every 50 ms, EWMA 0.1, as in section 5.1 there. "central"
-is one token bucket that all flows pass: what a distributed limiter should look like.
+repeated in weirsim ([weirsim.md](weirsim.md)) with the code that the appliance runs, of commit
+`{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as median (least–most).
+Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms, EWMA 0.1, as in
+section 5.1 there. "central" is one token bucket that all flows pass: what a distributed limiter
+should look like. What has not settled before the next change has *never* settled, and counts so in
+a median. "Reached" and "Not reached" are said of targets of ours, each with its rule; where the rule
+compares with the paper's figures, these are of the authors' testbed and traffic, which we do not
+have: what stands in for them is named beside the figure.
 
     ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
     ./tools/evaluate --live        # some of it on live limiters too: as root, half an hour more
+    ./tools/evaluate --verify      # whether {verified} still come out as they stand here
 
 Where nothing else is said, figures are simulated. Those called *live* are of limiters with kernel
 TCP, in network namespaces of one machine, beside the same in weirsim: see the last section.
@@ -70,17 +84,22 @@ def parse_arguments(argv):
     add("--only", metavar="E1,...", help=f"these of {', '.join(EXPERIMENTS)}, and no document")
     add("--seeds", type=int, metavar="N", help="runs of each case; default 20, quick 3")
     add("--json", metavar="FILE", help="write all rows here ('-': standard output)")
+    add("--verify", action="store_true",
+        help=f"compare the document with {', '.join(VERIFIED)} or those of --only, made anew")
     add_live(parser)
     args = parser.parse_args(argv)
     check_live(parser, args)
-    args.chosen = args.only.split(",") if args.only else list(EXPERIMENTS)
+    if args.verify and (args.quick or args.seeds or args.live or args.live_to):
+        parser.error("--verify repeats what the document has, and nothing else")
+    args.chosen = args.only.split(",") if args.only else list(
+        VERIFIED if args.verify else EXPERIMENTS)
     unknown = [name for name in args.chosen if name not in EXPERIMENTS]
     if unknown:
         parser.error(f"--only: {unknown[0]!r}: expected some of {', '.join(EXPERIMENTS)}")
     args.seeds = args.seeds or (3 if args.quick else 20)
     args.documents = not (args.quick or args.only or args.live_to)
-    if args.documents and not (args.live or args.live_from) and os.path.exists(LIVE):
-        args.live_from = LIVE
+    if (args.documents or args.verify) and not (args.live or args.live_from):
+        args.live_from = LIVE if os.path.exists(LIVE) else None
     return args
 
 
@@ -118,20 +137,56 @@ def document(results, measured, seeds, seconds):
     """doc/evaluation.md and its pictures."""
     sections = [result.markdown(key) for key, result in results.items()]
     sections.append(live.section(measured))
-    text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60)
-    write(os.path.join(ROOT, "doc", "evaluation.md"), "\n".join([text, *sections]))
+    text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60, commit=commit(),
+                               verified=", ".join(VERIFIED))
+    write(DOCUMENT, "\n".join([text, *sections]))
     for result in results.values():
         for name, picture in result.pictures.items():
             write(os.path.join(ROOT, "doc", "evaluation", name + ".svg"), picture)
 
 
+def kept_seeds(text):
+    """With how many seeds the document was made."""
+    found = re.search(r"(\d+) seeds each", text)
+    if not found:
+        raise EvaluationError(f"{DOCUMENT}: does not say how many seeds it is of")
+    return int(found[1])
+
+
+def differences(results):
+    """Lines of the sections, and pictures, that are not those of the document."""
+    with open(DOCUMENT, encoding="utf-8") as file:
+        document = file.read()
+    for key, result in results.items():
+        found = re.search(rf"^## {key}: .*?(?=^## |\Z)", document, re.M | re.S)
+        there = found[0].strip().splitlines() if found else []
+        now = result.markdown(key).strip().splitlines()
+        for line in difflib.unified_diff(there, now, "doc/evaluation.md", key, "", "", 0, ""):
+            yield line
+        for name, picture in result.pictures.items():
+            path = os.path.join(ROOT, "doc", "evaluation", name + ".svg")
+            with open(path, encoding="utf-8") as file:
+                if file.read() != picture:
+                    yield f"{key}: doc/evaluation/{name}.svg is another picture"
+
+
+def verify(args, measured):
+    """Some experiments as they stand in the document."""
+    with open(DOCUMENT, encoding="utf-8") as file:
+        args.seeds = kept_seeds(file.read())
+    found = list(differences(simulate(args, measured)))
+    if found:
+        raise EvaluationError("\n".join(["the document is of another program:", *found]))
+    print(f"{', '.join(args.chosen)}: as in the document")
+
+
 def write_json(results, path):
     """An object keyed by experiment."""
-    text = json.dumps({key: {"rows": result.rows} for key, result in results.items()}, indent=2)
+    text = dumped({key: {"rows": result.rows} for key, result in results.items()}, 2)
     if path == "-":
-        print(text)
+        print(text, end="")
     else:
-        write_file(path, text + "\n")
+        write_file(path, text)
 
 
 def measure_live(args):
@@ -145,7 +200,7 @@ def measure_live(args):
             print(f"{key}, live ...", file=sys.stderr, flush=True)
             measured[key] = live.measure(key, args.live_runs)
             if args.live_to:  # at once: half an hour is a long time
-                write_file(args.live_to, json.dumps(measured, indent=1) + "\n")
+                write_file(args.live_to, dumped(measured, 1))
     return measured
 
 
@@ -169,6 +224,9 @@ def evaluate(args):
     measured = measure_live(args)  # first: the machine does nothing else
     if args.live_to:
         return
+    if args.verify:
+        verify(args, measured)
+        return
     began = time.monotonic()
     results = simulate(args, measured)
     if args.json:
@@ -180,7 +238,7 @@ def evaluate(args):
     else:
         document(results, measured, args.seeds, time.monotonic() - began)
         if args.live:
-            write(LIVE, json.dumps(measured, indent=1) + "\n")
+            write(LIVE, dumped(measured, 1))
 
 
 def main(argv):

@@ -11,6 +11,12 @@ WEB_PAPER = {  # kbit/s: mean, deviation; fairness
     "grd": (7257.87, 75.87, 1974.35, 93.90, (25.84, 342.96, 612.08, 751.98), 0.997),
     "fps": (6989.76, 219.55, 2090.25, 57.98, (25.71, 335.80, 571.40, 765.26), 0.962),
 }
+TRAFFIC = ("The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not have: "
+           "here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), 15 requests "
+           "a second as there. Objects below 5 kB come about ten times as fast as in the paper "
+           "whatever limits them, the central bucket included: 28 kbit/s are more than a second for "
+           "4 kB, which round trips of 40 ms do not explain, and what its servers and clients added "
+           "is not known.")
 CLASSES = ("< 5 kB", "5–50 kB", "50–500 kB", "≥ 500 kB")
 
 
@@ -41,13 +47,27 @@ def web_row(allocator, runs, result):
         "web_kbps": stats.mean(web), "web_kbps_stddev": stats.deviation(web),
         "web_classes_kbps": classes})
     paper = WEB_PAPER.get(allocator)
-    yield [allocator, f"{stats.mean(bulk):.0f} ± {stats.deviation(bulk):.0f}",
+    yield [allocator, f"{result.rows[-1]['aggregate_ratio']:.3f}",
+           f"{stats.mean(bulk):.0f} ± {stats.deviation(bulk):.0f}",
            f"{stats.mean(web):.0f} ± {stats.deviation(web):.0f}",
            *(f"{value:.0f}" for value in classes), f"{fairness:.3f}"]
     if paper:
-        yield [f"*{allocator}, paper*", f"{paper[0]:.0f} ± {paper[1]:.0f}",
+        yield [f"*{allocator}, paper*", "", f"{paper[0]:.0f} ± {paper[1]:.0f}",
                f"{paper[2]:.0f} ± {paper[3]:.0f}", *(f"{value:.0f}" for value in paper[4]),
                f"{paper[5]:.3f}"]
+
+
+def bulk_target(result, allocator, rows):
+    """Bulk goodput by the central bucket's, against the paper's."""
+    ours = rows[allocator]["bulk_kbps"] / rows["central"]["bulk_kbps"]
+    theirs = WEB_PAPER[allocator][0] / WEB_PAPER["central"][0]
+    spread = 2 * WEB_PAPER[allocator][1] / WEB_PAPER["central"][0]
+    near, nearer = abs(ours - theirs) <= spread, abs(ours - 1) <= abs(theirs - 1)
+    held = [words for words, holds in (("the first", near), ("the second", nearer)) if holds]
+    result.target(f"{allocator}'s bulk goodput by central's: either within two deviations of the "
+                  "paper's, or nearer to 1", near or nearer,
+                  f"{ours:.3f}; paper {theirs:.3f} ± {spread:.3f}"
+                  + (f"; {' and '.join(held)} holds" if held else ""))
 
 
 def web(sim, _quick):
@@ -57,15 +77,14 @@ def web(sim, _quick):
     lines = []
     for allocator in ("central", "grd", "fps", "fps-drop"):
         lines += web_row(allocator, sim.runs(scenario.web(allocator)), result)
-    result.table(["kbit/s", "bulk", "Web", *CLASSES, "Jain, bulk"], lines)
+    result.table(["kbit/s", "aggregate / limit", "bulk", "Web", *CLASSES, "Jain, bulk"], lines)
+    result.say(TRAFFIC)
     rows = {row["allocator"]: row for row in result.rows}
     for allocator in ("grd", "fps"):
-        ours = rows[allocator]["bulk_kbps"] / rows["central"]["bulk_kbps"]
-        theirs = WEB_PAPER[allocator][0] / WEB_PAPER["central"][0]
-        spread = 2 * WEB_PAPER[allocator][1] / WEB_PAPER["central"][0]
-        result.target(f"{allocator}'s bulk goodput against central's within the paper's spread",
-                      abs(ours - theirs) <= spread or abs(ours - 1) <= abs(theirs - 1),
-                      f"{ours:.3f}; paper {theirs:.3f} ± {spread:.3f}")
+        bulk_target(result, allocator, rows)
+    result.target("FPS leaves at most 5.5 % of the limit unused",
+                  rows["fps"]["aggregate_ratio"] >= 0.945,
+                  f"{rows['fps']['aggregate_ratio']:.3f} of it is used")
     result.target("fairness of the bulk flows at least the paper's",
                   rows["fps"]["jain"] >= WEB_PAPER["fps"][5],
                   f"fps {rows['fps']['jain']:.3f}; paper {WEB_PAPER['fps'][5]}")
@@ -160,4 +179,6 @@ def many_flows(sim, quick):
             result.target("Jain at least central's", jains["fps"] >= jains["central"],
                           f"{jains['fps']:.3f}, central {jains['central']:.3f}")
     result.table(["", "aggregate / limit", "Jain", "paper: aggregate, Jain"], lines)
+    result.say("Jain's index is higher here than in the paper for each of them, one bucket's "
+               "included; what made its 5,000 flows less even we do not know.")
     return result

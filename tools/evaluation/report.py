@@ -2,6 +2,8 @@
 # Copyright (c) 2026 The Weir authors
 """What an experiment hands in, and how it is written down."""
 
+import json
+import math
 import os
 import sys
 
@@ -50,6 +52,33 @@ class Result:
                 f"- {'Reached' if reached else '**Not reached**'}: {target}. {words}"
                 for target, reached, words in self.verdicts))
         return "\n\n".join(lines) + "\n"
+
+
+NEVER = "never"  # JSON has no infinity
+
+
+def dumped(value, indent):
+    """JSON of rows, in which an infinite time is a word."""
+    def plain(one):
+        if isinstance(one, dict):
+            return {key: plain(member) for key, member in one.items()}
+        if isinstance(one, (list, tuple)):
+            return [plain(member) for member in one]
+        return NEVER if one == math.inf else one
+
+    return json.dumps(plain(value), indent=indent, allow_nan=False) + "\n"
+
+
+def loaded(text):
+    """The rows again."""
+    def figures(one):
+        if isinstance(one, dict):
+            return {key: figures(member) for key, member in one.items()}
+        if isinstance(one, list):
+            return [figures(member) for member in one]
+        return math.inf if one == NEVER else one
+
+    return figures(json.loads(text))
 
 
 def histogram(values, low, high, bins):

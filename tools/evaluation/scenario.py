@@ -61,12 +61,12 @@ def baseline(allocator, **settings):
                     settings=settings)
 
 
-def joins(allocator, interval="50ms"):
+def joins(allocator, interval="50ms", **settings):
     """E2: a flow joins every ten seconds at a limiter of its own, then they leave (section 5.2)."""
     traffic = [flows(1, k, start=f"{10 * (k - 1)}s", stop=f"{100 - 10 * k}s", start_spread="0s")
                for k in range(1, 6)]
     return scenario(f"flows join, {allocator}", allocator, 5, traffic, 90, warmup=0,
-                    settings={"interval": interval})
+                    settings={"interval": interval, **settings})
 
 
 def web(allocator):

@@ -11,7 +11,9 @@ import subprocess
 import sys
 import tempfile
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from testbed.revision import ROOT  # noqa: E402 (needs the path above)
 
 
 class EvaluationError(Exception):
