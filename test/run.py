@@ -61,8 +61,9 @@ TESTED = {
 }
 # Simulations that can run when a directory is built, the longest first.
 SIMULATIONS = {
-    "build": ("sim/weirsim", "sim/brokers", "model/run", "sim/replay", "sim/evaluation",
-              "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models", "sim/penalty", "sim/live"),
+    "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
+              "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
+              "sim/penalty", "sim/live"),
     "build-clang": ("sim/compilers",),
 }
 # Tests that should not be the last to begin.

@@ -37,6 +37,7 @@ static const char usage[] =
 	"  --only QUESTION,...  these questions, not all\n"
 	"  --rounds N           rounds of each question (31)\n"
 	"  --slice-us N         of each contender in a round (20000)\n"
+	"  --turns N            so many turns of it instead, for those who count instructions\n"
 	"  --policies N         of most boxes (10000)\n"
 	"  --pressed-bps N      limit of each that is pressed on (8000)\n"
 	"  --scale N            of the largest boxes (100000)\n"
@@ -52,7 +53,7 @@ static const char usage[] =
 struct options {
 	const char *json, *only, *directory;
 	unsigned rounds, slice_us, policies, scale, packets, cold, memory, settle_ms, long_us, huge;
-	unsigned pressed_bps;
+	unsigned pressed_bps, turns;
 	unsigned cpu[2];
 };
 
@@ -101,6 +102,7 @@ static bool parse_number(struct options *o, int opt)
 	} rows[] = {
 		{'r', &o->rounds, 1, 10000},
 		{'u', &o->slice_us, 100, 10000000},
+		{'T', &o->turns, 1, 1u << 20},
 		{'p', &o->policies, 1, 1000000},
 		{'b', &o->pressed_bps, 1000, 1u << 31},
 		{'s', &o->scale, 1, 1000000},
@@ -126,6 +128,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 		{"only", required_argument, NULL, 'o'},
 		{"rounds", required_argument, NULL, 'r'},
 		{"slice-us", required_argument, NULL, 'u'},
+		{"turns", required_argument, NULL, 'T'},
 		{"policies", required_argument, NULL, 'p'},
 		{"pressed-bps", required_argument, NULL, 'b'},
 		{"scale", required_argument, NULL, 's'},
@@ -234,6 +237,7 @@ static void run(const struct options *o)
 {
 	struct lab lab = {.rounds = o->rounds,
 		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
+		.turns = o->turns,
 		.settle_ms = o->settle_ms,
 		.long_us = o->long_us,
 		.n_traffic = o->packets,

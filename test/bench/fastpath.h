@@ -242,6 +242,7 @@ double memory_taken(void);
 struct lab {
 	unsigned rounds;
 	uint64_t slice; /* ticks */
+	unsigned turns; /* instead, if it is not 0 */
 	unsigned settle_ms;
 	unsigned long_us;         /* of slices in which the control loop ticks a few times */
 	unsigned n_traffic;       /* packets until a stream repeats */
@@ -254,6 +255,9 @@ struct lab {
 	const struct port *ports; /* of two wires, a queue for each of two workers */
 	json_t *questions, *once;
 };
+
+/* So many turns of a contender, for those who count its instructions. */
+void counted_turns(const struct contender *c, unsigned n);
 
 /*
  * The contenders of a question take turns, in both orders; then they are closed and their cycles

@@ -99,7 +99,7 @@ def machine_words(result):
             f"{machine['l3']}, TSC {run['tsc_hz'] / 1e9:.2f} GHz, {run['dpdk']}, "
             f"{'hugepages' if run['huge'] else 'without hugepages'}; {run['rounds']} rounds of "
             f"{run['slice_us'] / 1e3:g} ms; load {machine['load']:.1f} at the start; "
-            f"Weir {machine['commit'] or run['weir']}.")
+            f"measured at commit `{machine['commit']}`.")
 
 
 def text(result):

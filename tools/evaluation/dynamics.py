@@ -192,8 +192,8 @@ def bottlenecked(sim, _quick):
                           f"6:4 in {middle(second)} (slowest {worst(second)})")
             picture(result, "e4-fps", "Bottlenecked flows: fps", runs[0], ["cdn/l1", "cdn/l2"])
     result.table(["", "8:2, median", "slowest", "6:4, median", "slowest"], lines)
-    result.say("`grd` and `fps-drop`, which drop at random, settle late or never here: rates follow "
-               "the drops, and the drops the rates.")
+    result.say("`grd` and `fps-drop`, which drop at random, settle late or never here: rates "
+               "follow the drops, and the drops the rates.")
     return result
 
 
@@ -222,8 +222,8 @@ def shift_row(allocator, runs, phase=30):
 
 SHIFT_TRAFFIC = (
     "The paper's demand is of requests for Web objects at PlanetLab nodes, which we do not have: "
-    "here as many long TCP flows stand in for them. It does not say how deep its buckets are; these "
-    "are 40 kB in all. Gossip of 48 bytes to 4 peers every 100 ms, as there, would be 15.4 kbit/s a "
+    "as many long TCP flows stand in for them. It does not say how deep its buckets are; these are "
+    "40 kB in all. Gossip of 48 bytes to 4 peers every 100 ms, as there, would be 15.4 kbit/s a "
     "limiter; the default estimator `state` costs what the table says (E7 has `tree`).")
 
 

@@ -181,12 +181,13 @@ Not part of this run: `./tools/evaluate --live` repeats {keys} on live limiters.
 SOMETHING = """\
 ## Live limiters
 
-Rows called *live* in {keys} are of the program that is installed, each limiter a process of its
-own in a network namespace, with DPDK's af_packet driver, at commit {commits}; flows are iperf3's with the kernel's TCP
-Reno; the links are weir-emu's ([testbed.md](testbed.md)). Limits, buckets, delays and losses of
-gossip are the scenario's. All of it ran on one machine, the cases in turn, {runs} runs each. Times
-count from when iperf3 is asked to start, and data follow some round trips later. In the worst run
-99 % of the packets left every flow's link less than {late:.1f} ms late.
+Rows called *live* in {keys} are of the program that is installed, measured at commit {commits}:
+each limiter a process of its own in a network namespace, with DPDK's af_packet driver; flows are
+iperf3's with the kernel's TCP Reno; the links are weir-emu's ([testbed.md](testbed.md)). Limits,
+buckets, delays and losses of gossip are the scenario's. All of it ran on one machine, the cases in
+turn, {runs} runs each. Times count from when iperf3 is asked to start, and data follow some round
+trips later. In the worst run 99 % of the packets left every flow's link less than {late:.1f} ms
+late.
 """
 
 
@@ -196,5 +197,6 @@ def section(measured):
     if not rows:
         return NOTHING.format(keys=", ".join(EXPERIMENTS))
     commits = ", ".join(dict.fromkeys(f"`{found['commit']}`" for found in measured.values()))
-    return SOMETHING.format(keys=", ".join(measured), commits=commits, runs=min(row["seeds"] for row in rows),
+    return SOMETHING.format(keys=", ".join(measured), commits=commits,
+                            runs=min(row["seeds"] for row in rows),
                             late=max(row["late_us"] for row in rows) / 1e3)

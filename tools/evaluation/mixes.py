@@ -11,12 +11,12 @@ WEB_PAPER = {  # kbit/s: mean, deviation; fairness
     "grd": (7257.87, 75.87, 1974.35, 93.90, (25.84, 342.96, 612.08, 751.98), 0.997),
     "fps": (6989.76, 219.55, 2090.25, 57.98, (25.71, 335.80, 571.40, 765.26), 0.962),
 }
-TRAFFIC = ("The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not have: "
-           "here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), 15 requests "
-           "a second as there. Objects below 5 kB come about ten times as fast as in the paper "
-           "whatever limits them, the central bucket included: 28 kbit/s are more than a second for "
-           "4 kB, which round trips of 40 ms do not explain, and what its servers and clients added "
-           "is not known.")
+TRAFFIC = (
+    "The paper draws the sizes of its objects from a CAIDA trace of the Web, which we do not have: "
+    "here they are of a bounded Pareto distribution (3 kB to 10 MB, exponent 1.2), 15 requests a "
+    "second as there. Objects below 5 kB come about ten times as fast as in the paper whatever "
+    "limits them, the central bucket included: 28 kbit/s are more than a second for 4 kB, which "
+    "round trips of 40 ms do not explain, and what its servers and clients added is not known.")
 CLASSES = ("< 5 kB", "5–50 kB", "50–500 kB", "≥ 500 kB")
 
 

@@ -17,11 +17,11 @@ PAPER = ("FPS holds the limit at 490 limiters with branching 3 for 23 kbit/s a l
 
 ESTIMATORS = (
     f"The paper's gossip is 48 bytes to 3 peers 20 times a second: {PAPER_BPS / 1e3:.0f} kbit/s a "
-    "limiter. `tree` costs less, and what is its branching is the degree of the tree. `state`, which is "
-    "the default up to 64 limiters, tells everybody everything at once, and costs what it says: "
-    "rather choose `tree` where gossip has little room. From 1,000 limiters on the aggregate holds "
-    "in the mean and not in each second: weights change at thousands of places, and news of that "
-    "takes a tick for each edge of the tree. One run each says no more than that.")
+    "limiter. `tree` costs less, and what is its branching is the degree of the tree. `state`, "
+    "which is the default up to 64 limiters, tells everybody everything at once, and costs what it "
+    "says: rather choose `tree` where gossip has little room. From 1,000 limiters on the aggregate "
+    "holds in the mean and not in each second: weights change at thousands of places, and news of "
+    "that takes a tick for each edge of the tree. One run each says no more than that.")
 
 
 def cost(result, rows):
