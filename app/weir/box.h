@@ -118,6 +118,7 @@ struct box {
 	unsigned reserves_moved; /* in this round: those that changed in the one before */
 	uint64_t *flows;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
 	bool *alive;             /* n_roster: as last logged */
+	uint64_t peers_seen;     /* gossip_changes() of then */
 	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
 

@@ -142,6 +142,9 @@ static void log_peers(struct box *box)
 	const struct gossip *gossip = limiter_gossip(box->limiter);
 	const struct gossip_config *config = &box->config->gossip;
 
+	if (box->peers_seen == gossip_changes(gossip))
+		return;
+	box->peers_seen = gossip_changes(gossip);
 	for (unsigned i = 0; i < config->n_roster; i++) {
 		const struct peer *peer = gossip_peer(gossip, i);
 		bool alive = peer && peer->alive;

@@ -48,10 +48,26 @@ static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_
 	return at;
 }
 
+/*
+ * What the meter enforces now, here and in the sum over all limiters. That of a conserved policy is
+ * in whole bytes per second, so its sum is exact however often it changes.
+ */
+static void set_enforced(
+	struct sim *sim, struct node *node, unsigned p, double rate, uint64_t burst)
+{
+	struct enforced *mine = &node->policies[p].enforced, *all = &sim->enforced[p];
+
+	all->rate += rate - mine->rate;
+	all->burst += burst - mine->burst;
+	*mine = (struct enforced){rate, burst};
+}
+
 static void policies_free(struct sim *sim, struct node *node)
 {
-	for (unsigned p = 0; node->policies && p < sim->scenario->group.n_policies; p++)
+	for (unsigned p = 0; node->policies && p < sim->scenario->group.n_policies; p++) {
+		set_enforced(sim, node, p, 0, 0);
 		free(node->policies[p].memory);
+	}
 	free(node->policies);
 	node->policies = NULL;
 }
@@ -61,8 +77,7 @@ static int profile_make(struct sim *sim, struct node *node, unsigned p, struct l
 	struct limiter_view view;
 
 	limiter_view(node->limiter, p, &view);
-	node->policies[p].enforced = view.local_limit;
-	node->policies[p].burst = view.local_burst;
+	set_enforced(sim, node, p, view.local_limit, view.local_burst);
 	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
 		&node->policies[p].sampling, 1, NODE_HZ);
 }
@@ -190,23 +205,16 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 static void check_sum(struct sim *sim, unsigned p)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
-	uint64_t bursts = 0;
-	double sum = 0;
+	const struct enforced *all = &sim->enforced[p];
 
 	if (policy->guarantee != GUARANTEE_CONSERVED)
 		return;
-	for (unsigned i = 0; i < sim->scenario->n_limiters; i++) {
-		if (!sim->nodes[i].policies)
-			continue;
-		sum += sim->nodes[i].policies[p].enforced;
-		bursts += sim->nodes[i].policies[p].burst;
-	}
-	if (bursts > policy->burst_bytes)
+	if (all->burst > policy->burst_bytes)
 		sim_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,
-			bursts);
-	if (sum * 8 > (double)policy->limit_bps)
-		sim_problem(
-			sim, "policy %s: %.0f bit/s are enforced in all", policy->name, sum * 8);
+			all->burst);
+	if (all->rate * 8 > (double)policy->limit_bps)
+		sim_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
+			all->rate * 8);
 }
 
 static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)
@@ -258,6 +266,7 @@ static void tick(struct sim *sim, void *object, uint64_t argument)
 	if (!node->limiter || node->paused || argument != node->next_tick_ns)
 		return;
 	limiter_tick(node->limiter, node_clock(sim, node, sim->now_ns), measure, node);
+	sim->ticks++;
 	publish(sim, node, (double)(sim->now_ns - node->ticked_ns) / 1e9);
 	node->ticked_ns = sim->now_ns;
 	node_follow_up(sim, node);
@@ -295,8 +304,23 @@ static void held_free(struct node *node)
 	node->n_held = 0;
 }
 
+static uint64_t looks_of(const struct node *node)
+{
+	return node->limiter ? gossip_counters(limiter_gossip(node->limiter))->looks : 0;
+}
+
+double nodes_looks(const struct sim *sim)
+{
+	uint64_t looks = sim->looks;
+
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		looks += looks_of(&sim->nodes[i]);
+	return sim->ticks ? (double)looks / (double)sim->ticks : 0;
+}
+
 void node_crash(struct sim *sim, struct node *node)
 {
+	sim->looks += looks_of(node);
 	limiter_destroy(node->limiter);
 	node->limiter = NULL;
 	node->paused = false;
@@ -422,9 +446,10 @@ int nodes_create(struct sim *sim)
 	int ret = -ENOMEM;
 
 	sim->nodes = calloc(s->n_limiters, sizeof(*sim->nodes));
+	sim->enforced = calloc(s->group.n_policies, sizeof(*sim->enforced));
 	for (unsigned i = 0; ids && i < s->n_limiters; i++)
 		ids[i] = name_hash(s->limiters[i].name);
-	if (sim->nodes && ids)
+	if (sim->nodes && sim->enforced && ids)
 		ret = roster_create(ids, s->n_limiters, &sim->roster);
 	free(ids);
 	for (unsigned i = 0; ret == 0 && i < s->n_limiters; i++) {
@@ -449,5 +474,6 @@ void nodes_free(struct sim *sim)
 	for (unsigned i = 0; sim->nodes && i < sim->scenario->n_limiters; i++)
 		node_stop(sim, &sim->nodes[i]);
 	free(sim->nodes);
+	free(sim->enforced);
 	roster_destroy(sim->roster);
 }

@@ -24,9 +24,8 @@ struct node_policy {
 	uint64_t sampled_packets; /* those that how often to sample was chosen by */
 	struct flow_sample sample;
 	struct sampling sampling;
-	double enforced; /* bytes/s, by the meter */
-	uint64_t burst;  /* bytes, likewise */
-	void *memory;    /* of what is not in state */
+	struct enforced enforced;
+	void *memory; /* of what is not in state */
 };
 
 struct node {
@@ -76,6 +75,9 @@ enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 
 /* Its clock when the simulation's shows now_ns, and the other way round. */
 uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns);
+
+/* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */
+double nodes_looks(const struct sim *sim);
 
 void node_view(const struct node *node, unsigned policy, struct limiter_view *view);
 

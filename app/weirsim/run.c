@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "node.h"
 #include "option.h"
 #include "output.h"
 #include "report.h"
@@ -116,9 +117,11 @@ static double peak_memory(void)
 
 static void report_cost(const struct sim *sim, double cpu)
 {
-	fprintf(stderr, "  %.1f s of CPU (%.1f times real time), %.2f million events/s, %.1f MiB\n",
+	fprintf(stderr,
+		"  %.2f s of CPU (%.1f times real time), %.2f million events/s, %.1f MiB, "
+		"%.1f peers looked at a tick\n",
 		cpu, (double)sim->now_ns / 1e9 / cpu, (double)sim->events_done / cpu / 1e6,
-		peak_memory());
+		peak_memory(), nodes_looks(sim));
 }
 
 /* Results that are files; 0 or a negative errno, said. */

@@ -18,6 +18,12 @@
 /* Streams of random numbers, so that a change in one part leaves the others as they were. */
 enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES, STREAMS };
 
+/* By a meter, or by those of all limiters. */
+struct enforced {
+	double rate;    /* bytes/s */
+	uint64_t burst; /* bytes */
+};
+
 struct node;
 struct roster;
 struct net;
@@ -29,11 +35,14 @@ struct sim {
 	uint64_t seed, now_ns, events_done;
 	struct events events;
 	struct prng prng[STREAMS];
-	struct node *nodes; /* n_limiters */
+	struct node *nodes;        /* n_limiters */
+	struct enforced *enforced; /* n_policies: of all limiters */
 	struct roster *roster;
 	struct net *net;
 	struct flows *flows;
 	struct record *record;
+	uint64_t ticks;    /* of all limiters */
+	uint64_t looks;    /* at peers, by limiters that have crashed */
 	int error;         /* negative errno that ended the run */
 	char problem[256]; /* what should never be and was; "" nothing */
 };

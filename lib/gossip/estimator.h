@@ -29,6 +29,7 @@ struct gossip {
 	struct gossip_counters counters;
 	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
+	uint64_t changes; /* see gossip_changes() */
 };
 
 /* Where the policies of an update have been before it: an index, or GOSSIP_ADDED. */
@@ -79,6 +80,7 @@ struct estimator {
 
 	struct gossip_sum (*sum)(const struct gossip *g, unsigned policy);
 	unsigned (*alive)(const struct gossip *g);
+	unsigned (*silent)(const struct gossip *g); /* as of the last tick */
 
 	/* How long a peer that is watched may be silent, or not confirm us; nanoseconds. */
 	uint64_t (*silence)(const struct gossip *g);
@@ -105,6 +107,15 @@ void estimator_believe(
 static inline void estimator_news(struct gossip *g, unsigned policy)
 {
 	g->news[policy / 64] |= UINT64_C(1) << policy % 64;
+}
+
+/*
+ * So many peers are looked at, see struct gossip_counters. Who only asks changes nothing by it but
+ * this count.
+ */
+static inline void estimator_looks(const struct gossip *g, unsigned n)
+{
+	((struct gossip *)(uintptr_t)g)->counters.looks += n;
 }
 
 /* Finite and not negative, as every rate and weight is. */

@@ -351,8 +351,19 @@ unsigned gossip_alive(const struct gossip *g)
 	return g->estimator->alive(g);
 }
 
+unsigned gossip_silent(const struct gossip *g)
+{
+	return g->estimator->silent(g);
+}
+
+uint64_t gossip_changes(const struct gossip *g)
+{
+	return g->changes;
+}
+
 const struct peer *gossip_peer(const struct gossip *g, unsigned i)
 {
+	estimator_looks(g, 1);
 	return g->estimator->watched(g, i);
 }
 

@@ -73,6 +73,7 @@ struct gossip_counters {
 	uint64_t received_bytes;
 	uint64_t verdict[GOSSIP_VERDICTS];
 	uint64_t unknown_policy; /* records of policies that we do not have */
+	uint64_t looks;          /* at single peers: what gossip costs beside its datagrams */
 };
 
 /*
@@ -169,8 +170,23 @@ uint64_t gossip_timeout(const struct gossip *gossip);
 /* Peers that count, without ourselves; of a tree, neighbours that count. */
 unsigned gossip_alive(const struct gossip *gossip);
 
-/* What is known of limiter i of the roster, or NULL when this one does not watch it (tree). */
+/*
+ * Peers that are watched and do not count, as of the last tick: all that a limiter misses, for the
+ * price of its neighbours (tree) or none.
+ */
+unsigned gossip_silent(const struct gossip *gossip);
+
+/*
+ * What is known of limiter i of the roster, or NULL when this one does not watch it (tree). To ask
+ * after the whole roster costs the more, the larger it is: not at every tick, see gossip_changes().
+ */
 const struct peer *gossip_peer(const struct gossip *gossip, unsigned i);
+
+/*
+ * Grows when gossip_peer() may have other peers to tell of, or one of them counts that did not, or
+ * the other way round. While it stays there is no need to ask after any.
+ */
+uint64_t gossip_changes(const struct gossip *gossip);
 
 const struct gossip_counters *gossip_counters(const struct gossip *gossip);
 const char *gossip_verdict_name(enum gossip_verdict verdict);

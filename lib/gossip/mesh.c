@@ -41,18 +41,34 @@ static void shuffle(struct mesh *mesh, struct gossip *g)
 	mesh->at = 0;
 }
 
-void mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
+static bool expire(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 {
 	uint64_t silence = mesh_silence(g);
-	unsigned peers = g->roster->n - 1, left;
+	bool changed = false;
 
-	for (unsigned i = 0; i <= peers; i++)
-		if (i != g->self)
-			peer_expire(&mesh->peers[i], now_ns, silence);
+	estimator_looks(g, g->roster->n);
+	for (unsigned i = 0; i < g->roster->n; i++) {
+		struct peer *peer = &mesh->peers[i];
+
+		if (i == g->self || !peer_expire(peer, now_ns, silence))
+			continue;
+		mesh->alive += peer->alive ? 1U : -1U;
+		g->changes++;
+		changed = true;
+	}
+	return changed;
+}
+
+bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
+{
+	unsigned peers = g->roster->n - 1, left;
+	bool changed = expire(mesh, g, now_ns);
+
 	if (mesh->at >= peers)
 		shuffle(mesh, g);
 	left = peers - mesh->at;
 	mesh->to_send = left < g->branching ? left : g->branching;
+	return changed;
 }
 
 unsigned mesh_next(struct mesh *mesh, const struct gossip *g)
@@ -63,13 +79,9 @@ unsigned mesh_next(struct mesh *mesh, const struct gossip *g)
 	return mesh->order[mesh->at++];
 }
 
-unsigned mesh_alive(const struct mesh *mesh, const struct gossip *g)
+unsigned mesh_silent(const struct mesh *mesh, const struct gossip *g)
 {
-	unsigned alive = 0;
-
-	for (unsigned i = 0; i < g->roster->n; i++)
-		alive += i != g->self && mesh->peers[i].alive;
-	return alive;
+	return g->roster->n - 1 - mesh->alive;
 }
 
 uint64_t mesh_silence(const struct gossip *g)

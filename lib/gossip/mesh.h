@@ -14,20 +14,21 @@ struct mesh {
 	unsigned *order;    /* n - 1 peers, shuffled for each round */
 	unsigned at;        /* the next of them */
 	unsigned to_send;   /* of this tick, still */
+	unsigned alive;     /* peers that count, as of the last tick */
 };
 
 /* Returns 0 or -ENOMEM; mesh_destroy() in either case. */
 int mesh_create(struct mesh *mesh, const struct gossip *g, uint64_t now_ns);
 void mesh_destroy(struct mesh *mesh);
 
-/* Decides again which peers count, and chooses those of this tick. */
-void mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns);
+/* Decides again which peers count, and chooses those of this tick. True: others than before. */
+bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns);
 
 /* Index of the next peer of this tick, or n. */
 unsigned mesh_next(struct mesh *mesh, const struct gossip *g);
 
-/* Peers that count. */
-unsigned mesh_alive(const struct mesh *mesh, const struct gossip *g);
+/* Peers that do not count, of all that there are. */
+unsigned mesh_silent(const struct mesh *mesh, const struct gossip *g);
 
 /* The configured timeout for each tick of a round, nanoseconds. */
 uint64_t mesh_silence(const struct gossip *g);

@@ -122,6 +122,7 @@ static void note_losses(struct gossip *g)
 {
 	struct push_sum *s = g->own;
 
+	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
 		bool counts = s->mesh.peers[i].alive;
 
@@ -142,8 +143,8 @@ static void push_sum_tick(struct gossip *g, uint64_t now_ns)
 	struct push_sum *s = g->own;
 	double part;
 
-	mesh_tick(&s->mesh, g, now_ns);
-	note_losses(g);
+	if (mesh_tick(&s->mesh, g, now_ns))
+		note_losses(g);
 	for (unsigned i = 0; i < g->policies->n; i++)
 		if (!mass_sane(&s->held[i]))
 			begin(g, s->generation + 1);
@@ -283,7 +284,14 @@ static unsigned push_sum_alive(const struct gossip *g)
 {
 	const struct push_sum *s = g->own;
 
-	return mesh_alive(&s->mesh, g);
+	return s->mesh.alive;
+}
+
+static unsigned push_sum_silent(const struct gossip *g)
+{
+	const struct push_sum *s = g->own;
+
+	return mesh_silent(&s->mesh, g);
 }
 
 static struct gossip_sum push_sum_sum(const struct gossip *g, unsigned policy)
@@ -355,6 +363,7 @@ const struct estimator estimator_push_sum = {
 	.take = push_sum_take,
 	.sum = push_sum_sum,
 	.alive = push_sum_alive,
+	.silent = push_sum_silent,
 	.silence = mesh_silence,
 	.spread = push_sum_spread,
 	.said = push_sum_said,

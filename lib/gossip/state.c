@@ -191,6 +191,7 @@ static void mark_policy(struct gossip *g, unsigned policy)
 	struct untold *row = untold_of(g, policy / WORD_BITS, 0);
 	uint64_t bit = UINT64_C(1) << policy % WORD_BITS;
 
+	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
 		row[i].once |= bit;
 		row[i].again &= ~bit;
@@ -402,6 +403,7 @@ static void write_sections(struct gossip *g, struct cursor *cursor, unsigned to)
 	for (unsigned i = 0; i < n; i++, origin = (origin + 1) % n) {
 		uint8_t *at = cursor->at;
 
+		estimator_looks(g, 1);
 		if (cursor_left(cursor) < DATAGRAM_SECTION + DATAGRAM_RECORD)
 			break;
 		if (origin == g->self || origin == to || !s->mesh.peers[origin].alive ||
@@ -562,6 +564,7 @@ static struct gossip_sum state_sum(const struct gossip *g, unsigned policy)
 	const struct state *s = g->own;
 	struct gossip_sum sum = {0};
 
+	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
 		const struct entry *entry = entry_of(g, policy, i);
 
@@ -581,8 +584,12 @@ static void state_tick(struct gossip *g, uint64_t now_ns)
 {
 	struct state *s = g->own;
 
-	mesh_tick(&s->mesh, g, now_ns);
+	bool changed = mesh_tick(&s->mesh, g, now_ns);
+
 	s->turn.begun = false;
+	if (!changed)
+		return;
+	estimator_looks(g, g->roster->n);
 	for (unsigned i = 0; i < g->roster->n; i++) {
 		bool alive = s->mesh.peers[i].alive;
 
@@ -636,7 +643,14 @@ static unsigned state_alive(const struct gossip *g)
 {
 	const struct state *s = g->own;
 
-	return mesh_alive(&s->mesh, g);
+	return s->mesh.alive;
+}
+
+static unsigned state_silent(const struct gossip *g)
+{
+	const struct state *s = g->own;
+
+	return mesh_silent(&s->mesh, g);
 }
 
 /* Each relays what it hears, but what counts is who hears whom, and that each finds by itself. */
@@ -714,6 +728,7 @@ const struct estimator estimator_state = {
 	.take = state_take,
 	.sum = state_sum,
 	.alive = state_alive,
+	.silent = state_silent,
 	.silence = mesh_silence,
 	.spread = state_spread,
 	.said = state_said,

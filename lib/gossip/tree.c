@@ -129,10 +129,12 @@ static void sum_add(struct sum *sum, const struct part *part)
 
 /* Our own, and what is behind our links: all but `except`, and but the parent's for upwards. */
 static struct sum sum_of(
-	const struct tree *t, unsigned policy, const struct neighbour *except, bool upwards)
+	const struct gossip *g, unsigned policy, const struct neighbour *except, bool upwards)
 {
+	const struct tree *t = g->own;
 	struct sum sum = {0};
 
+	estimator_looks(g, t->table.n);
 	sum_add(&sum, &t->own[policy]);
 	for (unsigned i = 0; i < t->table.n; i++) {
 		const struct neighbour *e = t->table.at[i];
@@ -147,7 +149,7 @@ static struct sum sum_of(
 static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
 {
 	const struct tree *t = g->own;
-	struct sum sum = sum_of(t, policy, e, !is_child(t, e));
+	struct sum sum = sum_of(g, policy, e, !is_child(t, e));
 
 	return (struct part){
 		.demand = (float)fmin(sum.demand, FLT_MAX),
@@ -166,12 +168,11 @@ static bool changed_enough(const struct part *from, const struct part *to, const
 /* Marks what a neighbour should hear of at once; whether there is anything. */
 static bool mark_changes(struct gossip *g, struct neighbour *e)
 {
-	const struct tree *t = g->own;
 	bool changed = false;
 
 	for (unsigned i = 0; i < g->policies->n; i++) {
 		struct part part = part_for(g, i, e);
-		struct sum total = sum_of(t, i, NULL, false);
+		struct sum total = sum_of(g, i, NULL, false);
 
 		if (!changed_enough(&e->said[i], &part, &total))
 			continue;
@@ -201,29 +202,47 @@ static uint32_t heartbeat(const struct gossip *g)
 	return ticks < 1 ? 1 : ticks > HEARTBEAT_MAX ? HEARTBEAT_MAX : (uint32_t)ticks;
 }
 
+/* Whether it would matter to lose it. */
+static void watch(struct gossip *g, struct neighbour *e, bool watched)
+{
+	g->changes += e->watched != watched;
+	e->watched = watched;
+}
+
 /* Links of neighbours that do not count any more are void; who is long silent is forgotten. */
 static void expire(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = g->own;
 	uint64_t silence = tree_silence(g);
 
+	estimator_looks(g, t->table.n);
 	for (unsigned i = t->table.n; i-- > 0;) {
 		struct neighbour *e = t->table.at[i];
 
-		peer_expire(&e->peer, now_ns, silence);
+		g->changes += peer_expire(&e->peer, now_ns, silence);
 		if (!e->peer.alive) {
 			neighbour_forget(e);
 			neighbour_unlink(e);
 		}
 		/* Not earlier, or an echo in a recorded datagram might still be recent. */
-		if ((int64_t)(now_ns - e->spoke_ns) > 2 * (int64_t)silence)
+		if ((int64_t)(now_ns - e->spoke_ns) > 2 * (int64_t)silence) {
+			watch(g, e, false);
 			table_drop(&t->table, i);
+		}
 	}
 }
 
-static bool is_alive(const struct tree *t, unsigned position)
+static struct neighbour *find(const struct gossip *g, unsigned position)
 {
-	const struct neighbour *e = table_find(&t->table, position);
+	const struct tree *t = g->own;
+
+	estimator_looks(g, t->table.n);
+	return table_find(&t->table, position);
+}
+
+static bool is_alive(const struct gossip *g, unsigned position)
+{
+	const struct neighbour *e = find(g, position);
 
 	return e && e->peer.alive;
 }
@@ -242,11 +261,11 @@ static unsigned better(const struct tree *t)
 static void adopt(struct gossip *g)
 {
 	struct tree *t = g->own;
-	struct neighbour *old = table_find(&t->table, t->parent);
+	struct neighbour *old = find(g, t->parent);
 
 	if (old) {
 		neighbour_forget(old);
-		old->watched = false;
+		watch(g, old, false);
 		old->answer = true;
 	}
 	t->parent = t->target;
@@ -257,7 +276,7 @@ static void adopt(struct gossip *g)
 static bool is_ready(const struct gossip *g, const struct neighbour *target)
 {
 	const struct tree *t = g->own;
-	const struct neighbour *parent = table_find(&t->table, t->parent);
+	const struct neighbour *parent = find(g, t->parent);
 
 	if (target->link != DATAGRAM_DOWN)
 		return false;
@@ -276,7 +295,7 @@ static void choose_target(struct gossip *g)
 	unsigned n = better(t), target = none(g);
 
 	for (unsigned i = 0; i < n && target == none(g); i++)
-		if (is_alive(t, t->candidates[i]))
+		if (is_alive(g, t->candidates[i]))
 			target = t->candidates[i];
 	if (t->target != target)
 		t->target_tick = g->tick;
@@ -287,13 +306,13 @@ static void choose_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
 
-	if (t->parent != none(g) && !is_alive(t, t->parent)) {
+	if (t->parent != none(g) && !is_alive(g, t->parent)) {
 		t->parent = none(g);
 		t->probe_at = 0;
 		t->probe_tick = g->tick - heartbeat(g);
 	}
 	choose_target(g);
-	if (t->target != none(g) && is_ready(g, table_find(&t->table, t->target)))
+	if (t->target != none(g) && is_ready(g, find(g, t->target)))
 		adopt(g);
 }
 
@@ -309,7 +328,7 @@ static void choose_probe(struct gossip *g)
 		return;
 	t->probe_tick = g->tick;
 	t->probe = t->candidates[t->probe_at++ % n];
-	e = table_find(&t->table, t->probe);
+	e = find(g, t->probe);
 	if (!e)
 		return;
 	e->answer = true;
@@ -334,7 +353,7 @@ static void choose_due(struct gossip *g, struct neighbour *e)
 	e->answer = false;
 	if (!e->said)
 		return;
-	e->watched = true;
+	watch(g, e, true);
 	e->due |= mark_changes(g, e) || g->tick - e->sent_tick >= heartbeat(g);
 }
 
@@ -345,6 +364,7 @@ static void tree_tick(struct gossip *g, uint64_t now_ns)
 	expire(g, now_ns);
 	choose_parent(g);
 	choose_probe(g);
+	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
 		choose_due(g, t->table.at[i]);
 	t->send_at = 0;
@@ -375,9 +395,7 @@ static unsigned tree_next(struct gossip *g)
 
 static struct neighbour *neighbour_of(const struct gossip *g, unsigned index)
 {
-	const struct tree *t = g->own;
-
-	return table_find(&t->table, roster_position(g->roster, g->roster->ids[index]));
+	return find(g, roster_position(g->roster, g->roster->ids[index]));
 }
 
 /* Those that changed, and a few that did not; goes on next time where the room ended. */
@@ -457,6 +475,7 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 		if (!e)
 			return NULL;
 		e->sent_tick = g->tick - HEARTBEAT_MAX;
+		g->changes++; /* one that is watched may have made room */
 	}
 	e->spoke_ns = now_ns;
 	/* Who probes us is answered, and who does not know us yet hears of us without delay. */
@@ -532,7 +551,7 @@ static void tree_take(struct gossip *g, struct cursor cursor, const struct datag
 	if (link == DATAGRAM_APART) {
 		/* It believes in a link that is none, or has given one up, or knows of none. */
 		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
-		e->watched = false;
+		watch(g, e, false);
 		neighbour_forget(e);
 		neighbour_unlink(e);
 		return;
@@ -552,6 +571,7 @@ static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)
 	unsigned peers = g->roster->n - 1;
 	struct sum sum = {0};
 
+	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
 		if (counts(t, t->table.at[i]))
 			sum_add(&sum, &t->table.at[i]->heard[policy]);
@@ -567,9 +587,21 @@ static unsigned tree_alive(const struct gossip *g)
 	const struct tree *t = g->own;
 	unsigned alive = 0;
 
+	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
 		alive += counts(t, t->table.at[i]);
 	return alive;
+}
+
+static unsigned tree_silent(const struct gossip *g)
+{
+	const struct tree *t = g->own;
+	unsigned silent = 0;
+
+	estimator_looks(g, t->table.n);
+	for (unsigned i = 0; i < t->table.n; i++)
+		silent += t->table.at[i]->watched && !t->table.at[i]->peer.alive;
+	return silent;
 }
 
 static bool tree_said(const struct gossip *g, unsigned policy)
@@ -635,6 +667,7 @@ const struct estimator estimator_tree = {
 	.take = tree_take,
 	.sum = tree_sum,
 	.alive = tree_alive,
+	.silent = tree_silent,
 	.silence = tree_silence,
 	.spread = tree_spread,
 	.said = tree_said,

@@ -387,20 +387,10 @@ static void wake_for_news(struct limiter *l)
  */
 static void find_voice(struct limiter *l, uint64_t now_ns)
 {
+	if (l->speaks)
+		return;
 	if (gossip_alive(l->gossip) > 0 || now_ns - l->started_ns >= gossip_timeout(l->gossip))
 		l->speaks = true;
-}
-
-static unsigned silent_peers(const struct limiter *l)
-{
-	unsigned silent = 0;
-
-	for (unsigned i = 0; i < l->n; i++) {
-		const struct peer *peer = gossip_peer(l->gossip, i);
-
-		silent += i != l->self && peer && !peer->alive;
-	}
-	return silent;
 }
 
 bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, void *context)
@@ -425,7 +415,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 	}
 	changed |= conserved_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
-	l->silent = silent_peers(l);
+	l->silent = gossip_silent(l->gossip);
 	l->ticked_ns = now_ns;
 	l->next_ns = next_beat(l->next_ns, l->tick_ns, now_ns);
 	return changed;

@@ -126,14 +126,15 @@ def interrupt_ends_it(_):
         expect(process.wait(10) == -signal.SIGINT, f"exit status {process.returncode}")
 
 
-def peak_memory(scenario):
-    """MiB that a run of it takes at most, as it says itself."""
+def costs(scenario):
+    """What a run takes, as it says itself: MiB at most, and peers looked at in a limiter's tick."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(scenario, file)
         file.flush()
         done = run("run", file.name)
     expect(done.returncode == 0, f"exit status {done.returncode}: {done.stderr}")
-    return float(re.search(r"([0-9.]+) MiB", done.stderr)[1])
+    found = re.search(r"([0-9.]+) MiB, ([0-9.]+) peers looked at a tick", done.stderr)
+    return float(found[1]), float(found[2])
 
 
 def memory_is_constant(_):
@@ -142,7 +143,7 @@ def memory_is_constant(_):
     for seconds in (20, 80):
         scenario = random_scenario(1)
         scenario.update(duration=f"{seconds}s", warmup="5s", interval="1s", events=[])
-        peaks.append(peak_memory(scenario))
+        peaks.append(costs(scenario)[0])
     expect(peaks[1] < 1.1 * peaks[0] + 0.5, f"{peaks[0]} MiB, then {peaks[1]} MiB")
     return f"{peaks[0]} MiB in 20 s, {peaks[1]} MiB in 80 s"
 
@@ -266,17 +267,33 @@ def ten_thousand_limiters(options):
                     "policies": [{"name": "p", "limit": "100Mbit/s", "allocator": "fps"}],
                     "gossip": {"estimator": "tree"},
                     "traffic": [{"kind": "tcp", "count": 200, "limiter": "random"}]}
-        peaks.append(peak_memory(scenario))
+        peaks.append(costs(scenario)[0])
     growth = (peaks[1] - peaks[0]) / (sizes[1] - sizes[0]) * 1024
     expect(peaks[1] < peaks[0] * sizes[1] / sizes[0] * 1.1, f"{peaks} MiB")
     return f"{peaks[0]:.0f} MiB for {sizes[0]}, {peaks[1]:.0f} MiB for {sizes[1]}: " \
            f"{growth:.1f} KiB a limiter"
 
 
+def work_is_linear(_):
+    """What a limiter does in a tick depends on its neighbours in the tree, not on the group. Peers
+    are counted and not seconds, which are other people's too."""
+    sizes, looks = (49, 490, 2000), []
+    for n in sizes:
+        scenario = {"duration": "4s", "warmup": "1s", "limiters": n, "interval": "1s",
+                    "policies": [{"name": "p", "limit": "50Mbit/s", "allocator": "fps"},
+                                 {"name": "alone", "limit": "50Mbit/s", "allocator": "static"}],
+                    "gossip": {"estimator": "tree"},
+                    "traffic": [{"kind": "tcp", "count": 100, "limiter": "random", "policy": name}
+                                for name in ("p", "alone")]}
+        looks.append(costs(scenario)[1])
+    expect(0 < max(looks) < 1.25 * looks[0], f"{looks} peers looked at a tick, of {sizes}")
+    return ", ".join(f"{look:.0f} peers looked at a tick of {n}" for n, look in zip(sizes, looks))
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
-         ten_thousand_limiters]
+         ten_thousand_limiters, work_is_linear]
 
 
 def main():
