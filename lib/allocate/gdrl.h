@@ -47,7 +47,9 @@
  * that takes it for new, to gdrl_hear(); then gdrl_step(), ledger_grant() of each amount, settling;
  * then gdrl_state() and ledger_state() to every neighbour, together.
  *
- * Pure functions. Rates in bytes per second. Control thread (or a simulator).
+ * Pure functions. Rates in bytes per second, or whatever the limit counts in whatever time: of a
+ * ledger that counts packets a minute, demands are packets a minute, and the size of a packet is
+ * 60, so that the delay comes out in seconds. Control thread (or a simulator).
  */
 #ifndef WEIR_ALLOCATE_GDRL_H
 #define WEIR_ALLOCATE_GDRL_H
@@ -61,7 +63,8 @@ struct gdrl_measure {
 	double capacity; /* the local limit, C_i */
 	double dropped;  /* of the arrivals, smoothed; negative: what exceeds the capacity */
 	double delay_s;  /* mean, measured; 0: that of an M/M/1 queue with these rates */
-	double packet;   /* mean size of one, bytes, above 0 */
+	double packet;   /* mean size of one, above 0: units over spare capacity are seconds */
+	double least;    /* a rate, below which none is divided by; 0: a packet a second */
 };
 
 /*

@@ -29,16 +29,16 @@ static double slope_of_one(const struct gdrl_measure *m)
 	return 1;
 }
 
-/* A limiter of which a packet a second is asked at least, and which has as much. */
-static double at_least_a_packet(const struct gdrl_measure *m, double rate)
+/* A limiter of which a packet a second is asked at least, and which has as much; or even less. */
+static double at_least_some(const struct gdrl_measure *m, double rate)
 {
-	return fmax(rate, m->packet);
+	return fmax(rate, m->least > 0 ? m->least : m->packet);
 }
 
 /* Demand by capacity. */
 static double utilisation_value(const struct gdrl_measure *m)
 {
-	return m->demand / at_least_a_packet(m, m->capacity);
+	return m->demand / at_least_some(m, m->capacity);
 }
 
 static double utilisation_inverse(const struct gdrl_measure *m, double q)
@@ -48,9 +48,9 @@ static double utilisation_inverse(const struct gdrl_measure *m, double q)
 
 static double utilisation_slope(const struct gdrl_measure *m)
 {
-	double capacity = at_least_a_packet(m, m->capacity);
+	double capacity = at_least_some(m, m->capacity);
 
-	return capacity * (capacity / at_least_a_packet(m, m->demand));
+	return capacity * (capacity / at_least_some(m, m->demand));
 }
 
 static double drops_value(const struct gdrl_measure *m)
@@ -61,7 +61,7 @@ static double drops_value(const struct gdrl_measure *m)
 /* Part of the demand that is dropped; what can be dropped is what is asked for. */
 static double loss_value(const struct gdrl_measure *m)
 {
-	return fmin(1, drops_value(m) / at_least_a_packet(m, m->demand));
+	return fmin(1, drops_value(m) / at_least_some(m, m->demand));
 }
 
 static double loss_inverse(const struct gdrl_measure *m, double q)
@@ -71,7 +71,7 @@ static double loss_inverse(const struct gdrl_measure *m, double q)
 
 static double loss_slope(const struct gdrl_measure *m)
 {
-	return at_least_a_packet(m, m->demand);
+	return at_least_some(m, m->demand);
 }
 
 /*

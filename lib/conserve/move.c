@@ -53,6 +53,7 @@ static struct gdrl_self self_of(const struct conserve *c, const struct account *
 
 	self.measure.capacity = (double)ledger_balance(a->ledger);
 	self.measure.demand = target_of(a);
+	self.measure.least = fmin(self.measure.packet, fmax((double)a->floor, 1));
 	if (a->gone)
 		self.measure.dropped = 0;
 	return self;
