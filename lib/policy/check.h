@@ -47,11 +47,19 @@ void guarantee_complete(const struct reader *reader, const struct json_path *pat
 void guarantee_check(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters);
 void guarantee_warn(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, uint64_t frame, unsigned n_limiters);
+	const struct policy *policy, unsigned n_limiters);
 
 /* What such policies need of gossip. */
 void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
 	const struct policy *policies, unsigned n);
+
+/*
+ * How deep a bucket is where nothing is said: bytes, or packets or flows. And a warning of one that
+ * is too small for the largest frame, in bytes, or for TCP to reach the limit.
+ */
+uint64_t burst_default(const struct policy *policy, unsigned n_limiters);
+void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	uint64_t frame, unsigned n_limiters);
 
 /* Of one policy whose packets wait; and of all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);

@@ -148,27 +148,6 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 /* Of an even division; and what is in hand at all limiters. */
 #define CHUNKS_OF_TOTAL 10
 
-static void warn_burst(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, uint64_t frame, unsigned n_limiters)
-{
-	struct json_path at = {.parent = path, .key = "burst"};
-	bool bytes = policy->count == COUNT_BYTES;
-	uint64_t least = bytes ? frame : 1;
-
-	/* One that is less than that as a whole has a warning. */
-	if (policy->burst_bytes < least || policy->burst_bytes / n_limiters >= least)
-		return;
-	if (bytes)
-		reader_warn(reader, &at,
-			"its part at each of %u limiters is less than %" PRIu64
-			" bytes, so the largest frames pass only where more of the limit is",
-			n_limiters, frame);
-	else
-		reader_warn(reader, &at,
-			"less than one for each of %u limiters: nothing passes where it is none",
-			n_limiters);
-}
-
 static void warn_total(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -187,10 +166,8 @@ static void warn_total(struct reader *reader, const struct json_path *path,
 }
 
 void guarantee_warn(struct reader *reader, const struct json_path *path,
-	const struct policy *policy, uint64_t frame, unsigned n_limiters)
+	const struct policy *policy, unsigned n_limiters)
 {
 	if (policy_is_quota(policy))
 		warn_total(reader, path, policy, n_limiters);
-	else if (policy->guarantee == GUARANTEE_CONSERVED && policy->action != ACTION_SHAPE)
-		warn_burst(reader, path, policy, frame, n_limiters);
 }

@@ -9,28 +9,11 @@
 #include "policy/units.h"
 #include "policy/unique.h"
 
-#define BURST_DEFAULT_PACKETS 10   /* at least so many, or flows, */
-#define BURST_DEFAULT_PACKET  1500 /* bytes: or so many of the usual MTU */
-#define BURST_DEFAULT_SHARE   10   /* a tenth of a second of the limit */
-#define SOURCES_DEFAULT       65536
-#define EIGHTH_NS             8000000000ULL /* limit_bps × window_ns of one unit */
-#define WINDOW_MIN_NS         10000000ULL
+#define SOURCES_DEFAULT 65536
+#define EIGHTH_NS       8000000000ULL /* limit_bps × window_ns of one unit */
+#define WINDOW_MIN_NS   10000000ULL
 
 static const struct json_path path_policies = {.key = "policies"};
-
-/* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
-static uint64_t default_burst(const struct policy *policy, unsigned n_limiters)
-{
-	bool bytes = policy->count == COUNT_BYTES;
-	unsigned parts = policy->guarantee == GUARANTEE_CONSERVED ? n_limiters : 1;
-	uint64_t least = parts * BURST_DEFAULT_PACKETS * (bytes ? BURST_DEFAULT_PACKET : 1ULL);
-	uint64_t most = bytes ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
-	uint64_t burst = policy->limit_bps / 8 / BURST_DEFAULT_SHARE;
-
-	if (burst < least)
-		return least;
-	return burst < most ? burst : most;
-}
 
 static void complete_policy(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters)
@@ -45,7 +28,7 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	classes_complete(policy);
 	guarantee_complete(reader, path, policy, n_limiters);
 	if (policy->burst_bytes == 0 && !spent)
-		policy->burst_bytes = default_burst(policy, n_limiters);
+		policy->burst_bytes = burst_default(policy, n_limiters);
 	if (policy->per_v4 != 0 && policy->sources == 0)
 		policy->sources = SOURCES_DEFAULT;
 }

@@ -87,19 +87,6 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
 }
 
-/*
- * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens
- * in the end, however small the bucket.
- */
-static bool has_bucket(const struct policy *policy)
-{
-	if (policy->action == ACTION_SHAPE)
-		return false;
-	return counts_bytes_in(policy, METER_TOKEN_BUCKET, METER_GCRA) ||
-	       counts_bytes_in(policy, METER_PHANTOM, METER_PHANTOM) ||
-	       (counts_bytes_in(policy, METER_PURSE, METER_PURSE) && policy->limit_bps > 0);
-}
-
 /* As policy_is_plain() of those that are conserved, and those whose packets wait. */
 static bool shares_reserve(const struct policy *policy)
 {
@@ -111,15 +98,12 @@ static bool shares_reserve(const struct policy *policy)
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
-	struct json_path burst = {.parent = path, .key = "burst"};
 	struct json_path window = {.parent = path, .key = "window"};
 	struct json_path per = {.parent = path, .key = "per"};
 	struct json_path guarantee = {.parent = path, .key = "guarantee"};
 	unsigned n_workers = config->n_workers;
 
-	if (has_bucket(policy) && policy->burst_bytes < frame)
-		reader_warn(reader, &burst,
-			"less than %" PRIu64 " bytes, so the largest frames never pass", frame);
+	burst_warn(reader, path, policy, frame, config->gossip.n_roster);
 	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&
 		policy_quota(policy) < frame)
 		reader_warn(reader, &window,
@@ -135,7 +119,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 			"each of %u workers has an even part of it, whatever its load: only what "
 			"drops, and counts bytes, is shared as needed",
 			n_workers);
-	guarantee_warn(reader, path, policy, frame, config->gossip.n_roster);
+	guarantee_warn(reader, path, policy, config->gossip.n_roster);
 }
 
 static void warn_policies(struct reader *reader, const struct config *config)

@@ -640,7 +640,7 @@ static void test_defaults(void **state)
 	assert_int_equal(policy->match.direction, DIRECTION_ANY);
 	assert_int_equal(policy->match.src.family, 0);
 	assert_int_equal(policy->limit_bps, 10000000);
-	assert_int_equal(policy->burst_bytes, 125000);
+	assert_int_equal(policy->burst_bytes, 312500);
 	assert_string_equal(policy->allocator->name, "central");
 	assert_int_equal(policy->accounting, ACCOUNTING_L3);
 	assert_int_equal(policy->interval_ns, 50000000);

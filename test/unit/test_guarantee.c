@@ -239,12 +239,12 @@ static void test_warnings(void **state)
 	"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2], 'policies': [{" \
 	"'name': 'p', 'limit': '10Mbit/s', " members "}]}"
 	static const struct config_case cases[] = {
-		{BURST("3036B"), ""},
+		{CONSERVED2(", 'burst': '3036B', 'match': {'proto': 'udp'}"), ""},
 		{BURST("3035B"),
 			"w.json: warning: policies[0].burst: '3035B': its part at each of 2 "
 			"limiters is less than 1518 bytes, so the largest frames pass only where "
 			"more of the limit is\n"},
-		{LIMITED2(", 'burst': '3035B'"), ""},
+		{LIMITED2(", 'burst': '3035B', 'match': {'proto': 'udp'}"), ""},
 		/* What is larger than a bucket waits for tokens. */
 		{LIMITED2(", 'burst': '3035B', 'action': 'shape'"), ""},
 		{BURST("3035B', 'action': 'shape"), ""},
@@ -265,7 +265,7 @@ static void test_warnings(void **state)
 		{TOTAL("'1310719B'"),
 			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "
 			"64KiB that each of 2 limiters takes in hand, or twice that\n"},
-		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1518B'"), ""},
+		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '25kB'"), ""},
 		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1517B'"),
 			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
 			"largest frames never pass\n"},
@@ -297,7 +297,7 @@ static void test_defaults(void **state)
 	assert_int_equal(p[1].guarantee, GUARANTEE_CONSERVED);
 	assert_ptr_equal(p[1].indicator, &gdrl_spare);
 	assert_true(p[1].eta == 0);
-	assert_int_equal(p[1].burst_bytes, 12500000);
+	assert_int_equal(p[1].burst_bytes, 31250000);
 	assert_int_equal(p[2].guarantee, GUARANTEE_SOFT);
 	assert_int_equal(p[2].meter, METER_PURSE);
 	assert_int_equal(p[2].limit_bps, 0);
@@ -339,7 +339,7 @@ static void test_values(void **state)
 	assert_int_equal(p[1].period, PERIOD_FIXED);
 	assert_int_equal(p[1].period_ns, 5400000000000);
 	assert_int_equal(p[1].limit_bps, 8000000);
-	assert_int_equal(p[1].burst_bytes, 100000);
+	assert_int_equal(p[1].burst_bytes, 250000);
 	assert_int_equal(p[1].chunk, 64 << 20);
 	assert_int_equal(p[2].period, PERIOD_MONTH);
 	assert_int_equal(p[2].period_ns, 0);

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * How deep a bucket is by itself, and which is too shallow for TCP.
+ */
+#include "config_cases.h"
+
+/*
+ * 250 ms of the limit, but neither less than twenty packets nor more than any burst may be; more
+ * where a class alone has a part of it, less where packets wait.
+ */
+static void test_default_burst(void **state)
+{
+	static const struct {
+		const char *limit;
+		const char *members;
+		uint64_t burst;
+	} cases[] = {
+		{"8kbit/s", "", 30000},
+		{"960kbit/s", "", 30000},
+		{"960032bit/s", "", 30001},
+		{"10Gbit/s", "", 312500000},
+		{"137Gbit/s", "", 4281250000},
+		{"138Gbit/s", "", 4294967296},
+		{"400Gbit/s", "", 4294967296},
+		{"10Mbit/s", ", 'meter': 'gcra'", 312500},
+		{"10Mbit/s", ", 'action': 'mark'", 312500},
+		{"10Mbit/s", ", 'per': 'src'", 312500},
+		{"685kbit/s", ", 'meter': 'phantom'", 30000},
+		{"10Mbit/s", ", 'meter': 'phantom'", 437500},
+		{"400Gbit/s", ", 'meter': 'phantom'", 4294967296},
+		{"1.2Mbit/s", ", 'action': 'shape'", 15000},
+		{"10Mbit/s", ", 'action': 'shape'", 125000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[512];
+
+		snprintf(document, sizeof(document), POLICY(", 'limit': '%s'%s"), cases[i].limit,
+			cases[i].members);
+		config = must_parse(document);
+		assert_int_equal(config->policies[0].burst_bytes, cases[i].burst);
+		config_free(config);
+	}
+}
+
+/* A tenth of a second of the limit, at least ten. */
+static void test_default_burst_of_counts(void **state)
+{
+	static const struct {
+		const char *limit;
+		uint64_t burst;
+	} cases[] = {
+		{"0.125/s", 10},
+		{"100/s", 10},
+		{"109/s", 10},
+		{"110/s", 11},
+		{"1G/s", 100000000},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct config *config;
+		char document[512];
+
+		snprintf(document, sizeof(document), POLICY(", 'count': 'packets', 'limit': '%s'"),
+			cases[i].limit);
+		config = must_parse(document);
+		assert_int_equal(config->policies[0].burst_bytes, cases[i].burst);
+		config_free(config);
+	}
+}
+
+/* A bucket that TCP cannot live on, by the byte; and what is none of TCP's. */
+static void test_burst_of_tcp(void **state)
+{
+#define TCP_WARNING(burst, enough)                                                               \
+	"w.json: warning: policies[0].burst: '" burst                                            \
+	"': less than TCP needs to reach the limit over a short round trip, as it waits 200 ms " \
+	"when the last of what it sent is lost: " enough " is enough\n"
+#define PARTS_WARNING(burst, enough)                                                            \
+	"w.json: warning: policies[0].burst: '" burst                                           \
+	"': its part at each of 2 limiters is less than 6 of the largest frames, so TCP stops " \
+	"there where it should slow down: " enough " is enough\n"
+#define BURST(burst)       LIMITED(", 'burst': '" burst "'")
+#define PHANTOM(burst)     LIMITED(", 'meter': 'phantom', 'burst': '" burst "'")
+#define TINY(more)         LIMITED(", 'burst': '2kB'" more)
+#define FAST(limit, burst) POLICY(", 'limit': '" limit "', 'burst': '" burst "'")
+#define CONSERVED(limit, burst)                                                             \
+	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
+	"]}, 'policies': [{'name': 'p', 'limit': '" limit                                   \
+	"', 'guarantee': 'conserved', 'burst': '" burst "'}]}"
+	static const struct config_case cases[] = {
+		{BURST("250kB"), ""},
+		{BURST("249999B"), TCP_WARNING("249999B", "312.5kB")},
+		{LIMITED(", 'meter': 'gcra', 'burst': '249999B'"),
+			TCP_WARNING("249999B", "312.5kB")},
+		{PHANTOM("350kB"), ""},
+		{PHANTOM("349999B"), TCP_WARNING("349999B", "437.5kB")},
+		{TINY(", 'match': {'proto': 'tcp'}"), TCP_WARNING("2kB", "312.5kB")},
+		{TINY(", 'match': {'dst-port': 443, 'proto': 'tcp'}, 'per': 'src'"),
+			TCP_WARNING("2kB", "312.5kB")},
+		{TINY(", 'action': 'mark'"), TCP_WARNING("2kB", "312.5kB")},
+		{TINY(", 'match': {'proto': 'udp'}"), ""},
+		{TINY(", 'action': 'mark', 'mark': {'dscp': 8}"), ""},
+		{TINY(", 'action': 'count'"), ""},
+		{TINY(", 'action': 'shape'"), ""},
+		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
+		/* Above 240 Mbit/s a round trip has room for the least window. */
+		{FAST("240Mbit/s", "6MB"), ""},
+		{FAST("240Mbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
+		{FAST("400Gbit/s", "6MB"), ""},
+		{FAST("400Gbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
+		/* Of two limiters each has half of that. */
+		{CONSERVED("10Mbit/s", "250kB"), ""},
+		{CONSERVED("10Mbit/s", "249999B"), TCP_WARNING("249999B", "312.5kB")},
+		{CONSERVED("100kbit/s", "18216B"), ""},
+		{CONSERVED("100kbit/s", "18215B"), PARTS_WARNING("18215B", "18.216kB")},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_default_burst),
+		cmocka_unit_test(test_default_burst_of_counts),
+		cmocka_unit_test(test_burst_of_tcp),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
