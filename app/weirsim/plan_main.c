@@ -10,7 +10,8 @@
 
 #include "option.h"
 #include "output.h"
-#include "place/fit.h"
+#include "place/plan.h"
+#include "place/predict.h"
 #include "plan_report.h"
 
 #define EXIT_MISSED 1
@@ -85,20 +86,12 @@ static void predict(const struct placer *placer, struct plan *plan)
 	}
 }
 
-/* What would be tried first; where there is no room for all, as many as there is room for. */
 static int propose(const struct placer *placer, struct plan *plan)
 {
-	size_t size = placer->problem->n_sources * sizeof(plan->placement.at[0]);
-	enum place_fit_state state;
-	struct place_fit fit;
-	int err = place_fit_init(&fit, placer, PLACE_PREDICT, &state);
+	int err = place_plan(placer, &plan->placement);
 
-	if (err)
-		return err;
-	memcpy(plan->placement.at, fit.trial.at, size);
-	err = place_split(placer, true, &plan->placement);
-	place_fit_free(&fit);
-	predict(placer, plan);
+	if (err == 0)
+		predict(placer, plan);
 	return err;
 }
 

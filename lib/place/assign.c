@@ -17,6 +17,16 @@ const uint32_t *place_order(const struct placer *placer)
 	return correlated ? placer->by_group : placer->by_lot;
 }
 
+bool place_fewer_principles(unsigned all, unsigned *some)
+{
+	unsigned stays = all & PLACE_CONCENTRATE, left = *some & ~stays;
+
+	if (left == 0)
+		return false;
+	*some = stays | ((left - 1) & all & ~stays);
+	return true;
+}
+
 double place_room(const struct place_broker *broker)
 {
 	return broker->full ? 0 : fmax(0, broker->capacity - broker->load);

@@ -218,7 +218,8 @@ static enum place_fit_state try_chosen(struct place_fit *fit, unsigned k)
 	fit->again = k == fit->k ? fit->again + 1 : 0;
 	fit->k = k;
 	memcpy(fit->trial.at, fit->chosen, fit->problem.n_sources * sizeof(fit->chosen[0]));
-	place_split(fit->placer, true, &fit->trial);
+	fit->problem.principles = fit->principles;
+	place_split(&fit->view, true, &fit->trial);
 	predict_trial(fit);
 	fit->iterations++;
 	return fit->sure ? PLACE_SETTLED : PLACE_MEASURE;
@@ -232,6 +233,7 @@ static bool choose_again(struct place_fit *fit, double slo)
 
 	if (fit->measured == 0 || fit->again == AGAIN)
 		return false;
+	fit->problem.principles = fit->principles;
 	worst = predict_on(fit, fit->k, slo, fit->home);
 	if (worst < 0 || worst > slo || memcmp(fit->home, fit->chosen, size) == 0)
 		return false;
@@ -239,30 +241,58 @@ static bool choose_again(struct place_fit *fit, double slo)
 	return true;
 }
 
-/* The fewest brokers, of more than before, that are predicted to do; else the nearest to it. */
+/* The best of what was predicted so far; it is in chosen[], with the principles that made it. */
+struct best {
+	double worst; /* p99 */
+	unsigned k;   /* brokers; 0: there is none */
+};
+
+/* From `from` brokers up to `to`, until some number of them will do; by some principles. */
+static void choose(struct place_fit *fit, unsigned principles, unsigned from, unsigned to,
+	double slo, struct best *best)
+{
+	fit->problem.principles = principles;
+	for (unsigned k = from; k <= to; k++) {
+		double worst = predict_on(fit, k, slo, fit->home);
+
+		if (worst >= 0 && (best->k == 0 || worst < best->worst)) {
+			*best = (struct best){worst, k};
+			fit->principles = principles;
+			memcpy(fit->chosen, fit->home,
+				fit->problem.n_sources * sizeof(fit->home[0]));
+		}
+		if (worst >= 0 && worst <= slo)
+			break;
+	}
+}
+
+/*
+ * The fewest brokers, of more than before, that are predicted to do; else the nearest to it. A
+ * principle may be wrong about the case: so whatever some of them make of the same brokers, or, if
+ * none is predicted to do, of any, has its chance.
+ */
 static enum place_fit_state try_predicted(struct place_fit *fit)
 {
-	double slo = PLACE_HEADROOM * fit->problem.aggregate.slo, least = HUGE_VAL;
-	unsigned best = 0;
+	unsigned all = fit->placer->problem->principles, from = fit->k + 1;
+	unsigned to = fit->problem.n_brokers, some = all;
+	double slo = PLACE_HEADROOM * fit->problem.aggregate.slo;
+	struct best best = {HUGE_VAL, 0};
 
 	if (choose_again(fit, slo))
 		return try_chosen(fit, fit->k);
-	for (unsigned k = fit->k + 1; k <= fit->problem.n_brokers && (!best || least > slo); k++) {
-		double worst = predict_on(fit, k, slo, fit->home);
-
-		if (worst < 0 || (best != 0 && worst >= least))
-			continue;
-		best = k;
-		least = worst;
-		memcpy(fit->chosen, fit->home, fit->problem.n_sources * sizeof(fit->home[0]));
-	}
-	return best != 0 ? try_chosen(fit, best) : PLACE_EXHAUSTED;
+	choose(fit, all, from, to, slo, &best);
+	if (best.k != 0 && best.worst <= slo)
+		from = to = best.k;
+	while (place_fewer_principles(all, &some))
+		choose(fit, some, from, to, slo, &best);
+	return best.k != 0 ? try_chosen(fit, best.k) : PLACE_EXHAUSTED;
 }
 
 static enum place_fit_state stay_with_best(struct place_fit *fit)
 {
 	memcpy(fit->trial.at, fit->best, fit->placer->problem->n_sources * sizeof(fit->best[0]));
-	place_split(fit->placer, true, &fit->trial);
+	fit->problem.principles = fit->best_principles;
+	place_split(&fit->view, true, &fit->trial);
 	return PLACE_EXHAUSTED;
 }
 
@@ -298,6 +328,7 @@ static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
 		fit->nearest = worst;
 		/* What was measured; nothing is chosen where nothing was predicted to have room. */
 		memcpy(fit->best, fit->trial.at, fit->problem.n_sources * sizeof(fit->best[0]));
+		fit->best_principles = fit->principles;
 	}
 	return try_predicted(fit) == PLACE_MEASURE ? PLACE_MEASURE : stay_with_best(fit);
 }
@@ -314,6 +345,7 @@ int place_fit_init(struct place_fit *fit, const struct placer *placer, enum plac
 	fit->view = *placer;
 	fit->view.problem = &fit->problem;
 	fit->problem.brokers = fit->brokers;
+	fit->principles = fit->best_principles = fit->problem.principles;
 	memcpy(fit->brokers, placer->problem->brokers,
 		fit->problem.n_brokers * sizeof(fit->brokers[0]));
 	fit->home = calloc((size_t)n + 1, sizeof(*fit->home));

@@ -9,8 +9,10 @@
  * by bisection how many of its sources it can keep, within a fifth below the objective; then it is
  * full, and the others are placed again, on more brokers.
  *
- * PLACE_PREDICT tries what is predicted to work on the fewest brokers. If it does not, what was
- * measured corrects the predictions; then the same brokers share otherwise, or more of them do.
+ * PLACE_PREDICT tries what is predicted to work on the fewest brokers: of what all the principles
+ * make of these, and any part of them, whatever is predicted to be quickest. If it does not work,
+ * what was measured corrects the predictions; then the same brokers share otherwise, or more of
+ * them do.
  * What there is no doubt of is not tried: it is settled at once. Who measures it later, finding it
  * too slow, says so as of a trial, and goes on from there.
  *
@@ -55,6 +57,7 @@ struct place_fit {
 	double corrections[PLACE_BROKERS]; /* measured of predicted */
 	double predicted[PLACE_BROKERS];
 	unsigned k, again; /* brokers of the trial; trials of as many before it */
+	unsigned principles, best_principles; /* by which chosen[] and best[] were made */
 	unsigned iterations;
 	unsigned rounds[PLACE_ITERATIONS]; /* measured, of each iteration */
 	unsigned measured;                 /* rounds in all */

@@ -128,6 +128,12 @@ struct placer {
 int placer_init(struct placer *placer, const struct place_problem *problem);
 void placer_free(struct placer *placer);
 
+/*
+ * The principles but for some that can be done without; *some is `all` at first. PLACE_CONCENTRATE,
+ * which says how many brokers there may be, stays. False: there is no other part of them.
+ */
+bool place_fewer_principles(unsigned all, unsigned *some);
+
 /* What a broker has room for, 0 or more. */
 double place_room(const struct place_broker *broker);
 
