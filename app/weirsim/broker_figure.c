@@ -160,6 +160,11 @@ static int run_seed(struct broker_results *results, const struct broker_case *c,
 	return err;
 }
 
+bool broker_wanted(const struct broker_results *results, unsigned panel)
+{
+	return results->panel == 0 || results->panel == panel + 1;
+}
+
 int broker_figure_run(
 	struct broker_results *results, uint64_t first, unsigned seeds, uint64_t messages)
 {
@@ -168,8 +173,11 @@ int broker_figure_run(
 	memset(results->cells, 0, sizeof(results->cells));
 	memset(results->bounds, 0, sizeof(results->bounds));
 	for (unsigned panel = 0; panel < f->n_panels; panel++) {
-		double capacity = broker_capacity(f->panels[panel].batch);
+		double capacity = 0;
 
+		if (!broker_wanted(results, panel))
+			continue;
+		capacity = broker_capacity(f->panels[panel].batch);
 		if (capacity < 0)
 			return (int)capacity;
 		for (unsigned i = 0; i < f->n_points * seeds; i++) {

@@ -43,8 +43,9 @@ struct broker_figure {
 
 struct broker_results {
 	const struct broker_figure *figure;
+	unsigned panel; /* only this one, counted from 1; 0: all */
 	struct broker_cell cells[BROKER_PANELS][BROKER_POINTS][BROKER_CONTENDERS];
-	/* ns, means: what no placing can do better than; 0: not known */
+	/* ns, means: what no placing is predicted to do better than; 0: not known */
 	double bounds[BROKER_PANELS][BROKER_POINTS];
 };
 
@@ -59,6 +60,9 @@ int broker_figure_run(
 
 /* Standard deviation over the seeds, in ns. */
 double broker_deviation(const struct broker_cell *cell);
+
+/* Whether a panel is one of those that were run. */
+bool broker_wanted(const struct broker_results *results, unsigned panel);
 
 /* Whether the order is the paper's at a point, but for twice the standard error of the means. */
 bool broker_in_order(const struct broker_results *results, unsigned panel, unsigned point);

@@ -20,11 +20,13 @@ static const char usage_text[] =
 	"Messaging Service\", simulated, and the placement of lib/place beside the paper's.\n"
 	"\n"
 	"  --figure F    which one\n"
+	"  --panel N     only this kind of arrivals of the figure, counted from 1 (default: all)\n"
 	"  --seeds N     runs of each point (default: 10)\n"
 	"  --first SEED  the first seed (1)\n"
 	"  --messages N  of a run, of which the first tenth is not measured (300000)\n"
 	"  --json FILE   all figures ('-': standard output, in place of the table)\n"
 	"  --svg FILE    a chart\n"
+	"  --markdown    the table as a document has it\n"
 	"  --help\n"
 	"\n"
 	"Exit status: 0; 1 when the order of the contenders is not the paper's at some point; 2 when it\n"
@@ -32,7 +34,8 @@ static const char usage_text[] =
 
 struct options {
 	const struct broker_figure *figure;
-	bool table;
+	bool table, markdown;
+	unsigned panel; /* 0: all */
 	uint64_t seeds, first, messages;
 	const char *json, *svg;
 };
@@ -54,6 +57,8 @@ static bool take_figure(const char *text, void *options)
 
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("figure", take_figure),
+	OPTION_ROW_UNSIGNED("panel", struct options, panel, 1, BROKER_PANELS),
+	OPTION_ROW_FLAG("markdown", struct options, markdown),
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 1000),
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
 	OPTION_ROW_NUMBER("messages", struct options, messages, 1000, 100000000),
@@ -71,8 +76,10 @@ static const struct option_set set = {
 
 static int run_table(const struct options *o)
 {
-	static const struct output_forms forms = {
-		.text = broker_table_text, .json = broker_table_json, .plot = broker_table_plot};
+	const struct output_forms forms = {
+		.text = o->markdown ? broker_table_markdown : broker_table_text,
+		.json = broker_table_json,
+		.plot = broker_table_plot};
 	struct broker_table table;
 
 	if (broker_table_run(&table, o->first, (unsigned)o->seeds, o->messages)) {
@@ -84,9 +91,11 @@ static int run_table(const struct options *o)
 
 static int run_figure(const struct options *o)
 {
-	static const struct output_forms forms = {
-		.text = broker_report_text, .json = broker_report_json, .plot = broker_report_plot};
-	struct broker_results results = {.figure = o->figure};
+	const struct output_forms forms = {
+		.text = o->markdown ? broker_report_markdown : broker_report_text,
+		.json = broker_report_json,
+		.plot = broker_report_plot};
+	struct broker_results results = {.figure = o->figure, .panel = o->panel};
 
 	if (broker_figure_run(&results, o->first, (unsigned)o->seeds, o->messages)) {
 		fprintf(stderr, "%s\n", strerror(ENOMEM));
@@ -106,5 +115,10 @@ int broker_main(int argc, char **argv)
 		return status;
 	if (!o.figure && !o.table)
 		return option_refuse(&set);
+	if (o.panel > (o.table ? 0 : o.figure->n_panels)) {
+		fprintf(stderr, "--panel: expected at most %u of this figure\n",
+			o.table ? 0 : o.figure->n_panels);
+		return EXIT_BAD;
+	}
 	return o.table ? run_table(&o) : run_figure(&o);
 }

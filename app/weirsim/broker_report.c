@@ -17,8 +17,14 @@ unsigned broker_out_of_order(const struct broker_results *results)
 
 	for (unsigned panel = 0; panel < f->n_panels; panel++)
 		for (unsigned point = 0; point < f->n_points; point++)
-			n += !broker_in_order(results, panel, point);
+			n += broker_wanted(results, panel) &&
+			     !broker_in_order(results, panel, point);
 	return n;
+}
+
+static unsigned panels_of(const struct broker_results *results)
+{
+	return results->panel ? 1 : results->figure->n_panels;
 }
 
 static void print_cell(const struct broker_cell *cell, FILE *out)
@@ -63,13 +69,14 @@ void broker_report_text(const void *what, FILE *out)
 
 	fprintf(out, "Figure %u: %s. Milliseconds.\n", f->number, f->title);
 	for (unsigned i = 0; i < f->n_panels; i++)
-		print_panel(results, i, out);
+		if (broker_wanted(results, i))
+			print_panel(results, i, out);
 	if (f->n_contenders > 1)
 		fprintf(out, "\nThe paper's order, %s not above %s: at %u of %u points.\n",
 			broker_names[f->contenders[f->better]],
 			broker_names[f->contenders[f->worse]],
-			f->n_panels * f->n_points - broker_out_of_order(results),
-			f->n_panels * f->n_points);
+			panels_of(results) * f->n_points - broker_out_of_order(results),
+			panels_of(results) * f->n_points);
 }
 
 static json_t *cell_json(const struct broker_cell *cell, enum broker_method method)
@@ -89,8 +96,10 @@ static json_t *point_json(const struct broker_results *results, unsigned panel, 
 	for (unsigned i = 0; i < f->n_contenders; i++)
 		json_array_append_new(
 			cells, cell_json(&results->cells[panel][point][i], f->contenders[i]));
-	return json_pack("{s:f,s:f,s:b,s:o}", f->x_name, f->x[point], "least_ms",
-		results->bounds[panel][point] / MS, "in_order",
+	return json_pack("{s:f,s:o,s:b,s:o}", f->x_name, f->x[point], "least_ms",
+		results->bounds[panel][point] > 0 ? json_real(results->bounds[panel][point] / MS)
+						  : json_null(),
+		"in_order",
 		(int)broker_in_order(results, panel, point), "contenders", cells);
 }
 
@@ -101,8 +110,11 @@ json_t *broker_report_json(const void *what)
 	json_t *panels = json_array();
 
 	for (unsigned panel = 0; panel < f->n_panels; panel++) {
-		json_t *points = json_array();
+		json_t *points;
 
+		if (!broker_wanted(results, panel))
+			continue;
+		points = json_array();
 		for (unsigned point = 0; point < f->n_points; point++)
 			json_array_append_new(points, point_json(results, panel, point));
 		json_array_append_new(panels,
@@ -139,6 +151,8 @@ static double top_of(const struct broker_results *results)
 	for (unsigned i = 0; i < f->n_panels * f->n_points * f->n_contenders; i++) {
 		unsigned cell = i / f->n_contenders;
 
+		if (!broker_wanted(results, cell / f->n_points))
+			continue;
 		top = fmax(top, log10(results->cells[cell / f->n_points][cell % f->n_points]
 						    [i % f->n_contenders]
 							    .p99 /
@@ -158,10 +172,13 @@ int broker_report_plot(const void *results, FILE *out)
 		.unit = 1,
 		.x = f->x_name,
 		.y = "99th percentile, milliseconds, power of ten"};
+	unsigned drawn = 0;
 
-	chart_begin(out, f->n_panels);
+	chart_begin(out, panels_of(results));
 	for (unsigned panel = 0; panel < f->n_panels; panel++) {
-		chart_panel(&chart, panel, f->panels[panel].title);
+		if (!broker_wanted(results, panel))
+			continue;
+		chart_panel(&chart, drawn++, f->panels[panel].title);
 		chart_level(&chart, "stroke=\"#999\" stroke-dasharray=\"6 3\"", 0);
 		for (unsigned i = 0; i < f->n_contenders; i++)
 			plot_line(&chart, r, panel, i);

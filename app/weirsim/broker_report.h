@@ -25,4 +25,8 @@ int broker_table_plot(const void *table, FILE *out);
 /* Points at which the order is not the paper's. */
 unsigned broker_out_of_order(const struct broker_results *results);
 
+/* Tables of a document, in Markdown. */
+void broker_report_markdown(const void *results, FILE *out);
+void broker_table_markdown(const void *table, FILE *out);
+
 #endif

@@ -30,7 +30,7 @@ static void print_delay(double seconds, FILE *out)
 	if (isfinite(seconds))
 		fprintf(out, " %8.3f", seconds * MS);
 	else
-		fprintf(out, " %8s", "none");
+		fprintf(out, " %8s", "never");
 }
 
 static void print_limiter(const struct plan *plan, unsigned i, FILE *out)

@@ -49,8 +49,8 @@ double place_predict_worst(const struct placer *placer, const struct placement *
 /*
  * What no placing is predicted to do better than, of sources that send by themselves and at random,
  * batches of one size: seconds; 0, not known, of others. A split needs the fewer tokens the less
- * even it is; but the largest part has to be served. Who wants less than that asks for what cannot
- * be.
+ * even it is; but the largest part has to be served. A prediction, from the tails' asymptotes, and
+ * no proof: brokers' room is not asked for, and what is far above it may be possible nevertheless.
  */
 double place_bound(const struct placer *placer);
 
