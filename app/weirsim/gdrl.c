@@ -15,7 +15,8 @@
 
 #define EXIT_FAILED 1
 
-#define RUNS_MAX  11
+#define FIGURES   11
+#define SEEDS_MAX 1000
 #define STEPS_MAX 10000000
 
 static const char usage_text[] =
@@ -25,8 +26,8 @@ static const char usage_text[] =
 	"under way, are exactly the limit.\n"
 	"\n"
 	"  --figure N       4 (with 3), 6 (with 5) or 7 (default: all)\n"
-	"  --limiters N     one case instead: so many servers\n"
-	"  --degree D       of their random graph (default: a ring)\n"
+	"  --limiters N     one case instead: so many servers; with --figure 7: those of its rows\n"
+	"  --degree D       of their random graph (default: a ring); with --figure 7 likewise\n"
 	"  --period N       of that case: demands change after so many slots, as in figure 6\n"
 	"\n"
 	"  --slots N        of each run (default: what it takes)\n"
@@ -38,10 +39,14 @@ static const char usage_text[] =
 	"  --delay N        slots that a statement takes, 1 to N (default: 0, less than a round)\n"
 	"  --loss P         of statements (default: 0)\n"
 	"  --rest P         probability that a limiter lets a round pass (default: 0)\n"
-	"  --seed N         (default: 1)\n"
+	"  --start HOW      what the filters begin with: warm (the demands) or cold (nothing), or both,\n"
+	"                   one after the other (default: warm)\n"
+	"  --seed N         the first (default: 1)\n"
+	"  --seeds N        runs of each case (default: 1)\n"
 	"\n"
 	"  --json FILE      summaries ('-': standard output)\n"
 	"  --svg FILE       the figures\n"
+	"  --markdown       the table as a document has it, a row for all seeds of a case\n"
 	"  --quiet          no table\n"
 	"  --help\n"
 	"\n"
@@ -51,8 +56,8 @@ struct options {
 	struct gdrl_case c; /* n 0: the paper's */
 	unsigned figure;    /* 0: all */
 	const char *json, *svg;
-	bool quiet;
-	uint64_t limiters, degree, period, slots, delay;
+	bool quiet, markdown, warm, cold;
+	uint64_t seeds, limiters, degree, period, slots, delay;
 };
 
 static bool take_figure(const char *text, void *options)
@@ -67,6 +72,18 @@ static bool take_figure(const char *text, void *options)
 	if (o->figure == 0)
 		fprintf(stderr, "--figure: \"%s\": expected 3 to 7\n", text);
 	return o->figure != 0;
+}
+
+static bool take_start(const char *text, void *options)
+{
+	struct options *o = options;
+	bool both = strcmp(text, "both") == 0;
+
+	o->warm = both || strcmp(text, "warm") == 0;
+	o->cold = both || strcmp(text, "cold") == 0;
+	if (!o->warm && !o->cold)
+		fprintf(stderr, "--start: \"%s\": expected warm, cold or both\n", text);
+	return o->warm || o->cold;
 }
 
 static bool take_indicator(const char *text, void *options)
@@ -93,7 +110,10 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("delay", struct options, delay, 0, 10000),
 	OPTION_ROW_REAL("loss", struct options, c.loss, 0, 0.99),
 	OPTION_ROW_REAL("rest", struct options, c.rest, 0, 0.99),
+	OPTION_ROW_OTHER("start", take_start),
 	OPTION_ROW_NUMBER("seed", struct options, c.seed, 0, INT64_MAX),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, SEEDS_MAX),
+	OPTION_ROW_FLAG("markdown", struct options, markdown),
 	OPTION_ROW_TEXT("json", struct options, json),
 	OPTION_ROW_TEXT("svg", struct options, svg),
 	OPTION_ROW_FLAG("quiet", struct options, quiet),
@@ -114,7 +134,7 @@ static bool check_options(struct options *o)
 		fputs("--degree and --period are for a case with --limiters\n", stderr);
 		return false;
 	}
-	if (o->limiters && o->figure) {
+	if (o->limiters && o->figure && (o->figure != 7 || o->period)) {
 		fputs("--figure is the paper's, --limiters is for a case of one's own\n", stderr);
 		return false;
 	}
@@ -134,7 +154,7 @@ struct figure {
 	const char *paper;
 };
 
-static const struct figure figures[RUNS_MAX] = {
+static const struct figure figures[FIGURES] = {
 	{4, 10, 0, 0, 10000, "very close to 1"},
 	{6, 10, 0, 10000, 40000, "stabilizes after each change"},
 	{7, 10, 2, 0, 20000, "the slowest degree"},
@@ -161,20 +181,43 @@ static struct gdrl_run run_of(const struct options *o, const struct figure *f)
 	return run;
 }
 
-static unsigned list_runs(const struct options *o, struct gdrl_run *runs)
+/* With each start that is wanted, every seed; memory for all of a case's runs is there. */
+static unsigned add_runs(const struct options *o, const struct gdrl_run *run, struct gdrl_run *runs)
 {
 	unsigned n = 0;
 
-	if (o->c.n == 0) {
-		for (unsigned i = 0; i < RUNS_MAX; i++)
-			if (o->figure == 0 || o->figure == figures[i].figure)
-				runs[n++] = run_of(o, &figures[i]);
+	for (unsigned cold = 0; cold < 2; cold++)
+		for (unsigned s = 0; s < o->seeds && (cold ? o->cold : o->warm); s++) {
+			runs[n] = *run;
+			runs[n].c.cold = cold;
+			runs[n++].c.seed += s;
+		}
+	return n;
+}
+
+static bool is_wanted(const struct options *o, const struct figure *f)
+{
+	return (o->figure == 0 || o->figure == f->figure) && (o->c.n == 0 || o->c.n == f->n) &&
+	       (o->degree == 0 || o->degree == f->degree);
+}
+
+static unsigned list_runs(const struct options *o, struct gdrl_run *runs)
+{
+	struct gdrl_run own = {.c = o->c, .name = "own"};
+	unsigned n = 0;
+
+	if (o->c.n == 0 || o->figure) {
+		for (unsigned i = 0; i < FIGURES; i++) {
+			struct gdrl_run run = run_of(o, &figures[i]);
+
+			if (is_wanted(o, &figures[i]))
+				n += add_runs(o, &run, runs + n);
+		}
 		return n;
 	}
-	runs[0] = (struct gdrl_run){.c = o->c, .name = "own"};
-	if (runs[0].c.steps == 0)
-		runs[0].c.steps = o->c.period ? 4 * o->c.period : 20000;
-	return 1;
+	if (own.c.steps == 0)
+		own.c.steps = o->c.period ? 4 * o->c.period : 20000;
+	return add_runs(o, &own, runs);
 }
 
 /* Bound (9) on what is configured, where it is the same whatever the demands. */
@@ -190,7 +233,21 @@ static bool check_eta(const struct gdrl_run *run)
 	return false;
 }
 
-static int run_one(struct gdrl_run *run, FILE *table)
+/* Of a case's runs, the one that has been made last. */
+static void print_run(const struct options *o, const struct gdrl_run *run, FILE *table)
+{
+	unsigned seed = (unsigned)(run->c.seed - o->c.seed) + 1;
+
+	if (!o->markdown) {
+		gdrl_report_row(run, table);
+		gdrl_report_changes(run, table);
+	} else if (seed == o->seeds) {
+		gdrl_markdown_row(run + 1 - seed, seed, table);
+	}
+	fflush(table);
+}
+
+static int run_one(const struct options *o, struct gdrl_run *run, FILE *table)
 {
 	int ret = gdrl_run(run);
 
@@ -198,11 +255,8 @@ static int run_one(struct gdrl_run *run, FILE *table)
 		fprintf(stderr, "%s\n", strerror(-ret));
 		return EXIT_BAD;
 	}
-	if (table) {
-		gdrl_report_row(run, table);
-		gdrl_report_changes(run, table);
-		fflush(table);
-	}
+	if (table)
+		print_run(o, run, table);
 	if (run->error == 0)
 		return EXIT_SUCCESS;
 	fprintf(stderr, "seed %llu, slot %u: %s\n", (unsigned long long)run->c.seed, run->n - 1,
@@ -227,30 +281,22 @@ static int write_files(const struct options *o, const struct gdrl_run *runs, uns
 	return ret ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-int gdrl_main(int argc, char **argv)
+static int run_all(const struct options *o, struct gdrl_run *runs, unsigned n)
 {
-	struct gdrl_run runs[RUNS_MAX];
-	struct options o = {
-		.c = {.indicator = &gdrl_spare, .headroom = 0.1, .alpha = 1e-3, .seed = 1}};
-	FILE *table;
-	unsigned n, done = 0;
-	int status = option_parse(&set, argc, argv, &o), written;
+	FILE *table = o->quiet ? NULL : output_is_standard(o->json) ? stderr : stdout;
+	int status = EXIT_SUCCESS, written;
+	unsigned done = 0;
 
-	if (status >= 0)
-		return status;
-	if (!check_options(&o))
-		return EXIT_BAD;
-	status = EXIT_SUCCESS;
-	n = list_runs(&o, runs);
 	for (unsigned i = 0; i < n; i++)
 		if (!check_eta(&runs[i]))
 			return EXIT_BAD;
-	table = o.quiet ? NULL : output_is_standard(o.json) ? stderr : stdout;
-	if (table)
+	if (table && o->markdown)
+		gdrl_markdown_head(table);
+	else if (table)
 		gdrl_report_head(table);
 	while (done < n && status == EXIT_SUCCESS)
-		status = run_one(&runs[done++], table);
-	written = status == EXIT_BAD ? status : write_files(&o, runs, done);
+		status = run_one(o, &runs[done++], table);
+	written = status == EXIT_BAD ? status : write_files(o, runs, done);
 	for (unsigned i = 0; i < done; i++)
 		gdrl_run_free(&runs[i]);
 	if (written == EXIT_SUCCESS && output_flush(stdout)) {
@@ -258,4 +304,31 @@ int gdrl_main(int argc, char **argv)
 		written = EXIT_BAD;
 	}
 	return written ? written : status;
+}
+
+int gdrl_main(int argc, char **argv)
+{
+	struct options o = {
+		.c = {.indicator = &gdrl_spare, .headroom = 0.1, .alpha = 1e-3, .seed = 1},
+		.warm = true,
+		.seeds = 1};
+	int status = option_parse(&set, argc, argv, &o);
+	struct gdrl_run *runs;
+	unsigned n;
+
+	if (status >= 0)
+		return status;
+	if (!check_options(&o))
+		return EXIT_BAD;
+	runs = calloc(2 * FIGURES * o.seeds, sizeof(*runs));
+	if (runs == NULL) {
+		fprintf(stderr, "%s\n", strerror(ENOMEM));
+		return EXIT_BAD;
+	}
+	n = list_runs(&o, runs);
+	if (n == 0)
+		fputs("--figure: 7 has 10, 100 and 1000 limiters, and degrees of 2, 4 and 8\n", stderr);
+	status = n ? run_all(&o, runs, n) : EXIT_BAD;
+	free(runs);
+	return status;
 }

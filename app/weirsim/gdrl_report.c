@@ -10,9 +10,10 @@
 void gdrl_report_head(FILE *out)
 {
 	fprintf(out,
-		"                                     slot from which the index   index in the last "
+		"                                                  slot from which the index   index in "
+		"the last "
 		"quarter\n"
-		"figure  limiters  degree    slots     reaches %.2f  stays there   mean    least   "
+		"figure  limiters  degree    slots  start  seed     reaches %.2f  stays there   mean    least   "
 		"true    the paper says\n",
 		GDRL_GOAL);
 }
@@ -27,11 +28,22 @@ static void print_slot(unsigned slot, FILE *out)
 
 void gdrl_report_row(const struct gdrl_run *run, FILE *out)
 {
-	fprintf(out, "%-6s  %8u  %6u  %7u  ", run->name, run->c.n, run->c.degree, run->c.steps);
+	fprintf(out, "%-6s  %8u  %6u  %7u  %-5s  %4llu  ", run->name, run->c.n, run->c.degree,
+		run->c.steps, run->c.cold ? "cold" : "warm", (unsigned long long)run->c.seed);
 	print_slot(run->reached, out);
 	print_slot(run->stays, out);
 	fprintf(out, "   %.4f  %.4f  %.4f  %s\n", run->mean, run->least, run->true_mean,
 		run->paper ? run->paper : "");
+}
+
+static void print_change(const struct gdrl_change *change, const char *name, FILE *out)
+{
+	fprintf(out, "        slot %u, demands %s: index down to %.4f, at %.2f again ",
+		change->at, name, change->least, GDRL_GOAL);
+	if (change->until == GDRL_NEVER)
+		fputs("never before the next\n", out);
+	else
+		fprintf(out, "after %u slots\n", change->until);
 }
 
 void gdrl_report_changes(const struct gdrl_run *run, FILE *out)
@@ -40,11 +52,7 @@ void gdrl_report_changes(const struct gdrl_run *run, FILE *out)
 		"turned around at once", "begin to turn back", "are back"};
 
 	for (unsigned k = 0; k < run->n_changes; k++)
-		fprintf(out,
-			"        slot %u, demands %s: index down to %.4f, at %.2f again after "
-			"%u slots\n",
-			run->changes[k].at, names[k], run->changes[k].least, GDRL_GOAL,
-			run->changes[k].until);
+		print_change(&run->changes[k], names[k], out);
 }
 
 static void put(json_t *object, const char *key, double value)
@@ -74,6 +82,7 @@ static void put_case(const struct gdrl_case *c, json_t *out)
 	put_text(out, "graph", c->ring ? "ring" : "random");
 	put_count(out, "degree", c->degree);
 	put_text(out, "indicator", c->indicator->name);
+	put_text(out, "start", c->cold ? "cold" : "warm");
 	put(out, "headroom", c->headroom);
 	put(out, "alpha", c->alpha);
 	put_count(out, "slots", c->steps);
@@ -94,7 +103,7 @@ static json_t *changes_of(const struct gdrl_run *run)
 
 		put_count(change, "slot", run->changes[k].at);
 		put(change, "least", run->changes[k].least);
-		put_count(change, "slots_until_goal", run->changes[k].until);
+		put_slot(change, "slots_until_goal", run->changes[k].until);
 		json_array_append_new(list, change);
 	}
 	return list;
@@ -123,6 +132,7 @@ json_t *gdrl_report_json(const struct gdrl_run *run)
 	put_slot(out, "stays", run->stays);
 	put(out, "mean", run->mean);
 	put(out, "least", run->least);
+	put(out, "least_ever", run->least_ever);
 	put(out, "true_mean", run->true_mean);
 	put(out, "spread", run->spread);
 	put_count(out, "limit", run->totals.limit);

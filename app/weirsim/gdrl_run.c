@@ -70,7 +70,9 @@ static void judge_end(struct gdrl_run *run)
 {
 	unsigned from = run->n - (run->n + 3) / 4;
 
-	run->least = INFINITY;
+	run->least = run->least_ever = INFINITY;
+	for (unsigned t = run->n > 1 ? 1 : 0; t < run->n; t++)
+		run->least_ever = fmin(run->least_ever, run->jain[t]);
 	for (unsigned t = from; t < run->n; t++) {
 		run->mean += run->jain[t] / (run->n - from);
 		run->true_mean += run->true_jain[t] / (run->n - from);
@@ -87,6 +89,8 @@ static void judge_changes(struct gdrl_run *run)
 
 		*change = (struct gdrl_change){.at = (k + 1) * period, .least = INFINITY};
 		change->until = slots_below(run, change->at, change->at + period);
+		if (change->until == period)
+			change->until = GDRL_NEVER;
 		for (unsigned t = change->at; t < change->at + period; t++)
 			change->least = fmin(change->least, run->jain[t]);
 	}

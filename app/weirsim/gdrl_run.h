@@ -17,7 +17,7 @@
 struct gdrl_change {
 	unsigned at;    /* slot */
 	double least;   /* of the index */
-	unsigned until; /* slots from the change on until the index stays at the goal */
+	unsigned until; /* slots from it on until the index stays at the goal; or GDRL_NEVER */
 };
 
 struct gdrl_run {
@@ -30,6 +30,7 @@ struct gdrl_run {
 	double spread;                /* of the indicators, at the end */
 	unsigned reached, stays; /* first slot at the goal; first from which on it stays there */
 	double mean, least, true_mean; /* of the index, in the last quarter */
+	double least_ever;             /* likewise, of all slots after the first */
 	struct gdrl_change changes[GDRL_CHANGES];
 	unsigned n_changes;
 	struct gdrl_totals totals;

@@ -89,7 +89,7 @@ static int create_server(struct gdrl_world *w, unsigned position, uint64_t share
 
 	w->position[number] = position;
 	s->demand = first_demand(w, number);
-	s->estimate = s->demand;
+	s->estimate = w->c.cold && w->c.alpha > 0 ? 0 : s->demand;
 	s->n_edges = params.n_edges;
 	s->neighbours = calloc(s->n_edges + 1, sizeof(*s->neighbours));
 	if (!s->neighbours)

@@ -31,6 +31,7 @@ struct gdrl_case {
 	unsigned delay;  /* slots that a statement takes, 1 to so many; 0: less than a round */
 	double loss;     /* of statements */
 	double rest;     /* probability that a limiter lets a round pass */
+	bool cold;       /* the filters begin with nothing; else with the demands as they are */
 };
 
 struct gdrl_world;

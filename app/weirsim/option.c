@@ -9,6 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "output.h"
 
@@ -28,6 +29,25 @@ bool option_number(const char *name, const char *text, uint64_t least, uint64_t 
 	fprintf(stderr, "--%s: \"%s\": expected %" PRIu64 " to %" PRIu64 "\n", name, text, least,
 		most);
 	return false;
+}
+
+unsigned option_numbers(const char *name, const char *text, uint64_t least, uint64_t most,
+	uint64_t *out, unsigned room)
+{
+	char number[24];
+
+	for (unsigned n = 0; n < room; text++) {
+		size_t len = strcspn(text, ",");
+
+		snprintf(number, sizeof(number), "%.*s", (int)len, text);
+		if (!option_number(name, number, least, most, &out[n++]))
+			return 0;
+		text += len;
+		if (*text == '\0')
+			return n;
+	}
+	fprintf(stderr, "--%s: expected at most %u numbers\n", name, room);
+	return 0;
 }
 
 static bool take_unsigned(const struct option_row *row, const char *text, unsigned *out)

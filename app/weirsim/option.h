@@ -88,6 +88,13 @@ int option_parse(const struct option_set *set, int argc, char **argv, void *opti
 bool option_number(
 	const char *name, const char *text, uint64_t least, uint64_t most, uint64_t *out);
 
+/*
+ * Numbers with commas between them, each as above, and no more than there is room for. How many
+ * there are; 0, and said, if one is none.
+ */
+unsigned option_numbers(const char *name, const char *text, uint64_t least, uint64_t most,
+	uint64_t *out, unsigned room);
+
 /* Says what the set expects; EXIT_BAD. */
 int option_refuse(const struct option_set *set);
 

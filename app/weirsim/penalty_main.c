@@ -30,11 +30,13 @@ static const char usage_text[] =
 	"  --load X         of the rate, 0.01 to 0.99 (0.9)\n"
 	"  --batch N        packets at once, of batch and spread (8)\n"
 	"  --publishers N   of periodic; publisher i is of part i modulo n (240)\n"
+	"  --parts N,...    only so many, and one (default: each number of them)\n"
 	"  --packets N      of a run, of which the first tenth is not measured (100000)\n"
 	"  --seeds N        runs of each (10)\n"
 	"  --first SEED     the first seed (1)\n"
 	"  --json FILE      all figures ('-': standard output, in place of the table)\n"
 	"  --svg FILE       a chart of each kind of arrivals\n"
+	"  --markdown       tables as a document has them\n"
 	"  --help\n"
 	"\n"
 	"Exit status: 0; 1 when packets waited less in all after a split, which cannot be; 2 when it\n"
@@ -43,6 +45,8 @@ static const char usage_text[] =
 struct options {
 	struct penalty_case c;
 	bool all; /* arrivals */
+	bool markdown;
+	bool parts[PENALTY_PARTS + 1]; /* by their number: those that are wanted; 1 always is */
 	uint64_t seeds, first;
 	const char *json, *svg;
 };
@@ -103,6 +107,19 @@ static bool take_arrivals(const char *text, void *options)
 	return o->all;
 }
 
+static bool take_parts(const char *text, void *options)
+{
+	struct options *o = options;
+	uint64_t parts[PENALTY_PARTS];
+	unsigned n = option_numbers("parts", text, 1, PENALTY_PARTS, parts, PENALTY_PARTS);
+
+	for (unsigned i = 2; i <= PENALTY_PARTS; i++)
+		o->parts[i] = false;
+	for (unsigned i = 0; i < n; i++)
+		o->parts[parts[i]] = true;
+	return n > 0;
+}
+
 static const struct option_row rows[] = {
 	OPTION_ROW_OTHER("arrivals", take_arrivals),
 	OPTION_ROW_OTHER("rate", take_rate),
@@ -111,6 +128,8 @@ static const struct option_row rows[] = {
 	OPTION_ROW_REAL("load", struct options, c.load, 0.01, 0.99),
 	OPTION_ROW_UNSIGNED("batch", struct options, c.batch, 1, 1000),
 	OPTION_ROW_UNSIGNED("publishers", struct options, c.publishers, 1, PENALTY_PUBLISHERS),
+	OPTION_ROW_OTHER("parts", take_parts),
+	OPTION_ROW_FLAG("markdown", struct options, markdown),
 	OPTION_ROW_NUMBER("packets", struct options, c.packets, 10, 1000000000),
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
@@ -144,7 +163,8 @@ static int run_seed(struct penalty_kind *kind, uint64_t seed)
 		if (total >= one)
 			continue;
 		fprintf(stderr, "%s, seed %llu: packets wait less for %u parts than for one\n",
-			penalty_names[kind->c.arrivals], (unsigned long long)seed, i + 1);
+			penalty_names[kind->c.arrivals], (unsigned long long)seed,
+			kind->rows[i].parts);
 		return EXIT_LESS;
 	}
 	return EXIT_SUCCESS;
@@ -154,8 +174,9 @@ static int run_kind(struct penalty_kind *kind, const struct options *o)
 {
 	int status = EXIT_SUCCESS;
 
-	for (unsigned i = 0; i < kind->n; i++)
-		kind->rows[i].parts = i + 1;
+	for (unsigned parts = 1; parts <= penalty_parts(&kind->c); parts++)
+		if (o->parts[parts])
+			kind->rows[kind->n++].parts = parts;
 	for (uint64_t s = 0; s < o->seeds && status == EXIT_SUCCESS; s++)
 		status = run_seed(kind, o->first + s);
 	return status;
@@ -175,6 +196,14 @@ static void write_text(const void *what, FILE *out)
 		out);
 	for (unsigned i = 0; i < found->all.n; i++)
 		penalty_report_text(&found->all.kinds[i], out);
+}
+
+static void write_markdown(const void *what, FILE *out)
+{
+	const struct found *found = what;
+
+	for (unsigned i = 0; i < found->all.n; i++)
+		penalty_report_markdown(&found->all.kinds[i], out);
 }
 
 static json_t *to_json(const void *what)
@@ -202,8 +231,9 @@ static int plot(const void *what, FILE *out)
 
 static int report(const struct options *o, const struct penalty_kinds *all)
 {
-	static const struct output_forms forms = {
-		.text = write_text, .json = to_json, .plot = plot};
+	const struct output_forms forms = {.text = o->markdown ? write_markdown : write_text,
+		.json = to_json,
+		.plot = plot};
 	struct found found = {o, *all};
 
 	return output_result(&forms, &found, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;
@@ -221,7 +251,6 @@ static int run_all(const struct options *o, struct penalty_kind *kinds)
 			continue;
 		kind->c = o->c;
 		kind->c.arrivals = (enum penalty_arrivals)i;
-		kind->n = penalty_parts(&o->c);
 		status = run_kind(kind, o);
 		all.n++;
 	}
@@ -260,9 +289,12 @@ int penalty_main(int argc, char **argv)
 		.seeds = 10,
 		.first = 1,
 	};
-	int status = option_parse(&set, argc, argv, &o);
 	struct penalty_kind *kinds;
+	int status;
 
+	for (unsigned parts = 1; parts <= PENALTY_PARTS; parts++)
+		o.parts[parts] = true;
+	status = option_parse(&set, argc, argv, &o);
 	if (status >= 0)
 		return status;
 	if (!check_options(&o.c))

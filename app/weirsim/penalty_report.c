@@ -80,6 +80,39 @@ void penalty_report_text(const struct penalty_kind *kind, FILE *out)
 		print_row(kind, &kind->rows[i], out);
 }
 
+static void print_cell(FILE *out, double value)
+{
+	if (isnan(value))
+		fputs(" – |", out);
+	else
+		fprintf(out, " %.1f |", value);
+}
+
+static void print_markdown(const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
+{
+	struct figures f;
+
+	figures_of(kind, row, &f);
+	fprintf(out, "| %u | %.1f ± %.1f |", row->parts, f.mean, f.error);
+	for (unsigned i = 0; i < QUANTILES; i++)
+		print_cell(out, f.quantile[i]);
+	print_cell(out, f.exact);
+	print_cell(out, f.paper);
+	print_cell(out, f.ratio);
+	fputc('\n', out);
+}
+
+void penalty_report_markdown(const struct penalty_kind *kind, FILE *out)
+{
+	fprintf(out,
+		"%s\n\n"
+		"| parts | mean | p50 | p95 | p99 | p99.9 | exact | (1) | ratio |\n"
+		"|---|---|---|---|---|---|---|---|---|\n",
+		titles[kind->c.arrivals]);
+	for (unsigned i = 0; i < kind->n; i++)
+		print_markdown(kind, &kind->rows[i], out);
+}
+
 static void put(json_t *object, const char *key, double value)
 {
 	json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));

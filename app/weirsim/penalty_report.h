@@ -25,6 +25,9 @@ struct penalty_kinds {
 
 void penalty_report_text(const struct penalty_kind *kind, FILE *out);
 
+/* The same as a table of a document. */
+void penalty_report_markdown(const struct penalty_kind *kind, FILE *out);
+
 /* A new reference. */
 json_t *penalty_report_json(const struct penalty_kind *kind);
 
