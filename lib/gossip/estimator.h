@@ -27,6 +27,7 @@ struct gossip {
 	uint8_t key[DATAGRAM_KEY];
 	struct prng prng;
 	struct gossip_counters counters;
+	uint64_t *looks; /* one of the counters, for those who only ask: see estimator_looks() */
 	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
 	uint64_t changes; /* see gossip_changes() */
@@ -115,7 +116,7 @@ static inline void estimator_news(struct gossip *g, unsigned policy)
  */
 static inline void estimator_looks(const struct gossip *g, unsigned n)
 {
-	((struct gossip *)(uintptr_t)g)->counters.looks += n;
+	*g->looks += n;
 }
 
 /* Finite and not negative, as every rate and weight is. */

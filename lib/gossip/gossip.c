@@ -35,6 +35,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return -ENOMEM;
+	g->looks = &g->counters.looks;
 	g->estimator = estimators[p->estimator];
 	g->n_policies = p->n_policies;
 	g->roster = p->roster;
