@@ -84,11 +84,11 @@ static bool holds_quanta(const struct box *box, unsigned policy)
 static int make_reserve(const struct box *box, unsigned policy, const struct limiter_view *view,
 	struct reserve_profile *profile)
 {
-	struct token_bucket_params params = {
-		.rate_bps = (uint64_t)(view->local_limit * 8),
-		.burst_bytes = view->local_burst,
-	};
-	int ret = reserve_profile_init(profile, &params, box->config->n_workers,
+	struct token_bucket_params params = {.burst_bytes = view->local_burst};
+	int ret;
+
+	limit_rate_params(&params, &box->policies[policy], view->local_limit);
+	ret = reserve_profile_init(profile, &params, box->config->n_workers,
 		holds_quanta(box, policy) ? box->frame : 0, box->clock.hz);
 
 	if (ret)

@@ -140,7 +140,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(
 		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
-	show_rate(json, policy, "limit", limit_or_none(policy, (double)policy->limit_bps / 8));
+	show_rate(json, policy, "limit", limit_or_none(policy, policy_rate(policy)));
 	show_units(json, policy, "burst", policy->burst_bytes);
 }
 

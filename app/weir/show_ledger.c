@@ -35,6 +35,7 @@ static json_t *edge_json(const struct box *box, const struct policy *policy,
 	const struct conserve_edge_view *edge, uint64_t now)
 {
 	const struct ledger_view *ledger = &edge->ledger;
+	double time = policy_limit_s(policy);
 	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer",
 		box->config->gossip.roster[edge->peer].name, "alive", edge->alive, "in_use",
 		edge->in_use, "spare", edge->spare, "heard_ms_ago",
@@ -42,9 +43,9 @@ static json_t *edge_json(const struct box *box, const struct policy *policy,
 
 	json_object_set_new(json, "granted", integer(ledger->granted));
 	json_object_set_new(json, "received", integer(ledger->received));
-	show_rate(json, policy, "in_flight", (double)ledger->in_flight);
-	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted));
-	show_rate(json, policy, "adopted", (double)ledger->adopted);
+	show_rate(json, policy, "in_flight", (double)ledger->in_flight / time);
+	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted) / time);
+	show_rate(json, policy, "adopted", (double)ledger->adopted / time);
 	return json;
 }
 
@@ -58,21 +59,24 @@ static json_t *until_json(uint64_t until, uint64_t now)
 static void add_view(
 	json_t *json, const struct policy *policy, const struct conserve_view *view, uint64_t now)
 {
+	/* Its units are those in the time that the limit is of. */
+	double time = policy_limit_s(policy);
+
 	json_object_set_new(json, "name", json_string(policy->name));
-	show_rate(json, policy, "limit", (double)policy->limit_bps / 8);
-	show_rate(json, policy, "share", (double)view->share);
-	show_rate(json, policy, "balance", (double)view->balance);
-	show_rate(json, policy, "usable", (double)view->usable);
+	show_rate(json, policy, "limit", policy_rate(policy));
+	show_rate(json, policy, "share", (double)view->share / time);
+	show_rate(json, policy, "balance", (double)view->balance / time);
+	show_rate(json, policy, "usable", (double)view->usable / time);
 	json_object_set_new(json, "usable_for_ms", until_json(view->until_ns, now));
-	show_rate(json, policy, "free", (double)view->free);
-	show_rate(json, policy, "in_flight", (double)view->in_flight);
-	show_rate(json, policy, "promised", (double)view->promised);
-	show_rate(json, policy, "adopted", (double)view->adopted);
+	show_rate(json, policy, "free", (double)view->free / time);
+	show_rate(json, policy, "in_flight", (double)view->in_flight / time);
+	show_rate(json, policy, "promised", (double)view->promised / time);
+	show_rate(json, policy, "adopted", (double)view->adopted / time);
 	/* An indicator's value is of a unit of its own. */
 	if (policy->indicator)
 		json_object_set_new(json, "indicator", json_real(view->target));
 	else
-		show_rate(json, policy, "target", view->target);
+		show_rate(json, policy, "target", view->target / time);
 	json_object_set_new(json, "blank", json_boolean(view->blank));
 }
 

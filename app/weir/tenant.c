@@ -41,7 +41,7 @@ static int add_shares(struct box *box, const struct policy *policy, uint32_t slo
 static int add_lines(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	const struct limiter_view whole = {
-		.local_limit = (double)policy->limit_bps / 8,
+		.local_limit = policy_rate(policy),
 		.local_burst = policy->burst_bytes,
 	};
 	struct limit_profile profile;

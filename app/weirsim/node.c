@@ -50,7 +50,7 @@ static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_
 
 /*
  * What the meter enforces now, here and in the sum over all limiters. That of a conserved policy is
- * in whole bytes per second, so its sum is exact however often it changes.
+ * of whole units in the limit's time, so its sum is exact however often it changes.
  */
 static void set_enforced(
 	struct sim *sim, struct node *node, unsigned p, double rate, uint64_t burst)
@@ -60,6 +60,12 @@ static void set_enforced(
 	all->rate += rate - mine->rate;
 	all->burst += burst - mine->burst;
 	*mine = (struct enforced){rate, burst};
+}
+
+/* Units a second as units in the limit's time: whole where they have been divided by it. */
+static double units_in_time(const struct policy *policy, double rate)
+{
+	return policy->limit_s > 1 ? rint(rate * policy->limit_s) : rate;
 }
 
 static void policies_free(struct sim *sim, struct node *node)
@@ -77,7 +83,8 @@ static int profile_make(struct sim *sim, struct node *node, unsigned p, struct l
 	struct limiter_view view;
 
 	limiter_view(node->limiter, p, &view);
-	set_enforced(sim, node, p, view.local_limit, view.local_burst);
+	set_enforced(sim, node, p, units_in_time(&sim->scenario->group.policies[p], view.local_limit),
+		view.local_burst);
 	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
 		&node->policies[p].sampling, 1, NODE_HZ);
 }
@@ -214,7 +221,7 @@ static void check_sum(struct sim *sim, unsigned p)
 			all->burst);
 	if (all->rate * 8 > (double)policy->limit_bps)
 		sim_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
-			all->rate * 8);
+			all->rate * 8 / policy_limit_s(policy));
 }
 
 static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)

@@ -75,7 +75,7 @@ static int compare_reals(const void *a, const void *b)
 /* Rates of all limiters together: mean, and of the whole seconds the 95th percentile and most. */
 static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 {
-	double limit = (double)sim->scenario->group.policies[policy].limit_bps;
+	double limit = policy_rate(&sim->scenario->group.policies[policy]) * 8;
 	struct window w = rates_measured(sim);
 	unsigned bins = rates_bins_1s(sim), n = 0;
 	double *seconds = calloc((w.to - w.from) / bins + 1, sizeof(*seconds));
@@ -156,7 +156,7 @@ static double limits_ratio(const struct sim *sim, unsigned policy)
 
 	for (unsigned i = w.from; i < w.to; i++)
 		most = fmax(most, r->sum_of_limits[(size_t)policy * r->n_bins + i]);
-	return most * 8 / (double)sim->scenario->group.policies[policy].limit_bps;
+	return most / policy_rate(&sim->scenario->group.policies[policy]);
 }
 
 static void put_policy(const struct sim *sim, unsigned p, json_t *out)
@@ -166,7 +166,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 	put_text(out, "policy", policy->name);
 	put_text(out, "allocator", policy->allocator->name);
 	put_text(out, "meter", meter_name(policy->meter));
-	put(out, "limit_bps", (double)policy->limit_bps);
+	put(out, "limit_bps", policy_rate(policy) * 8);
 	put_count(out, "burst_bytes", policy->burst_bytes);
 	put(out, "interval_ms", (double)policy->interval_ns / 1e6);
 	put_aggregate(sim, p, out);

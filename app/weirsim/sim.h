@@ -20,7 +20,7 @@ enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES
 
 /* By a meter, or by those of all limiters. */
 struct enforced {
-	double rate;    /* bytes/s */
+	double rate;    /* units in the time of the limit */
 	uint64_t burst; /* bytes */
 };
 

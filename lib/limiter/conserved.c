@@ -9,6 +9,8 @@
  * indices in lib/conserve, those of rates come first. Two accounts move, settle and are lost
  * independently; each sum holds at any instant, and so does one bucket's r·t + b, as it needs no
  * more than that at any time the depths add up to the burst and the rates to the limit.
+ *
+ * Accounts are of whole units: of a limit in another time than a second, of units in that time.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,8 +20,8 @@
 
 #define BITS 8
 
-/* Full-sized packets: what an indicator counts in. */
-#define PACKET 1514.0
+/* Full-sized packets: what an indicator counts in, of bytes. */
+#define PACKET 1514
 
 bool aggregate_conserved(const struct aggregate *a)
 {
@@ -129,7 +131,7 @@ out:
 	return ret;
 }
 
-/* What is usable now of an account; and when that falls is when to look again. */
+/* What is usable now of an account, in its own units; when that falls is when to look again. */
 static double usable(struct limiter *l, unsigned account, uint64_t now_ns)
 {
 	uint64_t until, limit = conserve_limit(l->conserve, account, now_ns, &until);
@@ -142,7 +144,8 @@ static double usable(struct limiter *l, unsigned account, uint64_t now_ns)
 static bool refresh(struct limiter *l, unsigned policy, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
-	double limit = usable(l, a->conserved, now_ns), burst = a->state.local_burst;
+	double limit = usable(l, a->conserved, now_ns) / limiter_time(&a->policy);
+	double burst = a->state.local_burst;
 
 	if (has_burst_account(&a->policy))
 		burst = usable(l, l->n_conserved + a->conserved_burst, now_ns);
@@ -158,8 +161,8 @@ uint64_t conserved_burst(const struct limiter *l, const struct aggregate *a)
 {
 	if (has_burst_account(&a->policy))
 		return (uint64_t)a->state.local_burst;
-	return conserve_burst(
-		l->conserve, a->conserved, a->policy.burst_bytes, (uint64_t)a->state.local_limit);
+	return conserve_burst(l->conserve, a->conserved, a->policy.burst_bytes,
+		(uint64_t)(a->state.local_limit * limiter_time(&a->policy) + 0.5));
 }
 
 bool conserved_refresh(struct limiter *l, uint64_t now_ns)
@@ -196,12 +199,17 @@ void conserved_index(struct limiter *l)
 /* What the allocator has just answered. */
 void conserved_want(struct limiter *l, const struct aggregate *a)
 {
-	struct gdrl_measure measure = {.demand = a->demand.rate, .dropped = -1, .packet = PACKET};
+	double time = limiter_time(&a->policy);
+	struct gdrl_measure measure = {
+		.demand = a->demand.rate * time,
+		.dropped = -1,
+		.packet = time * (a->policy.packet ? a->policy.packet : PACKET),
+	};
 
 	if (a->policy.indicator)
 		conserve_measure(l->conserve, a->conserved, &measure);
 	else
-		conserve_target(l->conserve, a->conserved, a->state.local_limit);
+		conserve_target(l->conserve, a->conserved, a->state.local_limit * time);
 	if (has_burst_account(&a->policy))
 		conserve_target(
 			l->conserve, l->n_conserved + a->conserved_burst, a->state.local_burst);

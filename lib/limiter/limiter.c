@@ -42,7 +42,7 @@
 
 static double bytes_per_second(const struct limiter_policy *policy)
 {
-	return (double)policy->limit_bps / 8;
+	return (double)policy->limit_bps / 8 / limiter_time(policy);
 }
 
 static uint64_t burst_least(const struct limiter_policy *policy)

@@ -25,12 +25,14 @@ enum limiter_guarantee {
 struct limiter_policy {
 	uint32_t id; /* FNV-1a of its name */
 	const struct allocator *allocator;
-	uint64_t limit_bps;           /* bit/s, over all limiters */
+	uint64_t limit_bps;           /* over all limiters: bit/s, or eighths of units in limit_s */
+	uint32_t limit_s;             /* seconds; 0: one. What is conserved is whole units in it */
 	uint64_t burst_bytes;         /* over all limiters */
 	uint64_t interval_ns;         /* estimate interval */
 	double keep_per_second;       /* see demand_keep() */
 	uint64_t history_ns, step_ns; /* of an allocator that remembers; see demand/history.h */
 	uint64_t burst_floor;         /* a bucket below it stops flows; 0: six full-sized packets */
+	uint32_t packet;              /* what a full-sized packet takes; 0: 1514 bytes */
 	enum limiter_guarantee guarantee;
 	const struct gdrl_indicator *indicator; /* conserved: GDRL, not the allocator */
 	double eta;                             /* see struct gdrl_self */
@@ -41,6 +43,12 @@ struct limiter_policy {
 	uint64_t total, period, chunk;
 	bool drawn;
 };
+
+/* Seconds that its limit_bps is of. Any thread. */
+static inline uint32_t limiter_time(const struct limiter_policy *policy)
+{
+	return policy->limit_s ? policy->limit_s : 1;
+}
 
 /*
  * The id under which the burst of a conserved policy moves, where the allocator divides it: that of

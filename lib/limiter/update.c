@@ -51,8 +51,9 @@ static bool mapping_valid(const struct limiter *l, const struct limiter_policy *
 static bool policy_equal(const struct limiter_policy *a, const struct limiter_policy *b)
 {
 	return a->id == b->id && a->allocator == b->allocator && a->limit_bps == b->limit_bps &&
-	       a->burst_bytes == b->burst_bytes && a->interval_ns == b->interval_ns &&
-	       a->keep_per_second == b->keep_per_second && a->burst_floor == b->burst_floor &&
+	       a->limit_s == b->limit_s && a->burst_bytes == b->burst_bytes &&
+	       a->interval_ns == b->interval_ns && a->keep_per_second == b->keep_per_second &&
+	       a->burst_floor == b->burst_floor && a->packet == b->packet &&
 	       a->guarantee == b->guarantee && a->indicator == b->indicator && a->eta == b->eta &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
 	       a->chunk == b->chunk && a->drawn == b->drawn;
@@ -61,7 +62,8 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 /* Of another limit the same part, until the next interval says better. */
 static void change_limit(struct aggregate *a, const struct limiter_policy *policy)
 {
-	double scale = (double)policy->limit_bps / (double)a->policy.limit_bps;
+	double scale = (double)policy->limit_bps / limiter_time(policy) /
+		       ((double)a->policy.limit_bps / limiter_time(&a->policy));
 
 	a->effective_limit *= scale;
 	a->state.local_limit *= scale;
@@ -82,7 +84,7 @@ static void change_burst(
 static void change_terms(
 	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
 {
-	if (a->policy.limit_bps != policy->limit_bps)
+	if (a->policy.limit_bps != policy->limit_bps || a->policy.limit_s != policy->limit_s)
 		change_limit(a, policy);
 	if (a->policy.burst_bytes != policy->burst_bytes)
 		change_burst(l, a, policy);

@@ -53,10 +53,11 @@ static inline int gcra_profile_init(
 	int64_t rate;
 	int err;
 
-	*profile = (struct gcra_profile){.burst = params->burst_bytes << GCRA_SHIFT};
-	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST)
+	*profile = (struct gcra_profile){
+		.burst = params->burst_bytes << params->unit_bits << GCRA_SHIFT};
+	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST >> params->unit_bits)
 		return -ERANGE;
-	err = token_rate(params->rate_bps, hz, &rate);
+	err = token_rate(params, params->rate_bps, hz, &rate);
 	if (err)
 		return err;
 	second = (tokens_t)rate * hz >> (TOKEN_SHIFT - GCRA_SHIFT);

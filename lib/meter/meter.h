@@ -48,6 +48,8 @@ struct meter_params {
 	uint64_t burst;          /* units: token bucket, GCRA, phantom, a purse's fallback */
 	uint64_t window_ns;      /* fixed window, hybrid: quota = rate × window */
 	double drop_probability; /* random drop: 0 to 1 */
+	uint8_t rate_below; /* see struct token_bucket_params; fixed window, hybrid: likewise */
+	uint8_t unit_bits;  /* the same, of buckets: their costs are multiples of 2^this */
 };
 
 /* One limit, precomputed by control. */
@@ -107,12 +109,14 @@ static inline int meter_profile_init(
 		.rate_bps = params->rate_bps,
 		.burst_bytes = params->burst,
 		.drain_bps = params->drain_bps,
+		.rate_below = params->rate_below,
+		.unit_bits = params->unit_bits,
 	};
 
 	*profile = (union meter_profile){0};
 	switch (params->kind) {
 	case METER_PHANTOM:
-		if (params->burst > PHANTOM_BURST_MAX)
+		if (params->burst > PHANTOM_BURST_MAX >> params->unit_bits)
 			return -ERANGE;
 		__attribute__((fallthrough));
 	case METER_TOKEN_BUCKET:
@@ -121,7 +125,8 @@ static inline int meter_profile_init(
 		return gcra_profile_init(&profile->gcra, &bucket, hz);
 	case METER_FIXED_WINDOW:
 	case METER_HYBRID:
-		return quota_init(&profile->quota, params->rate_bps, params->window_ns, hz);
+		return quota_init(&profile->quota, params->rate_bps, params->rate_below,
+			params->window_ns, hz);
 	case METER_RANDOM_DROP:
 		return random_drop_profile_init(&profile->drop, params->drop_probability);
 	case METER_PURSE:

@@ -47,6 +47,7 @@ struct purse_profile {
 	struct purse *purse; /* NULL: nothing there, ever */
 	uint32_t quantum;    /* units taken beyond what is needed, if there are as many */
 	uint16_t generation;
+	uint8_t unit_bits; /* see struct token_bucket_params: of the fallback alone */
 	struct token_bucket_profile fallback;
 };
 
@@ -138,7 +139,7 @@ static inline uint64_t purse_take(
 static inline int purse_profile_init(
 	struct purse_profile *profile, const struct token_bucket_params *fallback, uint64_t hz)
 {
-	*profile = (struct purse_profile){0};
+	*profile = (struct purse_profile){.unit_bits = fallback->unit_bits};
 	return token_bucket_profile_init(&profile->fallback, fallback, hz);
 }
 
@@ -203,7 +204,8 @@ static inline enum purse_verdict purse_charge_more(
 		token_bucket_set_owner(&hand->fallback, (uint32_t)(held + taken - cost));
 		return PURSE_PAYS;
 	}
-	return token_bucket_conforms(&hand->fallback, &profile->fallback, now, cost)
+	return token_bucket_conforms(
+		       &hand->fallback, &profile->fallback, now, cost << profile->unit_bits)
 		       ? PURSE_FALLBACK
 		       : PURSE_REFUSES;
 }

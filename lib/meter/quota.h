@@ -17,16 +17,27 @@ struct quota {
 	uint64_t window; /* ticks */
 };
 
+/* Without the bits below the point, of which the last ones are rounding. */
+static inline unsigned __int128 quota_whole(unsigned __int128 product, unsigned below)
+{
+	if (below == 0)
+		return product;
+	return below < 128 ? (product + (product >> 40)) >> below : 0;
+}
+
 /*
- * What rate_bps (eight times units per second) grants in window_ns, rounded down but at least one
- * unit of any rate; the window is rounded up to ticks. Returns 0, -EINVAL without a window, or
+ * What rate_bps (eight times units per second, of which rate_below bits are below the point) grants
+ * in window_ns, rounded down but at least one unit of any rate; the window is rounded up to ticks.
+ * A rate with bits below the point stands for the nearest one that has not: a third of a unit a
+ * second is a whole one in three, and what is less than 2^-40 of it short of a whole unit is one. Returns 0, -EINVAL without a window, or
  * -ERANGE for no ticks, 2^60 bit/s and more, or more than QUOTA_MAX units or ticks. Control thread.
  */
-static inline int quota_init(
-	struct quota *quota, uint64_t rate_bps, uint64_t window_ns, uint64_t hz)
+static inline int quota_init(struct quota *quota, uint64_t rate_bps, unsigned rate_below,
+	uint64_t window_ns, uint64_t hz)
 {
 	const uint64_t ns = 1000000000; /* a second */
-	unsigned __int128 units = (unsigned __int128)rate_bps * window_ns / (8 * ns);
+	unsigned __int128 product = (unsigned __int128)rate_bps * window_ns;
+	unsigned __int128 units = quota_whole(product, rate_below) / (8 * ns);
 	unsigned __int128 ticks = ((unsigned __int128)window_ns * hz + ns - 1) / ns;
 
 	if (window_ns == 0)

@@ -15,7 +15,9 @@
  * whatever the gap between packets. The fraction is the upper half of a word, and time is shifted
  * up by the other half before it is multiplied: so the product is added as it is, to both words.
  * The only rounding is that of the rate itself, down, by less than one unit per tick: 1e-10 of
- * 8 kbit/s at 5 GHz, and less of anything faster.
+ * 8 kbit/s at 5 GHz, and less of anything faster. Where packets or flows are counted a limit may be
+ * a few a day. Then a packet is 2^20 parts, which take the place of bytes here: one a day at 5 GHz
+ * is right to 6e-9.
  *
  * The owner of a state may let it have another profile, by token_bucket_change(): what the bucket
  * earned before is credited at the old rate, exactly. One who holds the state under a profile that
@@ -45,7 +47,16 @@ struct token_bucket_params {
 	uint64_t rate_bps;    /* bit/s */
 	uint64_t burst_bytes; /* depth of the bucket */
 	uint64_t drain_bps;   /* with rate 0: bit/s that others take away */
+	/*
+	 * Of what is counted one by one, and seldom. Bits of both rates that are below the point:
+	 * they are of 2^-rate_below bit/s. And as a power of two, of how many parts, which are what
+	 * the bucket counts in, a unit is: its costs are multiples of that.
+	 */
+	uint8_t rate_below, unit_bits;
 };
+
+/* At most: half a unit of it a tick is in no bucket. */
+#define TOKEN_RATE_BELOW 120
 
 struct token_bucket_profile {
 	int64_t rate;   /* 2^-56 bytes a tick; negative: a drain */
@@ -62,14 +73,22 @@ struct token_bucket {
 	uint64_t last; /* tick up to which tokens have been credited */
 };
 
-/* Units a tick, rounded down. Returns 0, or -ERANGE for 128 bytes a tick and more, or no ticks. */
-static inline int token_rate(uint64_t bps, uint64_t hz, int64_t *rate)
+/*
+ * Parts a tick of one of the rates of `params`, rounded down. Returns 0, or -ERANGE for 128 parts a
+ * tick and more, or no ticks.
+ */
+static inline int token_rate(
+	const struct token_bucket_params *params, uint64_t bps, uint64_t hz, int64_t *rate)
 {
-	tokens_t tokens;
+	int shift = TOKEN_SHIFT - 3 + params->unit_bits - params->rate_below; /* 2^3 bits a byte */
+	tokens_t tokens = bps;
 
-	if (hz == 0 || bps >> 60)
+	if (hz == 0 || bps >> 60 || params->unit_bits > TOKEN_FRACTION ||
+		params->rate_below > TOKEN_RATE_BELOW)
 		return -ERANGE;
-	tokens = ((tokens_t)bps << (TOKEN_SHIFT - 3)) / hz; /* 2^3 bits a byte */
+	if (shift > 0 && tokens >> (127 - shift))
+		return -ERANGE;
+	tokens = (shift > 0 ? tokens << shift : tokens >> -shift) / hz;
 	if (tokens >> 63)
 		return -ERANGE;
 	*rate = (int64_t)tokens;
@@ -78,8 +97,8 @@ static inline int token_rate(uint64_t bps, uint64_t hz, int64_t *rate)
 
 /*
  * The profile of a bucket on a counter of hz ticks a second. Returns 0, -ERANGE for a rate or drain
- * of 128 bytes a tick and more, a burst above TOKEN_BUCKET_MAX_BURST, or no ticks, and -EINVAL for
- * rate and drain together. Control thread.
+ * of 128 bytes (or parts) a tick and more, a burst above TOKEN_BUCKET_MAX_BURST of them, or no
+ * ticks, and -EINVAL for rate and drain together. Control thread.
  */
 static inline int token_bucket_profile_init(
 	struct token_bucket_profile *profile, const struct token_bucket_params *params, uint64_t hz)
@@ -90,10 +109,10 @@ static inline int token_bucket_profile_init(
 	*profile = (struct token_bucket_profile){0};
 	if (params->drain_bps && params->rate_bps)
 		return -EINVAL;
-	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST)
+	if (params->burst_bytes > TOKEN_BUCKET_MAX_BURST >> params->unit_bits)
 		return -ERANGE;
-	profile->burst = params->burst_bytes << TOKEN_BYTE;
-	err = token_rate(bps, hz, &profile->rate);
+	profile->burst = params->burst_bytes << params->unit_bits << TOKEN_BYTE;
+	err = token_rate(params, bps, hz, &profile->rate);
 	if (params->drain_bps)
 		profile->rate = -profile->rate;
 	return err;

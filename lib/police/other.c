@@ -108,6 +108,7 @@ static void other_init(struct policy_other *other, const struct policy *policy,
 		.mark = (int8_t)policy->mark,
 		.per_v4 = policy->per_v4,
 		.per_v6 = policy->per_v6,
+		.unit_bits = (uint8_t)policy_unit_bits(policy),
 	};
 	meter_init(profile->kind, &other->meter, &profile->meter, start->now, start->seed);
 	if (sources_bytes(policy))
@@ -195,7 +196,8 @@ bool policy_state_lasts(const struct policy *policy, const struct policy *next)
 	return policy->action == next->action && policy->mark == next->mark &&
 	       policy->accounting == next->accounting &&
 	       policy->weigh_tcp_only == next->weigh_tcp_only &&
-	       policy_is_timed(policy) == policy_is_timed(next) && seats_last(policy, next);
+	       policy_is_timed(policy) == policy_is_timed(next) &&
+	       policy_unit_bits(policy) == policy_unit_bits(next) && seats_last(policy, next);
 }
 
 void policy_state_age(struct policy_state *state, uint64_t now, unsigned lines)

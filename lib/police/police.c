@@ -118,15 +118,16 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 {
 	struct policy_other *other = state->other;
 	unsigned bits = police_source_bits(state, packet);
+	uint32_t parts = cost << other->unit_bits;
 
 	if (bits)
 		return source_table_conforms(other->sources, &other->profile,
-			source_of(other, packet, data, bits), now, cost);
-	if (other->kind == METER_PURSE)
+			source_of(other, packet, data, bits), now, parts);
+	if (other->kind == METER_PURSE) /* in units: only what is not paid for is in parts */
 		return paid(other, cost, now);
 	if (other->kind == METER_PHANTOM)
-		return fair(other, packet, data, cost, now);
-	return meter_conforms(other->kind, &other->meter, &other->profile, now, cost);
+		return fair(other, packet, data, parts, now);
+	return meter_conforms(other->kind, &other->meter, &other->profile, now, parts);
 }
 
 enum verdict police_enact(struct policy_state *state, const struct packet *packet,

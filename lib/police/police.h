@@ -105,6 +105,7 @@ struct policy_other {
 	uint8_t action;               /* enum action */
 	int8_t mark;                  /* MARK_ECN or a DSCP */
 	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
+	uint8_t unit_bits;            /* see policy_unit_bits(): of what its meter is charged */
 	struct source_key flow_key;   /* of what `flows` are known by */
 	uint64_t over_packets, over_bytes; /* passed, not conforming */
 	/* METER_PURSE: of those that conformed, what the total did not pay for */

@@ -26,6 +26,8 @@
 /* One sample in two seconds says nothing; less would not be cheaper. */
 #define SAMPLES_LEAST 0.5
 
+#define RATE_BITS 59 /* below the 2^60 that meters take; and a double's are fewer */
+
 #define SMOOTH_S 1.0  /* memory of a policy's rate of packets */
 #define GROWTH   16.0 /* of the allowance from one round to the next, at most */
 
@@ -68,12 +70,14 @@ struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t 
 		.id = policy_id(policy),
 		.allocator = policy->allocator,
 		.limit_bps = policy->limit_bps,
+		.limit_s = policy->limit_s,
 		.burst_bytes = policy->burst_bytes,
 		.interval_ns = policy->interval_ns,
 		.keep_per_second = policy->keep_per_second,
 		.history_ns = policy->history_ns,
 		.step_ns = policy->step_ns,
 		.burst_floor = burst_floor(policy),
+		.packet = policy->count == COUNT_BYTES ? 0 : 1,
 		.guarantee = conserved ? LIMITER_CONSERVED : LIMITER_SOFT,
 		.indicator = policy->indicator,
 		.eta = policy->eta,
@@ -100,15 +104,45 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
 	return burst < local ? burst : local;
 }
 
+/*
+ * A rate in bits a second for a meter, of bytes whole ones. Of packets and flows a limit may be a
+ * few a day, and a part of that: as many bits below the point as there is room for. Negative rates,
+ * and more than meters hold, are not.
+ */
+static uint64_t rate_of(double bits, unsigned below)
+{
+	return (uint64_t)ldexp(bits, (int)below);
+}
+
+static unsigned bits_below(const struct policy *policy, double bits)
+{
+	int magnitude;
+
+	if (policy->count == COUNT_BYTES || !(bits > 0))
+		return 0;
+	(void)frexp(bits, &magnitude);
+	return magnitude < RATE_BITS ? (unsigned)fmin(RATE_BITS - magnitude, TOKEN_RATE_BELOW) : 0;
+}
+
+void limit_rate_params(struct token_bucket_params *params, const struct policy *policy, double rate)
+{
+	params->rate_below = bits_below(policy, rate * 8);
+	params->rate_bps = rate_of(rate * 8, params->rate_below);
+}
+
 int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
-	double part = per_source(policy) ? 1 : share, drain = view->drain * 8 * part;
+	double part = per_source(policy) ? 1 : share, rate = view->local_limit * 8 * part;
+	double drain = fmin(view->drain * 8 * part, DRAIN_MAX);
+	unsigned below = bits_below(policy, fmax(rate, drain));
 	bool none = policy->allocator->counts_units && policy->limit_bps == 0;
 	struct meter_params params = {
 		.kind = limit_profile_kind(policy),
-		.rate_bps = (uint64_t)(view->local_limit * 8 * part),
-		.drain_bps = (uint64_t)(drain < DRAIN_MAX ? drain : DRAIN_MAX),
+		.rate_bps = rate_of(rate, below),
+		.drain_bps = rate_of(drain, below),
+		.rate_below = below,
+		.unit_bits = policy_unit_bits(policy),
 		.burst = none ? 0 : worker_burst(policy, view->local_burst, part),
 		.window_ns = policy->window_ns,
 		.drop_probability = view->drop,

@@ -65,6 +65,13 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	const struct limiter_view *view, const struct sampling *sampling, double share,
 	uint64_t hz);
 
+/*
+ * The rate of a bucket of a policy, in units a second: as limit_profile_init() has it, in whole
+ * bit/s where bytes are counted, and else as exact as a double.
+ */
+void limit_rate_params(
+	struct token_bucket_params *params, const struct policy *policy, double rate);
+
 /* Of so many policies that are sampled: they begin as if all were busy. */
 void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsigned policies);
 

@@ -24,7 +24,7 @@ void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state
 		return;
 	sourced->packets |= BIT(i);
 	sourced->state[i] = state;
-	sourced->cost[i] = police_cost(state, packet, data, frame_len, 0);
+	sourced->cost[i] = police_cost(state, packet, data, frame_len, 0) << other->unit_bits;
 }
 
 /* Those of `left` that are of one policy, all of them metered. */

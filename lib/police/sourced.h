@@ -29,7 +29,7 @@ struct sourced {
 	uint64_t conforming; /* of them; once sourced_meter() has been asked */
 	uint64_t hash[SOURCED_MAX];
 	struct policy_state *state[SOURCED_MAX];
-	uint32_t cost[SOURCED_MAX];
+	uint32_t cost[SOURCED_MAX]; /* as its meter is charged */
 };
 
 /*

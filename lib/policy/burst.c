@@ -79,7 +79,7 @@ static uint64_t in_time(uint64_t limit_bps, unsigned ms)
 uint64_t burst_default(const struct policy *policy, unsigned n_limiters)
 {
 	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
-	uint64_t burst = in_time(policy->limit_bps, depth_ms(policy));
+	uint64_t burst = in_time(policy->limit_bps, depth_ms(policy)) / policy_limit_s(policy);
 
 	burst = larger(burst, least(policy, n_limiters));
 	return burst < most ? burst : most;

@@ -156,7 +156,13 @@ struct match {
 struct policy {
 	char name[CONFIG_NAME_MAX];
 	struct match match;
-	uint64_t limit_bps; /* bit/s, over all limiters; of packets or flows 8 times their number */
+	/*
+	 * The limit over all limiters: bit/s; of packets or flows eight times their number in
+	 * limit_s seconds, which is the time that it was written in, 0 for one second. Not divided,
+	 * so that 100/min and 7/h are whole numbers; see policy_rate().
+	 */
+	uint64_t limit_bps;
+	uint32_t limit_s;
 	uint64_t burst_bytes; /* bytes (or packets, or flows), over all limiters */
 	enum counting count;
 	const struct allocator *allocator;
@@ -300,9 +306,29 @@ bool policy_is_quota(const struct policy *policy);
  */
 bool policy_is_timed(const struct policy *policy);
 
+/* Seconds that limit_bps is of. Any thread. */
+static inline uint32_t policy_limit_s(const struct policy *policy)
+{
+	return policy->limit_s ? policy->limit_s : 1;
+}
+
+/* The limit in units (bytes, packets, flows) a second, over all limiters. Any thread. */
+static inline double policy_rate(const struct policy *policy)
+{
+	return (double)policy->limit_bps / 8 / policy_limit_s(policy);
+}
+
 /*
- * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). No
- * two of a configuration are the same.
+ * Of how many parts, as a power of two, its bucket makes a packet or flow: a slow limit is less of
+ * one a tick than a bucket's smallest part else would be exact for. 0 of bytes, of meters that count
+ * whole units in a window, and where packets wait. Any thread.
+ */
+unsigned policy_unit_bits(const struct policy *policy);
+
+/*
+ * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). One
+ * that is conserved in another time than a second has one of its own for that, as its ledger is of
+ * whole units in that time. No two of a configuration are the same.
  */
 uint32_t policy_id(const struct policy *policy);
 

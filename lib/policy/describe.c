@@ -192,10 +192,12 @@ const char *counting_words(const struct policy *policy)
 	return accountings[policy->accounting];
 }
 
-char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size)
+char *format_limit(const struct policy *policy, unsigned parts, char *buf, size_t size)
 {
-	return policy->count == COUNT_BYTES ? units_format_rate(limit, buf, size)
-					    : units_format_count_rate(limit, buf, size);
+	return policy->count == COUNT_BYTES
+		       ? units_format_rate(policy->limit_bps / parts, buf, size)
+		       : units_format_count_part(
+				 policy->limit_bps, policy_limit_s(policy), parts, buf, size);
 }
 
 char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size)
@@ -301,8 +303,7 @@ static void describe_rate(const struct policy *policy, unsigned n, FILE *out)
 {
 	char rate[UNITS_TEXT_MAX];
 
-	fprintf(out, "  limit %s of %s",
-		format_limit(policy, policy->limit_bps, rate, sizeof(rate)),
+	fprintf(out, "  limit %s of %s", format_limit(policy, 1, rate, sizeof(rate)),
 		counting_words(policy));
 	if (n > 1)
 		fprintf(out, ", over all %u limiters", n);

@@ -8,8 +8,8 @@
 
 #include "policy/config.h"
 
-/* In the policy's unit, into buf (UNITS_TEXT_MAX); return buf. */
-char *format_limit(const struct policy *policy, uint64_t limit, char *buf, size_t size);
+/* One of so many parts of its limit; its units: in the policy's unit, into buf (UNITS_TEXT_MAX). */
+char *format_limit(const struct policy *policy, unsigned parts, char *buf, size_t size);
 char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size);
 
 /* What a rate or a total counts, for people who compare it with another meter. */

@@ -13,8 +13,7 @@ void describe_guarantee(const struct policy *policy, unsigned n, FILE *out)
 	char rate[UNITS_TEXT_MAX];
 
 	if (policy->guarantee == GUARANTEE_CONSERVED) {
-		fprintf(out, "  never above %s",
-			format_limit(policy, policy->limit_bps, rate, sizeof(rate)));
+		fprintf(out, "  never above %s", format_limit(policy, 1, rate, sizeof(rate)));
 		if (n > 1)
 			fprintf(out, " over all %u limiters", n);
 		fputs(", but for the burst (conserved)\n", out);
@@ -32,7 +31,7 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out)
 
 	if (n <= 1 || policy_is_quota(policy))
 		return;
-	format_limit(policy, policy->limit_bps / n, text, sizeof(text));
+	format_limit(policy, n, text, sizeof(text));
 	if (policy->guarantee == GUARANTEE_CONSERVED)
 		fprintf(out,
 			"  at the very start: %s here (limit/%u); at a partition: what it holds then\n",
@@ -65,10 +64,10 @@ static void describe_rest(const struct policy *policy, unsigned n, FILE *out)
 		fputc('\n', out);
 		return;
 	}
-	fprintf(out, "  then %s", format_limit(policy, policy->limit_bps, text, sizeof(text)));
+	fprintf(out, "  then %s", format_limit(policy, 1, text, sizeof(text)));
 	if (n > 1)
-		fprintf(out, " (%s here, limit/%u)",
-			format_limit(policy, policy->limit_bps / n, text, sizeof(text)), n);
+		fprintf(out, " (%s here, limit/%u)", format_limit(policy, n, text, sizeof(text)),
+			n);
 	fprintf(out, ", burst %s, what is above ",
 		format_units(policy, policy->burst_bytes, text, sizeof(text)));
 	describe_action(policy, out);

@@ -184,10 +184,11 @@ static bool place_equal(const struct place_config *a, const struct place_config 
 
 static bool terms_equal(const struct policy *a, const struct policy *b)
 {
-	return a->limit_bps == b->limit_bps && a->burst_bytes == b->burst_bytes &&
-	       a->window_ns == b->window_ns && a->interval_ns == b->interval_ns &&
-	       a->keep_per_second == b->keep_per_second && a->weigh_tcp_only == b->weigh_tcp_only &&
-	       a->action == b->action && a->mark == b->mark && a->accounting == b->accounting &&
+	return a->limit_bps == b->limit_bps && policy_limit_s(a) == policy_limit_s(b) &&
+	       a->burst_bytes == b->burst_bytes && a->window_ns == b->window_ns &&
+	       a->interval_ns == b->interval_ns && a->keep_per_second == b->keep_per_second &&
+	       a->weigh_tcp_only == b->weigh_tcp_only && a->action == b->action &&
+	       a->mark == b->mark && a->accounting == b->accounting &&
 	       a->history_ns == b->history_ns && a->step_ns == b->step_ns && a->total == b->total &&
 	       a->indicator == b->indicator && a->eta == b->eta && shape_equal(a, b) &&
 	       place_equal(&a->place, &b->place);
@@ -199,7 +200,7 @@ static bool kind_equal(const struct policy *a, const struct policy *b)
 	       memcmp(&a->classes, &b->classes, sizeof(a->classes)) == 0 &&
 	       a->allocator == b->allocator && a->per_v4 == b->per_v4 && a->per_v6 == b->per_v6 &&
 	       a->sources == b->sources && a->guarantee == b->guarantee && a->period == b->period &&
-	       a->period_ns == b->period_ns;
+	       a->period_ns == b->period_ns && policy_id(a) == policy_id(b);
 }
 
 static uint8_t changes_of(const struct policy *old, const struct policy *policy)

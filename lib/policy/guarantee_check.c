@@ -88,7 +88,7 @@ static void check_conserved(
 			reader, &at, "\"soft\" with the meter \"%s\"", meter_name(policy->meter));
 }
 
-/* A part of less than one a second would be none. */
+/* A part of less than one, a second or in its own time, would be none. */
 static void check_parts(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
@@ -98,11 +98,11 @@ static void check_parts(struct reader *reader, const struct json_path *path,
 
 	if (policy->limit_bps == 0 || policy->limit_bps >= least || policy->count == CHOICE_REFUSED)
 		return;
-	reader_expected(reader, &at,
-		"at least %s, as parts of a conserved limit are whole %s a second",
+	reader_expected(reader, &at, "at least %s, as parts of a conserved limit are whole %s",
 		policy->count == COUNT_BYTES ? units_format_rate(least, text, sizeof(text))
-					     : units_format_count_rate(least, text, sizeof(text)),
-		policy->count == COUNT_BYTES ? "bytes" : "numbers");
+					     : units_format_count_rate(least,
+						       policy_limit_s(policy), text, sizeof(text)),
+		policy->count == COUNT_BYTES ? "bytes a second" : "numbers in its time");
 }
 
 static void check_quota(

@@ -10,10 +10,16 @@
 #include "policy/unique.h"
 
 #define SOURCES_DEFAULT 65536
-#define EIGHTH_NS       8000000000ULL /* limit_bps × window_ns of one unit */
+#define SECOND_NS       1000000000ULL
 #define WINDOW_MIN_NS   10000000ULL
+#define WINDOW_MAX_NS   (86400 * SECOND_NS)
 
 static const struct json_path path_policies = {.key = "policies"};
+
+static bool counts_in_windows(const struct policy *policy)
+{
+	return policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID;
+}
 
 static void complete_policy(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters)
@@ -29,6 +35,9 @@ static void complete_policy(const struct reader *reader, const struct json_path 
 	guarantee_complete(reader, path, policy, n_limiters);
 	if (policy->burst_bytes == 0 && !spent)
 		policy->burst_bytes = burst_default(policy, n_limiters);
+	/* 100/min is a hundred in a minute. */
+	if (counts_in_windows(policy) && policy->limit_s > 0 && !reader_has(reader, path, "window"))
+		policy->window_ns = policy->limit_s * SECOND_NS;
 	if (policy->per_v4 != 0 && policy->sources == 0)
 		policy->sources = SOURCES_DEFAULT;
 }
@@ -109,8 +118,7 @@ void policies_check_matches(struct reader *reader, const struct policy *policies
 /* Whether a key means something in a policy, also when what it depends on was refused. */
 static bool has_window(const struct policy *policy)
 {
-	return policy->meter == METER_FIXED_WINDOW || policy->meter == METER_HYBRID ||
-	       policy->meter == CHOICE_REFUSED;
+	return counts_in_windows(policy) || policy->meter == CHOICE_REFUSED;
 }
 
 static bool has_burst(const struct policy *policy)
@@ -250,9 +258,16 @@ static void check_meter(
 			reader, &at, "another unless \"count\" is \"bytes\" or \"packets\"");
 }
 
+/* limit_bps × window_ns of one unit. */
+static uint64_t unit_product(const struct policy *policy)
+{
+	return 8 * SECOND_NS * policy_limit_s(policy);
+}
+
 uint64_t policy_quota(const struct policy *policy)
 {
-	return (uint64_t)((unsigned __int128)policy->limit_bps * policy->window_ns / EIGHTH_NS);
+	return (uint64_t)((unsigned __int128)policy->limit_bps * policy->window_ns /
+			  unit_product(policy));
 }
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
@@ -269,7 +284,8 @@ static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 /* The window nearest to the one that was asked for in which whole packets or flows pass. */
 static uint64_t whole_window(const struct policy *policy)
 {
-	uint64_t step = EIGHTH_NS / greatest_common_divisor(EIGHTH_NS, policy->limit_bps);
+	uint64_t unit = unit_product(policy);
+	uint64_t step = unit / greatest_common_divisor(unit, policy->limit_bps);
 	uint64_t least = (WINDOW_MIN_NS + step - 1) / step;
 	uint64_t steps = (policy->window_ns + step / 2) / step;
 
@@ -277,13 +293,19 @@ static uint64_t whole_window(const struct policy *policy)
 }
 
 /* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
-static void check_quota(
-	struct reader *reader, const struct json_path *at, const struct policy *policy)
+static void check_quota(struct reader *reader, const struct json_path *path,
+	const struct json_path *at, const struct policy *policy)
 {
-	unsigned __int128 eighths = (unsigned __int128)policy->limit_bps * policy->window_ns;
+	unsigned __int128 product = (unsigned __int128)policy->limit_bps * policy->window_ns;
+	struct json_path limit = {.parent = path, .key = "limit"};
 	char window[UNITS_TEXT_MAX];
 
-	if (!has_bytes(policy) && eighths % EIGHTH_NS != 0)
+	if (has_bytes(policy) || product % unit_product(policy) == 0)
+		return;
+	if (whole_window(policy) > WINDOW_MAX_NS)
+		reader_expected(reader, &limit,
+			"a whole number in a day, the longest window, for this meter");
+	else
 		reader_expected(reader, at,
 			"a time in which the limit is a whole number, such as \"%s\"",
 			units_format_time(whole_window(policy), window, sizeof(window)));
@@ -296,10 +318,10 @@ static void check_window(
 
 	if (!has_window(policy) || policy->meter == CHOICE_REFUSED)
 		return;
-	if (!reader_has(reader, path, "window"))
+	if (policy->window_ns == 0 && !reader_has(reader, path, "window"))
 		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
 	else if (policy->window_ns > 0 && policy->limit_bps > 0)
-		check_quota(reader, &at, policy);
+		check_quota(reader, path, &at, policy);
 }
 
 /* Of whole steps, of which each has at least an interval. */

@@ -14,6 +14,7 @@
 #include "policy/value.h"
 
 #define DSCP_MAX        63
+#define DAY_S           86400
 #define EXPECTED_PORTS  "a port such as 443, or a range such as \"1024-2047\""
 #define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
 
@@ -191,13 +192,6 @@ static const struct key byte_limit = {
 	KEY_FIELD(struct policy, limit_bps),
 };
 
-static const struct key count_limit = {
-	.expected = "a number per time such as \"500/s\" or \"600/min\"",
-	.detail = &(const struct quantity_range){units_parse_count_rate, 1, 8 * CONFIG_COUNT_MAX,
-		"0.125/s to 1G/s", "eighths a second"},
-	KEY_FIELD(struct policy, limit_bps),
-};
-
 static const struct key byte_burst = {
 	.expected = EXPECTED_SIZE,
 	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
@@ -212,19 +206,35 @@ static const struct key count_burst = {
 	KEY_FIELD(struct policy, burst_bytes),
 };
 
-static void read_count_rate(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
+/* One a day at least, and no more than CONFIG_COUNT_MAX a second. */
+static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
 {
-	const char *text = json_string_value(value), *step;
-	char nearest[UNITS_TEXT_MAX];
-	uint64_t eighths;
+	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
+	       eighths <= 8 * CONFIG_COUNT_MAX * seconds;
+}
 
-	if (text == NULL || units_parse_count_rate(text, &eighths) != -EDOM) {
-		read_quantity(reader, path, value, key, base);
-		return;
+static void read_count_rate(
+	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
+{
+	const char *text = json_string_value(value);
+	char nearest[UNITS_TEXT_MAX];
+	uint64_t eighths = 0;
+	uint32_t seconds = 1;
+	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
+
+	if (rc == -EINVAL) {
+		reader_expected(reader, path,
+			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\"");
+	} else if (rc == -EDOM) {
+		reader_expected(reader, path,
+			"whole numbers, halves, quarters or eighths, such as \"%s\"",
+			units_nearest_count_rate(text, nearest, sizeof(nearest)));
+	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
+		reader_expected(reader, path, "1/d to 1G/s");
+	} else {
+		policy->limit_bps = eighths;
+		policy->limit_s = seconds;
 	}
-	step = units_nearest_count_rate(text, nearest, sizeof(nearest));
-	reader_expected(reader, path, "a multiple of %s, such as \"%s\"", step, nearest);
 }
 
 void read_count(struct reader *reader, const struct json_path *path, json_t *value,
@@ -248,7 +258,7 @@ void read_count(struct reader *reader, const struct json_path *path, json_t *val
 static void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
-	const struct policy *policy = base;
+	struct policy *policy = base;
 
 	(void)key;
 	if (value == NULL && policy_is_quota(policy))
@@ -256,7 +266,7 @@ static void read_limit(struct reader *reader, const struct json_path *path, json
 	if (policy->count == COUNT_BYTES)
 		read_quantity(reader, path, value, &byte_limit, base);
 	else if (policy->count != CHOICE_REFUSED)
-		read_count_rate(reader, path, value, &count_limit, base);
+		read_count_rate(reader, path, value, policy);
 }
 
 static void read_burst(struct reader *reader, const struct json_path *path, json_t *value,

@@ -89,7 +89,7 @@ static uint64_t packets_of(const struct policy *policy)
 {
 	const struct shape_config *shape = &policy->shape;
 	unsigned __int128 units = (unsigned __int128)policy->limit_bps * shape->delay_ns /
-				  (8 * SECOND_NS);
+				  (8 * SECOND_NS * policy_limit_s(policy));
 	uint64_t most = shape->bytes;
 
 	if (most == 0 || units < most)

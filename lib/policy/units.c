@@ -66,49 +66,32 @@ static const struct unit counts[] = {
 	{NULL, 0},
 };
 
-/* Numbers per time, in eighths: what bits are to bytes. */
-static const struct unit per_second[] = {
-	{"/s", 8},
-	{"k/s", 8 * 1000},
-	{"M/s", 8 * 1000 * 1000},
-	{"G/s", 8 * SECOND},
-	{NULL, 0},
-};
-
-static const struct unit per_minute[] = {
-	{"/min", 8},
-	{"k/min", 8 * 1000},
-	{"M/min", 8 * 1000 * 1000},
-	{NULL, 0},
-};
-
-static const struct unit per_hour[] = {
-	{"/h", 8},
-	{"k/h", 8 * 1000},
-	{"M/h", 8 * 1000 * 1000},
-	{NULL, 0},
-};
+/*
+ * Numbers per time, in eighths: what bits are to bytes; and in thousandths, in which an eighth is a
+ * whole number and decimals can be written.
+ */
+#define PER(time)                                                                   \
+	{                                                                           \
+		{"/" time, 8}, {"k/" time, 8 * 1000}, {"M/" time, 8 * 1000 * 1000}, \
+			{"G/" time, 8 * SECOND}, {NULL, 0},                         \
+	}
+#define THOUSANDTHS_PER(time)                                                    \
+	{                                                                        \
+		{"/" time, 1000}, {"k/" time, 1000 * 1000}, {"M/" time, SECOND}, \
+			{"G/" time, 1000 * SECOND}, {NULL, 0},                   \
+	}
 
 static const struct period {
-	const struct unit *units;
-	uint64_t seconds;
-	const char *step; /* an eighth a second, in this period */
+	uint32_t seconds;
+	struct unit eighths[5], thousandths[5];
 } periods[] = {
-	{per_second, 1, "0.125/s"},
-	{per_minute, 60, "7.5/min"},
-	{per_hour, 3600, "450/h"},
+	{1, PER("s"), THOUSANDTHS_PER("s")},
+	{60, PER("min"), THOUSANDTHS_PER("min")},
+	{3600, PER("h"), THOUSANDTHS_PER("h")},
+	{86400, PER("d"), THOUSANDTHS_PER("d")},
 };
 
 #define N_PERIODS (sizeof(periods) / sizeof(periods[0]))
-
-/* In thousandths, in which an eighth is a whole number and decimals can be written. */
-static const struct unit thousandths[] = {
-	{"/s", 1000},
-	{"k/s", 1000 * 1000},
-	{"M/s", SECOND},
-	{"G/s", 1000 * SECOND},
-	{NULL, 0},
-};
 
 /* The parts of "12.50 MB", still text. */
 struct quantity {
@@ -231,17 +214,14 @@ int units_parse_count(const char *text, uint64_t *count)
 	return parse(counts, text, count);
 }
 
-int units_parse_count_rate(const char *text, uint64_t *eighths)
+int units_parse_count_rate(const char *text, uint64_t *eighths, uint32_t *seconds)
 {
-	uint64_t value;
 	int rc = -EINVAL;
 
 	for (size_t i = 0; i < N_PERIODS && rc == -EINVAL; i++) {
-		rc = parse(periods[i].units, text, &value);
-		if (rc == 0 && value % periods[i].seconds != 0)
-			rc = -EDOM;
-		else if (rc == 0)
-			*eighths = value / periods[i].seconds;
+		rc = parse(periods[i].eighths, text, eighths);
+		if (rc == 0)
+			*seconds = periods[i].seconds;
 	}
 	return rc;
 }
@@ -307,9 +287,24 @@ char *units_format_count(uint64_t count, char *buf, size_t size)
 	return format_decimal(counts, count, buf, size);
 }
 
-char *units_format_count_rate(uint64_t eighths, char *buf, size_t size)
+static const struct period *period_of(uint32_t seconds)
 {
-	return format_decimal(thousandths, eighths * 125, buf, size);
+	size_t i = 0;
+
+	while (i + 1 < N_PERIODS && periods[i].seconds < seconds)
+		i++;
+	return &periods[i];
+}
+
+char *units_format_count_rate(uint64_t eighths, uint32_t seconds, char *buf, size_t size)
+{
+	return units_format_count_part(eighths, seconds, 1, buf, size);
+}
+
+char *units_format_count_part(
+	uint64_t eighths, uint32_t seconds, unsigned parts, char *buf, size_t size)
+{
+	return format_decimal(period_of(seconds)->thousandths, eighths * 125 / parts, buf, size);
 }
 
 /* Times scale, about: six digits of the fraction; UINT64_MAX is too much to say. */
@@ -325,33 +320,27 @@ static uint64_t roughly(const struct quantity *quantity, uint64_t scale)
 	return whole;
 }
 
-/* The eighths a second nearest to so many thousandths of an eighth a period, up to 1G/s. */
-static uint64_t nearest_eighths(const struct period *period, uint64_t thousandth_eighths)
+/* The eighths nearest to so many thousandths of one, up to 1G. */
+static uint64_t nearest_eighths(uint64_t thousandths)
 {
-	uint64_t eighth = 1000 * period->seconds, most = 8 * SECOND * eighth;
-	uint64_t n = thousandth_eighths < most ? thousandth_eighths : most;
-	/* A minute's rates are whole numbers at every other eighth. */
-	uint64_t step = period->seconds == 60 && n >= 2 * eighth ? 2 : 1;
-	uint64_t steps = (n + step * eighth / 2) / (step * eighth);
+	uint64_t most = 8000 * SECOND, n = thousandths < most ? thousandths : most;
+	uint64_t eighths = (n + 500) / 1000;
 
-	return step * (steps > 0 ? steps : 1);
+	return eighths > 0 ? eighths : 1;
 }
 
-const char *units_nearest_count_rate(const char *text, char *buf, size_t size)
+char *units_nearest_count_rate(const char *text, char *buf, size_t size)
 {
 	struct quantity quantity;
 
 	for (size_t i = 0; i < N_PERIODS && split(text, &quantity) == 0; i++) {
-		const struct period *period = &periods[i];
-		const struct unit unit[] = {{period->units->name, 1000}, {NULL, 0}};
-		uint64_t scale = find_scale(period->units, quantity.unit), nearest;
+		uint64_t scale = find_scale(periods[i].eighths, quantity.unit);
 
-		if (scale == 0)
-			continue;
-		nearest = nearest_eighths(period, roughly(&quantity, 1000 * scale));
-		format_decimal(unit, nearest * period->seconds * 125, buf, size);
-		return period->step;
+		if (scale > 0)
+			return units_format_count_rate(
+				nearest_eighths(roughly(&quantity, 1000 * scale)),
+				periods[i].seconds, buf, size);
 	}
 	snprintf(buf, size, "1/s");
-	return periods->step;
+	return buf;
 }

@@ -30,22 +30,27 @@ int units_parse_time(const char *text, uint64_t *ns);
 int units_parse_count(const char *text, uint64_t *count);
 
 /*
- * Numbers per time: /s k/s M/s G/s, and /min k/min M/min, /h k/h M/h → eighths a second, as a bit/s
- * is an eighth of a byte a second. -EDOM when it is no whole number of those: 100/min.
+ * Numbers per time: /s k/s M/s G/s, and likewise /min, /h and /d → eighths in so many seconds (1,
+ * 60, 3600 or 86400, as written), as a bit/s is an eighth of a byte a second. The result is exact
+ * because the time is not divided by: 100/min is 800 in 60 s.
  */
-int units_parse_count_rate(const char *text, uint64_t *eighths);
+int units_parse_count_rate(const char *text, uint64_t *eighths, uint32_t *seconds);
 
 /* The exact text of a quantity, in the form that the parsers read, into buf; return buf. */
 char *units_format_rate(uint64_t bits_per_s, char *buf, size_t size);
 char *units_format_size(uint64_t bytes, char *buf, size_t size);
 char *units_format_time(uint64_t ns, char *buf, size_t size);
 char *units_format_count(uint64_t count, char *buf, size_t size);
-char *units_format_count_rate(uint64_t eighths, char *buf, size_t size); /* less than 2^57 */
+char *units_format_count_rate(uint64_t eighths, uint32_t seconds, char *buf, size_t size);
+
+/* One of so many equal parts of such a rate (less than 2^57), down to a thousandth. */
+char *units_format_count_part(
+	uint64_t eighths, uint32_t seconds, unsigned parts, char *buf, size_t size);
 
 /*
  * For a text that units_parse_count_rate() refused with -EDOM: the exact rate nearest to it, in its
- * own period, into buf ("105/min"); returns what such rates are multiples of ("7.5/min").
+ * own time, into buf ("10.25/min"); returns buf.
  */
-const char *units_nearest_count_rate(const char *text, char *buf, size_t size);
+char *units_nearest_count_rate(const char *text, char *buf, size_t size);
 
 #endif

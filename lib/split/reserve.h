@@ -117,7 +117,7 @@ static inline int reserve_profile_init(struct reserve_profile *profile,
 	const struct token_bucket_params *params, unsigned n_workers, uint32_t frame, uint64_t hz)
 {
 	uint64_t held = reserve_hand(params->burst_bytes, n_workers, frame), quantum;
-	uint64_t least = params->rate_bps / 8 / RESERVE_TAKES_PER_S;
+	uint64_t least = (params->rate_bps >> params->rate_below) / 8 / RESERVE_TAKES_PER_S;
 	struct token_bucket_params depth = *params;
 	struct gcra_profile limit;
 	int err;

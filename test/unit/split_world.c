@@ -66,7 +66,7 @@ static void bucket_init(struct bucket *bucket, uint64_t bps, uint64_t burst)
 
 static void judge_init(struct judge *judge, enum judge_kind kind, const struct world_params *p)
 {
-	struct token_bucket_params whole = {p->rate_bps, p->burst_bytes, 0};
+	struct token_bucket_params whole = {.rate_bps = p->rate_bps, .burst_bytes = p->burst_bytes};
 	unsigned n = kind == JUDGE_ONE ? 1 : p->workers;
 	struct reserve_profile profile;
 

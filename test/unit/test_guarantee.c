@@ -68,12 +68,15 @@ static void test_parts(void **state)
 	static const struct config_case cases[] = {
 		{RATE("2/s"), ""},
 		{RATE("1.875/s"), "w.json: policies[0].limit: '1.875/s': expected at least 2/s, as "
-				  "parts of a conserved limit are whole numbers a second\n"},
+				  "parts of a conserved limit are whole numbers in its time\n"},
+		{RATE("2/min"), ""},
+		{RATE("1.875/d"), "w.json: policies[0].limit: '1.875/d': expected at least 2/d, as "
+				  "parts of a conserved limit are whole numbers in its time\n"},
 		{GROUP("", "{'name': 'p', 'limit': '0.125/s', 'count': 'flows'}"), ""},
 		{POLICY(", 'guarantee': 'conserved', 'limit': '1/s', 'count': 'flows'"), ""},
 		{POLICY(", 'guarantee': 'conserved', 'limit': '0.875/s', 'count': 'flows'"),
 			"w.json: policies[0].limit: '0.875/s': expected at least 1/s, as parts of "
-			"a conserved limit are whole numbers a second\n"},
+			"a conserved limit are whole numbers in its time\n"},
 		{0},
 	};
 

@@ -61,31 +61,32 @@ static void test_params_at_their_limits(void **state)
 		uint64_t hz;
 		int want;
 	} cases[] = {
-		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0}, 390625001, 0},
-		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0}, 390625000, -ERANGE},
-		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST, 0, 0}, GHZ, 0},
-		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST + 1, 0, 0}, GHZ, -ERANGE},
-		{{METER_GCRA, 0, 8000, 1500, 0, 0}, GHZ, 0}, /* a drain is the bucket's alone */
-		{{METER_GCRA, 8000, 0, 1500, 0, 0}, 0, -ERANGE},
-		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX, 0, 0}, GHZ, 0},
-		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX + 1, 0, 0}, GHZ, -ERANGE},
-		{{METER_TOKEN_BUCKET, 0, 8000, 1500, 0, 0}, GHZ, 0},
-		{{METER_TOKEN_BUCKET, 8000, 8000, 1500, 0, 0}, GHZ, -EINVAL},
-		{{METER_FIXED_WINDOW, 8000, 0, 0, 0, 0}, GHZ, -EINVAL},
-		{{METER_HYBRID, 8000, 0, 0, 0, 0}, GHZ, -EINVAL},
-		{{METER_HYBRID, 8000, 0, 0, MS, 0}, 0, -ERANGE},
-		{{METER_HYBRID, 400 * GHZ, 0, 0, 86400 * GHZ, 0}, 5 * GHZ, 0},
-		{{METER_HYBRID, UINT64_C(1) << 60, 0, 0, MS, 0}, GHZ, -ERANGE},
-		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ, 0}, GHZ, 0},
-		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ + 1, 0}, GHZ, -ERANGE},
-		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX, 0}, GHZ, 0},
-		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX + 1, 0}, GHZ, -ERANGE},
-		{{METER_RANDOM_DROP, 0, 0, 0, 0, 0}, GHZ, 0},
-		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1}, GHZ, 0},
-		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1.0001}, GHZ, -EINVAL},
-		{{METER_RANDOM_DROP, 0, 0, 0, 0, -0.0001}, GHZ, -EINVAL},
-		{{METER_RANDOM_DROP, 0, 0, 0, 0, (double)NAN}, GHZ, -EINVAL},
-		{{METER_KINDS, 8000, 0, 1500, MS, 0}, GHZ, -EINVAL},
+		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0}, 390625001, 0},
+		{{METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0}, 390625000, -ERANGE},
+		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST, 0, 0, 0, 0}, GHZ, 0},
+		{{METER_GCRA, 8000, 0, TOKEN_BUCKET_MAX_BURST + 1, 0, 0, 0, 0}, GHZ, -ERANGE},
+		{{METER_GCRA, 0, 8000, 1500, 0, 0, 0, 0}, GHZ,
+			0}, /* a drain is the bucket's alone */
+		{{METER_GCRA, 8000, 0, 1500, 0, 0, 0, 0}, 0, -ERANGE},
+		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX, 0, 0, 0, 0}, GHZ, 0},
+		{{METER_PHANTOM, 8000, 0, PHANTOM_BURST_MAX + 1, 0, 0, 0, 0}, GHZ, -ERANGE},
+		{{METER_TOKEN_BUCKET, 0, 8000, 1500, 0, 0, 0, 0}, GHZ, 0},
+		{{METER_TOKEN_BUCKET, 8000, 8000, 1500, 0, 0, 0, 0}, GHZ, -EINVAL},
+		{{METER_FIXED_WINDOW, 8000, 0, 0, 0, 0, 0, 0}, GHZ, -EINVAL},
+		{{METER_HYBRID, 8000, 0, 0, 0, 0, 0, 0}, GHZ, -EINVAL},
+		{{METER_HYBRID, 8000, 0, 0, MS, 0, 0, 0}, 0, -ERANGE},
+		{{METER_HYBRID, 400 * GHZ, 0, 0, 86400 * GHZ, 0, 0, 0}, 5 * GHZ, 0},
+		{{METER_HYBRID, UINT64_C(1) << 60, 0, 0, MS, 0, 0, 0}, GHZ, -ERANGE},
+		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ, 0, 0, 0}, GHZ, 0},
+		{{METER_HYBRID, UINT64_C(1) << 59, 0, 0, GHZ + 1, 0, 0, 0}, GHZ, -ERANGE},
+		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX, 0, 0, 0}, GHZ, 0},
+		{{METER_FIXED_WINDOW, 8, 0, 0, QUOTA_MAX + 1, 0, 0, 0}, GHZ, -ERANGE},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 0, 0, 0}, GHZ, 0},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1, 0, 0}, GHZ, 0},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, 1.0001, 0, 0}, GHZ, -EINVAL},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, -0.0001, 0, 0}, GHZ, -EINVAL},
+		{{METER_RANDOM_DROP, 0, 0, 0, 0, (double)NAN, 0, 0}, GHZ, -EINVAL},
+		{{METER_KINDS, 8000, 0, 1500, MS, 0, 0, 0}, GHZ, -EINVAL},
 	};
 
 	(void)state;
@@ -115,7 +116,7 @@ static void test_quotas(void **state)
 		struct quota quota;
 
 		assert_int_equal(
-			quota_init(&quota, cases[i].bps, cases[i].window_ns, cases[i].hz), 0);
+			quota_init(&quota, cases[i].bps, 0, cases[i].window_ns, cases[i].hz), 0);
 		assert_int_equal(quota.units, cases[i].units);
 		assert_int_equal(quota.window, cases[i].ticks);
 	}
@@ -124,7 +125,7 @@ static void test_quotas(void **state)
 /* A change of any one parameter that the kind reads is seen, and a succession is none. */
 static void test_equal(void **state)
 {
-	const struct meter_params base = {METER_TOKEN_BUCKET, 8 * GHZ, 0, 1000, MS, 0.5};
+	const struct meter_params base = {METER_TOKEN_BUCKET, 8 * GHZ, 0, 1000, MS, 0.5, 0, 0};
 
 	(void)state;
 	for (enum meter_kind kind = 0; kind < METER_KINDS; kind++) {
@@ -132,15 +133,15 @@ static void test_equal(void **state)
 			struct meter_params params;
 			bool same;
 		} cases[] = {
-			{{kind, 8 * GHZ, 0, 1000, MS, 0.5}, true},
-			{{kind, 7 * GHZ, 0, 1000, MS, 0.5}, kind == METER_RANDOM_DROP},
-			{{kind, 8 * GHZ, 0, 1001, MS, 0.5},
+			{{kind, 8 * GHZ, 0, 1000, MS, 0.5, 0, 0}, true},
+			{{kind, 7 * GHZ, 0, 1000, MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},
+			{{kind, 8 * GHZ, 0, 1001, MS, 0.5, 0, 0},
 				kind != METER_TOKEN_BUCKET && kind != METER_GCRA &&
 					kind != METER_PHANTOM && kind != METER_PURSE},
-			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5},
+			{{kind, 8 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0},
 				kind != METER_FIXED_WINDOW && kind != METER_HYBRID},
-			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5}, kind == METER_RANDOM_DROP},
-			{{kind, 8 * GHZ, 0, 1000, MS, 0.25}, kind != METER_RANDOM_DROP},
+			{{kind, 4 * GHZ, 0, 1000, 2 * MS, 0.5, 0, 0}, kind == METER_RANDOM_DROP},
+			{{kind, 8 * GHZ, 0, 1000, MS, 0.25, 0, 0}, kind != METER_RANDOM_DROP},
 		};
 		struct meter_params params = base;
 		union meter_profile first, next;
@@ -186,7 +187,7 @@ struct step {
 
 static void check_steps(enum meter_kind kind, const struct step *steps, size_t n)
 {
-	const struct meter_params params = {kind, 8 * GHZ, 0, 100, 100, 0};
+	const struct meter_params params = {kind, 8 * GHZ, 0, 100, 100, 0, 0, 0};
 	union meter_profile profile = profile_of(&params, GHZ);
 	union meter meter = {0};
 
@@ -288,7 +289,7 @@ static uint64_t until_refused(
 	const uint64_t apart = 360360;
 	/* Rounded up: requests are earned no later than the client needs them. */
 	const uint64_t rate = ((UINT64_C(1) << TOKEN_SHIFT) + apart - 1) / apart;
-	const struct meter_params params = {kind, 8, 0, q, apart, 0};
+	const struct meter_params params = {kind, 8, 0, q, apart, 0, 0, 0};
 	union meter_profile profile = profile_of(&params, GHZ);
 	uint64_t passed = 0, first = UINT64_MAX;
 	union meter meter = {0};
@@ -355,7 +356,7 @@ static void test_gcra_long_term(void **state)
 	for (size_t i = 0; i < ROWS(cases); i++) {
 		for (size_t h = 0; h < ROWS(hz); h++) {
 			struct meter_params params = {
-				METER_GCRA, cases[i].bps, 0, TOKEN_BUCKET_MAX_BURST, 0, 0};
+				METER_GCRA, cases[i].bps, 0, TOKEN_BUCKET_MAX_BURST, 0, 0, 0, 0};
 			union meter_profile profile = profile_of(&params, hz[h]), old;
 			uint64_t now = hz[h] / 3, end = now + cases[i].seconds * hz[h], passed = 0;
 			double want = (double)cases[i].bps / 8 * (double)cases[i].seconds;
@@ -385,9 +386,9 @@ static void test_gcra_long_term(void **state)
 /* Of the time that a profile before held, a bucket keeps what it earned then. */
 static void test_gcra_succession(void **state)
 {
-	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0};
-	const struct meter_params fast = {METER_GCRA, 8 * GHZ, 0, 10000, 0, 0};
-	const struct meter_params small = {METER_GCRA, 8 * GHZ, 0, 1000, 0, 0};
+	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0, 0, 0};
+	const struct meter_params fast = {METER_GCRA, 8 * GHZ, 0, 10000, 0, 0, 0, 0};
+	const struct meter_params small = {METER_GCRA, 8 * GHZ, 0, 1000, 0, 0, 0, 0};
 	union meter_profile p = profile_of(&slow, 1 << 30), next;
 	const enum meter_kind kind = METER_GCRA;
 	union meter m = {0};
@@ -418,7 +419,7 @@ static void test_gcra_succession(void **state)
 /* A state that slept while virtual time wrapped never blocks for long, nor passes too much. */
 static void test_gcra_wraps(void **state)
 {
-	const struct meter_params params = {METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0};
+	const struct meter_params params = {METER_GCRA, 400 * GHZ, 0, 1 << 20, 0, 0, 0, 0};
 	union meter_profile p = profile_of(&params, GHZ);
 	const uint64_t unit_ticks = GHZ / 50; /* ticks of a billion units */
 	const uint64_t wrap = (UINT64_C(1) << 56) / GHZ * unit_ticks;
@@ -543,7 +544,7 @@ static void test_random_drop(void **state)
 	(void)state;
 	for (size_t i = 0; i < ROWS(probabilities); i++) {
 		double p = probabilities[i], sigma = sqrt(N * p * (1 - p));
-		struct meter_params params = {METER_RANDOM_DROP, 0, 0, 0, 0, p};
+		struct meter_params params = {METER_RANDOM_DROP, 0, 0, 0, 0, p, 0, 0};
 		union meter_profile profile = profile_of(&params, GHZ);
 		unsigned dropped[2] = {0}, differ = 0, again = 0;
 		union meter m = {0}, same = m, other = m;

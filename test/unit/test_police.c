@@ -400,11 +400,13 @@ static void test_every_kind(void **state)
 		uint64_t now = 100, passed = 0, n = 3000;
 		union meter meter = {0};
 		struct lane lane;
+		uint32_t cost;
 
 		if (kind == METER_PHANTOM) /* what it says is its classes' too: test_classes.c */
 			continue;
 		policy.meter = kind;
 		policy.count = COUNT_PACKETS;
+		cost = kind == METER_PURSE ? 1 : UINT32_C(1) << policy_unit_bits(&policy);
 		lane_start(&lane, &policy, now);
 		if (kind == METER_RANDOM_DROP) {
 			struct limiter_view view = {.local_limit = 1, .drop = 0.3};
@@ -420,7 +422,7 @@ static void test_every_kind(void **state)
 			bool want;
 
 			now += prng_below(&prng, 1500000); /* up to 2 a ms, limit 1 a ms */
-			want = meter_conforms(kind, &meter, &lane.profile.meter, now, 1);
+			want = meter_conforms(kind, &meter, &lane.profile.meter, now, cost);
 			assert_int_equal(
 				lane_police(&lane, &packet, NULL, 60 + i, now) == VERDICT_PASS,
 				want);

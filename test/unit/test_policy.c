@@ -237,8 +237,9 @@ static void test_policies(void **state)
 static void test_count(void **state)
 {
 #define COUNTED(what, members) POLICY(", 'count': '" what "', " members)
-#define EXPECTED_COUNT_RATE    "expected a number per time such as '500/s' or '600/min'\n"
-#define COUNT_RANGE            "expected 0.125/s to 1G/s\n"
+#define EXPECTED_COUNT_RATE \
+	"expected a number per time such as '500/s', '100/min', '10k/h' or '5/d'\n"
+#define COUNT_RANGE "expected 1/d to 1G/s\n"
 	static const struct config_case cases[] = {
 		{COUNTED("bytes", "'limit': '10Mbit/s', 'burst': '512KiB'"), ""},
 		{COUNTED("packets", "'limit': '500/s'"), ""},
@@ -266,15 +267,29 @@ static void test_count(void **state)
 		{COUNTED("packets", "'limit': '1G/s'"), ""},
 		{COUNTED("packets", "'limit': '1000000000.125/s'"),
 			"w.json: policies[0].limit: '1000000000.125/s': " COUNT_RANGE},
-		{COUNTED("packets", "'limit': '100/min'"),
-			"w.json: policies[0].limit: '100/min': expected a multiple of 7.5/min, "
-			"such as '105/min'\n"},
-		{COUNTED("flows", "'limit': '1000/h'"),
-			"w.json: policies[0].limit: '1000/h': expected a multiple of 450/h, such "
-			"as '900/h'\n"},
+		{COUNTED("packets", "'limit': '100/min'"), ""},
+		{COUNTED("flows", "'limit': '1000/h'"), ""},
+		{COUNTED("packets", "'limit': '5/min'"), ""},
+		{COUNTED("packets", "'limit': '10k/h'"), ""},
+		{COUNTED("packets", "'limit': '1/d'"), ""},
+		{COUNTED("packets", "'limit': '0.125/h'"), ""},
+		{COUNTED("packets", "'limit': '0.875/d'"),
+			"w.json: policies[0].limit: '0.875/d': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '60G/min'"), ""},
+		{COUNTED("packets", "'limit': '60000000000.125/min'"),
+			"w.json: policies[0].limit: '60000000000.125/min': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '99999999999999999999/d'"),
+			"w.json: policies[0].limit: '99999999999999999999/d': " COUNT_RANGE},
+		{COUNTED("packets", "'limit': '5/week'"),
+			"w.json: policies[0].limit: '5/week': " EXPECTED_COUNT_RATE},
+		{COUNTED("bytes", "'limit': '100/min'"),
+			"w.json: policies[0].limit: '100/min': " EXPECTED_RATE},
 		{COUNTED("flows", "'limit': '0.3/s'"),
-			"w.json: policies[0].limit: '0.3/s': expected a multiple of 0.125/s, such "
-			"as '0.25/s'\n"},
+			"w.json: policies[0].limit: '0.3/s': expected whole numbers, halves, "
+			"quarters or eighths, such as '0.25/s'\n"},
+		{COUNTED("flows", "'limit': '10.3/min'"),
+			"w.json: policies[0].limit: '10.3/min': expected whole numbers, halves, "
+			"quarters or eighths, such as '10.25/min'\n"},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 1"), ""},
 		{COUNTED("packets", "'limit': '1/s', 'burst': 0"),
 			"w.json: policies[0].burst: 0: expected 1 to 1G\n"},
@@ -375,6 +390,16 @@ static void test_meter(void **state)
 		{PACKETS("1G/s", "10.000001ms"), ""},
 		{PACKETS("3/s", "333333333ns"),
 			"w.json: policies[0].window: '333333333ns': " WHOLE("1s")},
+		{PACKETS("100/min", "1min"), ""},
+		{PACKETS("100/min", "3s"), ""},
+		{PACKETS("100/min", "1s"), "w.json: policies[0].window: '1s': " WHOLE("1.2s")},
+		{PACKETS("7/h", "1min"), "w.json: policies[0].window: '1min': " WHOLE("1h")},
+		{PACKETS("10k/h", "1h"), ""},
+		{PACKETS("1/d", "24h"), ""},
+		{PACKETS("1/d", "12h"), "w.json: policies[0].window: '12h': " WHOLE("24h")},
+		{PACKETS("7.5/d", "24h"),
+			"w.json: policies[0].limit: '7.5/d': expected a whole number in a day, the "
+			"longest window, for this meter\n"},
 		{0},
 	};
 
@@ -608,7 +633,8 @@ static void test_new_values(void **state)
 
 	(void)state;
 	assert_int_equal(policy->count, COUNT_FLOWS);
-	assert_int_equal(policy->limit_bps, 80);
+	assert_int_equal(policy->limit_bps, 4800);
+	assert_int_equal(policy->limit_s, 60);
 	assert_int_equal(policy->meter, METER_HYBRID);
 	assert_int_equal(policy->window_ns, 60000000000);
 	assert_int_equal(policy->sources, 2000000);
@@ -626,6 +652,36 @@ static void test_new_values(void **state)
 	config = must_parse(IN_GROUP(", 'weigh': 'tcp'"));
 	assert_true(config->policies[0].weigh_tcp_only);
 	config_free(config);
+}
+
+/* The time that a limit is written in is its window, where none is given. */
+static void test_window_as_written(void **state)
+{
+	static const struct {
+		const char *members;
+		uint64_t window_s;
+	} rows[] = {
+		{", 'limit': '500/s', 'count': 'packets', 'meter': 'hybrid'", 1},
+		{", 'limit': '100/min', 'count': 'packets', 'meter': 'hybrid'", 60},
+		{", 'limit': '100/min', 'count': 'flows', 'meter': 'fixed-window'", 60},
+		{", 'limit': '10k/h', 'count': 'flows', 'meter': 'fixed-window'", 3600},
+		{", 'limit': '1/d', 'count': 'flows', 'meter': 'fixed-window'", 86400},
+		{", 'limit': '1/d', 'count': 'flows'", 0},
+		{", 'limit': '100/min', 'count': 'flows', 'meter': 'hybrid', 'window': '6s'", 6},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char text[1024];
+		struct config *config;
+
+		snprintf(text, sizeof(text),
+			"{'limiter': 'me', " PORTS WIRES ", 'policies': [{'name': 'p'%s}]}",
+			rows[i].members);
+		config = must_parse(text);
+		assert_int_equal(config->policies[0].window_ns, rows[i].window_s * 1000000000);
+		config_free(config);
+	}
 }
 
 /* The other family goes by what one host of it has. */
@@ -669,6 +725,7 @@ int main(void)
 		cmocka_unit_test(test_allocators),
 		cmocka_unit_test(test_history),
 		cmocka_unit_test(test_per),
+		cmocka_unit_test(test_window_as_written),
 		cmocka_unit_test(test_per_bits),
 		cmocka_unit_test(test_action),
 		cmocka_unit_test(test_new_defaults),

@@ -65,8 +65,9 @@ static void test_reserve_profiles(void **state)
 static void test_reserve_out_of_range(void **state)
 {
 	struct token_bucket_params fast = {.rate_bps = 2000 * GHZ, .burst_bytes = 1 << 20};
-	struct token_bucket_params deep = {8000, TOKEN_BUCKET_MAX_BURST * 2, 0};
-	struct token_bucket_params packets = {8000, 1 << 20, 0};
+	struct token_bucket_params deep = {
+		.rate_bps = 8000, .burst_bytes = TOKEN_BUCKET_MAX_BURST * 2};
+	struct token_bucket_params packets = {.rate_bps = 8000, .burst_bytes = 1 << 20};
 	struct reserve_profile p;
 
 	(void)state;

@@ -350,7 +350,8 @@ static bool conforms_drained(struct token_bucket *bucket,
 /* Others take a byte a tick. */
 static void test_drain(void **state)
 {
-	struct token_bucket_params both = {8000, 1500, 8000};
+	struct token_bucket_params both = {
+		.rate_bps = 8000, .burst_bytes = 1500, .drain_bps = 8000};
 	struct token_bucket_profile p = drain_of(8 * GHZ, 1500);
 	struct token_bucket b = {0};
 
@@ -366,7 +367,7 @@ static void test_drain(void **state)
 	assert_false(conforms_drained(&b, &p, UINT64_C(1) << 62, 1));
 	assert_true(token_bucket_level(&b) == 0);
 	assert_int_equal(token_bucket_profile_init(&p, &both, GHZ), -EINVAL);
-	both = (struct token_bucket_params){0, 1500, 400 * GHZ};
+	both = (struct token_bucket_params){.burst_bytes = 1500, .drain_bps = 400 * GHZ};
 	assert_int_equal(token_bucket_profile_init(&p, &both, 390625000), -ERANGE);
 }
 

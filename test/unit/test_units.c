@@ -182,91 +182,115 @@ static void test_count(void **state)
 	run_cases(units_parse_count, cases);
 }
 
-/* In eighths a second. */
+/* In eighths, of the time as written. */
 static void test_count_rate(void **state)
 {
-	static const struct parse_case cases[] = {
-		{"1/s", 0, 8},
-		{"500/s", 0, 4000},
-		{"500 /s", 0, 4000},
-		{"10k/s", 0, 80000},
-		{"1.5M/s", 0, 12000000},
-		{"1G/s", 0, 8000000000},
-		{"0.125/s", 0, 1},
-		{"0.0625/s", -EDOM, 0},
-		{"0.1/s", -EDOM, 0},
-		{"0.000125k/s", 0, 1},
-		{"60/min", 0, 8},
-		{"600/min", 0, 80},
-		{"7.5/min", 0, 1},
-		{"7/min", -EDOM, 0},
-		{"100/min", -EDOM, 0},
-		{"105/min", 0, 14},
-		{"1.2k/min", 0, 160},
-		{"6M/min", 0, 800000},
-		{"450/h", 0, 1},
-		{"449/h", -EDOM, 0},
-		{"1000/h", -EDOM, 0},
-		{"3.6k/h", 0, 8},
-		{"3.6M/h", 0, 8000},
-		{"0/h", 0, 0},
-		{"-1/s", -ERANGE, 0},
-		{"2305843009213693951/s", 0, UINT64_MAX - 7},
-		{"2305843009213693952/s", -ERANGE, 0},
-		{"2305843009213693952/min", -ERANGE, 0},
-		{"99999999999999999999.1/min", -ERANGE, 0},
-		{"500", -EINVAL, 0},
-		{"500/", -EINVAL, 0},
-		{"500/sec", -EINVAL, 0},
-		{"500/m", -EINVAL, 0},
-		{"500K/s", -EINVAL, 0},
-		{"500bit/s", -EINVAL, 0},
-		{"500/day", -EINVAL, 0},
-		{"/s", -EINVAL, 0},
-		{0},
+	static const struct {
+		const char *text;
+		int rc;
+		uint64_t eighths;
+		uint32_t seconds;
+		const char *again; /* NULL: the text itself */
+	} cases[] = {
+		{"1/s", 0, 8, 1, NULL},
+		{"500/s", 0, 4000, 1, NULL},
+		{"500 /s", 0, 4000, 1, "500/s"},
+		{"10k/s", 0, 80000, 1, NULL},
+		{"1.5M/s", 0, 12000000, 1, NULL},
+		{"1G/s", 0, 8000000000, 1, NULL},
+		{"0.125/s", 0, 1, 1, NULL},
+		{"0.0625/s", -EDOM, 0, 0, NULL},
+		{"0.1/s", -EDOM, 0, 0, NULL},
+		{"0.000125k/s", 0, 1, 1, "0.125/s"},
+		{"1.000125k/s", 0, 8001, 1, NULL},
+		{"100/min", 0, 800, 60, NULL},
+		{"600/min", 0, 4800, 60, NULL},
+		{"5/min", 0, 40, 60, NULL},
+		{"7.5/min", 0, 60, 60, NULL},
+		{"10.3/min", -EDOM, 0, 0, NULL},
+		{"90k/min", 0, 720000, 60, NULL},
+		{"1M/min", 0, 8000000, 60, NULL},
+		{"100/h", 0, 800, 3600, NULL},
+		{"7/h", 0, 56, 3600, NULL},
+		{"1000/h", 0, 8000, 3600, "1k/h"},
+		{"10k/h", 0, 80000, 3600, NULL},
+		{"1/d", 0, 8, 86400, NULL},
+		{"0.5/d", 0, 4, 86400, NULL},
+		{"2M/d", 0, 16000000, 86400, NULL},
+		{"2305843009213693951/h", 0, UINT64_MAX - 7, 3600, ""},
+		{"2305843009213693952/h", -ERANGE, 0, 0, NULL},
+		{"-1/min", -ERANGE, 0, 0, NULL},
+		{"500", -EINVAL, 0, 0, NULL},
+		{"500/", -EINVAL, 0, 0, NULL},
+		{"500/sec", -EINVAL, 0, 0, NULL},
+		{"500/m", -EINVAL, 0, 0, NULL},
+		{"500K/s", -EINVAL, 0, 0, NULL},
+		{"500bit/s", -EINVAL, 0, 0, NULL},
+		{"500/day", -EINVAL, 0, 0, NULL},
+		{"500/w", -EINVAL, 0, 0, NULL},
+		{"/s", -EINVAL, 0, 0, NULL},
+		{"/d", -EINVAL, 0, 0, NULL},
 	};
 
 	(void)state;
-	run_cases(units_parse_count_rate, cases);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const char *again = cases[i].again ? cases[i].again : cases[i].text;
+		char text[UNITS_TEXT_MAX];
+		uint64_t eighths = 77;
+		uint32_t seconds = 77;
+		int rc = units_parse_count_rate(cases[i].text, &eighths, &seconds);
+
+		if (rc != cases[i].rc)
+			fail_msg("%s: %d", cases[i].text, rc);
+		assert_int_equal(eighths, rc ? 77 : cases[i].eighths);
+		assert_int_equal(seconds, rc ? 77 : cases[i].seconds);
+		if (rc == 0 && *again)
+			assert_string_equal(
+				units_format_count_rate(eighths, seconds, text, sizeof(text)),
+				again);
+	}
 }
 
-/* What is named instead of a rate that is not exact is exact, and no further off than half a step.
- */
+/* An even part is told to a thousandth, and no part is told as more than it is. */
+static void test_count_part(void **state)
+{
+	char text[UNITS_TEXT_MAX];
+
+	(void)state;
+	assert_string_equal(units_format_count_part(40, 60, 10, text, sizeof(text)), "0.5/min");
+	assert_string_equal(units_format_count_part(800, 60, 3, text, sizeof(text)), "33.333/min");
+	assert_string_equal(units_format_count_part(8, 86400, 10, text, sizeof(text)), "0.1/d");
+	assert_string_equal(units_format_count_part(4000, 1, 1, text, sizeof(text)), "500/s");
+}
+
+/* What is named instead of a rate that is not exact is exact, and in the same time. */
 static void test_nearest(void **state)
 {
 	static const struct {
-		const char *text, *step, *nearest;
+		const char *text, *nearest;
 	} cases[] = {
-		{"0.1/s", "0.125/s", "0.125/s"},
-		{"0.01/s", "0.125/s", "0.125/s"},
-		{"0.3/s", "0.125/s", "0.25/s"},
-		{"0.33333/s", "0.125/s", "0.375/s"},
-		{"1.0001k/s", "0.125/s", "1000.125/s"},
-		{"1/min", "7.5/min", "7.5/min"},
-		{"14/min", "7.5/min", "15/min"},
-		{"20/min", "7.5/min", "15/min"},
-		{"100/min", "7.5/min", "105/min"},
-		{"1k/min", "7.5/min", "1005/min"},
-		{"1/h", "450/h", "450/h"},
-		{"1000/h", "450/h", "900/h"},
-		{"5k/h", "450/h", "4950/h"},
-		{"2305843009213693951/h", "450/h", "3600000000000/h"},
-		{"9007199254740993.1/s", "0.125/s", "1000000000/s"},
+		{"0.1/s", "0.125/s"},
+		{"0.01/s", "0.125/s"},
+		{"0.3/s", "0.25/s"},
+		{"33.3/s", "33.25/s"},
+		{"10.3/min", "10.25/min"},
+		{"0.01/min", "0.125/min"},
+		{"99.99/h", "100/h"},
+		{"0.33/d", "0.375/d"},
+		{"9007199254740993.1/s", "1G/s"},
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char nearest[UNITS_TEXT_MAX];
 		uint64_t eighths;
+		uint32_t seconds;
 
-		assert_int_equal(units_parse_count_rate(cases[i].text, &eighths), -EDOM);
+		assert_int_equal(units_parse_count_rate(cases[i].text, &eighths, &seconds), -EDOM);
 		assert_string_equal(
 			units_nearest_count_rate(cases[i].text, nearest, sizeof(nearest)),
-			cases[i].step);
-		assert_string_equal(nearest, cases[i].nearest);
-		assert_int_equal(units_parse_count_rate(nearest, &eighths), 0);
-		assert_int_equal(units_parse_count_rate(cases[i].step, &eighths), 0);
-		assert_int_equal(eighths, 1);
+			cases[i].nearest);
+		assert_int_equal(units_parse_count_rate(nearest, &eighths, &seconds), 0);
 	}
 }
 
@@ -310,12 +334,6 @@ static const struct {
 	{units_format_count, units_parse_count, 999, "999"},
 	{units_format_count, units_parse_count, 1500, "1.5k"},
 	{units_format_count, units_parse_count, 2000000, "2M"},
-	{units_format_count_rate, units_parse_count_rate, 0, "0/s"},
-	{units_format_count_rate, units_parse_count_rate, 1, "0.125/s"},
-	{units_format_count_rate, units_parse_count_rate, 4000, "500/s"},
-	{units_format_count_rate, units_parse_count_rate, 8000, "1k/s"},
-	{units_format_count_rate, units_parse_count_rate, 8001, "1.000125k/s"},
-	{units_format_count_rate, units_parse_count_rate, 8000000000, "1G/s"},
 };
 
 static void test_format(void **state)
@@ -351,6 +369,7 @@ int main(void)
 		cmocka_unit_test(test_time),
 		cmocka_unit_test(test_count),
 		cmocka_unit_test(test_count_rate),
+		cmocka_unit_test(test_count_part),
 		cmocka_unit_test(test_nearest),
 		cmocka_unit_test(test_format),
 		cmocka_unit_test(test_name_hash),

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Limits of a few packets or flows a minute, an hour or a day, as written in a configuration and as
+ * a packet meets them, against whole numbers: over months nothing drifts, whatever the clock.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+#include "police/other.h"
+#include "police/profile.h"
+#include "policy/units.h"
+#include "source/source_table.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define GHZ      UINT64_C(1000000000)
+#define DAY_S    UINT64_C(86400)
+#define MOST     4 /* parts */
+
+static const char *const limits[] = {
+	"100/min", "5/min", "1/min", "7/h", "10k/h", "1000/h", "1/d", "13/d", "100k/min", "1/s"};
+
+static const uint64_t clocks[] = {GHZ, 2499999997, 3693249999, 5 * GHZ};
+
+/* One meter of a policy. */
+struct part {
+	struct policy_state state;
+	struct limit_profile profile;
+	void *memory;
+};
+
+static struct policy policy_of(const char *limit, enum meter_kind meter, bool per_source)
+{
+	struct policy policy = {
+		.burst_bytes = 10,
+		.count = COUNT_PACKETS,
+		.allocator = allocator_find("central"),
+		.meter = meter,
+		.per_v4 = per_source ? 32 : 0,
+		.per_v6 = per_source ? 128 : 0,
+		.sources = 1024,
+		.classes = {.by = CLASSES_BY_DSCP, .n = 64},
+	};
+
+	assert_int_equal(units_parse_count_rate(limit, &policy.limit_bps, &policy.limit_s), 0);
+	for (unsigned i = 0; i < PHANTOM_DSCPS; i++)
+		policy.classes.weights[i] = 1;
+	policy.window_ns = policy.limit_s * GHZ;
+	return policy;
+}
+
+static void part_start(struct part *part, const struct policy *policy, double rate, uint64_t hz)
+{
+	const struct limiter_view view = {.local_limit = rate, .local_burst = policy->burst_bytes};
+	const struct sampling every = {0};
+	const struct policy_start start = {.hz = hz, .now = 1};
+
+	*part = (struct part){
+		.memory = aligned_alloc(CACHE_LINE, policy_other_bytes(policy)),
+	};
+	assert_non_null(part->memory);
+	assert_int_equal(limit_profile_init(&part->profile, policy, 0, &view, &every, 1, hz), 0);
+	policy_state_init(&part->state, part->memory, policy, &part->profile, &start);
+}
+
+static bool passes(struct part *part, uint64_t now)
+{
+	static const uint8_t data[64];
+	const struct packet packet = {.family = PACKET_IPV4, .src_off = 26};
+	uint32_t cost = police_cost(&part->state, &packet, data, 60, now);
+
+	assert_int_equal(cost, 1);
+	return police_charge(&part->state, &packet, data, cost, now) == VERDICT_PASS;
+}
+
+/* Packets that such a limit earns in so many ticks, rounded down. */
+static uint64_t earned(const struct policy *policy, uint64_t ticks, uint64_t hz)
+{
+	return (uint64_t)((unsigned __int128)policy->limit_bps * ticks / policy->limit_s / hz / 8);
+}
+
+/*
+ * A backlog over so many seconds, looked at again before the burst is full: no more than r·t + b at
+ * any look, and in the end no less but for a packet of each part and a millionth.
+ */
+static void check_backlog(const struct policy *policy, const double *parts, unsigned n, uint64_t hz,
+	uint64_t seconds, struct prng *prng)
+{
+	uint64_t now = 1, end = 1 + seconds * hz, passed = 0, burst = n * policy->burst_bytes;
+	/* One class alone leaves some of the bucket to others: of that not all need pass. */
+	bool alone = policy->meter == METER_PHANTOM;
+	uint64_t depth = alone ? 2 : policy->burst_bytes, least = alone ? 2 : burst;
+	double fill = (double)(depth - 1) / policy_rate(policy) * (double)hz;
+	struct part part[MOST];
+
+	for (unsigned i = 0; i < n; i++)
+		part_start(&part[i], policy, policy_rate(policy) * parts[i], hz);
+	while (true) {
+		for (unsigned i = 0; i < n; i++)
+			while (passes(&part[i], now))
+				passed++;
+		assert_true(passed <= burst + earned(policy, now - 1, hz));
+		if (now == end)
+			break;
+		now += 1 + (uint64_t)(prng_unit(prng) * fill);
+		now = now < end ? now : end;
+	}
+	if ((double)passed + n < (double)least + (double)earned(policy, end - 1, hz) * (1 - 1e-6))
+		fail_msg("%" PRIu64 " in %" PRIu64 " s at %" PRIu64 " Hz: %" PRIu64 " passed",
+			policy->limit_bps / 8, (uint64_t)policy->limit_s, hz, passed);
+	for (unsigned i = 0; i < n; i++)
+		free(part[i].memory);
+}
+
+/* Of so many packets, but ten years at most. */
+static uint64_t seconds_of(const struct policy *policy, double packets)
+{
+	return (uint64_t)fmin(packets / policy_rate(policy), (double)(3650 * DAY_S));
+}
+
+static void test_buckets(void **state)
+{
+	static const struct {
+		enum meter_kind meter;
+		bool per_source;
+	} rows[] = {
+		{METER_TOKEN_BUCKET, false},
+		{METER_GCRA, false},
+		{METER_TOKEN_BUCKET, true},
+		{METER_PHANTOM, false},
+	};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 1);
+	for (size_t k = 0; k < COUNT(rows); k++) {
+		for (size_t i = 0; i < COUNT(limits); i++) {
+			struct policy policy = policy_of(
+				limits[i], rows[k].meter, rows[k].per_source);
+			const double whole = 1;
+
+			check_backlog(&policy, &whole, 1, clocks[(i + k) % COUNT(clocks)],
+				seconds_of(&policy, 200000), &prng);
+		}
+	}
+}
+
+/* Two months, of those that pass the most. */
+static void test_months(void **state)
+{
+	static const char *const rows[] = {"100/min", "10k/h"};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 3);
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct policy policy = policy_of(rows[i], METER_TOKEN_BUCKET, false);
+		const double whole = 1;
+
+		check_backlog(&policy, &whole, 1, clocks[2], 61 * DAY_S, &prng);
+	}
+}
+
+/* The parts of several limiters are one limit, also where each is less than one a day. */
+static void test_parts(void **state)
+{
+	static const double rows[][MOST] = {
+		{0.25, 0.25, 0.25, 0.25}, {0.1, 0.2, 0.3, 0.4}, {0.97, 0.01, 0.01, 0.01}};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, 2);
+	for (size_t k = 0; k < COUNT(rows); k++) {
+		for (size_t i = 0; i < COUNT(limits); i++) {
+			struct policy policy = policy_of(limits[i], METER_TOKEN_BUCKET, false);
+
+			check_backlog(&policy, rows[k], MOST, clocks[(i + k) % COUNT(clocks)],
+				seconds_of(&policy, 200000), &prng);
+		}
+	}
+}
+
+/* Just not yet, and just so: what the burst has left is nothing, and one more takes 1/rate. */
+static void test_next(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < COUNT(limits); i++) {
+		for (size_t k = 0; k < COUNT(clocks); k++) {
+			struct policy policy = policy_of(limits[i], METER_TOKEN_BUCKET, false);
+			uint64_t hz = clocks[k], due;
+			struct part part;
+
+			part_start(&part, &policy, policy_rate(&policy), hz);
+			for (unsigned j = 0; j < policy.burst_bytes; j++)
+				assert_true(passes(&part, 1));
+			assert_false(passes(&part, 1));
+			due = (uint64_t)((unsigned __int128)8 * policy.limit_s * hz /
+					 policy.limit_bps);
+			assert_false(passes(&part, due));
+			assert_true(passes(&part, due + due / 10000000 + 3));
+			assert_false(passes(&part, due + due / 10000000 + 3));
+			free(part.memory);
+		}
+	}
+}
+
+/* 100/min is a hundred in a minute, from the first packet on, and none more until it is over. */
+static void test_windows(void **state)
+{
+	static const enum meter_kind kinds[] = {METER_FIXED_WINDOW, METER_HYBRID};
+
+	(void)state;
+	for (size_t k = 0; k < COUNT(kinds); k++) {
+		for (size_t i = 0; i < COUNT(limits); i++) {
+			for (unsigned per = 0; per < 2; per++) {
+				struct policy policy = policy_of(limits[i], kinds[k], per);
+				uint64_t hz = clocks[i % COUNT(clocks)], n = 0;
+				uint64_t window = policy.limit_s * hz, q = policy.limit_bps / 8;
+				struct part part;
+
+				part_start(&part, &policy, policy_rate(&policy), hz);
+				while (passes(&part, 1))
+					n++;
+				assert_int_equal(n, q);
+				assert_false(passes(&part, window));
+				assert_true(passes(&part, window + 1));
+				free(part.memory);
+			}
+		}
+	}
+}
+
+/* What is left beside a total that is spent. */
+static void test_beside_a_total(void **state)
+{
+	struct policy policy = policy_of("6/h", METER_PURSE, false);
+	struct part part;
+
+	(void)state;
+	policy.allocator = allocator_find("quota");
+	part_start(&part, &policy, policy_rate(&policy), GHZ);
+	for (unsigned j = 0; j < policy.burst_bytes; j++)
+		assert_true(passes(&part, 1));
+	assert_false(passes(&part, 600 * GHZ));
+	assert_true(passes(&part, 601 * GHZ));
+	assert_false(passes(&part, 601 * GHZ));
+	free(part.memory);
+}
+
+/* Bytes are as they were; a burst that is large leaves fewer bits, and a fast limit needs none. */
+static void test_bits(void **state)
+{
+	static const struct {
+		const char *limit;
+		uint64_t burst;
+		unsigned bits;
+	} rows[] = {
+		{"1/d", 10, 20},
+		{"100/min", 16384, 20},
+		{"100/min", 16385, 19},
+		{"100/min", 1 << 30, 4},
+		{"32768/s", 10, 20},
+		{"32769/s", 10, 0},
+		{"1G/s", 1 << 30, 0},
+	};
+	struct policy policy;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct part part;
+
+		policy = policy_of(rows[i].limit, METER_TOKEN_BUCKET, false);
+		policy.burst_bytes = rows[i].burst;
+		assert_int_equal(policy_unit_bits(&policy), rows[i].bits);
+		for (unsigned meter = METER_TOKEN_BUCKET; meter <= METER_GCRA; meter++) {
+			policy.meter = meter; /* the slowest clock that is known */
+			part_start(&part, &policy, policy_rate(&policy), 400000000);
+			free(part.memory);
+		}
+	}
+	policy = policy_of("100/min", METER_TOKEN_BUCKET, false);
+	policy.count = COUNT_BYTES;
+	assert_int_equal(policy_unit_bits(&policy), 0);
+	policy = policy_of("100/min", METER_HYBRID, false);
+	assert_int_equal(policy_unit_bits(&policy), 0);
+}
+
+/* A worker whose packets are counted in other parts begins anew. */
+static void test_states_that_last(void **state)
+{
+	struct policy slow = policy_of("100/min", METER_TOKEN_BUCKET, false), other = slow;
+
+	(void)state;
+	other.limit_s = 3600;
+	assert_true(policy_state_lasts(&slow, &other));
+	other = policy_of("1M/s", METER_TOKEN_BUCKET, false);
+	assert_false(policy_state_lasts(&slow, &other));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_buckets),
+		cmocka_unit_test(test_months),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_next),
+		cmocka_unit_test(test_windows),
+		cmocka_unit_test(test_beside_a_total),
+		cmocka_unit_test(test_bits),
+		cmocka_unit_test(test_states_that_last),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
