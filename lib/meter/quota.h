@@ -29,8 +29,9 @@ static inline unsigned __int128 quota_whole(unsigned __int128 product, unsigned 
  * What rate_bps (eight times units per second, of which rate_below bits are below the point) grants
  * in window_ns, rounded down but at least one unit of any rate; the window is rounded up to ticks.
  * A rate with bits below the point stands for the nearest one that has not: a third of a unit a
- * second is a whole one in three, and what is less than 2^-40 of it short of a whole unit is one. Returns 0, -EINVAL without a window, or
- * -ERANGE for no ticks, 2^60 bit/s and more, or more than QUOTA_MAX units or ticks. Control thread.
+ * second is a whole one in three, and what is less than 2^-40 of it short of a whole unit is one.
+ * Returns 0, -EINVAL without a window, or -ERANGE for no ticks, 2^60 bit/s and more, or more than
+ * QUOTA_MAX units or ticks. Control thread.
  */
 static inline int quota_init(struct quota *quota, uint64_t rate_bps, unsigned rate_below,
 	uint64_t window_ns, uint64_t hz)
