@@ -14,6 +14,7 @@
 #include "classify/fragment.h"
 #include "control.h"
 #include "reload.h"
+#include "policy/units.h"
 #include "policy/value.h"
 #include "show_json.h"
 #include "show_shape.h"
@@ -126,6 +127,19 @@ static double limit_or_none(const struct policy *policy, double rate)
 	return policy->allocator->counts_units && policy->limit_bps == 0 ? NAN : rate;
 }
 
+/* As it was written: 100/min is no whole number a second. */
+static json_t *limit_json(const struct policy *policy)
+{
+	char text[UNITS_TEXT_MAX];
+
+	if (policy->limit_bps == 0)
+		return json_null();
+	if (policy->count == COUNT_BYTES)
+		return json_string(units_format_rate(policy->limit_bps, text, sizeof(text)));
+	return json_string(units_format_count_rate(
+		policy->limit_bps, policy_limit_s(policy), text, sizeof(text)));
+}
+
 static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
@@ -140,6 +154,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(
 		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
+	json_object_set_new(json, "limit", limit_json(policy));
 	show_rate(json, policy, "limit", limit_or_none(policy, policy_rate(policy)));
 	show_units(json, policy, "burst", policy->burst_bytes);
 }

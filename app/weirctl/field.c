@@ -91,6 +91,8 @@ static void as_rate(const json_t *json, const char *path, char *text)
 
 	if (json_is_number(bits))
 		human_amount(json_number_value(bits), "bit/s", text);
+	else if (json_is_string(field_at(json, path))) /* as it was written */
+		as_scalar(field_at(json, path), text);
 	else if (json_is_number(units))
 		human_amount(json_number_value(units), "/s", text);
 }

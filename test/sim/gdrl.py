@@ -129,8 +129,40 @@ def bad_input_is_refused():
     expect(run("something").returncode == 2, "an argument")
 
 
+def shares(policy, rate, indicator):
+    """Packets a second of two sites by `indicator`, the second asking for seven times as much."""
+    small = {"kind": "cbr", "packet": "200B", "limiter": "l1", "rate": f"{rate}bit/s"}
+    scenario = {"name": "units", "duration": "60s", "warmup": "30s", "limiters": 2,
+                "network": {"delay": "5ms"}, "ledger": {"lease": "5s"},
+                "policies": [{"name": "p", "allocator": "gdrl", "indicator": indicator, **policy}],
+                "traffic": [small, {**small, "limiter": "l2", "rate": f"{7 * rate}bit/s"}]}
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(scenario, file)
+        file.flush()
+        done = weirsim("run", file.name, "--json", "-", "--quiet", "--seed", "1")
+    expect(done.returncode == 0, done.stderr)
+    bits = 1600 if "count" in policy else 1488  # a whole frame; or without its header
+    return [one["mean_bps"] / bits for one in json.loads(done.stdout)["limiters"]]
+
+
+def whatever_is_counted():
+    """Half of all that is asked for passes, and of both sites half, in every unit and time."""
+    for indicator in ("utilisation", "loss"):
+        for policy, rate in (({"count": "packets", "limit": "200/s", "burst": 40}, 80000),
+                             ({"count": "packets", "limit": "12k/min", "burst": 40}, 80000),
+                             ({"count": "packets", "limit": "720k/h", "burst": 40}, 80000),
+                             ({"count": "packets", "limit": "20k/s", "burst": 4000}, 8000000),
+                             ({"limit": "297600bit/s", "burst": "16kB"}, 80000)):
+            small, large = shares(policy, rate, indicator)
+            total = rate / 1600 * 4
+            expect(abs(small + large - total) < 0.03 * total,
+                   f"{policy}, {indicator}: {small + large} of {total} used")
+            expect(abs(small / (small + large) - 0.125) < 0.01,
+                   f"{policy}, {indicator}: {small}:{large}")
+
+
 TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, bad_networks,
-         same_seed_same_bytes, files, bad_input_is_refused]
+         same_seed_same_bytes, files, bad_input_is_refused, whatever_is_counted]
 
 
 def main():

@@ -57,6 +57,33 @@ static void test_indicators(void **state)
 	assert_null(gdrl_indicator_find(""));
 }
 
+/* Of few packets: what is below the least rate is not divided by, and no more than that is. */
+static void test_few(void **state)
+{
+	static const struct {
+		const char *name;
+		double demand, capacity, least, q, slope;
+	} rows[] = {
+		{"utilisation", 350, 100, 1, 3.5, 10000 / 350.0},
+		{"utilisation", 50, 100, 1, 0.5, 200},
+		{"utilisation", 50, 0.5, 1, 50, 1 / 50.0},
+		{"utilisation", 350, 100, 0, 0.35, 1e6 / PACKET}, /* a guard of a packet a second */
+		{"loss", 350, 100, 1, 250 / 350.0, 350},
+		{"loss", 50, 25, 1, 0.5, 50},
+		{"loss", 0.5, 0, 1, 0.5, 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
+		struct gdrl_measure m = measure(rows[i].demand, rows[i].capacity);
+
+		m.least = rows[i].least;
+		assert_near(indicator->value(&m), rows[i].q, 1e-9 * fabs(rows[i].q));
+		assert_near(indicator->slope(&m), rows[i].slope, 1e-6 * rows[i].slope);
+	}
+}
+
 static void test_measured(void **state)
 {
 	struct gdrl_measure m = measure(3e6, 5e6);
@@ -354,6 +381,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_indicators),
+		cmocka_unit_test(test_few),
 		cmocka_unit_test(test_measured),
 		cmocka_unit_test(test_assumption_1),
 		cmocka_unit_test(test_step),

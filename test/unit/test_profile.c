@@ -117,6 +117,21 @@ static void test_parts(void **state)
 	}
 }
 
+/* What the brain is told of what is counted, and in which time. */
+static void test_units(void **state)
+{
+	struct policy policy = policy_of(METER_TOKEN_BUCKET, COUNT_BYTES, false);
+
+	(void)state;
+	assert_int_equal(limit_profile_policy(&policy, 0).packet, 0);
+	policy.count = COUNT_PACKETS;
+	policy.limit_s = 60;
+	assert_int_equal(limit_profile_policy(&policy, 0).packet, 1);
+	assert_int_equal(limit_profile_policy(&policy, 0).limit_s, 60);
+	policy.count = COUNT_FLOWS;
+	assert_int_equal(limit_profile_policy(&policy, 0).packet, 1);
+}
+
 /* What a line says that no limit changes. */
 static void test_what_is_configured(void **state)
 {
@@ -514,6 +529,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_what_is_configured),
 		cmocka_unit_test(test_out_of_range),
 		cmocka_unit_test(test_guarantees),
