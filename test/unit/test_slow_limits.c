@@ -302,6 +302,18 @@ static void test_states_that_last(void **state)
 	assert_false(policy_state_lasts(&slow, &other));
 }
 
+/* A ledger of units a minute is none of units an hour; what is not conserved has no ledger. */
+static void test_ledgers(void **state)
+{
+	struct policy minute = policy_of("100/min", METER_TOKEN_BUCKET, false), hour = minute;
+
+	(void)state;
+	hour.limit_s = 3600;
+	assert_int_equal(policy_id(&minute), policy_id(&hour));
+	minute.guarantee = hour.guarantee = GUARANTEE_CONSERVED;
+	assert_int_not_equal(policy_id(&minute), policy_id(&hour));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -313,6 +325,7 @@ int main(void)
 		cmocka_unit_test(test_beside_a_total),
 		cmocka_unit_test(test_bits),
 		cmocka_unit_test(test_states_that_last),
+		cmocka_unit_test(test_ledgers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
