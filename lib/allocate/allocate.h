@@ -54,6 +54,7 @@ struct allocate_state {
 	double drop;         /* part of the arrivals to drop, for a meter that drops at random */
 	double flow_rate;    /* FPS: rate taken for an unbottlenecked flow, bytes per second */
 	double since_drop_s; /* FPS: time since the meter last dropped */
+	double pressure;     /* FPS: part of the intervals in which the meter drops, smoothed */
 	double since_byte_s; /* FPS: time since a byte last arrived */
 	enum allocate_regime regime;
 	bool started; /* an interval has been allocated */

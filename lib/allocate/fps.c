@@ -16,10 +16,17 @@
  * - "Unbottlenecked" is not only demand >= local limit, which loss recovery undercuts in every
  *   sawtooth. The meter knows better: it dropped, and for DROP_MEMORY_S that is remembered.
  * - The flow count alone does not make a weight: a limit is never more than what has lately been
- *   asked for and room to grow. Where the meter drops the room is GROWTH, so that flows that are
- *   held back here can show it within a few round trips, and those that are held back elsewhere
- *   get nothing for being many. Where it does not, ROOM, or the proportional part of what nobody
- *   asks for. So there is no oscillation between two regimes to ask for more.
+ *   asked for and room to grow. The room goes by the pressure p, the part of the intervals in
+ *   which the meter drops,
+ *
+ *     p <- p + min(T / PRESSURE_S, 1) × (1 if it dropped in this interval of T, else 0, - p)
+ *     room = ROOM + (GROWTH - ROOM) × p
+ *
+ *   so that flows that are held back here can show it within a few round trips, and those that
+ *   are held back elsewhere get nothing for being many. Whoever drops now and then, as short
+ *   requests do that come in bursts, uses no more than his mean: all the room for that would lie
+ *   idle, and others would have used it. Where nothing drops the proportional part of what nobody
+ *   asks for is there too. So there is no oscillation between two regimes to ask for more.
  * - Without the common unit of an unbottlenecked flow, weights that are each defined by the
  *   others' drift together; a limiter's own flow count bounds them.
  * - No remote weight, demand above the limit, nobody with demand: defined below, each under its own
@@ -27,9 +34,15 @@
  */
 #include "allocate/allocate.h"
 
-/* Room to grow, as a share of the demand: without and with drops. */
-#define ROOM   0.10
-#define GROWTH 0.50
+/* Room to grow, as a share of the demand: without drops, and with drops in every interval. */
+#define ROOM   0.05
+#define GROWTH 0.60
+
+/* How long the pressure remembers; long enough for some sawteeth of short round-trip times. */
+#define PRESSURE_S 0.4
+
+/* From this pressure on nothing is given up: flows that have just lost are not to lose a limit. */
+#define PRESSED 0.5
 
 /* The largest part of the limit that demand alone, without evidence of competition, may claim. */
 #define CLAIM_MAX 0.90
@@ -87,18 +100,19 @@ static double flow_count(const struct allocate_state *state, const struct alloca
 }
 
 /*
- * What this limiter may want: while it holds flows back, GROWTH more than they ask for and no less
- * than it has, for flows that have just lost are the last to take a limit from; else ROOM more, or
- * the proportional part of what nobody asks for.
+ * What this limiter may want: the demand and room by pressure, or the proportional part of what
+ * nobody asks for; and no less than it has while its flows are PRESSED, for those that have just
+ * lost are the last to take a limit from.
  */
 static double wanted_limit(const struct allocate_state *state, const struct allocate_input *in,
 	double limit, double demand, bool held)
 {
 	double all = demand + in->remote_demand;
 	double spare = demand * (all > 0 ? limit / all : 1);
-	double wanted = demand * (1 + (held ? GROWTH : ROOM));
+	double pressure = held ? state->pressure : 0;
+	double wanted = demand * (1 + ROOM + (GROWTH - ROOM) * pressure);
 
-	return max(max(wanted, spare), held ? state->local_limit : 0);
+	return max(max(wanted, spare), pressure > PRESSED ? state->local_limit : 0);
 }
 
 /*
@@ -147,6 +161,14 @@ static double weigh(
 	return min(state->count, claim);
 }
 
+/* An interval as long as the memory is all that there is to remember. */
+static double pressed(const struct allocate_state *state, const struct allocate_input *in)
+{
+	double now = in->dropped ? 1 : 0;
+
+	return state->pressure + min(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
+}
+
 static void fps_allocate(
 	struct allocate_state *state, const struct allocate_input *in, struct allocate_output *out)
 {
@@ -154,11 +176,12 @@ static void fps_allocate(
 	bool first = state->regime == ALLOCATE_IDLE;
 
 	state->since_drop_s = in->dropped ? 0 : state->since_drop_s + in->interval_s;
+	state->pressure = pressed(state, in);
 	state->since_byte_s = in->demand_now > 0 ? 0 : state->since_byte_s + in->interval_s;
 	state->flow_rate = unbottlenecked_rate(in->flow, in->n_flows);
 	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0) {
 		state->regime = ALLOCATE_IDLE;
-		state->weight = state->count = 0;
+		state->weight = state->count = state->pressure = 0;
 	} else {
 		state->weight = weigh(state, in, limit, first);
 	}

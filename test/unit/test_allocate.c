@@ -14,6 +14,7 @@
 
 /* One interval of a limiter of `n` with these rates; the flows share the demand equally. */
 struct situation {
+	double interval; /* seconds; 0: DT */
 	unsigned n, lost, flows;
 	double demand, remote_weight, remote_demand;
 	bool dropped;
@@ -24,7 +25,7 @@ static struct allocate_output run(
 {
 	double flow[32];
 	struct allocate_input in = {
-		.interval_s = DT,
+		.interval_s = s->interval > 0 ? s->interval : DT,
 		.keep = pow(0.1, DT),
 		.keep_slow = pow(0.1, DT / 4),
 		.n = s->n,
@@ -291,10 +292,10 @@ static void test_fps_bottlenecked(void **state)
 	assert_near(limit, LIMIT / 2, 0.02 * LIMIT);
 }
 
-/* The last drop holds the limit for a while. */
+/* Drops hold the limit for as long as the pressure lasts: 0.4 s × ln 2. */
 static void test_fps_remembers_drops(void **state)
 {
-	static const double parts[] = {0.9, 0.6, 0.3};
+	static const double parts[] = {0.96, 0.6, 0.3};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -312,12 +313,117 @@ static void test_fps_remembers_drops(void **state)
 		s.demand = parts[i] * limit; /* as after a loss: still held back here */
 		while (run(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
 			intervals++;
-		/* Asking for 0.9 of it, with room for more, it keeps it. */
-		assert_near(intervals * DT, parts[i] > 0.85 ? 100 * DT : 0.5, 2 * DT);
-		if (parts[i] < 0.85)
+		/* Asking for nearly all of it, with room for more, it keeps it. */
+		assert_near(intervals * DT, parts[i] > 0.95 ? 100 * DT : 0.25, DT);
+		if (parts[i] < 0.95)
 			assert_near(
-				settle(&st, "fps", &s).local_limit, 1.1 * s.demand, 0.01 * limit);
+				settle(&st, "fps", &s).local_limit, 1.05 * s.demand, 0.01 * limit);
 	}
+}
+
+/* Of so many flows that what they ask for decides; that is more than one flow's part. */
+static const struct situation pressed = {
+	.n = 2, .remote_weight = 7, .remote_demand = LIMIT, .flows = 20, .demand = 0.2 * LIMIT};
+
+/* Runs intervals, 'x' with a drop and '.' without; the last answer. */
+static double run_drops(struct allocate_state *st, double interval, const char *drops)
+{
+	struct situation s = pressed;
+	double limit = 0;
+
+	s.interval = interval;
+	for (; *drops; drops++) {
+		s.dropped = *drops == 'x';
+		limit = run(st, "fps", &s).local_limit;
+	}
+	return limit;
+}
+
+/* The part of the time in which the bucket is empty, and the room that it is worth. */
+static void test_fps_pressure(void **state)
+{
+	static const struct {
+		double interval;
+		const char *drops;
+		double pressure;
+	} cases[] = {
+		{0.05, ".", 0},
+		{0.05, "x", 0.125},
+		{0.05, "x.", 0.125 * 0.875},
+		{0.05, "xx", 0.125 + 0.125 * 0.875},
+		{0.1, "x", 0.25},
+		{0.2, "x", 0.5},
+		{0.4, "x", 1}, /* longer than it remembers: the last interval alone */
+		{0.5, "x", 1},
+		{0.5, "x.", 0},
+		{0.5, ".x", 1},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct allocate_state st = {0};
+
+		run_drops(&st, cases[i].interval, cases[i].drops);
+		assert_near(st.pressure, cases[i].pressure, 1e-12);
+	}
+}
+
+/*
+ * The same demand, dropped from always, now and then, or never: who drops at each tenth interval
+ * has little more room than who drops at none.
+ */
+static void test_fps_room_goes_by_pressure(void **state)
+{
+	static const struct {
+		const char *drops;
+		double least, most;
+	} cases[] = {
+		{"..........", 1.05, 1.06},
+		{".........x", 1.08, 1.15},
+		{".x.x.x.x.x", 1.3, 1.4},
+		{"xxxxxxxxxx", 1.59, 1.61},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct allocate_state st = {0};
+		double limit;
+
+		for (int k = 0; k < 40; k++)
+			run_drops(&st, DT, cases[i].drops);
+		st.local_limit = 0; /* nothing to keep: the room alone */
+		limit = run_drops(&st, 0.001, ".");
+		assert_true(limit >= cases[i].least * pressed.demand - RESERVE(2));
+		assert_true(limit <= cases[i].most * pressed.demand + RESERVE(2));
+	}
+}
+
+/* More than half of the time empty: it keeps what it has, though it asks for less. Half: not. */
+static void test_fps_pressed_keeps_its_limit(void **state)
+{
+	struct allocate_state st = {0};
+
+	(void)state;
+	run_drops(&st, DT, ".xxxxx"); /* 1 - 0.875^5 = 0.49 */
+	st.local_limit = 0.6 * LIMIT;
+	assert_true(run_drops(&st, 0.001, "x") < 0.35 * LIMIT);
+	run_drops(&st, DT, "xx");
+	st.local_limit = 0.6 * LIMIT;
+	assert_near(run_drops(&st, 0.001, "x"), 0.6 * LIMIT, RESERVE(2));
+}
+
+/* Whoever has idled, or has just begun, has no pressure: his first interval shows a rate alone. */
+static void test_fps_idle_has_no_pressure(void **state)
+{
+	struct situation idle = {.n = 2, .remote_weight = 3, .remote_demand = LIMIT};
+	struct allocate_state st = {0};
+
+	(void)state;
+	run_drops(&st, DT, "xxxxxxxxxx");
+	settle(&st, "fps", &idle);
+	assert_true(st.pressure == 0);
+	allocate_rest(&st, 1000); /* as if all of it had been idle intervals */
+	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, RESERVE(2));
 }
 
 /*
@@ -500,6 +606,10 @@ int main(void)
 		cmocka_unit_test(test_fps_demand_above_the_limit_at_once),
 		cmocka_unit_test(test_fps_bottlenecked),
 		cmocka_unit_test(test_fps_remembers_drops),
+		cmocka_unit_test(test_fps_pressure),
+		cmocka_unit_test(test_fps_room_goes_by_pressure),
+		cmocka_unit_test(test_fps_pressed_keeps_its_limit),
+		cmocka_unit_test(test_fps_idle_has_no_pressure),
 		cmocka_unit_test(test_fps_losers_are_not_locked_out),
 		cmocka_unit_test(test_fps_grows_with_the_demand),
 		cmocka_unit_test(test_fps_weight_falls_slowly),
