@@ -63,7 +63,7 @@ TESTED = {
 SIMULATIONS = {
     "build": ("sim/weirsim", "sim/figures", "sim/brokers", "model/run", "sim/replay",
               "sim/evaluation", "sim/torture", "sim/gdrl", "sim/adaptor", "sim/models",
-              "sim/penalty", "sim/live"),
+              "sim/penalty", "sim/live", "sim/tables"),
     "build-clang": ("sim/compilers",),
 }
 # Tests that should not be the last to begin.

@@ -55,8 +55,8 @@ void broker_report_markdown(const void *what, FILE *out)
 
 	print_head(results, out);
 	for (unsigned panel = 0; panel < results->figure->n_panels; panel++)
-		for (unsigned i = 0;
-			broker_wanted(results, panel) && i < results->figure->n_points; i++)
+		for (unsigned i = 0; broker_wanted(results, panel) && i < results->figure->n_points;
+			i++)
 			print_point(results, panel, i, out);
 }
 
@@ -73,7 +73,8 @@ void broker_table_markdown(const void *what, FILE *out)
 		const struct broker_row *row = &table->rows[i];
 		double confirmed = row->weir + (double)(row->untried - row->mistaken) / row->seeds;
 
-		fprintf(out, "| %u | %u | %.1f | %.1f | %u of %u | %.1f | %.1f | %.1f | %u of %u |\n",
+		fprintf(out,
+			"| %u | %u | %.1f | %.1f | %u of %u | %.1f | %.1f | %.1f | %u of %u |\n",
 			row->group, row->paper, row->search, row->search_k, row->search_met,
 			row->seeds, row->weir, confirmed, row->weir_k, row->weir_met, row->seeds);
 		paper += row->paper;

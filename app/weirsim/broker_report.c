@@ -99,8 +99,7 @@ static json_t *point_json(const struct broker_results *results, unsigned panel, 
 	return json_pack("{s:f,s:o,s:b,s:o}", f->x_name, f->x[point], "least_ms",
 		results->bounds[panel][point] > 0 ? json_real(results->bounds[panel][point] / MS)
 						  : json_null(),
-		"in_order",
-		(int)broker_in_order(results, panel, point), "contenders", cells);
+		"in_order", (int)broker_in_order(results, panel, point), "contenders", cells);
 }
 
 json_t *broker_report_json(const void *what)

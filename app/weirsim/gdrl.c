@@ -327,7 +327,8 @@ int gdrl_main(int argc, char **argv)
 	}
 	n = list_runs(&o, runs);
 	if (n == 0)
-		fputs("--figure: 7 has 10, 100 and 1000 limiters, and degrees of 2, 4 and 8\n", stderr);
+		fputs("--figure: 7 has 10, 100 and 1000 limiters, and degrees of 2, 4 and 8\n",
+			stderr);
 	status = n ? run_all(&o, runs, n) : EXIT_BAD;
 	free(runs);
 	return status;

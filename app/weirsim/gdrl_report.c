@@ -38,8 +38,8 @@ void gdrl_report_row(const struct gdrl_run *run, FILE *out)
 
 static void print_change(const struct gdrl_change *change, const char *name, FILE *out)
 {
-	fprintf(out, "        slot %u, demands %s: index down to %.4f, at %.2f again ",
-		change->at, name, change->least, GDRL_GOAL);
+	fprintf(out, "        slot %u, demands %s: index down to %.4f, at %.2f again ", change->at,
+		name, change->least, GDRL_GOAL);
 	if (change->until == GDRL_NEVER)
 		fputs("never before the next\n", out);
 	else

@@ -231,9 +231,8 @@ static int plot(const void *what, FILE *out)
 
 static int report(const struct options *o, const struct penalty_kinds *all)
 {
-	const struct output_forms forms = {.text = o->markdown ? write_markdown : write_text,
-		.json = to_json,
-		.plot = plot};
+	const struct output_forms forms = {
+		.text = o->markdown ? write_markdown : write_text, .json = to_json, .plot = plot};
 	struct found found = {o, *all};
 
 	return output_result(&forms, &found, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;

@@ -88,7 +88,8 @@ static void print_cell(FILE *out, double value)
 		fprintf(out, " %.1f |", value);
 }
 
-static void print_markdown(const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
+static void print_markdown(
+	const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
 {
 	struct figures f;
 

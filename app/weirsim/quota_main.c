@@ -66,8 +66,7 @@ static bool take_requests(const char *text, void *options)
 {
 	struct options *o = options;
 
-	o->n_requests = option_numbers(
-		"requests", text, 100, 10000000, o->requests, REQUESTS_MAX);
+	o->n_requests = option_numbers("requests", text, 100, 10000000, o->requests, REQUESTS_MAX);
 	return o->n_requests > 0;
 }
 

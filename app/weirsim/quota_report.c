@@ -102,10 +102,11 @@ static void print_row(const struct quota_row *row, FILE *out)
 		fprintf(out, "  %-16s %8.0f %5.1f%% %6.1f%% %10.0f", contenders[k], s->hops,
 			s->reduction, s->reduction_flat, s->reallocations);
 		print_response(s->response_ms, out);
-		fprintf(out, " %5.2f ms %.3f%% (%.3f%%)%s\n", s->stalled_ms, s->used,
-			s->used_least, s->exceeded ? "  EXCEEDED" : "");
+		fprintf(out, " %5.2f ms %.3f%% (%.3f%%)%s\n", s->stalled_ms, s->used, s->used_least,
+			s->exceeded ? "  EXCEEDED" : "");
 	}
-	fprintf(out, "  hops: %.1f %% less than polling; of all, %.0f %% in the last tenth, polling %.0f %%\n",
+	fprintf(out,
+		"  hops: %.1f %% less than polling; of all, %.0f %% in the last tenth, polling %.0f %%\n",
 		row->of[QUOTA_TREE].fewer, row->of[QUOTA_TREE].last, row->of[QUOTA_POLL].last);
 	fprintf(out, "  faster than polling %.1f times, than polling at once %.1f times\n",
 		row->of[QUOTA_POLL].response_ms / row->of[QUOTA_TREE].response_ms,
@@ -180,11 +181,13 @@ json_t *quota_report_json(const struct quota_row *rows, unsigned n)
 		json_t *row = json_object();
 
 		json_object_set_new(row, "nodes", json_integer(rows[i].n));
-		json_object_set_new(row, "workload", json_string(quota_workloads[rows[i].workload]));
+		json_object_set_new(
+			row, "workload", json_string(quota_workloads[rows[i].workload]));
 		json_object_set_new(row, "requests", json_integer(rows[i].requests));
 		json_object_set_new(row, "seeds", json_integer(rows[i].seeds));
 		for (unsigned k = 0; k < QUOTA_CONTENDERS; k++)
-			json_object_set_new(row, contenders[k], score_json(&rows[i].of[k], rows[i].seeds));
+			json_object_set_new(
+				row, contenders[k], score_json(&rows[i].of[k], rows[i].seeds));
 		if (p)
 			json_object_set_new(row, "paper", published_json(p));
 		json_array_append_new(list, row);

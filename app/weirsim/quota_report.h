@@ -25,13 +25,14 @@ struct quota_row {
 	unsigned n, requests, seeds;
 	enum quota_workload workload;
 	struct quota_score {
-		double reduction;      /* of hops, against the centralised, % */
-		double reduction_flat; /* of messages, whatever their distance, % */
-		double fewer;          /* of hops, against polling one after the other, % */
+		double reduction;              /* of hops, against the centralised, % */
+		double reduction_flat;         /* of messages, whatever their distance, % */
+		double fewer;                  /* of hops, against polling one after the other, % */
 		double squares, fewer_squares; /* distances of both from their means */
 		double last; /* of the hops, those with a tenth of the total left, % */
 		double hops, reallocations;
-		double response_ms, stalled_ms; /* of a reallocation, NaN without any; of a request */
+		double response_ms,
+			stalled_ms; /* of a reallocation, NaN without any; of a request */
 		double used,
 			used_least; /* of the total before the first refusal, %; least of a seed */
 		double tenths[QUOTA_TENTHS];

@@ -160,6 +160,18 @@ def a_plan_adds_up():
     expect(used[0] < used[1] == 3, used)
 
 
+def no_switch_improves_a_plan():
+    """What is predicted without a principle is never quicker, but for the number of limiters."""
+    def worst(*without):
+        done = run("plan", EXAMPLE, "--json", "-", *without)
+        return max(limiter["p99_ms"] for limiter in json.loads(done.stdout)["limiters"])
+    principles = ("max-min", "correlation", "balance")
+    for chosen in range(8):
+        without = [word for i, name in enumerate(principles) if chosen >> i & 1
+                   for word in ("--without", name)]
+        expect(worst() <= worst(*without), without)
+
+
 def a_crowd_is_named():
     """Sources that nobody has room for have no limiter, and the plan is none."""
     document = example()
@@ -208,6 +220,7 @@ def mistakes_are_named():
 
 TESTS = [two_brokers_are_best, concentration_helps, max_min_helps, correlation_helps,
          prediction_saves_rounds, a_seed_is_a_run, bad_options_are_refused, a_plan_adds_up,
+         no_switch_improves_a_plan,
          a_crowd_is_named, mistakes_are_named]
 
 

@@ -82,6 +82,29 @@ def what_alpha_does():
     return "index " + ", ".join(f"{mean:.4f}" for mean in means)
 
 
+def cold_filters():
+    """Filters that begin with nothing make all alike at first; with the demands, nobody is."""
+    case = ("--limiters", "10", "--slots", "10000")
+    warm, cold = summaries(*case, "--start", "both")
+    expect((warm["start"], cold["start"]) == ("warm", "cold"), "another order")
+    expect(warm["jain"][1][1] < 0.5, f"warm: {warm['jain'][1]}")
+    expect(cold["jain"][1][1] > 0.99 and cold["stays"] == 0, f"cold: {cold['jain'][1]}")
+    expect(cold["least_ever"] > 0.99 > 0.5 > warm["least_ever"], "what it falls to")
+    known = summaries(*case, "--alpha", "0", "--start", "both")
+    expect(known[0]["jain"] == known[1]["jain"], "what is known needs no filter")
+    return f"never below {cold['least_ever']:.4f}"
+
+
+def what_is_not_reached_is_never():
+    """44 slots after all turn around; of 20 there is no number."""
+    for period, until in (("20", None), ("200", 44)):
+        summary, = summaries("--limiters", "10", "--alpha", "0", "--period", period)
+        found = summary["changes"][0]["slots_until_goal"]
+        expect(found == until, f"a period of {period}: {found}")
+    done = run("--limiters", "10", "--alpha", "0", "--period", "20")
+    expect("never before the next" in done.stdout, done.stdout)
+
+
 def bad_networks():
     """Late, lost and at times: slower, and it settles all the same."""
     summary, = summaries("--limiters", "20", "--degree", "4", "--slots", "4000", "--delay", "10",
@@ -161,8 +184,9 @@ def whatever_is_counted():
                    f"{policy}, {indicator}: {small}:{large}")
 
 
-TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, bad_networks,
-         same_seed_same_bytes, files, bad_input_is_refused, whatever_is_counted]
+TESTS = [the_papers_equation, the_papers_figures, what_alpha_does, cold_filters,
+         what_is_not_reached_is_never, bad_networks, same_seed_same_bytes, files,
+         bad_input_is_refused, whatever_is_counted]
 
 
 def main():

@@ -86,7 +86,7 @@ static void world_draw(struct world *w, uint64_t seed)
 	assert_int_equal(placer_init(&w->placer, &w->problem), 0);
 }
 
-/* As the paper has it: on k brokers; who is predicted to be too slow sheds, as long as that helps. */
+/* The paper's step 3 on k brokers: who is predicted to be too slow sheds, as long as that helps. */
 static double contender_on(struct placer *view, struct place_problem *problem, unsigned k)
 {
 	double slo = PLACE_HEADROOM * problem->aggregate.slo, least = HUGE_VAL;
@@ -234,7 +234,8 @@ static void test_fewer_principles(void **state)
 
 		do {
 			n++;
-			assert_int_equal(some & PLACE_CONCENTRATE, cases[i].all & PLACE_CONCENTRATE);
+			assert_int_equal(
+				some & PLACE_CONCENTRATE, cases[i].all & PLACE_CONCENTRATE);
 			assert_int_equal(some & ~cases[i].all, 0);
 			assert_int_equal(seen & 1u << some, 0);
 			seen |= 1u << some;
