@@ -17,11 +17,13 @@ Of time, and so another in each run; arguments are the program's own:
     control-loop [--quick]       a limiter's control of many policies
     demo [OPTION...]             what tools/demo says at its end (as root)
     distribute [ROUNDS]          one queue for several workers
-    phantom POLICIES...          the whole way of a packet of the meter phantom
+    phantom POLICIES... [OPTION...]
+                                 the whole way of a packet of the meter phantom
     reserve [ROUNDS]             drawing from a reserve
     shape [OPTION...]            packets that wait
 """
 
+import itertools
 import json
 import os
 import re
@@ -217,11 +219,13 @@ def phantom_row(words, cycles, ratios, names):
             fine(**ratios[f"{names[1]}_vs_bucket"]), fine(**unhashed) if unhashed else "", f"{dropped:.0%}"]
 
 
-def phantom(*policies):
+def phantom(*words):
     """The whole way of a packet, beside token buckets."""
+    policies = list(itertools.takewhile(str.isdecimal, words))
     rows = []
-    for n in policies or ("10000",):
-        measured = fastpath(BUILD, ["phantom"], False, ["--policies", n])["questions"]
+    for n in policies:
+        measured = fastpath(BUILD, ["phantom"], False,
+                            ["--policies", n, *words[len(policies):]])["questions"]
         cycles, ratios = cycles_of(measured)["contenders"]["phantom"], ratios_of(measured)
         if not rows:
             rows.append(phantom_row("1", cycles, ratios, ("bucket_1", "phantom_1")))
