@@ -131,6 +131,7 @@ def main():
     print(markdown_table(
         ["", "throughput of the limit", "Jain's index", "waited, ms: half of the packets", "99 %"],
         [[CASES[case][2], *(f"{statistics.median(c):{form}} ({min(c):{form}}–{max(c):{form}})"
+                            if any(c) else ""  # nothing waits where all else is dropped
                             for c, form in zip(zip(*found[case]), (".4f", ".4f", ".0f", ".0f")))]
          for case in cases]))
 

@@ -216,7 +216,8 @@ def phantom_row(words, cycles, ratios, names):
     fine = "{median:.2f} ({p10:.2f} to {p90:.2f})".format
     dropped = cycles[names[1]]["dropped"]
     return [words, *(cell(**cycles[name]) for name in names),
-            fine(**ratios[f"{names[1]}_vs_bucket"]), fine(**unhashed) if unhashed else "", f"{dropped:.0%}"]
+            fine(**ratios[f"{names[1]}_vs_bucket"]), fine(**unhashed) if unhashed else "",
+            f"{dropped:.0%}"]
 
 
 def phantom(*words):
