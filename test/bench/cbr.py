@@ -7,7 +7,8 @@
 
 What passes in a time t is at most limit · t + burst, and no less while there is a backlog. Bytes
 and times are read over telemetry, so the error of the clock readings (about a millisecond) is in
-it.
+it. The second row has the burst and the flow's set-up, which leaves some of that unused. A table in
+Markdown.
 """
 
 import argparse
@@ -16,8 +17,9 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tools", "benchmark")]
 
+from report import markdown_table  # noqa: E402 (needs the path above)
 from testbed.bed import Testbed  # noqa: E402
 
 LIMIT = 10e6
@@ -51,12 +53,14 @@ def main():
         ended = reading(bed)
         flow.stop()
     passed, lasted = ended[1] - began[1], ended[0] - began[0]
-    print(f"backlogged: {passed} bytes in {lasted:.3f} s, "
-          f"{passed * 8 / lasted / LIMIT - 1:+.5%} of the limit")
     bound = LIMIT / 8 * (ended[0] - idle[0]) + BURST
     total = ended[1] - idle[1]
-    print(f"since before the first packet: {total} bytes, at most {bound:.0f} = limit · t + burst "
-          "(the flow's set-up leaves some of that unused)")
+    print(markdown_table(
+        ["", "seconds", "bytes that passed", "what the limit grants", "difference"],
+        [["backlogged", f"{lasted:.3f}", f"{passed:,}", f"{LIMIT / 8 * lasted:,.0f}",
+          f"{(passed * 8 / lasted / LIMIT - 1) * 100:+.4f} %"],
+         ["since before the first packet", f"{ended[0] - idle[0]:.3f}", f"{total:,}",
+          f"at most {bound:,.0f}", f"{(total / bound - 1) * 100:+.4f} %"]]))
     return 0 if abs(passed * 8 / lasted / LIMIT - 1) < 0.001 and total <= bound else 1
 
 

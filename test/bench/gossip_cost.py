@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What gossip costs on the wire: bytes a second and limiter, headers included.
+"""What gossip costs on the wire, headers included: a table in Markdown.
 
     gossip_cost.py [--limiters 4] [--seconds 10]
 
@@ -14,8 +14,9 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tools", "benchmark")]
 
+from report import markdown_table  # noqa: E402 (needs the path above)
 from testbed.bed import Testbed  # noqa: E402
 
 IP_UDP = 28
@@ -42,10 +43,12 @@ def main():
         after = {i: sent(bed, i) for i in bed.boxes()}
         for flow in flows:
             flow.stop()
+    rows = []
     for i in before:
         datagrams, size = (after[i][k] - before[i][k] for k in range(2))
-        print(f"limiter {i}: {datagrams / options.seconds:.1f} datagrams/s, "
-              f"{size / datagrams:.0f} bytes each, {size / options.seconds / 1000:.2f} kB/s")
+        rows.append([i, f"{datagrams / options.seconds:.1f}", f"{size / datagrams:.0f}",
+                     f"{size / options.seconds / 1000:.2f}"])
+    print(markdown_table(["limiter", "datagrams a second", "bytes of each", "kB/s"], rows))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What `idle` costs: the time of single packets through a box that has been quiet, and its CPU.
+"""What `idle` costs: a table in Markdown of single packets through a quiet box, and its CPU.
 
     idle_latency.py [--packets 300]
 
@@ -17,10 +17,12 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "net"))
+sys.path[:0] = [os.path.join(HERE, "..", "net"),
+                os.path.join(HERE, "..", "..", "tools", "benchmark")]
 
-import box  # noqa: E402
+import box  # noqa: E402 (needs the path above)
 import lifecycle  # noqa: E402
+from report import markdown_table  # noqa: E402
 
 FRAME = b"\x02\0\0\0\0\x01\x02\0\0\0\0\x02\x08\x00" + bytes(50)
 
@@ -36,15 +38,15 @@ def times(source, target, packets):
     return sorted(found)
 
 
-def show(name, found, cpu=None):
-    """One row."""
-    words = f"{name}: median {statistics.median(found) * 1e6:.0f} us, " \
-            f"99 % {found[int(len(found) * 0.99)] * 1e6:.0f} us, most {found[-1] * 1e6:.0f} us"
-    print(words + (f", {cpu:.1%} of a core" if cpu is not None else ""), flush=True)
+def row(name, found, cpu=None):
+    """One of the table."""
+    return [name, f"{statistics.median(found) * 1e6:.0f} µs",
+            f"{found[int(len(found) * 0.99)] * 1e6:.0f} µs", f"{found[-1] * 1e6:.0f} µs",
+            f"{cpu * 100:.1f} % of a core" if cpu is not None else ""]
 
 
 def through(idle, packets):
-    """Through a box with that idle behaviour."""
+    """The row of a box with that idle behaviour."""
     scene = box.Scene()
     try:
         with lifecycle.box_between_cables(scene, "net_af_packet", 1500, idle=idle) as weir:
@@ -53,9 +55,9 @@ def through(idle, packets):
             before = lifecycle.cpu_seconds(pid)
             found = times(source, target, packets)
             cpu = (lifecycle.cpu_seconds(pid) - before) / (time.monotonic() - began)
-            show(idle, found, cpu)
             source.close()
             target.close()
+            return row(f"`{idle}`", found, cpu)
     finally:
         scene.close()
 
@@ -67,10 +69,10 @@ def main():
     packets = parser.parse_args().packets
     box.enter_netns()
     lifecycle.cable("ta", "tb")
-    show("no box", times(lifecycle.raw("ta"), lifecycle.raw("tb"), packets))
+    rows = [row("no box", times(lifecycle.raw("ta"), lifecycle.raw("tb"), packets))]
     box.ip("link del dev ta")
-    through("poll", packets)
-    through("sleep", packets)
+    rows += [through(idle, packets) for idle in ("poll", "sleep")]
+    print(markdown_table(["", "median", "99 %", "most", "CPU with a packet every 20 ms"], rows))
 
 
 if __name__ == "__main__":

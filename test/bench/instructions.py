@@ -31,13 +31,13 @@ WORDS = {
     "full_any": "one policy, of every packet",
     "full_1": "one policy, of a destination prefix",
     "full_10k": "many policies, of a destination prefix each",
-    "unsampled_10k": "the same without sampling (`static`)",
+    "unsampled_10k": "many policies, of a prefix each, no flow is sampled (allocator `static`)",
     "classify_10k": "parse and classify alone, many policies",
     "library_10k": "`rte_lpm` and `rte_meter`, as many prefixes",
     "one_policy": "all packets to one of many policies",
     "unmatched": "packets of no policy",
     "phantom_1": "flows that share a limit (`phantom`), one policy",
-    "bucket_1": "one policy, without sampling",
+    "bucket_1": "one policy, no flow is sampled",
     "source_scan": "a meter for each source, each packet from a new one",
 }
 
@@ -105,6 +105,13 @@ def measure(options):
     return [(name, count / packets) for (name, packets), count in zip(contenders, found)]
 
 
+def shown_name(name, policies):
+    """A contender's, that says how many policies these are here."""
+    for said, n in (("_100k", 10 * policies), ("_10k", policies)):
+        name = name.replace(said, f"_{n // 1000}k" if n % 1000 == 0 else f"_{n}")
+    return name
+
+
 def parse_arguments(argv):
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, allow_abbrev=False,
@@ -132,7 +139,8 @@ def main(argv):
     measured = dict(reversed(measure(options)))  # the first of a name
     print("| contender | | instructions a packet |\n|---|---|---|")
     for name in options.only.split(",") if options.only else reversed(measured):
-        print(f"| `{name}` | {WORDS.get(name, '')} | {measured[name]:.1f} |")
+        print(f"| `{shown_name(name, options.policies)}` | {WORDS.get(name, '')} | "
+              f"{measured[name]:.1f} |")
     return 0
 
 

@@ -5,8 +5,8 @@
 
     phantom.py [--runs 1] [--seconds 60] [--flows reno=4,cubic=3,bbr=3] [--meters A,B] [--json FILE]
 
-Kernel TCP through a limiter on emulated links, one meter after the other, run by run. Needs root;
-with what it does by itself, about four minutes.
+Kernel TCP through a limiter on emulated links, one meter after the other, run by run: a table in
+Markdown. Needs root; with what it does by itself, about four minutes.
 """
 
 import argparse
@@ -17,9 +17,9 @@ import sys
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tools", "benchmark")]
 
-from testbed import units  # noqa: E402 (needs the path above)
+from report import markdown_table  # noqa: E402 (needs the path above)
 from testbed.bed import Testbed  # noqa: E402
 from testbed.measure import jain  # noqa: E402
 
@@ -66,17 +66,17 @@ def run(meter, options):
             "jain": jain([bps for rates in flows.values() for bps in rates])}
 
 
-def line(meter, runs):
+def row(meter, runs):
     """One row of the table: medians over the runs."""
     rates = {name: statistics.median(statistics.mean(r["flows"][name]) for r in runs)
              for name in runs[0]["flows"]}
     every = [bps for r in runs for some in r["flows"].values() for bps in some]
-    return " | ".join([
-        f"{meter:12}", f"{statistics.median(r['jain'] for r in runs):.3f} "
+    return [
+        f"`{meter}`", f"{statistics.median(r['jain'] for r in runs):.3f} "
         f"({min(r['jain'] for r in runs):.3f}–{max(r['jain'] for r in runs):.3f})",
         f"{statistics.median(r['share'] for r in runs):.3f}",
         ", ".join(f"{name} {bps / 1e6:.2f}" for name, bps in rates.items()),
-        f"{min(every) / 1e6:.2f}–{max(every) / 1e6:.2f}"])
+        f"{min(every) / 1e6:.2f}–{max(every) / 1e6:.2f}"]
 
 
 def main():
@@ -96,12 +96,13 @@ def main():
     for number in range(options.runs):
         for meter in options.meters.split(","):
             results.append(run(meter, options))
-            print(f"run {number + 1}: {meter}: Jain {results[-1]['jain']:.3f}", flush=True)
-    print(f"limit {units.form(options.rate, units.RATE)}, burst "
-          f"{units.form(options.burst, units.SIZE)}, RTT {options.rtt * 1e3:g} ms")
-    print("meter        | Jain (least–most) | passed / limit | Mbit/s of a flow | of each")
-    for meter in options.meters.split(","):
-        print(line(meter, [r for r in results if r["meter"] == meter]))
+            print(f"run {number + 1}: {meter}: Jain {results[-1]['jain']:.3f}",
+                  file=sys.stderr, flush=True)
+    print(markdown_table(
+        ["meter", "Jain's index (least–most)", "passed / limit", "Mbit/s of a flow of",
+         "least–most of one"],
+        [row(meter, [r for r in results if r["meter"] == meter])
+         for meter in options.meters.split(",")]))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(results, out, indent=1)

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""How fast `weirsim replay` is: CPU time for a synthetic capture that the page cache holds.
+"""How fast `weirsim replay` is, as a table in Markdown: CPU time for a capture in the page cache.
 
 Usage: replay.py [PACKETS]. 5 million take 560 MB in $TMPDIR, and 300 MB more for the rows.
 """
@@ -15,7 +15,11 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WEIRSIM = os.path.join(ROOT, "build", "app", "weirsim", "weirsim")
+sys.path.insert(0, os.path.join(ROOT, "tools", "benchmark"))
+
+from report import markdown_table  # noqa: E402 (needs the path above)
+
+WEIRSIM = os.path.join(ROOT, os.environ.get("WEIR_BUILD") or "build", "app", "weirsim", "weirsim")
 CONFIG = os.path.join(ROOT, "config", "single.json")
 CAPTURED, BYTES, ROUNDS = 96, 1514, 5
 GAP_NS = 24000  # twice the mean: 1 Gbit/s of frames, five times the first policy's limit
@@ -51,7 +55,7 @@ def cpu_s(*options):
 
 
 def main():
-    """Both ways in turn; prints the best, worst and packets a second of the median."""
+    """Both ways in turn; median, least and most, and packets a second of the median."""
     packets = int(sys.argv[1]) if len(sys.argv) > 1 else 5_000_000
     with tempfile.TemporaryDirectory(prefix="weir-replay-") as folder:
         capture = os.path.join(folder, "capture.pcap")
@@ -61,10 +65,13 @@ def main():
         for _ in range(ROUNDS):
             for way, options in ways.items():
                 times[way].append(cpu_s("--pcap", capture, *options))
+    rows = []
     for way, taken in times.items():
         taken.sort()
-        print(f"{way}: {taken[ROUNDS // 2]:.2f} s of CPU ({taken[0]:.2f} to {taken[-1]:.2f}), "
-              f"{packets / taken[ROUNDS // 2] / 1e6:.1f} million packets a second")
+        rows.append([way, f"{taken[ROUNDS // 2]:.2f} ({taken[0]:.2f} to {taken[-1]:.2f})",
+                     f"{packets / taken[ROUNDS // 2] / 1e6:.1f}"])
+    print(markdown_table(["", f"seconds of CPU for {packets / 1e6:g} million packets",
+                          "million packets a second"], rows))
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
     shape_tcp.py [--runs 3] [--seconds 60] [--flows 10] [--congestion reno] [--cases drop,tail,...]
 
-Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms. Runs are interleaved, so that a
-machine that changes its speed changes it for all. Needs root; about 25 minutes as it is.
+Kernel TCP over tools/testbed, one limiter, 10 Mbit/s, 40 ms: a table in Markdown. Runs are
+interleaved, so that a machine that changes its speed changes it for all. Needs root; about 25
+minutes as it is.
 
 A machine that stands still for longer than a queue is drops and delays what no limit would have. So
 beside each run stands what it had of that: the time that a hypervisor gave to others, and the
@@ -19,21 +20,24 @@ import statistics
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, "tools"))
+sys.path[:0] = [os.path.join(ROOT, "tools"), os.path.join(ROOT, "tools", "benchmark")]
 
+from report import markdown_table  # noqa: E402 (needs the path above)
 from testbed.bed import Testbed  # noqa: E402
 
 LIMIT = 10e6
 WARMUP_S = 5
 PERIOD_S = 0.1
 
-# What the policy says, and the depth of its bucket: 1.5 times what is under way, or two packets.
+# What the policy says, in words too, and the depth of its bucket: 1.5 times what is under way, or
+# two packets.
 CASES = {
-    "drop": ({"action": "drop"}, 75e3),
-    "tail": ({"action": "shape"}, 3e3),
-    "tail-50ms": ({"action": "shape", "shape": {"delay": "50ms"}}, 3e3),
-    "tail-200ms": ({"action": "shape", "shape": {"delay": "200ms"}}, 3e3),
-    "codel": ({"action": "shape", "shape": {"drop": "codel"}}, 3e3),
+    "drop": ({"action": "drop"}, 75e3, '`"action": "drop"`'),
+    "tail": ({"action": "shape"}, 3e3, '`"action": "shape"`, `"drop": "tail"` (the default)'),
+    "tail-50ms": ({"action": "shape", "shape": {"delay": "50ms"}}, 3e3, 'the same, 50 ms'),
+    "tail-200ms": ({"action": "shape", "shape": {"delay": "200ms"}}, 3e3, 'the same, 200 ms'),
+    "codel": ({"action": "shape", "shape": {"drop": "codel"}}, 3e3,
+              '`"action": "shape"`, `"drop": "codel"`'),
 }
 
 
@@ -86,7 +90,7 @@ def once(case, options):
 
     And what the machine did meanwhile, in words.
     """
-    settings, burst = CASES[case]
+    settings, burst, _ = CASES[case]
 
     def configure(_, config):
         for policy in config["policies"]:
@@ -124,11 +128,12 @@ def main():
             found[case].append(figures)
             print(f"{case} run {number + 1}: " + " ".join(f"{figure:.4f}" for figure in figures) +
                   f"; {noise}", file=sys.stderr, flush=True)
-    print("case | throughput / limit | Jain | waited: p50, ms | p99, ms")
-    for case in cases:
-        columns = zip(*found[case])
-        print(" | ".join([case, *(f"{statistics.median(c):.4f} ({min(c):.4f}–{max(c):.4f})"
-                                  for c in columns)]))
+    print(markdown_table(
+        ["", "throughput of the limit", "Jain's index", "waited, ms: half of the packets", "99 %"],
+        [[CASES[case][2], *(f"{statistics.median(c):{form}} ({min(c):{form}}–{max(c):{form}})"
+                            if any(c) else ""  # nothing waits where all else is dropped
+                            for c, form in zip(zip(*found[case]), (".4f", ".4f", ".0f", ".0f")))]
+         for case in cases]))
 
 
 if __name__ == "__main__":

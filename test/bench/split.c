@@ -4,14 +4,14 @@
  * What it costs to enforce one limit on several workers, beside one bucket for all on the same
  * packets, in virtual time (test/unit/split_world.h).
  *
- *     bench_split [--json FILE] [--worst] [PERIOD_MS]
+ *     bench_split [--json FILE] [--worst] [--only ROW] [PERIOD_MS]
  *
  * A row a limit, burst, number of workers and traffic. For each way to do without one bucket (even
  * parts; shares by demand, every PERIOD_MS, default 5; quanta from a reserve): the throughput that
  * is lost, in % of the limit (negative: more than one bucket passed); the most that a flow loses of
  * the part of its packets that gets through, in %; Jain's index less that of one bucket; and the
  * depth that all workers together have shown, in % of the burst, which is never above 100. --worst
- * prints only the worst of each traffic.
+ * prints only the worst of each traffic; --only runs the rows whose names begin with ROW.
  */
 #include <errno.h>
 #include <math.h>
@@ -106,7 +106,8 @@ static void print_figures(const char *name, const struct figures *figures)
 }
 
 /* One traffic at all limits; returns the worst of each figure. */
-static struct figures run_traffic(enum traffic traffic, uint64_t period, bool quiet)
+static struct figures run_traffic(
+	enum traffic traffic, uint64_t period, bool quiet, const char *only)
 {
 	struct figures worst = {0};
 
@@ -115,13 +116,16 @@ static struct figures run_traffic(enum traffic traffic, uint64_t period, bool qu
 			for (unsigned w = 0; w < 3; w++) {
 				struct world_params params = params_of(
 					rates[r], bursts_s[b], worker_counts[w], traffic, period);
-				struct figures figures = measure(&params);
+				struct figures figures;
 				char name[64];
 
 				snprintf(name, sizeof(name),
 					"%-9s %5.0f Mbit/s %2.0f ms, %u workers",
 					world_traffic_name(traffic), rates[r] / 1e6,
 					bursts_s[b] * 1e3, params.workers);
+				if (strncmp(name, only, strlen(only)) != 0)
+					continue;
+				figures = measure(&params);
 				if (!quiet)
 					print_figures(name, &figures);
 				worsen(&worst, &figures);
@@ -152,27 +156,30 @@ static int write_json(const char *path, const struct figures *worst)
 int main(int argc, char **argv)
 {
 	struct figures worst[TRAFFICS];
-	const char *json = NULL;
+	const char *json = NULL, *only = "";
 	double period_ms = 5;
 	bool quiet = false;
 
 	for (int i = 1; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0 && i + 1 < argc)
 			json = argv[++i];
+		else if (strcmp(argv[i], "--only") == 0 && i + 1 < argc)
+			only = argv[++i];
 		else if (strcmp(argv[i], "--worst") == 0)
 			quiet = true;
 		else
 			period_ms = strtod(argv[i], NULL);
 	}
 	if (!(period_ms > 0)) {
-		fprintf(stderr, "bench_split [--json FILE] [--worst] [PERIOD_MS]\n");
+		fprintf(stderr, "bench_split [--json FILE] [--worst] [--only ROW] [PERIOD_MS]\n");
 		return 1;
 	}
 	print_head();
 	for (unsigned t = 0; t < TRAFFICS; t++)
-		worst[t] = run_traffic((enum traffic)t, (uint64_t)(period_ms * 1e6), quiet);
-	printf("worst:\n");
-	for (unsigned t = 0; t < TRAFFICS; t++)
+		worst[t] = run_traffic((enum traffic)t, (uint64_t)(period_ms * 1e6), quiet, only);
+	if (!*only)
+		printf("worst:\n");
+	for (unsigned t = 0; t < TRAFFICS && !*only; t++)
 		print_figures(world_traffic_name((enum traffic)t), &worst[t]);
 	return json && write_json(json, worst) ? 1 : 0;
 }

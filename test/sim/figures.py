@@ -38,7 +38,7 @@ def verdict(page, text):
 
 
 def faults_are_found():
-    """A digit, a commit or a check that is missing; and a page that is right."""
+    """A digit, a commit or a check that is missing or wrong; and a page that is right."""
     shown = run(*[os.path.join(os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build"),
                                "app/weirsim/weirsim"), *COMMAND.split()[1:]]).stdout
     good = (f"Figures of commit `{head() or 'unknown'}`:\n\n<!-- checked: {COMMAND} -->\n"
@@ -51,6 +51,8 @@ def faults_are_found():
         for text, words in ((good.replace(shown, other), "other figures now"),
                             (good.replace("checked:", "begin:"), "none of its figures is checked"),
                             (good.replace("of commit", "of"), "expected one"),
+                            (good + "\n<!-- measured: build/x -->\n1 s\n<!-- end -->\n",
+                             "do not say at which commit"),
                             (good.replace(head() or "unknown", "0" * 10),
                              "not one that led here" if head() else "this program"),
                             (good.replace(COMMAND, COMMAND + " --nonsense"), "")):

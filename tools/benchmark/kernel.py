@@ -10,7 +10,8 @@ Weir over AF_XDP, nftables, HTB, TBF and a token bucket in XDP, round by round i
 the CPU time that a packet costs all CPUs together, softirqs included, less what it costs to make
 it. Two loads: "full", as many packets as go, under a limit that is out of reach; and "third", PPS
 packets a second where the limit lets a third of them pass. Ratios are the peer's cost over Weir's:
-above 1 Weir forwards more packets in a second of CPU. doc/performance-kernel.md has the reasons.
+above 1 Weir forwards more packets in a second of CPU. Prints a table in Markdown;
+doc/performance-kernel.md has the reasons.
 """
 
 import argparse
@@ -25,6 +26,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kernel_peers as peers  # noqa: E402 (needs the path above)
 from kernel_measure import Source, spread  # noqa: E402
 from kernel_peers import box  # noqa: E402
+from report import markdown_table  # noqa: E402
 
 LOADS = ("full", "third")
 SHARE = 1 / 3  # of the paced load, that a limit lets pass
@@ -88,7 +90,7 @@ class Bench:
             self.round()
             last = ", ".join(f"{name} {costs[-1]:.0f}" for (name, load), costs
                              in self.costs.items() if load == "full")
-            print(f"round {number}, ns a packet: {last}", flush=True)
+            print(f"round {number}, ns a packet: {last}", file=sys.stderr, flush=True)
         for _ in range(self.options.accuracy_runs):
             for peer in self.peers:
                 if peer.name != "wire":
@@ -116,22 +118,25 @@ class Bench:
                 "cpu_ns_per_packet": costs, "rounds": self.options.rounds, "notes": self.notes}
 
 
-def show(result):
-    """Prints the table."""
-    print(f"\n{'':8}{'full load':>32}{'a third passes':>34}{'passed / limit':>25}\n{'':8}"
-          + f"{'ns a packet':>16}{'x weir':>16}{'ns a packet':>18}{'x weir':>16}"
-          + f"{'first s':>13}{'settled':>12}")
+HEADS = ["", "full: ns a packet", "peer / Weir", "third: ns a packet", "peer / Weir",
+         "passed / limit, first second", "settled"]
+
+
+def table(result):
+    """All of it in Markdown."""
+    rows = []
     for name in result["cpu_ns_per_packet"]["full"]:
-        line = f"{name:8}"
+        row = ["the source alone" if name == "source" else f"`{name}`"]
         for load, infix in zip(LOADS, ("", "third_")):
             cost = result["cpu_ns_per_packet"][load].get(name)
             ratio = result["ratios"].get(f"kernel_{name}_{infix}vs_weir")
-            line += f"{cost['median']:16.0f}" if cost else " " * 16
-            line += "{median:6.2f} ({p10:.2f}-{p90:.2f})".format(**ratio) if ratio else " " * 18
+            row += [f"{cost['median']:.0f}" if cost else "",
+                    "{median:.2f} ({p10:.2f}–{p90:.2f})".format(**ratio) if ratio else ""]
         passed = result["accuracy"].get(name)
-        print(line + ("{first_second:11.3f}{settled:12.4f}".format(**passed) if passed else ""))
-    for note in result["notes"]:
-        print("note:", note)
+        row += [f"{passed[key]:.{digits}f}" if passed else ""
+                for key, digits in (("first_second", 2), ("settled", 4))]
+        rows.append(row)
+    return "\n".join([markdown_table(HEADS, rows), *("\n" + note for note in result["notes"])])
 
 
 def parse():
@@ -175,7 +180,7 @@ def main():
         bench.start()
         bench.measure()
     except box.Skip as reason:
-        print(f"skipped: {reason}")
+        print(f"skipped: {reason}", file=sys.stderr)
         sys.exit(box.SKIP)
     except KeyboardInterrupt:
         sys.exit(1)
@@ -183,7 +188,7 @@ def main():
         if bench:
             bench.stop()
     result = bench.result()
-    show(result)
+    print(table(result))
     if options.json:
         with open(options.json, "w", encoding="utf-8") as out:
             json.dump(result, out, indent=2)
