@@ -83,7 +83,8 @@ static int profile_make(struct sim *sim, struct node *node, unsigned p, struct l
 	struct limiter_view view;
 
 	limiter_view(node->limiter, p, &view);
-	set_enforced(sim, node, p, units_in_time(&sim->scenario->group.policies[p], view.local_limit),
+	set_enforced(sim, node, p,
+		units_in_time(&sim->scenario->group.policies[p], view.local_limit),
 		view.local_burst);
 	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
 		&node->policies[p].sampling, 1, NODE_HZ);

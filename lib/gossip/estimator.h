@@ -28,7 +28,7 @@ struct gossip {
 	struct prng prng;
 	struct gossip_counters counters;
 	uint64_t *looks; /* one of the counters, for those who only ask: see estimator_looks() */
-	uint64_t *news; /* a bit for each policy, see gossip_next_news() */
+	uint64_t *news;  /* a bit for each policy, see gossip_next_news() */
 	bool all_news;
 	uint64_t changes; /* see gossip_changes() */
 };
