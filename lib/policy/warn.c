@@ -95,6 +95,24 @@ static bool shares_reserve(const struct policy *policy)
 		       policy->meter != METER_PHANTOM);
 }
 
+/* Each limiter, and each of its workers, has windows of its own, in which at least one passes. */
+static void warn_windows(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct config *config)
+{
+	struct json_path at = {.parent = path, .key = "limit"};
+	unsigned limiters = config->gossip.n_roster ? config->gossip.n_roster : 1;
+	uint64_t windows = (uint64_t)limiters * config->n_workers;
+
+	if (policy->meter != METER_FIXED_WINDOW && policy->meter != METER_HYBRID)
+		return;
+	if (policy->count != COUNT_BYTES && policy->limit_bps > 0 && policy_quota(policy) < windows)
+		reader_warn(reader, &at,
+			"%" PRIu64
+			" in a window, of which each worker of %u limiters lets one pass, "
+			"%" PRIu64 " in all: a token bucket divides it exactly",
+			policy_quota(policy), limiters, windows);
+}
+
 static void warn_policy(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config, uint64_t frame)
 {
@@ -110,6 +128,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 			"the limit is %" PRIu64 " bytes in it, less than %" PRIu64
 			", so the largest frames never pass",
 			policy_quota(policy), frame);
+	warn_windows(reader, path, policy, config);
 	if (policy->per_v4 != 0 && n_workers > 1)
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",

@@ -290,10 +290,31 @@ def work_is_linear(_):
     return ", ".join(f"{look:.0f} peers looked at a tick of {n}" for n, look in zip(sizes, looks))
 
 
+def tiny_limits_add_up(_):
+    """5/min over ten limiters is half a packet a minute at each, and 50 in ten minutes in all."""
+    found = {}
+    for meter, allocator in (("token-bucket", "fps"), ("gcra", "static")):
+        scenario = {"duration": "1200s", "warmup": "600s", "interval": "1s", "limiters": 10,
+                    "policies": [{"name": "p", "count": "packets", "limit": "5/min", "burst": 5,
+                                  "meter": meter, "allocator": allocator}],
+                    "network": {"delay": "5ms"},
+                    "traffic": [{"kind": "cbr", "packet": "200B", "rate": "1600bit/s",
+                                 "limiter": f"l{k}"} for k in range(1, 11)]}
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump(scenario, file)
+            file.flush()
+            done = run("run", file.name, "--json", "-", "--quiet")
+        expect(done.returncode == 0, done.stderr)
+        limiters = json.loads(done.stdout)["limiters"]
+        found[meter] = round(sum(one["mean_bps"] for one in limiters) * 600 / 1600)
+        expect(49 <= found[meter] <= 51, f"{meter}, {allocator}: {found[meter]} packets, not 50")
+    return found
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
-         ten_thousand_limiters, work_is_linear]
+         ten_thousand_limiters, work_is_linear, tiny_limits_add_up]
 
 
 def main():

@@ -414,9 +414,19 @@ static void test_allocators(void **state)
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
 	"]}, 'policies': [{'name': 'p', 'limit': '10Mbit/s'" members "}]}"
 #define PAIR(allocator, meter) IN_GROUP(", 'meter': '" meter "', 'allocator': '" allocator "'")
-#define EXPECTED_GTB           "expected 'token-bucket' with the allocator 'gtb'\n"
-#define EXPECTED_GRD           "expected 'random-drop' or 'token-bucket' with the allocator 'grd'\n"
+#define FEW(limit, meter)                                                                         \
+	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2       \
+	"]}, 'policies': [{'name': 'p', 'count': 'flows', 'limit': '" limit "', 'meter': '" meter \
+	"'}]}"
+#define EXPECTED_GTB "expected 'token-bucket' with the allocator 'gtb'\n"
+#define EXPECTED_GRD "expected 'random-drop' or 'token-bucket' with the allocator 'grd'\n"
 	static const struct config_case cases[] = {
+		{FEW("2/min", "fixed-window"), ""},
+		{FEW("1/min", "token-bucket"), ""},
+		{FEW("1/min", "hybrid"),
+			"w.json: warning: policies[0].limit: '1/min': 1 in a window, of which each "
+			"worker of 2 limiters lets one pass, 2 in all: a token bucket divides it "
+			"exactly\n"},
 		{PAIR("gtb", "token-bucket"), ""},
 		{PAIR("gtb", "gcra"), "w.json: policies[0].meter: 'gcra': " EXPECTED_GTB},
 		{PAIR("gtb", "random-drop"),
