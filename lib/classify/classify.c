@@ -228,6 +228,8 @@ void classify_burst(const struct classifier *classifier, unsigned wire, enum dir
 	uint8_t all[BURST_MAX];
 	struct burst burst;
 
+	if (n == 0)
+		return;
 	begin(&burst, classifier, wire, direction, n, policies);
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {

@@ -263,6 +263,12 @@ static inline void get4(const struct bench *bench, uint32_t *addr)
 	}
 }
 
+/* IPv6 addresses for DPDK: arrays of bytes, which have a type of their own since 24.11. */
+static inline void *any_addr(const void *addr)
+{
+	return (void *)(uintptr_t)addr;
+}
+
 static inline void get6(const struct bench *bench, uint8_t addr[][16])
 {
 	for (unsigned i = 0; i < BURST; i++)
@@ -337,7 +343,7 @@ static void run_lpm6(struct bench *bench)
 	int32_t hop[BURST];
 
 	get6(bench, addr);
-	rte_lpm6_lookup_bulk_func(bench->lpm6, addr, hop, BURST);
+	rte_lpm6_lookup_bulk_func(bench->lpm6, any_addr(addr), hop, BURST);
 	bench->sum += (uint32_t)hop[0];
 }
 
@@ -347,7 +353,7 @@ static void run_fib6(struct bench *bench)
 	uint64_t hop[BURST];
 
 	get6(bench, addr);
-	rte_fib6_lookup_bulk(bench->fib6, addr, hop, BURST);
+	rte_fib6_lookup_bulk(bench->fib6, any_addr(addr), hop, BURST);
 	bench->sum += hop[0];
 }
 
@@ -481,7 +487,7 @@ static void make_v6(struct bench *bench)
 		bench->lpm6 = rte_lpm6_create("lpm6", SOCKET_ID_ANY,
 			&(struct rte_lpm6_config){.max_rules = n, .number_tbl8s = tbl8s});
 	for (unsigned i = 0; bench->lpm6 != NULL && i < n; i++)
-		rte_lpm6_add(bench->lpm6, bench->policies[i].match.dst.addr,
+		rte_lpm6_add(bench->lpm6, any_addr(bench->policies[i].match.dst.addr),
 			bench->policies[i].match.dst.length, i);
 	middle = rte_rdtsc();
 	bench->fib6 = rte_fib6_create("fib6", SOCKET_ID_ANY,
@@ -492,7 +498,7 @@ static void make_v6(struct bench *bench)
 			.trie = {.nh_sz = RTE_FIB6_TRIE_4B, .num_tbl8 = tbl8s},
 		});
 	for (unsigned i = 0; bench->fib6 != NULL && i < n; i++)
-		rte_fib6_add(bench->fib6, bench->policies[i].match.dst.addr,
+		rte_fib6_add(bench->fib6, any_addr(bench->policies[i].match.dst.addr),
 			bench->policies[i].match.dst.length, i);
 	printf("  rte_lpm6 %.0f ms, rte_fib6 %.0f ms", ms_between(start, middle),
 		ms_between(middle, rte_rdtsc()));

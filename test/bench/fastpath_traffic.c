@@ -127,9 +127,10 @@ static uint16_t make_v6_header(uint8_t *at)
 			FRAME_BYTES - sizeof(struct rte_ether_hdr) - sizeof(struct rte_ipv6_hdr)),
 		.proto = IPPROTO_UDP,
 		.hop_limits = 64,
-		.src_addr = {0x20, 0x01, 0x0d, 0xb8},
 	};
+	static const uint8_t src[] = {0x20, 0x01, 0x0d, 0xb8};
 
+	memcpy(&ip.src_addr, src, sizeof(src));
 	memcpy(at, &ip, sizeof(ip));
 	return sizeof(ip);
 }
