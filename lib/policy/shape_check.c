@@ -124,10 +124,10 @@ uint32_t config_buffers(const struct config *config, unsigned port)
 	return buffers < BUFFERS_MOST ? (uint32_t)buffers : BUFFERS_MOST;
 }
 
-/* Over all workers, of the port that has the fewest buffers. */
+/* Over all workers, of the port that has the fewest buffers; none without a port. */
 static uint32_t room_waiting(const struct config *config)
 {
-	uint32_t least = UINT32_MAX;
+	uint32_t least = config->n_ports > 0 ? UINT32_MAX : 0;
 
 	for (unsigned i = 0; i < config->n_ports; i++)
 		if (config_buffers(config, i) < least)

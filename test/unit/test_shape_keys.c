@@ -222,6 +222,22 @@ static void test_least(void **state)
 	free(text);
 }
 
+/* Where no packet comes from, memory for four thousand million that wait is not asked for. */
+static void test_no_port(void **state)
+{
+	char *messages, *text = with_quotes(NET("'workers': [1, 2]"));
+	struct config *config;
+
+	(void)state;
+	assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+	assert_string_equal(messages, "w.json: warning: wires: missing: no packet is forwarded "
+				      "without a wire\n");
+	assert_int_equal(config_waiting(config), 1);
+	config_free(config);
+	free(messages);
+	free(text);
+}
+
 #define TIMED "; another limit is that of what comes after it\n"
 static void test_described(void **state)
 {
@@ -323,6 +339,7 @@ int main(void)
 		cmocka_unit_test(test_parsed),
 		cmocka_unit_test(test_buffers),
 		cmocka_unit_test(test_least),
+		cmocka_unit_test(test_no_port),
 		cmocka_unit_test(test_described),
 		cmocka_unit_test(test_changes),
 		cmocka_unit_test(test_fixed),
