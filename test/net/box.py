@@ -21,6 +21,9 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("WEIR_BUILD", "build"))
+# Programs of packages that tools/setup unpacks and does not install.
+os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", ""), os.path.join(
+    ROOT, "build-unpacked", "usr", "bin")))
 WEIR = os.path.join(BUILD, "app", "weir", "weir")
 PATIENCE_S = 60  # for what takes a second on a machine of its own; sanitizers and neighbours do not
 SKIP = 77

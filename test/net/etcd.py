@@ -557,7 +557,7 @@ def tls(scene):
 def needs():
     """Not every machine has etcd."""
     if not ETCD:
-        raise Skip("etcd is not installed (Debian: etcd-server)")
+        raise Skip("there is no etcd: `tools/setup test` unpacks one")
 
 
 SCENARIOS = [the_sum_is_the_total, a_newer_start_fences, etcd_crashes, lost_messages,

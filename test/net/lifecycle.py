@@ -11,6 +11,7 @@ Runs in a network namespace of its own; veth pairs there are the cables:
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import struct
@@ -111,6 +112,17 @@ def missing_device(scene):
         expect(not os.path.exists(weir.socket), "a socket is there")
 
 
+def nothing_to_forward(scene):
+    """Without ports or without wires it runs, says so beforehand, and answers."""
+    for name, less in (("ports", {"ports": {}, "wires": []}), ("wires", {"wires": []})):
+        weir = scene.box(RINGS | POLICY | less, name)
+        status, _, err = weir.run("--check", weir.config_path)
+        expect(status == 0 and "no packet is forwarded without a wire" in err, f"{status}: {err}")
+        weir.start()
+        expect(weir.get("/weir/policies")["total"] == 1, f"without {name} it does not answer")
+        weir.stop()
+
+
 def missing_cpu(scene):
     """Named, and without the pages that EAL has to say about its arguments."""
     for more, want in (({"workers": [0, 1023]}, "workers[1]: this machine has no CPU 1023"),
@@ -187,7 +199,7 @@ def key_files(scene):
 
 def stock_client(scene):
     """DPDK's own client works unchanged."""
-    if not os.path.exists("/usr/bin/dpdk-telemetry.py"):
+    if not shutil.which("dpdk-telemetry.py"):
         raise Skip("no dpdk-telemetry.py")
     weir = scene.box(RINGS | POLICY).start()
     done = subprocess.run(["/usr/bin/python3", "-B", os.path.join(HERE, "stock_client.py"),
@@ -423,9 +435,9 @@ def other_devices(scene):
     return ", ".join(words)
 
 
-SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, missing_cpu,
-             signals_at_any_moment, crash_and_restart, key_files, stock_client, many_clients,
-             af_packet_jumbo, distributed, af_xdp, link_state, strangers_stay_out,
+SCENARIOS = [usage, new_ledger, refused_configuration, missing_device, nothing_to_forward,
+             missing_cpu, signals_at_any_moment, crash_and_restart, key_files, stock_client,
+             many_clients, af_packet_jumbo, distributed, af_xdp, link_state, strangers_stay_out,
              idle_costs_little, other_devices]
 
 if __name__ == "__main__":
