@@ -423,6 +423,22 @@ LONG = {
 }
 
 
+# What debian.py tries, each in a chroot of its own.
+DEBIANS = ("bookworm", "trixie")
+
+
+def debians(wanted, result):
+    """The README's two commands from nothing on each Debian; 77 where no chroot can be made."""
+    for suite in DEBIANS:
+        name = f"debian/{suite}"
+        if not wanted(name):
+            continue
+        began = time.monotonic()
+        status, output = run([*PYTHON, os.path.join("test", "debian.py"), suite], timeout=7200,
+                             yields=False)
+        result.add(name, verdict_of(status), time.monotonic() - began, output)
+
+
 def long_tests(wanted, result):
     """Thousands of seeds: minutes of a machine that has nothing else to do."""
     commands = {f"build/{name}": command for name, command in LONG.items()}
@@ -474,15 +490,15 @@ def on_networks(tsan, wanted, result):
     result.passed("tests of networks")
 
 
-def everything(quick, wanted, result):
+def everything(quick, networks, wanted, result):
     """Tests that wait are run beside compilers and tests that compute, which yield to them."""
-    for name in QUIET if not quick else ():
+    for name in QUIET if networks else ():
         script("net", name, wanted, result)
     with Crew() as crew, Crew(1) as builder:
         crew.give(script, "", "style", wanted, result)
         builds = {directory: builder.give(build_and_give, directory, crew, quick, wanted, result)
                   for directory in (["build"] if quick else BUILDS)}
-        if not quick:
+        if networks:
             builds["build"].result()
             on_networks(builds["build-tsan"], wanted, result)
 
@@ -492,7 +508,10 @@ def main():
     parser = argparse.ArgumentParser(prog="test", description=__doc__.split("\n", 1)[0])
     parser.add_argument("--quick", action="store_true", help="style and unit tests in build/ only")
     parser.add_argument("--long", action="store_true",
-                        help="then thousands of seeds of the property tests, too")
+                        help="then thousands of seeds of the property tests, and the demo and "
+                        "the tests on each Debian from nothing")
+    parser.add_argument("--no-networks", action="store_true",
+                        help="all but what makes network namespaces")
     parser.add_argument("--only", metavar="PATTERN", default="", help="tests with this in the name")
     options = parser.parse_args()
     result = Result()
@@ -508,9 +527,10 @@ def main():
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, stop)
     try:
-        everything(options.quick, wanted, result)
+        everything(options.quick, not (options.quick or options.no_networks), wanted, result)
         if options.long:
             long_tests(wanted, result)
+            debians(wanted, result)
     except Stopped:
         sys.exit(128 + told[0] if told else 1)
     sys.exit(result.close())
