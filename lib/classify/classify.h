@@ -24,9 +24,9 @@ struct classifier;
 
 /*
  * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
- * takes 64 bytes; IPv4 prefixes take 64 MB for destinations, 64 MB for sources, 1 KB for each /24
- * that is divided further, and some 420 bytes each; an IPv6 prefix takes some 45 bytes, and its
- * markers too (lpm6.h). Any thread, also one that is none of EAL's.
+ * takes 64 bytes; IPv4 prefixes take what fib4.h says, for destinations and for sources; an IPv6
+ * prefix takes some 45 bytes, and its markers too (lpm6.h). Any thread, also one that is none of
+ * EAL's.
  */
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);

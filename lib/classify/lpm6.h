@@ -7,9 +7,9 @@
  * where the search has to turn towards it, and a marker knows the best prefix so far, so nothing is
  * ever tried again.
  *
- * Why not rte_fib6, where IPv4 has rte_fib: its trie takes one dependent load for 24 bits and one
- * for every 8 more, each from a line of its own, and its tables grow with them. In cycles a packet,
- * for 10,000 prefixes, without huge pages (bench_classify 41 "v6 /"):
+ * Why not DPDK's rte_fib6: its trie takes one dependent load for 24 bits and one for every 8 more,
+ * each from a line of its own, and its tables grow with them. In cycles a packet, for 10,000
+ * prefixes, without huge pages (bench_classify 41 "v6 /"):
  *
  *                                   /48    /64   /128   ten lengths
  *	rte_fib6, the lookup alone     20    154   1242           400
