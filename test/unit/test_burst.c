@@ -104,7 +104,7 @@ static void test_burst_of_tcp(void **state)
 			TCP_WARNING("2kB", "312.5kB")},
 		{TINY(", 'action': 'mark'"), TCP_WARNING("2kB", "312.5kB")},
 		{TINY(", 'match': {'proto': 'udp'}"), ""},
-		{TINY(", 'action': 'mark', 'mark': {'dscp': 8}"), ""},
+		{TINY(", 'action': 'mark', 'mark': 8"), ""},
 		{TINY(", 'action': 'count'"), ""},
 		{TINY(", 'action': 'shape'"), ""},
 		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
