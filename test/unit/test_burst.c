@@ -46,6 +46,21 @@ static void test_default_burst(void **state)
 	}
 }
 
+/* Of a conserved one ten packets at each limiter. */
+static void test_default_burst_of_parts(void **state)
+{
+	struct config *config = must_parse(
+		"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2
+		", {'name': 'she', 'address': '10.0.0.3:1'}]}, 'policies': ["
+		"{'name': 'c', 'limit': '8kbit/s', 'guarantee': 'conserved', 'match': {'vlan': 1}},"
+		"{'name': 's', 'limit': '8kbit/s', 'match': {'vlan': 2}}]}");
+
+	(void)state;
+	assert_int_equal(config->policies[0].burst_bytes, 45000);
+	assert_int_equal(config->policies[1].burst_bytes, 30000);
+	config_free(config);
+}
+
 /* A tenth of a second of the limit, at least ten. */
 static void test_default_burst_of_counts(void **state)
 {
@@ -113,7 +128,9 @@ static void test_burst_of_tcp(void **state)
 		{FAST("240Mbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
 		{FAST("400Gbit/s", "6MB"), ""},
 		{FAST("400Gbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},
-		/* Of two limiters each has half of that. */
+		/* Two limiters have twice that; of what is conserved each has a part. */
+		{CONSERVED("480Mbit/s", "12MB"), ""},
+		{CONSERVED("480Mbit/s", "11999999B"), TCP_WARNING("11999999B", "15MB")},
 		{CONSERVED("10Mbit/s", "250kB"), ""},
 		{CONSERVED("10Mbit/s", "249999B"), TCP_WARNING("249999B", "312.5kB")},
 		{CONSERVED("100kbit/s", "18216B"), ""},
@@ -129,6 +146,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default_burst),
+		cmocka_unit_test(test_default_burst_of_parts),
 		cmocka_unit_test(test_default_burst_of_counts),
 		cmocka_unit_test(test_burst_of_tcp),
 	};
