@@ -42,6 +42,9 @@
 /* A flow that loses one of so many still hears of it from those behind; see limiter.c. */
 #define FRAMES 6
 
+/* Of a slow limit a flow needs so many, whatever the time: with two 0.1 Mbit/s have .83. */
+#define FEW_FRAMES 3
+
 /* A burst so much below the default loses what can be seen: at 200 ms it is 5 %. */
 #define WARN_PART(bytes) ((bytes) / 5 * 4)
 
@@ -129,7 +132,7 @@ static bool drops_tcp(const struct policy *policy)
 		       (policy->action == ACTION_MARK && policy->mark == MARK_ECN));
 }
 
-/* Bytes with which TCP reaches the limit, at whatever limiters it is. */
+/* Of the limit at which TCP needs most, the time; at whatever limiters it is. */
 static uint64_t tcp_needs(const struct policy *policy, unsigned n_limiters)
 {
 	uint64_t most = TCP_BPS * n_limiters;
@@ -141,12 +144,12 @@ static uint64_t tcp_needs(const struct policy *policy, unsigned n_limiters)
 static void warn_tcp(struct reader *reader, const struct json_path *at, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters)
 {
-	uint64_t time = tcp_needs(policy, n_limiters);
+	uint64_t time = tcp_needs(policy, n_limiters), few = FEW_FRAMES * frame;
 	uint64_t parts = is_parted(policy) ? FRAMES * frame * n_limiters : 0;
 	char text[UNITS_TEXT_MAX];
 
-	units_format_size(larger(time, parts), text, sizeof(text));
-	if (policy->burst_bytes < WARN_PART(time))
+	units_format_size(larger(larger(time, few), parts), text, sizeof(text));
+	if (policy->burst_bytes < larger(WARN_PART(time), few))
 		reader_warn(reader, at,
 			"less than TCP needs to reach the limit over a short round trip, as it "
 			"waits 200 ms when the last of what it sent is lost: %s is enough",

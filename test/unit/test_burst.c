@@ -123,6 +123,9 @@ static void test_burst_of_tcp(void **state)
 		{TINY(", 'action': 'count'"), ""},
 		{TINY(", 'action': 'shape'"), ""},
 		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
+		/* Of a slow limit three frames are more than the time. */
+		{FAST("100kbit/s", "4554B"), ""},
+		{FAST("100kbit/s", "4553B"), TCP_WARNING("4553B", "4.554kB")},
 		/* Above 240 Mbit/s a round trip has room for the least window. */
 		{FAST("240Mbit/s", "6MB"), ""},
 		{FAST("240Mbit/s", "5999999B"), TCP_WARNING("5999999B", "7.5MB")},

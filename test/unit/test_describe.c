@@ -19,7 +19,7 @@ static const char *const described[] = {
 	"policy q\n  takes udp, from port 53, to port 1024-65535\n",
 	"policy r\n  takes protocol 89\n",
 	"  limit 10Mbit/s of L3 bytes (without Ethernet and VLAN headers), over all 2 limiters\n",
-	"  burst 125kB",
+	"  burst 312.5kB",
 	"  allocator fps every 50ms",
 	"  at a full partition, and at the start: 5Mbit/s here (limit/2)\n",
 };
@@ -77,7 +77,7 @@ static void test_describe_keys(void **state)
 		{"'limit': '1/d', 'count': 'packets'",
 			"  burst 10, what is above is dropped (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'meter': 'gcra'",
-			"  burst 100kB, what is above is dropped (GCRA)\n"},
+			"  burst 250kB, what is above is dropped (GCRA)\n"},
 		{"'limit': '8Mbit/s', 'meter': 'fixed-window', 'window': '1min'",
 			"  60MB in each 1min, what is above is dropped (fixed window)\n"},
 		{"'limit': '600/min', 'count': 'packets', 'meter': 'hybrid', 'window': '1h'",
@@ -86,12 +86,12 @@ static void test_describe_keys(void **state)
 		{"'limit': '8Mbit/s', 'meter': 'random-drop'",
 			"  what is above, chosen at random, is dropped (random drop)\n"},
 		{"'limit': '8Mbit/s', 'action': 'count'",
-			"  burst 100kB, what is above is counted, and passes (token bucket)\n"},
+			"  burst 250kB, what is above is counted, and passes (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'action': 'mark'",
-			"  burst 100kB, what is above is marked (ECN: congestion experienced), or "
+			"  burst 250kB, what is above is marked (ECN: congestion experienced), or "
 			"dropped if it cannot be (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'action': 'mark', 'mark': 8",
-			"  burst 100kB, what is above is marked (DSCP 8), or dropped if it cannot "
+			"  burst 250kB, what is above is marked (DSCP 8), or dropped if it cannot "
 			"be (token bucket)\n"},
 		{"'limit': '8Mbit/s', 'per': 'src/24'",
 			"  each source for itself: IPv4 by /24, IPv6 by /64; 65536 of them a "
@@ -137,7 +137,7 @@ static void test_describe_guarantee(void **state)
 			"'1Mbit/s'",
 			"  never more than 500GB of L3 bytes (without Ethernet and VLAN headers), "
 			"a month (UTC), over all 2 limiters\n"
-			"  then 1Mbit/s (500kbit/s here, limit/2), burst 15kB, what is above is "
+			"  then 1Mbit/s (500kbit/s here, limit/2), burst 31.25kB, what is above is "
 			"dropped\n"
 			"  begins with total/2 here; a crash costs up to twice 64MiB, and "
 			"what 0.1s takes\n"},
@@ -149,7 +149,7 @@ static void test_describe_guarantee(void **state)
 			"  begins with all of it here; a crash costs up to twice 4.096k, and "
 			"what 0.1s takes\n"},
 		{false, "'total': '5GB', 'allocator': 'quota', 'limit': '1Mbit/s'",
-			", once (prepaid)\n  then 1Mbit/s, burst 15kB, what is above is dropped\n"},
+			", once (prepaid)\n  then 1Mbit/s, burst 31.25kB, what is above is dropped\n"},
 		{true, "'limit': '8Mbit/s', 'guarantee': 'conserved'",
 			"ledger: store /var/lib/weir/me\n"
 			"  lease 5s, 50% promised to the best friend, clocks within 1000 ppm\n"

@@ -193,7 +193,7 @@ static void test_group_values(void **state)
 	assert_int_equal(play.group.n_policies, 1);
 	assert_string_equal(play.group.policies[0].allocator->name, "fps");
 	assert_int_equal(play.group.policies[0].limit_bps, 10000000);
-	assert_int_equal(play.group.policies[0].burst_bytes, 125000);
+	assert_int_equal(play.group.policies[0].burst_bytes, 312500);
 	assert_int_equal(play.group.gossip.n_roster, 7);
 	assert_int_equal(play.group.gossip.branching, 5);
 	assert_int_equal(play.group.gossip.timeout_ns, 1000000000);
