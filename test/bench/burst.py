@@ -242,13 +242,15 @@ def print_live(found, burst_ms):
 
 
 def choice_of(known):
-    """An argparse type: some of them."""
+    """An argparse type: some of them, by their names or how these begin ("phantom")."""
     def parse(text):
-        words = text.split(",")
-        for word in words:
-            if word not in known:
+        found = []
+        for word in text.split(","):
+            meant = [name for name in known if name == word or name.startswith(word + "-")]
+            if not meant:
                 raise argparse.ArgumentTypeError(f"{word!r}: expected of {' '.join(known)}")
-        return words
+            found += meant
+        return found
     return parse
 
 
