@@ -25,9 +25,10 @@ PYTHON = ["/usr/bin/python3", "-B"]
 CPUS = len(os.sched_getaffinity(0))
 SKIP = 77
 FUZZ_S = 8
-# Places in the code that libFuzzer sees at least. The targets themselves have up to 210, and what
-# they test has made it 371 or more of each; what is reached says less, as some find little in 8 s.
-SEES = 300
+# Places in the code that libFuzzer sees at least beyond the target's own: what is tested has made
+# it 340 or more of each with clang 14, and 240 with clang 19; what is reached says less, as some
+# find little in 8 s.
+SEES = 200
 HANGS_S = 1800  # for what waits for nobody, but for a CPU
 ANSWERS_S = 900  # for a program that a test of those runs
 NOTICES_S = 0.5  # after that who runs something sees that all is over
@@ -344,6 +345,13 @@ def reason(path, output, folder):
     return "\n".join(lines)
 
 
+def own_places(path):
+    """Places in the code of a fuzz target itself, as its objects have counters for them."""
+    objects = glob.glob(os.path.join(path + ".p", "*.o"))
+    _, listing = run(["size", "-A", *objects])
+    return sum(int(n) for n in re.findall(r"^__sancov_cntrs\s+(\d+)", listing, re.M))
+
+
 def fuzz_one(path, result):
     """A fuzz target for a short time from its seeds."""
     name = os.path.basename(path)
@@ -357,8 +365,8 @@ def fuzz_one(path, result):
         seen = sum(int(n) for n in re.findall(r"\((\d+) inline 8-bit counters\)", output))
         if status:
             output = reason(path, output, corpus)
-        elif seen < SEES:
-            status, output = 1, f"it looks at nothing but itself: {seen} places, not {SEES}"
+        elif seen - own_places(path) < SEES:
+            status, output = 1, f"it looks at nothing but itself: {seen} places"
     result.add(f"fuzz/{name}", "FAIL" if status else "ok", time.monotonic() - began, output)
 
 
