@@ -18,9 +18,12 @@ ESTIMATORS = (
     f"The paper's gossip is 48 bytes to 3 peers 20 times a second: {PAPER_BPS / 1e3:.0f} kbit/s a "
     "limiter. `tree` costs less, and what is its branching is the degree of the tree. `state`, "
     "which is the default up to 64 limiters, tells everybody everything at once, and costs what it "
-    "says: rather choose `tree` where gossip has little room. From 1,000 limiters on the aggregate "
-    "holds in the mean and not in each second: weights change at thousands of places, and news of "
-    "that takes a tick for each edge of the tree. One run each says no more than that.")
+    "says: rather choose `tree` where gossip has little room. **From 1,000 limiters on the group "
+    "passes more than its limit**, in the mean and more so in single seconds, and the more the "
+    "larger it is. The likely reason: of 5 kbit/s a packet comes every two seconds, which says "
+    "little of a demand, and a limiter's own weight counts at once while others hear of it a tick "
+    "later for each edge of the tree. Who needs a bound there takes `conserved` (E11). These are "
+    "one run each.")
 
 # CPU for a virtual second, by that of the first row: linear in the group, and room for caches that
 # do not hold it any more.
