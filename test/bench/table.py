@@ -20,7 +20,7 @@ Of time, and so another in each run; arguments are the program's own:
     phantom POLICIES... [OPTION...]
                                  the whole way of a packet of the meter phantom
     reserve [ROUNDS]             drawing from a reserve
-    shape [OPTION...]            packets that wait
+    shape [OPTION...]            packets that wait: --rounds N, --fifo PRIORITY, --seconds N
 """
 
 import itertools
