@@ -74,18 +74,17 @@ def short(text):
 def estimators(*cases):
     """One row an estimator and number of limiters."""
     pattern = (rf"^(\S+) +N +(\d+) .* {NUMBER} kbit/s +{NUMBER} datagrams/s of +{NUMBER} B .* "
-               rf"error mean {NUMBER} % max {NUMBER} % .* known after {NUMBER} s .*  {NUMBER} kB")
+               rf"error mean {NUMBER} % max {NUMBER} % .* known after {NUMBER} s ")
     rows = []
     for case in cases:
         words = case.split(":")
-        name, n, rate, sent, size, mean, most, known, memory = found(
+        name, n, rate, sent, size, mean, most, known = found(
             pattern, said_by("test/bench/estimators", *words, "0.01"))[0]
         rows.append(["push-sum, compensated" if name == "compensated" else name, f"{int(n):,}",
                      f"{float(rate):.1f}", sent, size, f"{short(mean)} %", f"{short(most)} %",
-                     f"{known} s" if float(known) < 60 else "not in 60 s", f"{memory} kB"])
+                     f"{known} s" if float(known) < 60 else "not in 60 s"])
     return markdown_table(["estimator", "N", "kbit/s a limiter", "datagrams a second",
-                           "bytes of each", "mean error", "largest", "known after",
-                           "memory a limiter"], rows)
+                           "bytes of each", "mean error", "largest", "known after"], rows)
 
 
 def push_sum():
