@@ -99,7 +99,8 @@ static void build_args(struct args *args, const struct config *config)
 	args_add(args, "weir");
 	add_lcores(args, config);
 	/*
-	 * One request crashes the stock server of 22.11; lib/telemetry speaks its protocol instead.
+	 * One request crashes the stock server of 22.11; lib/io/telemetry speaks its protocol
+	 * instead.
 	 */
 	args_add(args, "--no-telemetry");
 	args_add(args, "--file-prefix=weir-%s", config->limiter);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A client of the DPDK telemetry v2 protocol (doc/telemetry.md) on a Unix SOCK_SEQPACKET socket.
+ * A client of the DPDK telemetry v2 protocol (doc/operate/telemetry.md) on a Unix SOCK_SEQPACKET
+ * socket.
  */
 #ifndef WEIR_WEIRCTL_CLIENT_H
 #define WEIR_WEIRCTL_CLIENT_H

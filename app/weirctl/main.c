@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * weirctl: what a limiter does, asked at its socket (doc/weirctl.md).
+ * weirctl: what a limiter does, asked at its socket (doc/operate/weirctl.md).
  */
 #include <errno.h>
 #include <getopt.h>

@@ -5,14 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker_main.h"
-#include "gdrl.h"
-#include "penalty_main.h"
 #include "plan_main.h"
-#include "quota_main.h"
 #include "replay.h"
 #include "run.h"
-#include "torture.h"
 
 #define EXIT_USAGE 2
 
@@ -25,13 +20,7 @@ static const struct command {
 } commands[] = {
 	{"run", "run a scenario: a group of limiters in virtual time", run_main},
 	{"replay", "run a capture through a limiter's policies", replay_main},
-	{"gdrl", "equal indicators under a limit that is never exceeded: the GDRL paper's figures",
-		gdrl_main},
-	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
-	{"penalty", "what packets wait for when one bucket is split into parts", penalty_main},
-	{"brokers", "what it is worth to place sources well: figures of a paper", broker_main},
 	{"plan", "propose which source should be sent to which limiter", plan_main},
-	{"torture", "try to exceed limits that cannot be exceeded", torture_main},
 	{"--help", "write this", help_main},
 	{"--version", "write the version", version_main},
 };

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What part of a limit TCP gets, by how deep the bucket is: doc/configuration.md's tables.
+"""What part of a limit TCP gets, by how deep the bucket is: doc/operate/configuration.md's tables.
 
     burst.py [--only ROW,...] [--json FILE]
     burst.py --live [--runs 3] [--seconds 20] [--only ROW,...] [--json FILE]

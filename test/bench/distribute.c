@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs a packet to go through the hands of another worker (app/weir/distribute.h), beside
- * forwarding it bare, on net_null.
+ * What it costs a packet to go through the hands of another worker
+ * (app/weir/datapath/distribute.h), beside forwarding it bare, on net_null.
  *
  *     bench_distribute [ROUNDS]
  *

@@ -8,7 +8,7 @@
 
 Packets go through so many limiters (allocator static: an n-th of rate and burst each), or through
 one limiter of so many workers, which draw from one bucket; what does not conform waits (action
-shape). They come at the same times and to the same parts as in `weirsim penalty` with the same
+shape). They come at the same times and to the same parts as in `weir-study penalty` with the same
 seed, so that live and simulated delays are of the same packets. Delays are read from the limiters'
 own histograms (/weir/delays), from the time at which a tenth of the packets is sent, as there.
 
@@ -191,16 +191,16 @@ def timely(*run):
 
 
 def simulated(options, kind):
-    """Rows of `weirsim penalty` by number of parts, in milliseconds."""
+    """Rows of `weir-study penalty` by number of parts, in milliseconds."""
     arguments = {"arrivals": kind, "rate": units.form(options.rate, units.RATE),
                  "burst": f"{options.burst}B", "packet": f"{options.packet}B",
                  "load": options.load, "batch": options.batch, "publishers": options.publishers,
                  "packets": options.packets, "seeds": options.seeds, "first": options.first}
-    done = subprocess.run([os.path.join(BUILD, "app", "weirsim", "weirsim"), "penalty", "--json",
+    done = subprocess.run([os.path.join(BUILD, "tools", "study", "weir-study"), "penalty", "--json",
                            "-", *(f"--{name}={value}" for name, value in arguments.items())],
                           capture_output=True, text=True, check=False)
     if done.returncode:
-        sys.exit(f"weirsim penalty: {done.stderr}")
+        sys.exit(f"weir-study penalty: {done.stderr}")
     rows = json.loads(done.stdout)["runs"][0]["rows"]
     names = ["mean", *SHARES, "exact", "paper"]
     return {row["parts"]: {name: row[name + "_us"] and row[name + "_us"] / 1000 for name in names}

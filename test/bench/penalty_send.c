@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Sends the packets of `weirsim penalty` to live limiters: as many, at the same times and to the
+ * Sends the packets of `weir-study penalty` to live limiters: as many, at the same times and to the
  * same parts as with the same seed there, UDP to an address for each part. A packet is never sent
  * early; how late they were is said at the end, as one line of JSON.
  */
@@ -41,7 +41,7 @@ struct sender {
 
 static const char usage_text[] =
 	"Usage: penalty_send [OPTION]... ADDRESS...\n"
-	"Sends a run of `weirsim penalty` to an address for each part.\n"
+	"Sends a run of `weir-study penalty` to an address for each part.\n"
 	"\n"
 	"  --arrivals KIND --rate BITS_PER_S --packet BYTES --load X --batch N --publishers N\n"
 	"  --packets N      as there; sizes are of IP packets\n"

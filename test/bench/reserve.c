@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to draw from a reserve (lib/split/reserve.h), beside a token bucket of one's own.
+ * What it costs to draw from a reserve (lib/datapath/split/reserve.h), beside a token bucket of
+ * one's own.
  *
  *     bench_reserve [ROUNDS]
  *

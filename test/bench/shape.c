@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to let packets wait (lib/shape), and how exactly they leave.
+ * What it costs to let packets wait (lib/datapath/shape), and how exactly they leave.
  *
  *     bench_shape [--rounds N] [--seconds S] [--mpps RATE] [--fifo PRIORITY]
  *         [--json FILE] [sched] [late] [many]

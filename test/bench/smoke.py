@@ -61,7 +61,7 @@ def check_dropped(questions):
 
 def check_document(result):
     """Every block and every picture of the document can be written."""
-    with open(os.path.join(ROOT, "doc", "performance.md"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "doc", "study", "performance.md"), encoding="utf-8") as file:
         report.fill(file.read(), result)
     expect(set(report.pictures(result)) == set(report.PICTURES), "a picture is missing")
     report.text(result)

@@ -12,7 +12,7 @@
 
 #include "allocate/allocate.h"
 #include "policy/config.h"
-#include "policy/group.h"
+#include "config/group.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "classify/fragment.h"
+#include "packet/fragment.h"
 
 #define HZ      UINT64_C(1000000000)
 #define PACKETS 64

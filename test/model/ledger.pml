@@ -10,7 +10,8 @@
  * them, which is thereby lost; one that is heard stays, and may be heard again or overtaken.
  *
  * Of time only this is left: that F has waited for its patience means that all leases have ended
- * which echoes up to the stamp that F has heard last could give (lib/ledger/hear.c says why).
+ * which echoes up to the stamp that F has heard last could give (lib/control/ledger/hear.c says
+ * why).
  *
  * The invariant: what A may use, what F may use and what the third one has is within the total.
  * It is asserted wherever one of these grows, and no sum of theirs grows elsewhere.

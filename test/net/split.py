@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What packets wait for one bucket and for two parts of it, live, as weirsim penalty says of the
+"""What packets wait for one bucket and for two parts of it, live, as weir-study penalty says of the
 same packets: a few seconds of test/bench/penalty.py.
 
 Usage: split.py [SCENARIO...].

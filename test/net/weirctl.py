@@ -177,7 +177,7 @@ def shape_of(shown):
 
 def documented(scene):
     """Its page shows what it shows."""
-    with open(os.path.join(box.ROOT, "doc", "weirctl.md"), encoding="utf-8") as page:
+    with open(os.path.join(box.ROOT, "doc", "operate", "weirctl.md"), encoding="utf-8") as page:
         blocks = re.findall(r"^    \$ weirctl (.*)\n((?:    .+\n|\n(?=    [^$]))*)", page.read(),
                             re.M)
     match = {"match": {"direction": "a-to-b"}}

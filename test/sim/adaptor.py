@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What allocators drop of traffic that one bucket would have passed: doc/penalty.md.
+"""What allocators drop of traffic that one bucket would have passed: doc/study/penalty.md.
 
     adaptor.py [SEEDS]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weirsim brokers` and `weirsim plan`: the paper's order, and how they answer their users.
+"""`weir-study brokers` and `weirsim plan`: the paper's order, and how they answer their users.
 
     brokers.py
 """
@@ -11,15 +11,15 @@ import os
 import tempfile
 import xml.dom.minidom
 
-from suite import ROOT, expect, run_tests, weirsim
+from suite import ROOT, expect, run_tests, study, weirsim
 
 EXAMPLE = os.path.join(ROOT, "config", "placement", "three-limiters.json")
 SHORT = ("--seeds", "2", "--messages", "200000")
 
 
-def run(*arguments):
-    """Runs weirsim; the completed process."""
-    return weirsim(*arguments)
+def run(command, *arguments):
+    """Runs the program that has this command; the completed process."""
+    return (study if command == "brokers" else weirsim)(command, *arguments)
 
 
 def figure(name, *arguments):

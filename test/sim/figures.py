@@ -12,7 +12,7 @@ from suite import ANSWERS_S, ROOT, expect, run_tests
 
 FIGURES = [os.path.join(ROOT, "tools", "figures")]
 EVALUATE = ["/usr/bin/python3", "-B", os.path.join(ROOT, "tools", "evaluation", "main.py")]
-COMMAND = "build/app/weirsim/weirsim penalty --packets 2000 --seeds 1"
+COMMAND = "build/tools/study/weir-study penalty --packets 2000 --seeds 1"
 
 
 def run(*command):
@@ -40,7 +40,7 @@ def verdict(page, text):
 def faults_are_found():
     """A digit, a commit or a check that is missing or wrong; and a page that is right."""
     shown = run(*[os.path.join(os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build"),
-                               "app/weirsim/weirsim"), *COMMAND.split()[1:]]).stdout
+                               "tools/study/weir-study"), *COMMAND.split()[1:]]).stdout
     good = (f"Figures of commit `{head() or 'unknown'}`:\n\n<!-- checked: {COMMAND} -->\n"
             f"{shown}<!-- end -->\n")
     digit = re.search(r"\d(?=\.\d)", shown)

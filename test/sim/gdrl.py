@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weirsim gdrl` beside the paper's own equations, and as its users meet it.
+"""`weir-study gdrl` beside the paper's own equations, and as its users meet it.
 
     gdrl.py
 """
@@ -11,12 +11,12 @@ import os
 import tempfile
 import xml.etree.ElementTree
 
-from suite import expect, run_tests, weirsim
+from suite import expect, run_tests, study, weirsim
 
 
 def run(*arguments):
-    """Runs weirsim gdrl; the completed process."""
-    return weirsim("gdrl", *arguments)
+    """Runs weir-study gdrl; the completed process."""
+    return study("gdrl", *arguments)
 
 
 def summaries(*arguments):

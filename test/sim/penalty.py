@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weirsim penalty`: its figures beside the formula, and how it answers its users.
+"""`weir-study penalty`: its figures beside the formula, and how it answers its users.
 
     penalty.py
 """
@@ -11,14 +11,14 @@ import os
 import tempfile
 import xml.dom.minidom
 
-from suite import expect, run_tests, weirsim
+from suite import expect, run_tests, study
 
 KINDS = ["poisson", "periodic", "batch", "spread"]
 
 
 def run(*arguments):
-    """Runs weirsim penalty; the completed process."""
-    return weirsim("penalty", *arguments)
+    """Runs weir-study penalty; the completed process."""
+    return study("penalty", *arguments)
 
 
 def figures(*arguments):

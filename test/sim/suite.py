@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""What the tests of weirsim share: the program, what they expect, and how they say what they found.
+"""What the tests of weirsim and its siblings share: the programs, what they expect, and how they
+say what they found.
 """
 
 import os
@@ -10,6 +11,8 @@ import sys
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+STUDY = os.path.join(BUILD, "tools", "study", "weir-study")
+TORTURE = os.path.join(BUILD, "test", "torture", "torture")
 # That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
 ANSWERS_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))
 
@@ -24,6 +27,16 @@ def weirsim(*arguments, program=WEIRSIM, timeout=ANSWERS_S, **options):
     """Runs weirsim; the completed process."""
     return subprocess.run([program, *arguments], capture_output=True, text=True, check=False,
                           timeout=timeout, **options)
+
+
+def study(*arguments):
+    """Runs weir-study; the completed process."""
+    return weirsim(*arguments, program=STUDY)
+
+
+def torture(*arguments):
+    """Runs torture; the completed process."""
+    return weirsim(*arguments, program=TORTURE)
 
 
 def run_tests(tests, *arguments):

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""The tables that weirsim writes for documents: they say what the figures in JSON do.
+"""The tables that weir-study writes for documents: they say what the figures in JSON do.
 
     tables.py
 """
@@ -10,12 +10,12 @@ import json
 import math
 import statistics
 
-from suite import expect, run_tests, weirsim
+from suite import expect, run_tests, study
 
 
 def markdown(*arguments):
     """The tables of a command: of each a list of rows, which are lists of cells."""
-    done = weirsim(*arguments, "--markdown")
+    done = study(*arguments, "--markdown")
     expect(done.returncode in (0, 1) and not done.stderr, done.stderr)
     tables = [[]]
     for line in done.stdout.splitlines():
@@ -32,7 +32,7 @@ def markdown(*arguments):
 
 def figures(*arguments):
     """The same in JSON."""
-    done = weirsim(*arguments, "--json", "-")
+    done = study(*arguments, "--json", "-")
     expect(done.returncode in (0, 1), done.stderr)
     return json.loads(done.stdout)
 
@@ -52,7 +52,7 @@ def brokers():
     periodic = whole["panels"][2]["points"]
     expect(all(point["least_ms"] is None for point in periodic), "a bound of periodic sources")
     for bad in (("--figure", "4", "--panel", "2"), ("--figure", "table1", "--panel", "1")):
-        expect(weirsim("brokers", *bad).returncode == 2, bad)
+        expect(study("brokers", *bad).returncode == 2, bad)
 
 
 def quota():

@@ -1,22 +1,18 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: BSD-3-Clause
 # Copyright (c) 2026 The Weir authors
-"""`weirsim torture`: a few seeds of each guarantee, and how it answers its users.
+"""`torture`: a few seeds of each guarantee, and how it answers its users.
 
     torture.py
 """
 
 import json
 
-from suite import expect, run_tests, weirsim
+from suite import expect, run_tests
+from suite import torture as run
 
 GUARANTEES = ("gdrl", "conserved", "adaptor", "quota")
 SEEDS = 5  # of many, which are the test of this name in a build directory
-
-
-def run(*arguments):
-    """Runs weirsim torture; the completed process."""
-    return weirsim("torture", *arguments)
 
 
 def figures(*arguments):

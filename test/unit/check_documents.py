@@ -21,9 +21,10 @@ import sys
 import tempfile
 
 PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
-            "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu"}
+            "weirsim": "app/weirsim/weirsim", "weir-emu": "tools/emu/weir-emu",
+            "weir-study": "tools/study/weir-study", "torture": "test/torture/torture"}
 # Whose first word says what is done, and who says more of it when asked for help.
-WITH_COMMANDS = {"weirctl": False, "weirsim": True}
+WITH_COMMANDS = {"weirctl": False, "weirsim": True, "weir-study": True}
 # Of paths: what stands for others in them.
 TREE = re.compile(r"(?:\./)?(?:app|build|config|doc|drivers|lib|test|tools)/[\w./*-]+")
 HELP_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))  # it has hung, or waits for a CPU
@@ -233,23 +234,25 @@ def check_complete(pages, programs):
         return pages[programs.root / name]
 
     schema = json.loads((programs.root / "config/weir.schema.json").read_text(encoding="utf-8"))
-    known = {part for words in page("doc/configuration.md").words
+    known = {part for words in page("doc/operate/configuration.md").words
              for part in re.findall(r"[\w-]+", words)}
     for key in sorted(set(keys_of(schema)) - known):
-        yield f"doc/configuration.md does not name the key {key}"
+        yield f"doc/operate/configuration.md does not name the key {key}"
     shown = programs.help(programs.find("weirctl"))
     for command in re.findall(r"^  ([a-z]+) ", shown, re.M):
-        if not re.search(rf"^#+ .*\b{command}\b|`{command} ", page("doc/weirctl.md").prose, re.M):
-            yield f"doc/weirctl.md does not name the command {command}"
-    said = " ".join(page("doc/telemetry.md").words)
-    for source in sorted((programs.root / "app/weir").glob("*.c")):
+        if not re.search(rf"^#+ .*\b{command}\b|`{command} ",
+                         page("doc/operate/weirctl.md").prose, re.M):
+            yield f"doc/operate/weirctl.md does not name the command {command}"
+    said = " ".join(page("doc/operate/telemetry.md").words)
+    for source in sorted((programs.root / "app/weir").glob("**/*.c")):
         for command in re.findall(r'\{"(/weir/\w+)"', source.read_text(encoding="utf-8")):
             if not re.search(rf"{command}\b", said):
-                yield f"doc/telemetry.md does not name {command}"
+                yield f"doc/operate/telemetry.md does not name {command}"
     everything = "".join(one.prose for one in pages.values())
-    for command in re.findall(r"^  ([a-z]+) ", programs.help(programs.find("weirsim")), re.M):
-        if f"weirsim {command}" not in " ".join(everything.split()):
-            yield f"no page names weirsim {command}"
+    for program in ("weirsim", "weir-study"):
+        for command in re.findall(r"^  ([a-z]+) ", programs.help(programs.find(program)), re.M):
+            if f"{program} {command}" not in " ".join(everything.split()):
+                yield f"no page names {program} {command}"
 
 
 def self_test(programs):
@@ -272,7 +275,7 @@ def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else here.parents[2]).resolve()
     build = pathlib.Path(sys.argv[2] if len(sys.argv) > 2 else root / "build").resolve()
     programs = Programs(root, build)
-    paths = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "doc").glob("*.md"))]
+    paths = [root / "README.md", root / "CHANGELOG.md", *sorted((root / "doc").glob("**/*.md"))]
     pages = {path: Page(root, path) for path in paths}
     complaints = list(self_test(programs))
     for page in pages.values():
@@ -280,7 +283,7 @@ def main():
                  *check_links(page, pages)]
         complaints += [f"{page.name}: {words}" for words in found]
     complaints += check_configurations(pages[root / "README.md"],
-                                       pages[root / "doc/configuration.md"], programs)
+                                       pages[root / "doc/operate/configuration.md"], programs)
     complaints += check_complete(pages, programs)
     print("\n".join(complaints) if complaints else f"{len(pages)} pages, nothing to complain about")
     sys.exit(1 if complaints else 0)

@@ -409,9 +409,9 @@ def check_configuration(root, schema):
                       if not path.name.endswith(".schema.json"))
     validator = jsonschema.validators.validator_for(schema)(schema)
     yield from documents(validator, examples, GOOD, BAD)
-    tables = sorted((root / "lib" / "policy").glob("*keys.c"))
+    tables = sorted((root / "lib/io/config").glob("*keys.c"))
     known = table_keys("".join(table.read_text() for table in tables))
-    yield from words(known, schema, root / "doc" / "configuration.md")
+    yield from words(known, schema, root / "doc/operate/configuration.md")
 
 
 def check_scenario(root, schema, configuration):
@@ -420,12 +420,12 @@ def check_scenario(root, schema, configuration):
     validator = jsonschema.validators.validator_for(schema)(schema, resolver=resolver)
     examples = sorted((root / "config" / "scenarios").glob("*.json"))
     yield from documents(validator, examples, GOOD_SCENARIOS, BAD_SCENARIOS)
-    known = table_keys((root / "app" / "weirsim" / "scenario_keys.c").read_text())
-    report = (root / "app" / "weirsim" / "report.c").read_text()
+    known = table_keys((root / "app/weirsim/run/scenario_keys.c").read_text())
+    report = (root / "app/weirsim/run/report.c").read_text()
     summary = re.search(r"expectable\[\] = \{(.*?)\}", report, re.DOTALL)[1]
     own = {**schema, "properties": {**schema["properties"], "gossip": {}}}
     yield from words(known | set(re.findall(r'"(\w+)"', summary)), own,
-                     root / "doc" / "weirsim.md")
+                     root / "doc/operate/weirsim.md")
 
 
 def check(root):

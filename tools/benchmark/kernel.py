@@ -11,7 +11,7 @@ the CPU time that a packet costs all CPUs together, softirqs included, less what
 it. Two loads: "full", as many packets as go, under a limit that is out of reach; and "third", PPS
 packets a second where the limit lets a third of them pass. Ratios are the peer's cost over Weir's:
 above 1 Weir forwards more packets in a second of CPU. Prints a table in Markdown;
-doc/performance-kernel.md has the reasons.
+doc/study/performance-kernel.md has the reasons.
 """
 
 import argparse

@@ -7,7 +7,7 @@ libraries, all in one process, round by round: every figure is the median of rat
 with the tenth and the ninetieth percentile. About ten minutes; with --quick less than four.
 
 Hugepages are reserved if the machine has the memory, and put back afterwards; without them it is
-said. Nothing else should run. doc/performance.md says how to read it.
+said. Nothing else should run. doc/study/performance.md says how to read it.
 """
 
 import argparse
@@ -42,7 +42,8 @@ def parse_arguments(argv):
     add("--json", metavar="FILE", help="write everything there ('-': standard output)")
     add("--only", metavar="KEY", nargs="+", default=[], help="only what these keys need")
     add("--list", action="store_true", help="say the keys and end")
-    add("--doc", action="store_true", help="write figures and pictures of doc/performance.md anew")
+    add("--doc", action="store_true",
+        help="write figures and pictures of doc/study/performance.md anew")
     add("--from", dest="source", metavar="FILE", help="do not measure: what --json has written")
     args = parser.parse_args(argv)
     names = keys.all_names()

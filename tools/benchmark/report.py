@@ -211,10 +211,10 @@ def pictures(result):
 
 
 def write_document(root, result, write):
-    """doc/performance.md and its pictures."""
-    path = os.path.join(root, "doc", "performance.md")
+    """doc/study/performance.md and its pictures."""
+    path = os.path.join(root, "doc", "study", "performance.md")
     with open(path, encoding="utf-8") as file:
         document = file.read()
     write(path, fill(document, result))
     for name, content in pictures(result).items():
-        write(os.path.join(root, "doc", "performance", name + ".svg"), content)
+        write(os.path.join(root, "doc", "study", "performance", name + ".svg"), content)

@@ -10,7 +10,7 @@ import stats
 from report import Result
 
 PAPER = ("Nothing: its limits are exceeded while news travels. Here the same FPS says where the "
-         "limit should go, and a ledger moves it ([ledger.md](ledger.md)).")
+         "limit should go, and a ledger moves it ([ledger.md](../design/ledger.md)).")
 
 # "Settled" is of local limits, and in E4 of rates.
 BUCKETS = ("A conserved burst is divided as the limit is, and nobody has more than his part: of 40 "
@@ -139,8 +139,8 @@ def show_calls(sim, result):
                       f"{row['excess_bursts']:.2f}"])
     result.say("Traffic that does not adapt: a hundred calls, 10, 20, 30 and 40 at each of four "
                "limiters and halfway the other way round, which ask for 1.07 times the limit in "
-               "the mean. With the allocator gdrl ([gdrl.md](gdrl.md)) an indicator moves the "
-               "limit, and it is always conserved.")
+               "the mean. With the allocator gdrl ([gdrl.md](../design/gdrl.md)) an indicator "
+               "moves the limit, and it is always conserved.")
     result.table(["", "aggregate / limit", "packets dropped",
                   "beyond limit × time, most, in bursts"], lines)
 

@@ -3,7 +3,7 @@
 """tools/evaluate: the experiments of "Cloud Control with Distributed Rate Limiting" (SIGCOMM
 2007), repeated with Weir.
 
-Without options: all of them in weirsim, with 20 seeds each, into doc/evaluation.md and its
+Without options: all of them in weirsim, with 20 seeds each, into doc/study/evaluation.md and its
 pictures, beside what live limiters did when they were last measured. With --live, some of them on
 live limiters with kernel TCP as well, in network namespaces of this machine (as root; about half an
 hour more, in which the machine should do nothing else). With --verify, some of them once more, to
@@ -43,10 +43,10 @@ EXPERIMENTS = {"E1": baseline.run, "E2": dynamics.flows_join, "E3": mixes.web,
 # Those that take seconds, and are of every kind: what --verify repeats.
 VERIFIED = ("E3", "E4", "E5", "E8", "E9")
 
-DOCUMENT = os.path.join(ROOT, "doc", "evaluation.md")
+DOCUMENT = os.path.join(ROOT, "doc", "study", "evaluation.md")
 
 # What the document's live limiters did, for when it is written again without them.
-LIVE = os.path.join(ROOT, "doc", "evaluation", "live.json")
+LIVE = os.path.join(ROOT, "doc", "study", "evaluation", "live.json")
 
 INTRODUCTION = """\
 <!-- SPDX-License-Identifier: BSD-3-Clause -->
@@ -55,10 +55,10 @@ INTRODUCTION = """\
 # Evaluation
 
 The experiments of Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
-repeated in weirsim ([weirsim.md](weirsim.md)) with the code that the appliance runs, of commit
-`{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as median
-(least–most). Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms, EWMA
-0.1, as in section 5.1 there. "central" is one token bucket that all flows pass: what a distributed
+repeated in weirsim ([weirsim.md](../operate/weirsim.md)) with the code that the appliance
+runs, of commit `{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as
+median (least–most). Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms,
+EWMA 0.1, as in section 5.1 there. "central" is one token bucket that all flows pass: what a distributed
 limiter should look like. What has not settled before the next change has *never* settled, and
 counts so in a median. "Reached" and "Not reached" are said of targets of ours, each with its rule;
 where the rule compares with the paper's figures, these are of the authors' testbed and traffic,
@@ -134,7 +134,7 @@ def write(path, text):
 
 
 def document(results, measured, seeds, seconds):
-    """doc/evaluation.md and its pictures."""
+    """doc/study/evaluation.md and its pictures."""
     sections = [result.markdown(key) for key, result in results.items()]
     sections.append(live.section(measured))
     text = INTRODUCTION.format(seeds=seeds, minutes=seconds / 60, commit=commit(),
@@ -142,7 +142,7 @@ def document(results, measured, seeds, seconds):
     write(DOCUMENT, "\n".join([text, *sections]))
     for result in results.values():
         for name, picture in result.pictures.items():
-            write(os.path.join(ROOT, "doc", "evaluation", name + ".svg"), picture)
+            write(os.path.join(ROOT, "doc", "study", "evaluation", name + ".svg"), picture)
 
 
 def kept_seeds(text):
@@ -161,13 +161,13 @@ def differences(results):
         found = re.search(rf"^## {key}: .*?(?=^## |\Z)", document, re.M | re.S)
         there = found[0].strip().splitlines() if found else []
         now = result.markdown(key).strip().splitlines()
-        for line in difflib.unified_diff(there, now, "doc/evaluation.md", key, "", "", 0, ""):
+        for line in difflib.unified_diff(there, now, "doc/study/evaluation.md", key, "", "", 0, ""):
             yield line
         for name, picture in result.pictures.items():
-            path = os.path.join(ROOT, "doc", "evaluation", name + ".svg")
+            path = os.path.join(ROOT, "doc", "study", "evaluation", name + ".svg")
             with open(path, encoding="utf-8") as file:
                 if file.read() != picture:
-                    yield f"{key}: doc/evaluation/{name}.svg is another picture"
+                    yield f"{key}: doc/study/evaluation/{name}.svg is another picture"
 
 
 def verify(args, measured):

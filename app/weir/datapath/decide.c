@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "decide.h"
+
+#include <string.h>
+
+#include <rte_prefetch.h>
+
+#include "hold.h"
+#include "police/lend.h"
+#include "packet/mark.h"
+#include "police/shaped.h"
+
+static bool has_hash(const struct burst *burst, unsigned i)
+{
+	return burst->rx_hash && burst->mbufs[i]->ol_flags & RTE_MBUF_F_RX_RSS_HASH;
+}
+
+/* All that is to be known of a packet, its flow's hash from the device if that tells it. */
+static struct packet *packet_of(struct burst *burst, unsigned i)
+{
+	struct packet *packet = frames_packet(&burst->frames, i);
+
+	if (has_hash(burst, i))
+		packet->flow_hash = burst->mbufs[i]->hash.rss;
+	return packet;
+}
+
+/*
+ * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
+ * what others share would take a buffer that may not be there.
+ */
+static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
+{
+	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
+	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
+}
+
+/* Whether a packet's sender would take CoDel's mark for what it is. */
+static bool speaks_ecn(struct burst *burst, unsigned i)
+{
+	return mark_understood(burst->frames.data[i], burst->frames.len[i], packet_of(burst, i));
+}
+
+/*
+ * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
+ * worker sees may all be alike: bring the others down to where the sample looks.
+ */
+static uint32_t spread(uint32_t hash)
+{
+	hash *= POLICE_WEYL;
+	return hash ^ hash >> 16;
+}
+
+/* The hash of a packet's flow; false if the policy does not want to see it. */
+static bool sampled_hash(
+	const struct policy_state *state, struct burst *burst, unsigned i, uint32_t *hash)
+{
+	const struct packet *packet;
+
+	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
+		*hash = spread(burst->mbufs[i]->hash.rss);
+		return true;
+	}
+	packet = packet_of(burst, i);
+	*hash = spread(packet_flow_hash(packet, burst->frames.data[i]));
+	return police_samples_packet(state, packet);
+}
+
+/*
+ * Notes a packet that its policy would sample, if the worker's bound allows, and begins to fetch
+ * what will be written for it. Out of line, as few packets come here and the others need the
+ * registers.
+ */
+static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
+{
+	uint32_t policy = burst->frames.policy[i], hash;
+	const struct policy_state *state = &w->policies[policy];
+	uint64_t now = burst->frames.now;
+
+	if (!sample_bound_takes(&w->bound, now) || !sampled_hash(state, burst, i, &hash))
+		return;
+	burst->sampled[burst->n_sampled++] = (struct sampled){
+		.sample = w->samples[policy],
+		.bytes = police_sample_bytes(state, cost) << sample_bound_took(&w->bound, now),
+		.hash = hash,
+	};
+	flow_sample_prefetch(w->samples[policy], hash);
+}
+
+/*
+ * judge() for policies whose packets wait. One may be marked if it says so, or not: at worst it is
+ * dropped when it should be.
+ */
+static bool judge_shaped(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	const struct held held = {
+		.m = burst->mbufs[i],
+		.slot = burst->frames.policy[i],
+		.cost = state->other->count == COUNT_PACKETS ? 1 : bytes,
+		.path = burst->path,
+		.ecn = shaped_marks(state) && speaks_ecn(burst, i),
+	};
+	enum shape_verdict verdict;
+
+	if (police_samples(state))
+		sample(w, burst, i, held.cost);
+	verdict = hold_arrive(w, state, &held, now);
+	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
+	burst->n_held += verdict == SHAPE_WAITS;
+	burst->refused += verdict == SHAPE_FULL || verdict == SHAPE_CROWDED;
+	return verdict == SHAPE_PASSES;
+}
+
+/* judge() for policies that are not plain. */
+static bool judge_other(
+	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	const struct packet *packet = packet_of(burst, i);
+	const uint8_t *data = burst->frames.data[i];
+	uint32_t cost = police_cost(state, packet, data, burst->len[i], now);
+	enum verdict verdict;
+	bool marked;
+
+	if (police_samples(state))
+		sample(w, burst, i, cost);
+	if (sourced_knows(&burst->sourced, i))
+		verdict = police_enact(
+			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
+	else
+		verdict = police_charge(state, packet, data, cost, now);
+	if (verdict == VERDICT_DROP)
+		burst->unpaid += police_is_quota(state);
+	if (verdict != VERDICT_MARK)
+		return verdict != VERDICT_DROP;
+	marked = mark(burst->mbufs[i], packet, police_mark(state));
+	police_marked(state, packet, data, cost, now, marked);
+	burst->unmarkable += !marked;
+	return marked;
+}
+
+/* The same of those that need not look into the packet: the mask that says "dropped". */
+static uint64_t judge_total(
+	struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	uint64_t over = police_over_total(state, bytes, now);
+
+	burst->unpaid += over & 1;
+	return over;
+}
+
+/* Of a packet's flow; what the device has not told is kept, as it will be asked for again. */
+static uint32_t flow_hash(struct burst *burst, unsigned i)
+{
+	struct packet *packet;
+
+	if (has_hash(burst, i))
+		return burst->mbufs[i]->hash.rss;
+	packet = packet_of(burst, i);
+	packet->flow_hash = packet_flow_hash(packet, burst->frames.data[i]);
+	return packet->flow_hash;
+}
+
+/* The same where it takes to know its flow. */
+static __rte_noinline uint64_t judge_flow(
+	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
+{
+	return police_over_flow(state, bytes, flow_hash(burst, i));
+}
+
+/* The same of those that flows share, whose buckets have been refilled. */
+static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
+	struct burst *burst, unsigned i, uint32_t bytes)
+{
+	uint64_t over;
+
+	if (unlikely(police_samples(state)))
+		sample(w, burst, i, bytes);
+	over = police_over_line(state, bytes);
+	return over == POLICE_ASKS_FLOW ? judge_flow(state, burst, i, bytes) : over;
+}
+
+/*
+ * Refills what flows share, and begins to fetch what judge_flow() will read. The others are decided
+ * by the line that is refilled: nothing else is fetched for them, and no flow hashed.
+ */
+static __rte_noinline void fetch_phantoms(struct policy_state *const *states, struct burst *burst,
+	uint32_t costs[][BURST], uint16_t n, uint64_t now)
+{
+	uint64_t phantoms = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		struct policy_state *state = states[i];
+		uint32_t cost = costs[police_accounting(state)][i];
+
+		if (police_is_phantom(state))
+			phantoms |= (uint64_t)police_fetch_phantom(state, cost, now) << i;
+	}
+	for (; phantoms; phantoms &= phantoms - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(phantoms);
+
+		police_fetch_class(states[i], flow_hash(burst, i));
+	}
+}
+
+/* Begins to fetch the queues that judge_shaped() will put packets into, and what they put there. */
+static __rte_noinline void fetch_queues(
+	struct policy_state *const *states, struct burst *burst, uint16_t n)
+{
+	uint64_t shaped = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!police_is_shaped(states[i]))
+			continue;
+		shaped_fetch(states[i]);
+		rte_prefetch0(hold_of(burst->mbufs[i]));
+		shaped |= UINT64_C(1) << i;
+	}
+	for (; shaped; shaped &= shaped - 1)
+		shape_prefetch_tail(&states[__builtin_ctzll(shaped)]->other->shape->queue);
+}
+
+/* police_over() of a policy that is lent what it takes, if `lends`. */
+static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy_state *state,
+	uint32_t policy, uint32_t bytes, uint64_t now, bool lends)
+{
+	if (lends)
+		police_lend(state, &w->reserves[policy], bytes, now);
+	return police_over(state, bytes, now);
+}
+
+/* judge() of what is sampled, and of policies that are not plain: the mask that says "dropped". */
+static __rte_noinline uint64_t judge_aside(
+	struct worker *w, struct burst *burst, unsigned i, uint64_t now)
+{
+	uint32_t policy = burst->frames.policy[i], bytes;
+	struct policy_state *state = &w->policies[policy];
+
+	if (police_is_total(state))
+		return judge_total(state, burst, i, now);
+	if (police_is_shaped(state)) /* first: no other question reads but the state's line */
+		return -(uint64_t)!judge_shaped(w, state, burst, i, now);
+	if (police_has_other(state))
+		return -(uint64_t)!judge_other(w, state, burst, i, now);
+	bytes = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	if (police_is_phantom(state)) {
+		token_bucket_refill(&state->bucket, &state->limit, now);
+		return judge_phantom(w, state, burst, i, bytes);
+	}
+	sample(w, burst, i, bytes);
+	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
+}
+
+/* Begins to fetch the meters of all sources that have one. */
+static __rte_noinline void add_sources(struct worker *w, struct burst *burst, uint16_t n)
+{
+	const uint32_t *policies = burst->frames.policy;
+
+	for (uint16_t i = 0; i < n; i++) {
+		struct policy_state *state;
+
+		if (policies[i] == CLASSIFY_NONE)
+			continue;
+		state = &w->policies[policies[i]];
+		if (police_sources(state))
+			sourced_add(&burst->sourced, i, state, packet_of(burst, i),
+				burst->frames.data[i], burst->len[i]);
+	}
+}
+
+/* The state of each packet's policy, which begins to be fetched; of those without one, `none`. */
+static void states_of(struct policy_state *states[], struct worker *w, struct burst *burst,
+	uint16_t n, struct policy_state *none)
+{
+	const uint32_t *policies = burst->frames.policy;
+	struct policy_state *first = w->policies;
+
+#pragma GCC unroll 4
+	for (size_t i = 0; i < n; i++) {
+		if (unlikely(policies[i] == CLASSIFY_NONE)) {
+			states[i] = none;
+			continue;
+		}
+		states[i] = &first[policies[i]];
+		rte_prefetch0(states[i]);
+	}
+	burst->sourced.packets = 0;
+	if (unlikely(w->view.n_sourced))
+		add_sources(w, burst, n);
+}
+
+/* Leaves those of `passes`, a bit each, at the front, in order. */
+static uint16_t divide(
+	struct rte_mbuf **mbufs, uint64_t passes, uint16_t n, struct rte_mbuf **dropped)
+{
+	unsigned n_pass = 0;
+
+	if (passes == UINT64_MAX >> (64 - n))
+		return n;
+	if (passes == 0) {
+		memcpy(dropped, mbufs, n * sizeof(*dropped));
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++, passes >>= 1) {
+		struct rte_mbuf *m = mbufs[i];
+
+		mbufs[n_pass] = m;
+		dropped[i - n_pass] = m;
+		n_pass += passes & 1;
+	}
+	return (uint16_t)n_pass;
+}
+
+/* police_bytes() of every packet by every accounting: with vectors, where one by one would ask. */
+static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		costs[ACCOUNTING_L2][i] = burst->len[i];
+		costs[ACCOUNTING_L3][i] = burst->len[i] - burst->frames.l2_len[i];
+		costs[ACCOUNTING_WIRE][i] = burst->len[i] + POLICE_WIRE;
+	}
+}
+
+/* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
+static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
+	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
+	bool lends, bool phantoms)
+{
+	uint64_t drops = 0, over;
+
+	for (size_t i = 0; i < n; i++) {
+		struct policy_state *state = states[i];
+		uint32_t cost = costs[police_accounting(state)][i];
+
+		if (phantoms && police_is_phantom(state))
+			over = judge_phantom(w, state, burst, i, cost);
+		else if (unlikely(police_aside(state)))
+			over = judge_aside(w, burst, i, now);
+		else
+			over = charge_plain(w, state, burst->frames.policy[i], cost, now, lends);
+		drops = 2 * drops - over;
+	}
+	return drops;
+}
+
+static uint64_t reversed(uint64_t bits)
+{
+	bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
+	bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
+	bits = (bits >> 4 & 0x0f0f0f0f0f0f0f0f) | (bits & 0x0f0f0f0f0f0f0f0f) << 4;
+	return __builtin_bswap64(bits);
+}
+
+/* Those that wait are not to be dropped: the others close up. */
+static __rte_noinline void leave_held(
+	struct rte_mbuf **dropped, uint64_t passes, uint64_t held, uint16_t n)
+{
+	unsigned from = 0, to = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (passes >> i & 1)
+			continue;
+		dropped[to] = dropped[from++];
+		to += !(held >> i & 1);
+	}
+}
+
+static uint16_t decide_each(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	/* Plain, never empty and never full: packets without a policy need no question. */
+	struct policy_state none = {
+		.bucket.tokens = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+		.bucket.fraction = police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2),
+		.bucket.last = now,
+		.limit.burst = TOKEN_BUCKET_MAX_BURST << TOKEN_BYTE,
+	};
+	bool phantoms = __atomic_load_n(&w->phantoms, __ATOMIC_RELAXED);
+	uint32_t costs[ACCOUNTING_WIRE + 1][BURST];
+	struct policy_state *states[BURST];
+	uint64_t drops, passes;
+	uint16_t n_pass;
+
+	states_of(states, w, burst, n, &none);
+	costs_of(costs, burst);
+	if (unlikely(phantoms))
+		fetch_phantoms(states, burst, costs, n, now);
+	if (unlikely(w->view.shapes))
+		fetch_queues(states, burst, n);
+	if (unlikely(burst->sourced.packets))
+		sourced_meter(&burst->sourced, now);
+	if (unlikely(phantoms))
+		drops = judge(w, burst, states, costs, n, now, w->reserves != NULL, true);
+	else if (w->reserves)
+		drops = judge(w, burst, states, costs, n, now, true, false);
+	else
+		drops = judge(w, burst, states, costs, n, now, false, false);
+	counter_add(&w->counters.unmatched_packets, none.packets);
+	passes = reversed(~drops) >> (64 - n);
+	n_pass = divide(burst->mbufs, passes, n, dropped);
+	if (unlikely(burst->n_held))
+		leave_held(dropped, passes, burst->held, n);
+	return n_pass;
+}
+
+/* police_charge_burst() of a bucket that is lent to: at one go, or else packet by packet. */
+static uint64_t charge_lent(struct policy_state *state, struct reserve *reserve,
+	const uint32_t *costs, uint16_t n, uint64_t now)
+{
+	uint32_t refused = UINT32_MAX; /* as much or more will be, at this tick */
+	uint64_t sum = 0, passes = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		sum += costs[i];
+	if (police_lend(state, reserve, sum, now))
+		return police_charge_burst(state, costs, n, now);
+	for (uint16_t i = 0; i < n; i++) {
+		if (costs[i] < refused && !police_lend(state, reserve, costs[i], now))
+			refused = costs[i];
+		if (police_charge_plain(state, costs[i], now) == VERDICT_PASS)
+			passes |= UINT64_C(1) << i;
+	}
+	return passes;
+}
+
+/* A whole burst of one plain policy. */
+static uint16_t decide_alike(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	uint32_t policy = burst->frames.policy[0], costs[BURST];
+	struct policy_state *state = &w->policies[policy];
+	uint64_t passes;
+
+	for (uint16_t i = 0; i < n; i++)
+		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(samples);
+
+		sample(w, burst, i, costs[i]);
+	}
+	if (w->reserves)
+		passes = charge_lent(state, &w->reserves[policy], costs, n, now);
+	else
+		passes = police_charge_burst(state, costs, n, now);
+	return divide(burst->mbufs, passes, n, dropped);
+}
+
+/* The same where each packet's flow counts. */
+static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct burst *burst,
+	const uint32_t *costs, uint16_t n, uint64_t now)
+{
+	uint32_t hashes[BURST];
+
+	for (uint16_t i = 0; i < n; i++)
+		hashes[i] = flow_hash(burst, i);
+	return police_charge_flows(state, costs, hashes, n, now);
+}
+
+/* A whole burst of one policy that police_is_phantom(). */
+static uint16_t decide_flows(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	struct policy_state *state = &w->policies[burst->frames.policy[0]];
+	uint32_t costs[BURST], least = UINT32_MAX;
+	uint64_t sum = 0;
+
+	for (uint16_t i = 0; i < n; i++) {
+		costs[i] = police_bytes(state, burst->frames.l2_len[i], burst->len[i]);
+		least = costs[i] < least ? costs[i] : least;
+		sum += costs[i];
+	}
+	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
+		unsigned i = (unsigned)__builtin_ctzll(samples);
+
+		sample(w, burst, i, costs[i]);
+	}
+	if (police_charge_free(state, n, sum, now))
+		return n;
+	if (police_refuse_all(state, n, sum, least))
+		return divide(burst->mbufs, 0, n, dropped);
+	return divide(burst->mbufs, charge_flows(state, burst, costs, n, now), n, dropped);
+}
+
+static bool all_alike(const uint32_t *policies, uint16_t n)
+{
+	uint32_t different = 0;
+
+	for (uint16_t i = 0; i < n; i++)
+		different |= policies[i] ^ policies[0];
+	return different == 0;
+}
+
+uint16_t decide(
+	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
+{
+	bool alike = all_alike(burst->frames.policy, n);
+	uint32_t first = burst->frames.policy[0];
+	uint16_t n_pass;
+
+	burst->unmarkable = 0;
+	burst->unpaid = 0;
+	burst->refused = 0;
+	burst->n_held = 0;
+	burst->held = 0;
+	burst->n_sampled = 0;
+	if (alike && first == CLASSIFY_NONE) {
+		counter_add(&w->counters.unmatched_packets, n);
+		return n;
+	}
+	if (alike && police_is_plain(&w->policies[first]))
+		n_pass = decide_alike(w, burst, n, now, dropped);
+	else if (alike && police_is_phantom(&w->policies[first]))
+		n_pass = decide_flows(w, burst, n, now, dropped);
+	else
+		n_pass = decide_each(w, burst, n, now, dropped);
+	counter_add(&w->counters.dropped[DROP_LIMIT],
+		n - n_pass - burst->unmarkable - burst->unpaid - burst->refused - burst->n_held);
+	counter_add(&w->counters.dropped[DROP_QUOTA], burst->unpaid);
+	counter_add(&w->counters.dropped[DROP_UNMARKABLE], burst->unmarkable);
+	return n_pass;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* Acquire and release, not barriers that only a compiler of this machine understands. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "distribute.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_ethdev.h>
+#include <rte_malloc.h>
+#include <rte_mbuf.h>
+#include <rte_prefetch.h>
+#include <rte_ring.h>
+#include <rte_ring_peek.h>
+
+#include "packet/parse.h"
+#include "drop.h"
+#include "hold.h"
+#include "usher.h"
+#include "worker.h"
+
+/* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
+#define MIX UINT32_C(0x9e3779b1)
+
+unsigned lanes_mbufs(unsigned n_workers)
+{
+	return 2 * (n_workers - 1) * LANE_PACKETS + MOVER_KEEPS;
+}
+
+static struct rte_ring *ring_create(void)
+{
+	struct rte_ring *ring = rte_zmalloc(
+		"lane", (size_t)rte_ring_get_memsize(LANE_PACKETS), RTE_CACHE_LINE_SIZE);
+
+	if (ring && rte_ring_init(ring, "lane", LANE_PACKETS, RING_F_SP_ENQ | RING_F_SC_DEQ)) {
+		rte_free(ring);
+		return NULL;
+	}
+	return ring;
+}
+
+static void ring_destroy(struct rte_ring *ring)
+{
+	struct rte_mbuf *mbufs[BURST];
+	unsigned n;
+
+	while (ring && (n = rte_ring_sc_dequeue_burst(ring, (void **)mbufs, BURST, NULL)) > 0)
+		rte_pktmbuf_free_bulk(mbufs, n);
+	rte_free(ring);
+}
+
+struct lanes *lanes_create(unsigned owner, unsigned n_workers)
+{
+	struct lanes *lanes = rte_zmalloc("lanes", sizeof(*lanes), RTE_CACHE_LINE_SIZE);
+
+	if (!lanes)
+		return NULL;
+	lanes->owner = owner;
+	lanes->n_workers = n_workers;
+	for (unsigned i = 0; i < n_workers; i++) {
+		if (i == owner)
+			continue;
+		lanes->out[i] = ring_create();
+		lanes->back[i] = ring_create();
+		if (!lanes->out[i] || !lanes->back[i]) {
+			lanes_destroy(lanes);
+			return NULL;
+		}
+	}
+	return lanes;
+}
+
+int lanes_seat(struct lanes *lanes, struct worker *workers, unsigned n_slots)
+{
+	lanes->usher = usher_create(
+		lanes->owner, workers, lanes->n_workers, lanes->out, lanes->back, n_slots);
+	return lanes->usher ? 0 : -ENOMEM;
+}
+
+void lanes_destroy(struct lanes *lanes)
+{
+	if (lanes)
+		usher_destroy(lanes->usher);
+	for (unsigned i = 0; lanes && i < lanes->n_workers; i++) {
+		ring_destroy(lanes->out[i]);
+		ring_destroy(lanes->back[i]);
+	}
+	rte_free(lanes);
+}
+
+/* As much of a ring as the device takes; returns how many. */
+static unsigned collect_patiently(struct worker *w, const struct path *path, struct rte_ring *back)
+{
+	struct rte_mbuf *mbufs[BURST];
+	unsigned n = rte_ring_dequeue_burst_start(back, (void **)mbufs, BURST, NULL);
+
+	if (n == 0)
+		return 0;
+	n = worker_try_on(w, path, mbufs, (uint16_t)n);
+	rte_ring_dequeue_finish(back, n);
+	return n;
+}
+
+static unsigned collect(struct worker *w, const struct path *path, unsigned from)
+{
+	struct rte_ring *back = path->lanes->back[from];
+	struct rte_mbuf *mbufs[BURST];
+	uint32_t patient;
+	unsigned n;
+
+	if (!back)
+		return 0;
+	/* Acquire pairs with the release in distribute_try_back(). */
+	patient = __atomic_load_n(&path->lanes->patient[from], __ATOMIC_ACQUIRE);
+	if (unlikely((int32_t)(patient - back->cons.tail) > 0))
+		return collect_patiently(w, path, back);
+	n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
+	if (n > 0)
+		worker_transmit(w, path, mbufs, (uint16_t)n);
+	return n;
+}
+
+/* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
+static unsigned next_of(const struct lanes *lanes, unsigned i)
+{
+	i = i + 1 < lanes->n_workers ? i + 1 : 0;
+	if (i == lanes->owner)
+		i = i + 1 < lanes->n_workers ? i + 1 : 0;
+	return i;
+}
+
+bool distribute_collect(struct worker *w, const struct path *path)
+{
+	struct lanes *lanes = path->lanes;
+	unsigned first = next_of(lanes, lanes->first), n = 0;
+
+	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
+	lanes->first = first;
+	for (unsigned i = first; i < lanes->n_workers; i++)
+		n += collect(w, path, i);
+	for (unsigned i = 0; i < first; i++)
+		n += collect(w, path, i);
+	__atomic_store_n(&lanes->looks, lanes->looks + 1, __ATOMIC_RELEASE);
+	return n > 0;
+}
+
+void distribute_drop(struct worker *w, const struct path *path)
+{
+	struct rte_mbuf *mbufs[BURST];
+
+	for (unsigned i = 0; i < path->lanes->n_workers; i++) {
+		struct rte_ring *back = path->lanes->back[i];
+		unsigned n;
+
+		while (back &&
+			(n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL)) > 0) {
+			counter_add(&w->counters.dropped[DROP_TX_FULL], n);
+			drop_all(mbufs, n);
+		}
+	}
+}
+
+bool distribute_waits(const struct path *path)
+{
+	for (unsigned i = 0; i < path->lanes->n_workers; i++)
+		if (path->lanes->back[i] && !rte_ring_empty(path->lanes->back[i]))
+			return true;
+	return false;
+}
+
+/* The flow's hash: the device's, or computed here once and kept with the packet. */
+static uint32_t flow_hash(struct rte_mbuf *m, bool rx_hash)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+	struct packet packet;
+
+	if (rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
+		return m->hash.rss;
+	packet_parse(data, m->data_len, &packet);
+	m->hash.rss = packet_flow_hash(&packet, data);
+	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
+	return m->hash.rss;
+}
+
+static inline uint8_t target_of(const struct path *path, struct rte_mbuf *m)
+{
+	uint32_t mixed = flow_hash(m, path->rx_hash) * MIX;
+
+	return (uint8_t)((uint64_t)mixed * path->lanes->n_workers >> 32);
+}
+
+uint8_t distribute_target(const struct path *path, struct rte_mbuf *m)
+{
+	return target_of(path, m);
+}
+
+static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint16_t n,
+	uint8_t *targets, uint16_t *counts)
+{
+	for (uint16_t i = 0; i < n; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
+	for (uint16_t i = 0; i < n; i++) {
+		targets[i] = target_of(path, mbufs[i]);
+		counts[targets[i]]++;
+	}
+}
+
+/* Returns how many were dropped, as there was no room. */
+static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t taken = (uint16_t)rte_ring_sp_enqueue_burst(ring, (void *const *)mbufs, n, NULL);
+
+	if (unlikely(taken < n)) {
+		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
+		drop_all(mbufs + taken, n - taken);
+	}
+	return n - taken;
+}
+
+/* The owner's time is the packets', however long they lie in a ring; or else their device's. */
+static void stamp(
+	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint64_t now = rte_rdtsc();
+
+	for (uint16_t i = 0; i < n; i++)
+		hold_stamp(mbufs[i], now);
+	if (path->clock)
+		hold_stamp_all(mbufs, n, path->clock, now, w->ticks_per_us);
+}
+
+static bool seats_here(const struct lanes *lanes)
+{
+	return lanes->usher && usher_has_seats(lanes->usher);
+}
+
+/* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
+static uint16_t spread(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
+	uint16_t own = 0, lost = 0;
+	unsigned n_workers = path->lanes->n_workers;
+	struct rte_mbuf *sorted[BURST];
+	uint8_t targets[BURST];
+
+	if (w->view.shapes)
+		stamp(w, path, mbufs, n);
+	if (unlikely(seats_here(path->lanes)))
+		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
+	else
+		count_targets(path, mbufs, n, targets, counts);
+	for (unsigned t = 0, end = 0; t <= n_workers; t++) {
+		ends[t] = (uint16_t)end;
+		end += counts[t];
+	}
+	for (uint16_t i = 0; i < n; i++)
+		sorted[ends[targets[i]]++] = mbufs[i];
+	for (unsigned t = 0; t < n_workers; t++) {
+		struct rte_mbuf **part = sorted + ends[t] - counts[t];
+
+		if (counts[t] == 0)
+			continue;
+		if (t == w->index) {
+			own = counts[t];
+			memcpy(mbufs, part, own * sizeof(*mbufs));
+		} else {
+			lost += put(w, path->lanes->out[t], part, counts[t]);
+		}
+	}
+	/* Who decides a packet counts it as received; if nobody does, it is still ours. */
+	counter_add(&w->counters.rx_packets, lost);
+	return own;
+}
+
+uint16_t distribute_receive(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
+{
+	struct lanes *lanes = path->lanes;
+	uint16_t n;
+
+	if (!lanes_owned(lanes, w->index)) {
+		n = (uint16_t)rte_ring_sc_dequeue_burst(
+			lanes->out[w->index], (void **)mbufs, BURST, NULL);
+		*busy |= n > 0;
+		return n;
+	}
+	*busy |= distribute_collect(w, path);
+	if (unlikely(seats_here(lanes)) && (usher_turn(lanes->usher, w, mbufs, &n) || n)) {
+		*busy |= n > 0;
+		return n;
+	}
+	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
+	*busy |= n > 0;
+	if (*busy) /* though perhaps none of it is to be decided here */
+		w->idle_since = rte_rdtsc();
+	return n ? spread(w, path, mbufs, n) : 0;
+}
+
+void distribute_give_back(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	put(w, path->lanes->back[w->index], mbufs, n);
+}
+
+uint16_t distribute_try_back(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct rte_ring *back = path->lanes->back[w->index];
+
+	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
+	__atomic_store_n(&path->lanes->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
+	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
+}
+
+void distribute_end(struct worker *w, const struct path *path)
+{
+	struct usher *usher = path->lanes->usher;
+	struct rte_mbuf *mbufs[BURST];
+	unsigned n;
+	bool strict;
+
+	if (!usher)
+		return;
+	strict = usher->mover.seats && usher->mover.seats->strict;
+	while ((n = mover_flush(&usher->mover, (void **)mbufs, BURST)) > 0) {
+		counter_add(&w->counters.rx_packets, n); /* nobody else will */
+		if (strict) {
+			counter_add(&w->counters.dropped[DROP_STOPPED], n);
+			drop_all(mbufs, n);
+		} else {
+			worker_transmit(w, path, mbufs, (uint16_t)n);
+		}
+	}
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <errno.h>
+#include <string.h>
+
+#include <rte_cycles.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+#include <sodium.h>
+
+#include "allocate/allocate.h"
+#include "packet/fragment.h"
+#include "distribute.h"
+#include "log.h"
+#include "pages.h"
+#include "police/other.h"
+#include "police/profile.h"
+#include "police/shaped.h"
+#include "usher.h"
+#include "worker.h"
+
+static void *alloc_lines(size_t bytes, int socket)
+{
+	return rte_zmalloc_socket("worker", bytes ? bytes : 1, RTE_CACHE_LINE_SIZE, socket);
+}
+
+/* A sample that no policy has knows the next one. */
+union free_sample {
+	struct flow_sample sample;
+	union free_sample *next;
+};
+
+/* DPDK adds lines to whatever it allocates, half as much as a sample takes: so many at once. */
+#define CHUNK_SAMPLES 64
+
+struct sample_chunk {
+	struct sample_chunk *next;
+	union free_sample samples[CHUNK_SAMPLES];
+};
+
+static int socket_of(const struct worker *w)
+{
+	return (int)rte_lcore_to_socket_id(w->lcore);
+}
+
+static int add_shaper(struct worker *w, uint32_t waiting)
+{
+	w->delay_unit = delay_unit(rte_get_tsc_hz());
+	w->shaper = alloc_lines(shaper_bytes(waiting), socket_of(w));
+	if (!w->shaper)
+		return -ENOMEM;
+	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());
+	return 0;
+}
+
+int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t waiting)
+{
+	w->n_policies = n_policies;
+	w->policies = pages_alloc(
+		n_policies * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
+	w->samples = pages_alloc(n_policies * sizeof(*w->samples), 0, SOCKET_ID_ANY);
+	sample_bound_init(&w->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
+	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
+	if (!w->policies || !w->samples || add_shaper(w, waiting))
+		return -ENOMEM;
+	return post_init(&w->post, n_policies);
+}
+
+static int no_memory(const struct worker *w, const struct policy *policy, size_t bytes)
+{
+	log_err("policy %s: no %zu bytes for its tables on the worker of CPU %u", policy->name,
+		bytes, w->cpu);
+	return -ENOMEM;
+}
+
+static struct fragments *new_fragments(const struct worker *w)
+{
+	struct fragments *fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	uint64_t secret;
+
+	if (!fragments)
+		return NULL;
+	randombytes_buf(&secret, sizeof(secret));
+	fragments_init(fragments, secret, rte_get_tsc_hz());
+	return fragments;
+}
+
+/* The same for those of its queues that it shares: there it looks twice. */
+static bool add_owners_fragments(const struct worker *w)
+{
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct lanes *lanes = w->paths[i].lanes;
+		struct fragments *fragments;
+
+		if (!lanes || lanes->owner != w->index || !lanes->usher || lanes->usher->fragments)
+			continue;
+		fragments = new_fragments(w);
+		if (!fragments)
+			return false;
+		__atomic_store_n(&lanes->usher->fragments, fragments, __ATOMIC_RELEASE);
+	}
+	return true;
+}
+
+/* The table of fragments, when the first policy comes that depends on what it knows. */
+static int add_fragments(struct worker *w, const struct policy *policy)
+{
+	struct fragments *fragments;
+
+	if (w->fragments || !policies_name_ports(policy, 1))
+		return 0;
+	fragments = add_owners_fragments(w) ? new_fragments(w) : NULL;
+	if (!fragments)
+		return no_memory(w, policy, sizeof(*fragments));
+	__atomic_store_n(&w->fragments, fragments, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int add_chunk(struct worker *w)
+{
+	struct sample_chunk *chunk = alloc_lines(sizeof(*chunk), socket_of(w));
+
+	if (!chunk)
+		return -ENOMEM;
+	chunk->next = w->chunks;
+	w->chunks = chunk;
+	for (unsigned i = 0; i < CHUNK_SAMPLES; i++) {
+		chunk->samples[i].next = w->free_samples;
+		w->free_samples = &chunk->samples[i];
+	}
+	return 0;
+}
+
+/* A sample of nothing yet, or NULL. */
+static struct flow_sample *take_sample(struct worker *w)
+{
+	union free_sample *taken;
+
+	if (!w->free_samples && add_chunk(w))
+		return NULL;
+	taken = w->free_samples;
+	w->free_samples = taken->next;
+	memset(taken, 0, sizeof(*taken));
+	return &taken->sample;
+}
+
+static void give_back(struct worker *w, struct flow_sample *sample)
+{
+	union free_sample *given = (union free_sample *)sample;
+
+	given->next = w->free_samples;
+	w->free_samples = given;
+}
+
+static void chunks_free(struct worker *w)
+{
+	while (w->chunks) {
+		struct sample_chunk *chunk = w->chunks;
+
+		w->chunks = chunk->next;
+		rte_free(chunk);
+	}
+}
+
+int worker_add_policy(
+	struct worker *w, const struct policy *policy, const struct limit_profile *profile)
+{
+	struct policy_state *state = &w->policies[profile->policy];
+	struct policy_start start = {.now = rte_rdtsc(), .hz = rte_get_tsc_hz()};
+	size_t bytes = policy_other_bytes(policy);
+	void *memory;
+
+	if (w->reserves && policy_is_shaped(policy))
+		start.reserve = &w->reserves[profile->policy];
+	if (add_fragments(w, policy))
+		return -ENOMEM;
+	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
+	if (bytes && !memory)
+		return no_memory(w, policy, bytes);
+	if (bytes) { /* what is plain has no use for them, and each is a system call */
+		randombytes_buf(&start.secret, sizeof(start.secret));
+		randombytes_buf(&start.seed, sizeof(start.seed));
+	}
+	policy_state_init(state, memory, policy, profile, &start);
+	if (police_is_phantom(state))
+		__atomic_store_n(&w->phantoms, true, __ATOMIC_RELAXED);
+	if (!policy->allocator->samples_flows)
+		return 0;
+	w->samples[profile->policy] = take_sample(w);
+	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));
+}
+
+/* A line that no policy has been given is all zero: neither plain nor anything else. */
+static void *memory_of(const struct policy_state *state)
+{
+	if (police_is_phantom(state))
+		return state->phantom;
+	return police_is_plain(state) ? NULL : state->other;
+}
+
+int worker_change_policy(struct worker *w, const struct policy *policy)
+{
+	return add_fragments(w, policy);
+}
+
+void worker_remove_policy(struct worker *w, uint32_t slot)
+{
+	rte_free(memory_of(&w->policies[slot]));
+	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
+	if (!w->samples[slot])
+		return;
+	give_back(w, w->samples[slot]);
+	w->samples[slot] = NULL;
+}
+
+void worker_free(struct worker *w)
+{
+	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
+		rte_free(memory_of(&w->policies[i]));
+	chunks_free(w);
+	pages_free(w->policies, w->n_policies * sizeof(*w->policies));
+	rte_free(w->fragments);
+	rte_free(w->shaper);
+	pages_free(w->samples, w->n_policies * sizeof(*w->samples));
+	post_free(&w->post);
+	w->policies = NULL;
+	w->shaper = NULL;
+	w->fragments = NULL;
+	w->samples = NULL;
+	w->free_samples = NULL;
+}

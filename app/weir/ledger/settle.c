@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "settle.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <rte_common.h>
+
+#include "allocate/allocate.h"
+#include "base/name_hash.h"
+#include "box.h"
+#include "control.h"
+#include "handover.h"
+#include "ledger_store.h"
+#include "log.h"
+#include "publish.h"
+#include "store/store.h"
+
+#define NS_PER_MS      UINT64_C(1000000)
+#define RETRY_FIRST    (100 * NS_PER_MS)
+#define RETRY_MOST     (5000 * NS_PER_MS)
+#define REST_NS        NS_PER_MS /* how soon workers are looked at again */
+#define LAST_MS        2000      /* for a disk, at the stop */
+#define OVERLAY_DEATHS 1         /* side by side, that part nobody */
+#define ROUND_MOST     2048      /* records of a kind: what is written and told in a millisecond */
+
+/* How far the workers are with the limits of this round. */
+enum obedience { UNTOLD, TOLD, OBEYED };
+
+struct settle {
+	struct ledger_store opened;
+	struct overlay_pair *edges; /* of the configuration; the brain borrows them */
+	bool settling, saved;
+	enum obedience workers;
+	struct handover handover;
+	enum limiter_record_kind putting; /* the kind of the last one that was put in a round, */
+	unsigned n_put;                   /* and how many of it */
+	uint64_t began_ns, retry_ns, backoff_ns;
+	int error;
+	bool waiting; /* for neighbours, as the store was blank */
+	struct settle_counters counters;
+};
+
+static int copy_edges(struct settle *s, const struct config *config)
+{
+	const struct ledger_config *ledger = &config->ledger;
+
+	s->edges = calloc((size_t)ledger->n_edges + 1, sizeof(*s->edges));
+	if (!s->edges)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ledger->n_edges; i++)
+		s->edges[i] = (struct overlay_pair){
+			.a = name_hash(config->gossip.roster[ledger->edges[i].a].name),
+			.b = name_hash(config->gossip.roster[ledger->edges[i].b].name),
+		};
+	return 0;
+}
+
+int settle_adopt(struct box *box, struct ledger_store *opened)
+{
+	struct settle *s = calloc(1, sizeof(*s));
+
+	if (!s || copy_edges(s, box->config)) {
+		free(s);
+		return -ENOMEM;
+	}
+	s->opened = *opened;
+	*opened = (struct ledger_store){0};
+	s->waiting = s->opened.blank;
+	box->settle = s;
+	log_info("ledger: %s: start %" PRIu64 " of this store, %u records%s",
+		box->config->ledger.store, s->opened.epoch, s->opened.n_records,
+		s->opened.blank ? "; it began blank" : "");
+	return 0;
+}
+
+static void warn_blank(const char *directory)
+{
+	log_warn("ledger: no store in %s: what this limiter has given away, or spent, is not known",
+		directory);
+	log_warn("ledger: so it lets nothing pass of what is never exceeded until its neighbours "
+		 "have told it what they know");
+	log_warn("ledger: if it has never run before, stop it, remove %s, and run weir "
+		 "--new-ledger CONFIG",
+		directory);
+}
+
+int settle_start(struct box *box)
+{
+	const char *directory = box->config->ledger.store;
+	bool needed = policies_need_ledger(box->policies, box->n_policies);
+	struct ledger_store opened;
+	int ret;
+
+	if (!directory[0])
+		return needed ? -ENOENT : 0;
+	ret = ledger_store_open(directory, false, &opened);
+	if (ret == -ENOENT && needed) {
+		warn_blank(directory);
+		ret = ledger_store_open(directory, true, &opened);
+	}
+	if (ret == 0)
+		ret = settle_adopt(box, &opened);
+	else if (ret == -ENOENT && !needed)
+		return 0;
+	if (ret == 0)
+		return 0;
+	ledger_store_close(&opened);
+	if (!needed) {
+		log_warn("ledger.store: %s: %s; no policy needs it", directory,
+			ledger_store_reason(ret));
+		return 0;
+	}
+	log_err("ledger.store: %s: %s", directory, ledger_store_reason(ret));
+	return ret;
+}
+
+void settle_stop(struct box *box)
+{
+	struct settle *s = box->settle;
+
+	if (!s)
+		return;
+	ledger_store_close(&s->opened);
+	free(s->edges);
+	free(s);
+	box->settle = NULL;
+}
+
+static enum overlay_shape shape_of(const struct ledger_config *ledger)
+{
+	if (ledger->ring)
+		return OVERLAY_RING;
+	return ledger->n_edges ? OVERLAY_GIVEN : OVERLAY_RANDOM;
+}
+
+struct limiter_ledger settle_ledger(const struct box *box)
+{
+	const struct ledger_config *ledger = &box->config->ledger;
+	const struct settle *s = box->settle;
+
+	if (!s)
+		return (struct limiter_ledger){0};
+	return (struct limiter_ledger){
+		.overlay = {.shape = shape_of(ledger),
+			.degree = ledger->degree,
+			.spares = OVERLAY_DEATHS,
+			.pairs = s->edges,
+			.n_pairs = ledger->n_edges},
+		.records = s->opened.records,
+		.n_records = s->opened.n_records,
+		.blank = s->opened.blank,
+		.durable = true,
+		.epoch = s->opened.epoch,
+		.lease_ns = ledger->lease_ns,
+		.drift_ppm = ledger->drift_ppm,
+		.promise = ledger->promise,
+		.tree_degree = ledger->tree_degree,
+		.timeout_ns = box->config->gossip.timeout_ns,
+	};
+}
+
+void settle_begun(struct box *box, int outcome)
+{
+	struct settle *s = box->settle;
+
+	if (!s)
+		return;
+	if (outcome == -EINVAL && s->opened.n_records > 0)
+		log_err("ledger: %s: its records are damaged, or not of this roster and overlay; "
+			"where these change all limiters begin anew: see doc/operate/guarantees.md, \"A limiter "
+			"comes or goes\"",
+			box->config->ledger.store);
+	ledger_store_forget(&s->opened);
+}
+
+int settle_fd(const struct box *box)
+{
+	return box->settle ? store_fd(box->settle->opened.store) : -1;
+}
+
+/* Said when it begins to fail and when it works again, not each time. */
+static void fail(struct box *box, int error)
+{
+	struct settle *s = box->settle;
+
+	if (s->error != error)
+		log_err("ledger: %s: cannot be saved: %s; until it can nothing is given away, "
+			"and packets pass on as far as what is held lasts",
+			box->config->ledger.store, ledger_store_reason(error));
+	s->error = error;
+	s->counters.failures++;
+	s->backoff_ns = RTE_MIN(s->backoff_ns ? 2 * s->backoff_ns : RETRY_FIRST, RETRY_MOST);
+	s->retry_ns = control_now() + s->backoff_ns;
+	s->settling = false;
+}
+
+static void succeed(struct box *box)
+{
+	struct settle *s = box->settle;
+
+	if (s->error)
+		log_info("ledger: %s: saved again", box->config->ledger.store);
+	s->error = 0;
+	s->backoff_ns = s->retry_ns = 0;
+	s->saved = true;
+}
+
+static int put(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	struct settle *s = context;
+
+	s->n_put = kind == s->putting ? s->n_put + 1 : 1;
+	s->putting = kind;
+	return store_put(s->opened.store, (uint8_t)kind, id, record, len);
+}
+
+/* Of 100,000 at once each round takes some, so that what control does beside has its turn. */
+static int put_some(
+	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	const struct settle *s = context;
+	int ret = put(context, kind, id, record, len);
+
+	return ret ? ret : s->n_put >= ROUND_MOST;
+}
+
+/* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
+static int save(struct box *box, limiter_write write)
+{
+	struct settle *s = box->settle;
+	int ret;
+
+	s->n_put = 0;
+	ret = limiter_save(box->limiter, write, s);
+	if (ret == 0) {
+		ret = store_commit(s->opened.store);
+		if (ret)
+			limiter_save_failed(box->limiter);
+	}
+	if (ret)
+		store_discard(s->opened.store);
+	return ret;
+}
+
+/*
+ * What the workers are told after the save is no more than was held then, and what has come in
+ * since: who gave that has settled it.
+ */
+static void watch_workers(struct box *box)
+{
+	struct settle *s = box->settle;
+
+	if (s->workers == UNTOLD && box->all_told) {
+		handover_begin(&s->handover, box);
+		s->workers = TOLD;
+	}
+	if (s->workers == TOLD && handover_done(&s->handover, box))
+		s->workers = OBEYED;
+}
+
+static void begin(struct box *box, uint64_t now)
+{
+	struct settle *s = box->settle;
+	int ret = save(box, put_some);
+
+	if (ret == -EAGAIN)
+		return;
+	if (ret) {
+		fail(box, ret);
+		return;
+	}
+	s->began_ns = now;
+	s->settling = true;
+	s->saved = false;
+	s->workers = UNTOLD;
+	publish(box);
+	watch_workers(box);
+}
+
+static void watch_disk(struct box *box)
+{
+	struct settle *s = box->settle;
+	int result;
+
+	if (s->saved)
+		return;
+	result = store_result(s->opened.store);
+	if (result == -EAGAIN)
+		return;
+	if (result == 0) {
+		succeed(box);
+		return;
+	}
+	limiter_save_failed(box->limiter);
+	fail(box, result);
+}
+
+static bool is_blank(const struct limiter *limiter, unsigned policy, uint64_t now)
+{
+	const struct conserve *conserve = limiter_conserve(limiter);
+	const struct budget *budget = limiter_budget(limiter);
+	unsigned index = limiter_conserve_index(limiter, policy);
+
+	unsigned burst = limiter_conserve_burst_index(limiter, policy);
+
+	if (conserve && index != LIMITER_ADDED)
+		return conserve_view(conserve, index, now).blank ||
+		       (burst != LIMITER_ADDED && conserve_view(conserve, burst, now).blank);
+	index = limiter_budget_index(limiter, policy);
+	return budget && index != LIMITER_ADDED && budget_view(budget, index, now).blank;
+}
+
+unsigned settle_count_blank(const struct box *box, uint64_t now)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += is_blank(box->limiter, i, now);
+	return n;
+}
+
+/* A blank limiter tells its operator when its neighbours have told it all they know. */
+static void say_when_known(struct box *box, uint64_t now)
+{
+	if (settle_count_blank(box, now) > 0)
+		return;
+	box->settle->waiting = false;
+	log_info("ledger: all policies hold what their neighbours know of");
+}
+
+static void end(struct box *box, uint64_t now)
+{
+	struct settle *s = box->settle;
+	struct settle_counters *counters = &s->counters;
+
+	limiter_settled(box->limiter, now);
+	s->settling = false;
+	counters->rounds++;
+	counters->last_ns = now - s->began_ns;
+	counters->most_ns = RTE_MAX(counters->most_ns, counters->last_ns);
+	if (s->waiting)
+		say_when_known(box, now);
+}
+
+bool settle_advance(struct box *box)
+{
+	struct settle *s = box->settle;
+	uint64_t now = control_now();
+	bool ended = false;
+
+	if (!s)
+		return false;
+	if (s->settling)
+		watch_disk(box);
+	if (s->settling)
+		watch_workers(box);
+	if (s->settling && s->saved && s->workers == OBEYED) {
+		end(box, now);
+		ended = true;
+	}
+	if (!s->settling && now >= s->retry_ns && limiter_unsettled(box->limiter))
+		begin(box, now);
+	return ended;
+}
+
+uint64_t settle_next(const struct box *box, uint64_t now_ns)
+{
+	const struct settle *s = box->settle;
+
+	if (s && s->settling && s->workers != OBEYED)
+		return now_ns + REST_NS;
+	if (s && !s->settling && s->retry_ns > now_ns)
+		return s->retry_ns;
+	return UINT64_MAX;
+}
+
+/* However what was handed over ends; it is saved once more. */
+static void await_disk(struct settle *s)
+{
+	struct pollfd fd = {.fd = store_fd(s->opened.store), .events = POLLIN};
+
+	if (poll(&fd, 1, LAST_MS) > 0)
+		(void)store_result(s->opened.store);
+}
+
+void settle_last(struct box *box)
+{
+	struct settle *s = box->settle;
+
+	if (!s)
+		return;
+	if (s->settling)
+		limiter_save_failed(box->limiter);
+	if (s->settling && !s->saved)
+		await_disk(s);
+	s->settling = false;
+	if (limiter_unsettled(box->limiter))
+		(void)save(box, put); /* written before the store closes */
+}
+
+bool settle_view(const struct box *box, struct settle_view *view)
+{
+	const struct settle *s = box->settle;
+
+	if (!s)
+		return false;
+	*view = (struct settle_view){
+		.directory = box->config->ledger.store,
+		.epoch = s->opened.epoch,
+		.blank = s->opened.blank,
+		.settling = s->settling,
+		.saved = s->settling && s->saved,
+		.obeyed = s->settling && s->workers == OBEYED,
+		.error = s->error,
+		.counters = s->counters,
+	};
+	return true;
+}

@@ -1,0 +1,706 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "box.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <rte_cycles.h>
+#include <rte_ether.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+#include <rte_malloc.h>
+
+#include <sodium.h>
+
+#include "base/bitmap.h"
+#include "base/name_hash.h"
+#include "classify/classify.h"
+#include "packet/tunnel.h"
+#include "control.h"
+#include "delays.h"
+#include "distribute.h"
+#include "draw.h"
+#include "eal.h"
+#include "hold.h"
+#include "log.h"
+#include "pages.h"
+#include "placing.h"
+#include "police/other.h"
+#include "police/shaped.h"
+#include "publish.h"
+#include "purse.h"
+#include "reload.h"
+#include "settle.h"
+#include "show.h"
+#include "show_etcd.h"
+#include "show_placing.h"
+#include "show_ledger.h"
+#include "show_quota.h"
+#include "tenant.h"
+
+RTE_LOG_REGISTER(weir_logtype, weir, INFO);
+
+static void ports_stop(struct box *box)
+{
+	if (box->lent)
+		return;
+	for (unsigned i = 0; i < box->config->n_ports; i++)
+		port_stop(&box->ports[i]);
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		unsigned missing = port_free(&box->ports[i]);
+
+		if (missing)
+			log_err("ports.%s: %u packet buffers did not come back",
+				box->config->ports[i].name, missing);
+		box->leaked += missing;
+	}
+}
+
+/* Queue pairs of a wire: as many as there are workers, if both its ports have them. */
+static uint16_t wire_queues(const struct box *box, const struct wire *wire)
+{
+	uint16_t ports = RTE_MIN(box->ports[wire->a].queues_max, box->ports[wire->b].queues_max);
+
+	return RTE_MIN(ports, (uint16_t)box->config->n_workers);
+}
+
+/* Whether a wire has fewer queues than there are workers, and yet all of them. */
+static bool wire_distributed(const struct box *box, const struct wire *wire)
+{
+	return wire->distribute && wire_queues(box, wire) < box->config->n_workers;
+}
+
+static void warn_few_queues(const struct box *box, const struct wire *wire)
+{
+	unsigned queues = wire_queues(box, wire), workers = box->config->n_workers;
+
+	if (queues < workers && !wire->distribute)
+		log_warn("wire %s: %u queue%s for %u workers; \"distribute\" would share them out",
+			wire->name, queues, queues == 1 ? "" : "s", workers);
+}
+
+/* Ports that run already, as many of their queues as there are workers. */
+static int ports_borrow(struct box *box)
+{
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		box->ports[i] = box->lent[i];
+		box->ports[i].queues = RTE_MIN(
+			box->lent[i].queues, (uint16_t)box->config->n_workers);
+	}
+	return 0;
+}
+
+static int ports_start(struct box *box)
+{
+	const struct config *config = box->config;
+	uint16_t queues[CONFIG_PORTS_MAX];
+	unsigned held[CONFIG_PORTS_MAX] = {0};
+	int ret = 0;
+
+	if (box->lent)
+		return ports_borrow(box);
+	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++) {
+		queues[i] = 1;
+		ret = port_probe(&box->ports[i], &config->ports[i], box->port_ids[i]);
+	}
+	for (unsigned i = 0; ret == 0 && i < config->n_wires; i++) {
+		const struct wire *wire = &config->wires[i];
+
+		queues[wire->a] = queues[wire->b] = wire_queues(box, wire);
+		if (wire_distributed(box, wire))
+			held[wire->a] = held[wire->b] = lanes_mbufs(config->n_workers);
+		warn_few_queues(box, wire);
+	}
+	for (unsigned i = 0; ret == 0 && i < config->n_ports; i++)
+		ret = port_start(&box->ports[i], queues[i], held[i], config_buffers(config, i));
+	if (ret)
+		ports_stop(box);
+	return ret;
+}
+
+static int classifier_start(struct box *box)
+{
+	unsigned n = box->n_policies;
+	int ret = slots_init(&box->slots, n, RTE_MAX(2 * n, (unsigned)BOX_SLOTS_LEAST));
+
+	if (ret == 0)
+		ret = classifier_create(box->policies, n, SOCKET_ID_ANY, &box->classifier);
+	if (ret == 0) {
+		box->sourced = tenants_sourced(box->policies, box->slots.of, n, &box->n_sourced);
+		ret = box->sourced ? 0 : -ENOMEM;
+	}
+	if (ret) {
+		classifier_destroy(box->classifier);
+		slots_free(&box->slots);
+	}
+	return ret;
+}
+
+static void classifier_stop(struct box *box)
+{
+	classifier_destroy(box->classifier);
+	free(box->sourced);
+	slots_free(&box->slots);
+}
+
+static void splits_free(struct box *box)
+{
+	size_t slots = box->slots.capacity, workers = box->config->n_workers;
+
+	for (size_t i = 0; box->splits && i < slots; i++) {
+		free(box->splits[i].shares);
+		delays_remove(box, (uint32_t)i);
+		purses_remove(box, (uint32_t)i);
+	}
+	delays_stop(box);
+	pages_free(box->splits, slots * sizeof(*box->splits));
+	pages_free(box->carried, slots * sizeof(*box->carried));
+	pages_free(box->reserves, slots * sizeof(*box->reserves));
+	pages_free(box->totals, slots * workers * sizeof(*box->totals));
+	rte_free(box->changes.places);
+	free(box->untold);
+	free(box->flows);
+	free(box->alive);
+}
+
+/* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
+static uint32_t largest_frame(const struct config *config)
+{
+	uint32_t mtu = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++)
+		mtu = RTE_MAX(mtu, (uint32_t)config->ports[i].mtu);
+	return mtu + RTE_ETHER_HDR_LEN + 2 * RTE_VLAN_HLEN + POLICE_WIRE;
+}
+
+static int reserves_alloc(struct box *box)
+{
+	struct reserve_changes *changes = &box->changes;
+	size_t n = box->slots.capacity;
+
+	box->frame = largest_frame(box->config);
+	if (box->config->n_workers == 1)
+		return 0;
+	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
+	changes->places = rte_zmalloc(
+		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
+	box->reserves = pages_alloc(n * sizeof(*box->reserves),
+		box->n_policies * sizeof(*box->reserves), SOCKET_ID_ANY);
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		box->workers[w].reserves = box->reserves;
+	return box->reserves && changes->places ? 0 : -ENOMEM;
+}
+
+static unsigned count_sampled(const struct box *box)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += box->policies[i].allocator->samples_flows;
+	return n;
+}
+
+static int splits_alloc(struct box *box)
+{
+	unsigned n = box->config->n_workers;
+	size_t slots = box->slots.capacity;
+
+	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
+	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
+	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
+	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
+	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
+	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
+	if (!box->splits || !box->carried || !box->totals || !box->untold || !box->flows ||
+		!box->alive || delays_start(box))
+		return -ENOMEM;
+	box->all_told = true;
+	sampling_budget_init(&box->budget, n, count_sampled(box));
+	box->budget_ns = control_now();
+	return reserves_alloc(box);
+}
+
+/* Lanes go with their owner's paths, after all who share them, and what is inside to its pool. */
+static void paths_free(struct box *box)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		struct worker *worker = &box->workers[w];
+
+		for (unsigned i = 0; i < worker->n_paths; i++)
+			if (!lanes_owned(worker->paths[i].lanes, w))
+				worker->paths[i].lanes = NULL;
+	}
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		struct worker *worker = &box->workers[w];
+
+		for (unsigned i = 0; i < worker->n_paths; i++)
+			lanes_destroy(worker->paths[i].lanes);
+		free(worker->paths);
+	}
+}
+
+/* Before the lanes, which know them. */
+static void placings_free(struct box *box)
+{
+	for (uint32_t i = 0; box->splits && i < box->slots.capacity; i++)
+		placing_remove(box, i);
+}
+
+static void memory_stop(struct box *box)
+{
+	placings_free(box);
+	if (box->workers)
+		paths_free(box);
+	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++)
+		worker_free(&box->workers[i]);
+	free(box->workers);
+	publisher_free(&box->publisher);
+	splits_free(box);
+}
+
+static const struct nic_clock *clock_of(const struct box *box, const struct port *port)
+{
+	return port->timestamps ? &box->nic_clocks[port - box->ports] : NULL;
+}
+
+/* Both directions of a queue, for the worker that owns it. */
+static void paths_add(struct box *box, unsigned wire, uint16_t queue, struct worker *worker)
+{
+	const struct port *a = &box->ports[box->config->wires[wire].a];
+	const struct port *b = &box->ports[box->config->wires[wire].b];
+
+	worker->paths[worker->n_paths++] = (struct path){a->id, b->id, queue, (uint16_t)wire,
+		DIRECTION_A_TO_B, a->rss, NULL, clock_of(box, a)};
+	worker->paths[worker->n_paths++] = (struct path){b->id, a->id, queue, (uint16_t)wire,
+		DIRECTION_B_TO_A, b->rss, NULL, clock_of(box, b)};
+}
+
+/* The last path of a worker becomes one of every worker's, by lanes; they tell the flow's hash. */
+static int paths_share(struct box *box, struct worker *owner, struct path *path)
+{
+	unsigned n = box->config->n_workers;
+
+	path->lanes = lanes_create(owner->index, n);
+	if (!path->lanes || lanes_seat(path->lanes, box->workers, box->slots.capacity))
+		return -ENOMEM;
+	for (unsigned i = 0; i < n; i++) {
+		struct worker *worker = &box->workers[i];
+
+		if (i == owner->index)
+			continue;
+		worker->paths[worker->n_paths] = *path;
+		worker->paths[worker->n_paths++].rx_hash = true;
+	}
+	return 0;
+}
+
+/* Every queue of every wire goes to a worker; wires with few begin at different ones. */
+static int paths_assign(struct box *box)
+{
+	const struct config *config = box->config;
+	unsigned n = config->n_workers;
+	int ret = 0;
+
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		uint16_t queues = box->ports[config->wires[i].a].queues;
+
+		for (uint16_t q = 0; ret == 0 && q < queues; q++) {
+			struct worker *owner = &box->workers[(i + q) % n];
+
+			paths_add(box, i, q, owner);
+			if (!wire_distributed(box, &config->wires[i]))
+				continue;
+			ret = paths_share(box, owner, &owner->paths[owner->n_paths - 2]);
+			if (ret == 0)
+				ret = paths_share(box, owner, &owner->paths[owner->n_paths - 1]);
+		}
+	}
+	return ret;
+}
+
+static int paths_alloc(struct box *box, struct worker *worker)
+{
+	size_t n = (size_t)box->config->n_wires * box->config->n_workers * 2;
+
+	worker->paths = calloc(n + 1, sizeof(struct path));
+	return worker->paths ? 0 : -ENOMEM;
+}
+
+static int memory_start(struct box *box)
+{
+	const struct config *config = box->config;
+	unsigned n = config->n_workers;
+	int ret = publisher_init(&box->publisher, n);
+
+	box->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, n * sizeof(*box->workers));
+	if (box->workers)
+		memset(box->workers, 0, n * sizeof(*box->workers));
+	else
+		ret = -ENOMEM;
+	for (unsigned i = 0; ret == 0 && i < n; i++) {
+		struct worker *worker = &box->workers[i];
+
+		worker->index = i;
+		worker->lcore = i + 1;
+		worker->cpu = config->workers[i];
+		worker->idle = config->idle;
+		worker->tunnels = tunnels_to_enter(config);
+		worker->publisher = &box->publisher;
+		worker->stop = &box->stop;
+		worker->landed = &box->landed;
+		worker->n_workers = n;
+		ret = worker_init(
+			worker, box->slots.capacity, box->n_policies, config_waiting(config));
+		if (ret == 0)
+			ret = paths_alloc(box, worker);
+	}
+	if (ret == 0)
+		ret = paths_assign(box);
+	if (ret == 0)
+		ret = splits_alloc(box);
+	if (ret)
+		memory_stop(box);
+	return ret;
+}
+
+static void limiter_stop(struct box *box)
+{
+	settle_last(box);
+	limiter_destroy(box->limiter);
+	roster_destroy(box->roster);
+	sodium_memzero(box->key, sizeof(box->key));
+}
+
+static int limiter_build(struct box *box, const struct limiter_policy *policies)
+{
+	static const enum gossip_estimator estimators[] = {
+		[ESTIMATOR_STATE] = GOSSIP_STATE,
+		[ESTIMATOR_TREE] = GOSSIP_TREE,
+		[ESTIMATOR_PUSH_SUM] = GOSSIP_PUSH_SUM,
+	};
+	const struct config *config = box->config;
+	const struct gossip_config *gossip = &config->gossip;
+	struct limiter_params params = {
+		.gossip = {.roster = box->roster,
+			.self = gossip->self,
+			.key = gossip->key_file[0] ? box->key : NULL,
+			.branching = gossip->branching,
+			.timeout_ns = gossip->timeout_ns,
+			.datagram_max = gossip->datagram_max,
+			.estimator = estimators[gossip->estimator],
+			.compensate = gossip->compensate},
+		.policies = policies,
+		.n_policies = box->n_policies,
+		.n_workers = config->n_workers,
+		.naps = true,
+		.ledger = settle_ledger(box),
+	};
+	int ret;
+
+	do
+		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
+	while (params.gossip.epoch == 0);
+	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
+	ret = limiter_create(&params, control_now(), &box->limiter);
+	settle_begun(box, ret);
+	return ret;
+}
+
+static int roster_build(struct box *box)
+{
+	const struct gossip_config *gossip = &box->config->gossip;
+	uint32_t *ids = calloc(gossip->n_roster, sizeof(*ids));
+	int ret;
+
+	if (!ids)
+		return -ENOMEM;
+	for (unsigned i = 0; i < gossip->n_roster; i++)
+		ids[i] = name_hash(gossip->roster[i].name);
+	ret = roster_create(ids, gossip->n_roster, &box->roster);
+	free(ids);
+	return ret;
+}
+
+static int limiter_start(struct box *box)
+{
+	struct limiter_policy *policies = tenants_limits(box->policies, box->n_policies);
+	int ret = policies ? roster_build(box) : -ENOMEM;
+
+	if (ret == 0 && box->config->gossip.key_file[0])
+		ret = gossip_key_load(box->config->gossip.key_file, box->key);
+	if (ret == 0)
+		ret = limiter_build(box, policies);
+	if (ret)
+		roster_destroy(box->roster);
+	free(policies);
+	return ret;
+}
+
+static int gossip_start(struct box *box)
+{
+	return gossip_socket_open(&box->gossip, &box->config->gossip);
+}
+
+static void gossip_stop(struct box *box)
+{
+	gossip_socket_close(&box->gossip);
+}
+
+static int telemetry_start(struct box *box)
+{
+	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands,
+		show_ledger_commands, show_quota_commands, show_etcd_commands,
+		show_placing_commands};
+	const char *path = box->config->control_socket;
+	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
+
+	if (ret)
+		log_err("control.socket: %s: %s", path, strerror(-ret));
+	return ret;
+}
+
+static void telemetry_stop(struct box *box)
+{
+	telemetry_close(box->telemetry);
+}
+
+/*
+ * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU
+ * come to its end: so sleep until it has.
+ */
+static void land(struct box *box)
+{
+	const struct timespec moment = {0, 1000000};
+
+	__atomic_store_n(&box->stop, true, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		while (rte_eal_get_lcore_state(box->workers[i].lcore) == RUNNING)
+			nanosleep(&moment, NULL);
+		rte_eal_wait_lcore(box->workers[i].lcore);
+	}
+}
+
+static int limits_start(struct box *box)
+{
+	tsc_clock_start(&box->clock);
+	return publish_first(box);
+}
+
+static void limits_stop(struct box *box)
+{
+	purses_stop(box); /* what was published goes with the rest of the memory */
+}
+
+static int launch(struct box *box)
+{
+	int ret = 0;
+
+	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
+		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);
+	if (ret)
+		land(box);
+	return ret;
+}
+
+/* Brought up in this order, taken down in reverse: the socket answers when packets flow. */
+static const struct module {
+	const char *name;
+	int (*start)(struct box *box);
+	void (*stop)(struct box *box);
+} modules[] = {
+	{"ports", ports_start, ports_stop},
+	{"classifier", classifier_start, classifier_stop},
+	{"memory", memory_start, memory_stop},
+	{"ledger", settle_start, settle_stop},
+	{"limiter", limiter_start, limiter_stop},
+	{"gossip", gossip_start, gossip_stop},
+	{"etcd", draw_start, draw_stop},
+	{"limits", limits_start, limits_stop},
+	{"reload", reload_start, reload_stop},
+	{"workers", launch, land},
+	{"telemetry", telemetry_start, telemetry_stop},
+};
+
+/* Modules below this are up before any worker runs. */
+#define PREPARED (RTE_DIM(modules) - 2)
+
+static int start_modules(struct box *box, unsigned n)
+{
+	const struct config *config = box->config;
+
+	box->policies = config->policies;
+	box->n_policies = config->n_policies;
+	box->gossip.fd = -1;
+	if (hold_register())
+		return -ENOMEM;
+	if (eal_find_ports(config, box->port_ids))
+		return -ENODEV;
+	for (; box->started < n; box->started++) {
+		int ret = modules[box->started].start(box);
+
+		if (ret) {
+			log_err("not started, because of %s: %s", modules[box->started].name,
+				strerror(-ret));
+			box_stop(box);
+			return ret;
+		}
+	}
+	return 0;
+}
+
+int box_start(struct box *box, const struct config *config, const char *file)
+{
+	*box = (struct box){.config = config, .file = file};
+	return start_modules(box, RTE_DIM(modules));
+}
+
+int box_prepare(struct box *box, const struct config *config, const struct port *ports)
+{
+	*box = (struct box){.config = config, .lent = ports};
+	return start_modules(box, PREPARED);
+}
+
+void box_stop(struct box *box)
+{
+	while (box->started > 0)
+		modules[--box->started].stop(box);
+}
+
+struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker)
+{
+	const struct policy_state *state = &box->workers[worker].policies[slot];
+	struct police_totals *totals = box_totals(box, slot, worker);
+
+	police_fold(totals, state);
+	return totals;
+}
+
+bool box_budget(const struct box *box, unsigned policy, struct quota_view *view)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	unsigned index = limiter_budget_index(box->limiter, policy);
+
+	if (!budget || index == LIMITER_ADDED)
+		return false;
+	*view = budget_view(budget, index, control_now());
+	return true;
+}
+
+void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more)
+{
+	totals->passed_packets += more->passed_packets;
+	totals->passed_bytes += more->passed_bytes;
+	totals->dropped_packets += more->dropped_packets;
+	totals->dropped_bytes += more->dropped_bytes;
+	totals->over_packets += more->over_packets;
+	totals->over_bytes += more->over_bytes;
+	totals->fallback_packets += more->fallback_packets;
+	totals->fallback_bytes += more->fallback_bytes;
+}
+
+/* Whoever folds packets takes them from those that control looks for, to wake who naps. */
+static void wake_tenant(const struct box *box, uint32_t slot)
+{
+	uint32_t policy = box->slots.tenant[slot];
+
+	if (policy != SLOT_FREE && policy != SLOT_LEFT)
+		limiter_wake(box->limiter, policy);
+}
+
+struct waiting box_waiting(const struct box *box, uint32_t slot)
+{
+	struct waiting waiting = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct policy_state *state = &box->workers[i].policies[slot];
+
+		if (!police_is_shaped(state) || !state->other)
+			continue;
+		waiting.packets += counter_read32(&state->other->shape->waiting);
+		waiting.units += counter_read32(&state->other->shape->units);
+	}
+	return waiting;
+}
+
+struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
+{
+	struct split *split = &box->splits[slot];
+	struct policy_totals totals = {0};
+	struct waiting waiting = box_waiting(box, slot);
+	uint64_t packets = 0, bytes = 0;
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct policy_state *state = &box->workers[i].policies[slot];
+		uint64_t before = box_totals(box, slot, i)->packets;
+		const struct police_totals *folded = box_fold(box, slot, i);
+
+		if (folded->packets != before)
+			wake_tenant(box, slot);
+		totals.dropped_packets += folded->dropped_packets;
+		totals.dropped_bytes += police_dropped_bytes(state);
+		totals.over_packets += police_over_packets(state);
+		totals.over_bytes += police_over_bytes(state);
+		totals.fallback_packets += police_fallback_packets(state);
+		totals.fallback_bytes += police_fallback_bytes(state);
+		packets += folded->packets;
+		bytes += counter_read(&state->bytes);
+	}
+	police_passed(&split->passed_packets, packets, totals.dropped_packets + waiting.packets);
+	police_passed(&split->passed_bytes, bytes, totals.dropped_bytes + waiting.units);
+	totals.passed_packets = split->passed_packets;
+	totals.passed_bytes = split->passed_bytes;
+	return totals;
+}
+
+struct policy_totals box_policy_totals(const struct box *box, uint32_t slot)
+{
+	const struct carried *carried = &box->carried[slot];
+	struct policy_totals totals = box_slot_totals(box, slot);
+
+	policy_totals_add(&totals, &carried->before);
+	if (carried->also != SLOT_NONE) {
+		struct policy_totals also = box_slot_totals(box, carried->also);
+
+		policy_totals_add(&totals, &also);
+	}
+	return totals;
+}
+
+struct source_table_stats box_source_totals(const struct box *box, uint32_t slot)
+{
+	struct source_table_stats totals = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct source_table *table = police_sources(&box->workers[i].policies[slot]);
+		struct source_table_stats stats;
+
+		if (!table)
+			continue;
+		source_table_read_stats(table, &stats);
+		totals.sources += stats.sources;
+		totals.capacity += stats.capacity;
+		totals.overflows += stats.overflows;
+		totals.new_sources += stats.new_sources;
+	}
+	return totals;
+}
+
+struct worker_counters box_worker_totals(const struct box *box)
+{
+	struct worker_counters totals = {0};
+
+	for (unsigned i = 0; i < box->config->n_workers; i++) {
+		const struct worker_counters *c = &box->workers[i].counters;
+
+		totals.rx_packets += counter_read(&c->rx_packets);
+		totals.tx_packets += counter_read(&c->tx_packets);
+		totals.unmatched_packets += counter_read(&c->unmatched_packets);
+		for (unsigned r = 0; r < DROP_REASONS; r++)
+			totals.dropped[r] += counter_read(&c->dropped[r]);
+	}
+	return totals;
+}

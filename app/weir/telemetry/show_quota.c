@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show_quota.h"
+
+#include <time.h>
+
+#include <rte_common.h>
+
+#include "box.h"
+#include "control.h"
+#include "draw.h"
+#include "policy/period.h"
+#include "purse.h"
+#include "show_json.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* What rates of lib/control/quota are in. */
+#define PER_UNIT 1000.0
+
+static const char *period_name(enum period period)
+{
+	static const char *const names[] = {
+		[PERIOD_NONE] = "none",
+		[PERIOD_FIXED] = "fixed",
+		[PERIOD_MONTH] = "month",
+	};
+
+	return names[period];
+}
+
+/* Null of a prepaid amount, which never ends. */
+static json_t *ends_in(const struct policy *policy, uint64_t number)
+{
+	int64_t ends = period_ends(policy, number), now = time(NULL);
+
+	return ends == PERIOD_NEVER ? json_null() : json_integer(ends > now ? ends - now : 0);
+}
+
+static void add_period(json_t *json, const struct policy *policy, uint64_t number)
+{
+	json_object_set_new(json, "period", json_string(period_name(policy->period)));
+	json_object_set_new(json, "period_s",
+		policy->period == PERIOD_FIXED ? integer(policy->period_ns / SECOND_NS)
+					       : json_null());
+	json_object_set_new(json, "period_number", integer(number));
+	json_object_set_new(json, "period_ends_in_s", ends_in(policy, number));
+}
+
+/* Of the group, as far as has been heard: with what is left of the total where it is drawn from. */
+static void add_group(
+	const struct box *box, json_t *json, unsigned i, const struct quota_view *view)
+{
+	const struct policy *policy = &box->policies[i];
+	double rate = (double)view->pace / PER_UNIT;
+	struct drawing_view drawing = {0};
+	bool drawn = draw_budget_of(box, i, &drawing) && drawing.known;
+	uint64_t total = drawn ? drawing.total : policy->total, remaining = view->remaining;
+
+	/* What is known of etcd may be older than what is known of the group. */
+	if (drawn)
+		remaining = RTE_MIN(remaining + drawing.left, RTE_MAX(total, remaining));
+	show_units(json, policy, "total", total);
+	show_units(json, policy, "remaining", remaining);
+	if (drawn)
+		show_units(json, policy, "undrawn", drawing.left);
+	show_rate(json, policy, "global_rate", rate);
+	json_object_set_new(json, "exhausted_in_s",
+		rate > 0 ? json_real((double)remaining / rate) : json_null());
+	json_object_set_new(json, "lean", json_boolean(view->lean));
+}
+
+static void add_own(json_t *json, const struct policy *policy, const struct quota_view *view)
+{
+	show_units(json, policy, "held", (uint64_t)view->balance);
+	show_units(json, policy, "spent", view->spent);
+	show_units(json, policy, "pocket", view->pocket);
+	show_rate(json, policy, "rate", (double)view->rate / PER_UNIT);
+	show_units(json, policy, "threshold", view->threshold);
+	json_object_set_new(json, "asking", json_boolean(view->asking));
+	json_object_set_new(json, "waiting", json_boolean(view->waiting));
+	json_object_set_new(json, "rounds", integer(view->rounds));
+	json_object_set_new(json, "short_rounds", integer(view->short_rounds));
+	json_object_set_new(json, "messages", integer(view->messages));
+	json_object_set_new(json, "invalid", integer(view->invalid));
+	json_object_set_new(json, "reallocation_ms", json_real((double)view->theta_ns / NS_PER_MS));
+}
+
+static json_t *show_policy(const struct box *box, const char *name)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	unsigned i = show_find(box, name), index;
+	const struct policy *policy;
+	struct quota_view view;
+	json_t *json;
+
+	if (!budget || i == box->n_policies)
+		return NULL;
+	index = limiter_budget_index(box->limiter, i);
+	if (index == LIMITER_ADDED)
+		return NULL;
+	policy = &box->policies[i];
+	view = budget_view(budget, index, control_now());
+	json = json_object();
+	json_object_set_new(json, "name", json_string(policy->name));
+	add_period(json, policy, view.period);
+	add_group(box, json, i, &view);
+	add_own(json, policy, &view);
+	show_units(json, policy, "purse", purses_held(box, box->slots.of[i]));
+	show_units(json, policy, "in_flight", budget_in_flight(budget, index));
+	return json;
+}
+
+static unsigned count_budgets(const struct box *box)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += limiter_budget_index(box->limiter, i) != LIMITER_ADDED;
+	return n;
+}
+
+static json_t *show_whole(const struct box *box)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	const struct budget_counters *c = budget ? budget_counters(budget) : NULL;
+	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(box));
+
+	if (!c)
+		return json;
+	json_object_set_new(json, "letters_sent", integer(c->letters_sent));
+	json_object_set_new(json, "letters_heard", integer(c->letters_heard));
+	json_object_set_new(json, "messages_sent", integer(c->messages_sent));
+	json_object_set_new(json, "messages_heard", integer(c->messages_heard));
+	json_object_set_new(json, "unknown", integer(c->unknown));
+	json_object_set_new(json, "malformed", integer(c->malformed));
+	return json;
+}
+
+static json_t *show_quota(const char *params, void *context)
+{
+	return params ? show_policy(context, params) : show_whole(context);
+}
+
+static const char *peer_name(const struct box *box, unsigned peer)
+{
+	const struct gossip_config *gossip = &box->config->gossip;
+
+	return peer < gossip->n_roster ? gossip->roster[peer].name : NULL;
+}
+
+static json_t *neighbour_json(const struct box *box, const struct budget_peer *peer)
+{
+	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(box, peer->peer), "alive",
+		peer->alive, "linked", peer->linked, "parent", peer->parent, "round_trip_ms",
+		peer->round_trip_ns ? json_real((double)peer->round_trip_ns / NS_PER_MS)
+				    : json_null());
+}
+
+/* Null without a budget: there is no tree. */
+static json_t *show_tree(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct budget *budget = limiter_budget(box->limiter);
+	json_t *neighbours, *json;
+	const char *root;
+	unsigned start;
+
+	if (!budget || !show_page_start(params, &start))
+		return NULL;
+	neighbours = json_array();
+	for (unsigned i = start; i < budget_peers(budget) && i - start < TELEMETRY_PAGE; i++) {
+		struct budget_peer peer = budget_peer(budget, i);
+
+		json_array_append_new(neighbours, neighbour_json(box, &peer));
+	}
+	json = show_page("neighbours", neighbours, start, budget_peers(budget));
+	json_object_set_new(json, "is_root", json_boolean(budget_is_root(budget)));
+	root = peer_name(box, budget_root(budget));
+	json_object_set_new(json, "root", root ? json_string(root) : json_null());
+	json_object_set_new(json, "relinked", integer(budget_counters(budget)->relinked));
+	return json;
+}
+
+const struct telemetry_command show_quota_commands[] = {
+	{"/weir/quota", "Budgets: what is left of them. Parameter: a policy", show_quota},
+	{"/weir/tree", "The tree that budgets move along. Parameter: first neighbour of a page",
+		show_tree},
+	{0},
+};

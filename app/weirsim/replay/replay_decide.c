@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "replay_decide.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/name_hash.h"
+#include "packet/fragment.h"
+#include "packet/parse.h"
+#include "packet/tunnel.h"
+#include "packet/mark.h"
+#include "police/other.h"
+#include "police/profile.h"
+#include "replay_limits.h"
+
+#define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
+#define ETHER_LEN   14
+#define LABEL_LEN   4
+#define PPPOE_LEN   8
+
+/* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
+#define SECRET 0
+
+/* One policy as a worker has it. */
+struct policed {
+	struct policy_state state;
+	struct police_totals totals;
+	void *memory; /* of what is not in state */
+};
+
+struct decider {
+	struct decide_params params;
+	struct classifier *classifier;
+	struct replay_limits limits;
+	struct policed *policies;
+	const struct tunnels *tunnels; /* NULL: not entered */
+	struct fragments *fragments;   /* NULL: nobody asks for ports */
+	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
+
+	/* the burst in hand */
+	struct packet packets[DECIDE_BURST];
+	const uint8_t *data[DECIDE_BURST];
+	uint32_t classes[DECIDE_BURST];
+};
+
+static int make_profile(const struct decider *d, unsigned i, struct limit_profile *profile)
+{
+	static const struct sampling all = {0}; /* of which nobody reads any */
+	struct limiter_view view;
+
+	limiter_view(d->limits.limiter, i, &view);
+	return limit_profile_init(
+		profile, &d->params.config->policies[i], i, &view, &all, 1, TICKS_PER_S);
+}
+
+static void *lines_alloc(size_t size)
+{
+	size_t whole = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+	void *memory = aligned_alloc(CACHE_LINE, whole);
+
+	return memory ? memset(memory, 0, whole) : NULL;
+}
+
+/* The lots of a meter that drops at random are drawn alike in every run. */
+static int start_policy(struct decider *d, unsigned i)
+{
+	const struct policy *policy = &d->params.config->policies[i];
+	const struct policy_start start = {
+		.now = d->params.start_ns,
+		.hz = TICKS_PER_S,
+		.secret = SECRET,
+		.seed = name_hash(policy->name),
+	};
+	size_t bytes = policy_other_bytes(policy);
+	struct policed *policed = &d->policies[i];
+	struct limit_profile profile;
+	int ret = make_profile(d, i, &profile);
+
+	if (ret)
+		return ret;
+	if (bytes) {
+		policed->memory = lines_alloc(bytes);
+		if (!policed->memory)
+			return -ENOMEM;
+	}
+	policy_state_init(&policed->state, policed->memory, policy, &profile, &start);
+	return 0;
+}
+
+static int start_fragments(struct decider *d)
+{
+	const struct config *config = d->params.config;
+
+	if (!policies_name_ports(config->policies, config->n_policies))
+		return 0;
+	d->fragments = lines_alloc(sizeof(*d->fragments));
+	if (!d->fragments)
+		return -ENOMEM;
+	fragments_init(d->fragments, SECRET, TICKS_PER_S);
+	return 0;
+}
+
+int decider_create(const struct decide_params *params, struct decider **out)
+{
+	const struct config *config = params->config;
+	struct decider *d = calloc(1, sizeof(*d));
+	int ret;
+
+	if (!d)
+		return -ENOMEM;
+	d->params = *params;
+	d->now_ns = params->start_ns;
+	d->tunnels = tunnels_to_enter(config);
+	d->policies = lines_alloc((config->n_policies + 1) * sizeof(*d->policies));
+	ret = d->policies ? 0 : -ENOMEM;
+	if (ret == 0)
+		ret = start_fragments(d);
+	if (ret == 0)
+		ret = limits_create(&d->limits, config, params->limiters, params->start_ns);
+	if (ret == 0)
+		ret = classifier_create(config->policies, config->n_policies, -1, &d->classifier);
+	for (unsigned i = 0; ret == 0 && i < config->n_policies; i++)
+		ret = start_policy(d, i);
+	if (ret) {
+		decider_destroy(d);
+		return ret;
+	}
+	*out = d;
+	return 0;
+}
+
+void decider_destroy(struct decider *d)
+{
+	if (!d)
+		return;
+	for (unsigned i = 0; d->policies && i < d->params.config->n_policies; i++)
+		free(d->policies[i].memory);
+	classifier_destroy(d->classifier);
+	limits_destroy(&d->limits);
+	free(d->fragments);
+	free(d->policies);
+	free(d);
+}
+
+static uint16_t ether_type(const struct frame *frame, const struct packet *packet)
+{
+	return (uint16_t)(frame->data[packet->l2_len - 2] << 8 | frame->data[packet->l2_len - 1]);
+}
+
+/* Bytes of the IP header that begins there, if one does. */
+static uint32_t ip_bytes(const struct frame *frame, uint32_t at)
+{
+	const unsigned version = at < frame->captured ? frame->data[at] >> 4 : 4;
+
+	if (version == 4)
+		return at < frame->captured ? (frame->data[at] & 0xf) * 4U : 20;
+	return version == 6 ? 40 : 0;
+}
+
+/* Bytes of a stack of MPLS labels. */
+static uint32_t label_bytes(const struct frame *frame, uint32_t at)
+{
+	uint32_t bytes = LABEL_LEN;
+
+	while (at + bytes <= frame->captured && !(frame->data[at + bytes - 2] & 1))
+		bytes += LABEL_LEN;
+	return bytes;
+}
+
+/* Bytes after the Ethernet and VLAN headers that say whether the packet is IP, and whose. */
+static uint32_t header_bytes(const struct frame *frame, const struct packet *packet)
+{
+	const uint32_t l2 = packet->l2_len;
+	uint32_t labels;
+
+	switch (ether_type(frame, packet)) {
+	case 0x0800:
+		if (frame->captured == l2)
+			return 20;
+		return (frame->data[l2] & 0xf) * 4U;
+	case 0x8847:
+	case 0x8848:
+		labels = label_bytes(frame, l2);
+		return labels + ip_bytes(frame, l2 + labels);
+	case 0x8864:
+		return PPPOE_LEN + ip_bytes(frame, l2 + PPPOE_LEN);
+	case 0x86dd:
+		return 40;
+	case 0x8100:
+	case 0x88a8:
+	case 0x9100:
+		return 4;
+	default:
+		return 0;
+	}
+}
+
+/* Whether a frame is taken for another than it is because the capture has not all its headers. */
+static bool truncated(const struct frame *frame, const struct packet *packet)
+{
+	if (packet->family != PACKET_OTHER || !frame->cut)
+		return false;
+	return frame->captured < ETHER_LEN ||
+	       frame->captured < packet->l2_len + header_bytes(frame, packet);
+}
+
+/* What is marked or only counted is too much all the same. */
+static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	struct policed *policed = &((struct decider *)context)->policies[policy];
+	const struct policy_state *state = &policed->state;
+
+	police_fold(&policed->totals, state);
+	sample->arrived_bytes = state->bytes;
+	sample->dropped_packets = policed->totals.dropped_packets + police_over_packets(state);
+}
+
+/* A limit that no meter can express leaves the old one in force, as in the appliance. */
+static void renew_limits(struct decider *d)
+{
+	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
+		struct limit_profile profile;
+
+		if (make_profile(d, i, &profile) == 0)
+			police_limit(&d->policies[i].state, &profile, d->now_ns);
+	}
+}
+
+static void set_time(struct decider *d, uint64_t now_ns)
+{
+	if (now_ns <= d->now_ns)
+		return;
+	d->now_ns = now_ns;
+	if (limits_advance(&d->limits, now_ns, measure, d))
+		renew_limits(d);
+}
+
+static void note_source(const struct policy_state *state, const struct frame *frame,
+	const struct packet *packet, struct prefix *source)
+{
+	const uint8_t *addr = frame->data + packet->src_off;
+	unsigned bits = police_source_bits(state, packet);
+
+	if (bits == 0)
+		return;
+	source->family = packet->family;
+	source->length = (uint8_t)bits;
+	for (unsigned bit = 0; bit < bits; bit++)
+		source->addr[bit / 8] |= addr[bit / 8] & (0x80 >> bit % 8);
+}
+
+static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
+	struct decision *decision)
+{
+	struct policy_state *state = &d->policies[decision->policy].state;
+	bool marked;
+
+	note_source(state, frame, packet, &decision->source);
+	decision->cost = police_cost(state, packet, frame->data, frame->bytes, d->now_ns);
+	decision->verdict = police_charge(state, packet, frame->data, decision->cost, d->now_ns);
+	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
+	if (decision->verdict != VERDICT_MARK)
+		return;
+	marked = mark_frame(frame->data, frame->captured, packet, police_mark(state));
+	police_marked(state, packet, frame->data, decision->cost, d->now_ns, marked);
+	if (!marked) {
+		decision->verdict = VERDICT_DROP;
+		decision->reason = REASON_UNMARKABLE;
+	}
+}
+
+/* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */
+static void parse(struct decider *d, const struct frame *frame, struct packet *packet)
+{
+	packet_parse(frame->data, frame->captured, packet);
+	if (d->tunnels)
+		packet_enter_tunnels(frame->data, frame->captured, d->tunnels, packet);
+	if (d->fragments && packet->fragment)
+		fragments_ports(d->fragments, frame->data, frame->time_ns, packet);
+}
+
+void decide(struct decider *d, struct frame *frames, unsigned n, struct decision *decisions)
+{
+	for (unsigned i = 0; i < n; i++) {
+		d->data[i] = frames[i].data;
+		parse(d, &frames[i], &d->packets[i]);
+	}
+	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
+		d->classes);
+	for (unsigned i = 0; i < n; i++) {
+		decisions[i] = (struct decision){
+			.policy = d->classes[i],
+			.verdict = VERDICT_PASS,
+			.reason = REASON_UNMATCHED,
+		};
+		set_time(d, frames[i].time_ns);
+		if (d->classes[i] != CLASSIFY_NONE)
+			decide_one(d, &frames[i], &d->packets[i], &decisions[i]);
+		if (truncated(&frames[i], &d->packets[i]))
+			decisions[i].reason = REASON_TRUNCATED;
+	}
+}
+
+const char *verdict_name(enum verdict verdict)
+{
+	static const char *const names[] = {
+		[VERDICT_PASS] = "pass",
+		[VERDICT_DROP] = "drop",
+		[VERDICT_MARK] = "mark",
+		[VERDICT_COUNT] = "count",
+	};
+
+	return names[verdict];
+}
+
+const char *reason_name(enum reason reason)
+{
+	static const char *const names[REASONS] = {
+		[REASON_CONFORMS] = "conforms",
+		[REASON_LIMIT] = "limit",
+		[REASON_UNMATCHED] = "unmatched",
+		[REASON_UNMARKABLE] = "unmarkable",
+		[REASON_TRUNCATED] = "truncated",
+	};
+
+	return names[reason];
+}

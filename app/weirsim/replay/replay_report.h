@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What came out of a replay: a row of CSV for each packet, and a summary in JSON.
+ * doc/operate/replay.md has the columns and keys.
+ */
+#ifndef WEIR_SIM_REPLAY_REPORT_H
+#define WEIR_SIM_REPLAY_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "link.h"
+#include "policy/config.h"
+#include "replay_decide.h"
+
+struct tally {
+	uint64_t packets, amount; /* bytes, or what the policy charges */
+};
+
+struct replay_report {
+	const struct config *config;
+	FILE *rows;                                /* NULL: no rows */
+	char *row_buffer;                          /* of rows */
+	struct tally total, unmatched;             /* bytes of frames */
+	uint64_t reasons[REASONS];                 /* packets */
+	struct tally (*policies)[DECIDE_VERDICTS]; /* charged */
+	uint64_t earliest_ns, latest_ns;
+	uint64_t last_ns; /* time of the packet before */
+	uint64_t steps_back, longest_step_ns;
+	uint64_t cut; /* packets of which not all was captured */
+
+	/* counted by the replay */
+	uint64_t unsupported; /* packets left out because of their link */
+	uint64_t untimed;
+	bool complete; /* the capture was read to its end */
+};
+
+/*
+ * rows is NULL or a file just opened for writing; the report closes it. Returns 0 or -ENOMEM.
+ */
+int replay_report_init(struct replay_report *report, const struct config *config, FILE *rows);
+
+/* Counts and writes a decided packet. A row that cannot be written shows at the finish. */
+void replay_report_add(
+	struct replay_report *report, const struct frame *frame, const struct decision *decision);
+
+/* Whether a row could not be written, so that going on is of no use. */
+bool replay_report_failed(const struct replay_report *report);
+
+/* Closes the rows. Returns 0, or a negative errno when not all of them were written. */
+int replay_report_finish(struct replay_report *report);
+
+/* Writes the summary. Returns 0 or a negative errno. */
+int replay_report_summary(const struct replay_report *report, FILE *out);
+
+void replay_report_free(struct replay_report *report);
+
+#endif

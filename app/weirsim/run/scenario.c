@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What no key of a scenario can decide by itself.
+ */
+#include "scenario.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "scenario_keys.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+/* A lease, where none is written: so long, or so many timeouts of gossip. */
+#define LEASE_NS       (5 * SECOND_NS)
+#define LEASE_TIMEOUTS 2
+
+/* Names in order, for those who look for one among thousands. */
+struct name_index {
+	const struct limiter_config **sorted;
+	const struct limiter_config *first;
+	unsigned n;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct limiter_config *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+static int index_names(const struct scenario *s, struct name_index *index)
+{
+	index->sorted = calloc(s->n_limiters + 1, sizeof(*index->sorted));
+	index->first = s->limiters;
+	index->n = s->n_limiters;
+	if (!index->sorted)
+		return -ENOMEM;
+	for (unsigned i = 0; i < s->n_limiters; i++)
+		index->sorted[i] = &s->limiters[i];
+	qsort(index->sorted, index->n, sizeof(*index->sorted), compare_names);
+	return 0;
+}
+
+/* The number of a limiter, or n. */
+static unsigned find_limiter(const struct name_index *index, const char *name)
+{
+	unsigned low = 0, high = index->n;
+
+	while (low < high) {
+		unsigned middle = (low + high) / 2;
+		int order = strcmp(index->sorted[middle]->name, name);
+
+		if (order == 0)
+			return (unsigned)(index->sorted[middle] - index->first);
+		if (order < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return index->n;
+}
+
+static void check_names(struct reader *reader, const struct name_index *index)
+{
+	static const struct json_path limiters = {.key = "limiters"};
+
+	for (unsigned i = 0; i < index->n; i++) {
+		struct json_path at = {.parent = &limiters, .index = i};
+
+		if (strcmp(index->first[i].name, "each") == 0 ||
+			strcmp(index->first[i].name, "random") == 0)
+			reader_expected(reader, &at, "a name: this means something to traffic");
+	}
+	for (unsigned i = 1; i < index->n; i++) {
+		const struct limiter_config *one = index->sorted[i];
+		struct json_path at = {.parent = &limiters, .index = (size_t)(one - index->first)};
+
+		if (strcmp(one->name, index->sorted[i - 1]->name) == 0 && one->name[0])
+			reader_expected(reader, &at, "each name once");
+	}
+}
+
+static void check_time(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path warmup = {.key = "warmup"}, interval = {.key = "interval"},
+				      duration = {.key = "duration"};
+
+	if (s->duration_ns == 0)
+		return;
+	if (s->warmup_ns >= s->duration_ns)
+		reader_expected(reader, &warmup, "less than the duration");
+	if (SECOND_NS % s->interval_ns)
+		reader_expected(reader, &interval, "a part of 1s, such as 100ms");
+	else if (s->duration_ns % s->interval_ns)
+		reader_expected(reader, &duration, "a multiple of the interval");
+	else if (s->warmup_ns % s->interval_ns)
+		reader_expected(reader, &warmup, "a multiple of the interval");
+	if (s->duration_ns / s->interval_ns > SCENARIO_BINS_MAX)
+		reader_expected(
+			reader, &interval, "one that makes at most %u of them", SCENARIO_BINS_MAX);
+}
+
+/* What of a run is recorded must have a place. */
+static void check_size(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path interval = {.key = "interval"}, traffic = {.key = "traffic"};
+	uint64_t rows = (uint64_t)s->group.n_policies * s->n_limiters, flows = 0;
+
+	for (unsigned i = 0; i < s->n_traffic; i++)
+		flows += (uint64_t)s->traffic[i].count *
+			 (s->traffic[i].limiter == LIMITER_EACH ? s->n_limiters : 1);
+	if (flows > SCENARIO_FLOWS_MAX)
+		reader_error(reader, &traffic, "%llu flows in all: expected at most %u",
+			(unsigned long long)flows, SCENARIO_FLOWS_MAX);
+	else if ((rows + flows) * (s->duration_ns / s->interval_ns) > SCENARIO_CELLS_MAX)
+		reader_expected(reader, &interval,
+			"a longer one: limiters and flows have %llu of them to be kept",
+			(unsigned long long)((rows + flows) * (s->duration_ns / s->interval_ns)));
+}
+
+/* A connection counts its segments in 32 bits; more than half of each are data. */
+static uint64_t transfer_max(const struct traffic *t)
+{
+	return (uint64_t)(t->packet_bytes / 2) << 32;
+}
+
+static void check_web(struct reader *reader, const struct json_path *path, const struct traffic *t)
+{
+	struct json_path requests = {.parent = path, .key = "requests"};
+	struct json_path sizes = {.parent = path, .key = "sizes"};
+
+	if (t->requests <= 0)
+		reader_expected(reader, &requests, "a rate of requests a second: kind is \"web\"");
+	if (t->sizes.least >= t->sizes.most)
+		reader_error(reader, &sizes, "expected least below most");
+	else if (t->sizes.most > transfer_max(t))
+		reader_error(reader, &sizes, "expected most at most %lluB in such packets",
+			(unsigned long long)transfer_max(t));
+}
+
+/* Keys that mean something to some kinds only. */
+static const struct {
+	const char *key;
+	unsigned kinds; /* bits */
+} meaningful[] = {
+	{"congestion", 1 << TRAFFIC_TCP | 1 << TRAFFIC_WEB},
+	{"size", 1 << TRAFFIC_TCP | 1 << TRAFFIC_QUIC},
+	{"rate", 1 << TRAFFIC_CBR | 1 << TRAFFIC_ON_OFF},
+	{"on", 1 << TRAFFIC_ON_OFF},
+	{"off", 1 << TRAFFIC_ON_OFF},
+	{"requests", 1 << TRAFFIC_WEB},
+	{"sizes", 1 << TRAFFIC_WEB},
+};
+
+static void check_kind(struct reader *reader, const struct json_path *path, const struct traffic *t)
+{
+	struct json_path rate = {.parent = path, .key = "rate"};
+	struct json_path size = {.parent = path, .key = "size"};
+	struct json_path stop = {.parent = path, .key = "stop"};
+	json_t *written = json_path_find(reader->root, path);
+
+	for (size_t i = 0; i < sizeof(meaningful) / sizeof(meaningful[0]); i++) {
+		struct json_path at = {.parent = path, .key = meaningful[i].key};
+
+		if (json_object_get(written, meaningful[i].key) &&
+			!(meaningful[i].kinds & 1u << t->kind))
+			reader_error(reader, &at, "has no meaning for this kind of traffic");
+	}
+	if ((t->kind == TRAFFIC_CBR || t->kind == TRAFFIC_ON_OFF) && t->rate_bps == 0)
+		reader_expected(reader, &rate, "a rate: kind is \"cbr\" or \"on-off\"");
+	if (t->kind == TRAFFIC_WEB)
+		check_web(reader, path, t);
+	if (t->size_bytes > transfer_max(t))
+		reader_expected(reader, &size, "at most %lluB in such packets",
+			(unsigned long long)transfer_max(t));
+	if (t->stop_ns && t->stop_ns <= t->start_ns)
+		reader_expected(reader, &stop, "later than the start");
+}
+
+static void resolve_limiter(struct reader *reader, const struct json_path *path, struct traffic *t,
+	const struct name_index *index)
+{
+	struct json_path at = {.parent = path, .key = "limiter"};
+	unsigned found = find_limiter(index, t->limiter_name);
+
+	t->limiter = (int)found;
+	if (found < index->n)
+		return;
+	if (strcmp(t->limiter_name, "random") == 0)
+		t->limiter = LIMITER_RANDOM;
+	else if (strcmp(t->limiter_name, "each") == 0)
+		t->limiter = LIMITER_EACH;
+	else if (t->limiter_name[0] == '\0' && index->n == 1)
+		t->limiter = 0;
+	else
+		reader_expected(reader, &at, "the name of a limiter, \"each\" or \"random\"");
+}
+
+static void resolve_policy(struct reader *reader, const struct json_path *path, struct traffic *t,
+	const struct scenario *s)
+{
+	struct json_path at = {.parent = path, .key = "policy"};
+
+	if (t->policy_name[0] == '\0' && s->group.n_policies == 1)
+		return;
+	while (t->policy < s->group.n_policies &&
+		strcmp(s->group.policies[t->policy].name, t->policy_name) != 0)
+		t->policy++;
+	if (t->policy == s->group.n_policies)
+		reader_expected(reader, &at, "the name of a policy in \"policies\"");
+}
+
+static void check_traffic(struct reader *reader, struct scenario *s, const struct name_index *index)
+{
+	static const struct json_path list = {.key = "traffic"};
+
+	for (unsigned i = 0; i < s->n_traffic; i++) {
+		struct json_path path = {.parent = &list, .index = i};
+		struct traffic *t = &s->traffic[i];
+
+		if (t->kind == TRAFFIC_QUIC)
+			t->transport = TRANSPORT_QUIC;
+		if (t->name[0] == '\0')
+			snprintf(t->name, sizeof(t->name), "traffic%u", i + 1);
+		check_kind(reader, &path, t);
+		resolve_limiter(reader, &path, t, index);
+		resolve_policy(reader, &path, t, s);
+	}
+}
+
+static void read_sides(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct name_index *index)
+{
+	size_t side, i;
+	json_t *names, *name;
+
+	json_array_foreach (fault->partition, side, names) {
+		struct json_path at = {.parent = path, .index = side};
+
+		if (!json_is_array(names))
+			reader_expected(reader, &at, "an array of limiters");
+		json_array_foreach (names, i, name) {
+			struct json_path where = {.parent = &at, .index = i};
+			unsigned limiter = json_is_string(name)
+						   ? find_limiter(index, json_string_value(name))
+						   : index->n;
+
+			if (limiter == index->n)
+				reader_expected(reader, &where, "the name of a limiter");
+			else
+				fault->side[limiter] = (uint32_t)side + 1;
+		}
+	}
+}
+
+/* Sides by name, those that are not named being one more; or so many sides, dealt out in turn. */
+static void read_partition(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct name_index *index)
+{
+	struct json_path at = {.parent = path, .key = "partition"};
+	json_int_t n = json_integer_value(fault->partition);
+
+	fault->side = calloc(index->n, sizeof(*fault->side));
+	reader->no_memory |= fault->side == NULL;
+	if (!fault->side)
+		return;
+	if (json_is_array(fault->partition)) {
+		read_sides(reader, &at, fault, index);
+	} else if (n < 2 || n > index->n) {
+		reader_expected(reader, &at, "2 to %u sides", index->n);
+	} else {
+		for (unsigned i = 0; i < index->n; i++)
+			fault->side[i] = i % (unsigned)n;
+	}
+}
+
+static void resolve_fault(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct name_index *index)
+{
+	const char *key = fault->crash[0] ? "crash" : fault->restart[0] ? "restart" : "pause";
+	const char *name = fault->crash[0]     ? fault->crash
+			   : fault->restart[0] ? fault->restart
+					       : fault->pause;
+	struct json_path at = {.parent = path, .key = key};
+	struct json_path at_for = {.parent = path, .key = "for"};
+
+	fault->kind = fault->crash[0]     ? FAULT_CRASH
+		      : fault->restart[0] ? FAULT_RESTART
+					  : FAULT_PAUSE;
+	fault->limiter = find_limiter(index, name);
+	if (fault->limiter == index->n)
+		reader_expected(reader, &at, "the name of a limiter");
+	if ((fault->kind == FAULT_PAUSE) == (fault->for_ns > 0))
+		return;
+	if (fault->for_ns)
+		reader_error(reader, &at_for, "has no meaning for this event");
+	else
+		reader_expected(reader, &at_for, "how long the pause is, such as \"2s\"");
+}
+
+/* What is not said of it is as in the scenario's network. */
+static void change_network(struct reader *reader, const struct json_path *path, struct fault *fault,
+	const struct scenario *s)
+{
+	static const struct key key = {.name = "network", KEY_FIELD(struct fault, network)};
+	struct json_path at = {.parent = path, .key = key.name};
+
+	fault->kind = FAULT_NETWORK;
+	fault->network = s->network;
+	read_network(reader, &at, fault->changed, &key, fault);
+}
+
+static void check_faults(struct reader *reader, struct scenario *s, const struct name_index *index)
+{
+	static const struct json_path list = {.key = "events"};
+
+	for (unsigned i = 0; i < s->n_faults; i++) {
+		struct json_path path = {.parent = &list, .index = i};
+		struct json_path at = {.parent = &path, .key = "heal"};
+		struct fault *f = &s->faults[i];
+		unsigned said = (f->partition != NULL) + reader_has(reader, &path, "heal") +
+				(f->changed != NULL) + (f->crash[0] != '\0') +
+				(f->restart[0] != '\0') + (f->pause[0] != '\0');
+
+		if (said != 1) {
+			reader_expected(reader, &path,
+				"one of partition, heal, crash, restart, pause, network");
+		} else if (f->partition) {
+			f->kind = FAULT_PARTITION;
+			read_partition(reader, &path, f, index);
+		} else if (reader_has(reader, &path, "heal")) {
+			f->kind = FAULT_HEAL;
+			if (!f->heal)
+				reader_expected(reader, &at, "true");
+		} else if (f->changed) {
+			change_network(reader, &path, f, s);
+		} else {
+			resolve_fault(reader, &path, f, index);
+		}
+	}
+}
+
+static void check_expect(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path expect = {.key = "expect"};
+
+	for (unsigned i = 0; i < s->n_expect; i++) {
+		struct json_path at = {.parent = &expect, .key = s->expect[i].key};
+
+		if (strncmp(s->expect[i].key, "aggregate_ratio", strlen("aggregate_ratio")) == 0 &&
+			!summary_has_ratio(&s->group.policies[0]))
+			reader_error(reader, &at, "policies[0] limits no bytes of all sources");
+	}
+}
+
+/* As a configuration's: a lease outlasts what gossip calls lost. */
+static void check_ledger(struct reader *reader, struct scenario *s)
+{
+	static const struct json_path ledger = {.key = "ledger"};
+	static const struct json_path lease = {.parent = &ledger, .key = "lease"};
+	uint64_t timeout = s->group.gossip.timeout_ns;
+
+	if (s->ledger.lease_ns == 0)
+		s->ledger.lease_ns = LEASE_TIMEOUTS * timeout > LEASE_NS ? LEASE_TIMEOUTS * timeout
+									 : LEASE_NS;
+	else if (s->n_limiters > 1 && s->ledger.lease_ns <= timeout)
+		reader_expected(reader, &lease, "more than the timeout of gossip");
+}
+
+static void check_policies(struct reader *reader, const struct scenario *s)
+{
+	static const struct json_path policies = {.key = "policies"};
+
+	if (s->group.n_policies == 0 && json_is_array(json_object_get(reader->root, "policies")))
+		reader_expected(reader, &policies, "at least one");
+	for (unsigned i = 0; i < s->group.n_policies; i++) {
+		const struct allocator *allocator = s->group.policies[i].allocator;
+		struct json_path path = {.parent = &policies, .index = i};
+		struct json_path at = {.parent = &path, .key = "allocator"};
+		struct json_path action = {.parent = &path, .key = "action"};
+
+		if (s->group.policies[i].action == ACTION_SHAPE)
+			reader_expected(reader, &action,
+				"one that decides at once: what waits is for weir-study penalty");
+		if (allocator && allocator->counts_units)
+			reader_expected(reader, &at,
+				"one that divides a rate: totals are for weir-study quota");
+	}
+}
+
+static void check(struct reader *reader, struct scenario *s)
+{
+	struct name_index index;
+
+	if (reader->no_memory)
+		return;
+	group_check(reader, &s->group, s->n_limiters);
+	check_time(reader, s);
+	check_ledger(reader, s);
+	check_policies(reader, s);
+	if (s->n_limiters == 0 || s->group.n_policies == 0)
+		return;
+	if (index_names(s, &index)) {
+		reader->no_memory = true;
+		return;
+	}
+	check_names(reader, &index);
+	check_traffic(reader, s, &index);
+	check_faults(reader, s, &index);
+	check_size(reader, s);
+	check_expect(reader, s);
+	free(index.sorted);
+}
+
+/* Ends the reader. */
+static int read_scenario(struct reader *reader, struct scenario **out)
+{
+	struct scenario *s = calloc(1, sizeof(*s));
+	int ret;
+
+	reader->no_memory |= s == NULL;
+	if (s) {
+		scenario_init(s);
+		read_keys(reader, NULL, reader->root, scenario_keys, s);
+	}
+	if (s && json_is_object(reader->root))
+		check(reader, s);
+	ret = reader_finish(reader);
+	if (ret)
+		scenario_free(s);
+	else
+		*out = s;
+	return ret;
+}
+
+int scenario_load(const char *path, FILE *err, struct scenario **out)
+{
+	struct reader reader;
+	int ret = reader_load(&reader, path, err);
+
+	*out = NULL;
+	return ret ? ret : read_scenario(&reader, out);
+}
+
+int scenario_parse(const char *text, size_t len, const char *name, FILE *err, struct scenario **out)
+{
+	struct reader reader;
+	int ret = reader_parse(&reader, text, len, name, err);
+
+	*out = NULL;
+	return ret ? ret : read_scenario(&reader, out);
+}
+
+void scenario_free(struct scenario *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < s->n_faults; i++)
+		free(s->faults[i].side);
+	group_free(&s->group);
+	free(s->limiters);
+	free(s->faults);
+	free(s->traffic);
+	free(s->expect);
+	free(s);
+}

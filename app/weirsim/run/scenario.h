@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A scenario as it was written: limiters, policies, the network between them, what goes wrong and
+ * when, and the traffic. Read and checked as the appliance's configuration is; documented in
+ * doc/operate/weirsim.md and config/scenario.schema.json.
+ */
+#ifndef WEIR_SIM_SCENARIO_H
+#define WEIR_SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "transport/conn.h"
+#include "config/group.h"
+
+#define SCENARIO_LIMITERS_MAX 16384
+#define SCENARIO_TRAFFIC_MAX  65536
+#define SCENARIO_FLOWS_MAX    1000000
+#define SCENARIO_FAULTS_MAX   4096
+#define SCENARIO_EXPECT_MAX   64
+#define SCENARIO_BINS_MAX     1000000             /* intervals of a run */
+#define SCENARIO_CELLS_MAX    (UINT64_C(1) << 30) /* intervals of all limiters and flows */
+
+#define LIMITER_EACH   (-1) /* traffic at every limiter */
+#define LIMITER_RANDOM (-2) /* each flow at one drawn by lot */
+
+enum delay_kind { DELAY_CONSTANT, DELAY_UNIFORM, DELAY_NORMAL, DELAY_EXPONENTIAL, DELAY_PARETO };
+
+/* What lies between any two limiters, one way. */
+struct network {
+	enum delay_kind kind;
+	uint64_t delay_ns;  /* constant: that; normal: mean; the others: least */
+	uint64_t spread_ns; /* uniform: width; normal: deviation; exponential, pareto: mean of the
+	                     * part above the least */
+	double loss, duplicate;
+	double reorder; /* of the datagrams wait reorder_ns longer, so that others overtake */
+	uint64_t reorder_ns;
+	uint64_t rate_bps;    /* that a limiter can send its gossip at; 0: any */
+	uint64_t queue_bytes; /* before that bottleneck */
+};
+
+struct limiter_config {
+	char name[CONFIG_NAME_MAX];
+	uint64_t offset_ns; /* its clock: offset + time × (1 + drift / 1e6) */
+	double drift_ppm;
+};
+
+enum fault_kind {
+	FAULT_PARTITION,
+	FAULT_HEAL,
+	FAULT_CRASH,
+	FAULT_RESTART,
+	FAULT_PAUSE,
+	FAULT_NETWORK,
+};
+
+struct fault {
+	uint64_t at_ns;
+	enum fault_kind kind;
+	uint32_t *side;   /* partition: of each limiter */
+	unsigned limiter; /* crash, restart, pause */
+	uint64_t for_ns;  /* pause */
+	struct network network;
+	/* as written */
+	json_t *partition, *changed;
+	bool heal;
+	char crash[CONFIG_NAME_MAX], restart[CONFIG_NAME_MAX], pause[CONFIG_NAME_MAX];
+};
+
+enum traffic_kind { TRAFFIC_TCP, TRAFFIC_QUIC, TRAFFIC_CBR, TRAFFIC_ON_OFF, TRAFFIC_WEB };
+
+/* A link before the limiter. */
+struct bottleneck {
+	uint64_t rate_bps; /* 0: none */
+	uint64_t queue_bytes;
+	bool shared;      /* one for all flows of the entry; else one a flow */
+	uint64_t from_ns; /* since when there is one */
+};
+
+/* Bounded Pareto distribution of the answers' sizes, bytes. */
+struct sizes {
+	double alpha; /* shape */
+	uint64_t least, most;
+};
+
+struct traffic {
+	char name[CONFIG_NAME_MAX];
+	enum traffic_kind kind;
+	unsigned count; /* flows; at each limiter if LIMITER_EACH */
+	char limiter_name[CONFIG_NAME_MAX], policy_name[CONFIG_NAME_MAX];
+	int limiter;
+	unsigned policy;
+	enum transport transport;
+	uint64_t rtt_ns, rtt_spread_ns; /* each flow's is drawn from [rtt, rtt + spread] */
+	uint64_t jitter_ns;             /* a packet's delay at its sender, drawn from [0, jitter] */
+	uint64_t start_ns, every_ns; /* flow k starts at start + k × every + [0, start_spread] */
+	uint64_t start_spread_ns;
+	uint64_t stop_ns;       /* 0: at the end */
+	uint64_t last_ns;       /* of every flow, after its start; 0: as stop says */
+	uint64_t size_bytes;    /* tcp, quic: 0 is no end */
+	uint64_t rate_bps;      /* cbr, on-off while on */
+	uint32_t packet_bytes;  /* IP packet of cbr and on-off; full packet of the others */
+	uint64_t on_ns, off_ns; /* on-off: means of exponential times */
+	double requests;        /* web: a second, Poisson */
+	struct sizes sizes;     /* web */
+	struct bottleneck bottleneck;
+};
+
+/* What the summary must say for the run to pass. */
+struct expectation {
+	char key[CONFIG_NAME_MAX]; /* of the summary */
+	double least, most;
+};
+
+struct scenario {
+	char name[CONFIG_NAME_MAX];
+	uint64_t seed;
+	uint64_t duration_ns, warmup_ns, interval_ns; /* interval of the series */
+	struct limiter_config *limiters;
+	unsigned n_limiters;
+	struct group group;          /* policies and gossip, as in the appliance */
+	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
+	uint64_t settle_ns;          /* until a disk has it, and the workers have heard */
+	struct network network;
+	struct fault *faults;
+	unsigned n_faults;
+	struct traffic *traffic;
+	unsigned n_traffic;
+	struct expectation *expect;
+	unsigned n_expect;
+};
+
+/* As config_load(): every error to err with its place; 0, -EINVAL, -ENOMEM or that of the file. */
+int scenario_load(const char *path, FILE *err, struct scenario **out);
+int scenario_parse(
+	const char *text, size_t len, const char *name, FILE *err, struct scenario **out);
+void scenario_free(struct scenario *scenario);
+
+#endif

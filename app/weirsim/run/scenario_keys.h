@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The key table of a scenario.
+ */
+#ifndef WEIR_SIM_SCENARIO_KEYS_H
+#define WEIR_SIM_SCENARIO_KEYS_H
+
+#include "json/read.h"
+#include "scenario.h"
+
+/* Of a struct scenario. */
+extern const struct key scenario_keys[];
+
+/* What is written of a network replaces what it was. */
+void read_network(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* Defaults. */
+void scenario_init(struct scenario *scenario);
+
+/* Numbers of the summary that a scenario may expect something of. */
+bool summary_has(const char *name);
+
+/* Whether what passes of a policy can be said in parts of its limit: that is bytes, of all. */
+bool summary_has_ratio(const struct policy *policy);
+const char *summary_names(void);
+
+#endif

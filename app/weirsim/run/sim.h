@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One run: the scenario's world at one instant of virtual time. What its parts share; each part's
+ * own functions are in its header. One thread.
+ */
+#ifndef WEIR_SIM_SIM_H
+#define WEIR_SIM_SIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/prng.h"
+#include "world/events.h"
+#include "gossip/datagram.h"
+#include "scenario.h"
+
+/* Streams of random numbers, so that a change in one part leaves the others as they were. */
+enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES, STREAMS };
+
+/* By a meter, or by those of all limiters. */
+struct enforced {
+	double rate;    /* units in the time of the limit */
+	uint64_t burst; /* bytes */
+};
+
+struct node;
+struct roster;
+struct net;
+struct flows;
+struct record;
+
+struct sim {
+	const struct scenario *scenario;
+	uint64_t seed, now_ns, events_done;
+	struct events events;
+	struct prng prng[STREAMS];
+	struct node *nodes;        /* n_limiters */
+	struct enforced *enforced; /* n_policies: of all limiters */
+	struct roster *roster;
+	struct net *net;
+	struct flows *flows;
+	struct record *record;
+	uint64_t ticks;    /* of all limiters */
+	uint64_t looks;    /* at peers, by limiters that have crashed */
+	int error;         /* negative errno that ended the run */
+	char problem[256]; /* what should never be and was; "" nothing */
+};
+
+/* Called now and then with the part of the run that is done, 0 to 1. */
+typedef void (*sim_progress)(void *context, double done);
+
+/*
+ * Builds the world, runs it to its end and leaves the record for report.h. Returns 0 or a negative
+ * errno. sim_free() in any case.
+ */
+int sim_run(struct sim *sim, const struct scenario *scenario, uint64_t seed, sim_progress progress,
+	void *context);
+void sim_free(struct sim *sim);
+
+/* Adds an event delay_ns from now; out of memory ends the run. */
+void sim_after(struct sim *sim, uint64_t delay_ns, event_fn fn, void *object, uint64_t argument);
+void sim_at(struct sim *sim, uint64_t at_ns, event_fn fn, void *object, uint64_t argument);
+
+/* Notes the first thing that should never be: the run goes on to its end and fails. */
+void sim_problem(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

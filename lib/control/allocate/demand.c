@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "allocate/demand.h"
+
+#include <math.h>
+
+double demand_keep(double keep_per_second, double interval_s)
+{
+	return keep_per_second > 0 ? pow(keep_per_second, interval_s) : 0;
+}
+
+void demand_add(struct demand *demand, double rate, double keep)
+{
+	demand->sum = demand->sum * keep + rate * (1 - keep);
+	demand->seen = demand->seen * keep + (1 - keep);
+	demand->rate = demand->sum / demand->seen;
+}
+
+/*
+ * Bytes that the slot's holder sent since the last reading. A count that went back began anew:
+ * the slot was lent to another flow and has come back since, or the count has wrapped (once in
+ * 1 TB, and what was before that is left out). Taken for a difference that wrapped, the former
+ * would be a terabyte.
+ */
+static uint64_t slot_bytes(uint64_t before, uint64_t now)
+{
+	if (flow_slot_tag(before) != flow_slot_tag(now) ||
+		flow_slot_count(now) < flow_slot_count(before))
+		return flow_slot_count(now);
+	return now - before;
+}
+
+static void begin_flow(struct flow_rates *rates, unsigned i)
+{
+	rates->rate[i] = (struct steady_rate){0};
+	rates->silent_s[i] = 0;
+}
+
+unsigned flow_rates_add(struct flow_rates *rates, const uint64_t slots[FLOW_SLOTS],
+	double interval_s, double keep, double keep_slow, double out[FLOW_SLOTS])
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < FLOW_SLOTS; i++) {
+		uint64_t bytes;
+		double rate;
+
+		if (slots[i] == 0)
+			continue;
+		if (flow_slot_tag(slots[i]) != flow_slot_tag(rates->seen[i]))
+			begin_flow(rates, i);
+		bytes = slot_bytes(rates->seen[i], slots[i]);
+		rates->seen[i] = slots[i];
+		rates->silent_s[i] = bytes ? 0 : rates->silent_s[i] + interval_s;
+		rate = demand_steady(&rates->rate[i], (double)bytes / interval_s, keep, keep_slow);
+		if (rates->silent_s[i] < FLOW_SILENT_S)
+			out[n++] = rate;
+	}
+	return n;
+}

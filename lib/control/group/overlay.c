@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "group/overlay.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bitmap.h"
+#include "base/prng.h"
+#include "group/graph.h"
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* FNV-1a over the sorted ids, 64 bits: the seed that all limiters of a roster share. */
+static uint64_t roster_seed(const uint32_t *ids, unsigned n)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (unsigned i = 0; i < n; i++)
+		hash = (hash ^ ids[i]) * UINT64_C(0x100000001b3);
+	return hash;
+}
+
+static int sort_ids(struct overlay *o, const uint32_t *ids)
+{
+	memcpy(o->ids, ids, o->n * sizeof(*ids));
+	qsort(o->ids, o->n, sizeof(*o->ids), compare_ids);
+	for (unsigned i = 1; i < o->n; i++)
+		if (o->ids[i] == o->ids[i - 1])
+			return -EINVAL;
+	return 0;
+}
+
+static void shuffle(uint32_t *ids, unsigned n, struct prng *prng)
+{
+	for (unsigned i = n; i > 1; i--) {
+		unsigned k = prng_below(prng, i);
+		uint32_t id = ids[k];
+
+		ids[k] = ids[i - 1];
+		ids[i - 1] = id;
+	}
+}
+
+/* The most edges that one limiter is given of those that were not asked for as spares. */
+static unsigned widest(const struct overlay *o, const struct overlay_params *params)
+{
+	unsigned *count, most = 0;
+
+	if (params->shape != OVERLAY_GIVEN)
+		return params->shape == OVERLAY_RANDOM ? shape_degree(o->n, params->degree) : 2;
+	count = o->degree; /* all zero still, and made so again */
+	for (unsigned i = 0; i < 2 * params->n_pairs; i++) {
+		const struct overlay_pair *pair = &params->pairs[i / 2];
+		unsigned p = overlay_position(o, i % 2 ? pair->b : pair->a);
+
+		if (p < o->n && ++count[p] > most)
+			most = count[p];
+	}
+	memset(count, 0, o->n * sizeof(*count));
+	return most;
+}
+
+/* How far spare edges reach; beyond half the circle they are those of the other side. */
+static unsigned reach(const struct overlay *o, unsigned spares)
+{
+	unsigned half = o->n / 2;
+
+	return spares == 0 ? 0 : spares < half ? spares + 1 : half;
+}
+
+static int join_given(struct overlay *o, const struct overlay_params *params)
+{
+	for (unsigned i = 0; i < params->n_pairs; i++) {
+		unsigned a = overlay_position(o, params->pairs[i].a);
+		unsigned b = overlay_position(o, params->pairs[i].b);
+
+		if (a == o->n || b == o->n)
+			return -ENOENT;
+		if (a == b)
+			return -ELOOP;
+		if (shape_has(o, a, b))
+			return -EEXIST;
+		shape_join(o, a, b, false);
+	}
+	return 0;
+}
+
+/* Steps along the circle. */
+static unsigned ahead(const struct overlay *o, unsigned from, unsigned to)
+{
+	return to >= from ? to - from : to + o->n - from;
+}
+
+/* Insertion: rows are short. */
+static void sort_row(struct overlay *o, unsigned position)
+{
+	struct overlay_edge *row = o->edges + (size_t)position * o->width;
+
+	for (unsigned i = 1; i < o->n_edges[position]; i++) {
+		struct overlay_edge edge = row[i];
+		unsigned at = i;
+
+		while (at > 0 && (row[at - 1].spare > edge.spare ||
+					 (row[at - 1].spare == edge.spare &&
+						 ahead(o, position, row[at - 1].peer) >
+							 ahead(o, position, edge.peer)))) {
+			row[at] = row[at - 1];
+			at--;
+		}
+		row[at] = edge;
+	}
+}
+
+static int join(struct overlay *o, const struct overlay_params *params, struct prng *prng)
+{
+	int ret = 0;
+
+	if (params->shape == OVERLAY_GIVEN)
+		ret = join_given(o, params);
+	else
+		shape_circulant(o, 1, false);
+	if (params->shape == OVERLAY_RANDOM && o->n > 2)
+		ret = shape_chords(o, shape_degree(o->n, params->degree), prng);
+	for (unsigned distance = 1; ret == 0 && distance <= reach(o, params->spares); distance++)
+		shape_circulant(o, distance, true);
+	for (unsigned p = 0; ret == 0 && p < o->n; p++)
+		sort_row(o, p);
+	return ret;
+}
+
+static int build(struct overlay *o, const struct overlay_params *params)
+{
+	struct prng prng;
+	int ret = sort_ids(o, params->ids);
+
+	if (ret)
+		return ret;
+	prng_seed(&prng, roster_seed(o->ids, o->n));
+	if (params->shape == OVERLAY_RANDOM)
+		shuffle(o->ids, o->n, &prng);
+	o->width = widest(o, params) + 2 * reach(o, params->spares) + 1;
+	o->edges = calloc((size_t)o->n * o->width, sizeof(*o->edges));
+	if (!o->edges)
+		return -ENOMEM;
+	ret = join(o, params, &prng);
+	if (ret == 0)
+		ret = overlay_parts(o, NULL);
+	return ret > 1 ? -ENOTCONN : ret < 0 ? ret : 0;
+}
+
+int overlay_create(const struct overlay_params *params, struct overlay **out)
+{
+	struct overlay *o = calloc(1, sizeof(*o));
+	unsigned n = params->n;
+	int ret = -ENOMEM;
+
+	*out = NULL;
+	if (!o)
+		return -ENOMEM;
+	o->n = n;
+	o->ids = calloc(n, sizeof(*o->ids));
+	o->degree = calloc(n, sizeof(*o->degree));
+	o->n_edges = calloc(n, sizeof(*o->n_edges));
+	if (n == 0)
+		ret = -EINVAL;
+	else if (o->ids && o->degree && o->n_edges)
+		ret = build(o, params);
+	if (ret) {
+		overlay_destroy(o);
+		return ret;
+	}
+	*out = o;
+	return 0;
+}
+
+void overlay_destroy(struct overlay *o)
+{
+	if (!o)
+		return;
+	free(o->ids);
+	free(o->degree);
+	free(o->n_edges);
+	free(o->edges);
+	free(o);
+}
+
+unsigned overlay_position(const struct overlay *o, uint32_t id)
+{
+	unsigned at = 0;
+
+	while (at < o->n && o->ids[at] != id)
+		at++;
+	return at;
+}
+
+unsigned overlay_edge_to(const struct overlay *o, unsigned position, unsigned peer)
+{
+	const struct overlay_edge *edges = overlay_edges(o, position);
+	unsigned at = 0;
+
+	while (at < o->n_edges[position] && edges[at].peer != peer)
+		at++;
+	return at;
+}
+
+static bool is_dead(const uint64_t *dead, unsigned position)
+{
+	return dead && bitmap_has(dead, position);
+}
+
+/* Whether all that stand between are dead, going up from `from`. */
+static bool all_dead(const struct overlay *o, unsigned from, unsigned to, const uint64_t *dead)
+{
+	unsigned at = (from + 1) % o->n;
+
+	while (at != to && is_dead(dead, at))
+		at = (at + 1) % o->n;
+	return at == to;
+}
+
+bool overlay_in_use(const struct overlay *o, unsigned position, unsigned edge, const uint64_t *dead)
+{
+	struct overlay_edge e = overlay_edges(o, position)[edge];
+
+	if (is_dead(dead, position) || is_dead(dead, e.peer))
+		return false;
+	if (!e.spare)
+		return true;
+	if (!dead || bitmap_next(dead, o->n, 0) == o->n)
+		return false;
+	return all_dead(o, position, e.peer, dead) || all_dead(o, e.peer, position, dead);
+}
+
+/* Marks all that `start` reaches. */
+static void visit(const struct overlay *o, unsigned start, const uint64_t *dead, uint64_t *seen,
+	unsigned *stack)
+{
+	unsigned depth = 0;
+
+	bitmap_set(seen, start);
+	stack[depth++] = start;
+	while (depth > 0) {
+		unsigned p = stack[--depth];
+
+		for (unsigned k = 0; k < o->n_edges[p]; k++) {
+			unsigned peer = overlay_edges(o, p)[k].peer;
+
+			if (bitmap_has(seen, peer) || !overlay_in_use(o, p, k, dead))
+				continue;
+			bitmap_set(seen, peer);
+			stack[depth++] = peer;
+		}
+	}
+}
+
+int overlay_parts(const struct overlay *o, const uint64_t *dead)
+{
+	uint64_t *seen = calloc(bitmap_words(o->n), sizeof(*seen));
+	unsigned *stack = calloc(o->n, sizeof(*stack));
+	int parts = seen && stack ? 0 : -ENOMEM;
+
+	for (unsigned p = 0; parts >= 0 && p < o->n; p++) {
+		if (is_dead(dead, p) || bitmap_has(seen, p))
+			continue;
+		visit(o, p, dead, seen, stack);
+		parts++;
+	}
+	free(seen);
+	free(stack);
+	return parts;
+}

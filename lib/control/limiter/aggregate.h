@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/control/limiter: what a limiter keeps.
+ */
+#ifndef WEIR_LIMITER_AGGREGATE_H
+#define WEIR_LIMITER_AGGREGATE_H
+
+#include "base/bitmap.h"
+#include "allocate/demand.h"
+#include "allocate/history.h"
+#include "limiter/limiter.h"
+
+struct aggregate {
+	struct limiter_policy policy;
+	uint64_t hold_until_ns;
+	uint64_t measured_ns, next_ns;
+	uint64_t arrived_bytes, dropped_packets; /* as of measured_ns */
+	struct demand demand;
+	struct steady_rate demand_slow; /* as the flows' rates */
+	double asked;                   /* the demand that was allocated by */
+	struct history *history;        /* NULL before the first byte, or if it remembers nothing */
+	double queue;                   /* bytes in the virtual one, see remember.c */
+	struct flow_rates *flows;       /* n_workers; NULL before the first byte */
+	unsigned n_flows;
+	struct allocate_state state;
+	double effective_limit;
+	double global_demand, global_weight;
+	unsigned lost;      /* peers that did not count in the last interval */
+	unsigned conserved; /* its index in lib/control/conserve, if it is */
+	unsigned conserves; /* the policy whose index there is ours here */
+	/* The same of its burst, if that has an account of its own: less those of all rates. */
+	unsigned conserved_burst, conserves_burst;
+	unsigned budget; /* its index in lib/control/budget, if it counts units */
+};
+
+/* What is kept of an old value over an interval; of most policies it is the same in a tick. */
+struct keeps {
+	double per_second, interval_s;
+	double keep, slow;
+};
+
+struct limiter {
+	unsigned n, n_policies, n_workers;
+	uint64_t started_ns, ticked_ns, tick_ns, next_ns;
+	bool speaks; /* peers may count on what we say */
+	bool naps;
+	struct gossip *gossip;
+	struct aggregate *aggregates;
+	uint64_t *awake, *changed; /* a bit a policy */
+	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
+	struct keeps keeps;
+	unsigned n_conserved, n_conserved_bursts;
+	struct conserve *conserve; /* NULL: there has never been a conserved policy */
+	struct budget *budget;     /* NULL: there has never been one that counts units */
+	struct limiter_ledger ledger;
+	const struct roster *roster;
+	unsigned self;
+	unsigned
+		silent; /* peers that nothing was heard of at the last tick, for who need no more */
+	uint64_t now_ns, lease_ns; /* of the last call; when a conserved limit falls by itself */
+	uint64_t budget_ns;        /* when budgets are to be ticked */
+};
+
+/* Bytes per second that a policy begins with at a limiter of n. */
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
+double limiter_first_burst(const struct limiter_policy *policy, unsigned n); /* bytes */
+
+/* A policy of a limiter of n that has just begun to enforce it: limit/N. */
+void aggregate_init(
+	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns);
+
+/*
+ * Makes up for the intervals that a policy has slept through: those that ended with the last tick,
+ * or before.
+ */
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
+
+/* The depth of the bucket here, bytes. */
+uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
+
+/* Of an allocator that remembers; see remember.c. Fills in what it knows of the past. */
+void aggregate_remember(const struct limiter *l, struct aggregate *a,
+	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns);
+
+/* Whether something of the past will still be forgotten, and so change the next answer. */
+bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
+void aggregate_forget(struct aggregate *a);
+
+/* Conserved policies; see conserved.c. */
+bool aggregate_conserved(const struct aggregate *a);
+int conserved_set(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
+void conserved_index(struct limiter *l);
+bool conserved_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
+void conserved_want(struct limiter *l, const struct aggregate *a);
+uint64_t conserved_burst(const struct limiter *l, const struct aggregate *a);
+bool conserved_tick(struct limiter *l, uint64_t now_ns);
+void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+
+/* Policies that count units; see counted.c. */
+bool aggregate_counts(const struct aggregate *a);
+int counted_set(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
+void counted_index(struct limiter *l);
+void counted_tick(struct limiter *l, uint64_t now_ns);
+void counted_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+size_t counted_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+
+/* Nanoseconds of the shortest interval, which is the limiter's tick. */
+uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Packet → policy. The most specific match wins, and what "most specific" means is an order that an
+ * operator can do in the head: the longest destination prefix; among equals the longest source
+ * prefix; then a named VLAN; then a named DSCP; then a named protocol; then the narrower range of
+ * destination ports, then of source ports; then a named wire; then a named direction; then the
+ * first in the file.
+ *
+ * Built by control (allocates; EAL must be up; no lcore is needed), read by workers, never changed
+ * in between: another one is built aside and exchanged by its pointer.
+ */
+#ifndef WEIR_CLASSIFY_CLASSIFY_H
+#define WEIR_CLASSIFY_CLASSIFY_H
+
+#include <stdint.h>
+
+#include "packet/parse.h"
+#include "policy/config.h"
+
+#define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
+
+struct classifier;
+
+/*
+ * Returns 0, -ENOMEM, or -E2BIG for more than 2 million policies. socket: NUMA node or -1. A policy
+ * takes 64 bytes; IPv4 prefixes take what fib4.h says, for destinations and for sources; an IPv6
+ * prefix takes some 45 bytes, and its markers too (lpm6.h). Any thread, also one that is none of
+ * EAL's.
+ */
+int classifier_create(
+	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);
+
+/* The same, but that the answer for policy i is answers[i], below 2^30, and not i. */
+int classifier_create_as(const struct policy *policies, const uint32_t *answers,
+	unsigned n_policies, int socket, struct classifier **out);
+
+void classifier_destroy(struct classifier *classifier);
+
+/*
+ * The policy of each of n (at most 64) packets that are parsed already; frames.h has the fast way
+ * for those that are not. An index, or CLASSIFY_NONE. All received on one wire in one direction.
+ * data[i] is the start of packet i, where packets[i].src_off and dst_off point into.
+ * Worker lcores; no lock, no allocation.
+ */
+void classify_burst(const struct classifier *classifier, unsigned wire, enum direction direction,
+	const struct packet *packets, const uint8_t *const *data, unsigned n, uint32_t *policies);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A burst of frames on its way through parse and classification, as columns: what the next stage
+ * reads of every frame lies side by side, and the whole parse of a frame is made only when somebody
+ * asks for it. One worker's own.
+ */
+#ifndef WEIR_CLASSIFY_FRAMES_H
+#define WEIR_CLASSIFY_FRAMES_H
+
+#include <stdint.h>
+
+#include "classify/classify.h"
+#include "packet/fragment.h"
+#include "packet/parse.h"
+#include "packet/tunnel.h"
+
+#define FRAMES_MAX 64
+
+struct frames {
+	const struct tunnels *tunnels;   /* in: what is inside is classified; or NULL */
+	struct fragments *fragments;     /* in: where ports matter; or NULL */
+	uint64_t now;                    /* in: ticks, for fragments */
+	const uint8_t *data[FRAMES_MAX]; /* in: first byte of each frame */
+	uint32_t len[FRAMES_MAX];    /* in: bytes there, which may be fewer than the frame has */
+	uint32_t policy[FRAMES_MAX]; /* out: index of its policy, or CLASSIFY_NONE */
+	uint16_t
+		l2_len[FRAMES_MAX]; /* out: bytes before its L3 header; 0 if no policy wants them */
+	uint64_t parsed;            /* frames whose packet[] is filled in, a bit each */
+	struct packet packet[FRAMES_MAX];
+};
+
+/*
+ * Fills in the policies and L2 lengths of n frames, at most FRAMES_MAX, received on one wire in one
+ * direction. Parses frames that are not plain: that have IPv4 options or IPv6 extension headers,
+ * more than one VLAN tag, are fragments, tunnels to enter or no IP. Worker lcores; no lock, no
+ * allocation.
+ */
+void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
+	struct frames *frames, unsigned n);
+
+/*
+ * All that is to be known of frame i. With `fragments`, every fragment must be asked for, and in
+ * the order of arrival: the later ones are known by the first.
+ */
+static inline struct packet *frames_packet(struct frames *frames, unsigned i)
+{
+	struct packet *packet = &frames->packet[i];
+
+	if (frames->parsed >> i & 1)
+		return packet;
+	packet_parse(frames->data[i], frames->len[i], packet);
+	if (frames->tunnels != NULL)
+		packet_enter_tunnels(frames->data[i], frames->len[i], frames->tunnels, packet);
+	if (packet->fragment && frames->fragments != NULL)
+		fragments_ports(frames->fragments, frames->data[i], frames->now, packet);
+	frames->parsed |= UINT64_C(1) << i;
+	return packet;
+}
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which flow a packet belongs to, in 32 bits, from what parsing found.
+ */
+#include "packet/bytes.h"
+#include "packet/parse.h"
+#include "source/source_hash.h"
+
+#define ETHER_LEN 14
+
+/*
+ * Each step is a bijection of h ^ word, so two keys that differ in one word only never collide in
+ * the 64 bits. The odd multiplier (2^64 / golden ratio) carries differences upwards, the shift
+ * brings them back down.
+ */
+static uint64_t hash_step(uint64_t h, uint64_t word)
+{
+	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	return h ^ (h >> 32);
+}
+
+/* One more round, of which only the upper half has seen every bit of the last word. */
+static uint32_t hash_end(uint64_t h)
+{
+	return h * UINT64_C(0xd6e8feb86659fd93) >> 32;
+}
+
+/* The protocol, and the ports as they lie in the packet. */
+static uint64_t transport_word(const struct packet *packet)
+{
+	const uint32_t ports = (uint32_t)packet->src_port << 16 | packet->dst_port;
+
+	return (uint64_t)packet->proto << 32 | htobe32(ports);
+}
+
+static uint32_t hash_ethernet(const uint8_t *data, uint16_t type)
+{
+	uint64_t h = hash_step(0, raw64(data));
+
+	return hash_end(hash_step(h, (uint64_t)type << 32 | raw32(data + 8)));
+}
+
+static uint32_t hash_runt(const uint8_t *data, uint32_t len)
+{
+	uint8_t padded[16] = {0};
+	uint64_t h;
+
+	if (len > 0)
+		memcpy(padded, data, len);
+	padded[15] = len;
+	h = hash_step(0, raw64(padded));
+	return hash_end(hash_step(h, raw64(padded + 8)));
+}
+
+/* Both addresses, which lie side by side. */
+static uint32_t hash_ipv6(const uint8_t *addresses, uint64_t transport)
+{
+	uint64_t h = hash_step(0, raw64(addresses));
+
+	h = hash_step(h, raw64(addresses + 8));
+	h = hash_step(h, raw64(addresses + 16));
+	h = hash_step(h, raw64(addresses + 24));
+	return hash_end(hash_step(h, transport));
+}
+
+static uint32_t hash_ipv4(const uint8_t *addresses, uint64_t transport)
+{
+	return hash_end(hash_step(hash_step(0, raw64(addresses)), transport));
+}
+
+uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
+{
+	if (packet->family == PACKET_IPV4)
+		return hash_ipv4(data + packet->src_off, transport_word(packet));
+	if (packet->family == PACKET_IPV6)
+		return hash_ipv6(data + packet->src_off, transport_word(packet));
+	if (packet->l2_len < ETHER_LEN)
+		return hash_runt(data, packet->l2_len);
+	return hash_ethernet(data, be16(data + packet->l2_len - 2));
+}
+
+/* As source_key_hash(): words that the sender chooses are multiplied with what he does not know. */
+uint32_t packet_keyed_hash(
+	const struct source_key *key, const struct packet *packet, const uint8_t *data)
+{
+	const uint8_t *addresses = data + packet->src_off;
+	const uint64_t *k = key->word;
+	uint64_t h = raw64(addresses);
+
+	if (packet->family == PACKET_IPV6) {
+		h = source_fold(h ^ k[0], raw64(addresses + 8) ^ k[1]);
+		h ^= raw64(addresses + 16);
+		h = source_fold(h ^ k[2], raw64(addresses + 24) ^ k[3]);
+	}
+	h = source_fold(h ^ k[0], transport_word(packet) ^ k[1]);
+	return source_fold(h ^ k[2], packet->family ^ k[3]) >> 32;
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "packet/parse.h"
+
+#include <stdbool.h>
+
+#include "packet/bytes.h"
+#include "packet/layers.h"
+#include "policy/config.h"
+
+#define ETHER_LEN     14
+#define VLAN_LEN      4
+#define VLANS_MAX     4 /* twice what QinQ needs; a longer chain is nobody's network */
+#define LABEL_LEN     4
+#define LABELS_MAX    8      /* transport, protection, service, entropy: and as many again */
+#define LABEL_BOTTOM  2      /* where in a label the bottom-of-stack bit is */
+#define PPPOE_LEN     8      /* with the PPP protocol behind it */
+#define PPPOE_SESSION 0x1100 /* version 1, type 1, code 0 */
+#define IPV4_LEN      20
+#define IPV6_LEN      40
+#define V4_FIRST_MIN  0x45 /* the first byte: version, and words of the header */
+#define V4_FIRST_MAX  0x4f
+#define ADDR_OFF_V4   12
+#define ADDR_OFF_V6   8
+#define ID_OFF_V4     4
+#define EXTENSION     8  /* bytes of the shortest IPv6 extension header, and its fixed part */
+#define EXTENSIONS    8  /* longest chain followed */
+#define ID_OFF_V6     4  /* in the fragment header */
+#define TRANSPORT     4  /* the shortest transport header; also where the ports of all are */
+#define TCP_FLAGS     13 /* where they are in the TCP header */
+
+/* Where a fragment belongs, and whether more follow; without the bits that say neither. */
+#define V4_FRAGMENT        0x3fff
+#define V4_FRAGMENT_OFFSET 0x1fff
+#define V6_FRAGMENT        0xfff9
+#define V6_FRAGMENT_OFFSET 0xfff8
+
+#define ETHERTYPE_VLAN   0x8100
+#define ETHERTYPE_QINQ   0x88a8 /* 802.1ad */
+#define ETHERTYPE_9100   0x9100 /* QinQ before there was a standard */
+#define ETHERTYPE_MPLS   0x8847
+#define ETHERTYPE_MPLS_M 0x8848 /* multicast once, upstream-assigned labels now (RFC 5332) */
+#define ETHERTYPE_PPPOE  0x8864
+#define PPP_IPV4         0x0021
+#define PPP_IPV6         0x0057
+
+enum {
+	PROTO_HOP_BY_HOP = 0,
+	PROTO_ROUTING = 43,
+	PROTO_FRAGMENT = 44,
+	PROTO_AH = 51,
+	PROTO_NO_NEXT = 59,
+	PROTO_DESTINATION = 60,
+};
+
+static uint32_t min32(uint32_t a, uint32_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline void take_ports(const uint8_t *transport, struct packet *out)
+{
+	const uint32_t ports = be32(transport);
+
+	out->src_port = ports >> 16;
+	out->dst_port = ports & 0xffff;
+}
+
+/* The transport header of a packet that is no fragment; TCP and UDP are nearly all there is. */
+static inline void parse_transport(
+	const uint8_t *data, uint32_t end, uint32_t off, uint8_t proto, struct packet *out)
+{
+	if (off + TRANSPORT > end || proto == PROTO_NO_NEXT)
+		return;
+	out->l4_off = off;
+	if (proto == PROTO_TCP) {
+		take_ports(data + off, out);
+		if (off + TCP_FLAGS < end)
+			out->tcp_flags = data[off + TCP_FLAGS];
+	} else if (proto_has_ports(proto)) {
+		take_ports(data + off, out);
+	}
+}
+
+/*
+ * The place of a fragment that has one, from its offset and more-fragments flag. No fragment gets
+ * ports, the first one neither: the later ones have none, and all of them must be classified and
+ * hash alike. classify/fragment.h gives them ports where that matters.
+ */
+static void parse_fragment(uint32_t end, uint32_t off, bool later, uint32_t id, struct packet *out)
+{
+	out->fragment = later ? PACKET_FRAGMENT_LATER : PACKET_FRAGMENT_FIRST;
+	out->id_off = id;
+	if (!later && out->proto != 0 && out->proto != PROTO_NO_NEXT && off + TRANSPORT <= end)
+		out->l4_off = off;
+}
+
+/* Where the packet ends: bytes behind that are Ethernet's padding, not ports. */
+static inline uint32_t ipv4_end(const uint8_t *ip, uint32_t l3, uint32_t len)
+{
+	return min32(len, l3 + be16(ip + 2));
+}
+
+/* Leaves *out untouched when this is no whole and sound IPv4 header. */
+static inline __attribute__((always_inline)) void parse_ipv4(
+	const uint8_t *restrict data, uint32_t len, uint32_t l3, struct packet *restrict out)
+{
+	const uint8_t *ip = data + l3;
+	uint32_t end, off;
+	uint16_t fragment;
+
+	if (l3 + IPV4_LEN > len || ip[0] < V4_FIRST_MIN || ip[0] > V4_FIRST_MAX)
+		return;
+	end = ipv4_end(ip, l3, len);
+	off = l3 + (ip[0] & 0xf) * 4;
+	if (off > end)
+		return;
+	out->family = PACKET_IPV4;
+	out->dscp = ip[1] >> 2;
+	out->ecn = ip[1] & 0x3;
+	out->proto = ip[9];
+	out->l2_len = l3;
+	out->src_off = l3 + ADDR_OFF_V4;
+	out->dst_off = l3 + ADDR_OFF_V4 + 4;
+	fragment = be16(ip + 6);
+	if (__builtin_expect(fragment & V4_FRAGMENT, 0))
+		parse_fragment(end, off, fragment & V4_FRAGMENT_OFFSET, l3 + ID_OFF_V4, out);
+	else
+		parse_transport(data, end, off, ip[9], out);
+}
+
+static bool is_extension(uint8_t next)
+{
+	return next == PROTO_HOP_BY_HOP || next == PROTO_ROUTING || next == PROTO_FRAGMENT ||
+	       next == PROTO_DESTINATION || next == PROTO_AH;
+}
+
+static uint32_t extension_len(uint8_t type, const uint8_t *header)
+{
+	if (type == PROTO_FRAGMENT)
+		return EXTENSION;
+	if (type == PROTO_AH)
+		return (header[1] + 2) * 4;
+	return (header[1] + 1) * 8;
+}
+
+/*
+ * Follows the chain of extension headers to the transport header. proto stays 0 when the chain is
+ * cut short or too long. A later fragment's header ends the walk, as what follows it is only in the
+ * first; one that says "offset 0, no more" (RFC 6946) is no fragment.
+ */
+static void parse_extensions(
+	const uint8_t *data, uint32_t end, uint32_t off, uint8_t next, struct packet *out)
+{
+	uint16_t fragment = 0;
+	uint32_t id = 0;
+
+	for (unsigned seen = 0; is_extension(next) && !(fragment & V6_FRAGMENT_OFFSET); seen++) {
+		uint8_t type = next;
+
+		if (seen == EXTENSIONS || off + EXTENSION > end)
+			return;
+		next = data[off];
+		if (type == PROTO_FRAGMENT && !fragment) {
+			fragment = be16(data + off + 2) & V6_FRAGMENT;
+			id = off + ID_OFF_V6;
+		}
+		off += extension_len(type, data + off);
+	}
+	out->proto = is_extension(next) ? 0 : next;
+	if (fragment)
+		parse_fragment(end, off, fragment & V6_FRAGMENT_OFFSET, id, out);
+	else
+		parse_transport(data, end, off, next, out);
+}
+
+/* Where the packet ends: behind it is padding. A jumbogram's length is in an option: no limit. */
+static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
+{
+	const uint32_t payload = be16(ip + 4);
+
+	if (payload == 0 && ip[6] == PROTO_HOP_BY_HOP)
+		return len;
+	return min32(len, l3 + IPV6_LEN + payload);
+}
+
+/* Leaves *out untouched when this is no whole IPv6 header. */
+static inline void parse_ipv6(
+	const uint8_t *restrict data, uint32_t len, uint32_t l3, struct packet *restrict out)
+{
+	const uint32_t off = l3 + IPV6_LEN;
+	const uint8_t *ip = data + l3;
+	uint16_t first;
+	uint32_t end;
+
+	if (off > len || ip[0] >> 4 != 6)
+		return;
+	first = be16(ip);
+	out->family = PACKET_IPV6;
+	out->dscp = first >> 6 & 0x3f;
+	out->ecn = first >> 4 & 0x3;
+	out->l2_len = l3;
+	out->src_off = l3 + ADDR_OFF_V6;
+	out->dst_off = l3 + ADDR_OFF_V6 + 16;
+	end = ipv6_end(ip, l3, len);
+	if (is_extension(ip[6])) {
+		parse_extensions(data, end, off, ip[6], out);
+		return;
+	}
+	out->proto = ip[6];
+	parse_transport(data, end, off, ip[6], out);
+}
+
+/* The two types that nearly all frames have; whether this was one of them. */
+static inline __attribute__((always_inline)) bool parse_ip(
+	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
+{
+	if (type == ETHERTYPE_IPV4)
+		parse_ipv4(data, len, off, out);
+	else if (type == ETHERTYPE_IPV6)
+		parse_ipv6(data, len, off, out);
+	else
+		return false;
+	return true;
+}
+
+/* The same out of line, for where the offset is no constant. */
+static __attribute__((noinline)) void parse_ip_at(
+	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
+{
+	parse_ip(data, len, off, type, out);
+}
+
+/*
+ * No label says what is under the stack, so its first four bits do, as routers have it (RFC 4928):
+ * 4 and 6 are IP, if the rest is an IP header too. A pseudowire is not looked into. Its control
+ * word begins with 0, but so does every second Ethernet address where there is none.
+ */
+static void parse_mpls(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
+{
+	bool bottom = false;
+
+	for (unsigned labels = 0; !bottom; labels++) {
+		if (labels == LABELS_MAX || off + LABEL_LEN > len)
+			return;
+		bottom = data[off + LABEL_BOTTOM] & 1;
+		off += LABEL_LEN;
+	}
+	if (off < len)
+		parse_ip_at(
+			data, len, off, data[off] >> 4 == 6 ? ETHERTYPE_IPV6 : ETHERTYPE_IPV4, out);
+}
+
+/* PPP's protocol in two bytes, as PPPoE has it (RFC 2516, section 7). */
+static void parse_pppoe(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
+{
+	uint16_t protocol;
+
+	if (off + PPPOE_LEN > len || be16(data + off) != PPPOE_SESSION)
+		return;
+	protocol = be16(data + off + PPPOE_LEN - 2);
+	if (protocol == PPP_IPV4)
+		parse_ip_at(data, len, off + PPPOE_LEN, ETHERTYPE_IPV4, out);
+	else if (protocol == PPP_IPV6)
+		parse_ip_at(data, len, off + PPPOE_LEN, ETHERTYPE_IPV6, out);
+}
+
+void layers_payload(
+	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
+{
+	out->l2_len = off;
+	if (type == ETHERTYPE_MPLS || type == ETHERTYPE_MPLS_M)
+		parse_mpls(data, len, off, out);
+	else if (type == ETHERTYPE_PPPOE)
+		parse_pppoe(data, len, off, out);
+	else
+		parse_ip_at(data, len, off, type, out);
+}
+
+static bool is_vlan(uint16_t type)
+{
+	return type == ETHERTYPE_VLAN || type == ETHERTYPE_QINQ || type == ETHERTYPE_9100;
+}
+
+/* What is behind the type of an Ethernet header. A tag cut short leaves its TPID as the type. */
+static __attribute__((noinline)) void parse_tagged(
+	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
+{
+	for (unsigned tags = 0; is_vlan(type) && tags < VLANS_MAX; tags++) {
+		if (off + VLAN_LEN > len)
+			break;
+		if (tags == 0)
+			out->vlan = be16(data + off) & 0xfff;
+		type = be16(data + off + 2);
+		off += VLAN_LEN;
+	}
+	layers_payload(data, len, off, type, out);
+}
+
+void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct packet *out)
+{
+	off += ETHER_LEN;
+	if (off <= len)
+		parse_tagged(data, len, off, be16(data + off - 2), out);
+}
+
+uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *packet)
+{
+	uint32_t l3;
+
+	if (packet->family == PACKET_IPV4) {
+		l3 = packet->src_off - ADDR_OFF_V4;
+		return ipv4_end(data + l3, l3, len);
+	}
+	l3 = packet->src_off - ADDR_OFF_V6;
+	return ipv6_end(data + l3, l3, len);
+}
+
+void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
+{
+	uint16_t type;
+
+	*out = (struct packet){.vlan = PARSE_NO_VLAN};
+	len = min32(len, PARSE_BYTES_MAX);
+	if (len < ETHER_LEN) {
+		out->l2_len = len;
+		return;
+	}
+	type = be16(data + ETHER_LEN - 2);
+	/* Without tags, offsets are constants to the compiler. */
+	out->l2_len = ETHER_LEN;
+	if (!parse_ip(data, len, ETHER_LEN, type, out))
+		parse_tagged(data, len, ETHER_LEN, type, out);
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "packet/tunnel.h"
+
+#include "packet/bytes.h"
+#include "packet/layers.h"
+
+#define TUNNELS_MAX 2 /* as VXLAN in GRE; what is deeper is somebody else's network */
+
+#define GRE_LEN      4
+#define GRE_WORD     4      /* bytes that each of these adds, in this order */
+#define GRE_CHECKSUM 0x8000 /* with a reserved half */
+#define GRE_KEY      0x2000
+#define GRE_SEQUENCE 0x1000
+#define GRE_REFUSED  0x4fff /* routing (RFC 1701), unused bits, other versions (PPTP) */
+
+#define UDP_LEN    8
+#define VXLAN_LEN  8
+#define VXLAN_VNI  0x08 /* the bit that is always set (RFC 7348) */
+#define VXLAN_NEXT 0x04 /* VXLAN-GPE: the payload may be anything */
+
+/* The flags and the type are there, as there is an l4_off. */
+static void open_gre(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
+{
+	const uint16_t flags = be16(data + off), type = be16(data + off + 2);
+
+	if (flags & GRE_REFUSED)
+		return;
+	off += GRE_LEN;
+	off += (flags & GRE_CHECKSUM) != 0 ? GRE_WORD : 0;
+	off += (flags & GRE_KEY) != 0 ? GRE_WORD : 0;
+	off += (flags & GRE_SEQUENCE) != 0 ? GRE_WORD : 0;
+	if (type == ETHERTYPE_ETHER)
+		layers_ethernet(data, end, off, inner);
+	else
+		layers_payload(data, end, off, type, inner);
+}
+
+static void open_vxlan(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
+{
+	off += UDP_LEN;
+	if (off + VXLAN_LEN > end || (data[off] & (VXLAN_VNI | VXLAN_NEXT)) != VXLAN_VNI)
+		return;
+	layers_ethernet(data, end, off + VXLAN_LEN, inner);
+}
+
+/* What the IP packet that `outer` describes carries; nothing if that is no packet. */
+static void open_tunnel(const uint8_t *data, uint32_t end, const struct tunnels *tunnels,
+	const struct packet *outer, struct packet *inner)
+{
+	switch (outer->proto) {
+	case PROTO_IPV4:
+		layers_payload(data, end, outer->l4_off, ETHERTYPE_IPV4, inner);
+		break;
+	case PROTO_IPV6:
+		layers_payload(data, end, outer->l4_off, ETHERTYPE_IPV6, inner);
+		break;
+	case PROTO_GRE:
+		open_gre(data, end, outer->l4_off, inner);
+		break;
+	case PROTO_UDP:
+		if (outer->dst_port == tunnels->vxlan_port)
+			open_vxlan(data, end, outer->l4_off, inner);
+		break;
+	default:
+		break;
+	}
+}
+
+/* The network's own marks (VLAN, DSCP, ECN) and the way to its header stay those of outside. */
+static void take_inside(struct packet *packet, const struct packet *inner)
+{
+	packet->family = inner->family;
+	packet->proto = inner->proto;
+	packet->fragment = inner->fragment;
+	packet->src_off = inner->src_off;
+	packet->dst_off = inner->dst_off;
+	packet->l4_off = inner->l4_off;
+	packet->id_off = inner->id_off;
+	packet->tcp_flags = inner->tcp_flags;
+	packet->src_port = inner->src_port;
+	packet->dst_port = inner->dst_port;
+}
+
+void packet_enter_tunnels(
+	const uint8_t *data, uint32_t len, const struct tunnels *tunnels, struct packet *packet)
+{
+	uint32_t end = len < PARSE_BYTES_MAX ? len : PARSE_BYTES_MAX;
+
+	for (unsigned depth = 0; depth < TUNNELS_MAX; depth++) {
+		struct packet inner = {.vlan = PARSE_NO_VLAN};
+
+		if (packet->l4_off == 0 || packet->fragment)
+			return;
+		end = layers_ip_end(data, end, packet);
+		open_tunnel(data, end, tunnels, packet, &inner);
+		if (inner.family == PACKET_OTHER)
+			return;
+		take_inside(packet, &inner);
+	}
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The packets of a burst whose sources have a meter each, metered together
+ * (lib/datapath/source/source_burst.h): the lines of all are on their way before the first is read,
+ * and each policy's are decided at one go. What police_charge() says of each is then known already:
+ *
+ *     sourced.packets = 0;
+ *     for each packet of a policy "per" source
+ *             sourced_add(&sourced, i, ...);
+ *     sourced_meter(&sourced, now);
+ *     for each packet
+ *             verdict = sourced_knows(&sourced, i)
+ *                     ? police_enact(..., sourced_conforms(&sourced, i))
+ *                     : police_charge(...);
+ */
+#ifndef WEIR_POLICE_SOURCED_H
+#define WEIR_POLICE_SOURCED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "police/police.h"
+
+#define SOURCED_MAX 64 /* packets of a burst: bits of a word */
+
+struct sourced {
+	uint64_t packets;    /* that are metered here, a bit each */
+	uint64_t conforming; /* of them; once sourced_meter() has been asked */
+	uint64_t hash[SOURCED_MAX];
+	struct policy_state *state[SOURCED_MAX];
+	uint32_t cost[SOURCED_MAX]; /* as its meter is charged */
+};
+
+/*
+ * Adds packet i of a burst, and begins to fetch its source's meter. Not every packet is one of
+ * these: it may have no address; and where flows are counted, what a packet costs depends on what
+ * became of the one before it. The states' one writer.
+ */
+void sourced_add(struct sourced *sourced, unsigned i, struct policy_state *state,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
+
+/*
+ * Meters all that were added, in the order of their numbers, at `now`, and takes their cost; each
+ * must then be counted, by police_enact(). The states' one writer.
+ */
+void sourced_meter(struct sourced *sourced, uint64_t now);
+
+static inline bool sourced_knows(const struct sourced *sourced, unsigned i)
+{
+	return sourced->packets >> i & 1;
+}
+
+/* Of a packet that sourced_knows(). */
+static inline bool sourced_conforms(const struct sourced *sourced, unsigned i)
+{
+	return sourced->conforming >> i & 1;
+}
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "config/check.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "config/unique.h"
+#include "json/value.h"
+
+#define STATE_LIMITERS 64 /* most that each keep everybody's record, unless told to */
+
+static const struct json_path path_gossip = {.key = "gossip"};
+static const struct json_path path_roster = {.parent = &path_gossip, .key = "roster"};
+static const struct json_path path_ports = {.key = "ports"};
+static const struct json_path path_wires = {.key = "wires"};
+
+static void complete_roster(struct reader *reader, struct config *config)
+{
+	struct gossip_config *gossip = &config->gossip;
+
+	if (json_object_get(reader->root, "gossip") != NULL)
+		return;
+	gossip->roster = calloc(1, sizeof(*gossip->roster));
+	if (gossip->roster == NULL) {
+		reader->no_memory = true;
+		return;
+	}
+	gossip->n_roster = 1;
+	memcpy(gossip->roster[0].name, config->limiter, sizeof(config->limiter));
+}
+
+static void complete_self(struct gossip_config *gossip, const char *limiter)
+{
+	const struct peer_config *self;
+
+	while (gossip->self < gossip->n_roster &&
+		strcmp(gossip->roster[gossip->self].name, limiter) != 0)
+		gossip->self++;
+	if (gossip->self == gossip->n_roster)
+		return;
+	self = &gossip->roster[gossip->self];
+	if (gossip->n_roster == 1) {
+		gossip->listen_len = 0; /* nobody to hear */
+	} else if (gossip->listen_len == 0) {
+		gossip->listen = self->address;
+		gossip->listen_len = self->address_len;
+	}
+}
+
+void gossip_complete(const struct reader *reader, struct gossip_config *gossip)
+{
+	if (!reader_has(reader, &path_gossip, "estimator"))
+		gossip->estimator = gossip->n_roster <= STATE_LIMITERS ? ESTIMATOR_STATE
+								       : ESTIMATOR_TREE;
+}
+
+void config_complete(struct reader *reader, struct config *config)
+{
+	if (config->control_socket[0] == '\0')
+		snprintf(config->control_socket, sizeof(config->control_socket),
+			"/run/weir/%s.sock", config->limiter);
+	complete_roster(reader, config);
+	complete_self(&config->gossip, config->limiter);
+	gossip_complete(reader, &config->gossip);
+	ledger_complete(&config->ledger, config);
+	policies_complete(reader, config->policies, config->n_policies, config->gossip.n_roster);
+	for (unsigned i = 0; i < config->n_policies; i++)
+		config->policies[i].drawn = config->ledger.n_etcd > 0 &&
+					    policy_is_quota(&config->policies[i]);
+}
+
+static bool device_known(const void *element)
+{
+	const struct port_config *port = element;
+
+	return port->name[0] != '\0' && port->device[0] != '\0';
+}
+
+/* Without regard to case, for PCI addresses; two vdevs that differ in nothing else are no loss. */
+static int device_compare(const void *a, const void *b)
+{
+	const char *left = ((const struct port_config *)a)->device;
+	const char *right = ((const struct port_config *)b)->device;
+	size_t n = device_id_length(left), m = device_id_length(right);
+
+	return n != m ? (n < m ? -1 : 1) : strncasecmp(left, right, n);
+}
+
+static bool address_known(const void *element)
+{
+	return ((const struct peer_config *)element)->address_len > 0;
+}
+
+static int address_compare(const void *a, const void *b)
+{
+	return memcmp(&((const struct peer_config *)a)->address,
+		&((const struct peer_config *)b)->address, sizeof(struct sockaddr_storage));
+}
+
+static const struct unique port_devices = {&path_ports, "device", "a device",
+	sizeof(struct port_config), true, device_known, device_compare};
+
+static const struct unique wire_names = {
+	&path_wires, "name", "a name", sizeof(struct wire), false, name_known, name_compare};
+
+static const struct unique peers[] = {
+	{&path_roster, "name", "a name", sizeof(struct peer_config), false, name_known,
+		name_compare},
+	{&path_roster, "name", "a name with a 32-bit FNV-1a hash", sizeof(struct peer_config),
+		false, name_known, hash_compare},
+	{&path_roster, "address", "an address", sizeof(struct peer_config), false, address_known,
+		address_compare},
+};
+
+/* The port at one end of a wire must be at the end of no other. */
+static void check_wire_end(
+	struct reader *reader, unsigned wire, const char *end, unsigned port, unsigned *wire_of)
+{
+	struct json_path element = {.parent = &path_wires, .index = wire};
+	struct json_path at = {.parent = &element, .key = end};
+
+	if (port >= CONFIG_PORTS_MAX) /* refused, or one of too many */
+		return;
+	if (wire_of[port] == UINT_MAX)
+		wire_of[port] = wire;
+	else if (wire_of[port] == wire)
+		reader_expected(reader, &at, "another port than at the other end");
+	else
+		reader_expected(
+			reader, &at, "a port of its own, wires[%u] has the same", wire_of[port]);
+}
+
+static void check_wires(struct reader *reader, const struct config *config)
+{
+	unsigned wire_of[CONFIG_PORTS_MAX];
+
+	memset(wire_of, 0xff, sizeof(wire_of));
+	for (unsigned i = 0; i < config->n_wires; i++) {
+		check_wire_end(reader, i, "a", config->wires[i].a, wire_of);
+		check_wire_end(reader, i, "b", config->wires[i].b, wire_of);
+	}
+}
+
+static bool roster_names_known(const struct gossip_config *gossip)
+{
+	for (unsigned i = 0; i < gossip->n_roster; i++) {
+		if (gossip->roster[i].name[0] == '\0')
+			return false;
+	}
+	return true;
+}
+
+static void check_self(struct reader *reader, const struct config *config)
+{
+	if (config->gossip.roster == NULL || config->gossip.self < config->gossip.n_roster ||
+		config->limiter[0] == '\0' || !roster_names_known(&config->gossip))
+		return;
+	reader_expected(reader, &path_roster, "this limiter, \"%s\", in it", config->limiter);
+}
+
+/* One socket sends to all, so all must be of its family. */
+static void check_families(struct reader *reader, const struct gossip_config *gossip)
+{
+	for (unsigned i = 0; i < gossip->n_roster && gossip->listen_len > 0; i++) {
+		const struct peer_config *peer = &gossip->roster[i];
+		struct json_path element = {.parent = &path_roster, .index = i};
+		struct json_path at = {.parent = &element, .key = "address"};
+
+		if (peer->address_len > 0 && peer->address.ss_family != gossip->listen.ss_family)
+			reader_expected(reader, &at, "%s, as this limiter listens on",
+				gossip->listen.ss_family == AF_INET ? "IPv4" : "IPv6");
+	}
+}
+
+static void check_key(struct reader *reader, const struct gossip_config *gossip)
+{
+	struct json_path key_file = {.parent = &path_gossip, .key = "key_file"};
+	struct json_path insecure = {.parent = &path_gossip, .key = "insecure"};
+	json_t *key = json_path_find(reader->root, &key_file);
+
+	if (gossip->insecure && key != NULL)
+		reader_expected(reader, &insecure, "false beside a \"key_file\"");
+	else if (gossip->n_roster > 1 && !gossip->insecure && key == NULL)
+		reader_expected(reader, &key_file,
+			"the path of the key that the %u limiters share, or \"insecure\": true",
+			gossip->n_roster);
+}
+
+void gossip_check(struct reader *reader, const struct gossip_config *gossip)
+{
+	struct json_path compensate = {.parent = &path_gossip, .key = "compensate"};
+
+	if (reader_has(reader, &path_gossip, "compensate") &&
+		gossip->estimator != ESTIMATOR_PUSH_SUM && gossip->estimator != CHOICE_REFUSED)
+		reader_expected(reader, &compensate, "none unless \"estimator\" is \"push-sum\"");
+}
+
+/* Workers that sleep may take turns on a CPU; who polls never lets another one have it. */
+static void check_workers(struct reader *reader, const struct config *config)
+{
+	static const struct json_path workers = {.key = "workers"};
+
+	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++)
+		for (unsigned j = 0; j < i; j++) {
+			struct json_path at = {.parent = &workers, .index = i};
+
+			if (config->workers[j] != config->workers[i])
+				continue;
+			reader_expected(reader, &at, "each CPU once unless \"idle\" is \"sleep\"");
+			break;
+		}
+}
+
+static void check_tunnels(struct reader *reader, const struct tunnels *tunnels)
+{
+	struct json_path path_tunnels = {.key = "tunnels"};
+	struct json_path port = {.parent = &path_tunnels, .key = "vxlan-port"};
+
+	if (tunnels->classify == TUNNELS_OUTER && reader_has(reader, &path_tunnels, "vxlan-port"))
+		reader_expected(reader, &port, "none unless \"classify\" is \"inner\"");
+}
+
+void config_check(struct reader *reader, const struct config *config)
+{
+	const struct gossip_config *gossip = &config->gossip;
+
+	check_unique(reader, &port_devices, config->ports, config->n_ports);
+	check_unique(reader, &wire_names, config->wires, config->n_wires);
+	for (size_t i = 0; i < sizeof(peers) / sizeof(peers[0]); i++)
+		check_unique(reader, &peers[i], gossip->roster, gossip->n_roster);
+	check_wires(reader, config);
+	check_workers(reader, config);
+	check_self(reader, config);
+	check_families(reader, gossip);
+	check_key(reader, gossip);
+	gossip_check(reader, gossip);
+	check_tunnels(reader, &config->tunnels);
+	policies_check_matches(reader, config->policies, config->n_policies);
+	policies_check(reader, config->policies, config->n_policies, gossip->n_roster);
+	guarantee_check_gossip(reader, gossip, config->policies, config->n_policies);
+	ledger_check(reader, config);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/policy: what no key can decide by itself. Values that were refused before are
+ * marked (empty name, zero length, the constants below) and not complained about twice.
+ */
+#ifndef WEIR_POLICY_CHECK_H
+#define WEIR_POLICY_CHECK_H
+
+#include <limits.h>
+
+#include "policy/config.h"
+#include "json/read.h"
+
+#define WIRE_REFUSED   (-2)     /* match.wire of a match with an error anywhere in it */
+#define PORT_REFUSED   UINT_MAX /* wire.a and wire.b */
+#define CHOICE_REFUSED 255      /* policy.count, meter, action, guarantee; gossip.estimator */
+
+#define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
+
+/* Fills in the defaults that depend on other keys. */
+void config_complete(struct reader *reader, struct config *config);
+
+/* Reports what does not fit together. */
+void config_check(struct reader *reader, const struct config *config);
+
+/*
+ * Warns of what fits but is hardly meant. Only for a configuration without errors. `running`: see
+ * config_load_beside(); or NULL.
+ */
+void config_warn(struct reader *reader, const struct config *config, const struct config *running);
+
+/* The same of gossip, and of policies, that a group of n_limiters shares. */
+void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
+void gossip_check(struct reader *reader, const struct gossip_config *gossip);
+void policies_complete(
+	const struct reader *reader, struct policy *policies, unsigned n, unsigned n_limiters);
+void policies_check(
+	struct reader *reader, const struct policy *policies, unsigned n, unsigned n_limiters);
+
+/* What a policy's "classes" leave open. */
+void classes_complete(struct policy *policy);
+
+/* Of one policy that is never exceeded, at `path`; of others nothing. */
+void guarantee_complete(const struct reader *reader, const struct json_path *path,
+	struct policy *policy, unsigned n_limiters);
+void guarantee_check(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters);
+void guarantee_warn(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, unsigned n_limiters);
+
+/* What such policies need of gossip. */
+void guarantee_check_gossip(struct reader *reader, const struct gossip_config *gossip,
+	const struct policy *policies, unsigned n);
+
+/*
+ * How deep a bucket is where nothing is said: bytes, or packets or flows. And a warning of one that
+ * is too small for the largest frame, in bytes, or for TCP to reach the limit.
+ */
+uint64_t burst_default(const struct policy *policy, unsigned n_limiters);
+void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
+	uint64_t frame, unsigned n_limiters);
+
+/* Of one policy whose packets wait; and of all of them. */
+void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
+void place_check(struct reader *reader, const struct json_path *path);
+void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
+
+/* Of "ledger"; interval_ns: the shortest of a policy. */
+void ledger_complete(struct ledger_config *ledger, const struct config *config);
+void ledger_check(struct reader *reader, const struct config *config);
+void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns);
+
+/* That no packet could belong to two policies. */
+void policies_check_matches(struct reader *reader, const struct policy *policies, unsigned n);
+
+/* bytes, packets or flows that pass in a window. */
+uint64_t policy_quota(const struct policy *policy);
+
+#endif

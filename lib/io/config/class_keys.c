@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * "classes": who share a limit with the meter "phantom".
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+
+#define CLASSES_DEFAULT 64
+
+static const struct choice bys[] = {
+	{"flow", CLASSES_BY_FLOW},
+	{"dscp", CLASSES_BY_DSCP},
+	{0},
+};
+
+static void read_number(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	json_int_t n = json_integer_value(value);
+
+	if (!json_is_integer(value) || n < PHANTOM_CLASSES_MIN || n > PHANTOM_CLASSES_MAX ||
+		(n & (n - 1)) != 0)
+		reader_expected(reader, path, "a power of two from %u to %u", PHANTOM_CLASSES_MIN,
+			PHANTOM_CLASSES_MAX);
+	else
+		key_store(key, base, (uint64_t)n);
+}
+
+/* A DSCP as JSON has its keys, or PHANTOM_DSCPS; in one way only, as keys are told apart so. */
+static unsigned dscp_of(const char *text)
+{
+	char *end;
+	unsigned long dscp = strtoul(text, &end, 10);
+	bool plain = text[0] >= '0' && text[0] <= '9' && (text[0] != '0' || text[1] == '\0');
+
+	return plain && *end == '\0' && dscp < PHANTOM_DSCPS ? (unsigned)dscp : PHANTOM_DSCPS;
+}
+
+static void read_weights(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	uint8_t *weights = key_field(key, base);
+	const char *name;
+	json_t *member;
+
+	if (!json_is_object(value)) {
+		reader_expected(reader, path, "an object such as {\"46\": 4, \"0\": 1}");
+		return;
+	}
+	json_object_foreach (value, name, member) {
+		struct json_path at = {.parent = path, .key = name};
+		json_int_t weight = json_integer_value(member);
+		unsigned dscp = dscp_of(name);
+
+		if (dscp == PHANTOM_DSCPS)
+			reader_error(reader, &at, "no DSCP: expected keys from \"0\" to \"%u\"",
+				PHANTOM_DSCPS - 1);
+		else if (weight < 1 || weight > PHANTOM_WEIGHT_MAX)
+			reader_expected(
+				reader, &at, "a whole number from 1 to %u", PHANTOM_WEIGHT_MAX);
+		else
+			weights[dscp] = (uint8_t)weight;
+	}
+}
+
+static const struct key class_keys[] = {
+	{"by", read_choice, KEY_FIELD(struct classes_config, by), .detail = bys, .required = true},
+	{"n", read_number, KEY_FIELD(struct classes_config, n)},
+	{"weights", read_weights, KEY_FIELD(struct classes_config, weights)},
+	{0},
+};
+
+void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct classes_config *classes = key_field(key, base);
+	struct json_path n = {.parent = path, .key = "n"};
+	struct json_path weights = {.parent = path, .key = "weights"};
+	const char *by = json_string_value(json_object_get(value, "by"));
+
+	read_keys(reader, path, value, class_keys, classes);
+	if (by == NULL)
+		return;
+	if (strcmp(by, "dscp") == 0 && reader_has(reader, path, n.key))
+		reader_expected(reader, &n, "none unless \"by\" is \"flow\": each DSCP is a class");
+	if (strcmp(by, "flow") == 0 && reader_has(reader, path, weights.key))
+		reader_expected(reader, &weights, "none unless \"by\" is \"dscp\"");
+}
+
+void classes_complete(struct policy *policy)
+{
+	struct classes_config *classes = &policy->classes;
+
+	if (policy->meter != METER_PHANTOM)
+		return;
+	if (classes->by == CLASSES_BY_DSCP)
+		classes->n = PHANTOM_DSCPS;
+	else if (classes->n == 0)
+		classes->n = CLASSES_DEFAULT;
+	for (unsigned i = 0; i < PHANTOM_DSCPS; i++) {
+		if (classes->weights[i] == 0)
+			classes->weights[i] = 1;
+	}
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "config/group.h"
+
+#include <stdlib.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+
+static const struct list policy_list = {
+	.keys = policy_keys,
+	.size = sizeof(struct policy),
+	.count_offset = offsetof(struct group, n_policies),
+	.max = CONFIG_POLICIES_MAX,
+	.init = policy_init,
+};
+
+static const struct key policies_key = {
+	.name = "policies",
+	KEY_FIELD(struct group, policies),
+	.expected = "an array of policies",
+	.detail = &policy_list,
+};
+
+void group_init(struct group *group)
+{
+	*group = (struct group){0};
+	gossip_config_init(&group->gossip);
+}
+
+void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	read_list(reader, path, value, &policies_key, key_field(key, base));
+}
+
+void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct group *group = key_field(key, base);
+
+	read_keys(reader, path, value, gossip_tuning_keys, &group->gossip);
+}
+
+void group_check(struct reader *reader, struct group *group, unsigned n_limiters)
+{
+	group->gossip.n_roster = n_limiters;
+	if (n_limiters == 0)
+		return;
+	gossip_complete(reader, &group->gossip);
+	gossip_check(reader, &group->gossip);
+	policies_complete(reader, group->policies, group->n_policies, n_limiters);
+	policies_check(reader, group->policies, group->n_policies, n_limiters);
+	guarantee_check_gossip(reader, &group->gossip, group->policies, group->n_policies);
+}
+
+void group_free(struct group *group)
+{
+	free(group->policies);
+	group->policies = NULL;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The part of a configuration that a group shares, in a document of another kind: a simulator has
+ * the same policies and the same gossip, but no ports, wires, roster or sockets. The same keys,
+ * checks and messages as for a configuration, inside whatever document the reader has loaded:
+ *
+ *	{"policies", read_group_policies, KEY_FIELD(struct scenario, group)},
+ *	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
+ *
+ * and group_init() before read_keys(), group_check() after it. The two keys stand at the root.
+ */
+#ifndef WEIR_POLICY_GROUP_H
+#define WEIR_POLICY_GROUP_H
+
+#include "policy/config.h"
+#include "json/read.h"
+
+struct group {
+	struct gossip_config gossip; /* no roster, listen, key: what is told, and how often */
+	struct policy *policies;     /* a match may be missing, and several may be the same */
+	unsigned n_policies;
+};
+
+/* Defaults, for when a key is missing. */
+void group_init(struct group *group);
+
+/* "policies" and "gossip" (branching and all that follows it in doc/operate/configuration.md). */
+void read_group_policies(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_group_gossip(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/*
+ * Sets gossip.n_roster to the number of limiters, fills in the defaults that depend on it, and
+ * reports what does not fit together. 0 limiters, their number being refused: nothing is checked.
+ */
+void group_check(struct reader *reader, struct group *group, unsigned n_limiters);
+
+/* What was allocated in it, not the group itself. */
+void group_free(struct group *group);
+
+#endif

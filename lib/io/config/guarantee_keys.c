@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The readers of what makes a policy one that is never exceeded; their keys are rows of
+ * policy_keys.c.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "allocate/gdrl.h"
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/units.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+const struct choice guarantees[] = {
+	{"soft", GUARANTEE_SOFT},
+	{"conserved", GUARANTEE_CONSERVED},
+	{0},
+};
+
+void read_indicator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	const struct gdrl_indicator *indicator = text != NULL ? gdrl_indicator_find(text) : NULL;
+
+	if (indicator == NULL)
+		reader_expected(reader, path, "one of %s", gdrl_indicator_names());
+	else
+		memcpy(key_field(key, base), &indicator, sizeof(indicator));
+}
+
+static const struct key byte_total = {
+	.expected = "bytes such as \"500GB\"",
+	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_TOTAL_MAX,
+		"1B to 1000PB", "B"},
+	KEY_FIELD(struct policy, total),
+};
+
+static const struct key count_total = {
+	.expected = "a number such as 5000000 or \"5M\"",
+	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_TOTAL_MAX,
+		"1 to 1000000000G", "packets or flows"},
+	KEY_FIELD(struct policy, total),
+};
+
+/* The table has "count" and "allocator" before it. */
+void read_total(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (value == NULL && !policy_is_quota(policy))
+		return;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_total, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count(reader, path, value, &count_total, base);
+}
+
+static const struct key fixed_period = {
+	.expected = "\"none\", \"month\" or a time such as \"24h\"",
+	.detail = &(const struct quantity_range){units_parse_time, 60 * SECOND_NS,
+		366 * 24 * 3600 * SECOND_NS, "1min to 8784h", "ns"},
+	KEY_FIELD(struct policy, period_ns),
+};
+
+/* Periods are told apart by the wall clock's seconds. */
+static void read_fixed(
+	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
+{
+	read_quantity(reader, path, value, &fixed_period, policy);
+	if (policy->period_ns % SECOND_NS != 0)
+		reader_expected(reader, path, "a whole number of seconds");
+	else if (policy->period_ns > 0)
+		policy->period = PERIOD_FIXED;
+}
+
+void read_period(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	struct policy *policy = base;
+
+	(void)key;
+	if (text != NULL && strcmp(text, "none") == 0)
+		policy->period = PERIOD_NONE;
+	else if (text != NULL && strcmp(text, "month") == 0)
+		policy->period = PERIOD_MONTH;
+	else
+		read_fixed(reader, path, value, policy);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Private to lib/policy: the key tables, and the defaults of what they fill.
+ */
+#ifndef WEIR_POLICY_KEYS_H
+#define WEIR_POLICY_KEYS_H
+
+#include "policy/config.h"
+#include "json/read.h"
+
+#define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
+#define EXPECTED_TIME "a time such as \"50ms\""
+
+/* Of a struct config. */
+extern const struct key config_keys[];
+
+/* Of a struct gossip_config: all keys, and those that do not need a network to mean something. */
+extern const struct key gossip_keys[];
+extern const struct key *const gossip_tuning_keys;
+void gossip_config_init(struct gossip_config *gossip);
+
+/* Of a struct policy. */
+extern const struct key policy_keys[];
+void policy_init(void *policy);
+
+/* Of a struct ledger_config. Edges name limiters of "gossip", which is looked up in the document. */
+extern const struct key ledger_keys[];
+void ledger_config_init(struct ledger_config *ledger);
+
+/*
+ * Of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total that
+ * is missing too.
+ */
+extern const struct choice guarantees[];
+void read_indicator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_total(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+void read_period(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* Of a policy whose packets wait, and of the box (shape_keys.c). */
+extern const struct key shape_keys[];
+extern const struct key slo_keys[];
+extern const struct key box_shape_keys[];
+void shape_config_init(struct shape_config *shape);
+
+/* Of a policy's "classes" (class_keys.c). */
+void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* Of a policy whose sources are given to workers (place_keys.c). */
+extern const struct key place_keys[];
+void place_config_init(struct place_config *place);
+
+/* Like read_quantity(), also of a JSON number. */
+void read_count(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/*
+ * Like read_choice(), for a field of 32 bits that other keys depend on: CHOICE_REFUSED when it is
+ * refused, so that they do not complain of its default.
+ */
+void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+#endif

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/check.h"
+#include "policy/units.h"
+
+#define LEASE_DEFAULT_NS UINT64_C(5000000000)
+#define LEASE_TIMEOUTS   2 /* or so many, where that is more */
+#define LEASE_RENEWALS   4 /* a lease is renewed so often, but in no interval twice */
+#define PATH_OF_LIMITERS "/var/lib/weir/%s"
+
+static const struct json_path path_ledger = {.key = "ledger"};
+static const struct json_path path_overlay = {.parent = &path_ledger, .key = "overlay"};
+static const struct json_path path_edges = {.parent = &path_overlay, .key = "edges"};
+static const struct json_path path_etcd = {.parent = &path_ledger, .key = "etcd"};
+
+void ledger_complete(struct ledger_config *ledger, const struct config *config)
+{
+	uint64_t lease = LEASE_TIMEOUTS * config->gossip.timeout_ns;
+
+	if (ledger->store[0] == '\0')
+		snprintf(ledger->store, sizeof(ledger->store), PATH_OF_LIMITERS, config->limiter);
+	if (ledger->lease_ns == 0)
+		ledger->lease_ns = lease > LEASE_DEFAULT_NS ? lease : LEASE_DEFAULT_NS;
+}
+
+/*
+ * When a lease ends, what was promised is out of use, and the friend takes it. That is for the
+ * dead: a limiter that gossip still counts as alive must not lose its part to a hiccup.
+ */
+static void check_lease(struct reader *reader, const struct config *config)
+{
+	struct json_path at = {.parent = &path_ledger, .key = "lease"};
+	char text[UNITS_TEXT_MAX];
+
+	if (!reader_has(reader, &path_ledger, "lease") || config->gossip.n_roster <= 1 ||
+		config->ledger.lease_ns > config->gossip.timeout_ns)
+		return;
+	reader_expected(reader, &at, "more than the timeout of gossip, %s",
+		units_format_time(config->gossip.timeout_ns, text, sizeof(text)));
+}
+
+/* An edge, its smaller end first, and its place in the file. */
+struct edge {
+	unsigned a, b, index;
+};
+
+static int compare_edges(const void *x, const void *y)
+{
+	const struct edge *left = x, *right = y;
+
+	if (left->a != right->a)
+		return left->a < right->a ? -1 : 1;
+	if (left->b != right->b)
+		return left->b < right->b ? -1 : 1;
+	return left->index < right->index ? -1 : left->index > right->index;
+}
+
+static void check_doubles(struct reader *reader, const struct ledger_config *ledger)
+{
+	struct edge *edges = calloc((size_t)ledger->n_edges + 1, sizeof(*edges));
+	unsigned first = 0;
+
+	reader->no_memory |= edges == NULL;
+	for (unsigned i = 0; edges && i < ledger->n_edges; i++) {
+		unsigned a = ledger->edges[i].a, b = ledger->edges[i].b;
+
+		edges[i] = (struct edge){a < b ? a : b, a < b ? b : a, i};
+	}
+	if (edges)
+		qsort(edges, ledger->n_edges, sizeof(*edges), compare_edges);
+	for (unsigned i = 1; edges && i < ledger->n_edges; i++) {
+		struct json_path at = {.parent = &path_edges, .index = edges[i].index};
+
+		if (edges[i].a != edges[first].a || edges[i].b != edges[first].b)
+			first = i;
+		else
+			reader_expected(reader, &at,
+				"an edge of its own, ledger.overlay.edges[%u] has the same ends",
+				edges[first].index);
+	}
+	free(edges);
+}
+
+/* Of sets that are joined, each points to its first member by way of others. */
+static unsigned root_of(unsigned *parent, unsigned at)
+{
+	while (parent[at] != at)
+		at = parent[at] = parent[parent[at]];
+	return at;
+}
+
+static void join(unsigned *parent, unsigned a, unsigned b)
+{
+	a = root_of(parent, a);
+	b = root_of(parent, b);
+	if (a < b)
+		parent[b] = a;
+	else
+		parent[a] = b;
+}
+
+/* What one part of the group has too much of would never come to the other. */
+static void check_connected(struct reader *reader, const struct config *config)
+{
+	const struct ledger_config *ledger = &config->ledger;
+	unsigned n = config->gossip.n_roster;
+	unsigned *parent = calloc(n, sizeof(*parent));
+
+	reader->no_memory |= parent == NULL;
+	for (unsigned i = 0; parent && i < n; i++)
+		parent[i] = i;
+	for (unsigned i = 0; parent && i < ledger->n_edges; i++)
+		join(parent, ledger->edges[i].a, ledger->edges[i].b);
+	for (unsigned i = 1; parent && i < n; i++) {
+		if (root_of(parent, i) == 0)
+			continue;
+		reader_expected(reader, &path_edges,
+			"a way over edges from \"%s\" to every other, there is none to \"%s\"",
+			config->gossip.roster[0].name, config->gossip.roster[i].name);
+		break;
+	}
+	free(parent);
+}
+
+/* Refused edges are loops: then there is enough to complain of already. */
+static bool edges_known(const struct ledger_config *ledger)
+{
+	for (unsigned i = 0; i < ledger->n_edges; i++) {
+		if (ledger->edges[i].a == ledger->edges[i].b)
+			return false;
+	}
+	return ledger->n_edges > 0;
+}
+
+static bool has_https(const struct ledger_config *ledger)
+{
+	for (unsigned i = 0; i < ledger->n_etcd; i++) {
+		if (strncmp(ledger->etcd[i], "https:", strlen("https:")) == 0)
+			return true;
+	}
+	return ledger->n_etcd == 0; /* all refused */
+}
+
+static void check_both(struct reader *reader, const char *have, const char *need)
+{
+	struct json_path at = {.parent = &path_etcd, .key = need};
+
+	if (reader_has(reader, &path_etcd, have) && !reader_has(reader, &path_etcd, need))
+		reader_expected(reader, &at, "the path that goes with \"%s\"", have);
+}
+
+static void check_etcd(struct reader *reader, const struct ledger_config *ledger)
+{
+	static const char *const files[] = {"ca", "cert", "key"};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && !has_https(ledger); i++) {
+		struct json_path at = {.parent = &path_etcd, .key = files[i]};
+
+		if (reader_has(reader, &path_etcd, files[i]))
+			reader_expected(reader, &at, "none unless an endpoint is https");
+	}
+	check_both(reader, "cert", "key");
+	check_both(reader, "key", "cert");
+}
+
+void ledger_check(struct reader *reader, const struct config *config)
+{
+	check_lease(reader, config);
+	if (edges_known(&config->ledger)) {
+		check_doubles(reader, &config->ledger);
+		check_connected(reader, config);
+	}
+	check_etcd(reader, &config->ledger);
+}
+
+static void warn_lease(struct reader *reader, const struct config *config, uint64_t interval_ns)
+{
+	struct json_path at = {.parent = &path_ledger, .key = "lease"};
+	char text[UNITS_TEXT_MAX];
+
+	if (config->gossip.n_roster > 1 && config->ledger.promise > 0 &&
+		config->ledger.lease_ns < LEASE_RENEWALS * interval_ns)
+		reader_warn(reader, &at,
+			"less than %d intervals of %s: a late message takes what is promised out of use",
+			LEASE_RENEWALS, units_format_time(interval_ns, text, sizeof(text)));
+}
+
+static void warn_store(struct reader *reader, const char *store)
+{
+	static const char *const lost[] = {"/run/", "/var/run/", "/dev/shm/", "/tmp/"};
+	struct json_path at = {.parent = &path_ledger, .key = "store"};
+
+	for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+		if (strncmp(store, lost[i], strlen(lost[i])) == 0)
+			reader_warn(reader, &at,
+				"may be gone after a reboot, and this limiter begins with nothing then");
+	}
+}
+
+static bool is_here(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	return host != NULL &&
+	       (strncmp(host, "://127.", 7) == 0 || strncmp(host, "://[::1]", 8) == 0 ||
+		       strncmp(host, "://localhost", 12) == 0);
+}
+
+static void warn_etcd(struct reader *reader, const struct ledger_config *ledger)
+{
+	struct json_path at = {.parent = &path_etcd, .key = "endpoints"};
+
+	for (unsigned i = 0; i < ledger->n_etcd; i++) {
+		struct json_path endpoint = {.parent = &at, .index = i};
+
+		if (strncmp(ledger->etcd[i], "http:", strlen("http:")) == 0 &&
+			!is_here(ledger->etcd[i]))
+			reader_warn(reader, &endpoint,
+				"not encrypted: whoever is on the way can change what is drawn");
+	}
+}
+
+void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns)
+{
+	if (!config_needs_ledger(config))
+		return;
+	warn_lease(reader, config, interval_ns);
+	warn_store(reader, config->ledger.store);
+	warn_etcd(reader, &config->ledger);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The keys of "ledger": what limiters with policies that are never exceeded need beside them.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/units.h"
+
+#define STORE_PATH_MAX    4000 /* a store's files have names of their own below PATH_MAX */
+#define DEGREE_MAX        64
+#define DRIFT_DEFAULT_PPM 1000 /* NTP slews by up to 500, and quartz is off by some tens */
+#define DRIFT_MAX_PPM     100000
+#define PROMISE_DEFAULT   50
+
+#define EXPECTED_EDGE "two limiters of \"gossip\".\"roster\", such as [\"ams-1\", \"fra-1\"]"
+
+/* Names of the roster in the order of strcmp(). */
+struct member {
+	const char *name;
+	unsigned index;
+};
+
+static int compare_members(const void *a, const void *b)
+{
+	return strcmp(((const struct member *)a)->name, ((const struct member *)b)->name);
+}
+
+/* NULL without memory. */
+static struct member *sort_roster(const json_t *roster, size_t *n)
+{
+	struct member *members = calloc(json_array_size(roster) + 1, sizeof(*members));
+	const json_t *element;
+	size_t i;
+
+	*n = 0;
+	if (members == NULL)
+		return NULL;
+	json_array_foreach (roster, i, element) {
+		const char *name = json_string_value(json_object_get(element, "name"));
+
+		if (name != NULL)
+			members[(*n)++] = (struct member){name, (unsigned)i};
+	}
+	qsort(members, *n, sizeof(*members), compare_members);
+	return members;
+}
+
+static bool find_member(
+	const struct member *members, size_t n, const json_t *value, unsigned *index)
+{
+	struct member wanted = {.name = json_string_value(value)};
+	const struct member *found = NULL;
+
+	if (wanted.name != NULL)
+		found = bsearch(&wanted, members, n, sizeof(*members), compare_members);
+	if (found != NULL)
+		*index = found->index;
+	return found != NULL;
+}
+
+/* An edge that is refused stays a loop, which no other check complains of again. */
+static void read_edge(struct reader *reader, const struct json_path *path, const json_t *value,
+	const struct member *members, size_t n, struct overlay_pair_config *edge)
+{
+	unsigned ends[2];
+
+	if (!json_is_array(value) || json_array_size(value) != 2) {
+		reader_expected(reader, path, EXPECTED_EDGE);
+		return;
+	}
+	for (size_t i = 0; i < 2; i++) {
+		struct json_path at = {.parent = path, .index = i};
+
+		if (!find_member(members, n, json_array_get(value, i), &ends[i])) {
+			reader_expected(
+				reader, &at, "the name of a limiter in \"gossip\".\"roster\"");
+			return;
+		}
+	}
+	if (ends[0] == ends[1])
+		reader_error(reader, path, "from a limiter to itself: expected " EXPECTED_EDGE);
+	else
+		*edge = (struct overlay_pair_config){ends[0], ends[1]};
+}
+
+static void read_edges(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	static const struct json_path gossip = {.key = "gossip"};
+	static const struct json_path roster = {.parent = &gossip, .key = "roster"};
+	struct overlay_pair_config *edges;
+	size_t i, n, n_members;
+	struct member *members;
+	json_t *element;
+
+	n = json_array_size(value);
+	if (n == 0) {
+		reader_expected(reader, path, "%s", key->expected);
+		return;
+	}
+	edges = list_allocate(reader, path, key, base, n);
+	members = sort_roster(json_path_find(reader->root, &roster), &n_members);
+	reader->no_memory |= members == NULL;
+	json_array_foreach (value, i, element) {
+		struct json_path at = {.parent = path, .index = i};
+
+		if (edges != NULL && members != NULL)
+			read_edge(reader, &at, element, members, n_members, &edges[i]);
+	}
+	free(members);
+}
+
+static const struct list edge_list = {
+	.size = sizeof(struct overlay_pair_config),
+	.count_offset = offsetof(struct ledger_config, n_edges),
+	.max = CONFIG_EDGES_MAX,
+};
+
+static const struct key overlay_keys[] = {
+	{"degree", read_integer, KEY_FIELD(struct ledger_config, degree),
+		.detail = &(const struct integer_range){2, DEGREE_MAX}},
+	{"edges", read_edges, KEY_FIELD(struct ledger_config, edges), .detail = &edge_list,
+		.expected = "an array of pairs of limiters"},
+	{0},
+};
+
+static void read_overlay(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	struct ledger_config *ledger = base;
+
+	if (text != NULL && strcmp(text, "ring") == 0)
+		ledger->ring = true;
+	else if (json_is_object(value) && json_object_size(value) == 1)
+		read_keys(reader, path, value, overlay_keys, ledger);
+	else
+		reader_expected(reader, path, "%s", key->expected);
+}
+
+static const struct key tree_keys[] = {
+	{"degree", read_integer, KEY_FIELD(struct ledger_config, tree_degree),
+		.detail = &(const struct integer_range){2, DEGREE_MAX}},
+	{0},
+};
+
+#define LETTERS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+/* Characters of "name", "192.0.2.1" or "[2001:db8::1]" that `text` begins with. */
+static size_t host_length(const char *text)
+{
+	size_t n = strspn(text, LETTERS ".-");
+	unsigned char address[sizeof(struct in6_addr)];
+	char copy[INET6_ADDRSTRLEN];
+
+	if (*text != '[')
+		return n;
+	n = strcspn(text + 1, "]");
+	if (text[1 + n] != ']' || n >= sizeof(copy))
+		return 0;
+	memcpy(copy, text + 1, n);
+	copy[n] = '\0';
+	return inet_pton(AF_INET6, copy, address) == 1 ? n + 2 : 0;
+}
+
+static bool port_valid(const char *text)
+{
+	size_t n = strspn(text, "0123456789");
+	long port = strtol(text, NULL, 10);
+
+	return n > 0 && n <= 5 && text[n] == '\0' && port >= 1 && port <= UINT16_MAX;
+}
+
+/* http:// or https://, a host, and perhaps a port; what follows is the client's to add. */
+static bool endpoint_valid(const char *url)
+{
+	size_t scheme = strncmp(url, "https://", 8) == 0  ? 8
+			: strncmp(url, "http://", 7) == 0 ? 7
+							  : 0;
+	size_t host = scheme > 0 ? host_length(url + scheme) : 0;
+	const char *rest = url + scheme + host;
+
+	return host > 0 && host < 256 && (*rest == '\0' || (*rest == ':' && port_valid(rest + 1)));
+}
+
+static void read_endpoint(struct reader *reader, const struct json_path *path, json_t *value,
+	struct ledger_config *ledger)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || !endpoint_valid(text)) {
+		reader_expected(reader, path,
+			"a URL such as \"https://192.0.2.1:2379\", of a host and a port alone");
+		return;
+	}
+	for (unsigned i = 0; i < ledger->n_etcd; i++) {
+		if (strcmp(ledger->etcd[i], text) == 0) {
+			reader_expected(reader, path, "each endpoint once");
+			return;
+		}
+	}
+	ledger->etcd[ledger->n_etcd] = strdup(text);
+	if (ledger->etcd[ledger->n_etcd] != NULL)
+		ledger->n_etcd++;
+	else
+		reader->no_memory = true;
+}
+
+static void read_endpoints(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	size_t i, n = json_array_size(value);
+	json_t *element;
+
+	if (n == 0 || n > CONFIG_ETCD_MAX) {
+		reader_expected(reader, path, "%s", key->expected);
+		return;
+	}
+	json_array_foreach (value, i, element) {
+		struct json_path at = {.parent = path, .index = i};
+
+		read_endpoint(reader, &at, element, base);
+	}
+}
+
+static void read_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	size_t n = text != NULL ? strlen(text) : 0;
+
+	if (n < 2 || n >= key->size || text[0] != '/' || text[n - 1] == '/' ||
+		strspn(text, LETTERS "_.-/") != n)
+		reader_expected(reader, path, "%s of 2 to %zu characters A-Z a-z 0-9 _ . - /",
+			key->expected, key->size - 1);
+	else
+		memcpy(key_field(key, base), text, n + 1);
+}
+
+#define QUOTE_(x) #x
+#define QUOTE(x)  QUOTE_(x)
+
+static const struct key etcd_keys[] = {
+	{"endpoints", read_endpoints,
+		.expected = "an array of 1 to " QUOTE(CONFIG_ETCD_MAX) " URLs", .required = true},
+	{"prefix", read_prefix, KEY_FIELD(struct ledger_config, etcd_prefix),
+		.expected = "where keys begin, such as \"/weir\","},
+	{"ca", read_text, KEY_FIELD(struct ledger_config, etcd_ca), .expected = "a path"},
+	{"cert", read_text, KEY_FIELD(struct ledger_config, etcd_cert), .expected = "a path"},
+	{"key", read_text, KEY_FIELD(struct ledger_config, etcd_key), .expected = "a path"},
+	{0},
+};
+
+const struct key ledger_keys[] = {
+	{"store", read_text, .offset = offsetof(struct ledger_config, store),
+		.size = STORE_PATH_MAX, .expected = "a path"},
+	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 200000000,
+			24 * 3600 * UINT64_C(1000000000), "200ms to 24h", "ns"}},
+	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
+		.detail = &(const struct integer_range){0, 100}},
+	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
+		.detail = &(const struct integer_range){0, DRIFT_MAX_PPM}},
+	{"overlay", read_overlay,
+		.expected = "\"ring\", {\"degree\": N} or {\"edges\": [[\"A\", \"B\"], ...]}"},
+	{"tree", read_object, .detail = tree_keys},
+	{"etcd", read_object, .detail = etcd_keys},
+	{0},
+};
+
+void ledger_config_init(struct ledger_config *ledger)
+{
+	*ledger = (struct ledger_config){
+		.drift_ppm = DRIFT_DEFAULT_PPM,
+		.promise = PROMISE_DEFAULT,
+		.etcd_prefix = "/weir",
+	};
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * "place": how the sources of a policy with an objective are given to workers. Its keys, what they
+ * need, and what they say in words.
+ */
+#include <errno.h>
+
+#include "config/check.h"
+#include "config/describe.h"
+#include "config/keys.h"
+#include "policy/units.h"
+#include "json/value.h"
+
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+/* "src/24": hosts of such an IPv4 prefix, and of one IPv6 subnet; "src/56": of an IPv6 prefix. */
+static void read_place_key(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct place_key *place_key = key_field(key, base);
+	const char *text = json_string_value(value);
+	unsigned bits;
+
+	if (text == NULL || source_parse(text, &bits) < 0 || bits == 0) {
+		reader_expected(reader, path, "\"src/N\" with N from 1 to %u bits", SOURCE_V6_BITS);
+		return;
+	}
+	if (bits <= SOURCE_V4_BITS)
+		*place_key = (struct place_key){(uint8_t)bits, SOURCE_V6_SUBNET};
+	else
+		*place_key = (struct place_key){SOURCE_V4_BITS, (uint8_t)bits};
+}
+
+const struct key place_keys[] = {
+	{"key", read_place_key, KEY_FIELD(struct policy, place.key)},
+	{"round", read_quantity, KEY_FIELD(struct policy, place.round_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 100 * MS_NS,
+			60 * SECOND_NS, "100ms to 60s", "ns"}},
+	{"concentrate", read_bool, KEY_FIELD(struct policy, place.concentrate)},
+	{"max-min", read_bool, KEY_FIELD(struct policy, place.max_min)},
+	{"correlate", read_bool, KEY_FIELD(struct policy, place.correlate)},
+	{0},
+};
+
+void place_config_init(struct place_config *place)
+{
+	*place = (struct place_config){
+		.key = {SOURCE_V4_BITS, SOURCE_V6_BITS},
+		.round_ns = SECOND_NS,
+		.concentrate = true,
+		.max_min = true,
+		.correlate = true,
+	};
+}
+
+void place_check(struct reader *reader, const struct json_path *path)
+{
+	struct json_path at = {.parent = path, .key = "place"};
+
+	if (reader_has(reader, path, "place") && !reader_has(reader, path, "slo"))
+		reader_expected(reader, &at, "none without \"slo\"");
+}
+
+/* Whether the policy's packets may come in by a wire whose flows are shared out here. */
+static bool is_distributed(const struct config *config, const struct policy *policy)
+{
+	for (unsigned i = 0; i < config->n_wires; i++)
+		if (config->wires[i].distribute &&
+			(policy->match.wire == CONFIG_ANY || policy->match.wire == (int)i))
+			return config->n_workers > 1;
+	return false;
+}
+
+void describe_place(const struct config *config, const struct policy *policy, FILE *out)
+{
+	const struct place_config *place = &policy->place;
+	char text[UNITS_TEXT_MAX];
+
+	if (!policy_is_placed(policy) || !is_distributed(config, policy))
+		return;
+	fprintf(out, "  its sources are given to %s workers, looked at every %s",
+		place->concentrate ? "the fewest" : "all",
+		units_format_time(place->round_ns, text, sizeof(text)));
+	if (place->correlate && place->key.v4 < SOURCE_V4_BITS)
+		fprintf(out, "; those of one /%u (IPv6: /%u) to different ones", place->key.v4,
+			place->key.v6);
+	else if (place->correlate && place->key.v6 < SOURCE_V6_BITS)
+		fprintf(out, "; those of one /%u to different ones", place->key.v6);
+	fputc('\n', out);
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The keys of a policy and its match. doc/operate/configuration.md and config/weir.schema.json say
+ * the same for people and for editors.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "allocate/allocate.h"
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/units.h"
+#include "json/value.h"
+
+#define DSCP_MAX        63
+#define DAY_S           86400
+#define EXPECTED_PORTS  "a port such as 443, or a range such as \"1024-2047\""
+#define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
+
+static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	json_t *wires = json_object_get(reader->root, "wires"), *wire;
+	const char *text = json_string_value(value), *name;
+	size_t i;
+
+	json_array_foreach (wires, i, wire) {
+		name = json_string_value(json_object_get(wire, "name"));
+		if (text != NULL && name != NULL && strcmp(text, name) == 0) {
+			key_store(key, base, i);
+			return;
+		}
+	}
+	reader_expected(reader, path, "the name of a wire in \"wires\"");
+}
+
+static const struct choice directions[] = {
+	{"a-to-b", DIRECTION_A_TO_B},
+	{"b-to-a", DIRECTION_B_TO_A},
+	{0},
+};
+
+void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct prefix prefix = {0};
+	int rc = json_is_string(value) ? prefix_parse(json_string_value(value), &prefix) : -EINVAL;
+	char text[PREFIX_TEXT_MAX];
+
+	if (rc == -EDOM)
+		reader_expected(reader, path, "no host bits, as in \"%s\"",
+			prefix_format(&prefix, text, sizeof(text)));
+	else if (rc < 0)
+		reader_expected(reader, path, EXPECTED_PREFIX);
+	else
+		memcpy(key_field(key, base), &prefix, sizeof(prefix));
+}
+
+static const struct choice protos[] = {
+	{"icmp", IPPROTO_ICMP},
+	{"tcp", IPPROTO_TCP},
+	{"udp", IPPROTO_UDP},
+	{"dccp", IPPROTO_DCCP},
+	{"gre", IPPROTO_GRE},
+	{"esp", IPPROTO_ESP},
+	{"icmpv6", IPPROTO_ICMPV6},
+	{"sctp", IPPROTO_SCTP},
+	{"udplite", IPPROTO_UDPLITE},
+	{0},
+};
+
+const char *proto_name(uint8_t proto)
+{
+	for (const struct choice *choice = protos; choice->name != NULL; choice++) {
+		if (choice->value == proto)
+			return choice->name;
+	}
+	return NULL;
+}
+
+/* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
+static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t number = json_integer_value(value);
+
+	for (const struct choice *choice = protos; text != NULL && choice->name; choice++) {
+		if (strcmp(text, choice->name) == 0)
+			number = choice->value;
+	}
+	if (number >= 1 && number <= UINT8_MAX)
+		key_store(key, base, (uint64_t)number);
+	else
+		reader_expected(reader, path,
+			"a protocol such as \"tcp\" or \"udp\", or its number from 1 to %u",
+			UINT8_MAX);
+}
+
+static void read_ports(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t number = json_integer_value(value);
+	struct port_range range = {(uint16_t)number, (uint16_t)number};
+	bool good = number >= 1 && number <= UINT16_MAX;
+
+	if (text != NULL)
+		good = port_range_parse(text, &range) == 0;
+	if (good)
+		memcpy(key_field(key, base), &range, sizeof(range));
+	else
+		reader_expected(reader, path, EXPECTED_PORTS);
+}
+
+static const struct key match_keys[] = {
+	{"wire", read_wire_name, KEY_FIELD(struct match, wire)},
+	{"direction", read_choice, KEY_FIELD(struct match, direction), .detail = directions},
+	{"src", read_ip_prefix, KEY_FIELD(struct match, src)},
+	{"dst", read_ip_prefix, KEY_FIELD(struct match, dst)},
+	{"vlan", read_integer, KEY_FIELD(struct match, vlan),
+		.detail = &(const struct integer_range){0, 4094}},
+	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
+		.detail = &(const struct integer_range){0, DSCP_MAX}},
+	{"proto", read_proto, KEY_FIELD(struct match, proto)},
+	{"src-port", read_ports, KEY_FIELD(struct match, src_port)},
+	{"dst-port", read_ports, KEY_FIELD(struct match, dst_port)},
+	{0},
+};
+
+static void check_families(
+	struct reader *reader, const struct json_path *path, const struct match *match)
+{
+	struct json_path dst = {.parent = path, .key = "dst"};
+
+	if (match->src.family != 0 && match->dst.family != 0 &&
+		match->src.family != match->dst.family)
+		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
+}
+
+static void check_ports(struct reader *reader, const struct json_path *path,
+	const struct match *match, const char *name)
+{
+	struct json_path at = {.parent = path, .key = name};
+
+	if (match->proto != 0 && !proto_has_ports(match->proto) && reader_has(reader, path, name))
+		reader_expected(reader, &at, "none unless \"proto\" has ports, as \"tcp\" does");
+}
+
+/* Is called without a match too, so that what no policy was read into stays WIRE_REFUSED. */
+static void read_match(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct match *match = key_field(key, base);
+	unsigned errors = reader->errors;
+
+	match->wire = CONFIG_ANY;
+	if (value == NULL)
+		return;
+	read_keys(reader, path, value, match_keys, match);
+	check_families(reader, path, match);
+	check_ports(reader, path, match, "src-port");
+	check_ports(reader, path, match, "dst-port");
+	if (reader->errors != errors)
+		match->wire = WIRE_REFUSED;
+}
+
+static void read_allocator(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	const struct allocator *allocator = text != NULL ? allocator_find(text) : NULL;
+
+	if (allocator == NULL)
+		reader_expected(reader, path, "one of %s", allocator_names());
+	else
+		memcpy(key_field(key, base), &allocator, sizeof(allocator));
+}
+
+static const struct choice counts[] = {
+	{"bytes", COUNT_BYTES},
+	{"packets", COUNT_PACKETS},
+	{"flows", COUNT_FLOWS},
+	{0},
+};
+
+static const struct key byte_limit = {
+	.expected = "bit/s such as \"10Mbit/s\"",
+	.detail = &(const struct quantity_range){units_parse_rate, 8000, 400000000000,
+		"8kbit/s to 400Gbit/s", "bit/s"},
+	KEY_FIELD(struct policy, limit_bps),
+};
+
+static const struct key byte_burst = {
+	.expected = EXPECTED_SIZE,
+	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
+		"1B to 4GiB", "B"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+static const struct key count_burst = {
+	.expected = "a number such as 100 or \"10k\"",
+	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
+		"packets or flows"},
+	KEY_FIELD(struct policy, burst_bytes),
+};
+
+/* One a day at least, and no more than CONFIG_COUNT_MAX a second. */
+static bool count_rate_in_range(uint64_t eighths, uint32_t seconds)
+{
+	return (unsigned __int128)eighths * DAY_S >= 8ULL * seconds &&
+	       eighths <= 8 * CONFIG_COUNT_MAX * seconds;
+}
+
+static void read_count_rate(
+	struct reader *reader, const struct json_path *path, json_t *value, struct policy *policy)
+{
+	const char *text = json_string_value(value);
+	char nearest[UNITS_TEXT_MAX];
+	uint64_t eighths = 0;
+	uint32_t seconds = 1;
+	int rc = text != NULL ? units_parse_count_rate(text, &eighths, &seconds) : -EINVAL;
+
+	if (rc == -EINVAL) {
+		reader_expected(reader, path,
+			"a number per time such as \"500/s\", \"100/min\", \"10k/h\" or \"5/d\"");
+	} else if (rc == -EDOM) {
+		reader_expected(reader, path,
+			"whole numbers, halves, quarters or eighths, such as \"%s\"",
+			units_nearest_count_rate(text, nearest, sizeof(nearest)));
+	} else if (rc == -ERANGE || !count_rate_in_range(eighths, seconds)) {
+		reader_expected(reader, path, "1/d to 1G/s");
+	} else {
+		policy->limit_bps = eighths;
+		policy->limit_s = seconds;
+	}
+}
+
+void read_count(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct quantity_range *range = key->detail;
+	json_int_t number = json_integer_value(value);
+
+	if (!json_is_integer(value))
+		read_quantity(reader, path, value, key, base);
+	else if (number < (json_int_t)range->min || number > (json_int_t)range->max)
+		reader_expected(reader, path, "%s", range->words);
+	else
+		key_store(key, base, (uint64_t)number);
+}
+
+/*
+ * What the limit and the burst are is for "count" to say, and whether there must be one for
+ * "allocator": the table has both before them.
+ */
+static void read_limit(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	struct policy *policy = base;
+
+	(void)key;
+	if (value == NULL && policy_is_quota(policy))
+		return;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_limit, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count_rate(reader, path, value, policy);
+}
+
+static void read_burst(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_burst, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count(reader, path, value, &count_burst, base);
+}
+
+static const struct choice meters[] = {
+	{"token-bucket", METER_TOKEN_BUCKET},
+	{"gcra", METER_GCRA},
+	{"fixed-window", METER_FIXED_WINDOW},
+	{"hybrid", METER_HYBRID},
+	{"random-drop", METER_RANDOM_DROP},
+	{"phantom", METER_PHANTOM},
+	{0},
+};
+
+/*
+ * "src", "src/24": bits of an IPv4 address, and of IPv6 one subnet; "src/56": of an IPv6 address.
+ */
+static void read_per(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	struct policy *policy = base;
+	unsigned bits;
+	int rc = text != NULL ? source_parse(text, &bits) : -EINVAL;
+
+	(void)key;
+	policy->per_v4 = SOURCE_V4_BITS;
+	policy->per_v6 = SOURCE_V6_BITS;
+	if (rc < 0)
+		reader_expected(reader, path, "\"src\", or \"src/N\" with N from 1 to %u bits",
+			SOURCE_V6_BITS);
+	else if (bits > SOURCE_V4_BITS)
+		policy->per_v6 = (uint8_t)bits;
+	else if (bits > 0) {
+		policy->per_v4 = (uint8_t)bits;
+		policy->per_v6 = SOURCE_V6_SUBNET;
+	}
+}
+
+static const struct choice weighs[] = {
+	{"all", false},
+	{"tcp", true},
+	{0},
+};
+
+static const struct choice actions[] = {
+	{"drop", ACTION_DROP},
+	{"mark", ACTION_MARK},
+	{"count", ACTION_COUNT},
+	{"shape", ACTION_SHAPE},
+	{0},
+};
+
+static void read_mark(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	json_int_t dscp = json_integer_value(value);
+	struct policy *policy = base;
+
+	(void)key;
+	if (text != NULL && strcmp(text, "ecn") == 0)
+		policy->mark = MARK_ECN;
+	else if (json_is_integer(value) && dscp >= 0 && dscp <= DSCP_MAX)
+		policy->mark = (int)dscp;
+	else
+		reader_expected(reader, path, "\"ecn\" or a DSCP from 0 to %d", DSCP_MAX);
+}
+
+static const struct choice accountings[] = {
+	{"l3", ACCOUNTING_L3},
+	{"l2", ACCOUNTING_L2},
+	{"wire", ACCOUNTING_WIRE},
+	{0},
+};
+
+const struct key policy_keys[] = {
+	{"name", read_name, KEY_FIELD(struct policy, name), .required = true},
+	{"match", read_match, KEY_FIELD(struct policy, match), .required = true},
+	{"count", read_marked_choice, KEY_FIELD(struct policy, count), .detail = counts},
+	{"allocator", read_allocator, KEY_FIELD(struct policy, allocator)},
+	{"limit", read_limit, KEY_FIELD(struct policy, limit_bps), .required = true},
+	{"total", read_total, KEY_FIELD(struct policy, total), .required = true},
+	{"period", read_period, KEY_FIELD(struct policy, period)},
+	{"guarantee", read_marked_choice, KEY_FIELD(struct policy, guarantee),
+		.detail = guarantees},
+	{"indicator", read_indicator, KEY_FIELD(struct policy, indicator)},
+	{"eta", read_real, KEY_FIELD(struct policy, eta),
+		.detail = &(const struct real_range){0, 1e12, .below = false}},
+	{"meter", read_marked_choice, KEY_FIELD(struct policy, meter), .detail = meters},
+	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
+	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 10000000,
+			24 * 3600 * UINT64_C(1000000000), "10ms to 24h", "ns"}},
+	{"burst", read_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
+	{"sources", read_integer, KEY_FIELD(struct policy, sources),
+		.detail = &(const struct integer_range){1024, 16777216}},
+	{"weigh", read_choice, KEY_FIELD(struct policy, weigh_tcp_only), .detail = weighs},
+	{"action", read_marked_choice, KEY_FIELD(struct policy, action), .detail = actions},
+	{"mark", read_mark, KEY_FIELD(struct policy, mark)},
+	{"shape", read_object, .detail = shape_keys},
+	{"slo", read_object, .detail = slo_keys},
+	{"place", read_object, .detail = place_keys},
+	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
+	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 10000000, 1000000000,
+			"10ms to 1s", "ns"}},
+	/* A share that is still kept: 1 would never learn anything. */
+	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
+		.detail = &(const struct real_range){0, 1, .below = true}},
+	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 200000000,
+			3600 * UINT64_C(1000000000), "200ms to 1h", "ns"}},
+	{"step", read_quantity, KEY_FIELD(struct policy, step_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 100000000,
+			600 * UINT64_C(1000000000), "100ms to 600s", "ns"}},
+	{0},
+};
+
+void policy_init(void *element)
+{
+	*(struct policy *)element = (struct policy){
+		.match = {.wire = WIRE_REFUSED, .vlan = CONFIG_ANY, .dscp = CONFIG_ANY},
+		.meter = METER_DEFAULT,
+		.mark = MARK_ECN,
+		.accounting = ACCOUNTING_L3,
+		.interval_ns = 50 * 1000 * 1000,
+		.keep_per_second = 0.1,
+		.history_ns = 10 * UINT64_C(1000000000),
+		.step_ns = UINT64_C(1000000000),
+	};
+	shape_config_init(&((struct policy *)element)->shape);
+	place_config_init(&((struct policy *)element)->place);
+}

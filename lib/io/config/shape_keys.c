@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The readers of how packets wait: "shape" and "slo" of a policy, and "shape" of the box.
+ */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/check.h"
+#include "config/keys.h"
+#include "policy/units.h"
+
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+#define POOL_MIN  1 /* percent */
+#define POOL_MAX  99
+
+static const struct choice drops[] = {
+	{"tail", SHAPE_DROP_TAIL},
+	{"codel", SHAPE_DROP_CODEL},
+	{0},
+};
+
+static const struct key byte_queue = {
+	.expected = EXPECTED_SIZE,
+	.detail = &(const struct quantity_range){units_parse_size, 1, CONFIG_BURST_MAX,
+		"1B to 4GiB", "B"},
+	KEY_FIELD(struct policy, shape.bytes),
+};
+
+static const struct key count_queue = {
+	.expected = "a number such as 100 or \"10k\"",
+	.detail = &(const struct quantity_range){units_parse_count, 1, CONFIG_COUNT_MAX, "1 to 1G",
+		"packets"},
+	KEY_FIELD(struct policy, shape.bytes),
+};
+
+/* What waits is counted as the limit is. */
+static void read_queue(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct policy *policy = base;
+
+	(void)key;
+	if (policy->count == COUNT_BYTES)
+		read_quantity(reader, path, value, &byte_queue, base);
+	else if (policy->count != CHOICE_REFUSED)
+		read_count(reader, path, value, &count_queue, base);
+}
+
+const struct key shape_keys[] = {
+	{"delay", read_quantity, KEY_FIELD(struct policy, shape.delay_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
+			"1ms to 10s", "ns"}},
+	{"queue", read_queue, KEY_FIELD(struct policy, shape.bytes)},
+	{"drop", read_marked_choice, KEY_FIELD(struct policy, shape.drop), .detail = drops},
+	{"target", read_quantity, KEY_FIELD(struct policy, shape.target_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, MS_NS / 10, SECOND_NS,
+			"100us to 1s", "ns"}},
+	{"interval", read_quantity, KEY_FIELD(struct policy, shape.interval_ns),
+		.expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, MS_NS, 10 * SECOND_NS,
+			"1ms to 10s", "ns"}},
+	{"ecn", read_bool, KEY_FIELD(struct policy, shape.ecn)},
+	{0},
+};
+
+const struct key slo_keys[] = {
+	{"p99", read_quantity, KEY_FIELD(struct policy, slo_p99_ns), .expected = EXPECTED_TIME,
+		.detail = &(const struct quantity_range){units_parse_time, 1000, 10 * SECOND_NS,
+			"1us to 10s", "ns"},
+		.required = true},
+	{0},
+};
+
+/* "50%" and no more than that: 50, or 0 if it is anything else. */
+static unsigned percent_parse(const char *text)
+{
+	char *end;
+	unsigned long number;
+
+	if (!isdigit((unsigned char)*text))
+		return 0;
+	number = strtoul(text, &end, 10);
+	return strcmp(end, "%") == 0 && number <= POOL_MAX ? (unsigned)number : 0;
+}
+
+static void read_pool(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	unsigned percent = json_is_string(value) ? percent_parse(json_string_value(value)) : 0;
+	double share = percent / 100.0;
+
+	if (percent == 0)
+		reader_expected(
+			reader, path, "a share from \"%u%%\" to \"%u%%\"", POOL_MIN, POOL_MAX);
+	else
+		memcpy(key_field(key, base), &share, sizeof(share));
+}
+
+const struct key box_shape_keys[] = {
+	{"pool", read_pool, KEY_FIELD(struct config, shape_pool)},
+	{0},
+};
+
+void shape_config_init(struct shape_config *shape)
+{
+	*shape = (struct shape_config){
+		.delay_ns = 100 * MS_NS,
+		.target_ns = 5 * MS_NS,
+		.interval_ns = 100 * MS_NS,
+	};
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
+
+#include "config/check.h"
+#include "policy/units.h"
+
+#define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
+#define TIMEOUT_INTERVALS 3   /* messages that a peer may miss before it counts as lost */
+
+static void warn_wires(struct reader *reader, const struct config *config)
+{
+	static const struct json_path wires = {.key = "wires"}, ports = {.key = "ports"};
+	bool used[CONFIG_PORTS_MAX] = {false};
+
+	if (config->n_wires == 0)
+		reader_warn(reader, &wires, "no packet is forwarded without a wire");
+	for (unsigned i = 0; i < config->n_wires; i++)
+		used[config->wires[i].a] = used[config->wires[i].b] = true;
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		struct json_path at = {.parent = &ports, .key = config->ports[i].name};
+
+		if (!used[i])
+			reader_warn(reader, &at, "in no wire, so it is not used");
+	}
+}
+
+static void warn_workers(struct reader *reader, const struct config *config)
+{
+	static const struct json_path workers = {.key = "workers"};
+
+	for (unsigned i = 0; i < config->n_workers && config->idle == IDLE_POLL; i++) {
+		struct json_path at = {.parent = &workers, .index = i};
+
+		if (config->workers[i] == config->control_cpu)
+			reader_warn(reader, &at,
+				"control has this CPU too, and a polling worker leaves it little");
+	}
+}
+
+static uint64_t shortest_interval(const struct config *config)
+{
+	uint64_t shortest = UINT64_MAX;
+
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		if (config->policies[i].interval_ns < shortest)
+			shortest = config->policies[i].interval_ns;
+	}
+	return shortest;
+}
+
+static void warn_gossip(struct reader *reader, const struct config *config)
+{
+	static const struct json_path gossip = {.key = "gossip"};
+	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
+	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
+	uint64_t shortest = shortest_interval(config);
+	char text[UNITS_TEXT_MAX];
+
+	if (config->gossip.n_roster == 1)
+		return;
+	if (config->gossip.insecure)
+		reader_warn(reader, &insecure,
+			"gossip is not sealed: whoever can send to this limiter can move its limits");
+	if (config->n_policies > 0 && config->gossip.timeout_ns < TIMEOUT_INTERVALS * shortest)
+		reader_warn(reader, &timeout,
+			"less than %d intervals of %s: a late message makes a peer lost",
+			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
+}
+
+static uint64_t largest_frame(const struct config *config)
+{
+	uint64_t frame = 0;
+
+	for (unsigned i = 0; i < config->n_ports; i++) {
+		if (config->ports[i].mtu + ETHERNET_BYTES > frame)
+			frame = config->ports[i].mtu + ETHERNET_BYTES;
+	}
+	return frame;
+}
+
+static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum meter_kind b)
+{
+	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
+}
+
+/* As policy_is_plain() of those that are conserved, and those whose packets wait. */
+static bool shares_reserve(const struct policy *policy)
+{
+	return policy->action == ACTION_SHAPE ||
+	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
+		       policy->meter != METER_PHANTOM);
+}
+
+/* Each limiter, and each of its workers, has windows of its own, in which at least one passes. */
+static void warn_windows(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct config *config)
+{
+	struct json_path at = {.parent = path, .key = "limit"};
+	unsigned limiters = config->gossip.n_roster ? config->gossip.n_roster : 1;
+	uint64_t windows = (uint64_t)limiters * config->n_workers;
+
+	if (policy->meter != METER_FIXED_WINDOW && policy->meter != METER_HYBRID)
+		return;
+	if (policy->count != COUNT_BYTES && policy->limit_bps > 0 && policy_quota(policy) < windows)
+		reader_warn(reader, &at,
+			"%" PRIu64
+			" in a window, of which each worker of %u limiters lets one pass, "
+			"%" PRIu64 " in all: a token bucket divides it exactly",
+			policy_quota(policy), limiters, windows);
+}
+
+static void warn_policy(struct reader *reader, const struct json_path *path,
+	const struct policy *policy, const struct config *config, uint64_t frame)
+{
+	struct json_path window = {.parent = path, .key = "window"};
+	struct json_path per = {.parent = path, .key = "per"};
+	struct json_path guarantee = {.parent = path, .key = "guarantee"};
+	unsigned n_workers = config->n_workers;
+
+	burst_warn(reader, path, policy, frame, config->gossip.n_roster);
+	if (counts_bytes_in(policy, METER_FIXED_WINDOW, METER_HYBRID) &&
+		policy_quota(policy) < frame)
+		reader_warn(reader, &window,
+			"the limit is %" PRIu64 " bytes in it, less than %" PRIu64
+			", so the largest frames never pass",
+			policy_quota(policy), frame);
+	warn_windows(reader, path, policy, config);
+	if (policy->per_v4 != 0 && n_workers > 1)
+		reader_warn(reader, &per,
+			"a source whose flows are spread over %u workers may get up to %u times its limit",
+			n_workers, n_workers);
+	if (policy->guarantee == GUARANTEE_CONSERVED && n_workers > 1 && !shares_reserve(policy))
+		reader_warn(reader, &guarantee,
+			"each of %u workers has an even part of it, whatever its load: only what "
+			"drops, and counts bytes, is shared as needed",
+			n_workers);
+	guarantee_warn(reader, path, policy, config->gossip.n_roster);
+}
+
+static void warn_policies(struct reader *reader, const struct config *config)
+{
+	static const struct json_path policies = {.key = "policies"};
+	uint64_t frame = largest_frame(config);
+
+	if (config->n_policies == 0)
+		reader_warn(reader, &policies, "every packet passes without a policy");
+	for (unsigned i = 0; i < config->n_policies; i++) {
+		struct json_path at = {.parent = &policies, .index = i};
+
+		warn_policy(reader, &at, &config->policies[i], config, frame);
+	}
+}
+
+void config_warn(struct reader *reader, const struct config *config, const struct config *running)
+{
+	warn_wires(reader, config);
+	warn_workers(reader, config);
+	warn_gossip(reader, config);
+	warn_policies(reader, config);
+	shape_warn(reader, config, running);
+	ledger_warn(reader, config, shortest_interval(config));
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/json_path.h"
+
+#include <errno.h>
+#include <float.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FOUND_MAX 64 /* characters of a value or key that a message repeats */
+
+#define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
+/* Jansson leaves DEL as it is. */
+static void print_escaped(const char *text, size_t len, FILE *out)
+{
+	for (; len > 0; len--, text++) {
+		if (*text == 0x7f)
+			fputs("\\u007F", out);
+		else
+			fputc(*text, out);
+	}
+}
+
+/* Escaped to ASCII, so that no control sequence of a hostile file reaches a terminal or a log. */
+static void print_scalar(const json_t *value, FILE *out)
+{
+	char *text = json_dumps(
+		value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(DBL_DIG));
+	size_t len = text != NULL ? strlen(text) : 0;
+
+	if (text == NULL)
+		fputs("(out of memory)", out);
+	print_escaped(text, len <= FOUND_MAX ? len : FOUND_MAX, out);
+	if (len > FOUND_MAX)
+		fputs(json_is_string(value) ? "...\"" : "...", out);
+	free(text);
+}
+
+void json_print_found(const json_t *value, FILE *out)
+{
+	if (value == NULL)
+		fputs("missing", out);
+	else if (json_is_object(value))
+		fputs(json_object_size(value) > 0 ? "an object" : "an empty object", out);
+	else if (json_is_array(value))
+		fputs(json_array_size(value) > 0 ? "an array" : "an empty array", out);
+	else
+		print_scalar(value, out);
+}
+
+static bool is_word(const char *key)
+{
+	size_t len = strlen(key);
+
+	return len > 0 && len <= FOUND_MAX && strspn(key, WORD_CHARS) == len;
+}
+
+static void print_key(const struct json_path *path, FILE *out)
+{
+	json_t *key;
+
+	if (is_word(path->key)) {
+		fprintf(out, "%s%s", path->parent != NULL ? "." : "", path->key);
+		return;
+	}
+	key = json_string(path->key);
+	fputc('[', out);
+	json_print_found(key, out);
+	fputc(']', out);
+	json_decref(key);
+}
+
+void json_path_print(const struct json_path *path, FILE *out)
+{
+	if (path == NULL)
+		return;
+	json_path_print(path->parent, out);
+	if (path->key != NULL)
+		print_key(path, out);
+	else
+		fprintf(out, "[%zu]", path->index);
+}
+
+json_t *json_path_find(json_t *root, const struct json_path *path)
+{
+	json_t *parent;
+
+	if (path == NULL)
+		return root;
+	parent = json_path_find(root, path->parent);
+	if (path->key != NULL)
+		return json_object_get(parent, path->key);
+	return json_array_get(parent, path->index);
+}
+
+/*
+ * The scanner for duplicate keys. One node for each member of an object and for each array element
+ * that is a container, so that a path is a walk upwards; then a sort by (object, key).
+ */
+struct node {
+	struct json_path path;
+	struct node *up; /* the container it is in; NULL: the root */
+	bool is_object;
+	bool is_duplicate;
+	size_t commas; /* seen so far in it: the index of an array's current element */
+};
+
+struct scan {
+	const char *at, *end;
+	struct node *nodes;
+	size_t n_nodes;
+	struct node *open; /* innermost container, NULL outside the root */
+	char *keys;        /* where the next decoded key goes */
+	char structural;   /* the last of { [ , : */
+};
+
+static struct node *add_node(struct scan *scan, const char *key)
+{
+	struct node *node = &scan->nodes[scan->n_nodes++];
+
+	node->up = scan->open;
+	node->path.key = key;
+	if (node->up != NULL) {
+		/* The root has a node but no step in a path. */
+		node->path.parent = node->up->up != NULL ? &node->up->path : NULL;
+		node->path.index = node->up->commas;
+	}
+	return node;
+}
+
+static void open_container(struct scan *scan)
+{
+	bool is_member = scan->open != NULL && scan->open->is_object;
+	/* A member's node was made when its key was read, just now. */
+	struct node *node = is_member ? &scan->nodes[scan->n_nodes - 1] : add_node(scan, NULL);
+
+	node->is_object = *scan->at == '{';
+	scan->open = node;
+}
+
+static uint32_t read_hex4(const char *at)
+{
+	char digits[5] = {at[0], at[1], at[2], at[3]};
+
+	return (uint32_t)strtoul(digits, NULL, 16);
+}
+
+static char *put_utf8(char *out, uint32_t code)
+{
+	static const uint8_t lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	unsigned bytes = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+
+	for (unsigned i = bytes - 1; i > 0; i--) {
+		out[i] = (char)(0x80 | (code & 0x3f));
+		code >>= 6;
+	}
+	out[0] = (char)(lead[bytes] | code);
+	return out + bytes;
+}
+
+/* Stands on the u of \uXXXX or \uXXXX\uXXXX; leaves at on its last character. */
+static char *decode_unicode(struct scan *scan, char *out)
+{
+	uint32_t code = read_hex4(scan->at + 1);
+
+	scan->at += 4;
+	if (code >= 0xd800 && code < 0xdc00) {
+		uint32_t low = read_hex4(scan->at + 3);
+
+		code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
+		scan->at += 6;
+	}
+	return put_utf8(out, code);
+}
+
+static char *decode_escape(struct scan *scan, char *out)
+{
+	static const char escapes[] = "bfnrt\"\\/", meanings[] = "\b\f\n\r\t\"\\/";
+
+	scan->at++;
+	if (*scan->at == 'u')
+		return decode_unicode(scan, out);
+	*out = meanings[strchr(escapes, *scan->at) - escapes];
+	return out + 1;
+}
+
+/* From the opening quote to the closing one; returns the end of the text written to out. */
+static char *decode_string(struct scan *scan, char *out)
+{
+	for (scan->at++; *scan->at != '"'; scan->at++) {
+		if (*scan->at == '\\')
+			out = decode_escape(scan, out);
+		else
+			*out++ = *scan->at;
+	}
+	*out++ = '\0';
+	return out;
+}
+
+static void scan_string(struct scan *scan)
+{
+	bool is_key = scan->open != NULL && scan->open->is_object && scan->structural != ':';
+	char *start = scan->keys;
+	char *end = decode_string(scan, start);
+
+	if (!is_key)
+		return;
+	add_node(scan, start);
+	scan->keys = end;
+}
+
+static void scan_one(struct scan *scan)
+{
+	switch (*scan->at) {
+	case '"':
+		scan_string(scan);
+		return;
+	case '{':
+	case '[':
+		open_container(scan);
+		break;
+	case '}':
+	case ']':
+		scan->open = scan->open->up;
+		return;
+	case ',':
+		scan->open->commas++;
+		break;
+	case ':':
+		break;
+	default:
+		return; /* white space, numbers, true, false, null */
+	}
+	scan->structural = *scan->at;
+}
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct node *a = *(struct node *const *)left, *b = *(struct node *const *)right;
+	int order;
+
+	if (a->up != b->up)
+		return a->up < b->up ? -1 : 1;
+	order = strcmp(a->path.key, b->path.key);
+	return order != 0 ? order : (a < b ? -1 : a > b);
+}
+
+static void mark_duplicates(struct node **sorted, size_t n)
+{
+	for (size_t i = 1; i < n; i++) {
+		sorted[i]->is_duplicate = sorted[i - 1]->up == sorted[i]->up &&
+					  strcmp(sorted[i - 1]->path.key, sorted[i]->path.key) == 0;
+	}
+}
+
+static int report_duplicates(const struct scan *scan, json_duplicate_fn found, void *context)
+{
+	struct node **sorted = calloc(scan->n_nodes + 1, sizeof(struct node *));
+	size_t n = 0;
+
+	if (sorted == NULL)
+		return -ENOMEM;
+	for (size_t i = 0; i < scan->n_nodes; i++) {
+		if (scan->nodes[i].path.key != NULL)
+			sorted[n++] = &scan->nodes[i];
+	}
+	qsort(sorted, n, sizeof(*sorted), compare_keys);
+	mark_duplicates(sorted, n);
+	free(sorted);
+	for (size_t i = 0; i < scan->n_nodes; i++) {
+		if (scan->nodes[i].is_duplicate)
+			found(&scan->nodes[i].path, context);
+	}
+	return 0;
+}
+
+/* Never fewer than there will be: a key has its colon, a container its bracket. */
+static size_t count_nodes(const char *text, size_t len)
+{
+	size_t n = 1;
+
+	for (size_t i = 0; i < len; i++)
+		n += text[i] == ':' || text[i] == '{' || text[i] == '[';
+	return n;
+}
+
+int json_find_duplicates(const char *text, size_t len, json_duplicate_fn found, void *context)
+{
+	struct scan scan = {.at = text, .end = text + len};
+	char *keys = malloc(len + 1); /* decoded text is never longer than its escapes */
+	int rc = -ENOMEM;
+
+	scan.nodes = calloc(count_nodes(text, len), sizeof(*scan.nodes));
+	scan.keys = keys;
+	if (keys != NULL && scan.nodes != NULL) {
+		for (; scan.at < scan.end; scan.at++)
+			scan_one(&scan);
+		rc = report_duplicates(&scan, found, context);
+	}
+	free(keys);
+	free(scan.nodes);
+	return rc;
+}

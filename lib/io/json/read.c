@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/read.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json/value.h"
+
+#define SUGGEST_MAX      32 /* characters of a key that is compared with those we know */
+#define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
+
+static unsigned min3(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* Edits (insert, delete, replace, swap two neighbours) between two words of at most SUGGEST_MAX. */
+static unsigned edit_distance(const char *a, const char *b)
+{
+	unsigned cost[SUGGEST_MAX + 1][SUGGEST_MAX + 1];
+	size_t n = strlen(a), m = strlen(b);
+
+	for (unsigned i = 0; i <= n; i++) {
+		for (unsigned j = 0; j <= m; j++) {
+			if (i == 0 || j == 0) {
+				cost[i][j] = i + j;
+				continue;
+			}
+			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+				cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+				cost[i][j] = min3(cost[i][j], cost[i][j], cost[i - 2][j - 2] + 1);
+		}
+	}
+	return cost[n][m];
+}
+
+static const char *closest_key(const struct key *keys, const char *word)
+{
+	unsigned best = SUGGEST_DISTANCE + 1;
+	const char *closest = NULL;
+
+	if (strlen(word) > SUGGEST_MAX)
+		return NULL;
+	for (; keys->name != NULL; keys++) {
+		unsigned distance = edit_distance(word, keys->name);
+
+		/* Half of a short word changed is another word. */
+		if (distance < best && 2 * distance < strlen(keys->name)) {
+			best = distance;
+			closest = keys->name;
+		}
+	}
+	return closest;
+}
+
+static void report_unknown(
+	struct reader *reader, const struct json_path *path, const struct key *keys)
+{
+	const char *closest = closest_key(keys, path->key);
+
+	if (closest != NULL)
+		reader_error(reader, path, "unknown key: did you mean \"%s\"?", closest);
+	else
+		reader_error(reader, path, "unknown key");
+}
+
+static bool knows(const struct key *keys, const char *name)
+{
+	while (keys->name != NULL && strcmp(keys->name, name) != 0)
+		keys++;
+	return keys->name != NULL;
+}
+
+bool reader_has(const struct reader *reader, const struct json_path *object, const char *key)
+{
+	return json_object_get(json_path_find(reader->root, object), key) != NULL;
+}
+
+void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *keys, void *base)
+{
+	const char *name;
+	json_t *member;
+
+	if (!json_is_object(value)) {
+		reader_expected(reader, path, "an object");
+		return;
+	}
+	json_object_foreach (value, name, member) {
+		struct json_path at = {.parent = path, .key = name};
+
+		if (!knows(keys, name))
+			report_unknown(reader, &at, keys);
+	}
+	for (const struct key *key = keys; key->name != NULL; key++) {
+		struct json_path at = {.parent = path, .key = key->name};
+
+		member = json_object_get(value, key->name);
+		if (member != NULL || key->required)
+			key->read(reader, &at, member, key, base);
+	}
+}
+
+void *key_field(const struct key *key, void *base)
+{
+	return (char *)base + key->offset;
+}
+
+void key_store(const struct key *key, void *base, uint64_t value)
+{
+	uint8_t value8 = (uint8_t)value;
+	uint16_t value16 = (uint16_t)value;
+	uint32_t value32 = (uint32_t)value;
+	const void *from = key->size == 1   ? (const void *)&value8
+			   : key->size == 2 ? (const void *)&value16
+			   : key->size == 4 ? (const void *)&value32
+					    : (const void *)&value;
+
+	memcpy(key_field(key, base), from, key->size);
+}
+
+void read_object(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	read_keys(reader, path, value, key->detail, key_field(key, base));
+}
+
+void *list_allocate(struct reader *reader, const struct json_path *path, const struct key *key,
+	void *base, size_t n)
+{
+	const struct list *list = key->detail;
+	unsigned count = (unsigned)n;
+	void *elements;
+
+	if (n > list->max) {
+		reader_error(reader, path, "%zu in all: expected at most %u", n, list->max);
+		return NULL;
+	}
+	elements = calloc(n > 0 ? n : 1, list->size);
+	if (elements == NULL) {
+		reader->no_memory = true;
+		return NULL;
+	}
+	memcpy(key_field(key, base), &elements, sizeof(elements));
+	memcpy((char *)base + list->count_offset, &count, sizeof(count));
+	for (size_t i = 0; i < n && list->init != NULL; i++)
+		list->init((char *)elements + i * list->size);
+	return elements;
+}
+
+void read_list(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct list *list = key->detail;
+	char *elements;
+	size_t i;
+	json_t *element;
+
+	if (!json_is_array(value)) {
+		reader_expected(reader, path, "%s", key->expected);
+		return;
+	}
+	elements = list_allocate(reader, path, key, base, json_array_size(value));
+	if (elements == NULL)
+		return;
+	json_array_foreach (value, i, element) {
+		struct json_path at = {.parent = path, .index = i};
+
+		read_keys(reader, &at, element, list->keys, elements + i * list->size);
+	}
+}
+
+void read_integer(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct integer_range *range = key->detail;
+	json_int_t number = json_integer_value(value);
+
+	if (!json_is_integer(value) || number < range->min || number > range->max)
+		reader_expected(reader, path, "a whole number from %" PRId64 " to %" PRId64,
+			range->min, range->max);
+	else
+		key_store(key, base, (uint64_t)number);
+}
+
+void read_quantity(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct quantity_range *range = key->detail;
+	uint64_t number = 0;
+	int rc = json_is_string(value) ? range->parse(json_string_value(value), &number) : -EINVAL;
+
+	if (rc == -EINVAL)
+		reader_expected(reader, path, "%s", key->expected);
+	else if (rc == -EDOM)
+		reader_expected(reader, path, "a whole number of %s", range->base);
+	else if (rc == -ERANGE || number < range->min || number > range->max)
+		reader_expected(reader, path, "%s", range->words);
+	else
+		key_store(key, base, number);
+}
+
+static void expected_choice(
+	struct reader *reader, const struct json_path *path, const struct choice *choices)
+{
+	char names[128] = "";
+	size_t len = 0;
+
+	for (unsigned i = 0; choices[i].name != NULL && len < sizeof(names); i++)
+		len += (size_t)snprintf(names + len, sizeof(names) - len, "%s\"%s\"",
+			i > 0 ? " or " : "", choices[i].name);
+	reader_expected(reader, path, "%s", names);
+}
+
+void read_choice(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	for (const struct choice *choice = key->detail; choice->name != NULL; choice++) {
+		if (text != NULL && strcmp(text, choice->name) == 0) {
+			key_store(key, base, (uint64_t)choice->value);
+			return;
+		}
+	}
+	expected_choice(reader, path, key->detail);
+}
+
+void read_real(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const struct real_range *range = key->detail;
+	double number = json_number_value(value);
+
+	if (!json_is_number(value) || number < range->min || number > range->max ||
+		(range->below && number >= range->max))
+		reader_expected(reader, path, "a number from %g to %s%g", range->min,
+			range->below ? "less than " : "", range->max);
+	else
+		memcpy(key_field(key, base), &number, sizeof(number));
+}
+
+bool text_printable(const char *text)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+		bool is_c1 = at[0] == 0xc2 && at[1] < 0xa0; /* U+0080 to U+009F in UTF-8 */
+
+		if (*at < ' ' || *at == 0x7f || is_c1)
+			return false;
+	}
+	return true;
+}
+
+void read_text(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+	size_t len = text != NULL ? strlen(text) : 0;
+
+	if (len == 0 || len >= key->size || !text_printable(text))
+		reader_expected(reader, path, "%s of 1 to %zu printable characters", key->expected,
+			key->size - 1);
+	else
+		memcpy(key_field(key, base), text, len + 1);
+}
+
+void read_name(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	const char *text = json_string_value(value);
+
+	if (text == NULL || !name_valid(text))
+		reader_expected(reader, path, EXPECTED_NAME);
+	else
+		memcpy(key_field(key, base), text, strlen(text) + 1);
+}
+
+void read_bool(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base)
+{
+	bool truth = json_is_true(value);
+
+	if (!json_is_boolean(value))
+		reader_expected(reader, path, "true or false");
+	else
+		memcpy(key_field(key, base), &truth, sizeof(truth));
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * JSON documents into structs by table. A key is one row: its name, who reads it, where the result
+ * goes. A key that is missing is given to its reader as NULL if it is required, so that "missing",
+ * "wrong type" and "wrong value" are one message each key: `FILE: PATH: FOUND: expected WHAT`.
+ * Readers report and go on; nothing stops at the first error.
+ *
+ *	reader_load(), read_keys() of the whole document, checks across keys, reader_finish()
+ *
+ * The document stays whole in between: what one key means to another is looked up in reader.root.
+ * For the configuration, and for whoever else has documents of its own. One thread a reader.
+ */
+#ifndef WEIR_POLICY_READ_H
+#define WEIR_POLICY_READ_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "json/json_path.h"
+
+/*
+ * Bytes of a file, against one that never ends. As text, in jansson's tree and in the scanner for
+ * duplicates a document takes about ten times its size, while it is read.
+ */
+#define READER_FILE_MAX (256U << 20)
+
+struct reader {
+	const char *file; /* as messages name it */
+	FILE *err;
+	json_t *root;
+	unsigned errors; /* reported so far */
+	bool no_memory;  /* set it when an allocation fails; reader_finish() reports it */
+};
+
+/*
+ * Reads a document, from a file or from memory (`name` stands for the file in messages, which go to
+ * err, and must outlive the reader). Keys that stand twice are reported and counted. Returns 0, and
+ * reader_finish() is to follow; or -EINVAL (no JSON), -ENOMEM or the negative errno of reading the
+ * file, which are reported and leave nothing to finish.
+ */
+int reader_load(struct reader *reader, const char *path, FILE *err);
+int reader_parse(struct reader *reader, const char *text, size_t len, const char *name, FILE *err);
+
+/* Whether reader_finish() would refuse: then there is no sense in warnings. */
+bool reader_failed(const struct reader *reader);
+
+/* Frees the document. Returns 0, -EINVAL when anything was refused, or -ENOMEM. */
+int reader_finish(struct reader *reader);
+
+struct key;
+
+/* value is NULL when the key is missing; base is the struct that holds the field. */
+typedef void (*key_reader)(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+struct key {
+	const char *name; /* NULL ends a table */
+	key_reader read;
+	size_t offset, size;  /* of the field in its struct */
+	const char *expected; /* a value in words, where the reader cannot say it itself */
+	const void *detail;   /* what the reader needs beside: see each */
+	bool required;        /* read it, as NULL, even when it is missing */
+};
+
+#define KEY_FIELD(type, member) \
+	.offset = offsetof(type, member), .size = sizeof(((type *)NULL)->member)
+
+/* `FILE: PATH: FOUND: expected …`; counts as an error. */
+void reader_expected(struct reader *reader, const struct json_path *path, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* `FILE: PATH: …`; counts as an error. */
+void reader_error(struct reader *reader, const struct json_path *path, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* `FILE: warning: PATH: FOUND: …`, of an object without what was found. */
+void reader_warn(struct reader *reader, const struct json_path *path, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* Whether the object there has the key, whatever its value. */
+bool reader_has(const struct reader *reader, const struct json_path *object, const char *key);
+
+/* Reads every key of the table into base, and reports the keys that it does not have. */
+void read_keys(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *keys, void *base);
+
+/* The field of a key. */
+void *key_field(const struct key *key, void *base);
+void key_store(const struct key *key, void *base, uint64_t value); /* 8 to 64 bits */
+
+/* detail: the table of an object that is part of the same struct (field: any struct in it). */
+void read_object(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+struct list {
+	const struct key *keys;      /* of an element */
+	size_t size;                 /* of an element */
+	size_t count_offset;         /* of the unsigned in base that counts them */
+	unsigned max;                /* elements */
+	void (*init)(void *element); /* its defaults; NULL: zeroes */
+};
+
+/* detail: struct list; the field is a pointer to the elements, from calloc(). */
+void read_list(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* An array for n elements of the list, stored in its field; NULL (reported) when refused. */
+void *list_allocate(struct reader *reader, const struct json_path *path, const struct key *key,
+	void *base, size_t n);
+
+struct integer_range {
+	int64_t min, max;
+};
+
+/* detail: struct integer_range. */
+void read_integer(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+struct quantity_range {
+	int (*parse)(const char *text, uint64_t *out);
+	uint64_t min, max;
+	const char *words; /* min and max for people */
+	const char *base;  /* unit that the value must be whole in */
+};
+
+/* detail: struct quantity_range; expected says the form. */
+void read_quantity(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+struct choice {
+	const char *name; /* NULL ends the table */
+	int value;
+};
+
+/* detail: struct choice[]. */
+void read_choice(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+struct real_range {
+	double min, max;
+	bool below; /* max itself is refused */
+};
+
+/* A number, whole or not, into a double. detail: struct real_range. */
+void read_real(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* True without control characters. UTF-8. */
+bool text_printable(const char *text);
+
+/* A printable string that is not empty and shorter than the field; expected says what it is. */
+void read_text(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* A name of 1 to 63 characters of A-Z a-z 0-9 _ . - into an array of CONFIG_NAME_MAX. */
+void read_name(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+/* An IPv4 or IPv6 prefix into a struct prefix. */
+void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+void read_bool(struct reader *reader, const struct json_path *path, json_t *value,
+	const struct key *key, void *base);
+
+#endif

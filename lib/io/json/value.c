@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "json/value.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <arpa/inet.h>
+
+#define DECIMAL       "0123456789"
+#define HEXADECIMAL   DECIMAL "abcdefABCDEF"
+#define LOWER         "abcdefghijklmnopqrstuvwxyz"
+#define UPPER         "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define DEVICE_ID_MAX 63 /* RTE_DEV_NAME_MAX_LEN less its terminator */
+
+bool name_valid(const char *name)
+{
+	size_t len = strlen(name);
+
+	return len > 0 && len < CONFIG_NAME_MAX && strspn(name, LOWER UPPER DECIMAL "_.-") == len;
+}
+
+size_t device_id_length(const char *device)
+{
+	return strcspn(device, ",");
+}
+
+/* Steps over least to most characters of a set; NULL when there are too few or no text before. */
+static const char *skip(const char *text, const char *set, size_t least, size_t most)
+{
+	size_t n = text != NULL ? strspn(text, set) : 0;
+
+	return text != NULL && n >= least && n <= most ? text + n : NULL;
+}
+
+/* Domain (four digits; more behind some bridges), bus, device, function. */
+static bool is_pci(const char *device)
+{
+	const char *at = skip(device, HEXADECIMAL, 4, 8);
+
+	at = skip(skip(at, ":", 1, 1), HEXADECIMAL, 2, 2);
+	at = skip(skip(at, ":", 1, 1), HEXADECIMAL, 2, 2);
+	at = skip(skip(at, ".", 1, 1), "01234567", 1, 1);
+	return at != NULL && (*at == ',' || *at == '\0');
+}
+
+static bool is_vdev(const char *device)
+{
+	const char *at = device;
+
+	if (strncmp(device, "net_", strlen("net_")) != 0)
+		return false;
+	at = skip(at + strlen("net_"), LOWER UPPER DECIMAL "_", 1, DEVICE_ID_MAX);
+	return at != NULL && (*at == ',' || *at == '\0');
+}
+
+bool device_valid(const char *device)
+{
+	size_t len = strlen(device);
+
+	for (size_t i = 0; i < len; i++) {
+		if (device[i] <= ' ' || device[i] > '~')
+			return false;
+	}
+	return len < CONFIG_DEVICE_MAX && device_id_length(device) <= DEVICE_ID_MAX &&
+	       (is_pci(device) || is_vdev(device));
+}
+
+/* Copies the host of host:port or [host]:port and finds the port; false if it has another form. */
+static bool split_address(const char *text, char *host, size_t size, const char **port)
+{
+	bool bracket = *text == '[';
+	const char *end = strchr(text, bracket ? ']' : ':');
+	const char *start = text + bracket;
+
+	if (end == NULL || (size_t)(end - start) >= size)
+		return false;
+	memcpy(host, start, (size_t)(end - start));
+	host[end - start] = '\0';
+	end += bracket;
+	*port = end + 1;
+	return *end == ':';
+}
+
+static int port_parse(const char *text, in_port_t *out)
+{
+	const char *end = skip(text, DECIMAL, 1, 5);
+	unsigned long port = strtoul(text, NULL, 10);
+
+	if (end == NULL || *end != '\0' || port == 0 || port > UINT16_MAX)
+		return -EINVAL;
+	*out = htons((uint16_t)port);
+	return 0;
+}
+
+static void make_ipv4(
+	struct sockaddr_storage *out, socklen_t *len, struct in_addr ip, in_port_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)out;
+
+	memset(out, 0, sizeof(*out));
+	in->sin_family = AF_INET;
+	in->sin_addr = ip;
+	in->sin_port = port;
+	*len = sizeof(*in);
+}
+
+static void make_ipv6(
+	struct sockaddr_storage *out, socklen_t *len, const struct in6_addr *ip, in_port_t port)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)out;
+
+	memset(out, 0, sizeof(*out));
+	in6->sin6_family = AF_INET6;
+	in6->sin6_addr = *ip;
+	in6->sin6_port = port;
+	*len = sizeof(*in6);
+}
+
+int address_parse(const char *text, struct sockaddr_storage *address, socklen_t *len)
+{
+	char host[INET6_ADDRSTRLEN];
+	struct in6_addr ip6;
+	struct in_addr ip;
+	const char *port_text;
+	in_port_t port;
+
+	if (!split_address(text, host, sizeof(host), &port_text) ||
+		port_parse(port_text, &port) < 0)
+		return -EINVAL;
+	if (*text != '[' && inet_pton(AF_INET, host, &ip) == 1)
+		make_ipv4(address, len, ip, port);
+	else if (*text == '[' && inet_pton(AF_INET6, host, &ip6) == 1)
+		make_ipv6(address, len, &ip6, port);
+	else
+		return -EINVAL;
+	return 0;
+}
+
+char *address_format(const struct sockaddr_storage *address, char *buf, size_t size)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)address;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)address;
+	char host[INET6_ADDRSTRLEN];
+
+	if (address->ss_family == AF_INET6)
+		snprintf(buf, size, "[%s]:%u",
+			inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host)),
+			ntohs(in6->sin6_port));
+	else
+		snprintf(buf, size, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host)),
+			ntohs(in->sin_port));
+	return buf;
+}
+
+bool address_is_any(const struct sockaddr_storage *address)
+{
+	if (address->ss_family == AF_INET6)
+		return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return ((const struct sockaddr_in *)address)->sin_addr.s_addr == INADDR_ANY;
+}
+
+bool address_is_one_host(const struct sockaddr_storage *address)
+{
+	in_addr_t ip;
+
+	if (address->ss_family == AF_INET6)
+		return !IN6_IS_ADDR_MULTICAST(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	ip = ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr);
+	return !IN_MULTICAST(ip) && ip != INADDR_BROADCAST;
+}
+
+/* Zeroes what is after the first length bits; true if anything was there. */
+static bool clear_host_bits(uint8_t *addr, unsigned length, unsigned bytes)
+{
+	bool any = false;
+
+	for (unsigned i = length / 8; i < bytes; i++) {
+		uint8_t keep = i == length / 8 ? (uint8_t)(0xff00 >> length % 8) : 0;
+
+		any |= (addr[i] & (uint8_t)~keep) != 0;
+		addr[i] &= keep;
+	}
+	return any;
+}
+
+static int prefix_length_parse(const char *text, unsigned bits, uint8_t *out)
+{
+	const char *end = skip(text, DECIMAL, 1, 3);
+	unsigned long length = strtoul(text, NULL, 10);
+
+	if (end == NULL || *end != '\0' || length > bits)
+		return -EINVAL;
+	*out = (uint8_t)length;
+	return 0;
+}
+
+int prefix_parse(const char *text, struct prefix *out)
+{
+	const char *slash = strchr(text, '/');
+	bool ipv6 = strchr(text, ':') != NULL;
+	struct prefix prefix = {.family = ipv6 ? 6 : 4};
+	unsigned bytes = ipv6 ? 16 : 4;
+	char host[INET6_ADDRSTRLEN];
+	bool host_bits;
+
+	if (slash == NULL || (size_t)(slash - text) >= sizeof(host))
+		return -EINVAL;
+	memcpy(host, text, (size_t)(slash - text));
+	host[slash - text] = '\0';
+	if (inet_pton(ipv6 ? AF_INET6 : AF_INET, host, prefix.addr) != 1 ||
+		prefix_length_parse(slash + 1, bytes * 8, &prefix.length) < 0)
+		return -EINVAL;
+	host_bits = clear_host_bits(prefix.addr, prefix.length, bytes);
+	*out = prefix;
+	return host_bits ? -EDOM : 0;
+}
+
+char *prefix_format(const struct prefix *prefix, char *buf, size_t size)
+{
+	int family = prefix->family == 6 ? AF_INET6 : AF_INET;
+	char host[INET6_ADDRSTRLEN];
+
+	if (prefix->family == 0)
+		snprintf(buf, size, "any");
+	else
+		snprintf(buf, size, "%s/%u", inet_ntop(family, prefix->addr, host, sizeof(host)),
+			prefix->length);
+	return buf;
+}
+
+/* One port, and where its text ends; 0 when it is none. */
+static uint16_t port_number_parse(const char *text, const char **end)
+{
+	unsigned long number;
+
+	*end = skip(text, DECIMAL, 1, 5);
+	number = *end != NULL && *text != '0' ? strtoul(text, NULL, 10) : 0;
+	return number <= UINT16_MAX ? (uint16_t)number : 0;
+}
+
+int port_range_parse(const char *text, struct port_range *out)
+{
+	struct port_range range;
+	const char *end;
+
+	range.first = port_number_parse(text, &end);
+	if (range.first == 0)
+		return -EINVAL;
+	range.last = *end == '-' ? port_number_parse(end + 1, &end) : range.first;
+	if (range.last < range.first || *end != '\0')
+		return -EINVAL;
+	*out = range;
+	return 0;
+}
+
+char *port_range_format(const struct port_range *range, char *buf, size_t size)
+{
+	if (range->first == 0)
+		snprintf(buf, size, "any");
+	else if (range->first == range->last)
+		snprintf(buf, size, "%u", range->first);
+	else
+		snprintf(buf, size, "%u-%u", range->first, range->last);
+	return buf;
+}
+
+int source_parse(const char *text, unsigned *bits)
+{
+	static const char src[] = "src";
+	const char *number = text + strlen(src) + 1;
+	uint8_t length;
+
+	if (strncmp(text, src, strlen(src)) != 0)
+		return -EINVAL;
+	if (text[strlen(src)] == '\0') {
+		*bits = 0;
+		return 0;
+	}
+	if (number[-1] != '/' || *number == '0' ||
+		prefix_length_parse(number, SOURCE_V6_BITS, &length) < 0)
+		return -EINVAL;
+	*bits = length;
+	return 0;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "policy/config.h"
+
+#include "allocate/allocate.h"
+#include "base/name_hash.h"
+#include "policy/period.h"
+#include "shape/shape.h"
+
+#define SECOND_NS UINT64_C(1000000000)
+
+bool policy_is_quota(const struct policy *policy)
+{
+	return policy->allocator != NULL && policy->allocator->counts_units;
+}
+
+uint32_t policy_id(const struct policy *policy)
+{
+	uint32_t id = name_hash(policy->name), seconds = policy_limit_s(policy);
+
+	if (policy_is_quota(policy))
+		return budget_id(policy);
+	if (policy->guarantee == GUARANTEE_CONSERVED && seconds > 1)
+		id = (id ^ seconds) * NAME_HASH_PRIME;
+	return id;
+}
+
+/*
+ * A tick of a counter of up to 5 GHz at one unit a day is 2^-48.6 units; a bucket counts in 2^-56,
+ * and 1 ppm of that rate is 2^-68.5: with 2^20 parts it is right to 0.01 ppm, and so is a hundredth
+ * of it. Faster limits have no need, and bursts of more than 2^14 leave fewer bits: the burst's
+ * parts stay below 2^34, which is what the smallest of the buckets holds (meter/phantom.h).
+ */
+#define UNIT_BITS       20
+#define UNIT_BURST_BITS 34
+#define UNIT_RATE_MOST  32768 /* a second: in parts less than a bucket can fill in a tick */
+
+static bool counts_in_bucket(const struct policy *policy)
+{
+	return policy->count != COUNT_BYTES && policy->action != ACTION_SHAPE &&
+	       policy->meter != METER_FIXED_WINDOW && policy->meter != METER_HYBRID &&
+	       policy->meter != METER_RANDOM_DROP;
+}
+
+unsigned policy_unit_bits(const struct policy *policy)
+{
+	unsigned bits = UNIT_BITS;
+
+	if (!counts_in_bucket(policy) || policy_rate(policy) > UNIT_RATE_MOST)
+		return 0;
+	while (bits > 0 && policy->burst_bytes > (UINT64_C(1) << (UNIT_BURST_BITS - bits)))
+		bits--;
+	return bits;
+}
+
+bool policies_need_ledger(const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (policies[i].guarantee == GUARANTEE_CONSERVED || policy_is_quota(&policies[i]))
+			return true;
+	return false;
+}
+
+bool config_needs_ledger(const struct config *config)
+{
+	return policies_need_ledger(config->policies, config->n_policies);
+}
+
+static bool names_ports(const struct match *match)
+{
+	return match->src_port.last != 0 || match->dst_port.last != 0;
+}
+
+bool policies_name_ports(const struct policy *policies, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (names_ports(&policies[i].match))
+			return true;
+	return false;
+}
+
+bool policy_is_timed(const struct policy *policy)
+{
+	return policy->action == ACTION_SHAPE && policy->guarantee != GUARANTEE_CONSERVED &&
+	       policy->count == COUNT_BYTES && policy->shape.drop == SHAPE_DROP_TAIL &&
+	       policy->shape.delay_ns <= SECOND_NS / SHAPE_TIMED_PARTS;
+}

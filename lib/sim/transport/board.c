@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "transport/board.h"
+
+#define NO_SERIAL (UINT32_C(1) << 31)
+#define SPARE     4 /* spans that sending leaves for news */
+
+static uint32_t length(const struct board *board, unsigned i)
+{
+	return board->spans[i].end - board_start(board, i);
+}
+
+static bool in_a_row(const struct board *board, unsigned i)
+{
+	return board->spans[i].serial + length(board, i) == board->spans[i + 1].serial;
+}
+
+/* Whether span i and the next are the same but for their place. */
+static bool alike(const struct board *board, unsigned i)
+{
+	const struct span *a = &board->spans[i], *b = a + 1;
+
+	return a->marks == b->marks &&
+	       ((a->marks & SEG_SACKED) || (a->sent_us == b->sent_us && in_a_row(board, i)));
+}
+
+static void remove_spans(struct board *board, unsigned first, unsigned count)
+{
+	for (unsigned i = first; i + count < board->n; i++)
+		board->spans[i] = board->spans[i + count];
+	board->n -= count;
+}
+
+/* Joins span i and the next; the time and the last serial are those of the one sent later. */
+static void join(struct board *board, unsigned i)
+{
+	struct span *a = &board->spans[i], *b = a + 1;
+
+	if (!in_a_row(board, i)) {
+		uint32_t last_a = a->serial + length(board, i) - 1;
+		uint32_t last_b = b->serial + length(board, i + 1) - 1;
+		uint32_t last = (int32_t)(last_a - last_b) > 0 ? last_a : last_b;
+
+		a->serial = last - (b->end - board_start(board, i)) + 1;
+	}
+	if ((int32_t)(b->sent_us - a->sent_us) > 0)
+		a->sent_us = b->sent_us;
+	a->end = b->end;
+	remove_spans(board, i + 1, 1);
+}
+
+/* Joins the two neighbours that lose least by it. */
+static bool squeeze(struct board *board)
+{
+	uint32_t least = UINT32_MAX;
+	unsigned best = 0;
+
+	for (unsigned i = 0; i + 1 < board->n; i++) {
+		const struct span *a = &board->spans[i], *b = a + 1;
+		int32_t apart = (int32_t)(b->sent_us - a->sent_us);
+		uint32_t blur = apart < 0 ? -(uint32_t)apart : (uint32_t)apart;
+
+		if (a->marks != b->marks || (board->exact && !in_a_row(board, i)))
+			continue;
+		if (blur < least) {
+			least = blur;
+			best = i;
+		}
+	}
+	if (least == UINT32_MAX)
+		return false;
+	join(board, best);
+	return true;
+}
+
+static unsigned find(const struct board *board, uint32_t at)
+{
+	unsigned i = 0;
+
+	while (board->spans[i].end <= at)
+		i++;
+	return i;
+}
+
+static bool is_edge(const struct board *board, uint32_t at)
+{
+	return at == board->next || board_start(board, find(board, at)) == at;
+}
+
+/* There is a free span. */
+static void cut_at(struct board *board, uint32_t at)
+{
+	struct span *span;
+	unsigned i;
+
+	if (is_edge(board, at))
+		return;
+	i = find(board, at);
+	for (unsigned k = board->n; k > i; k--)
+		board->spans[k] = board->spans[k - 1];
+	board->n++;
+	span = &board->spans[i];
+	span[1].serial += at - board_start(board, i);
+	span[0].end = at;
+}
+
+uint32_t board_highest_sacked(const struct board *board)
+{
+	for (unsigned i = board->n; i > 0; i--)
+		if (board->spans[i - 1].marks & SEG_SACKED)
+			return board->spans[i - 1].end;
+	return board->una;
+}
+
+bool board_append(struct board *board, uint32_t serial, uint32_t now_us)
+{
+	struct span *last = &board->spans[board->n];
+
+	if (board->n && last[-1].marks == 0 && last[-1].sent_us == now_us &&
+		last[-1].serial + length(board, board->n - 1) == serial) {
+		last[-1].end = ++board->next;
+		return true;
+	}
+	if (board->n >= BOARD_SPANS - SPARE && !squeeze(board))
+		return false;
+	board->next++;
+	board->spans[board->n++] = (struct span){
+		.end = board->next,
+		.serial = serial,
+		.sent_us = now_us,
+	};
+	return true;
+}
+
+bool board_cut(struct board *board, uint32_t from, uint32_t to, unsigned *first, unsigned *last)
+{
+	while (board->n + !is_edge(board, from) + !is_edge(board, to) > BOARD_SPANS)
+		if (!squeeze(board))
+			return false;
+	cut_at(board, from);
+	cut_at(board, to);
+	*first = find(board, from);
+	*last = find(board, to - 1) + 1;
+	return true;
+}
+
+void board_settle(struct board *board)
+{
+	unsigned n = 0;
+
+	board->sacked = board->lost = board->resent = 0;
+	for (unsigned i = 0; i < board->n; i++) {
+		uint32_t count = length(board, i), marks = board->spans[i].marks;
+
+		board->sacked += marks & SEG_SACKED ? count : 0;
+		board->lost += marks & SEG_LOST ? count : 0;
+		board->resent += marks & SEG_RESENT ? count : 0;
+	}
+	for (unsigned i = 0; i < board->n; i++) {
+		struct span *here = &board->spans[n];
+
+		*here = board->spans[i];
+		while (i + 1 < board->n) {
+			here[1] = board->spans[i + 1];
+			if (!alike(board, n))
+				break;
+			here->end = here[1].end;
+			i++;
+		}
+		n++;
+	}
+	board->n = n;
+}
+
+void board_advance(struct board *board, uint32_t una)
+{
+	unsigned gone = 0;
+
+	while (gone < board->n && board->spans[gone].end <= una)
+		gone++;
+	if (gone < board->n)
+		board->spans[gone].serial += una > board_start(board, gone)
+						     ? una - board_start(board, gone)
+						     : 0;
+	remove_spans(board, 0, gone);
+	board->una = una;
+	board_settle(board);
+}
+
+void board_forget(struct board *board, uint32_t marks)
+{
+	if (board->n == 0)
+		return;
+	/* A serial that no sending had, so that no late news of one is taken for news of this. */
+	board->spans[0] = (struct span){.end = board->next, .serial = NO_SERIAL, .marks = marks};
+	board->n = 1;
+	board_settle(board);
+}

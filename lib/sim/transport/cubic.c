@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * CUBIC (RFC 9438) in integers, with the rounding of Linux, which decides what happens at windows
+ * of a few segments: W(t) = origin + C (t - K)^3 with C = 0.4, beta = 717/1024, never slower than a
+ * NewReno that falls by the same beta. Without HyStart: slow start ends with a loss.
+ */
+#include "transport/window.h"
+
+#define BETA       717
+#define ONE        1024
+#define SECOND     1024                /* time is counted in 2^-10 s */
+#define OFFS_MAX   (UINT64_C(1) << 20) /* 17 minutes: its cube still fits */
+#define RENO_ACKS  15 /* eighths of a window for one more: 8 (1 + beta) / 3 (1 - beta) */
+#define COMPUTE_NS (UINT64_C(28000000)) /* as long as the window stays, the pace may too */
+
+/* The largest integer whose cube is not above x. */
+static uint32_t cube_root(uint64_t x)
+{
+	uint64_t root = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 20; bit; bit >>= 1) {
+		uint64_t r = root | bit;
+
+		if (r * r * r <= x)
+			root = r;
+	}
+	return (uint32_t)root;
+}
+
+static uint32_t reduce(struct window *window, uint64_t now_ns)
+{
+	struct cubic *c = &window->cubic;
+	uint32_t to = (uint32_t)((uint64_t)window->cwnd * BETA / ONE);
+
+	(void)now_ns;
+	c->epoch_ns = 0;
+	/* Fast convergence: who has lost twice in a row leaves room for a newcomer. */
+	if (window->cwnd < c->max)
+		c->max = (uint32_t)((uint64_t)window->cwnd * (ONE + BETA) / (2 * ONE));
+	else
+		c->max = window->cwnd;
+	return to > 2 ? to : 2;
+}
+
+static void begin(struct cubic *c, uint32_t cwnd, uint32_t acked, uint64_t now_ns)
+{
+	c->epoch_ns = now_ns ? now_ns : 1;
+	c->acked = acked;
+	c->reno = cwnd;
+	c->origin = cwnd > c->max ? cwnd : c->max;
+	/* K^3 = (origin - cwnd) / C, in (2^-10 s)^3; 1 / C = 5 / 2 */
+	c->k = cube_root((((uint64_t)(c->origin - cwnd) * 5) << 30) / 2);
+}
+
+/* W(t) a round trip from now. */
+static uint32_t target(const struct cubic *c, uint32_t least_rtt_us, uint64_t now_ns)
+{
+	uint64_t us = (now_ns - c->epoch_ns) / 1000 + least_rtt_us;
+	uint64_t t = us * SECOND / 1000000;
+	uint64_t offs = t < c->k ? c->k - t : t - c->k;
+	uint64_t delta;
+
+	offs = offs < OFFS_MAX ? offs : OFFS_MAX;
+	delta = (offs * offs * offs / 5 * 2) >> 30; /* C = 2 / 5 */
+	return (uint32_t)(t < c->k ? c->origin - delta : c->origin + delta);
+}
+
+static void set_pace(struct window *window, uint64_t now_ns)
+{
+	struct cubic *c = &window->cubic;
+	uint32_t to = target(c, window->least_rtt_us, now_ns);
+
+	if (to > window->cwnd && to < UINT32_C(1) << 31)
+		c->pace = window->cwnd / (to - window->cwnd);
+	else
+		c->pace = 100 * window->cwnd; /* stays, nearly */
+	/* As long as nothing is known of the path, 5 % a round trip at least. */
+	if (c->max == 0 && c->pace > 20)
+		c->pace = 20;
+}
+
+/* Not slower than NewReno. */
+static void keep_up(struct window *window)
+{
+	struct cubic *c = &window->cubic;
+	uint32_t step = window->cwnd * RENO_ACKS / 8;
+
+	while (c->acked > step) {
+		c->acked -= step;
+		c->reno++;
+	}
+	if (c->reno > window->cwnd && window->cwnd / (c->reno - window->cwnd) < c->pace)
+		c->pace = window->cwnd / (c->reno - window->cwnd);
+}
+
+static void avoid(struct window *window, uint32_t acked, uint64_t now_ns)
+{
+	struct cubic *c = &window->cubic;
+
+	c->acked += acked;
+	if (c->computed_cwnd != window->cwnd || now_ns - c->computed_ns > COMPUTE_NS) {
+		c->computed_cwnd = window->cwnd;
+		c->computed_ns = now_ns;
+		if (c->epoch_ns == 0)
+			begin(c, window->cwnd, acked, now_ns);
+		set_pace(window, now_ns);
+		keep_up(window);
+		if (c->pace < 2) /* half as fast as slow start at most */
+			c->pace = 2;
+	}
+	window_increase(window, c->pace, acked);
+}
+
+static void forget(struct window *window)
+{
+	window->cubic = (struct cubic){0};
+}
+
+const struct growth cubic = {reduce, avoid, forget};

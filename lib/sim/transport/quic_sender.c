@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "transport/quic.h"
+
+#define PACKET_THRESHOLD   3
+#define GRANULARITY_US     1000
+#define ACK_DELAY_US       25000
+#define FIRST_TIMEOUT_US   1000000 /* thrice the initial round trip time of 333 ms */
+#define INITIAL_PACKETS    10
+#define INITIAL_BYTES      14720
+#define LEAST_PACKETS      2
+#define PERSISTENT_PERIODS 3
+#define PROBES_MAX         10 /* doublings: a quarter of an hour */
+
+/* What an acknowledgement said. */
+struct outcome {
+	uint64_t acked;          /* bytes, of packets outside of recovery */
+	uint32_t largest;        /* one past the largest number newly acknowledged */
+	uint32_t smallest;       /* and the smallest */
+	uint32_t rtt_us;         /* of the largest */
+	uint32_t largest_before; /* what was acknowledged before */
+	uint32_t now_us;
+};
+
+/* Packets that an acknowledgement made lost. */
+struct losses {
+	uint32_t largest;           /* one past the largest number; 0: none */
+	uint32_t first_us, last_us; /* sent, of those between two acknowledged: a silent time */
+	bool silent;
+};
+
+static uint32_t us_of(uint64_t ns)
+{
+	return (uint32_t)(ns / 1000);
+}
+
+static bool is_out(const struct span *span)
+{
+	return span->marks == 0;
+}
+
+static uint32_t length(const struct board *board, unsigned i)
+{
+	return board->spans[i].end - board_start(board, i);
+}
+
+static uint64_t in_flight(const struct quic_sender *q)
+{
+	return (uint64_t)(board_out(&q->board) - q->board.sacked - q->board.lost) * q->mss;
+}
+
+static uint64_t least_window(const struct quic_sender *q)
+{
+	return (uint64_t)LEAST_PACKETS * q->mss;
+}
+
+void quic_sender_init(struct quic_sender *q, uint32_t mss)
+{
+	uint64_t most = 2 * (uint64_t)mss > INITIAL_BYTES ? 2 * (uint64_t)mss : INITIAL_BYTES;
+	uint64_t initial = (uint64_t)INITIAL_PACKETS * mss;
+
+	*q = (struct quic_sender){
+		.board.exact = true,
+		.cwnd = initial < most ? initial : most,
+		.ssthresh = UINT64_MAX,
+		.mss = mss,
+		.timer_ns = CONN_NEVER,
+	};
+}
+
+static void sample(struct quic_sender *q, uint32_t us, uint32_t adjusted_us)
+{
+	uint32_t error;
+
+	us = us ? us : 1;
+	q->latest_us = us;
+	if (q->smoothed_us == 0) {
+		q->least_us = q->smoothed_us = us;
+		q->deviation_us = us / 2;
+		return;
+	}
+	q->least_us = us < q->least_us ? us : q->least_us;
+	/* The receiver's delay does not count, unless it says more than can be. */
+	if (adjusted_us >= q->least_us && adjusted_us <= us)
+		us = adjusted_us;
+	error = us > q->smoothed_us ? us - q->smoothed_us : q->smoothed_us - us;
+	q->deviation_us = (uint32_t)((3 * (uint64_t)q->deviation_us + error) / 4);
+	q->smoothed_us = (uint32_t)((7 * (uint64_t)q->smoothed_us + us) / 8);
+}
+
+void quic_sender_open(struct quic_sender *q, uint32_t rtt_us)
+{
+	if (rtt_us)
+		sample(q, rtt_us, rtt_us);
+}
+
+/* Without its back-off. */
+static uint64_t probe_timeout_us(const struct quic_sender *q)
+{
+	uint64_t deviation = 4 * (uint64_t)q->deviation_us;
+
+	if (q->smoothed_us == 0)
+		return FIRST_TIMEOUT_US;
+	return q->smoothed_us + (deviation > GRANULARITY_US ? deviation : GRANULARITY_US) +
+	       ACK_DELAY_US;
+}
+
+/* Age from which a packet is lost when a later one is acknowledged. */
+static uint32_t time_threshold_us(const struct quic_sender *q)
+{
+	uint32_t us = q->latest_us > q->smoothed_us ? q->latest_us : q->smoothed_us;
+
+	us += us / 8;
+	return us > GRANULARITY_US ? us : GRANULARITY_US;
+}
+
+static void set_timer(struct quic_sender *q, uint64_t now_ns, uint32_t loss_us)
+{
+	q->waits_for_loss = loss_us > 0;
+	if (loss_us)
+		q->timer_ns = now_ns + UINT64_C(1000) * loss_us;
+	else if (board_out(&q->board) == 0)
+		q->timer_ns = CONN_NEVER;
+	else
+		q->timer_ns = q->sent_ns + ((1000 * probe_timeout_us(q)) << q->probes);
+	if (q->timer_ns < now_ns)
+		q->timer_ns = now_ns;
+}
+
+/* Packets [from, to) of span i are acknowledged. Returns the index after them, 0 for no room. */
+static unsigned take_span(
+	struct quic_sender *q, struct outcome *o, unsigned i, uint32_t from, uint32_t to)
+{
+	struct span span = q->board.spans[i];
+	uint32_t seg = board_start(&q->board, i) + (from - span.serial);
+	unsigned first, last;
+
+	if (!board_cut(&q->board, seg, seg + (to - from), &first, &last))
+		return 0;
+	for (i = first; i < last; i++)
+		q->board.spans[i] = (struct span){
+			.end = q->board.spans[i].end, .marks = SEG_SACKED};
+	if (to > q->recovery)
+		o->acked += (uint64_t)(to - (from > q->recovery ? from : q->recovery)) * q->mss;
+	if (from < o->smallest)
+		o->smallest = from;
+	if (to > o->largest) {
+		o->largest = to;
+		o->rtt_us = o->now_us - span.sent_us;
+	}
+	return last;
+}
+
+static void take_range(struct quic_sender *q, struct outcome *o, const struct range *range)
+{
+	uint32_t from = (uint32_t)range->from, to = (uint32_t)range->to;
+
+	if (range->from >= range->to || range->to > q->number)
+		return;
+	for (unsigned i = 0, next; i < q->board.n; i = next) {
+		const struct span *span = &q->board.spans[i];
+		uint32_t end = span->serial + length(&q->board, i);
+		uint32_t lo = from > span->serial ? from : span->serial;
+		uint32_t hi = to < end ? to : end;
+
+		next = i + 1;
+		/* What was given up too early need not be sent again. */
+		if (!(span->marks & SEG_SACKED) && lo < hi)
+			next = take_span(q, o, i, lo, hi);
+		if (next == 0)
+			break;
+	}
+	board_settle(&q->board);
+}
+
+/* Packets [.., +count) of span i are lost. */
+static void lose(struct quic_sender *q, struct losses *l, const struct outcome *o, unsigned i,
+	uint32_t count)
+{
+	struct span *span = &q->board.spans[i];
+	uint32_t start = board_start(&q->board, i), end = span->serial + count;
+	unsigned first, last;
+
+	if (span->serial >= o->largest_before && end <= o->smallest) {
+		if (!l->silent || (int32_t)(span->sent_us - l->first_us) < 0)
+			l->first_us = span->sent_us;
+		if (!l->silent || (int32_t)(span->sent_us - l->last_us) > 0)
+			l->last_us = span->sent_us;
+		l->silent = true;
+	}
+	if (end > l->largest)
+		l->largest = end;
+	if (!board_cut(&q->board, start, start + count, &first, &last))
+		return;
+	for (i = first; i < last; i++)
+		q->board.spans[i].marks = SEG_LOST;
+}
+
+/* How many packets from the front of span i are lost; those that may be yet lower *loss_us. */
+static uint32_t count_lost(
+	const struct quic_sender *q, unsigned i, uint32_t now_us, uint32_t *loss_us)
+{
+	const struct span *span = &q->board.spans[i];
+	uint32_t age = now_us - span->sent_us, most = time_threshold_us(q), below, count;
+
+	if (!is_out(span) || span->serial >= q->largest)
+		return 0;
+	below = q->largest - span->serial;
+	count = length(&q->board, i);
+	count = count < below ? count : below;
+	if (age >= most)
+		return count;
+	/* Lost is what has three acknowledged numbers, or more, above it. */
+	if (below > PACKET_THRESHOLD && count <= below - PACKET_THRESHOLD)
+		return count;
+	if (*loss_us == 0 || most - age < *loss_us)
+		*loss_us = most - age;
+	return below > PACKET_THRESHOLD ? below - PACKET_THRESHOLD : 0;
+}
+
+/* A window once a round trip; the least one when nothing came through for long. */
+static void reduce(struct quic_sender *q, const struct losses *l, struct stream *stream)
+{
+	uint64_t half = q->cwnd / 2, least = least_window(q);
+
+	if (l->largest > q->recovery) {
+		q->recovery = q->number;
+		q->ssthresh = half > least ? half : least;
+		q->cwnd = q->ssthresh;
+		stream->stats.recoveries++;
+	}
+	if (l->silent && q->smoothed_us &&
+		l->last_us - l->first_us > PERSISTENT_PERIODS * probe_timeout_us(q)) {
+		q->cwnd = least;
+		q->recovery = 0;
+	}
+}
+
+static void detect(
+	struct quic_sender *q, struct stream *stream, const struct outcome *o, uint64_t now_ns)
+{
+	struct losses losses = {0};
+	uint32_t loss_us = 0;
+
+	for (unsigned i = 0; i < q->board.n; i++) {
+		uint32_t count = count_lost(q, i, us_of(now_ns), &loss_us);
+
+		if (count)
+			lose(q, &losses, o, i, count);
+	}
+	board_settle(&q->board);
+	if (losses.largest)
+		reduce(q, &losses, stream);
+	set_timer(q, now_ns, loss_us);
+}
+
+static void grow(struct quic_sender *q, uint64_t acked)
+{
+	if (!q->limited || acked == 0)
+		return;
+	if (q->cwnd < q->ssthresh)
+		q->cwnd += acked;
+	else
+		q->cwnd += q->mss * acked / q->cwnd;
+}
+
+static void advance(struct quic_sender *q)
+{
+	uint32_t una = q->board.una;
+
+	if (q->board.n && (q->board.spans[0].marks & SEG_SACKED))
+		una = q->board.spans[0].end;
+	board_advance(&q->board, una);
+}
+
+void quic_sender_receive(
+	struct quic_sender *q, struct stream *stream, uint64_t now_ns, const struct segment *in)
+{
+	struct outcome o = {
+		.smallest = UINT32_MAX,
+		.largest_before = q->largest,
+		.now_us = us_of(now_ns),
+	};
+
+	if (!in->is_ack)
+		return;
+	for (unsigned i = 0; i < in->n_sacks && i < CONN_SACKS; i++)
+		take_range(q, &o, &in->sack[i]);
+	if (o.largest == 0)
+		return;
+	if (o.largest > q->largest) {
+		q->largest = o.largest;
+		sample(q, o.rtt_us, o.now_us - us_of(in->echo_ns));
+	}
+	q->probes = 0;
+	advance(q);
+	detect(q, stream, &o, now_ns);
+	grow(q, o.acked);
+}
+
+/* A segment that was sent goes into a new packet. */
+static bool resend(struct quic_sender *q, struct stream *stream, uint32_t seg, uint64_t now_ns,
+	struct segment *out)
+{
+	unsigned first, last;
+
+	if (!board_cut(&q->board, seg, seg + 1, &first, &last))
+		return false;
+	q->board.spans[first].marks = 0;
+	q->board.spans[first].serial = q->number;
+	q->board.spans[first].sent_us = us_of(now_ns);
+	board_settle(&q->board);
+	stream->stats.resent++;
+	stream_segment(stream, seg, now_ns, out);
+	return true;
+}
+
+/* The first segment that is lost; for a probe, when none is, the first that is out. */
+static bool send_old(struct quic_sender *q, struct stream *stream, bool probe, uint64_t now_ns,
+	struct segment *out)
+{
+	uint32_t oldest = q->board.next;
+
+	for (unsigned i = q->board.n; i > 0; i--) {
+		uint32_t marks = q->board.spans[i - 1].marks;
+
+		if (q->board.lost ? marks == SEG_LOST : probe && marks == 0)
+			oldest = board_start(&q->board, i - 1);
+	}
+	return oldest != q->board.next && resend(q, stream, oldest, now_ns, out);
+}
+
+static bool send_new(
+	struct quic_sender *q, struct stream *stream, uint64_t now_ns, struct segment *out)
+{
+	uint32_t seg = q->board.next;
+
+	if (!stream_has(stream, q->board.una, seg) ||
+		!board_append(&q->board, q->number, us_of(now_ns)))
+		return false;
+	stream_segment(stream, seg, now_ns, out);
+	return true;
+}
+
+bool quic_sender_send(
+	struct quic_sender *q, struct stream *stream, uint64_t now_ns, struct segment *out)
+{
+	bool probe = q->probe_due;
+	bool room = in_flight(q) + q->mss <= q->cwnd;
+
+	if (!probe)
+		q->limited = !room;
+	if (!probe && !room)
+		return false;
+	/* Lost data first; a probe then rather carries new data than what may still arrive. */
+	if (!(q->board.lost && send_old(q, stream, probe, now_ns, out)) &&
+		!send_new(q, stream, now_ns, out) && !send_old(q, stream, probe, now_ns, out))
+		return false;
+	out->offset = out->seq;
+	out->seq = q->number++;
+	q->probe_due = false;
+	q->sent_ns = now_ns;
+	if (!q->waits_for_loss)
+		set_timer(q, now_ns, 0);
+	return true;
+}
+
+static void expire_probe(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
+{
+	stream->stats.timeouts++;
+	q->probe_due = true;
+	q->probes += q->probes < PROBES_MAX;
+	/* No room to say what is lost: all is, so that sending goes on. */
+	if (q->board.n == BOARD_SPANS)
+		board_forget(&q->board, SEG_LOST);
+	q->timer_ns = now_ns + ((1000 * probe_timeout_us(q)) << q->probes);
+}
+
+void quic_sender_expire(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
+{
+	struct outcome nothing = {.smallest = 0, .largest_before = UINT32_MAX};
+
+	if (now_ns < q->timer_ns)
+		return;
+	if (board_out(&q->board) == 0)
+		q->timer_ns = CONN_NEVER;
+	else if (q->waits_for_loss)
+		detect(q, stream, &nothing, now_ns);
+	else
+		expire_probe(q, stream, now_ns);
+}

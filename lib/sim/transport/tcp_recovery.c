@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "transport/tcp_parts.h"
+
+/* ssthresh to come back to. */
+static uint32_t known_good(const struct tcp_sender *t)
+{
+	uint32_t most = t->window.cwnd - t->window.cwnd / 4;
+
+	if (t->state == TCP_RECOVERY || t->window.ssthresh > most)
+		return t->window.ssthresh;
+	return most;
+}
+
+static void arm_undo(struct tcp_sender *t, uint32_t ssthresh)
+{
+	t->undo.armed = true;
+	t->undo.from = t->board.una;
+	t->undo.resent = t->board.resent ? (int32_t)t->board.resent : -1;
+	t->undo.ssthresh = ssthresh;
+}
+
+/* The window is about to fall in proportion to what is delivered. */
+static void begin_reduction(struct tcp_sender *t, uint64_t now_ns)
+{
+	t->high = t->board.next;
+	t->probe.out = false;
+	t->window.credit = 0;
+	t->prior_cwnd = t->window.cwnd;
+	t->prr_delivered = t->prr_out = 0;
+	t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
+}
+
+void tcp_enter_recovery(struct tcp_sender *t, struct stream *stream, uint64_t now_ns)
+{
+	arm_undo(t, known_good(t));
+	begin_reduction(t, now_ns);
+	t->state = TCP_RECOVERY;
+	stream->stats.recoveries++;
+}
+
+void tcp_enter_loss(struct tcp_sender *t, uint64_t now_ns)
+{
+	bool first = t->state < TCP_RECOVERY;
+
+	rack_timeout(t, tcp_us(now_ns));
+	/* Once a window: not again when a recovery has lowered it already. */
+	if (first || t->board.una >= t->high || (t->state == TCP_LOSS && !t->timed_out)) {
+		arm_undo(t, known_good(t));
+		t->prior_cwnd = t->window.cwnd;
+		t->window.ssthresh = t->window.growth->reduce(&t->window, now_ns);
+	}
+	t->window.growth->forget(&t->window);
+	t->window.cwnd = tcp_in_flight(t) + 1;
+	t->window.credit = 0;
+	t->state = TCP_LOSS;
+	t->high = t->board.next;
+	t->probe.due = t->probe.out = false;
+	t->new_first = false;
+	t->frto = first || t->timed_out;
+	t->timed_out = true;
+}
+
+/* Whether anything that was sent again is still out; if not, no echo can tell one from another. */
+static void check_first_resent(struct tcp_sender *t)
+{
+	if (t->board.resent == 0 && !(t->board.n && (t->board.spans[0].marks & SEG_REPEATED)))
+		t->undo.first_ns = 0;
+}
+
+/* OPEN, or DISORDER when something is missing. */
+static void try_open(struct tcp_sender *t)
+{
+	enum tcp_state state = TCP_OPEN;
+
+	check_first_resent(t);
+	if (t->board.sacked || t->board.lost || t->undo.first_ns)
+		state = TCP_DISORDER;
+	if (t->state != state) {
+		t->state = (uint8_t)state;
+		t->high = t->board.next;
+	}
+}
+
+static void take_back(struct tcp_sender *t, bool unmark)
+{
+	if (unmark) {
+		for (unsigned i = 0; i < t->board.n; i++)
+			t->board.spans[i].marks &= ~(uint32_t)SEG_LOST;
+		board_settle(&t->board);
+	}
+	if (t->undo.ssthresh) {
+		if (t->window.cwnd < t->prior_cwnd)
+			t->window.cwnd = t->prior_cwnd;
+		if (t->window.ssthresh < t->undo.ssthresh)
+			t->window.ssthresh = t->undo.ssthresh;
+	}
+	t->undo.armed = false;
+	t->rack.advanced = true; /* look again at what is lost */
+}
+
+/* The answer is to a sending before the first one that repeated anything (Eifel, RFC 3522). */
+static bool answers_original(const struct tcp_sender *t, const struct news *news)
+{
+	return t->undo.first_ns && news->echo_ns < t->undo.first_ns;
+}
+
+static bool was_for_nothing(const struct tcp_sender *t, const struct news *news)
+{
+	return t->undo.armed && (t->undo.resent == 0 || answers_original(t, news));
+}
+
+static void finish_recovery(struct tcp_sender *t, const struct news *news)
+{
+	if (was_for_nothing(t, news))
+		take_back(t, false);
+	else if (t->rack.keep)
+		t->rack.keep--;
+	t->state = TCP_OPEN;
+}
+
+/* All that was sent again was superfluous, says the receiver. */
+static bool undo_by_twice(struct tcp_sender *t)
+{
+	if (!t->undo.armed || t->undo.resent != 0)
+		return false;
+	take_back(t, false);
+	return true;
+}
+
+/* Only late: what was thought lost comes in by itself. True when nothing else is to be done. */
+static bool undo_partly(struct tcp_sender *t, const struct news *news)
+{
+	if (!t->undo.armed || !answers_original(t, news))
+		return false;
+	rack_reordered(t, 0);
+	if (t->board.resent)
+		return true;
+	take_back(t, true);
+	try_open(t);
+	return false;
+}
+
+static bool undo_loss(struct tcp_sender *t, const struct news *news, bool surely)
+{
+	if (!surely && !was_for_nothing(t, news))
+		return false;
+	take_back(t, true);
+	t->timed_out = false;
+	t->state = TCP_OPEN;
+	return true;
+}
+
+/* F-RTO: is the timeout spurious? True when new data is to be sent to find out. */
+static bool ask_with_new(struct tcp_sender *t, const struct stream *stream, const struct news *news)
+{
+	if (t->board.next > t->high) {
+		if (news->sacked || !(news->advanced || news->twice))
+			t->frto = false; /* no: the new arrived, and what is before it did not */
+	} else if (news->advanced && t->board.una < t->high) {
+		t->high = t->board.next;
+		if (stream_has(stream, t->board.una, t->board.next))
+			return t->new_first = true;
+		t->frto = false;
+	}
+	return false;
+}
+
+static void after_timeout(
+	struct tcp_sender *t, const struct stream *stream, const struct news *news)
+{
+	bool recovered = t->board.una >= t->high;
+
+	if (news->advanced && undo_loss(t, news, false))
+		return;
+	if (t->frto) {
+		if (news->original && undo_loss(t, news, true))
+			return;
+		if (ask_with_new(t, stream, news))
+			return;
+	}
+	if (recovered)
+		finish_recovery(t, news);
+}
+
+/* Marks what is lost by the news; waits for what may be. */
+static void detect(struct tcp_sender *t, struct news *news, uint64_t now_ns)
+{
+	uint32_t wait_us;
+
+	if (!t->rack.advanced)
+		return;
+	t->rack.advanced = false;
+	wait_us = rack_detect(t, news, tcp_us(now_ns));
+	if (wait_us) {
+		tcp_timer_start(t, TCP_TIMER_REORDER, now_ns, wait_us + TCP_TIMER_LEAST_US);
+		news->rearm = false;
+	}
+}
+
+static void in_recovery(
+	struct tcp_sender *t, struct stream *stream, struct news *news, uint64_t now_ns)
+{
+	if (news->advanced && undo_partly(t, news))
+		return;
+	if (undo_by_twice(t))
+		try_open(t);
+	detect(t, news, now_ns);
+	if (t->state != TCP_RECOVERY && t->board.lost)
+		tcp_enter_recovery(t, stream, now_ns);
+}
+
+void tcp_react(struct tcp_sender *t, struct stream *stream, struct news *news, uint64_t now_ns)
+{
+	if (t->state == TCP_OPEN)
+		t->undo.first_ns = 0;
+	if (t->state == TCP_RECOVERY && t->board.una >= t->high) {
+		finish_recovery(t, news);
+		if (t->undo.armed)
+			t->window.cwnd = t->window.ssthresh;
+	}
+	if (t->state == TCP_RECOVERY) {
+		in_recovery(t, stream, news, now_ns);
+		return;
+	}
+	if (t->state == TCP_LOSS) {
+		after_timeout(t, stream, news);
+		detect(t, news, now_ns);
+		if (t->state != TCP_OPEN && !news->lost_again)
+			return;
+	}
+	if (t->state <= TCP_DISORDER)
+		undo_by_twice(t);
+	detect(t, news, now_ns);
+	if (t->board.lost)
+		tcp_enter_recovery(t, stream, now_ns);
+	else
+		try_open(t);
+}
+
+void tcp_probe_repaired(struct tcp_sender *t, uint64_t now_ns)
+{
+	begin_reduction(t, now_ns);
+	t->window.cwnd = t->window.ssthresh;
+	try_open(t);
+}
+
+/*
+ * Proportional rate reduction (RFC 6937): what is sent follows what is delivered, so that the
+ * window comes down to ssthresh within a round trip, and not below it for long.
+ */
+static void reduce(struct tcp_sender *t, const struct news *news)
+{
+	int64_t in_flight = tcp_in_flight(t), room = (int64_t)t->window.ssthresh - in_flight, n;
+
+	if (news->delivered == 0 || t->prior_cwnd == 0)
+		return;
+	t->prr_delivered += news->delivered;
+	if (room < 0) {
+		uint64_t due = (uint64_t)t->window.ssthresh * t->prr_delivered;
+
+		n = (int64_t)((due + t->prior_cwnd - 1) / t->prior_cwnd) - t->prr_out;
+	} else {
+		n = (int64_t)t->prr_delivered - t->prr_out;
+		n = n > news->delivered ? n : news->delivered;
+		n += news->advanced && !news->lost;
+		n = n < room ? n : room;
+	}
+	/* The first retransmission waits for nothing. */
+	if (n < !t->prr_out)
+		n = !t->prr_out;
+	n = n > 0 ? n : 0;
+	t->window.cwnd = in_flight + n ? (uint32_t)(in_flight + n) : 1;
+}
+
+void tcp_adjust_window(struct tcp_sender *t, const struct news *news, uint64_t now_ns)
+{
+	t->window.least_rtt_us = t->rtt.least;
+	if (t->state == TCP_RECOVERY)
+		reduce(t, news);
+	else if (news->advanced || (news->sacked && t->rack.reordering > 3))
+		window_grow(&t->window, news->delivered, now_ns);
+}

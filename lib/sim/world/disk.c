@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "world/disk.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void batch_free(struct disk_batch *batch)
+{
+	for (unsigned i = 0; i < batch->n; i++)
+		free((void *)batch->records[i].at);
+	free(batch->records);
+	*batch = (struct disk_batch){0};
+}
+
+/* The record takes the place of an older one of the same thing; its bytes become the batch's. */
+static int batch_put(struct disk_batch *batch, const struct limiter_record *record)
+{
+	struct limiter_record *records;
+
+	for (unsigned i = 0; i < batch->n; i++) {
+		struct limiter_record *old = &batch->records[i];
+
+		if (old->kind != record->kind || old->id != record->id)
+			continue;
+		free((void *)old->at);
+		*old = *record;
+		return 0;
+	}
+	records = reallocarray(batch->records, batch->n + 1, sizeof(*records));
+	if (!records)
+		return -ENOMEM;
+	batch->records = records;
+	batch->records[batch->n++] = *record;
+	return 0;
+}
+
+int disk_write(
+	void *disk, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	struct limiter_record put = {.kind = kind, .id = id, .len = len};
+	void *bytes = malloc(len + 1);
+	int ret;
+
+	if (!bytes)
+		return -ENOMEM;
+	put.at = memcpy(bytes, record, len);
+	ret = batch_put(&((struct disk *)disk)->written, &put);
+	if (ret)
+		free(bytes);
+	return ret;
+}
+
+int disk_commit(struct disk *disk)
+{
+	struct disk_batch *written = &disk->written;
+	int ret = 0;
+
+	for (; written->n > 0 && ret == 0; written->n -= ret == 0)
+		ret = batch_put(&disk->durable, &written->records[written->n - 1]);
+	disk_forget_written(disk);
+	return ret;
+}
+
+void disk_forget_written(struct disk *disk)
+{
+	batch_free(&disk->written);
+}
+
+void disk_free(struct disk *disk)
+{
+	batch_free(&disk->written);
+	batch_free(&disk->durable);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * torture: limits that cannot be exceeded, under all that networks, disks and clocks do.
+ * One seed is one run.
+ */
+#ifndef WEIR_SIM_TORTURE_H
+#define WEIR_SIM_TORTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TORTURE_LIMITERS 16
+
+/* ADAPTOR: conserved, with a burst that moves by itself. */
+enum torture_guarantee {
+	TORTURE_GDRL,
+	TORTURE_CONSERVED,
+	TORTURE_ADAPTOR,
+	TORTURE_QUOTA,
+	TORTURE_GUARANTEES
+};
+
+struct torture_case {
+	enum torture_guarantee guarantee;
+	uint64_t seed;
+	unsigned limiters, minutes;
+};
+
+struct torture_result {
+	uint64_t checks;
+	uint64_t lost;        /* units or bytes per second that are nowhere in the end */
+	uint64_t moves;       /* grants */
+	uint64_t restarts;    /* of which */
+	uint64_t blanks;      /* without a memory */
+	bool violated, error; /* error: it could not be run */
+	char what[160];
+};
+
+void torture_rates(const struct torture_case *c, struct torture_result *result);
+void torture_quota(const struct torture_case *c, struct torture_result *result);
+
+/* What is wrong, the first time. */
+__attribute__((format(printf, 2, 3))) void torture_complain(
+	struct torture_result *result, const char *format, ...);
+
+/* A call has failed that must not fail: out of memory is an error, all else is a violation. */
+void torture_failed(struct torture_result *result, const char *call, int ret);
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "command/option.h"
+#include "command/output.h"
+#include "torture.h"
+
+#define EXIT_VIOLATED 1
+
+#define JOBS_MAX 64
+
+static const char *const names[] = {"gdrl", "conserved", "adaptor", "quota"};
+
+static const char usage_text[] =
+	"Usage: torture [OPTION]...\n"
+	"Limits that cannot be exceeded, while letters are lost, late and repeated, networks part,\n"
+	"limiters crash, restart and forget, disks fail, clocks run at their own pace, and demands and\n"
+	"limits change. Checked at every event, exactly; and in the end nothing is missing.\n"
+	"\n"
+	"  --guarantee G  gdrl, conserved, adaptor, quota or all (all)\n"
+	"  --seeds N      runs of each (100)\n"
+	"  --first SEED   the first seed (1)\n"
+	"  --minutes M    of virtual time, 2 to 1000 (10)\n"
+	"  --limiters N   2 to 16 (8)\n"
+	"  --jobs N       processes (1)\n"
+	"  --json FILE    the sums ('-': standard output, in place of the lines)\n"
+	"  --help\n"
+	"\n"
+	"Exit status: 0; 1 when a limit was exceeded or something was lost; 2 when it could not be run.\n";
+
+struct options {
+	bool chosen[TORTURE_GUARANTEES];
+	uint64_t seeds, first, minutes, limiters, jobs;
+	const char *json;
+};
+
+/* Of a part of the seeds; of the first violation, what it was. */
+struct sums {
+	uint64_t runs, checks, lost, violations, moves, restarts, blanks, errors;
+	uint64_t first_seed;
+	enum torture_guarantee first_guarantee;
+	char what[sizeof(((struct torture_result *)0)->what)];
+};
+
+void torture_complain(struct torture_result *result, const char *format, ...)
+{
+	va_list args;
+
+	if (result->violated)
+		return;
+	result->violated = true;
+	va_start(args, format);
+	vsnprintf(result->what, sizeof(result->what), format, args);
+	va_end(args);
+}
+
+void torture_failed(struct torture_result *result, const char *call, int ret)
+{
+	if (ret == -ENOMEM)
+		result->error = true;
+	else
+		torture_complain(result, "%s: %s", call, strerror(-ret));
+}
+
+static bool choose(const char *text, void *options)
+{
+	struct options *o = options;
+	bool all = strcmp(text, "all") == 0, found = all;
+
+	for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
+		o->chosen[g] = all || strcmp(text, names[g]) == 0;
+		found |= o->chosen[g];
+	}
+	if (!found)
+		fprintf(stderr,
+			"--guarantee: \"%s\": expected gdrl, conserved, adaptor, quota or all\n",
+			text);
+	return found;
+}
+
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("guarantee", choose),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000000),
+	OPTION_ROW_NUMBER("first", struct options, first, 0, INT64_MAX),
+	OPTION_ROW_NUMBER("minutes", struct options, minutes, 2, 1000),
+	OPTION_ROW_NUMBER("limiters", struct options, limiters, 2, TORTURE_LIMITERS),
+	OPTION_ROW_NUMBER("jobs", struct options, jobs, 1, JOBS_MAX),
+	OPTION_ROW_TEXT("json", struct options, json),
+};
+
+static const struct option_set set = {
+	.command = "torture",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected no more arguments",
+};
+
+static void sum_up(struct sums *sums, const struct torture_case *c, const struct torture_result *r)
+{
+	sums->runs++;
+	sums->checks += r->checks;
+	sums->moves += r->moves;
+	sums->restarts += r->restarts;
+	sums->blanks += r->blanks;
+	sums->lost += r->lost;
+	sums->errors += r->error;
+	if (!r->violated)
+		return;
+	if (sums->violations++ > 0)
+		return;
+	sums->first_seed = c->seed;
+	sums->first_guarantee = c->guarantee;
+	memcpy(sums->what, r->what, sizeof(sums->what));
+}
+
+static void run_part(const struct options *o, unsigned long part, struct sums *sums)
+{
+	*sums = (struct sums){0};
+	for (unsigned long s = part; s < o->seeds; s += o->jobs)
+		for (unsigned g = 0; g < TORTURE_GUARANTEES; g++) {
+			struct torture_case c = {(enum torture_guarantee)g, o->first + s,
+				(unsigned)o->limiters, (unsigned)o->minutes};
+			struct torture_result result;
+
+			if (!o->chosen[g])
+				continue;
+			(g == TORTURE_QUOTA ? torture_quota : torture_rates)(&c, &result);
+			sum_up(sums, &c, &result);
+		}
+}
+
+/* A process for each part; the pipe takes its sums, which are less than it holds at once. */
+static int start_part(const struct options *o, unsigned long part, pid_t *pid)
+{
+	struct sums sums;
+	int pipes[2];
+
+	if (pipe(pipes))
+		return -errno;
+	*pid = fork();
+	if (*pid == 0) {
+		close(pipes[0]);
+		run_part(o, part, &sums);
+		_exit(write(pipes[1], &sums, sizeof(sums)) == sizeof(sums) ? 0 : EXIT_BAD);
+	}
+	close(pipes[1]);
+	if (*pid > 0)
+		return pipes[0];
+	close(pipes[0]);
+	return -EAGAIN;
+}
+
+static void merge(struct sums *all, const struct sums *part)
+{
+	bool first = part->violations > 0 &&
+		     (all->violations == 0 || part->first_seed < all->first_seed);
+
+	all->runs += part->runs;
+	all->checks += part->checks;
+	all->lost += part->lost;
+	all->violations += part->violations;
+	all->moves += part->moves;
+	all->restarts += part->restarts;
+	all->blanks += part->blanks;
+	all->errors += part->errors;
+	if (!first)
+		return;
+	all->first_seed = part->first_seed;
+	all->first_guarantee = part->first_guarantee;
+	memcpy(all->what, part->what, sizeof(all->what));
+}
+
+static int run_all(const struct options *o, struct sums *all)
+{
+	pid_t pids[JOBS_MAX];
+	int fds[JOBS_MAX], ret = 0;
+
+	*all = (struct sums){0};
+	fflush(NULL);
+	for (unsigned long j = 0; j < o->jobs; j++)
+		fds[j] = start_part(o, j, &pids[j]);
+	for (unsigned long j = 0; j < o->jobs; j++) {
+		struct sums part;
+
+		if (fds[j] < 0) {
+			ret = fds[j];
+			continue;
+		}
+		if (read(fds[j], &part, sizeof(part)) == sizeof(part))
+			merge(all, &part);
+		else
+			ret = -EIO;
+		close(fds[j]);
+		waitpid(pids[j], NULL, 0);
+	}
+	if (all->errors > 0 && ret == 0)
+		ret = -ENOMEM;
+	return ret;
+}
+
+static json_t *to_json(const struct options *o, const struct sums *sums)
+{
+	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "seeds",
+		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
+		(json_int_t)sums->violations, "first_violation_seed",
+		sums->violations ? json_integer((json_int_t)sums->first_seed) : json_null(),
+		"checks", (json_int_t)sums->checks, "lost_units", (json_int_t)sums->lost, "moves",
+		(json_int_t)sums->moves, "restarts", (json_int_t)sums->restarts, "blank_restarts",
+		(json_int_t)sums->blanks);
+}
+
+static int report(const struct options *o, const struct sums *sums)
+{
+	int ret = 0;
+
+	if (!o->json || !output_is_standard(o->json))
+		printf("%llu runs, %llu violations, %llu lost; %llu checks, %llu moves, %llu restarts (%llu blank)\n",
+			(unsigned long long)sums->runs, (unsigned long long)sums->violations,
+			(unsigned long long)sums->lost, (unsigned long long)sums->checks,
+			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
+			(unsigned long long)sums->blanks);
+	if (o->json) {
+		json_t *json = to_json(o, sums);
+
+		ret = json ? output_write(o->json, output_json, json) : -ENOMEM;
+		json_decref(json);
+	}
+	if (sums->violations > 0)
+		fprintf(stderr,
+			"seed %llu, %s: %s\n"
+			"again: torture --guarantee %s --first %llu --seeds 1 --limiters %lu --minutes %lu\n",
+			(unsigned long long)sums->first_seed, names[sums->first_guarantee],
+			sums->what, names[sums->first_guarantee],
+			(unsigned long long)sums->first_seed, o->limiters, o->minutes);
+	if (ret)
+		return EXIT_BAD;
+	return sums->violations > 0 || sums->lost > 0 ? EXIT_VIOLATED : EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = {.chosen = {true, true, true, true},
+		.seeds = 100,
+		.first = 1,
+		.minutes = 10,
+		.limiters = 8,
+		.jobs = 1};
+	struct sums sums;
+	int ret, status = option_parse(&set, argc, argv, &o);
+
+	if (status >= 0)
+		return status;
+	ret = run_all(&o, &sums);
+	if (ret) {
+		fprintf(stderr, "torture: %s\n", strerror(-ret));
+		return EXIT_BAD;
+	}
+	return report(&o, &sums);
+}

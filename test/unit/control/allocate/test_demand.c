@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "base/prng.h"
+#include "allocate/demand.h"
+
+/* p is what is left of an old value after one second, in one step or in twenty. */
+static void test_keep_is_per_second(void **state)
+{
+	static const double p[] = {0.1, 0.5, 0.75, 0.999};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(p) / sizeof(p[0]); i++) {
+		double left = 1;
+
+		for (int k = 0; k < 20; k++)
+			left *= demand_keep(p[i], 0.05);
+		assert_near(left, p[i], 1e-12);
+		assert_near(demand_keep(p[i], 1), p[i], 1e-12);
+	}
+	assert_true(demand_keep(0, 0.05) == 0);
+}
+
+static void test_step_response(void **state)
+{
+	double keep = demand_keep(0.1, 0.05);
+	struct demand d = {0};
+
+	(void)state;
+	for (int i = 0; i < 2000; i++)
+		demand_add(&d, 1000, keep);
+	assert_near(d.rate, 1000, 1e-6);
+	for (int i = 0; i < 20; i++)
+		demand_add(&d, 0, keep);
+	assert_near(d.rate, 100, 1e-6); /* one second later: p of the old value */
+}
+
+static void test_starts_from_its_samples(void **state)
+{
+	struct demand d = {0};
+
+	(void)state;
+	demand_add(&d, 500, 0.9);
+	assert_near(d.rate, 500, 1e-9);
+	demand_add(&d, 500, 0.9);
+	assert_near(d.rate, 500, 1e-9);
+	d = (struct demand){0};
+	demand_add(&d, 700, 0); /* no filter */
+	demand_add(&d, 300, 0);
+	assert_near(d.rate, 300, 1e-9);
+}
+
+static uint64_t slot(uint64_t tag, uint64_t bytes)
+{
+	return tag << FLOW_COUNT_BITS | bytes;
+}
+
+static void test_flow_rates(void **state)
+{
+	uint64_t slots[FLOW_SLOTS] = {0};
+	double out[FLOW_SLOTS];
+	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+
+	(void)state;
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 0);
+	slots[3] = slot(9, 5000);
+	slots[8] = slot(4, FLOW_COUNT_MASK - 99);
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
+	assert_near(out[0], 100000, 1e-6);
+	slots[3] = slot(9, 7500);
+	slots[8] = slot(4, 900); /* wrapped: what came before that is left out */
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
+	assert_near(out[0], 50000, 1e-6);
+	assert_near(out[1], 18000, 1e-6);
+	slots[3] = slot(
+		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, 0.9, out), 2);
+	assert_near(out[0], 1000, 1e-6);
+	test_free(rates);
+}
+
+/*
+ * Flows that take turns with a slot between two readings: no more is read than they sent. Read as
+ * a wrapped count, what one of them had before would make it faster than any network.
+ */
+static void test_slot_lent_and_back(void **state)
+{
+	const double interval_s = 0.05;
+	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+	struct flow_sample *sample = test_calloc(1, sizeof(*sample));
+	struct prng prng;
+	unsigned back = 0;
+
+	(void)state;
+	prng_seed(&prng, 7);
+	for (unsigned k = 0; k < 20000; k++) {
+		uint64_t before = sample->slot[3], sent = 0;
+		double out[FLOW_SLOTS];
+		unsigned n;
+
+		for (unsigned packet = 0; packet < 8; packet++) {
+			flow_sample_add(sample, 3 + ((1 + prng_below(&prng, 2)) << 8), 1500);
+			sent += 1500;
+		}
+		back += flow_slot_tag(before) == flow_slot_tag(sample->slot[3]) &&
+			sample->slot[3] < before;
+		n = flow_rates_add(rates, sample->slot, interval_s, 0, 0, out);
+		assert_true(n == 0 || out[0] * interval_s < (double)sent + 1);
+	}
+	assert_true(back > 10); /* it did happen */
+	test_free(sample);
+	test_free(rates);
+}
+
+/* A flow that says nothing is no evidence, though it has its slot; with its next byte it is. */
+static void test_silent_flows(void **state)
+{
+	uint64_t slots[FLOW_SLOTS] = {slot(1, 1000), slot(2, 1000)};
+	double out[FLOW_SLOTS];
+	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
+
+	(void)state;
+	for (unsigned k = 0; k < 20; k++) {
+		assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+		slots[1] += 100;
+	}
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 1);
+	assert_true(out[0] > 1900);
+	slots[0]++;
+	slots[1] += 100;
+	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.5, 0.9, out), 2);
+	test_free(rates);
+}
+
+/* A sawtooth is remembered as its mean; a change is followed as by the quick filter. */
+static void test_steady_rate(void **state)
+{
+	double keep = demand_keep(0.1, 0.05), slow = demand_keep(0.1, 0.05 / 4);
+	struct steady_rate rate = {0};
+	double least = INFINITY, most = 0;
+
+	(void)state;
+	for (unsigned k = 0; k < 400; k++) {
+		double value = demand_steady(&rate, 700 + 600.0 * (k % 10) / 9, keep, slow);
+
+		least = k < 200 ? least : fmin(least, value);
+		most = k < 200 ? most : fmax(most, value);
+	}
+	assert_near(least, 1000, 50);
+	assert_near(most, 1000, 50);
+	for (unsigned k = 0; k < 4; k++)
+		demand_steady(&rate, 50000, keep, slow);
+	assert_true(rate.slow > 9000); /* the slow filter alone: 6300 */
+	for (unsigned k = 0; k < 20; k++)
+		demand_steady(&rate, 0, keep, slow);
+	assert_true(rate.slow < 4000); /* alone: 5600 */
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_keep_is_per_second),
+		cmocka_unit_test(test_step_response),
+		cmocka_unit_test(test_starts_from_its_samples),
+		cmocka_unit_test(test_flow_rates),
+		cmocka_unit_test(test_slot_lent_and_back),
+		cmocka_unit_test(test_silent_flows),
+		cmocka_unit_test(test_steady_rate),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,682 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Sources on brokers: the principles one by one, sums that are exact, moves; and what is predicted
+ * against the line before a bucket.
+ */
+#include "check.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "penalty_queue.h"
+#include "place/predict.h"
+
+#define SOURCES 600
+#define MESSAGE 1000 /* units */
+
+struct world {
+	uint64_t seed;
+	struct place_source sources[SOURCES];
+	struct place_broker brokers[PLACE_BROKERS];
+	struct place_problem problem;
+	struct placer placer;
+	uint32_t at[SOURCES];
+	struct placement placement;
+};
+
+static void world_init(struct world *w, uint32_t n_sources, unsigned n_brokers)
+{
+	*w = (struct world){.problem = {.aggregate = {.limit = 1100 * MESSAGE,
+						.burst = 200 * MESSAGE,
+						.least = MESSAGE,
+						.slo = 0.1},
+				    .n_sources = n_sources,
+				    .n_brokers = n_brokers,
+				    .principles = PLACE_PAPER,
+				    .seed = 1}};
+	for (unsigned i = 0; i < n_sources; i++)
+		w->sources[i] = (struct place_source){
+			.rate = 1000.0 * MESSAGE / n_sources, .batch = MESSAGE};
+	for (unsigned i = 0; i < n_brokers; i++)
+		w->brokers[i] = (struct place_broker){.capacity = 1000 * MESSAGE};
+}
+
+/* To be called once a world: its memory stays where it is. */
+static void world_open(struct world *w)
+{
+	w->problem.sources = w->sources;
+	w->problem.brokers = w->brokers;
+	w->placement.at = w->at;
+	assert_int_equal(placer_init(&w->placer, &w->problem), 0);
+}
+
+static void world_close(struct world *w)
+{
+	placer_free(&w->placer);
+}
+
+static void test_fewest(void **state)
+{
+	static const struct {
+		double rooms[4]; /* of 1000 */
+		unsigned k;
+	} cases[] = {
+		{{1000, 0, 0, 0}, 1},
+		{{999, 1, 0, 0}, 2},
+		{{1, 2, 999, 3}, 2},
+		{{250, 250, 250, 250}, 4},
+		{{100, 100, 100, 100}, 4}, /* not even all of them have the room */
+		{{2000, 2000, 2000, 2000}, 1},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct world w;
+
+		world_init(&w, 100, 4);
+		for (unsigned j = 0; j < 4; j++) {
+			w.brokers[j].load = 50 * MESSAGE;
+			w.brokers[j].capacity = (cases[i].rooms[j] + 50) * MESSAGE;
+		}
+		world_open(&w);
+		assert_int_equal(place_fewest(&w.placer), cases[i].k);
+		w.problem.principles = PLACE_MAX_MIN;
+		assert_int_equal(place_fewest(&w.placer), 4);
+		world_close(&w);
+	}
+}
+
+/* Of 1000 over all of three; rates within a source of what they should be. */
+static void test_quotas(void **state)
+{
+	static const struct {
+		double loads[3], capacity;
+		double max_min[3], equal[3];
+	} cases[] = {
+		{{0, 0, 0}, 1000, {333, 333, 333}, {333, 333, 333}},
+		{{100, 200, 300}, 1000, {333, 333, 333}, {433, 333, 233}},
+		{{100, 400, 500}, 700, {500, 300, 200}, {567, 267, 167}},
+		{{0, 0, 900}, 2000, {333, 333, 333}, {500, 500, 0}},
+		{{100, 100, 550}, 600, {475, 475, 50}, {483, 483, 33}},
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+		const double *want = i % 2 ? cases[i / 2].max_min : cases[i / 2].equal;
+		double sum = 0;
+		struct world w;
+
+		world_init(&w, 500, 3);
+		w.problem.principles = i % 2 ? PLACE_MAX_MIN : 0;
+		for (unsigned j = 0; j < 3; j++)
+			w.brokers[j] = (struct place_broker){
+				.capacity = cases[i / 2].capacity * MESSAGE,
+				.load = cases[i / 2].loads[j] * MESSAGE};
+		world_open(&w);
+		assert_int_equal(place_on(&w.placer, 3, &w.placement), 0);
+		for (unsigned j = 0; j < 3; j++) {
+			double rate = w.placement.parts[j].rate / MESSAGE;
+
+			sum += want[j];
+			if (rate > 0 || want[j] > 0)
+				assert_near(rate, want[j], 3);
+		}
+		assert_true(sum > 0);
+		world_close(&w);
+	}
+}
+
+/* Of every group each broker has its part, within one; by lot, some have none. */
+static void test_groups_are_split(void **state)
+{
+	(void)state;
+	for (unsigned group = 2; group <= 30; group++) {
+		unsigned k = 2 + group % 5, uneven = 0;
+		struct world w;
+
+		world_init(&w, 20 * group, 6);
+		for (unsigned i = 0; i < 20 * group; i++)
+			w.sources[i].group = 1 + i % 20;
+		world_open(&w);
+		for (unsigned lot = 0; lot < 2; lot++) {
+			w.problem.principles = lot ? PLACE_MAX_MIN : PLACE_PAPER;
+			assert_int_equal(place_on(&w.placer, k, &w.placement), 0);
+			assert_int_equal(w.placement.used, k);
+			for (unsigned g = 0; g < 20; g++) {
+				unsigned parts[PLACE_BROKERS] = {0};
+
+				for (unsigned i = g; i < 20 * group; i += 20)
+					parts[w.at[i]]++;
+				for (unsigned b = 0; b < 6; b++) {
+					bool even = w.placement.parts[b].sources == 0 ||
+						    (parts[b] >= group / k &&
+							    parts[b] <= (group + k - 1) / k);
+
+					if (!lot && !even)
+						fail_msg("%u of %u in %u", parts[b], group, k);
+					uneven += !even;
+				}
+			}
+		}
+		assert_true(uneven > 0);
+		world_close(&w);
+	}
+}
+
+static void world_draw(struct world *w, uint64_t seed)
+{
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	world_init(w, 1 + prng_below(&prng, SOURCES), 1 + prng_below(&prng, 12));
+	w->seed = seed;
+	w->problem.seed = seed;
+	w->problem.principles = prng_below(&prng, PLACE_ALL + 1);
+	w->problem.aggregate.limit = 1 + prng_next(&prng) % (UINT64_C(1) << 40);
+	w->problem.aggregate.burst = 1 + prng_next(&prng) % (UINT64_C(1) << 39);
+	w->problem.aggregate.least = 1 + w->problem.aggregate.burst / (1 + prng_below(&prng, 20));
+	for (unsigned i = 0; i < w->problem.n_sources; i++)
+		w->sources[i] = (struct place_source){.rate = 1 + 1e6 * prng_unit(&prng),
+			.batch = 1 + 1e4 * prng_unit(&prng),
+			.period = prng_below(&prng, 2),
+			.spread = prng_below(&prng, 3) ? 0 : 0.001,
+			.group = prng_below(&prng, 8)};
+	for (unsigned i = 0; i < w->problem.n_brokers; i++)
+		w->brokers[i] = (struct place_broker){.capacity = 1e8 * prng_unit(&prng),
+			.load = 3e7 * prng_unit(&prng),
+			.full = prng_below(&prng, 8) == 0};
+}
+
+#define CHECK(w, condition)                                                      \
+	do {                                                                     \
+		if (!(condition))                                                \
+			fail_msg("seed %" PRIu64 ": %s", (w)->seed, #condition); \
+	} while (0)
+
+static void check_placement(const struct world *w, int err)
+{
+	const struct place_aggregate *a = &w->problem.aggregate;
+	uint64_t limit = 0, burst = 0;
+	uint32_t sources = 0;
+
+	for (unsigned i = 0; i < PLACE_BROKERS; i++) {
+		const struct place_part *part = &w->placement.parts[i];
+
+		limit += part->limit;
+		burst += part->burst;
+		sources += part->sources;
+		CHECK(w, part->sources > 0 || (part->limit == 0 && part->burst == 0));
+		if (part->sources > 0)
+			CHECK(w, part->rate <= place_room(&w->brokers[i]) * (1 + 1e-6));
+		if (part->sources > 0 && err == 0)
+			CHECK(w, part->burst >= a->least);
+	}
+	CHECK(w, sources + w->placement.nowhere == w->problem.n_sources);
+	CHECK(w, limit == (err == 0 && sources > 0 ? a->limit : 0));
+	CHECK(w, burst == (err == 0 && sources > 0 ? a->burst : 0));
+	CHECK(w, err == 0 || (err == -ERANGE && a->burst / w->placement.used < a->least));
+}
+
+/* Whatever is asked: sums are exact, nobody is above his capacity, and nobody is lost. */
+static void test_any(void **state)
+{
+	unsigned refused = 0, crowded = 0;
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(2000); seed++) {
+		struct world w;
+		int err;
+
+		world_draw(&w, seed);
+		world_open(&w);
+		err = place_on(&w.placer, place_fewest(&w.placer), &w.placement);
+		check_placement(&w, err);
+		refused += err != 0;
+		crowded += w.placement.nowhere > 0;
+		world_close(&w);
+	}
+	assert_true(refused > 0 && crowded > 0);
+}
+
+/* Moves, one at a time, come to the end, and overload nobody on the way who need not be. */
+static void test_moves(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++) {
+		uint32_t now[SOURCES], want[SOURCES];
+		struct place_move move;
+		unsigned moves = 0, differ = 0;
+		struct world w;
+
+		world_draw(&w, seed);
+		world_open(&w);
+		place_on(&w.placer, 1, &w.placement);
+		memcpy(now, w.at, sizeof(now));
+		place_on(&w.placer, w.problem.n_brokers, &w.placement);
+		memcpy(want, w.at, sizeof(want));
+		for (unsigned i = 0; i < w.problem.n_sources; i++)
+			differ += now[i] != want[i];
+		while (place_next_move(&w.placer, now, want, &move)) {
+			CHECK(&w, now[move.source] == move.from && want[move.source] == move.to);
+			CHECK(&w, move.from != move.to);
+			now[move.source] = move.to;
+			moves++;
+		}
+		CHECK(&w, moves == differ);
+		CHECK(&w, memcmp(now, want, w.problem.n_sources * sizeof(now[0])) == 0);
+		world_close(&w);
+	}
+}
+
+/* The first move is away from the one that has most too much. */
+static void test_first_move(void **state)
+{
+	static const uint32_t now[] = {0, 0, 1, 1, 1, 1}, want[] = {2, 0, 2, 2, 2, 1};
+	struct place_move move;
+	struct world w;
+
+	(void)state;
+	world_init(&w, 6, 3);
+	w.sources[3].rate *= 2;
+	world_open(&w);
+	assert_true(place_next_move(&w.placer, now, want, &move));
+	assert_int_equal(move.source, 3);
+	assert_int_equal(move.from, 1);
+	assert_int_equal(move.to, 2);
+	assert_false(place_next_move(&w.placer, want, want, &move));
+	world_close(&w);
+}
+
+/*
+ * Bursts at random before a bucket of lib/datapath/meter: the delay in seconds that a share
+ * exceeds.
+ */
+static double simulated(unsigned batch, double rate, double limit, uint64_t burst, double share)
+{
+	enum { BATCHES = 4000000, BINS = 20000 };
+	unsigned *bins = calloc(BINS, sizeof(*bins)), bin = BINS - 1;
+	double now = 0, above = 0;
+	struct penalty_queue queue;
+	struct prng prng;
+
+	assert_non_null(bins);
+	prng_seed(&prng, 7);
+	assert_int_equal(penalty_queue_init(&queue, (uint64_t)limit * 8 * MESSAGE, burst), 0);
+	for (unsigned i = 0; i < BATCHES; i++) {
+		now -= log1p(-prng_unit(&prng)) * batch / rate * PENALTY_HZ;
+		for (unsigned j = 0; j < batch; j++) {
+			uint64_t at = penalty_queue_leave(&queue, (uint64_t)now, MESSAGE);
+			double wait = (double)(at - (uint64_t)now) / PENALTY_HZ;
+
+			bins[wait < 1 ? (unsigned)(wait * BINS) : BINS - 1]++;
+		}
+	}
+	while (bin > 0 && (above += bins[bin]) <= share * BATCHES * batch)
+		bin--;
+	free(bins);
+	return (double)bin / BINS;
+}
+
+static void test_predicts_tokens(void **state)
+{
+	static const struct {
+		unsigned batch;
+		double load;
+		uint64_t messages; /* of the burst */
+	} cases[] = {{1, 0.9, 3}, {1, 0.9, 12}, {1, 0.8, 5}, {10, 0.9, 100}, {5, 0.7, 20}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct place_delay delay;
+		struct world w;
+		double want;
+
+		world_init(&w, 100, 1);
+		w.problem.aggregate.limit = 10000 * MESSAGE;
+		w.problem.aggregate.burst = cases[i].messages * MESSAGE;
+		w.brokers[0].capacity = HUGE_VAL;
+		for (unsigned j = 0; j < 100; j++) {
+			w.sources[j].rate = 100 * cases[i].load * MESSAGE;
+			w.sources[j].batch = (double)cases[i].batch * MESSAGE;
+		}
+		world_open(&w);
+		assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		want = simulated(cases[i].batch, 10000 * cases[i].load, 10000,
+			cases[i].messages * MESSAGE, 0.01);
+		assert_near(delay.access_p99, want, 0.1 * want + 0.0002);
+		world_close(&w);
+	}
+}
+
+enum { TRIAL = 4000, MEMBERS = 5, BATCH = 10, LIMIT = 1100 };
+
+static int downwards(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+/* What no more than a share of values are above. */
+static double exceeded(double *values, double share)
+{
+	qsort(values, TRIAL, sizeof(values[0]), downwards);
+	return values[(unsigned)(share * TRIAL)];
+}
+
+/*
+ * Groups of five that send ten messages each at once, in two parts: one has three of some groups,
+ * and two of the others. What 99 of 100 bursts lack of the whole, and of that part.
+ */
+static void lacking(uint64_t seed, double *whole, double *part)
+{
+	static double wholes[TRIAL], parts[TRIAL];
+	double w = 0, p = 0;
+	struct prng prng;
+
+	prng_seed(&prng, seed);
+	for (unsigned i = 0; i < TRIAL; i++) {
+		double gap = -log1p(-prng_unit(&prng)) * MEMBERS * BATCH / 1000;
+
+		w = fmax(0, w - gap * LIMIT) + MEMBERS * BATCH;
+		p = fmax(0, p - gap * LIMIT / 2) + (2 + prng_below(&prng, 2)) * BATCH;
+		wholes[i] = w;
+		parts[i] = p;
+	}
+	*whole = exceeded(wholes, 0.01);
+	*part = exceeded(parts, 0.01);
+}
+
+static void world_of_groups(struct world *w, unsigned members, unsigned k, double backlog)
+{
+	world_init(w, SOURCES, k);
+	w->problem.aggregate.limit = LIMIT * MESSAGE;
+	w->problem.aggregate.backlog = backlog * MESSAGE;
+	w->problem.aggregate.burst = (uint64_t)(1.1 * backlog * MESSAGE);
+	for (uint32_t i = 0; i < SOURCES; i++) {
+		w->sources[i].batch = BATCH * MESSAGE;
+		w->sources[i].group = 1 + i / members;
+	}
+	world_open(w);
+	assert_int_equal(place_on(&w->placer, k, &w->placement), 0);
+}
+
+/* What chance adds where bursts are split unevenly: as a rule, and but for one of a hundred. */
+static void test_predicts_uneven_bursts(void **state)
+{
+	unsigned longer = 0, much = 0, trials = ROUNDS(400);
+
+	(void)state;
+	for (uint64_t seed = 1; seed <= trials; seed++) {
+		struct place_delay delay;
+		double whole, part, wait;
+		struct world w;
+
+		lacking(seed, &whole, &part);
+		world_of_groups(&w, MEMBERS, 2, whole);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		wait = fmax(0, part - 1.1 * whole / 2) / (LIMIT / 2.0);
+		longer += wait > delay.p99 + 0.001;
+		much += wait > delay.most + 0.001;
+		world_close(&w);
+	}
+	assert_in_range(longer, 1, trials / 6);
+	assert_true(much * 50 <= trials);
+}
+
+/* And where every group is split evenly it adds nothing. */
+static void test_predicts_even_bursts(void **state)
+{
+	(void)state;
+	for (unsigned k = 2; k <= MEMBERS; k++) {
+		struct place_delay delay;
+		struct world w;
+
+		world_of_groups(&w, MEMBERS, k, 1000);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		assert_true((delay.most > 0) == (k != MEMBERS));
+		world_close(&w);
+		world_of_groups(&w, k, k, 1000);
+		place_predict(&w.placer, &w.placement, k - 1, &delay);
+		assert_near(delay.most, 0, 1e-9);
+		world_close(&w);
+	}
+}
+
+/* A limit that is the load but for rounding promises no end of waiting, and is no endless loop. */
+static void test_predicts_full_load(void **state)
+{
+	static const double batches[] = {4900, 700, 1500, 64};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(batches) / sizeof(batches[0]); i++)
+		for (unsigned n = 1; n <= 100; n++) {
+			struct place_delay delay;
+			struct world w;
+
+			world_init(&w, n, 1);
+			w.problem.aggregate.limit = 375000;
+			w.problem.aggregate.burst = 15000;
+			w.brokers[0] = (struct place_broker){.capacity = HUGE_VAL, .speed = 1e9};
+			for (unsigned j = 0; j < n; j++)
+				w.sources[j] = (struct place_source){
+					.rate = 375000.0 / n, .batch = batches[i]};
+			world_open(&w);
+			assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+			place_predict(&w.placer, &w.placement, 0, &delay);
+			assert_true(isinf(delay.access_p99) && isinf(delay.p99));
+			world_close(&w);
+		}
+}
+
+/* Poisson messages before a server, no tokens to wait for: the M/D/1 queue's own quantiles. */
+static void test_predicts_service(void **state)
+{
+	static const struct {
+		double load, p99; /* in services; Erlang's distribution */
+	} cases[] = {{0.5, 4.3}, {0.8, 11.3}, {0.9, 22.8}};
+
+	(void)state;
+	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct place_delay delay;
+		struct world w;
+
+		world_init(&w, 100, 1);
+		w.problem.aggregate.limit = 100000 * MESSAGE;
+		w.problem.aggregate.burst = UINT64_C(1) << 30;
+		w.problem.aggregate.slo = 0.01;
+		w.problem.aggregate.constant = 0.001;
+		w.brokers[0] = (struct place_broker){
+			.capacity = HUGE_VAL, .speed = 1000.0 * MESSAGE};
+		for (unsigned j = 0; j < 100; j++)
+			w.sources[j].rate = 10 * cases[i].load * MESSAGE;
+		world_open(&w);
+		assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		assert_near(delay.p99, 0.001 + cases[i].p99 / 1000, 0.0012);
+		assert_true(delay.p50 < delay.p99);
+		w.brokers[0].load = (1000 - 1000 * cases[i].load + 1) * MESSAGE;
+		place_predict(&w.placer, &w.placement, 0, &delay);
+		assert_true(isinf(delay.p99));
+		world_close(&w);
+	}
+}
+
+/* Proposition 1, as predicted: more brokers never wait less for tokens. */
+static void test_more_brokers_wait_longer(void **state)
+{
+	(void)state;
+	for (unsigned way = 0; way < 2; way++) {
+		double last = 0;
+		struct world w;
+
+		world_init(&w, 600, 12);
+		w.problem.principles = way ? PLACE_ALL : PLACE_PAPER;
+		w.problem.aggregate.backlog = 24 * MESSAGE;
+		w.problem.aggregate.burst = 24 * MESSAGE;
+		world_open(&w);
+		for (unsigned k = 1; k <= 12; k++) {
+			double worst;
+
+			assert_int_equal(place_on(&w.placer, k, &w.placement), 0);
+			worst = place_predict_worst(&w.placer, &w.placement);
+			assert_true(worst >= last);
+			assert_true((worst > 0) == (k > 1));
+			last = worst;
+		}
+		world_close(&w);
+	}
+}
+
+/* The best of what is predicted: on one broker to all of them, and of some by lot. */
+static double best_of(struct world *w, uint64_t seed)
+{
+	double best = HUGE_VAL;
+	struct prng prng;
+
+	for (unsigned k = 1; k <= w->problem.n_brokers; k++) {
+		assert_int_equal(place_on(&w->placer, k, &w->placement), 0);
+		best = fmin(best, place_predict_worst(&w->placer, &w->placement));
+	}
+	prng_seed(&prng, seed);
+	for (unsigned trial = 0; trial < 20; trial++) {
+		double uneven = 1 + 3 * prng_unit(&prng);
+
+		for (unsigned i = 0; i < w->problem.n_sources; i++)
+			w->at[i] = (uint32_t)(pow(prng_unit(&prng), uneven) * w->problem.n_brokers);
+		if (place_split(&w->placer, true, &w->placement) == 0)
+			best = fmin(best, place_predict_worst(&w->placer, &w->placement));
+	}
+	return best;
+}
+
+/* No placing is predicted to do better than can be, and the best does half as well. */
+static void test_bound(void **state)
+{
+	static const double speeds[] = {940, 400, 250}; /* of 900: one broker, three, four */
+
+	(void)state;
+	for (unsigned i = 0; i < 7 * sizeof(speeds) / sizeof(speeds[0]); i++) {
+		unsigned rate = 300 + i % 7 * 100;
+		double bound, best, speed = speeds[i / 7];
+		struct world w;
+
+		world_init(&w, SOURCES, 6);
+		w.problem.principles = PLACE_ALL;
+		w.problem.aggregate.limit = rate * 1100;
+		w.problem.aggregate.burst = 272 * MESSAGE;
+		w.problem.aggregate.backlog = 247 * MESSAGE;
+		w.problem.aggregate.slo = 0.5; /* a quarter of what can be predicted */
+		for (unsigned j = 0; j < SOURCES; j++)
+			w.sources[j] = (struct place_source){
+				.rate = (double)rate * MESSAGE / SOURCES, .batch = 10 * MESSAGE};
+		for (unsigned j = 0; j < 6; j++)
+			w.brokers[j].speed = speed * MESSAGE;
+		world_open(&w);
+		bound = place_bound(&w.placer);
+		best = best_of(&w, i);
+		if (!(bound > 0 && bound <= best && bound > best / 2))
+			fail_msg("seed %u: %u at speeds of %g: %g, not %g", i, rate, speed, best,
+				bound);
+		world_close(&w);
+	}
+}
+
+/* Of what is not at random, not alone, or not of one size nothing is known. */
+static void test_no_bound(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		struct world w;
+
+		world_init(&w, SOURCES, 3);
+		w.problem.aggregate.backlog = 150 * MESSAGE;
+		w.sources[7].group = i == 1;
+		w.sources[7].period = i == 2;
+		w.sources[7].batch *= i == 3 ? 2 : 1;
+		w.problem.aggregate.constant = 0.001;
+		world_open(&w);
+		assert_int_equal(place_bound(&w.placer) > 0, i == 0);
+		world_close(&w);
+	}
+}
+
+/* The smallest part waits longest by rates, and no longer than the others when balanced. */
+static void test_balance(void **state)
+{
+	struct place_delay small, large;
+	struct world w;
+	double longest;
+
+	(void)state;
+	world_init(&w, 500, 2);
+	w.problem.aggregate.backlog = 24 * MESSAGE;
+	w.problem.aggregate.burst = 26 * MESSAGE;
+	w.brokers[1].capacity = 200 * MESSAGE;
+	w.brokers[0].capacity = 800 * MESSAGE;
+	world_open(&w);
+	assert_int_equal(place_on(&w.placer, 2, &w.placement), 0);
+	place_predict(&w.placer, &w.placement, 0, &large);
+	place_predict(&w.placer, &w.placement, 1, &small);
+	assert_true(small.access_p99 > 2 * large.access_p99);
+	longest = small.access_p99;
+	w.problem.principles = PLACE_ALL;
+	assert_int_equal(place_on(&w.placer, 2, &w.placement), 0);
+	place_predict(&w.placer, &w.placement, 0, &large);
+	place_predict(&w.placer, &w.placement, 1, &small);
+	assert_near(small.access_p99, large.access_p99, 0.1 * large.access_p99);
+	assert_true(small.access_p99 < 0.5 * longest);
+	assert_int_equal(
+		w.placement.parts[0].limit + w.placement.parts[1].limit, w.problem.aggregate.limit);
+	world_close(&w);
+}
+
+static void test_no_sense(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_init(&w, 3, 1);
+	w.problem.sources = w.sources;
+	w.problem.brokers = w.brokers;
+	w.sources[2].rate = 0;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[2].rate = 1;
+	w.sources[2].batch = INFINITY;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.sources[2].batch = 1;
+	w.problem.n_brokers = PLACE_BROKERS + 1;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+	w.problem.n_brokers = 1;
+	w.problem.aggregate.limit = 0;
+	assert_int_equal(placer_init(&w.placer, &w.problem), -EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fewest),
+		cmocka_unit_test(test_quotas),
+		cmocka_unit_test(test_groups_are_split),
+		cmocka_unit_test(test_any),
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_first_move),
+		cmocka_unit_test(test_predicts_tokens),
+		cmocka_unit_test(test_predicts_uneven_bursts),
+		cmocka_unit_test(test_predicts_even_bursts),
+		cmocka_unit_test(test_predicts_full_load),
+		cmocka_unit_test(test_predicts_service),
+		cmocka_unit_test(test_more_brokers_wait_longer),
+		cmocka_unit_test(test_bound),
+		cmocka_unit_test(test_no_bound),
+		cmocka_unit_test(test_balance),
+		cmocka_unit_test(test_no_sense),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

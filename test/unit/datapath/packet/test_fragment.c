@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Which fragments find the ports of their first, on a fake clock; what a flood can displace.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "packet/fragment.h"
+#include "classify/frames.h"
+#include "frame_layers.h"
+
+#define HZ         UINT64_C(2500000000)
+#define SECRET     UINT64_C(0x0123456789abcdef)
+#define SRC_PORT   (PATTERN << 8 | (PATTERN + 1)) /* what the builder writes */
+#define DST_PORT   ((PATTERN + 2) << 8 | (PATTERN + 3))
+#define ADDRESS_V4 26
+#define ID_V4      18
+
+static const layer first4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}};
+static const layer later4[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}};
+static const layer first6[LAYERS_MAX] = {
+	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, {PAYLOAD, 64}};
+static const layer later6[LAYERS_MAX] = {
+	{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 64}, {PAYLOAD, 9}};
+
+static struct fragments *table_new(uint64_t secret)
+{
+	struct fragments *table = aligned_alloc(64, sizeof(*table));
+
+	assert_non_null(table);
+	fragments_init(table, secret, HZ);
+	return table;
+}
+
+static struct packet see_frame(struct fragments *table, const struct frame *frame, uint64_t now)
+{
+	struct packet packet;
+
+	packet_parse(frame->bytes, frame->len, &packet);
+	assert_int_not_equal(packet.fragment, PACKET_WHOLE);
+	fragments_ports(table, frame->bytes, now, &packet);
+	packet.flow_hash = packet_flow_hash(&packet, frame->bytes);
+	return packet;
+}
+
+static struct packet see(struct fragments *table, const layer *layers, uint64_t now)
+{
+	struct frame frame;
+
+	build_frame(layers, &frame);
+	return see_frame(table, &frame, now);
+}
+
+static void expect_ports(const char *name, const struct packet *packet, bool known)
+{
+	if (packet->src_port != (known ? SRC_PORT : 0) ||
+		packet->dst_port != (known ? DST_PORT : 0))
+		fail_msg("%s: ports %u and %u", name, packet->src_port, packet->dst_port);
+}
+
+/* What belongs to the first fragment before it, and what differs in one thing. */
+static void test_belongs(void **state)
+{
+	static const struct {
+		const char *name;
+		layer first[LAYERS_MAX], later[LAYERS_MAX];
+		bool known;
+	} rows[] = {
+#define FIRST4 {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}}
+#define FIRST6                                                     \
+	{                                                          \
+		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, UDP, 1}, \
+		{                                                  \
+			PAYLOAD, 64                                \
+		}                                                  \
+	}
+#define LATER6(next, ...)                                                                        \
+	{                                                                                        \
+		{ETHER, T_IPV6}, {V6, FRAGMENT}, {V6FRAG, (next), 8}, {PAYLOAD, 64}, __VA_ARGS__ \
+	}
+		{"v4", FIRST4, {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2008}, {PAYLOAD, 64}}, true},
+		{"v4, last", FIRST4, {{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 3}}, true},
+		{"v4, options in the first only",
+			{{ETHER, T_IPV4}, {V4, UDP, 4, 0x2000}, {PAYLOAD, 64}},
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 3}}, true},
+		{"v4, another protocol", FIRST4, {{ETHER, T_IPV4}, {V4, TCP, 0, 8}, {PAYLOAD, 64}},
+			false},
+		{"v4, another identification", FIRST4,
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}, {PATCH, 19, 0x35}},
+			false},
+		{"v4, another source", FIRST4,
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}, {PATCH, 29, 0}}, false},
+		{"v4, another destination", FIRST4,
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}, {PATCH, 33, 0}}, false},
+		{"v4, another VLAN",
+			{{ETHER, T_VLAN}, {TAG, 1, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
+			{{ETHER, T_VLAN}, {TAG, 2, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}}, false},
+		{"v4, cut before the ports", {{ETHER, T_IPV4}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 3}},
+			{{ETHER, T_IPV4}, {V4, UDP, 0, 8}, {PAYLOAD, 64}}, false},
+		{"v4, no ports", {{ETHER, T_IPV4}, {V4, ICMP, 0, 0x2000}, {PAYLOAD, 64}},
+			{{ETHER, T_IPV4}, {V4, ICMP, 0, 8}, {PAYLOAD, 64}}, false},
+		{"v6", FIRST6, LATER6(UDP, {END}), true},
+		{"v6, headers before",
+			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, UDP, 1},
+				{PAYLOAD, 64}},
+			{{ETHER, T_IPV6}, {V6, HOP}, EXT8(FRAGMENT), {V6FRAG, UDP, 8},
+				{PAYLOAD, 64}},
+			true},
+		{"v6, a lie about the next header", FIRST6, LATER6(TCP, {END}), true},
+		{"v6, another identification", FIRST6, LATER6(UDP, {PATCH, 61, 2}), false},
+		{"v6, its upper half", FIRST6, LATER6(UDP, {PATCH, 58, 2}), false},
+		{"v6, another source", FIRST6, LATER6(UDP, {PATCH, 22, 0}), false},
+		{"v6, its end", FIRST6, LATER6(UDP, {PATCH, 37, 0}), false},
+		{"v6, another destination", FIRST6, LATER6(UDP, {PATCH, 38, 0}), false},
+		{"v6, its end too", FIRST6, LATER6(UDP, {PATCH, 53, 0}), false},
+	};
+	struct packet first, later;
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rows); i++) {
+		struct fragments *table = table_new(SECRET);
+
+		first = see(table, rows[i].first, 1000);
+		later = see(table, rows[i].later, 1000);
+		expect_ports(rows[i].name, &later, rows[i].known);
+		if (rows[i].known) {
+			expect_ports(rows[i].name, &first, true);
+			assert_int_equal(later.proto, UDP);
+			assert_int_equal(later.flow_hash, first.flow_hash);
+		}
+		assert_int_equal(table->first, 1);
+		assert_int_equal(table->found + table->unknown, 1);
+		free(table);
+	}
+}
+
+/* A flow has one hash, whether its packets are whole or in pieces. */
+static void test_hash(void **state)
+{
+	const layer whole[LAYERS_MAX] = {{ETHER, T_IPV4}, {V4, UDP}, {PAYLOAD, 64}};
+	struct fragments *table = table_new(SECRET);
+	struct packet packet;
+	struct frame frame;
+
+	(void)state;
+	build_frame(whole, &frame);
+	packet_parse(frame.bytes, frame.len, &packet);
+	see(table, first4, 0);
+	assert_int_equal(see(table, later4, 0).flow_hash, packet_flow_hash(&packet, frame.bytes));
+	free(table);
+}
+
+/* Remembered for as long as a receiver waits, on both sides of the line; at every clock rate. */
+static void test_time(void **state)
+{
+	static const uint64_t rates[] = {1000000000, 2499998000, 3700000000};
+
+	(void)state;
+	for (unsigned i = 0; i < COUNT(rates); i++) {
+		const uint64_t hz = rates[i], start = hz * 7 + 12345;
+		struct fragments *table = aligned_alloc(64, sizeof(*table));
+		struct packet packet;
+
+		fragments_init(table, SECRET, hz);
+		see(table, first6, start);
+		packet = see(table, later6, start + FRAGMENT_SECONDS * hz);
+		expect_ports("just in time", &packet, true);
+		packet = see(table, later6, start + FRAGMENT_SECONDS * hz + hz / 4);
+		expect_ports("just too late", &packet, false);
+		packet = see(table, later6, start - hz / 2);
+		expect_ports("the clock stepped back", &packet, true);
+		see(table, first6, start + 100 * hz);
+		packet = see(table, later6, start + 101 * hz);
+		expect_ports("the next packet", &packet, true);
+		free(table);
+	}
+}
+
+static void test_order(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	struct packet packet;
+	struct frame frame;
+
+	(void)state;
+	packet = see(table, later4, 5);
+	expect_ports("before its first", &packet, false);
+	see(table, first4, 6);
+	packet = see(table, later4, 7);
+	expect_ports("after it", &packet, true);
+	build_frame(first4, &frame);
+	frame.bytes[35] = 0x77;
+	see_frame(table, &frame, 8);
+	packet = see(table, later4, 9);
+	assert_int_equal(packet.src_port, PATTERN << 8 | 0x77);
+	assert_int_equal(table->first, 2);
+	assert_int_equal(table->found, 2);
+	assert_int_equal(table->unknown, 1);
+	free(table);
+}
+
+static void set_id(struct frame *frame, uint32_t id)
+{
+	frame->bytes[ID_V4] = id >> 8;
+	frame->bytes[ID_V4 + 1] = id;
+}
+
+static void set_addresses(struct frame *frame, uint64_t addresses)
+{
+	memcpy(frame->bytes + ADDRESS_V4, &addresses, sizeof(addresses));
+}
+
+/* Sets and entries in use. */
+static void count_used(const struct fragments *table, unsigned *sets, unsigned *entries)
+{
+	*sets = *entries = 0;
+	for (unsigned i = 0; i < FRAGMENT_SETS; i++) {
+		unsigned used = 0;
+
+		for (unsigned w = 0; w < FRAGMENT_WAYS; w++)
+			used += table->sets[i].way[w].used;
+		*sets += used > 0;
+		*entries += used;
+	}
+}
+
+/* The only line in use. */
+static unsigned line_of(const struct fragments *table)
+{
+	unsigned line = 0;
+
+	while (!table->sets[line].way[0].used)
+		line++;
+	return line;
+}
+
+/* Packets between two hosts, any number of them, stay in their lines; the newest are known. */
+static void test_one_pair(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	unsigned sets, entries, known = 0;
+	struct frame first, later;
+
+	(void)state;
+	build_frame(first4, &first);
+	build_frame(later4, &later);
+	for (uint32_t id = 0; id < 65536; id++) {
+		set_id(&first, id);
+		set_id(&later, id);
+		see_frame(table, &first, id * 1000);
+		if (see_frame(table, &later, id * 1000).src_port != SRC_PORT)
+			fail_msg("id %u is forgotten at once", id);
+	}
+	count_used(table, &sets, &entries);
+	assert_int_equal(sets, FRAGMENT_LINES);
+	assert_int_equal(entries, FRAGMENT_LINES * FRAGMENT_WAYS);
+	/* The 32 newest are known but for some of those whose line was hit more than four times. */
+	for (uint32_t id = 65536 - FRAGMENT_LINES * FRAGMENT_WAYS; id < 65536; id++) {
+		set_id(&later, id);
+		known += see_frame(table, &later, 65536 * 1000).src_port == SRC_PORT;
+	}
+	assert_in_range(known, 20, FRAGMENT_LINES * FRAGMENT_WAYS);
+	free(table);
+}
+
+/* In a full line the oldest goes, and one that is seen again is not the oldest any more. */
+static void test_oldest_goes(void **state)
+{
+	struct fragments *table = table_new(SECRET);
+	uint32_t ids[FRAGMENT_WAYS + 1];
+	struct frame first, later;
+	unsigned n = 0;
+
+	(void)state;
+	build_frame(first4, &first);
+	build_frame(later4, &later);
+	for (uint32_t id = 0; n <= FRAGMENT_WAYS; id++) {
+		struct fragments *alone = table_new(SECRET);
+
+		set_id(&first, id);
+		see_frame(alone, &first, 0);
+		if (line_of(alone) % FRAGMENT_LINES == 5)
+			ids[n++] = id;
+		free(alone);
+	}
+	for (unsigned i = 0; i < FRAGMENT_WAYS + 3; i++) {
+		const unsigned order[] = {0, 1, 2, 3, 3, 0, 4}; /* 1 is displaced */
+
+		set_id(&first, ids[order[i]]);
+		see_frame(table, &first, 0);
+	}
+	for (unsigned i = 0; i <= FRAGMENT_WAYS; i++) {
+		set_id(&later, ids[i]);
+		if ((see_frame(table, &later, 0).src_port == 0) != (i == 1))
+			fail_msg("the packet that came as number %u", i);
+	}
+	free(table);
+}
+
+/* A flood between two hosts leaves others' packets alone, but for those of the same lines. */
+static void test_flood_of_one_pair(void **state)
+{
+	enum { OTHERS = 1000 };
+	const uint64_t seed = 0x5eed0003;
+	struct fragments *table = table_new(SECRET);
+	static uint64_t addresses[OTHERS];
+	struct frame first, later;
+	unsigned lost = 0;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	build_frame(first4, &first);
+	build_frame(later4, &later);
+	for (unsigned i = 0; i < OTHERS; i++) {
+		addresses[i] = prng_next(&prng);
+		set_addresses(&first, addresses[i]);
+		see_frame(table, &first, 1000);
+	}
+	set_addresses(&first, prng_next(&prng));
+	for (unsigned i = 0; i < 300000; i++) {
+		set_id(&first, i);
+		see_frame(table, &first, 2000);
+	}
+	for (unsigned i = 0; i < OTHERS; i++) {
+		set_addresses(&later, addresses[i]);
+		lost += see_frame(table, &later, 3000).src_port != SRC_PORT;
+	}
+	/* 1 in FRAGMENT_SETS / FRAGMENT_LINES shares the lines: 2 of 1000, hardly ever 12. */
+	if (lost > 12)
+		fail_msg("seed %#" PRIx64 ": %u lost", seed, lost);
+	free(table);
+}
+
+/* Forged addresses fill the table evenly: none of its lines is left, none gets many. */
+static void test_spread(void **state)
+{
+	const uint64_t seed = 0x5eed0004;
+	struct fragments *table = table_new(SECRET);
+	unsigned sets, entries;
+	struct frame first;
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed);
+	build_frame(first4, &first);
+	for (unsigned i = 0; i < FRAGMENT_SETS; i++) {
+		set_addresses(&first, prng_next(&prng));
+		see_frame(table, &first, 1000);
+	}
+	count_used(table, &sets, &entries);
+	/* 1 - 1/e of the sets are hit, with a deviation of 20; hardly anything is displaced. */
+	if (sets < FRAGMENT_SETS * 0.6 || sets > FRAGMENT_SETS * 0.66 ||
+		entries < FRAGMENT_SETS * 0.99)
+		fail_msg("seed %#" PRIx64 ": %u sets, %u entries", seed, sets, entries);
+	free(table);
+}
+
+/* Where a packet goes is a secret. */
+static void test_secret(void **state)
+{
+	unsigned same = 0;
+
+	(void)state;
+	for (uint64_t secret = 1; secret <= 16; secret++) {
+		struct fragments *one = table_new(secret), *other = table_new(secret + 16);
+
+		see(one, first4, 1);
+		see(other, first4, 1);
+		for (unsigned i = 0; i < FRAGMENT_SETS; i++)
+			same += one->sets[i].way[0].used && other->sets[i].way[0].used;
+		free(one);
+		free(other);
+	}
+	assert_true(same <= 2);
+}
+
+/* A burst in which the later fragment is asked for as frames_packet() says. */
+static void test_frames(void **state)
+{
+	const layer inside[2][LAYERS_MAX] = {
+		{{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP, 0, 0x2000}, {PAYLOAD, 64}},
+		{{ETHER, T_IPV4}, {V4, IPIP}, {V4, UDP, 0, 0x0008}, {PAYLOAD, 9}},
+	};
+	const struct tunnels tunnels = {.classify = TUNNELS_INNER};
+	struct fragments *table = table_new(SECRET);
+	struct frames frames = {.tunnels = &tunnels, .fragments = table, .now = 1};
+	struct frame built[2];
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		build_frame(inside[i], &built[i]);
+		frames.data[i] = built[i].bytes;
+		frames.len[i] = built[i].len;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		expect_ports("in a tunnel", frames_packet(&frames, i), true);
+		expect_ports("asked twice", frames_packet(&frames, i), true);
+	}
+	assert_int_equal(table->first, 1);
+	assert_int_equal(table->found, 1);
+	frames.parsed = 0;
+	frames.fragments = NULL;
+	expect_ports("nobody asks", frames_packet(&frames, 1), false);
+	frames.parsed = 0;
+	frames.tunnels = NULL;
+	assert_int_equal(frames_packet(&frames, 1)->proto, IPIP);
+	free(table);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_belongs),
+		cmocka_unit_test(test_hash),
+		cmocka_unit_test(test_time),
+		cmocka_unit_test(test_order),
+		cmocka_unit_test(test_one_pair),
+		cmocka_unit_test(test_oldest_goes),
+		cmocka_unit_test(test_flood_of_one_pair),
+		cmocka_unit_test(test_spread),
+		cmocka_unit_test(test_secret),
+		cmocka_unit_test(test_frames),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,856 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Configuration of the box and its group, in pairs of just accepted and just refused. Policies:
+ * test_policy.c; what is no document: test_syntax.c.
+ */
+#include <time.h>
+
+#include <arpa/inet.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "config_cases.h"
+
+#include "json/read.h"
+
+static void test_document(void **state)
+{
+	static const struct config_case cases[] = {
+		{DOC(""), ""},
+		{"", "w.json: empty: expected a JSON object\n"},
+		{" \n\t", "w.json: empty: expected a JSON object\n"},
+		{"[]", "w.json: an empty array: expected an object\n"},
+		{"3", "w.json: 3: expected an object\n"},
+		{"'x'", "w.json: 'x': expected an object\n"},
+		{"null", "w.json: null: expected an object\n"},
+		{"{}", "w.json: limiter: missing: expected a name of 1 to 63 characters "
+		       "A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': 'me'}",
+			"w.json: warning: wires: missing: no packet is forwarded without a wire\n"
+			"w.json: warning: policies: missing: every packet passes without a "
+			"policy\n"},
+		{"{'limiter': 'me', 'wires': [], 'policies': []}",
+			"w.json: warning: wires: an empty array: no packet is forwarded without a "
+			"wire\n"
+			"w.json: warning: policies: an empty array: every packet passes without a "
+			"policy\n"},
+		{DOC(", 'worker': [1]"), "w.json: worker: unknown key: did you mean 'workers'?\n"},
+		{DOC(", 'polices': [1]"),
+			"w.json: polices: unknown key: did you mean 'policies'?\n"},
+		{DOC(", 'gissop': {}"), "w.json: gissop: unknown key: did you mean 'gossip'?\n"},
+		{DOC(", 'elastic': 1"), "w.json: elastic: unknown key\n"},
+		{DOC(", 'ea': 1"), "w.json: ea: unknown key: did you mean 'eal'?\n"},
+		{DOC(", 'e': 1"), "w.json: e: unknown key\n"},
+		{DOC(", 'a b': 1, '\\u001b[2J': 2"),
+			"w.json: ['a b']: unknown key\nw.json: ['\\u001B[2J']: unknown key\n"},
+		{DOC(", '" TEN("xxxxxxxxxx") "': 1"),
+			"w.json: ['" TEN("xxxxxx") "xxx...']: unknown key\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_limiter(void **state)
+{
+	static const struct config_case cases[] = {
+		{"{'limiter': '" NAME63 "', " PORTS WIRES ", 'policies': "
+		 "[{'name': '" NAME63 "', 'limit': '10Mbit/s'}]}",
+			""},
+		{"{'limiter': '" NAME63 "x'}",
+			"w.json: limiter: '" NAME63 "...': expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': ''}", "w.json: limiter: '': expected a name of 1 to 63 characters "
+				    "A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': 'a b'}", "w.json: limiter: 'a b': expected a name of 1 to 63 "
+				       "characters A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': 'caf\xc3\xa9'}",
+			"w.json: limiter: 'caf\\u00E9': expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"},
+		{"{'limiter': 3}", "w.json: limiter: 3: expected a name of 1 to 63 characters "
+				   "A-Z a-z 0-9 _ . -\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_ports(void **state)
+{
+#define DEVICES(a, b) \
+	NET("'ports': {'lan': {'device': '" a "'}, 'wan': {'device': '" b "'}}, " WIRES)
+#define EXPECTED_DEVICE                                                              \
+	"expected a PCI address such as '0000:03:00.0' or a virtual device such as " \
+	"'net_af_packet0,iface=eth1'\n"
+#define MTU(mtu)                                                   \
+	NET("'ports': {'lan': {'device': 'net_null0', 'mtu': " mtu \
+	    "}, 'wan': {'device': 'net_null1'}}, " WIRES)
+	static const struct config_case cases[] = {
+		{DEVICES("0000:03:00.0", "0000:03:00.1"), ""},
+		{DEVICES("0000:03:00.0,promisc=1", "10000:e1:00.7"), ""},
+		{DEVICES("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth1"), ""},
+		{DEVICES("03:00.0", "0000:03:00.1"),
+			"w.json: ports.lan.device: '03:00.0': " EXPECTED_DEVICE},
+		{DEVICES("0000:03:00.8", "0000:03:00.1"),
+			"w.json: ports.lan.device: '0000:03:00.8': " EXPECTED_DEVICE},
+		{DEVICES("0000:03:00.00", "0000:03:00.1"),
+			"w.json: ports.lan.device: '0000:03:00.00': " EXPECTED_DEVICE},
+		{DEVICES("eth0", "net_"), "w.json: ports.lan.device: 'eth0': " EXPECTED_DEVICE
+					  "w.json: ports.wan.device: 'net_': " EXPECTED_DEVICE},
+		{DEVICES("net_null0", "net_null 1"),
+			"w.json: ports.wan.device: 'net_null 1': " EXPECTED_DEVICE},
+		{DEVICES("net_null0,x=1", "net_null0,x=2"),
+			"w.json: ports.wan.device: 'net_null0,x=2': expected a device of its own, "
+			"ports.lan has the same\n"},
+		{DEVICES("0000:0A:00.0", "0000:0a:00.0"),
+			"w.json: ports.wan.device: '0000:0a:00.0': expected a device of its own, "
+			"ports.lan has the same\n"},
+		{DEVICES("net_null" TEN("01234") "12345", "net_null1"), ""},
+		{DEVICES("net_null" TEN("01234") "123456", "net_null1"),
+			"w.json: ports.lan.device: 'net_null" TEN(
+				"01234") "12345...': " EXPECTED_DEVICE},
+		{MTU("64"), ""},
+		{MTU("63"), "w.json: ports.lan.mtu: 63: expected a whole number from 64 to "
+			    "16000\n"},
+		{MTU("9000"), ""},
+		{MTU("16001"), "w.json: ports.lan.mtu: 16001: expected a whole number from 64 to "
+			       "16000\n"},
+		{MTU("1500.0"), "w.json: ports.lan.mtu: 1500.0: expected a whole number from 64 to "
+				"16000\n"},
+		{MTU("'1500'"), "w.json: ports.lan.mtu: '1500': expected a whole number from 64 to "
+				"16000\n"},
+		/* A port whose name was refused has no place that a clash could name. */
+		{NET("'ports': {'a b': {'device': 'net_null0'}, 'c': {'device': 'net_null0'}}"),
+			"w.json: ports['a b']: the key: expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"},
+		{NET("'ports': []"),
+			"w.json: ports: an empty array: expected an object of ports by "
+			"name\n"},
+		{NET("'ports': {'a.b': {'mtu': 1}, 'a b': 3}"),
+			"w.json: ports['a.b'].device: missing: " EXPECTED_DEVICE
+			"w.json: ports['a.b'].mtu: 1: expected a whole number from 64 to 16000\n"
+			"w.json: ports['a b']: the key: expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"
+			"w.json: ports['a b']: 3: expected an object\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_wires(void **state)
+{
+#define P4(...)                                                                        \
+	NET("'ports': {'p0': {'device': 'net_null0'}, 'p1': {'device': 'net_null1'}, " \
+	    "'p2': {'device': 'net_null2'}, 'p3': {'device': 'net_null3'}}, "          \
+	    "'wires': [" __VA_ARGS__ "]")
+#define W(name, a, b) "{'name': '" name "', 'a': '" a "', 'b': '" b "'}"
+	static const struct config_case cases[] = {
+		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p3")), ""},
+		{P4(W("x", "p0", "p1")),
+			"w.json: warning: ports.p2: in no wire, so it is not used\n"
+			"w.json: warning: ports.p3: in no wire, so it is not used\n"},
+		{P4(W("x", "p0", "p1") ", " W("y", "p2", "p1")),
+			"w.json: wires[1].b: 'p1': expected a port of its own, wires[0] has the "
+			"same\n"},
+		{P4(W("x", "p0", "p0")),
+			"w.json: wires[0].b: 'p0': expected another port than at the other end\n"},
+		{P4(W("x", "p0", "p9")),
+			"w.json: wires[0].b: 'p9': expected the name of a port in 'ports'\n"},
+		{P4(W("x", "p0", "p1") ", " W("x", "p2", "p3")),
+			"w.json: wires[1].name: 'x': expected a name of its own, wires[0] has the "
+			"same\n"},
+		{P4("{'name': 'x', 'a': 'p0'}"),
+			"w.json: wires[0].b: missing: expected the name of a port in 'ports'\n"},
+		{P4("3"), "w.json: wires[0]: 3: expected an object\n"},
+		/* The order of the keys does not matter. */
+		{NET("'wires': [{'b': 'wan', 'a': 'lan', 'name': 'w'}], 'ports': {'lan': "
+		     "{'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}"),
+			""},
+		{NET("'wires': {}"),
+			"w.json: wires: an empty object: expected an array of wires\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_process(void **state)
+{
+#define CPUS64                                                                                     \
+	"2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33," \
+	"34,35,36,37,38,39,40,41,42,43,44,45,46,47,48,49,50,51,52,53,54,55,56,57,58,59,60,61,62,"  \
+	"63,64,65"
+#define ARGS32  TEN("'-a',") TEN("'-b',") TEN("'-c',") "'-d','-e'"
+#define PATH107 TEN("/123456789") "/123456"
+	static const struct config_case cases[] = {
+		{DOC(", 'workers': [1, 2]"), ""},
+		{DOC(", 'workers': [1, 2, 1]"),
+			"w.json: workers[2]: 1: expected each CPU once unless 'idle' is 'sleep'\n"},
+		{DOC(", 'workers': [1, 2, 1], 'idle': 'sleep'"), ""},
+		{DOC(", 'workers': []"),
+			"w.json: workers: an empty array: expected an array of 1 to 64 CPU "
+			"numbers\n"},
+		{DOC(", 'workers': [" CPUS64 "]"), ""},
+		{DOC(", 'workers': [1, " CPUS64 "]"),
+			"w.json: workers: an array: expected an array of 1 to 64 CPU numbers\n"},
+		{DOC(", 'workers': 1"),
+			"w.json: workers: 1: expected an array of 1 to 64 CPU numbers\n"},
+		{DOC(", 'workers': [1023]"), ""},
+		{DOC(", 'workers': [1024, -1, 1.0]"),
+			"w.json: workers[0]: 1024: expected a CPU number from 0 to 1023\n"
+			"w.json: workers[1]: -1: expected a CPU number from 0 to 1023\n"
+			"w.json: workers[2]: 1.0: expected a CPU number from 0 to 1023\n"},
+		{DOC(", 'workers': [1, 0]"),
+			"w.json: warning: workers[1]: 0: control has this CPU too, and a polling "
+			"worker leaves it little\n"},
+		{DOC(", 'workers': [0], 'idle': 'sleep'"), ""},
+		{DOC(", 'workers': [0], 'control': {'cpu': 1}"), ""},
+		{DOC(", 'idle': 'poll'"), ""},
+		{DOC(", 'idle': 'doze'"), "w.json: idle: 'doze': expected 'poll' or 'sleep'\n"},
+		{DOC(", 'idle': false"), "w.json: idle: false: expected 'poll' or 'sleep'\n"},
+		{DOC(", 'eal': [" ARGS32 "]"), ""},
+		{DOC(", 'eal': [" ARGS32 ",'-f']"),
+			"w.json: eal: an array: expected an array of at most 32 strings\n"},
+		{DOC(", 'eal': ['', 3]"),
+			"w.json: eal[0]: '': expected a printable string, not empty\n"
+			"w.json: eal[1]: 3: expected a printable string, not empty\n"},
+		{DOC(", 'eal': ['caf\\u00e9', '\\u007f', '\\u009b2J', '\\n']"),
+			"w.json: eal[1]: '\\u007F': expected a printable string, not empty\n"
+			"w.json: eal[2]: '\\u009B2J': expected a printable string, not empty\n"
+			"w.json: eal[3]: '\\n': expected a printable string, not empty\n"},
+		{DOC(", 'control': {'socket': 'a\\u001b[2J'}"),
+			"w.json: control.socket: 'a\\u001B[2J': expected a path of 1 to 107 "
+			"printable characters\n"},
+		{DOC(", 'eal': '--no-huge'"),
+			"w.json: eal: '--no-huge': expected an array of at most 32 strings\n"},
+		{DOC(", 'control': {'socket': '" PATH107 "'}"), ""},
+		{DOC(", 'control': {'socket': '" PATH107 "7'}"),
+			"w.json: control.socket: '/123456789/123456789/123456789/123456789/"
+			"123456789/123456789/12...': expected a path of 1 to 107 printable characters\n"},
+		{DOC(", 'control': {'socket': '', 'cpu': true}"),
+			"w.json: control.socket: '': expected a path of 1 to 107 printable characters\n"
+			"w.json: control.cpu: true: expected a whole number from 0 to 1023\n"},
+		{DOC(", 'control': 'x'"), "w.json: control: 'x': expected an object\n"},
+		{DOC(", 'control': {'sockte': 'x'}"),
+			"w.json: control.sockte: unknown key: did you mean 'socket'?\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_gossip(void **state)
+{
+#define ROSTER(...)  GOSSIP("'key_file': 'k', 'roster': [" __VA_ARGS__ "]")
+#define TUNED(tuned) GOSSIP("'key_file': 'k', 'roster': [" GROUP2 "], " tuned)
+#define EXPECTED_ADDRESS \
+	"expected an address and port such as '10.0.0.1:7946' or '[2001:db8::1]:7946'\n"
+#define LISTEN_REFUSED(text)                                                   \
+	{                                                                      \
+		TUNED("'listen': '" text "'"),                                 \
+			"w.json: gossip.listen: '" text "': " EXPECTED_ADDRESS \
+	}
+	static const struct config_case cases[] = {
+		{ROSTER(GROUP2), ""},
+		{GOSSIP("'roster': [{'name': 'me', 'address': '10.0.0.1:1'}]"), ""},
+		{GOSSIP(""),
+			"w.json: gossip.roster: missing: expected an array of the limiters of the group, "
+			"this one included\n"},
+		{DOC(", 'gossip': []"), "w.json: gossip: an empty array: expected an object\n"},
+		{ROSTER(""), "w.json: gossip.roster: an empty array: expected this limiter, "
+			     "'me', in it\n"},
+		{ROSTER("{'name': 'you', 'address': '10.0.0.1:1'}"),
+			"w.json: gossip.roster: an array: expected this limiter, 'me', in it\n"},
+		{ROSTER(GROUP2 ", {'name': 'you', 'address': '10.0.0.2:1'}"),
+			"w.json: gossip.roster[2].name: 'you': expected a name of its own, "
+			"gossip.roster[1] has the same\n"
+			"w.json: gossip.roster[2].address: '10.0.0.2:1': expected an address of "
+			"its own, gossip.roster[1] has the same\n"},
+		{ROSTER(GROUP2 ", {'name': 'he', 'address': '10.0.0.2:2'}"), ""},
+		{ROSTER(GROUP2 ", {'name': 'liquid', 'address': '10.0.0.3:1'}, "
+			       "{'name': 'costarring', 'address': '10.0.0.4:1'}"),
+			"w.json: gossip.roster[3].name: 'costarring': expected a name with a "
+			"32-bit FNV-1a hash of its own, gossip.roster[2] has the same\n"},
+		{ROSTER(GROUP2 ", {'name': 'v6', 'address': '[::1]:1'}"),
+			"w.json: gossip.roster[2].address: '[::1]:1': expected IPv4, as this "
+			"limiter listens on\n"},
+		{TUNED("'listen': '[::]:1'"),
+			"w.json: gossip.roster[0].address: '10.0.0.1:1': expected IPv6, as this "
+			"limiter listens on\n"
+			"w.json: gossip.roster[1].address: '10.0.0.2:1': expected IPv6, as this "
+			"limiter listens on\n"},
+		{ROSTER(GROUP2 ", {'name': 'he', 'address': '0.0.0.0:1'}"),
+			"w.json: gossip.roster[2].address: '0.0.0.0:1': expected an address that "
+			"the other limiters can send to\n"},
+		{ROSTER(GROUP2 ", {'name': 'he', 'address': '224.0.0.1:1'}"),
+			"w.json: gossip.roster[2].address: '224.0.0.1:1': expected the address of "
+			"one host\n"},
+		{ROSTER(GROUP2 ", {'name': 'he', 'address': '255.255.255.255:1'}"),
+			"w.json: gossip.roster[2].address: '255.255.255.255:1': expected the "
+			"address of one host\n"},
+		{ROSTER(GROUP2 ", {'name': 'he', 'address': '[ff02::1]:1'}"),
+			"w.json: gossip.roster[2].address: '[ff02::1]:1': expected the address of "
+			"one host\n"},
+		{ROSTER(GROUP2 ", {'nme': 'he'}"),
+			"w.json: gossip.roster[2].nme: unknown key: did you mean 'name'?\n"
+			"w.json: gossip.roster[2].name: missing: expected a name of 1 to 63 "
+			"characters A-Z a-z 0-9 _ . -\n"
+			"w.json: gossip.roster[2].address: missing: " EXPECTED_ADDRESS},
+		{TUNED("'listen': '0.0.0.0:65535'"), ""},
+		LISTEN_REFUSED("0.0.0.0:65536"),
+		LISTEN_REFUSED("10.0.0.1:0"),
+		LISTEN_REFUSED("10.0.0.1"),
+		LISTEN_REFUSED("10.0.0.1:"),
+		LISTEN_REFUSED(":1"),
+		LISTEN_REFUSED("10.0.0.1:1x"),
+		LISTEN_REFUSED("10.0.0.1:-1"),
+		LISTEN_REFUSED("10.0.0.1:000001"),
+		LISTEN_REFUSED("10.0.0:1"),
+		LISTEN_REFUSED("010.0.0.1:1"),
+		LISTEN_REFUSED("localhost:1"),
+		LISTEN_REFUSED("2001:db8::1:1"),
+		LISTEN_REFUSED("[2001:db8::1]"),
+		LISTEN_REFUSED("[2001:db8::1:1"),
+		LISTEN_REFUSED("[2001:db8::1]1"),
+		LISTEN_REFUSED("[fe80::1%eth0]:1"),
+		LISTEN_REFUSED("[10.0.0.1]:1"),
+		LISTEN_REFUSED("[" TEN("00000") "]:1"),
+		LISTEN_REFUSED(""),
+		{TUNED("'branching': 1"), ""},
+		{TUNED("'branching': 0"),
+			"w.json: gossip.branching: 0: expected a whole number from 1 to 64\n"},
+		{TUNED("'branching': 64"), ""},
+		{TUNED("'branching': 65"),
+			"w.json: gossip.branching: 65: expected a whole number from 1 to 64\n"},
+		{TUNED("'timeout': '150ms'"), ""},
+		{TUNED("'timeout': '149999999ns'"),
+			"w.json: warning: gossip.timeout: '149999999ns': less than 3 intervals of "
+			"50ms: a late message makes a peer lost\n"},
+		{TUNED("'timeout': '99ms'"),
+			"w.json: gossip.timeout: '99ms': expected 100ms to 3600s\n"},
+		{TUNED("'timeout': '3600s'"), ""},
+		{TUNED("'timeout': '3601s'"),
+			"w.json: gossip.timeout: '3601s': expected 100ms to 3600s\n"},
+		{TUNED("'timeout': '1 mn'"),
+			"w.json: gossip.timeout: '1 mn': expected a time such as '50ms'\n"},
+		{TUNED("'timeout': '200000000.5ns'"),
+			"w.json: gossip.timeout: '200000000.5ns': expected a whole number of ns\n"},
+		{TUNED("'estimator': 'state'"), ""},
+		{TUNED("'estimator': 'tree'"), ""},
+		{TUNED("'estimator': 'push-sum', 'compensate': true"), ""},
+		{TUNED("'compensate': false, 'estimator': 'push-sum'"), ""},
+		{TUNED("'compensate': true"),
+			"w.json: gossip.compensate: true: expected none unless 'estimator' is "
+			"'push-sum'\n"},
+		{TUNED("'estimator': 'tree', 'compensate': false"),
+			"w.json: gossip.compensate: false: expected none unless 'estimator' is "
+			"'push-sum'\n"},
+		{TUNED("'estimator': 'pushsum', 'compensate': 1"),
+			"w.json: gossip.estimator: 'pushsum': expected 'state' or 'tree' or "
+			"'push-sum'\n"
+			"w.json: gossip.compensate: 1: expected true or false\n"},
+		{TUNED("'datagram': '256B'"), ""},
+		{TUNED("'datagram': '255B'"),
+			"w.json: gossip.datagram: '255B': expected 256B to 8972B\n"},
+		{TUNED("'datagram': '8972B'"), ""},
+		{TUNED("'datagram': '8973B'"),
+			"w.json: gossip.datagram: '8973B': expected 256B to 8972B\n"},
+		{TUNED("'datagram': 1200"),
+			"w.json: gossip.datagram: 1200: expected bytes such as '75kB' or "
+			"'64KiB'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_sealing(void **state)
+{
+#define SEALED(members) GOSSIP("'roster': [" GROUP2 "]" members)
+	static const struct config_case cases[] = {
+		{SEALED(", 'key_file': '/etc/weir/key'"), ""},
+		{SEALED(", 'key_file': '/etc/weir/key', 'insecure': false"), ""},
+		{SEALED(""), "w.json: gossip.key_file: missing: expected the path of the key that "
+			     "the 2 limiters share, or 'insecure': true\n"},
+		{SEALED(", 'insecure': false"),
+			"w.json: gossip.key_file: missing: expected the path of the key that the 2 "
+			"limiters share, or 'insecure': true\n"},
+		{SEALED(", 'insecure': true"),
+			"w.json: warning: gossip.insecure: true: gossip is not sealed: whoever can "
+			"send to this limiter can move its limits\n"},
+		{SEALED(", 'insecure': true, 'key_file': 'k'"),
+			"w.json: gossip.insecure: true: expected false beside a 'key_file'\n"},
+		{SEALED(", 'insecure': 1, 'key_file': ''"),
+			"w.json: gossip.key_file: '': expected a path of 1 to 4095 printable characters\n"
+			"w.json: gossip.insecure: 1: expected true or false\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_all_errors(void **state)
+{
+	static const struct config_case cases[] = {
+		{"{'limiter': 'a b', 'ports': {'lan': {'device': 'net_null0', 'device': 'eth0', "
+		 "'mtu': 5}, 'wan': {}}, 'wires': [{'name': 'w', 'a': 'lan', 'b': 'lan'}, 3], "
+		 "'idle': 0, 'gossip': {'roster': [{'name': 'x', 'address': 'y'}, {'name': 'x', "
+		 "'address': '10.0.0.1:1'}]}, 'policies': [{'limit': '1kbit/s', 'limti': 1}, "
+		 "{'name': 'p', 'match': {'src': '10.0.0.1/8'}, 'burst': 'x'}], 'nonsense': []}",
+			"w.json: ports.lan.device: duplicate key: expected it once\n"
+			"w.json: nonsense: unknown key\n"
+			"w.json: limiter: 'a b': expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"
+			"w.json: ports.lan.device: 'eth0': " EXPECTED_DEVICE
+			"w.json: ports.lan.mtu: 5: expected a whole number from 64 to 16000\n"
+			"w.json: ports.wan.device: missing: " EXPECTED_DEVICE
+			"w.json: wires[1]: 3: expected an object\n"
+			"w.json: idle: 0: expected 'poll' or 'sleep'\n"
+			"w.json: gossip.roster[0].address: 'y': " EXPECTED_ADDRESS
+			"w.json: policies[0].limti: unknown key: did you mean 'limit'?\n"
+			"w.json: policies[0].name: missing: expected a name of 1 to 63 characters "
+			"A-Z a-z 0-9 _ . -\n"
+			"w.json: policies[0].limit: '1kbit/s': " RATE_RANGE
+			"w.json: policies[1].match.src: '10.0.0.1/8': expected no host bits, as in "
+			"'10.0.0.0/8'\n"
+			"w.json: policies[1].limit: missing: " EXPECTED_RATE
+			"w.json: policies[1].burst: 'x': expected bytes such as '75kB' or "
+			"'64KiB'\n"
+			"w.json: gossip.roster[1].name: 'x': expected a name of its own, "
+			"gossip.roster[0] has the same\n"
+			"w.json: wires[0].b: 'lan': expected another port than at the other end\n"
+			"w.json: gossip.key_file: missing: expected the path of the key that the 2 "
+			"limiters share, or 'insecure': true\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+#define MANY_POLICIES 100000
+
+/* So many policies, each with an address of its own, and one more as it is given. */
+static char *make_policies(unsigned n, const char *last, size_t *size)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	assert_non_null(out);
+	fputs("{\"limiter\":\"me\",\"policies\":[", out);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out,
+			"{\"name\":\"p%u\",\"limit\":\"1Mbit/s\",\"match\":{\"dst\":"
+			"\"10.%u.%u.%u/32\"}},",
+			i, i >> 16, i >> 8 & 255, i & 255);
+	fprintf(out, "%s]}", last);
+	fclose(out);
+	return text;
+}
+
+/* The last of very many policies is read, and told apart from all before it, as the first is. */
+static void test_many_policies(void **state)
+{
+	static const struct {
+		const char *last, *words; /* NULL: none */
+	} cases[] = {
+		{"{'name':'last','limit':'1Mbit/s'}", NULL},
+		{"{'name':'last','limit':'1Mbit'}",
+			"w.json: policies[100000].limit: '1Mbit': expected bit/s such as "
+			"'10Mbit/s'\n"},
+		{"{'name':'p77777','limit':'1Mbit/s'}",
+			"w.json: policies[100000].name: 'p77777': expected a name of its own, "
+			"policies[77777] has the same\n"},
+		{"{'name':'last','limit':'1Mbit/s','match':{'dst':'10.1.0.0/32'}}",
+			"w.json: policies[100000].match: an object: expected a match of its own, "
+			"policies[65536] has the same\n"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char *last = with_quotes(cases[i].last), *text, *messages;
+		struct config *config;
+		size_t size;
+		int rc;
+
+		text = make_policies(MANY_POLICIES, last, &size);
+		rc = parse(text, size, &messages, &config);
+		assert_int_equal(rc, cases[i].words != NULL ? -EINVAL : 0);
+		if (rc == 0) {
+			assert_string_equal(config->policies[MANY_POLICIES].name, "last");
+		} else {
+			char *words = with_quotes(cases[i].words);
+
+			assert_string_equal(messages, words);
+			free(words);
+		}
+		config_free(config);
+		free(last);
+		free(text);
+		free(messages);
+	}
+}
+
+/* One more than there may be: refused before any of them is looked at. */
+static void test_too_many_policies(void **state)
+{
+	static const char head[] = "{\"limiter\":\"me\",\"policies\":[0";
+	size_t size = sizeof(head) - 1 + (size_t)CONFIG_POLICIES_MAX * 2 + 2;
+	char *text = malloc(size + 1), *at = text, *messages;
+	struct config *config;
+
+	(void)state;
+	assert_non_null(text);
+	at += sprintf(at, "%s", head);
+	for (unsigned i = 0; i < CONFIG_POLICIES_MAX; i++)
+		at += sprintf(at, ",0");
+	sprintf(at, "]}");
+	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_string_equal(
+		messages, "w.json: policies: 1000001 in all: expected at most 1000000\n");
+	free(text);
+	free(messages);
+}
+
+/* A wire to the last of too many ports: the list is refused, and no place is made for the end. */
+static void test_many_ports(void **state)
+{
+	char *text = NULL, *messages;
+	struct config *config;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	(void)state;
+	assert_non_null(out);
+	fputs("{\"limiter\":\"me\",\"ports\":{", out);
+	for (unsigned i = 0; i <= CONFIG_PORTS_MAX; i++)
+		fprintf(out, "%s\"p%u\":{\"device\":\"net_null%u\"}", i > 0 ? "," : "", i, i);
+	fprintf(out, "},\"wires\":[{\"name\":\"w\",\"a\":\"p0\",\"b\":\"p%u\"}]}",
+		CONFIG_PORTS_MAX);
+	fclose(out);
+	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_string_equal(messages, "w.json: ports: 33 in all: expected at most 32\n");
+	free(text);
+	free(messages);
+}
+
+static char *make_group(unsigned n, const char *members, size_t *size)
+{
+	char *text = NULL;
+	FILE *out = open_memstream(&text, size);
+
+	assert_non_null(out);
+	fprintf(out, "{\"limiter\":\"l%u\",\"gossip\":{%s\"key_file\":\"k\",\"roster\":[", n - 1,
+		members);
+	for (unsigned i = 0; i < n; i++)
+		fprintf(out, "%s{\"name\":\"l%u\",\"address\":\"10.0.%u.%u:7946\"}",
+			i > 0 ? "," : "", i, i / 256, i % 256);
+	fputs("]}}", out);
+	fclose(out);
+	return text;
+}
+
+/* Ten thousand limiters, and that no two of them clash, in far less than a second. */
+static void test_many_limiters(void **state)
+{
+	char *text, *messages;
+	struct config *config;
+	clock_t began;
+	size_t size;
+
+	(void)state;
+	text = make_group(10000, "", &size);
+	began = clock();
+	assert_int_equal(parse(text, size, &messages, &config), 0);
+	assert_in_range(clock() - began, 0, CLOCKS_PER_SEC);
+	assert_int_equal(config->gossip.n_roster, 10000);
+	assert_int_equal(config->gossip.self, 9999);
+	config_free(config);
+	free(text);
+	free(messages);
+
+	text = make_group(CONFIG_ROSTER_MAX + 1, "", &size);
+	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_string_equal(
+		messages, "w.json: gossip.roster: 16385 in all: expected at most 16384\n");
+	free(text);
+	free(messages);
+}
+
+/* Everybody's record fits into 64 limiters' gossip; more of them sum along a tree. */
+static void test_default_estimator(void **state)
+{
+	(void)state;
+	for (unsigned n = 63; n <= 65; n++) {
+		char *text, *messages;
+		struct config *config;
+		size_t size;
+
+		text = make_group(n, "", &size);
+		assert_int_equal(parse(text, size, &messages, &config), 0);
+		assert_int_equal(
+			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
+		assert_false(config->gossip.compensate);
+		config_free(config);
+		free(messages);
+		free(text);
+
+		text = make_group(n, "\"compensate\":true,\"estimator\":\"push-sum\",", &size);
+		assert_int_equal(parse(text, size, &messages, &config), 0);
+		assert_int_equal(config->gossip.estimator, ESTIMATOR_PUSH_SUM);
+		assert_true(config->gossip.compensate);
+		config_free(config);
+		free(messages);
+		free(text);
+	}
+}
+
+static void test_defaults(void **state)
+{
+	struct config *config = must_parse(DOC(""));
+	const struct policy *policy = &config->policies[0];
+
+	(void)state;
+	assert_string_equal(config->limiter, "me");
+	assert_int_equal(config->n_eal, 0);
+	assert_int_equal(config->ports[0].mtu, 1500);
+	assert_int_equal(config->n_workers, 1);
+	assert_int_equal(config->workers[0], 1);
+	assert_int_equal(config->idle, IDLE_POLL);
+	assert_int_equal(config->control_cpu, 0);
+	assert_string_equal(config->control_socket, "/run/weir/me.sock");
+	assert_int_equal(config->gossip.n_roster, 1);
+	assert_int_equal(config->gossip.self, 0);
+	assert_string_equal(config->gossip.roster[0].name, "me");
+	assert_int_equal(config->gossip.listen_len, 0);
+	assert_int_equal(policy->match.wire, CONFIG_ANY);
+	assert_int_equal(policy->match.vlan, CONFIG_ANY);
+	assert_int_equal(policy->match.dscp, CONFIG_ANY);
+	assert_int_equal(policy->match.proto, 0);
+	assert_int_equal(policy->match.src_port.first | policy->match.dst_port.first, 0);
+	assert_int_equal(policy->match.direction, DIRECTION_ANY);
+	assert_int_equal(policy->match.src.family, 0);
+	assert_int_equal(policy->limit_bps, 10000000);
+	assert_int_equal(policy->burst_bytes, 312500);
+	assert_string_equal(policy->allocator->name, "central");
+	assert_int_equal(policy->accounting, ACCOUNTING_L3);
+	assert_int_equal(policy->interval_ns, 50000000);
+	assert_float_equal(policy->keep_per_second, 0.1, 0);
+	config_free(config);
+}
+
+static void test_group_defaults(void **state)
+{
+	struct config *config = must_parse(
+		GOSSIP("'key_file': 'k', 'roster': [{'name': 'you', 'address': '10.0.0.2:1'}, "
+		       "{'name': 'me', 'address': '10.0.0.1:7946'}]"));
+	const struct sockaddr_in *at = (const struct sockaddr_in *)&config->gossip.listen;
+
+	(void)state;
+	assert_int_equal(config->gossip.n_roster, 2);
+	assert_int_equal(config->gossip.self, 1);
+	assert_int_equal(config->gossip.listen_len, sizeof(*at));
+	assert_int_equal(at->sin_family, AF_INET);
+	assert_int_equal(ntohl(at->sin_addr.s_addr), 0x0a000001);
+	assert_int_equal(ntohs(at->sin_port), 7946);
+	assert_int_equal(config->gossip.branching, 3);
+	assert_int_equal(config->gossip.timeout_ns, 1000000000);
+	assert_int_equal(config->gossip.datagram_max, 1200);
+	assert_string_equal(config->gossip.key_file, "k");
+	assert_string_equal(config->policies[0].allocator->name, "fps");
+	config_free(config);
+}
+
+/* In a group of one there is nobody to hear, whatever the addresses. */
+static void test_group_of_one(void **state)
+{
+	struct config *config = must_parse(
+		GOSSIP("'listen': '10.0.0.1:2', 'roster': [{'name': 'me', 'address': "
+		       "'10.0.0.1:1'}]"));
+
+	(void)state;
+	assert_int_equal(config->gossip.n_roster, 1);
+	assert_int_equal(config->gossip.listen_len, 0);
+	assert_string_equal(config->policies[0].allocator->name, "central");
+	config_free(config);
+}
+
+static void test_everything(void **state)
+{
+	struct config *config = must_parse(
+		"{'limiter': 'me', 'eal': ['--no-huge', '-m'], " PORTS WIRES
+		", 'workers': [5, 4], 'idle': 'sleep', 'control': {'socket': '/tmp/s', 'cpu': 3}, "
+		"'gossip': {'listen': '[::]:9', 'roster': [{'name': 'me', 'address': "
+		"'[2001:db8::1]:8'}, {'name': 'you', 'address': '[2001:db8::2]:8'}], 'key_file': "
+		"'/k', 'insecure': false, 'branching': 7, 'timeout': '2.5s', 'datagram': '1kB'}, "
+		"'policies': [{'name': 'p', 'match': {'wire': 'w', 'direction': 'b-to-a', 'src': "
+		"'2001:db8:4::/46', 'dst': '::/0', 'vlan': 7, 'dscp': 46, 'proto': 'sctp', "
+		"'src-port': '1024-2047', 'dst-port': 7}, 'limit': '1.5Gbit/s', "
+		"'burst': '64KiB', 'allocator': 'static', 'meter': 'token-bucket', 'action': "
+		"'drop', 'accounting': 'wire', 'interval': '100ms', 'ewma': 0.25}]}");
+	const struct sockaddr_in6 *at = (const struct sockaddr_in6 *)&config->gossip.listen;
+	const struct policy *policy = &config->policies[0];
+	char text[64];
+
+	(void)state;
+	assert_int_equal(config->n_eal, 2);
+	assert_string_equal(config->eal[1], "-m");
+	assert_int_equal(config->wires[0].a, 0);
+	assert_int_equal(config->wires[0].b, 1);
+	assert_int_equal(config->workers[0], 5);
+	assert_int_equal(config->workers[1], 4);
+	assert_int_equal(config->idle, IDLE_SLEEP);
+	assert_string_equal(config->control_socket, "/tmp/s");
+	assert_int_equal(config->control_cpu, 3);
+	assert_true(IN6_IS_ADDR_UNSPECIFIED(&at->sin6_addr));
+	assert_int_equal(ntohs(at->sin6_port), 9);
+	assert_int_equal(config->gossip.branching, 7);
+	assert_int_equal(config->gossip.timeout_ns, 2500000000);
+	assert_int_equal(config->gossip.datagram_max, 1000);
+	assert_int_equal(policy->match.wire, 0);
+	assert_int_equal(policy->match.direction, DIRECTION_B_TO_A);
+	assert_int_equal(policy->match.vlan, 7);
+	assert_int_equal(policy->match.dscp, 46);
+	assert_int_equal(policy->match.proto, IPPROTO_SCTP);
+	assert_int_equal(policy->match.src_port.first, 1024);
+	assert_int_equal(policy->match.src_port.last, 2047);
+	assert_int_equal(policy->match.dst_port.first, 7);
+	assert_int_equal(policy->match.dst_port.last, 7);
+	assert_string_equal(
+		prefix_format(&policy->match.src, text, sizeof(text)), "2001:db8:4::/46");
+	assert_string_equal(prefix_format(&policy->match.dst, text, sizeof(text)), "::/0");
+	assert_int_equal(policy->limit_bps, 1500000000);
+	assert_int_equal(policy->burst_bytes, 65536);
+	assert_string_equal(policy->allocator->name, "static");
+	assert_int_equal(policy->accounting, ACCOUNTING_WIRE);
+	assert_int_equal(policy->interval_ns, 100000000);
+	assert_float_equal(policy->keep_per_second, 0.25, 0);
+	config_free(config);
+}
+
+static void test_tunnels(void **state)
+{
+	static const struct config_case cases[] = {
+		{DOC(", 'tunnels': {}"), ""},
+		{DOC(", 'tunnels': {'classify': 'outer'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner'}"), ""},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65535}"), ""},
+		{DOC(", 'tunnels': {'classify': 'both'}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'both', 'vxlan-port': 1}"),
+			"w.json: tunnels.classify: 'both': expected 'outer' or 'inner'\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 65536}"),
+			"w.json: tunnels.vxlan-port: 65536: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 0}"),
+			"w.json: tunnels.vxlan-port: 0: expected a whole number from 1 to "
+			"65535\n"},
+		{DOC(", 'tunnels': {'vxlan-port': 4789}"),
+			"w.json: tunnels.vxlan-port: 4789: expected none unless 'classify' is "
+			"'inner'\n"},
+		{0},
+	};
+	struct config *config;
+
+	(void)state;
+	run_cases(cases);
+	config = must_parse(DOC(", 'tunnels': {'classify': 'inner', 'vxlan-port': 8472}"));
+	assert_int_equal(config->tunnels.classify, TUNNELS_INNER);
+	assert_int_equal(config->tunnels.vxlan_port, 8472);
+	config_free(config);
+	config = must_parse(DOC(""));
+	assert_int_equal(config->tunnels.classify, TUNNELS_OUTER);
+	assert_int_equal(config->tunnels.vxlan_port, 4789);
+	config_free(config);
+}
+
+static void refuse_file(const char *path, int rc, const char *message)
+{
+	struct config *config = (struct config *)&config;
+	char *messages;
+	size_t size;
+	FILE *err = open_memstream(&messages, &size);
+
+	assert_non_null(err);
+	assert_int_equal(config_load(path, err, &config), rc);
+	assert_null(config);
+	fclose(err);
+	assert_string_equal(messages, message);
+	free(messages);
+}
+
+static void test_files(void **state)
+{
+	char path[] = "/tmp/weir-config-XXXXXX";
+	char message[128];
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	refuse_file("/", -EISDIR, "/: Is a directory\n");
+	refuse_file(
+		"/nonexistent/w.json", -ENOENT, "/nonexistent/w.json: No such file or directory\n");
+	snprintf(message, sizeof(message), "%s: empty: expected a JSON object\n", path);
+	refuse_file(path, -EINVAL, message);
+	assert_int_equal(ftruncate(fd, READER_FILE_MAX + 1), 0);
+	snprintf(message, sizeof(message), "%s: File too large\n", path);
+	refuse_file(path, -EFBIG, message);
+	close(fd);
+	unlink(path);
+}
+
+/* The examples, found from where this file was compiled from, without an error or a warning. */
+static void test_examples(void **state)
+{
+	static const char *const names[] = {"single.json", "group-of-two.json", "api-gateway.json",
+		"prepaid.json", "shaped.json"};
+	int root = (int)(strlen(__FILE__) - strlen("test/unit/io/config/test_config.c"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct config *config;
+		char path[512];
+
+		snprintf(path, sizeof(path), "%.*sconfig/%s", root, __FILE__, names[i]);
+		assert_int_equal(config_load(path, stderr, &config), 0);
+		assert_true(config->n_policies > 0);
+		config_free(config);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_limiter),
+		cmocka_unit_test(test_ports),
+		cmocka_unit_test(test_wires),
+		cmocka_unit_test(test_process),
+		cmocka_unit_test(test_gossip),
+		cmocka_unit_test(test_sealing),
+		cmocka_unit_test(test_all_errors),
+		cmocka_unit_test(test_many_policies),
+		cmocka_unit_test(test_too_many_policies),
+		cmocka_unit_test(test_many_ports),
+		cmocka_unit_test(test_many_limiters),
+		cmocka_unit_test(test_default_estimator),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_group_defaults),
+		cmocka_unit_test(test_group_of_one),
+		cmocka_unit_test(test_everything),
+		cmocka_unit_test(test_tunnels),
+		cmocka_unit_test(test_files),
+		cmocka_unit_test(test_examples),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies that are never exceeded: what may stand beside "guarantee", the keys of GDRL and of
+ * quotas, their defaults and warnings.
+ */
+#include "config_cases.h"
+
+#include "allocate/gdrl.h"
+#include "config/group.h"
+
+#define GROUP(gossip, policies)                                                             \
+	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \
+	"]" gossip "}, 'policies': [" policies "]}"
+#define LIMITED2(members)   GROUP("", "{'name': 'p', 'limit': '10Mbit/s'" members "}")
+#define CONSERVED2(members) LIMITED2(", 'guarantee': 'conserved'" members)
+#define GDRL2(members)      LIMITED2(", 'allocator': 'gdrl'" members)
+#define QUOTA2(members)     GROUP("", "{'name': 'p', 'allocator': 'quota'" members "}")
+
+static void test_conserved(void **state)
+{
+#define SOFT_WITH(words) "w.json: policies[0].guarantee: 'conserved': expected 'soft' " words "\n"
+	static const struct config_case cases[] = {
+		{CONSERVED2(""), ""},
+		{LIMITED2(", 'guarantee': 'soft'"), ""},
+		{LIMITED2(", 'guarantee': 'hard'"), "w.json: policies[0].guarantee: 'hard': "
+						    "expected 'soft' or 'conserved'\n"},
+		{LIMITED2(", 'guarantee': true"), "w.json: policies[0].guarantee: true: "
+						  "expected 'soft' or 'conserved'\n"},
+		{CONSERVED2(", 'allocator': 'static'"), ""},
+		{CONSERVED2(", 'allocator': 'fps', 'weigh': 'tcp'"), ""},
+		{CONSERVED2(", 'allocator': 'gdrl'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor'"), ""},
+		{CONSERVED2(", 'allocator': 'adaptor', 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket' or "
+			"'gcra' with the allocator 'adaptor'\n" SOFT_WITH(
+				"with the meter 'random-drop'")},
+		{LIMITED(", 'guarantee': 'conserved'"), ""},
+		{LIMITED(", 'guarantee': 'conserved', 'allocator': 'central'"), ""},
+		{CONSERVED2(", 'allocator': 'gtb'"), SOFT_WITH("with the allocator 'gtb'")},
+		{CONSERVED2(", 'allocator': 'grd'"), SOFT_WITH("with the allocator 'grd'")},
+		{CONSERVED2(", 'meter': 'gcra'"), ""},
+		{CONSERVED2(", 'meter': 'random-drop'"), SOFT_WITH("with the meter 'random-drop'")},
+		{CONSERVED2(", 'meter': 'fixed-window', 'window': '1s'"),
+			SOFT_WITH("with the meter 'fixed-window'")},
+		{CONSERVED2(", 'meter': 'hybrid', 'window': '1s'"),
+			SOFT_WITH("with the meter 'hybrid'")},
+		{CONSERVED2(", 'per': 'src', 'allocator': 'static'"), SOFT_WITH("beside 'per'")},
+		/* What was refused is not complained of twice. */
+		{CONSERVED2(", 'meter': 'leaky'"),
+			"w.json: policies[0].meter: 'leaky': expected 'token-bucket' or 'gcra' or "
+			"'fixed-window' or 'hybrid' or 'random-drop' or 'phantom'\n"},
+		{LIMITED2(", 'guarantee': 'hard', 'meter': 'random-drop'"),
+			"w.json: policies[0].guarantee: 'hard': expected 'soft' or 'conserved'\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* Parts are whole numbers a second: none may be nothing. */
+static void test_parts(void **state)
+{
+#define RATE(limit) \
+	GROUP("", "{'name': 'p', 'guarantee': 'conserved', 'limit': '" limit "', " COUNTED "}")
+#define COUNTED "'count': 'flows'"
+	static const struct config_case cases[] = {
+		{RATE("2/s"), ""},
+		{RATE("1.875/s"), "w.json: policies[0].limit: '1.875/s': expected at least 2/s, as "
+				  "parts of a conserved limit are whole numbers in its time\n"},
+		{RATE("2/min"), ""},
+		{RATE("1.875/d"), "w.json: policies[0].limit: '1.875/d': expected at least 2/d, as "
+				  "parts of a conserved limit are whole numbers in its time\n"},
+		{GROUP("", "{'name': 'p', 'limit': '0.125/s', 'count': 'flows'}"), ""},
+		{POLICY(", 'guarantee': 'conserved', 'limit': '1/s', 'count': 'flows'"), ""},
+		{POLICY(", 'guarantee': 'conserved', 'limit': '0.875/s', 'count': 'flows'"),
+			"w.json: policies[0].limit: '0.875/s': expected at least 1/s, as parts of "
+			"a conserved limit are whole numbers in its time\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_gdrl(void **state)
+{
+#define ONLY_GDRL "expected none unless 'allocator' is 'gdrl'\n"
+	static const struct config_case cases[] = {
+		{GDRL2(""), ""},
+		{GDRL2(", 'indicator': 'spare', 'eta': 0.25"), ""},
+		{GDRL2(", 'indicator': 'delay', 'eta': 0"), ""},
+		{GDRL2(", 'indicator': 'mood'"),
+			"w.json: policies[0].indicator: 'mood': expected one of spare, "
+			"utilisation, loss, drops, delay\n"},
+		{GDRL2(", 'indicator': 1"),
+			"w.json: policies[0].indicator: 1: expected one of spare, "
+			"utilisation, loss, drops, delay\n"},
+		{GDRL2(", 'eta': -1"), "w.json: policies[0].eta: -1: expected a number from 0 to "
+				       "1e+12\n"},
+		{GDRL2(", 'eta': '1'"), "w.json: policies[0].eta: '1': expected a number from 0 to "
+					"1e+12\n"},
+		{GDRL2(", 'guarantee': 'conserved'"), ""},
+		{GDRL2(", 'guarantee': 'soft'"),
+			"w.json: policies[0].guarantee: 'soft': expected 'conserved' with the "
+			"allocator 'gdrl'\n"},
+		{GDRL2(", 'meter': 'gcra'"), ""},
+		{GDRL2(", 'meter': 'random-drop'"),
+			"w.json: policies[0].meter: 'random-drop': expected 'token-bucket', "
+			"'gcra' or 'phantom' with the allocator 'gdrl'\n"},
+		{GDRL2(", 'per': 'src'"),
+			"w.json: policies[0].allocator: 'gdrl': expected 'static' beside 'per'\n"},
+		{LIMITED2(", 'indicator': 'spare', 'eta': 1"),
+			"w.json: policies[0].indicator: 'spare': " ONLY_GDRL
+			"w.json: policies[0].eta: 1: " ONLY_GDRL},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_quota(void **state)
+{
+#define EXPECTED_TOTAL  "expected bytes such as '500GB'\n"
+#define EXPECTED_PERIOD "expected 'none', 'month' or a time such as '24h'\n"
+#define ONLY_QUOTA      "expected none unless 'allocator' is 'quota'\n"
+#define TOTAL(total)    QUOTA2(", 'total': " total)
+#define PERIOD(period)  QUOTA2(", 'total': '5TB', 'period': " period)
+#define PACKETS(total)  QUOTA2(", 'count': 'packets', 'total': " total)
+	static const struct config_case cases[] = {
+		{TOTAL("'500GB'"), ""},
+		{TOTAL("'1000PB'"), ""},
+		{TOTAL("'1000000.000000000000001TB'"),
+			"w.json: policies[0].total: '1000000.000000000000001TB': expected a whole "
+			"number of B\n"},
+		{TOTAL("'1001PB'"), "w.json: policies[0].total: '1001PB': expected 1B to 1000PB\n"},
+		{TOTAL("'0B'"), "w.json: policies[0].total: '0B': expected 1B to 1000PB\n"},
+		{TOTAL("500"), "w.json: policies[0].total: 500: " EXPECTED_TOTAL},
+		{QUOTA2(""), "w.json: policies[0].total: missing: " EXPECTED_TOTAL},
+		{QUOTA2(", 'count': 'flows'"), "w.json: policies[0].total: missing: expected a "
+					       "number such as 5000000 or '5M'\n"},
+		{QUOTA2(", 'count': 'shoes'"), "w.json: policies[0].count: 'shoes': expected "
+					       "'bytes' or 'packets' or 'flows'\n"},
+		{PACKETS("50000"), ""},
+		{PACKETS("'50M'"), ""},
+		{PACKETS("1000000000000000001"),
+			"w.json: policies[0].total: 1000000000000000001: expected 1 to "
+			"1000000000G\n"},
+		{PERIOD("'none'"), ""},
+		{PERIOD("'month'"), ""},
+		{PERIOD("'1min'"), ""},
+		{PERIOD("'59s'"), "w.json: policies[0].period: '59s': expected 1min to 8784h\n"},
+		{PERIOD("'8784h'"), ""},
+		{PERIOD("'8785h'"),
+			"w.json: policies[0].period: '8785h': expected 1min to 8784h\n"},
+		{PERIOD("'90.5s'"), "w.json: policies[0].period: '90.5s': expected a whole number "
+				    "of seconds\n"},
+		{PERIOD("'week'"), "w.json: policies[0].period: 'week': " EXPECTED_PERIOD},
+		{PERIOD("86400"), "w.json: policies[0].period: 86400: " EXPECTED_PERIOD},
+		{LIMITED2(", 'total': '5GB', 'period': 'month'"),
+			"w.json: policies[0].total: '5GB': " ONLY_QUOTA
+			"w.json: policies[0].period: 'month': " ONLY_QUOTA},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_quota_and(void **state)
+{
+#define AND(members) QUOTA2(", 'total': '5TB'" members)
+	static const struct config_case cases[] = {
+		{AND(", 'limit': '1Mbit/s'"), ""},
+		{AND(", 'limit': '1Mbit/s', 'burst': '64KiB', 'action': 'mark', 'mark': 8"), ""},
+		{AND(", 'action': 'count', 'accounting': 'wire', 'interval': '100ms'"), ""},
+		{AND(", 'burst': '64KiB'"),
+			"w.json: policies[0].burst: '64KiB': expected none without 'limit'\n"},
+		{AND(", 'limit': '1MB', 'burst': '64KiB'"),
+			"w.json: policies[0].limit: '1MB': " EXPECTED_RATE},
+		{AND(", 'guarantee': 'conserved'"),
+			"w.json: policies[0].guarantee: 'conserved': expected none with the "
+			"allocator 'quota', which never exceeds its total\n"},
+		{AND(", 'guarantee': 'soft'"),
+			"w.json: policies[0].guarantee: 'soft': expected none with the "
+			"allocator 'quota', which never exceeds its total\n"},
+		{AND(", 'meter': 'token-bucket'"),
+			"w.json: policies[0].meter: 'token-bucket': expected none with the "
+			"allocator 'quota', which counts for itself\n"},
+		{AND(", 'per': 'src'"), "w.json: policies[0].allocator: 'quota': expected 'static' "
+					"beside 'per'\n"},
+		{AND(", 'weigh': 'tcp'"), "w.json: policies[0].weigh: 'tcp': expected none unless "
+					  "'allocator' is 'fps'\n"},
+		{AND(", 'indicator': 'loss'"), "w.json: policies[0].indicator: 'loss': " ONLY_GDRL},
+		/* Only a quota can do without. */
+		{GROUP("", "{'name': 'p', 'allocator': 'gdrl'}"),
+			"w.json: policies[0].limit: missing: " EXPECTED_RATE},
+		{GROUP(", 'datagram': '556B'",
+			 "{'name': 'p', 'allocator': 'quota', 'total': '5TB'}"),
+			""},
+		{GROUP(", 'datagram': '555B'",
+			 "{'name': 'p', 'allocator': 'quota', 'total': '5TB'}"),
+			"w.json: gossip.datagram: '555B': expected at least 556B with the "
+			"allocator 'quota'\n"},
+		{GROUP(", 'datagram': '555B'", "{'name': 'p', 'limit': '1Mbit/s'}"), ""},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* A quota is known by more than its name, and may be taken for another policy by that. */
+static void test_clashes(void **state)
+{
+#define NAMED(name, vlan, members) "{'name': '" name "', 'match': {'vlan': " vlan "}" members "}"
+#define MONTHLY                    ", 'allocator': 'quota', 'total': '5TB', 'period': 'month'"
+#define PREPAID                    ", 'allocator': 'quota', 'total': '5TB'"
+#define RATE_OF                    ", 'limit': '1Mbit/s'"
+	static const struct config_case cases[] = {
+		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", RATE_OF)),
+			"w.json: policies[1].name: 'r12050': expected a name with a 32-bit FNV-1a "
+			"hash of its own, policies[0] has the same\n"},
+		{POLICIES(NAMED("m176744", "1", PREPAID) "," NAMED("r12050", "2", RATE_OF)), ""},
+		{POLICIES(NAMED("m176744", "1", MONTHLY) "," NAMED("r12050", "2", MONTHLY)), ""},
+		{POLICIES(NAMED("m", "1", MONTHLY) "," NAMED("m", "2", MONTHLY)),
+			"w.json: policies[1].name: 'm': expected a name of its own, policies[0] "
+			"has the same\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_warnings(void **state)
+{
+#define BURST(burst) CONSERVED2(", 'burst': '" burst "'")
+#define WORKERS2(members)                                                      \
+	"{'limiter': 'me', " PORTS WIRES ", 'workers': [1, 2], 'policies': [{" \
+	"'name': 'p', 'limit': '10Mbit/s', " members "}]}"
+	static const struct config_case cases[] = {
+		{CONSERVED2(", 'burst': '3036B', 'match': {'proto': 'udp'}"), ""},
+		{BURST("3035B"),
+			"w.json: warning: policies[0].burst: '3035B': its part at each of 2 "
+			"limiters is less than 1518 bytes, so the largest frames pass only where "
+			"more of the limit is\n"},
+		{LIMITED2(", 'burst': '3035B', 'match': {'proto': 'udp'}"), ""},
+		/* What is larger than a bucket waits for tokens. */
+		{LIMITED2(", 'burst': '3035B', 'action': 'shape'"), ""},
+		{BURST("3035B', 'action': 'shape"), ""},
+		{GROUP("", "{'name': 'p', 'count': 'flows', 'limit': '5/s', 'burst': 2, "
+			   "'guarantee': 'conserved'}"),
+			""},
+		{GROUP("", "{'name': 'p', 'count': 'flows', 'limit': '5/s', 'burst': 1, "
+			   "'guarantee': 'conserved'}"),
+			"w.json: warning: policies[0].burst: 1: less than one for each of 2 "
+			"limiters: nothing passes where it is none\n"},
+		{WORKERS2("'guarantee': 'conserved'"), ""},
+		{WORKERS2("'action': 'count'"), ""},
+		{WORKERS2("'guarantee': 'conserved', 'action': 'count'"),
+			"w.json: warning: policies[0].guarantee: 'conserved': each of 2 workers has "
+			"an even part of it, whatever its load: only what drops, and counts bytes, "
+			"is shared as needed\n"},
+		{TOTAL("'1280KiB'"), ""},
+		{TOTAL("'1310719B'"),
+			"w.json: warning: policies[0].total: '1310719B': less than 10 times the "
+			"64KiB that each of 2 limiters takes in hand, or twice that\n"},
+		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '25kB'"), ""},
+		{QUOTA2(", 'total': '5TB', 'limit': '1Mbit/s', 'burst': '1517B'"),
+			"w.json: warning: policies[0].burst: '1517B': less than 1518 bytes, so the "
+			"largest frames never pass\n"},
+		{PACKETS("1280"), ""},
+		{PACKETS("1279"),
+			"w.json: warning: policies[0].total: 1279: less than 10 times the 64 that "
+			"each of 2 limiters takes in hand, or twice that\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_defaults(void **state)
+{
+	struct config *config = must_parse(GROUP("",
+		"{'name': 'c', 'limit': '80kbit/s', 'guarantee': 'conserved', 'match': {'vlan': 1}},"
+		"{'name': 'g', 'limit': '1Gbit/s', 'allocator': 'gdrl', 'match': {'vlan': 2}},"
+		"{'name': 'q', 'allocator': 'quota', 'total': '5GB', 'match': {'vlan': 3}},"
+		"{'name': 'r', 'limit': '1Gbit/s', 'match': {'vlan': 4}}"));
+	const struct policy *p = config->policies;
+
+	(void)state;
+	assert_int_equal(p[0].guarantee, GUARANTEE_CONSERVED);
+	assert_ptr_equal(p[0].allocator, &allocator_fps);
+	assert_null(p[0].indicator);
+	assert_int_equal(p[0].burst_bytes, 2 * 15000); /* ten packets at each limiter */
+	assert_int_equal(p[1].guarantee, GUARANTEE_CONSERVED);
+	assert_ptr_equal(p[1].indicator, &gdrl_spare);
+	assert_true(p[1].eta == 0);
+	assert_int_equal(p[1].burst_bytes, 31250000);
+	assert_int_equal(p[2].guarantee, GUARANTEE_SOFT);
+	assert_int_equal(p[2].meter, METER_PURSE);
+	assert_int_equal(p[2].limit_bps, 0);
+	assert_int_equal(p[2].burst_bytes, 0);
+	assert_int_equal(p[2].period, PERIOD_NONE);
+	assert_int_equal(p[2].total, 5000000000);
+	assert_int_equal(p[2].chunk, 2 << 20); /* 2.5 MB: a thousandth of a half */
+	assert_false(p[2].drawn);
+	assert_int_equal(p[3].guarantee, GUARANTEE_SOFT);
+	assert_null(p[3].indicator);
+	assert_int_equal(p[3].chunk, 0);
+	assert_true(config_needs_ledger(config));
+	assert_true(policy_is_quota(&p[2]));
+	assert_false(policy_is_quota(&p[1]));
+	config->n_policies = 1;
+	assert_true(config_needs_ledger(config));
+	config->policies[0].guarantee = GUARANTEE_SOFT;
+	assert_false(config_needs_ledger(config));
+	config->policies[0].allocator = &allocator_quota;
+	assert_true(config_needs_ledger(config));
+	config_free(config);
+}
+
+static void test_values(void **state)
+{
+	struct config *config = must_parse(GROUP("",
+		"{'name': 'g', 'limit': '1Gbit/s', 'allocator': 'gdrl', 'indicator': 'loss', "
+		"'eta': 0.5, 'match': {'vlan': 2}},"
+		"{'name': 'q', 'allocator': 'quota', 'total': '1000PB', 'period': '90min', "
+		"'limit': '8Mbit/s', 'match': {'vlan': 3}},"
+		"{'name': 'm', 'allocator': 'quota', 'count': 'packets', 'total': 500000, "
+		"'period': 'month', 'match': {'vlan': 4}}"));
+	const struct policy *p = config->policies;
+
+	(void)state;
+	assert_ptr_equal(p[0].indicator, &gdrl_loss);
+	assert_true(p[0].eta == 0.5);
+	assert_int_equal(p[1].total, CONFIG_TOTAL_MAX);
+	assert_int_equal(p[1].period, PERIOD_FIXED);
+	assert_int_equal(p[1].period_ns, 5400000000000);
+	assert_int_equal(p[1].limit_bps, 8000000);
+	assert_int_equal(p[1].burst_bytes, 250000);
+	assert_int_equal(p[1].chunk, 64 << 20);
+	assert_int_equal(p[2].period, PERIOD_MONTH);
+	assert_int_equal(p[2].period_ns, 0);
+	assert_int_equal(p[2].chunk, 128); /* 250: a thousandth of a half */
+	config_free(config);
+}
+
+static const struct key group_keys[] = {
+	{"policies", read_group_policies, .required = true},
+	{0},
+};
+
+/* The same in a simulated group. */
+static void test_group(void **state)
+{
+	char *text = with_quotes(
+		"{'policies': [{'name': 'q', 'allocator': 'quota', 'total': "
+		"'8GB'}, {'name': 'g', 'allocator': 'gdrl', 'limit': '1Mbit/s'}]}");
+	struct reader reader;
+	struct group group;
+
+	(void)state;
+	assert_int_equal(reader_parse(&reader, text, strlen(text), "s.json", stderr), 0);
+	group_init(&group);
+	read_keys(&reader, NULL, reader.root, group_keys, &group);
+	group_check(&reader, &group, 4);
+	assert_int_equal(reader_finish(&reader), 0);
+	assert_int_equal(group.policies[0].chunk, 1 << 20);
+	assert_int_equal(group.policies[1].guarantee, GUARANTEE_CONSERVED);
+	group_free(&group);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_conserved),
+		cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_gdrl),
+		cmocka_unit_test(test_quota),
+		cmocka_unit_test(test_quota_and),
+		cmocka_unit_test(test_clashes),
+		cmocka_unit_test(test_warnings),
+		cmocka_unit_test(test_defaults),
+		cmocka_unit_test(test_values),
+		cmocka_unit_test(test_group),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

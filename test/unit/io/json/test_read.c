@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A document of another kind, read with the tables of its reader and, where a group stands in it,
+ * with those of the configuration. In the tables ' stands for ".
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "allocate/allocate.h"
+#include "config/group.h"
+#include "policy/units.h"
+
+#define P "'policies': [{'name': 'p', 'limit': '10Mbit/s'}]"
+
+struct play {
+	char name[CONFIG_NAME_MAX];
+	unsigned limiters;
+	double loss;
+	uint64_t delay_ns;
+	struct group group;
+};
+
+static const struct key play_keys[] = {
+	{"name", read_name, KEY_FIELD(struct play, name)},
+	{"limiters", read_integer, KEY_FIELD(struct play, limiters),
+		.detail = &(const struct integer_range){1, 100000}, .required = true},
+	{"loss", read_real, KEY_FIELD(struct play, loss),
+		.detail = &(const struct real_range){.max = 1}},
+	{"delay", read_quantity, KEY_FIELD(struct play, delay_ns),
+		.expected = "a time such as \"50ms\"",
+		.detail = &(const struct quantity_range){units_parse_time, 0, 1000000000,
+			"0s to 1s", "ns"}},
+	{"policies", read_group_policies, KEY_FIELD(struct play, group)},
+	{"gossip", read_group_gossip, KEY_FIELD(struct play, group)},
+	{0},
+};
+
+struct read_case {
+	const char *document;
+	const char *messages;
+};
+
+static char *with_quotes(const char *text)
+{
+	char *copy = strdup(text);
+
+	assert_non_null(copy);
+	for (char *at = copy; *at != '\0'; at++)
+		*at = *at == '\'' ? '"' : *at;
+	return copy;
+}
+
+/* Ends the reader too. */
+static int read_play(struct reader *reader, struct play *play)
+{
+	*play = (struct play){0};
+	group_init(&play->group);
+	read_keys(reader, NULL, reader->root, play_keys, play);
+	group_check(reader, &play->group, play->limiters);
+	return reader_finish(reader);
+}
+
+static int parse(const char *document, char **messages, struct play *play)
+{
+	char *text = with_quotes(document);
+	struct reader reader;
+	size_t size;
+	FILE *err = open_memstream(messages, &size);
+	int rc;
+
+	assert_non_null(err);
+	*play = (struct play){0};
+	rc = reader_parse(&reader, text, strlen(text), "s.json", err);
+	if (rc == 0)
+		rc = read_play(&reader, play);
+	fclose(err);
+	free(text);
+	return rc;
+}
+
+static void run_cases(const struct read_case *cases)
+{
+	for (; cases->document != NULL; cases++) {
+		char *expected = with_quotes(cases->messages), *messages;
+		struct play play;
+		int rc = parse(cases->document, &messages, &play);
+
+		if (strcmp(messages, expected) != 0)
+			fail_msg("%s\ngot:\n%sexpected:\n%s", cases->document, messages, expected);
+		if (rc != (*expected != '\0' ? -EINVAL : 0))
+			fail_msg("%s\nrc %d", cases->document, rc);
+		group_free(&play.group);
+		free(messages);
+		free(expected);
+	}
+}
+
+static void test_document(void **state)
+{
+	static const struct read_case cases[] = {
+		{"{'limiters': 3, " P "}", ""},
+		{"{'limiters': 1, 'name': 'x', 'loss': 0.5, 'delay': '20ms'}", ""},
+		{"", "s.json: empty: expected a JSON object\n"},
+		{"[]", "s.json: an empty array: expected an object\n"},
+		{"{}", "s.json: limiters: missing: expected a whole number from 1 to 100000\n"},
+		{"{'limiters': 1, 'los': 1}", "s.json: los: unknown key: did you mean 'loss'?\n"},
+		{"{'limiters': 1, 'limiters': 2}",
+			"s.json: limiters: duplicate key: expected it once\n"},
+		{"{'limiters': 1, 'loss': 1}", ""},
+		{"{'limiters': 1, 'loss': 1.001, 'delay': '2s', 'name': ''}",
+			"s.json: name: '': expected a name of 1 to 63 characters A-Z a-z 0-9 _ . "
+			"-\n"
+			"s.json: loss: 1.001: expected a number from 0 to 1\n"
+			"s.json: delay: '2s': expected 0s to 1s\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+/* The same messages as of a configuration, and nothing of what needs a network. */
+static void test_group(void **state)
+{
+	static const struct read_case cases[] = {
+		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '10Mbit'}]}",
+			"s.json: policies[0].limit: '10Mbit': expected bit/s such as '10Mbit/s'\n"},
+		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
+		 "'central'}]}",
+			"s.json: policies[0].allocator: 'central': expected an allocator that can "
+			"share the limit between 2 limiters\n"},
+		{"{'limiters': 1, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'allocator': "
+		 "'central'}]}",
+			""},
+		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'p', "
+		 "'limit': '1Mbit/s'}]}",
+			"s.json: policies[1].name: 'p': expected a name of its own, policies[0] has the "
+			"same\n"},
+		{"{'limiters': 2, 'policies': [{'name': 'p', 'limit': '1Mbit/s'}, {'name': 'q', "
+		 "'limit': '1Mbit/s', 'match': {'dst': '192.0.2.0/24'}}, {'name': 'r', 'limit': "
+		 "'1Mbit/s'}]}",
+			""},
+		{"{'limiters': 2, " P
+		 ", 'gossip': {'branching': 5, 'timeout': '2s', 'datagram': '512B'}}",
+			""},
+		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'tree', 'compensate': true}}",
+			"s.json: gossip.compensate: true: expected none unless 'estimator' is "
+			"'push-sum'\n"},
+		/* Of how many was refused: nothing can be said of them together. */
+		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
+		 "'allocator': 'fps'}], 'gossip': {'compensate': true}}",
+			"s.json: limiters: 0: expected a whole number from 1 to 100000\n"},
+		{"{'limiters': 2, " P
+		 ", 'gossip': {'branching': 65, 'listen': '10.0.0.1:1', 'roster': "
+		 "[], 'key_file': 'k', 'insecure': true}}",
+			"s.json: gossip.listen: unknown key\n"
+			"s.json: gossip.roster: unknown key\n"
+			"s.json: gossip.key_file: unknown key\n"
+			"s.json: gossip.insecure: unknown key\n"
+			"s.json: gossip.branching: 65: expected a whole number from 1 to 64\n"},
+		{0},
+	};
+
+	(void)state;
+	run_cases(cases);
+}
+
+static void test_group_values(void **state)
+{
+	struct play play;
+	char *messages;
+
+	(void)state;
+	assert_int_equal(parse("{" P ", 'limiters': 7, 'loss': 0.25, 'delay': '1ms', 'gossip': "
+			       "{'branching': 5}}",
+				 &messages, &play),
+		0);
+	assert_string_equal(messages, "");
+	assert_float_equal(play.loss, 0.25, 0);
+	assert_int_equal(play.delay_ns, 1000000);
+	assert_int_equal(play.group.n_policies, 1);
+	assert_string_equal(play.group.policies[0].allocator->name, "fps");
+	assert_int_equal(play.group.policies[0].limit_bps, 10000000);
+	assert_int_equal(play.group.policies[0].burst_bytes, 312500);
+	assert_int_equal(play.group.gossip.n_roster, 7);
+	assert_int_equal(play.group.gossip.branching, 5);
+	assert_int_equal(play.group.gossip.timeout_ns, 1000000000);
+	assert_int_equal(play.group.gossip.datagram_max, 1200);
+	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_STATE);
+	group_free(&play.group);
+	free(messages);
+	assert_int_equal(parse("{" P ", 'limiters': 65}", &messages, &play), 0);
+	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_TREE);
+	group_free(&play.group);
+	free(messages);
+}
+
+static void test_load(void **state)
+{
+	static const char text[] = "{\"limiters\": 2, \"loss\": 0.125}";
+	char path[] = "/tmp/weir-read-XXXXXX";
+	struct reader reader;
+	struct play play;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(write(fd, text, strlen(text)), strlen(text));
+	close(fd);
+	assert_int_equal(reader_load(&reader, path, stderr), 0);
+	assert_int_equal(read_play(&reader, &play), 0);
+	assert_float_equal(play.loss, 0.125, 0);
+	group_free(&play.group);
+	unlink(path);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_document),
+		cmocka_unit_test(test_group),
+		cmocka_unit_test(test_group_values),
+		cmocka_unit_test(test_load),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A network of the smallest kind, for tests of connections: all send through one bottleneck (a
+ * policer, or a queue that drains at a rate), then a line that delays. Acknowledgements come back
+ * over a line only. Segments of each direction can be lost, by number or by chance, repeated, and
+ * held back. The same parameters and seed give the same run.
+ */
+#ifndef WEIR_TEST_CONN_NET_H
+#define WEIR_TEST_CONN_NET_H
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/prng.h"
+#include "transport/conn_state.h"
+#include "meter/token_bucket.h"
+
+#define MS       UINT64_C(1000000)
+#define SECOND   (1000 * MS)
+#define NET_LOG  8192
+#define NET_HEAP (1u << 17)
+
+struct net_params {
+	uint64_t delay_ns;                 /* one way */
+	uint64_t rate_bps;                 /* of the queue; 0: no queue */
+	unsigned queue;                    /* packets */
+	uint64_t police_bps, police_burst; /* 0: no policer */
+	double loss, ack_loss, repeat;     /* probabilities */
+	uint64_t jitter_ns;                /* so much later at most, each segment by itself */
+	bool one_host;                     /* all timers share a grid */
+	double jittered;                   /* probability of that */
+	uint64_t cut_ns;                   /* from then on all data is lost; 0: never */
+	const uint32_t *drop;              /* ascending numbers of data segments that are lost */
+	unsigned n_drop;
+	unsigned drop_syns, drop_synacks; /* the first so many */
+	uint64_t pause_ns, resume_ns; /* what would arrive between these arrives at the second */
+	uint32_t late;                /* this data segment ... */
+	uint64_t late_ns;             /* ... comes so much later; 0: none does */
+	uint64_t seed;
+};
+
+/* What an end sent. */
+struct net_sent {
+	uint64_t at_ns;
+	struct segment segment;
+	unsigned conn;
+	enum conn_end end;
+	bool lost;
+};
+
+struct net_flight {
+	uint64_t at_ns, order;
+	unsigned conn;
+	enum conn_end to;
+	struct segment segment;
+};
+
+struct net {
+	struct net_params p;
+	struct conn_params *params; /* of each connection */
+	struct conn *conns;
+	uint64_t *starts; /* when each begins */
+	bool *begun;
+	unsigned n;
+	uint64_t now_ns, order;
+	struct prng prng;
+	struct token_bucket bucket;
+	struct token_bucket_profile profile;
+	uint64_t queue_free_ns;
+	uint64_t passed_bytes; /* IP, through the bottleneck */
+	uint32_t n_data, next_drop;
+	unsigned n_syns, n_synacks;
+	struct net_flight *heap;
+	unsigned n_heap;
+	struct net_sent *log; /* of the first NET_LOG segments */
+	unsigned n_log;
+};
+
+static inline void *net_array(size_t n, size_t size)
+{
+	void *array = calloc(n, size);
+
+	assert_non_null(array);
+	return array;
+}
+
+static inline struct net *net_create(
+	const struct net_params *p, const struct conn_params *params, unsigned n)
+{
+	struct net *net = net_array(1, sizeof(*net));
+	struct token_bucket_params police = {
+		.rate_bps = p->police_bps, .burst_bytes = p->police_burst};
+
+	net->p = *p;
+	net->n = n;
+	net->params = net_array(n, sizeof(*net->params));
+	net->conns = net_array(n, sizeof(*net->conns));
+	net->starts = net_array(n, sizeof(*net->starts));
+	net->begun = net_array(n, sizeof(*net->begun));
+	net->heap = net_array(NET_HEAP, sizeof(*net->heap));
+	net->log = net_array(NET_LOG, sizeof(*net->log));
+	prng_seed(&net->prng, p->seed);
+	for (unsigned i = 0; i < n; i++) {
+		net->params[i] = *params;
+		if (!p->one_host)
+			net->params[i].clock_ns = prng_next(&net->prng) % (100 * SECOND);
+	}
+	assert_int_equal(token_bucket_profile_init(&net->profile, &police, SECOND), 0);
+	token_bucket_init(&net->bucket, &net->profile, 0);
+	return net;
+}
+
+static inline void net_destroy(struct net *net)
+{
+	free(net->params);
+	free(net->conns);
+	free(net->starts);
+	free(net->begun);
+	free(net->heap);
+	free(net->log);
+	free(net);
+}
+
+static inline bool net_before(const struct net_flight *a, const struct net_flight *b)
+{
+	return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->order < b->order);
+}
+
+static inline void net_push(struct net *net, const struct net_flight *flight)
+{
+	unsigned i = net->n_heap++;
+
+	assert_true(net->n_heap < NET_HEAP);
+	for (; i > 0 && net_before(flight, &net->heap[(i - 1) / 2]); i = (i - 1) / 2)
+		net->heap[i] = net->heap[(i - 1) / 2];
+	net->heap[i] = *flight;
+}
+
+static inline struct net_flight net_pop(struct net *net)
+{
+	struct net_flight top = net->heap[0], last = net->heap[--net->n_heap];
+	unsigned i = 0;
+
+	while (2 * i + 1 < net->n_heap) {
+		unsigned child = 2 * i + 1;
+
+		if (child + 1 < net->n_heap && net_before(&net->heap[child + 1], &net->heap[child]))
+			child++;
+		if (!net_before(&net->heap[child], &last))
+			break;
+		net->heap[i] = net->heap[child];
+		i = child;
+	}
+	net->heap[i] = last;
+	return top;
+}
+
+static inline bool net_chance(struct net *net, double p)
+{
+	return p > 0 && prng_unit(&net->prng) < p;
+}
+
+static inline bool net_drops(struct net *net, const struct segment *s)
+{
+	uint32_t number;
+
+	if (s->syn)
+		return s->is_ack ? net->n_synacks++ < net->p.drop_synacks
+				 : net->n_syns++ < net->p.drop_syns;
+	if (s->len == 0)
+		return net_chance(net, net->p.ack_loss);
+	number = net->n_data++;
+	if (net->next_drop < net->p.n_drop && net->p.drop[net->next_drop] == number) {
+		net->next_drop++;
+		return true;
+	}
+	if (net->p.cut_ns && net->now_ns >= net->p.cut_ns)
+		return true;
+	return net_chance(net, net->p.loss);
+}
+
+/* When data that is sent now leaves the bottleneck; CONN_NEVER when it is dropped there. */
+static inline uint64_t net_bottleneck(struct net *net, uint32_t bytes)
+{
+	uint64_t start, bits = UINT64_C(8) * bytes;
+
+	if (net->p.police_bps &&
+		!token_bucket_conforms(&net->bucket, &net->profile, net->now_ns, bytes))
+		return CONN_NEVER;
+	net->passed_bytes += bytes;
+	if (net->p.rate_bps == 0)
+		return net->now_ns;
+	start = net->queue_free_ns > net->now_ns ? net->queue_free_ns : net->now_ns;
+	if ((start - net->now_ns) / (SECOND * bits / net->p.rate_bps) >= net->p.queue) {
+		net->passed_bytes -= bytes;
+		return CONN_NEVER;
+	}
+	net->queue_free_ns = start + SECOND * bits / net->p.rate_bps;
+	return net->queue_free_ns;
+}
+
+static inline void net_fly(struct net *net, unsigned conn, enum conn_end to, uint64_t at_ns,
+	const struct segment *segment)
+{
+	struct net_flight flight = {at_ns, net->order++, conn, to, *segment};
+
+	if (net_chance(net, net->p.jittered))
+		flight.at_ns += prng_next(&net->prng) % (net->p.jitter_ns + 1);
+	if (net->p.late_ns && segment->len && net->n_data == net->p.late + 1)
+		flight.at_ns += net->p.late_ns;
+	if (flight.at_ns >= net->p.pause_ns && flight.at_ns < net->p.resume_ns)
+		flight.at_ns = net->p.resume_ns;
+	net_push(net, &flight);
+}
+
+static inline void net_transmit(
+	struct net *net, unsigned conn, enum conn_end end, const struct segment *segment)
+{
+	enum conn_end to = end == CONN_SENDER ? CONN_RECEIVER : CONN_SENDER;
+	uint64_t leaves = net->now_ns;
+	bool lost = net_drops(net, segment);
+
+	if (!lost && segment->len)
+		leaves = net_bottleneck(net, segment_bytes(&net->params[conn], segment));
+	lost |= leaves == CONN_NEVER;
+	if (net->n_log < NET_LOG)
+		net->log[net->n_log++] = (struct net_sent){net->now_ns, *segment, conn, end, lost};
+	if (lost)
+		return;
+	net_fly(net, conn, to, leaves + net->p.delay_ns, segment);
+	if (net_chance(net, net->p.repeat))
+		net_fly(net, conn, to, leaves + net->p.delay_ns, segment);
+}
+
+static inline void net_drain(struct net *net, unsigned i)
+{
+	struct segment segment;
+
+	for (int end = CONN_SENDER; end <= CONN_RECEIVER; end++)
+		while (conn_send(&net->conns[i], (enum conn_end)end, net->now_ns, &segment))
+			net_transmit(net, i, (enum conn_end)end, &segment);
+}
+
+static inline void net_begin(struct net *net, unsigned i)
+{
+	net->begun[i] = true;
+	assert_int_equal(conn_init(&net->conns[i], &net->params[i], net->now_ns), 0);
+	net_drain(net, i);
+}
+
+/* Every connection's next timer, the earliest; for few connections a scan is quick enough. */
+static inline uint64_t net_next_timer(const struct net *net, unsigned *which)
+{
+	uint64_t least = CONN_NEVER;
+
+	for (unsigned i = 0; i < net->n; i++) {
+		uint64_t at = net->begun[i] ? conn_deadline(&net->conns[i]) : net->starts[i];
+
+		if (at < least) {
+			least = at;
+			*which = i;
+		}
+	}
+	return least;
+}
+
+static inline void net_timer(struct net *net, unsigned i)
+{
+	if (net->begun[i]) {
+		conn_expire(&net->conns[i], net->now_ns);
+		net_drain(net, i);
+	} else {
+		net_begin(net, i);
+	}
+}
+
+/* Goes on until then, or until nothing is to come. */
+static inline void net_run(struct net *net, uint64_t until_ns)
+{
+	while (true) {
+		unsigned which = 0;
+		uint64_t timer_ns = net_next_timer(net, &which);
+		uint64_t flight_ns = net->n_heap ? net->heap[0].at_ns : CONN_NEVER;
+		uint64_t next_ns = timer_ns < flight_ns ? timer_ns : flight_ns;
+
+		if (next_ns > until_ns || next_ns == CONN_NEVER)
+			break;
+		net->now_ns = next_ns > net->now_ns ? next_ns : net->now_ns;
+		if (flight_ns <= timer_ns) {
+			struct net_flight f = net_pop(net);
+
+			conn_receive(&net->conns[f.conn], f.to, net->now_ns, &f.segment);
+			net_drain(net, f.conn);
+		} else {
+			net_timer(net, which);
+		}
+	}
+	if (until_ns != CONN_NEVER && until_ns > net->now_ns)
+		net->now_ns = until_ns;
+}
+
+/* Until all are done; false when that takes longer. */
+static inline bool net_finish(struct net *net, uint64_t until_ns)
+{
+	unsigned done = 0;
+
+	net_run(net, until_ns);
+	for (unsigned i = 0; i < net->n; i++)
+		done += net->begun[i] && conn_done(&net->conns[i]);
+	return done == net->n;
+}
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Connections that are told by hand what the other end says: the finer rules of who believes what.
+ */
+#include "check.h"
+
+#include "transport/conn_state.h"
+
+#define MS   UINT64_C(1000000)
+#define MSS  1448
+#define RTT  (40 * MS)
+#define WIDE (64u << 20)
+
+static struct conn open_conn(enum transport transport, uint64_t segments)
+{
+	struct conn_params params = {transport, MSS, segments * MSS, WIDE, false, 0};
+	struct conn conn;
+
+	assert_int_equal(conn_init(&conn, &params, 0), 0);
+	return conn;
+}
+
+/* Sends what there is to send; returns how many, and the first segment's number in *first. */
+static unsigned drain(struct conn *conn, uint64_t now_ns, uint64_t *first)
+{
+	struct segment out;
+	unsigned n = 0;
+
+	while (conn_send(conn, CONN_SENDER, now_ns, &out)) {
+		if (n == 0 && first)
+			*first = out.seq / MSS;
+		n++;
+	}
+	return n;
+}
+
+/* An acknowledgement of all before `ack` with up to two blocks, all in segments. */
+static void answer(struct conn *conn, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
+	uint64_t from, uint64_t to)
+{
+	struct segment in = {
+		.is_ack = true,
+		.ack = ack * MSS,
+		.sent_ns = now_ns - RTT / 2,
+		.echo_ns = echo_ns,
+		.n_sacks = to > from,
+		.sack = {{from * MSS, to * MSS}},
+	};
+
+	conn_receive(conn, CONN_SENDER, now_ns, &in);
+}
+
+/* Ten segments were sent at 1 ms; three SACKed above the first: recovery, and it is sent again. */
+static struct conn in_recovery(uint64_t now_ns)
+{
+	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
+	uint64_t first;
+
+	assert_int_equal(drain(&conn, MS, NULL), 10);
+	answer(&conn, now_ns, MS, 0, 1, 4);
+	assert_int_equal(conn.tcp.sender.state, TCP_RECOVERY);
+	assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
+	assert_true(drain(&conn, now_ns, &first) >= 1);
+	assert_int_equal(first, 0);
+	return conn;
+}
+
+static bool taken_back(const struct conn *conn)
+{
+	const struct window *w = &conn->tcp.sender.window;
+
+	return w->cwnd >= 10 && w->ssthresh == WINDOW_NO_LIMIT;
+}
+
+/* A recovery is taken back when the answer is to what was sent before it (Eifel). */
+static void test_spurious_recovery(void **state)
+{
+	const uint64_t t = MS + RTT;
+	static const struct {
+		uint64_t echo_ns;
+		bool spurious;
+	} cases[] = {{MS + RTT, false}, {MS + RTT - 1, true}, {MS, true}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct conn conn = in_recovery(t);
+		uint32_t next = conn.tcp.sender.board.next;
+
+		answer(&conn, t + RTT, cases[i].echo_ns, next, 0, 0);
+		assert_int_equal(conn.tcp.sender.state, TCP_OPEN);
+		assert_int_equal(taken_back(&conn), cases[i].spurious);
+		if (!cases[i].spurious)
+			assert_in_range(conn.tcp.sender.window.cwnd, 5, 6); /* it grows again */
+	}
+}
+
+/* Or when the receiver says, even later, that it has got twice all that was sent again. */
+static void test_recovery_taken_back_later(void **state)
+{
+	const uint64_t t = MS + RTT;
+	struct conn conn = in_recovery(t);
+
+	(void)state;
+	answer(&conn, t + RTT, t, conn.tcp.sender.board.next, 0, 0);
+	drain(&conn, t + RTT, NULL);
+	assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
+	answer(&conn, t + RTT + MS, t, conn.tcp.sender.board.una, 0, 1);
+	assert_true(taken_back(&conn));
+}
+
+/* A part that was never thought lost, delivered late, is reordering: patience from then on. */
+static void test_late_original(void **state)
+{
+	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
+	const struct rack *rack = &conn.tcp.sender.rack;
+
+	(void)state;
+	drain(&conn, MS, NULL);
+	answer(&conn, MS + RTT, MS, 0, 2, 4);
+	assert_false(rack->reordered);
+	assert_int_equal(conn.tcp.sender.state, TCP_DISORDER);
+	answer(&conn, MS + RTT + MS, MS, 0, 1, 4);
+	assert_true(rack->reordered);
+	assert_int_equal(rack->reordering, 3);
+	answer(&conn, MS + RTT + 2 * MS, MS, 4, 0, 0);
+	assert_int_equal(rack->reordering, 4);
+	assert_int_equal(conn.tcp.sender.state, TCP_OPEN);
+	assert_int_equal(conn_stats(&conn)->recoveries, 0);
+}
+
+/* Two timers run out: the probe's, and the timeout's. */
+static struct conn in_loss(uint64_t *now_ns)
+{
+	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
+	uint64_t first;
+
+	drain(&conn, MS, NULL);
+	answer(&conn, MS + RTT, MS, 0, 0, 0);
+	*now_ns = conn_deadline(&conn);
+	conn_expire(&conn, *now_ns);
+	assert_int_equal(drain(&conn, *now_ns, &first), 1); /* a new segment, over the window */
+	assert_int_equal(first, 10);
+	*now_ns = conn_deadline(&conn);
+	conn_expire(&conn, *now_ns);
+	assert_int_equal(drain(&conn, *now_ns, &first), 1);
+	assert_int_equal(first, 0);
+	assert_int_equal(conn.tcp.sender.state, TCP_LOSS);
+	return conn;
+}
+
+/* F-RTO: after the first answer two new segments are sent; what they bring decides. */
+static void test_forward_rto(void **state)
+{
+	static const struct {
+		uint64_t from, to;
+		bool spurious;
+	} cases[] = {
+		{11, 12, false}, /* a new one: what was before it is lost, and sent again */
+		{5, 6, true},    /* one that was sent once before: nothing was lost */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t t, first = 0;
+		struct conn conn = in_loss(&t);
+
+		answer(&conn, t + RTT, t, 1, 0, 0);
+		assert_int_equal(drain(&conn, t + RTT, &first), 2);
+		assert_int_equal(first, 11);
+		answer(&conn, t + 2 * RTT, t, 1, cases[i].from, cases[i].to);
+		assert_int_equal(taken_back(&conn), cases[i].spurious);
+		assert_int_equal(conn.tcp.sender.state == TCP_LOSS, !cases[i].spurious);
+		if (cases[i].spurious) /* the window is full again */
+			assert_int_equal(drain(&conn, t + 2 * RTT, &first), 0);
+		else
+			assert_true(drain(&conn, t + 2 * RTT, &first) > 0 && first == 1);
+	}
+}
+
+/* Without anything new to send there is no asking. */
+static void test_forward_rto_without_new(void **state)
+{
+	uint64_t t, first = 0;
+	struct conn conn = in_loss(&t);
+
+	(void)state;
+	conn_stop(&conn, t);
+	answer(&conn, t + RTT, t, 1, 0, 0);
+	assert_int_equal(drain(&conn, t + RTT, &first), 2);
+	assert_int_equal(first, 1);
+}
+
+/* The threshold falls once for one loss, however many timeouts; again after progress. */
+static void test_threshold_after_timeouts(void **state)
+{
+	(void)state;
+	for (unsigned progress = 0; progress < 2; progress++) {
+		uint64_t t;
+		struct conn conn = in_loss(&t);
+
+		assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
+		if (progress)
+			answer(&conn, t + RTT, t, 1, 0, 0);
+		drain(&conn, t + RTT, NULL);
+		t = conn_deadline(&conn);
+		conn_expire(&conn, t);
+		assert_int_equal(conn.tcp.sender.window.ssthresh, progress ? 2 : 5);
+		assert_int_equal(conn_stats(&conn)->timeouts, 2);
+	}
+}
+
+/* A loss that the probe repaired costs half of the window, as another would; a delay does not. */
+static void test_probe_that_repairs(void **state)
+{
+	(void)state;
+	for (unsigned twice = 0; twice < 2; twice++) {
+		struct conn conn = open_conn(TRANSPORT_NEWRENO, 10);
+		uint64_t t, first;
+
+		drain(&conn, MS, NULL);
+		answer(&conn, MS + RTT, MS, 9, 0, 0);
+		t = conn_deadline(&conn);
+		conn_expire(&conn, t);
+		assert_int_equal(drain(&conn, t, &first), 1);
+		assert_int_equal(first, 9);
+		/* More to say meanwhile, so that the answer goes beyond the probe. */
+		conn.stream.total += 5;
+		drain(&conn, t, NULL);
+		if (twice)
+			answer(&conn, t + RTT - MS, t, 10, 9, 10);
+		answer(&conn, t + RTT, t, 12, 0, 0);
+		assert_int_equal(conn.tcp.sender.window.ssthresh, twice ? WINDOW_NO_LIMIT : 9);
+		assert_int_equal(conn_stats(&conn)->timeouts, 0);
+	}
+}
+
+/* Brings a receiver to where acknowledgements are delayed; returns the next byte. */
+static uint64_t beyond_quick(struct conn *conn, uint64_t now_ns)
+{
+	struct segment in = {.len = MSS, .sent_ns = 1}, out;
+
+	for (unsigned i = 0; i < 16; i++, in.seq += MSS) {
+		conn_receive(conn, CONN_RECEIVER, now_ns, &in);
+		assert_true(conn_send(conn, CONN_RECEIVER, now_ns, &out));
+	}
+	return in.seq;
+}
+
+/* A hole that is filled is told at once, however small; and the echo is of the first segment. */
+static void test_what_the_receiver_tells(void **state)
+{
+	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
+	uint64_t next = beyond_quick(&conn, MS);
+	struct segment in = {.seq = next + 200, .len = 100, .sent_ns = 2 * MS}, out;
+
+	(void)state;
+	conn_receive(&conn, CONN_RECEIVER, 2 * MS, &in);
+	assert_true(conn_send(&conn, CONN_RECEIVER, 2 * MS, &out));
+	assert_int_equal(out.ack, next);
+	assert_int_equal(out.echo_ns, 1); /* not of what is out of order */
+	in.seq = next;
+	in.len = 200;
+	in.sent_ns = 3 * MS;
+	conn_receive(&conn, CONN_RECEIVER, 3 * MS, &in);
+	assert_true(conn_send(&conn, CONN_RECEIVER, 3 * MS, &out));
+	assert_int_equal(out.ack, next + 300);
+	assert_int_equal(out.echo_ns, 3 * MS);
+	/* Two in a row: of the first one. */
+	for (unsigned i = 0; i < 2; i++) {
+		in = (struct segment){
+			.seq = out.ack + i * MSS, .len = MSS, .sent_ns = (4 + i) * MS};
+		conn_receive(&conn, CONN_RECEIVER, (4 + i) * MS, &in);
+	}
+	assert_true(conn_send(&conn, CONN_RECEIVER, 6 * MS, &out));
+	assert_int_equal(out.echo_ns, 4 * MS);
+}
+
+static void quic_packet(struct conn *conn, uint64_t number)
+{
+	struct segment in = {.seq = number, .offset = number * MSS, .len = MSS};
+
+	conn_receive(conn, CONN_RECEIVER, MS, &in);
+}
+
+/* A gap is told at once; a packet in turn waits for another. */
+static void test_quic_tells_of_gaps(void **state)
+{
+	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
+	struct segment out;
+
+	(void)state;
+	quic_packet(&conn, 0);
+	assert_false(conn_send(&conn, CONN_RECEIVER, MS, &out));
+	quic_packet(&conn, 1);
+	assert_true(conn_send(&conn, CONN_RECEIVER, MS, &out));
+	quic_packet(&conn, 3);
+	assert_true(conn_send(&conn, CONN_RECEIVER, MS, &out));
+	assert_int_equal(out.ack, 4);
+	assert_int_equal(out.n_sacks, 2);
+	assert_int_equal(out.sack[0].from, 3);
+	assert_int_equal(out.sack[1].to, 2);
+}
+
+/* More holes than can be kept: never is told that a number came which did not. */
+static void test_quic_forgets_holes(void **state)
+{
+	struct conn conn = open_conn(TRANSPORT_QUIC, 0);
+	const struct quic_receiver *r = &conn.quic.receiver;
+	struct segment out;
+
+	(void)state;
+	/* The data has come before, so that its own holes do not stand in the way. */
+	for (uint64_t n = 0; n < 200; n += 2) {
+		struct segment in = {.seq = n, .offset = n / 2 * MSS, .len = MSS};
+
+		conn_receive(&conn, CONN_RECEIVER, MS, &in);
+		while (conn_send(&conn, CONN_RECEIVER, MS, &out))
+			for (unsigned i = 0; i < out.n_sacks; i++)
+				assert_int_equal(out.sack[i].to - out.sack[i].from, 1);
+	}
+	assert_true(r->floor > 100);
+	/* The late ones that are still waited for come: one range, from where it is known. */
+	for (uint64_t n = r->numbers.base; n < 199; n++) {
+		struct segment in = {.seq = n, .offset = 100 * MSS, .len = MSS};
+
+		conn_receive(&conn, CONN_RECEIVER, MS, &in);
+	}
+	assert_true(conn_send(&conn, CONN_RECEIVER, MS, &out));
+	assert_int_equal(out.n_sacks, 1);
+	assert_int_equal(out.sack[0].to, 199);
+	assert_true(out.sack[0].from > 100);
+}
+
+/* What was never sent cannot be acknowledged. */
+static void test_quic_ignores_the_unsent(void **state)
+{
+	static const struct {
+		uint64_t to;
+		uint32_t una;
+	} cases[] = {{10, 10}, {11, 0}, {(UINT64_C(1) << 32) + 10, 0}};
+
+	(void)state;
+	for (size_t i = 0; i < 3; i++) {
+		struct conn conn = open_conn(TRANSPORT_QUIC, 0);
+		struct segment in = {.is_ack = true, .n_sacks = 1, .echo_ns = MS};
+
+		assert_int_equal(drain(&conn, MS, NULL), 10);
+		in.sack[0].to = cases[i].to;
+		conn_receive(&conn, CONN_SENDER, MS + RTT, &in);
+		assert_int_equal(conn.quic.sender.board.una, cases[i].una);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_spurious_recovery),
+		cmocka_unit_test(test_recovery_taken_back_later),
+		cmocka_unit_test(test_late_original),
+		cmocka_unit_test(test_forward_rto),
+		cmocka_unit_test(test_forward_rto_without_new),
+		cmocka_unit_test(test_threshold_after_timeouts),
+		cmocka_unit_test(test_probe_that_repairs),
+		cmocka_unit_test(test_what_the_receiver_tells),
+		cmocka_unit_test(test_quic_tells_of_gaps),
+		cmocka_unit_test(test_quic_forgets_holes),
+		cmocka_unit_test(test_quic_ignores_the_unsent),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

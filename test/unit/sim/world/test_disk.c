@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <string.h>
+
+#include "world/disk.h"
+
+/* The text that a record holds, or NULL where there is none. */
+static const char *find(const struct disk *disk, enum limiter_record_kind kind, uint32_t id)
+{
+	const struct disk_batch *batch = &disk->durable;
+
+	for (unsigned i = 0; i < batch->n; i++)
+		if (batch->records[i].kind == kind && batch->records[i].id == id)
+			return batch->records[i].at;
+	return NULL;
+}
+
+static void put(struct disk *disk, enum limiter_record_kind kind, uint32_t id, const char *text)
+{
+	assert_int_equal(disk_write(disk, kind, id, text, strlen(text) + 1), 0);
+}
+
+static void test_commit(void **state)
+{
+	struct disk disk = {0};
+
+	(void)state;
+	put(&disk, LIMITER_RATES, 1, "one");
+	put(&disk, LIMITER_UNITS, 1, "units");
+	assert_null(find(&disk, LIMITER_RATES, 1));
+	assert_int_equal(disk_commit(&disk), 0);
+	assert_string_equal(find(&disk, LIMITER_RATES, 1), "one");
+	assert_string_equal(find(&disk, LIMITER_UNITS, 1), "units");
+	put(&disk, LIMITER_RATES, 2, "two");
+	put(&disk, LIMITER_RATES, 1, "newer");
+	assert_int_equal(disk_commit(&disk), 0);
+	assert_int_equal(disk.durable.n, 3);
+	assert_string_equal(find(&disk, LIMITER_RATES, 1), "newer");
+	assert_string_equal(find(&disk, LIMITER_RATES, 2), "two");
+	disk_free(&disk);
+}
+
+/* What was written twice before it is committed is there once, as it was last. */
+static void test_twice(void **state)
+{
+	struct disk disk = {0};
+
+	(void)state;
+	put(&disk, LIMITER_RATES, 1, "old");
+	put(&disk, LIMITER_RATES, 1, "new");
+	assert_int_equal(disk_commit(&disk), 0);
+	assert_int_equal(disk.durable.n, 1);
+	assert_string_equal(find(&disk, LIMITER_RATES, 1), "new");
+	disk_free(&disk);
+}
+
+static void test_crash(void **state)
+{
+	struct disk disk = {0};
+
+	(void)state;
+	put(&disk, LIMITER_RATES, 1, "kept");
+	assert_int_equal(disk_commit(&disk), 0);
+	put(&disk, LIMITER_RATES, 1, "lost");
+	put(&disk, LIMITER_RATES, 2, "lost");
+	disk_forget_written(&disk);
+	assert_int_equal(disk_commit(&disk), 0);
+	assert_int_equal(disk.durable.n, 1);
+	assert_string_equal(find(&disk, LIMITER_RATES, 1), "kept");
+	disk_free(&disk);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_commit),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_crash),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

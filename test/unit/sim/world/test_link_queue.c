@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include "base/prng.h"
+#include "world/link_queue.h"
+
+#define MBIT UINT64_C(1000000)
+
+/* An idle link takes any packet; a busy one what its room has left, to the byte. */
+static void test_room(void **state)
+{
+	/* 8 Mbit/s is a byte a microsecond. */
+	static const struct {
+		uint64_t now_us, bytes, left_us; /* left_us 0: full */
+	} rows[] = {
+		{0, 1500, 1500},    /* larger than the room, but nothing is before it */
+		{500, 1, 0},        /* 1000 still wait */
+		{501, 1, 1501},     /* 999 do */
+		{501, 1, 0},        /* */
+		{1001, 500, 2001},  /* 500 do: exactly the room */
+		{1001, 1, 0},       /* */
+		{2001, 1001, 3002}, /* idle again, to the instant */
+		{9000, 10, 9010},
+	};
+	struct link_queue queue = {0};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		uint64_t left = link_queue_pass(
+			&queue, rows[i].now_us * 1000, rows[i].bytes, 8 * MBIT, 1000);
+
+		assert_int_equal(left, rows[i].left_us ? rows[i].left_us * 1000 : LINK_QUEUE_FULL);
+	}
+}
+
+/* A link that is never idle is neither faster nor slower than its rate, whatever its packets. */
+static void test_exact(void **state)
+{
+	static const uint64_t rates[] = {1000, 7 * MBIT, 400000 * MBIT, 399999999999};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rates) / sizeof(rates[0]); i++) {
+		struct link_queue queue = {0};
+		struct prng prng;
+		uint64_t bytes = 0, left = 0;
+
+		prng_seed(&prng, 3);
+		for (unsigned k = 0; k < 10000; k++) {
+			uint64_t size = 64 + prng_below(&prng, 1437);
+
+			bytes += size;
+			left = link_queue_pass(&queue, 0, size, rates[i], UINT64_MAX);
+		}
+		assert_int_equal(
+			left, (uint64_t)((unsigned __int128)bytes * 8000000000 / rates[i]));
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_room),
+		cmocka_unit_test(test_exact),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

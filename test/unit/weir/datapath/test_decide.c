@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * A burst through decide(), against police() of its packets one by one: the same pass, the same is
+ * counted, buckets end the same, and a packet that nobody has to look into is not read.
+ */
+#include "check.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "allocate/allocate.h"
+#include "base/prng.h"
+#include "decide.h"
+#include "police/lend.h"
+#include "packet/mark.h"
+#include "police/other.h"
+#include "police/profile.h"
+
+#define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
+#define GHZ         UINT64_C(1000000000)
+#define FRAME_MAX   1600
+#define BURSTS      400
+#define MANY_BYTES  (UINT64_C(1) << 30)
+#define TOTAL_BYTES 2000000 /* of some hundred bursts */
+#define FEW_BYTES   3000    /* a burst of packets is more than that */
+
+/* What policies there are; a row takes some that stand side by side. */
+enum {
+	SAMPLED,
+	LAX,
+	TIGHT,
+	TIGHT_L3,
+	TIGHT_WIRE,
+	MARKED,
+	COUNTED,
+	PACKETS,
+	SHARED,
+	UNPRESSED,
+	TOTAL,
+	POLICIES
+};
+
+static const struct {
+	uint64_t burst;
+	enum accounting accounting;
+	enum action action;
+	enum counting count;
+	uint8_t shift;
+} kinds[POLICIES] = {
+	[SAMPLED] = {.burst = FEW_BYTES, .shift = 2},
+	[LAX] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
+	[TIGHT] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
+	[TIGHT_L3] = {.burst = FEW_BYTES, .accounting = ACCOUNTING_L3, .shift = POLICE_UNSAMPLED},
+	[TIGHT_WIRE] = {.burst = FEW_BYTES,
+		.accounting = ACCOUNTING_WIRE,
+		.shift = POLICE_UNSAMPLED},
+	[MARKED] = {.burst = FEW_BYTES, .action = ACTION_MARK, .shift = POLICE_UNSAMPLED},
+	[COUNTED] = {.burst = FEW_BYTES, .action = ACTION_COUNT, .shift = POLICE_UNSAMPLED},
+	[SHARED] = {.burst = 6 * FEW_BYTES, .accounting = ACCOUNTING_L3, .shift = 2},
+	[UNPRESSED] = {.burst = MANY_BYTES, .shift = POLICE_UNSAMPLED},
+	[TOTAL] = {.burst = FEW_BYTES, .shift = POLICE_UNSAMPLED},
+	[PACKETS] = {.burst = 5, .count = COUNT_PACKETS, .shift = POLICE_UNSAMPLED},
+};
+
+/* All policies of a worker. */
+struct side {
+	struct policy_state *states;
+	void *memory[POLICIES];
+	struct reserve *reserves;
+	struct purse purse;
+};
+
+/* A worker, and the same policies for who asks one by one. */
+struct bench {
+	struct worker worker;
+	struct side here, there;
+	struct flow_sample *samples[POLICIES];
+	uint8_t *forbidden; /* a page that nobody may read */
+};
+
+/* A burst as it came, and what is to become of it. */
+struct sent {
+	struct burst burst;
+	struct rte_mbuf mbufs[BURST], *dropped[BURST];
+	uint8_t bytes[BURST][FRAME_MAX], copy[BURST][FRAME_MAX];
+	struct rte_mbuf *want_pass[BURST], *want_drop[BURST];
+	struct flow_sample *want_sampled[BURST];
+	uint64_t want_parsed, may_parse;
+	struct token_bucket shared; /* of SHARED, when the burst comes */
+	bool alike;
+	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
+};
+
+/* Of flows, which are asked for when the bucket is pressed. */
+static bool is_shared(unsigned kind)
+{
+	return kind == SHARED || kind == UNPRESSED;
+}
+
+static void side_start(struct side *side, unsigned kind, bool lends)
+{
+	const struct policy policy = {.limit_bps = 8 * GHZ / 10,
+		.burst_bytes = kinds[kind].burst,
+		.meter = is_shared(kind) ? METER_PHANTOM : METER_TOKEN_BUCKET,
+		.classes = {.by = CLASSES_BY_FLOW, .n = 16},
+		.mark = MARK_ECN,
+		.accounting = kinds[kind].accounting,
+		.action = kinds[kind].action,
+		.count = kinds[kind].count,
+		.allocator = allocator_find(kind == TOTAL ? "quota" : "central")};
+	struct limiter_view view = {.limit = (double)policy.limit_bps / 8,
+		.local_limit = (double)policy.limit_bps / 8,
+		.local_burst = (double)policy.burst_bytes};
+	const struct policy_start start = {.hz = GHZ};
+	const struct token_bucket_params params = {
+		.rate_bps = policy.limit_bps, .burst_bytes = policy.burst_bytes};
+	const size_t bytes = policy_other_bytes(&policy);
+	struct policy_state *state = &side->states[kind];
+	struct reserve_profile reserve;
+	struct limit_profile profile;
+
+	side->memory[kind] = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
+	assert_int_equal(
+		limit_profile_init(&profile, &policy, kind, &view, &(struct sampling){0}, 1, GHZ),
+		0);
+	profile.sample_shift = kinds[kind].shift;
+	if (kind == TOTAL)
+		purse_profile_join(&profile.meter.purse, &side->purse, 0, FEW_BYTES);
+	policy_state_init(state, side->memory[kind], &policy, &profile, &start);
+	if (!lends || !police_is_plain(state))
+		return;
+	assert_int_equal(reserve_profile_init(&reserve, &params, 2, true, GHZ), 0);
+	reserve_init(&side->reserves[kind], &reserve, 0);
+	state->limit = police_lent_profile();
+	police_lend_init(state, &reserve);
+}
+
+static void side_open(struct side *side, bool lends)
+{
+	side->states = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->states));
+	side->reserves = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->reserves));
+	memset(side->states, 0, POLICIES * sizeof(*side->states));
+	purse_init(&side->purse, 0);
+	purse_put(&side->purse, TOTAL_BYTES);
+	for (unsigned kind = 0; kind < POLICIES; kind++)
+		side_start(side, kind, lends);
+}
+
+static void side_close(struct side *side)
+{
+	for (unsigned kind = 0; kind < POLICIES; kind++)
+		free(side->memory[kind]);
+	free(side->states);
+	free(side->reserves);
+}
+
+static struct bench *bench_open(bool lends)
+{
+	struct bench *bench = aligned_alloc(CACHE_LINE, sizeof(*bench));
+
+	memset(bench, 0, sizeof(*bench));
+	side_open(&bench->here, lends);
+	side_open(&bench->there, lends);
+	bench->worker.policies = bench->here.states;
+	bench->worker.reserves = lends ? bench->here.reserves : NULL;
+	bench->worker.samples = bench->samples;
+	bench->worker.phantoms = true;
+	for (unsigned kind = 0; kind < POLICIES; kind++)
+		bench->samples[kind] = calloc(1, sizeof(struct flow_sample));
+	bench->forbidden = mmap(NULL, FRAME_MAX, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	assert_ptr_not_equal(bench->forbidden, MAP_FAILED);
+	return bench;
+}
+
+static void bench_close(struct bench *bench)
+{
+	side_close(&bench->here);
+	side_close(&bench->there);
+	for (unsigned kind = 0; kind < POLICIES; kind++)
+		free(bench->samples[kind]);
+	munmap(bench->forbidden, FRAME_MAX);
+	free(bench);
+}
+
+/* Who has to look into packets of a policy. */
+static bool reads(const struct policy_state *state, unsigned kind)
+{
+	return kinds[kind].shift != POLICE_UNSAMPLED ||
+	       (!police_is_plain(state) && kind != TOTAL && kind != UNPRESSED);
+}
+
+/* UDP over IPv4, with a tag or without; of those that can be marked one in two. */
+static void make_frame(struct prng *prng, uint8_t *frame, uint16_t len, bool tagged)
+{
+	static const uint8_t ip[] = {0x08, 0x00, 0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, 17};
+	uint8_t *at = frame + (tagged ? 16 : 12);
+
+	memset(frame, 0, FRAME_MAX);
+	if (tagged)
+		memcpy(frame + 12, (uint8_t[]){0x81, 0, 0, 5}, 4);
+	memcpy(at, ip, sizeof(ip));
+	at[3] = prng_below(prng, 2) ? 2 : 0; /* ECT(0) */
+	at[5] = (uint8_t)(len - (tagged ? 18 : 14));
+	at[4] = (uint8_t)((len - (tagged ? 18 : 14)) >> 8);
+	at[21] = (uint8_t)prng_below(prng, 256);
+}
+
+static void make_packet(
+	struct bench *bench, struct sent *sent, struct prng *prng, unsigned i, uint32_t policy)
+{
+	const bool tagged = prng_below(prng, 4) == 0;
+	const uint16_t len = (uint16_t)(60 + prng_below(prng, 1455));
+	struct rte_mbuf *m = &sent->mbufs[i];
+	bool read;
+
+	make_frame(prng, sent->bytes[i], len, tagged);
+	memcpy(sent->copy[i], sent->bytes[i], FRAME_MAX);
+	memset(m, 0, sizeof(*m));
+	m->buf_addr = sent->bytes[i];
+	m->data_len = len;
+	m->pkt_len = len;
+	m->nb_segs = 1;
+	rte_mbuf_refcnt_set(m, prng_below(prng, 4) ? 1 : 2);
+	sent->burst.mbufs[i] = m;
+	sent->burst.frames.policy[i] = policy;
+	sent->burst.frames.len[i] = len;
+	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
+	read = policy != CLASSIFY_NONE && reads(&bench->here.states[policy], policy);
+	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
+}
+
+/* As decide() promises to: only bytes that are nobody else's. */
+static bool mark_copy(struct sent *sent, unsigned i, const struct packet *packet, int how)
+{
+	return rte_mbuf_refcnt_read(&sent->mbufs[i]) == 1 &&
+	       mark_frame(sent->copy[i], sent->mbufs[i].data_len, packet, how);
+}
+
+/* Whether it took a packet's flow to decide: neither free tokens did, nor that there are none. */
+static bool asks_flow(
+	const struct policy_state *state, unsigned kind, uint32_t cost, enum verdict verdict)
+{
+	const uint64_t tokens = state->bucket.tokens;
+
+	if (!is_shared(kind) || tokens >= phantom_mark(&state->limit))
+		return false;
+	return verdict == VERDICT_PASS || tokens >= (uint64_t)cost << TOKEN_BYTE;
+}
+
+/* What becomes of a packet that has a policy. */
+static bool judge_one(struct bench *bench, struct sent *sent, unsigned i, uint64_t now)
+{
+	const uint32_t policy = sent->burst.frames.policy[i], len = sent->burst.frames.len[i];
+	struct policy_state *state = &bench->there.states[policy];
+	const uint8_t *data = sent->copy[i];
+	struct packet packet;
+	enum verdict verdict;
+	uint32_t cost;
+	bool marked;
+
+	packet_parse(data, len, &packet);
+	cost = police_cost(state, &packet, data, len, now);
+	if (police_samples(state))
+		sent->want_sampled[sent->n_sampled++] = bench->samples[policy];
+	if (police_samples(state) ||
+		(!police_is_plain(state) && policy != TOTAL && !is_shared(policy)))
+		sent->want_parsed |= UINT64_C(1) << i;
+	if (bench->worker.reserves && police_is_plain(state))
+		police_lend(state, &bench->there.reserves[policy], cost, now);
+	verdict = police_charge(state, &packet, data, cost, now);
+	if (asks_flow(state, policy, cost, verdict))
+		sent->want_parsed |= UINT64_C(1) << i;
+	if (policy == SHARED && (sent->alike || phantom_asks(&sent->shared, &state->limit, cost)))
+		sent->may_parse |= UINT64_C(1) << i;
+	sent->unpaid += policy == TOTAL && verdict == VERDICT_DROP;
+	if (verdict != VERDICT_MARK)
+		return verdict != VERDICT_DROP;
+	marked = mark_copy(sent, i, &packet, police_mark(state));
+	police_marked(state, &packet, data, cost, now, marked);
+	sent->unmarkable += !marked;
+	return marked;
+}
+
+static void judge_all(struct bench *bench, struct sent *sent, uint64_t now)
+{
+	const struct policy_state *shared = &bench->there.states[SHARED];
+
+	sent->n_pass = sent->n_drop = sent->n_sampled = 0;
+	sent->unmatched = sent->unmarkable = sent->unpaid = 0;
+	sent->want_parsed = sent->may_parse = 0;
+	sent->shared = shared->bucket;
+	token_bucket_refill(&sent->shared, &shared->limit, now);
+	sent->alike = true;
+	for (unsigned i = 0; i < sent->n; i++)
+		sent->alike &= sent->burst.frames.policy[i] == SHARED;
+	for (unsigned i = 0; i < sent->n; i++) {
+		const bool none = sent->burst.frames.policy[i] == CLASSIFY_NONE;
+
+		sent->unmatched += none;
+		if (none || judge_one(bench, sent, i, now))
+			sent->want_pass[sent->n_pass++] = &sent->mbufs[i];
+		else
+			sent->want_drop[sent->n_drop++] = &sent->mbufs[i];
+	}
+}
+
+static void check_states(const struct bench *bench)
+{
+	for (unsigned kind = 0; kind < POLICIES; kind++) {
+		const struct policy_state *here = &bench->here.states[kind];
+		const struct policy_state *there = &bench->there.states[kind];
+
+		assert_int_equal(here->packets, there->packets);
+		assert_int_equal(here->bytes, there->bytes);
+		assert_int_equal(here->dropped_packets, there->dropped_packets);
+		assert_int_equal(police_dropped_bytes(here), police_dropped_bytes(there));
+		assert_int_equal(police_over_packets(here), police_over_packets(there));
+		if (police_is_plain(here))
+			assert_memory_equal(here, there, sizeof(*here));
+	}
+	assert_int_equal(purse_left(&bench->here.purse), purse_left(&bench->there.purse));
+}
+
+static void check_burst(struct bench *bench, struct sent *sent, uint64_t now)
+{
+	const struct worker_counters was = bench->worker.counters, *is = &bench->worker.counters;
+	struct burst *burst = &sent->burst;
+	unsigned n;
+
+	judge_all(bench, sent, now);
+	burst->len = burst->frames.len;
+	burst->rx_hash = false;
+	burst->frames.parsed = 0;
+	n = decide(&bench->worker, burst, (uint16_t)sent->n, now, sent->dropped);
+	assert_int_equal(n, sent->n_pass);
+	assert_memory_equal(burst->mbufs, sent->want_pass, n * sizeof(burst->mbufs[0]));
+	assert_memory_equal(
+		sent->dropped, sent->want_drop, (sent->n - n) * sizeof(burst->mbufs[0]));
+	assert_memory_equal(sent->bytes, sent->copy, sent->n * sizeof(sent->bytes[0]));
+	/* Where others of the burst take the tokens that it finds, flows are asked for in vain. */
+	assert_int_equal(
+		burst->frames.parsed & ~(sent->may_parse & ~sent->want_parsed), sent->want_parsed);
+	assert_int_equal(burst->n_sampled, sent->n_sampled);
+	for (unsigned i = 0; i < sent->n_sampled; i++)
+		assert_ptr_equal(burst->sampled[i].sample, sent->want_sampled[i]);
+	assert_int_equal(is->unmatched_packets - was.unmatched_packets, sent->unmatched);
+	assert_int_equal(
+		is->dropped[DROP_UNMARKABLE] - was.dropped[DROP_UNMARKABLE], sent->unmarkable);
+	assert_int_equal(is->dropped[DROP_QUOTA] - was.dropped[DROP_QUOTA], sent->unpaid);
+	assert_int_equal(is->dropped[DROP_LIMIT] - was.dropped[DROP_LIMIT],
+		sent->n_drop - sent->unmarkable - sent->unpaid);
+	check_states(bench);
+}
+
+/* Which policies a row's bursts are of, and how many packets in 8 are of none. */
+struct row {
+	const char *name;
+	unsigned first, last, none;
+	bool alike; /* all of a burst */
+	bool lends;
+};
+
+static void check_row(const struct row *row, struct prng *prng)
+{
+	struct bench *bench = bench_open(row->lends);
+	struct sent *sent = calloc(1, sizeof(*sent));
+	uint64_t now = 0;
+
+	print_message("%s\n", row->name);
+	for (unsigned burst = 0; burst < BURSTS; burst++) {
+		uint32_t policy = 0;
+
+		/* Buckets are anywhere from empty to full. */
+		now += prng_below(prng, 20000);
+		sent->n = 1 + row->lends + prng_below(prng, BURST - row->lends);
+		for (unsigned i = 0; i < sent->n; i++) {
+			if (i == 0 || !row->alike)
+				policy = row->first + prng_below(prng, row->last - row->first + 1);
+			if ((i == 0 || !row->alike) && prng_below(prng, 8) < row->none)
+				policy = CLASSIFY_NONE;
+			/* One policy alone is lent what all its packets cost at one go. */
+			if (row->lends && i < 2)
+				policy = LAX + i;
+			make_packet(bench, sent, prng, i, policy);
+		}
+		check_burst(bench, sent, now);
+	}
+	free(sent);
+	bench_close(bench);
+}
+
+static uint64_t seed_of_run(void)
+{
+	const char *text = getenv("WEIR_SEED");
+	const uint64_t seed = text != NULL ? strtoull(text, NULL, 0) : 0xdec1de;
+
+	print_message("seed %#" PRIx64 " (WEIR_SEED changes it)\n", seed);
+	return seed;
+}
+
+static void test_one_by_one(void **state)
+{
+	static const struct row rows[] = {
+		{"nothing dropped", LAX, LAX, 0, false, false},
+		{"one policy", TIGHT, TIGHT, 0, true, false},
+		{"one policy, L3", TIGHT_L3, TIGHT_L3, 0, true, false},
+		{"one policy, wire", TIGHT_WIRE, TIGHT_WIRE, 0, true, false},
+		{"one policy, sampled", SAMPLED, SAMPLED, 0, true, false},
+		{"none", LAX, LAX, 8, true, false},
+		{"one policy or none, by turns", TIGHT, TIGHT_WIRE, 4, true, false},
+		{"one policy and none", TIGHT, TIGHT, 4, false, false},
+		{"plain ones", LAX, TIGHT_WIRE, 0, false, false},
+		{"plain ones, sampled too", SAMPLED, TIGHT_WIRE, 1, false, false},
+		{"plain ones of several workers", LAX, TIGHT_WIRE, 1, false, true},
+		{"marked", MARKED, MARKED, 0, true, false},
+		{"marked and none", MARKED, MARKED, 2, false, false},
+		{"one that flows share", SHARED, SHARED, 0, true, false},
+		{"one that flows share, and none", SHARED, SHARED, 2, false, false},
+		{"one that they do not press", UNPRESSED, UNPRESSED, 0, true, false},
+		{"one that they do not press, and none", UNPRESSED, UNPRESSED, 2, false, false},
+		{"a total", TOTAL, TOTAL, 0, true, false},
+		{"a total and none", TOTAL, TOTAL, 2, false, false},
+		{"none is plain", MARKED, PACKETS, 1, false, false},
+		{"all there are", 0, POLICIES - 1, 1, false, false},
+		{"all there are, of several workers", 0, POLICIES - 1, 1, false, true},
+	};
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	for (unsigned i = 0; i < COUNT(rows); i++)
+		check_row(&rows[i], &prng);
+}
+
+/* A burst that the bucket has no tokens for, whoever it is of: nobody looks into its packets. */
+static void test_refused(void **state)
+{
+	const uint64_t tokens = UINT64_C(59) << TOKEN_BYTE; /* the least packet has 60 */
+	struct bench *bench = bench_open(false);
+	struct sent *sent = calloc(1, sizeof(*sent));
+	struct prng prng;
+
+	(void)state;
+	prng_seed(&prng, seed_of_run());
+	sent->n = BURST;
+	for (unsigned i = 0; i < sent->n; i++)
+		make_packet(bench, sent, &prng, i, UNPRESSED);
+	bench->here.states[UNPRESSED].bucket.tokens = tokens;
+	bench->there.states[UNPRESSED].bucket.tokens = tokens;
+	check_burst(bench, sent, 0);
+	assert_int_equal(sent->n_drop, BURST);
+	assert_int_equal(sent->burst.frames.parsed, 0);
+	free(sent);
+	bench_close(bench);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_by_one),
+		cmocka_unit_test(test_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

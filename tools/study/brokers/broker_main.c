@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "broker_main.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker_report.h"
+#include "command/option.h"
+#include "command/output.h"
+
+#define EXIT_ORDER 1
+
+static const char usage_text[] =
+	"Usage: weir-study brokers --figure 4|5|6|7|8|9|table1 [OPTION]...\n"
+	"What it is worth to place an aggregate's sources well on the brokers that limit it: figures\n"
+	"and table of \"Impact of Distributed Rate Limiting on Load Distribution in a Latency-sensitive\n"
+	"Messaging Service\", simulated, and the placement of lib/control/place beside the paper's.\n"
+	"\n"
+	"  --figure F    which one\n"
+	"  --panel N     only this kind of arrivals of the figure, counted from 1 (default: all)\n"
+	"  --seeds N     runs of each point (default: 10)\n"
+	"  --first SEED  the first seed (1)\n"
+	"  --messages N  of a run, of which the first tenth is not measured (300000)\n"
+	"  --json FILE   all figures ('-': standard output, in place of the table)\n"
+	"  --svg FILE    a chart\n"
+	"  --markdown    the table as a document has it; no order is asked of it\n"
+	"  --help\n"
+	"\n"
+	"Exit status: 0; 1 when the order of the contenders is not the paper's at some point; 2 when it\n"
+	"could not be run.\n";
+
+struct options {
+	const struct broker_figure *figure;
+	bool table, markdown;
+	unsigned panel; /* 0: all */
+	uint64_t seeds, first, messages;
+	const char *json, *svg;
+};
+
+static bool take_figure(const char *text, void *options)
+{
+	struct options *o = options;
+	uint64_t number;
+
+	o->table = strcmp(text, "table1") == 0;
+	if (o->table)
+		return true;
+	if (!option_number("figure", text, BROKER_FIGURE_FIRST,
+		    BROKER_FIGURE_FIRST + BROKER_FIGURES - 1, &number))
+		return false;
+	o->figure = broker_figure((unsigned)number);
+	return true;
+}
+
+static const struct option_row rows[] = {
+	OPTION_ROW_OTHER("figure", take_figure),
+	OPTION_ROW_UNSIGNED("panel", struct options, panel, 1, BROKER_PANELS),
+	OPTION_ROW_FLAG("markdown", struct options, markdown),
+	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 1000),
+	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
+	OPTION_ROW_NUMBER("messages", struct options, messages, 1000, 100000000),
+	OPTION_ROW_TEXT("json", struct options, json),
+	OPTION_ROW_TEXT("svg", struct options, svg),
+};
+
+static const struct option_set set = {
+	.command = "brokers",
+	.usage = usage_text,
+	.rows = rows,
+	.n = sizeof(rows) / sizeof(rows[0]),
+	.expected = "expected --figure, and no arguments",
+};
+
+static int run_table(const struct options *o)
+{
+	const struct output_forms forms = {
+		.text = o->markdown ? broker_table_markdown : broker_table_text,
+		.json = broker_table_json,
+		.plot = broker_table_plot};
+	struct broker_table table;
+
+	if (broker_table_run(&table, o->first, (unsigned)o->seeds, o->messages)) {
+		fprintf(stderr, "%s\n", strerror(ENOMEM));
+		return EXIT_BAD;
+	}
+	return output_result(&forms, &table, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;
+}
+
+static int run_figure(const struct options *o)
+{
+	const struct output_forms forms = {
+		.text = o->markdown ? broker_report_markdown : broker_report_text,
+		.json = broker_report_json,
+		.plot = broker_report_plot};
+	struct broker_results results = {.figure = o->figure, .panel = o->panel};
+
+	if (broker_figure_run(&results, o->first, (unsigned)o->seeds, o->messages)) {
+		fprintf(stderr, "%s\n", strerror(ENOMEM));
+		return EXIT_BAD;
+	}
+	if (output_result(&forms, &results, o->json, o->svg))
+		return EXIT_BAD;
+	return !o->markdown && broker_out_of_order(&results) > 0 ? EXIT_ORDER : EXIT_SUCCESS;
+}
+
+int broker_main(int argc, char **argv)
+{
+	struct options o = {.seeds = 10, .first = 1, .messages = 300000};
+	int status = option_parse(&set, argc, argv, &o);
+
+	if (status >= 0)
+		return status;
+	if (!o.figure && !o.table)
+		return option_refuse(&set);
+	if (o.panel > (o.table ? 0 : o.figure->n_panels)) {
+		fprintf(stderr, "--panel: expected at most %u of this figure\n",
+			o.table ? 0 : o.figure->n_panels);
+		return EXIT_BAD;
+	}
+	return o.table ? run_table(&o) : run_figure(&o);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What weir-study brokers says of its figures.
+ */
+#ifndef WEIR_SIM_BROKER_REPORT_H
+#define WEIR_SIM_BROKER_REPORT_H
+
+#include <stdio.h>
+
+#include <jansson.h>
+
+#include "broker_figure.h"
+
+/* For output_result(): struct broker_results. */
+void broker_report_text(const void *results, FILE *out);
+json_t *broker_report_json(const void *results);
+int broker_report_plot(const void *results, FILE *out);
+
+/* Likewise: struct broker_table. */
+void broker_table_text(const void *table, FILE *out);
+json_t *broker_table_json(const void *table);
+int broker_table_plot(const void *table, FILE *out);
+
+/* Points at which the order is not the paper's. */
+unsigned broker_out_of_order(const struct broker_results *results);
+
+/* Tables of a document, in Markdown. */
+void broker_report_markdown(const void *results, FILE *out);
+void broker_table_markdown(const void *table, FILE *out);
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "penalty_report.h"
+
+#include <errno.h>
+#include <math.h>
+
+#include "command/chart.h"
+
+#define TICKS_US 1e3 /* ticks of PENALTY_HZ in a microsecond */
+
+static const char *const titles[PENALTY_ARRIVALS] = {
+	"Poisson: a packet at a time, to any part",
+	"periodic: publishers with a phase, and a part, each",
+	"batch: Poisson, each batch to any one part",
+	"spread: Poisson, each batch dealt out to the parts",
+};
+
+#define QUANTILES 4
+static const double quantiles[QUANTILES] = {0.5, 0.95, 0.99, 0.999};
+static const char *const quantile_names[QUANTILES] = {"p50_us", "p95_us", "p99_us", "p999_us"};
+
+/* In microseconds; NaN where a formula does not apply. */
+struct figures {
+	double mean, error, exact, paper, ratio;
+	double quantile[QUANTILES];
+};
+
+static void figures_of(
+	const struct penalty_kind *kind, const struct penalty_row *row, struct figures *f)
+{
+	double one = kind->rows[0].mean;
+	struct penalty_bucket part;
+
+	*f = (struct figures){.mean = row->mean / TICKS_US,
+		.error = penalty_error(row) / TICKS_US,
+		.exact = NAN,
+		.paper = NAN,
+		.ratio = one > 0 ? row->mean / one : NAN};
+	for (unsigned i = 0; i < QUANTILES; i++)
+		f->quantile[i] = penalty_quantile(row, quantiles[i]) / TICKS_US;
+	if (!penalty_part(&kind->c, row->parts, &part))
+		return;
+	f->exact = 1e6 * penalty_formula_exact(&part);
+	f->paper = 1e6 * penalty_formula_paper(&part);
+}
+
+static void print_figure(FILE *out, int width, int digits, double value)
+{
+	if (isnan(value))
+		fprintf(out, " %*s", width, "-");
+	else
+		fprintf(out, " %*.*f", width, digits, value);
+}
+
+static void print_row(const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
+{
+	struct figures f;
+
+	figures_of(kind, row, &f);
+	fprintf(out, "%5u", row->parts);
+	print_figure(out, 10, 1, f.mean);
+	print_figure(out, 7, 1, f.error);
+	for (unsigned i = 0; i < QUANTILES; i++)
+		print_figure(out, 9, 1, f.quantile[i]);
+	print_figure(out, 10, 1, f.exact);
+	print_figure(out, 10, 1, f.paper);
+	print_figure(out, 8, 1, f.ratio);
+	fputc('\n', out);
+}
+
+void penalty_report_text(const struct penalty_kind *kind, FILE *out)
+{
+	fprintf(out,
+		"\n%s\nparts       mean    +/-       p50       p95       p99     p99.9"
+		"      exact        (1)    ratio\n",
+		titles[kind->c.arrivals]);
+	for (unsigned i = 0; i < kind->n; i++)
+		print_row(kind, &kind->rows[i], out);
+}
+
+static void print_cell(FILE *out, double value)
+{
+	if (isnan(value))
+		fputs(" – |", out);
+	else
+		fprintf(out, " %.1f |", value);
+}
+
+static void print_markdown(
+	const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
+{
+	struct figures f;
+
+	figures_of(kind, row, &f);
+	fprintf(out, "| %u | %.1f ± %.1f |", row->parts, f.mean, f.error);
+	for (unsigned i = 0; i < QUANTILES; i++)
+		print_cell(out, f.quantile[i]);
+	print_cell(out, f.exact);
+	print_cell(out, f.paper);
+	print_cell(out, f.ratio);
+	fputc('\n', out);
+}
+
+void penalty_report_markdown(const struct penalty_kind *kind, FILE *out)
+{
+	fprintf(out,
+		"%s\n\n"
+		"| parts | mean | p50 | p95 | p99 | p99.9 | exact | (1) | ratio |\n"
+		"|---|---|---|---|---|---|---|---|---|\n",
+		titles[kind->c.arrivals]);
+	for (unsigned i = 0; i < kind->n; i++)
+		print_markdown(kind, &kind->rows[i], out);
+}
+
+static void put(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));
+}
+
+static json_t *row_json(const struct penalty_kind *kind, const struct penalty_row *row)
+{
+	json_t *out = json_object();
+	struct figures f;
+
+	figures_of(kind, row, &f);
+	json_object_set_new(out, "parts", json_integer(row->parts));
+	json_object_set_new(out, "packets", json_integer((json_int_t)row->n));
+	put(out, "mean_us", f.mean);
+	put(out, "error_us", f.error);
+	for (unsigned i = 0; i < QUANTILES; i++)
+		put(out, quantile_names[i], f.quantile[i]);
+	put(out, "exact_us", f.exact);
+	put(out, "paper_us", f.paper);
+	put(out, "ratio", f.ratio);
+	return out;
+}
+
+json_t *penalty_report_json(const struct penalty_kind *kind)
+{
+	json_t *rows = json_array();
+
+	for (unsigned i = 0; i < kind->n; i++)
+		json_array_append_new(rows, row_json(kind, &kind->rows[i]));
+	return json_pack("{s:s,s:o}", "arrivals", penalty_names[kind->c.arrivals], "rows", rows);
+}
+
+enum curve { CURVE_MEAN, CURVE_P99, CURVE_EXACT, CURVE_PAPER, CURVES };
+
+static const struct {
+	const char *name, *style;
+} curves[CURVES] = {
+	{"mean", "stroke=\"#1b6ca8\" stroke-width=\"2\""},
+	{"p99", "stroke=\"#d1682e\" stroke-width=\"2\""},
+	{"exact", "stroke=\"#222\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\""},
+	{"formula (1)", "stroke=\"#8c4f9f\" stroke-width=\"1.5\" stroke-dasharray=\"8 4\""},
+};
+
+static double curve_of(const struct figures *f, enum curve curve)
+{
+	const double values[CURVES] = {f->mean, f->quantile[2], f->exact, f->paper};
+
+	return values[curve];
+}
+
+/* A tenth of a microsecond is as good as nothing, which has no logarithm. */
+static double height_of(const struct chart *chart, double us)
+{
+	return us > 0 ? fmax(log10(us), chart->bottom) : chart->bottom;
+}
+
+static void draw_curve(const struct chart *chart, const struct penalty_kind *kind, enum curve curve)
+{
+	struct figures f;
+
+	chart_line(chart, curves[curve].style);
+	for (unsigned i = 0; i < kind->n; i++) {
+		figures_of(kind, &kind->rows[i], &f);
+		if (!isnan(curve_of(&f, curve)))
+			chart_point(
+				chart, kind->rows[i].parts, height_of(chart, curve_of(&f, curve)));
+	}
+	chart_line_end(chart);
+	chart_legend(chart, curve, curves[curve].style, curves[curve].name);
+}
+
+static double top_of(const struct penalty_kinds *all)
+{
+	double top = 1;
+
+	for (unsigned i = 0; i < all->n; i++)
+		for (unsigned k = 0; k < all->kinds[i].n; k++) {
+			struct figures f;
+
+			figures_of(&all->kinds[i], &all->kinds[i].rows[k], &f);
+			for (unsigned c = 0; c < CURVES; c++)
+				if (curve_of(&f, (enum curve)c) > 0)
+					top = fmax(top, log10(curve_of(&f, (enum curve)c)));
+		}
+	return ceil(top);
+}
+
+int penalty_report_plot(const void *kinds, FILE *out)
+{
+	const struct penalty_kinds *all = kinds;
+	struct chart chart = {.out = out,
+		.right = PENALTY_PARTS,
+		.bottom = -1,
+		.top = top_of(all),
+		.unit = 1,
+		.x = "parts",
+		.y = "delay, microseconds, power of ten"};
+
+	chart_begin(out, all->n);
+	for (unsigned i = 0; i < all->n; i++) {
+		chart_panel(&chart, i, titles[all->kinds[i].c.arrivals]);
+		for (unsigned c = 0; c < CURVES; c++)
+			draw_curve(&chart, &all->kinds[i], (enum curve)c);
+		chart_panel_end(&chart);
+	}
+	chart_end(out);
+	return ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Our contender: lib/control/quota itself on every node of the tree. A request that cannot be
+ * granted waits at its node, and those behind it, until units have come or it is refused.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "world/events.h"
+#include "quota/quota.h"
+#include "quota_case.h"
+
+#define REPEAT_NS   UINT64_C(10000000000)
+#define FIRST_ROOM  64
+#define FIRST_THETA 4 /* hops there and back, until one has been measured */
+
+struct request {
+	uint64_t at_ns, units;
+};
+
+struct node {
+	struct quota_node *quota;
+	unsigned neighbours[QUOTA_CHILDREN + 1], n_neighbours;
+	struct request *queue;
+	size_t from, to, room;
+	uint64_t wake_ns;
+};
+
+struct transit {
+	struct quota_message message;
+	unsigned to, edge;
+	uint64_t next_free;
+};
+
+struct tree {
+	const struct quota_case *c;
+	struct quota_result *result;
+	struct quota_trace trace;
+	struct events events;
+	struct node *nodes;
+	struct transit *transits;
+	size_t n_transits;
+	uint64_t free_transit, now_ns;
+	bool done, failed;
+};
+
+#define NO_TRANSIT UINT64_MAX
+
+static void act(struct tree *t, unsigned node);
+
+static void add(struct tree *t, uint64_t at_ns, event_fn fn, uint64_t argument)
+{
+	if (events_add(&t->events, at_ns, fn, t, argument))
+		t->failed = true;
+}
+
+static struct transit *transit_new(struct tree *t, uint64_t *index)
+{
+	struct transit *more;
+
+	if (t->free_transit == NO_TRANSIT) {
+		size_t n = t->n_transits ? 2 * t->n_transits : FIRST_ROOM;
+
+		more = reallocarray(t->transits, n, sizeof(*more));
+		if (!more) {
+			t->failed = true;
+			return NULL;
+		}
+		for (size_t i = t->n_transits; i < n; i++)
+			more[i].next_free = i + 1 < n ? i + 1 : NO_TRANSIT;
+		t->free_transit = t->n_transits;
+		t->transits = more;
+		t->n_transits = n;
+	}
+	*index = t->free_transit;
+	t->free_transit = t->transits[*index].next_free;
+	return &t->transits[*index];
+}
+
+static unsigned edge_to(const struct node *node, unsigned neighbour)
+{
+	unsigned edge = 0;
+
+	while (node->neighbours[edge] != neighbour)
+		edge++;
+	return edge;
+}
+
+static void arrive(struct sim *sim, void *object, uint64_t argument)
+{
+	struct tree *t = object;
+	struct transit *transit = &t->transits[argument];
+	struct quota_message message = transit->message;
+	unsigned to = transit->to;
+
+	(void)sim;
+	transit->next_free = t->free_transit;
+	t->free_transit = argument;
+	if (!quota_hear(t->nodes[to].quota, transit->edge, &message, t->now_ns))
+		t->failed = true;
+	act(t, to);
+}
+
+static void send_all(struct tree *t, unsigned from)
+{
+	struct node *node = &t->nodes[from];
+	struct quota_message message;
+	uint32_t edge;
+
+	while (quota_next(node->quota, t->now_ns, &edge, &message)) {
+		uint64_t index;
+		struct transit *transit = transit_new(t, &index);
+
+		if (!transit)
+			return;
+		transit->message = message;
+		transit->to = node->neighbours[edge];
+		transit->edge = edge_to(&t->nodes[transit->to], from);
+		quota_count(t->result, t->c, 1, t->result->units);
+		add(t, t->now_ns + t->c->hop_ns, arrive, index);
+	}
+}
+
+/* Grants what waits, in order; the first that is refused ends it all. */
+static void grant(struct tree *t, struct node *node)
+{
+	while (node->from < node->to && !t->done) {
+		const struct request *r = &node->queue[node->from];
+		int ret = quota_spend(node->quota, r->units, t->now_ns);
+
+		if (ret == -EAGAIN)
+			return;
+		if (ret) {
+			t->done = true;
+			return;
+		}
+		t->result->stalled_ns += (double)(t->now_ns - r->at_ns);
+		t->result->units += r->units;
+		t->result->requests++;
+		node->from++;
+	}
+	node->from = node->to = 0;
+}
+
+static void wake(struct sim *sim, void *object, uint64_t argument)
+{
+	struct tree *t = object;
+
+	(void)sim;
+	if (t->nodes[argument].wake_ns == t->now_ns)
+		act(t, (unsigned)argument);
+}
+
+/* All that a node may do now. */
+static void act(struct tree *t, unsigned k)
+{
+	struct node *node = &t->nodes[k];
+	uint64_t next;
+
+	grant(t, node);
+	send_all(t, k);
+	next = quota_tick(node->quota, t->now_ns);
+	send_all(t, k);
+	if (next == UINT64_MAX || next == node->wake_ns)
+		return;
+	node->wake_ns = next > t->now_ns ? next : t->now_ns + 1;
+	add(t, node->wake_ns, wake, k);
+}
+
+static void request(struct sim *sim, void *object, uint64_t argument)
+{
+	struct tree *t = object;
+	struct node *node = &t->nodes[t->trace.node];
+
+	(void)sim;
+	(void)argument;
+	if (node->to == node->room) {
+		size_t room = node->room ? 2 * node->room : FIRST_ROOM;
+		struct request *queue = reallocarray(node->queue, room, sizeof(*queue));
+
+		if (!queue) {
+			t->failed = true;
+			return;
+		}
+		node->queue = queue;
+		node->room = room;
+	}
+	node->queue[node->to++] = (struct request){t->now_ns, t->trace.units};
+	act(t, t->trace.node);
+	quota_trace_next(&t->trace);
+	add(t, t->trace.at_ns, request, 0);
+}
+
+static int node_create(struct tree *t, unsigned k)
+{
+	struct node *node = &t->nodes[k];
+	struct quota_params params = {
+		.share = t->c->shares[k],
+		.period = 1,
+		.epoch = 1,
+		.theta_ns = FIRST_THETA * t->c->hop_ns,
+		.memory_ns = QUOTA_MEMORY_NS,
+		.repeat_ns = REPEAT_NS,
+		.seed = t->c->seed + k,
+	};
+
+	if (k > 0)
+		node->neighbours[node->n_neighbours++] = quota_parent(k);
+	for (unsigned child = QUOTA_CHILDREN * k + 1;
+		child <= QUOTA_CHILDREN * (k + 1) && child < t->c->n; child++)
+		node->neighbours[node->n_neighbours++] = child;
+	params.n_edges = node->n_neighbours;
+	return quota_create(&params, 0, &node->quota);
+}
+
+/* Nodes below this one, and itself. */
+static unsigned subtree(unsigned k, unsigned n)
+{
+	unsigned count = 0;
+
+	for (unsigned i = k; i < n; i++) {
+		unsigned at = i;
+
+		while (at > k)
+			at = quota_parent(at);
+		count += at == k;
+	}
+	return count;
+}
+
+/* What is known in the beginning: how many there are in a branch, and the total. */
+static void link_all(struct tree *t, unsigned k)
+{
+	struct node *node = &t->nodes[k];
+
+	for (unsigned e = 0; e < node->n_neighbours; e++) {
+		unsigned other = node->neighbours[e];
+		unsigned behind = other > k ? subtree(other, t->c->n)
+					    : t->c->n - subtree(k, t->c->n);
+
+		quota_link(node->quota, e, true, t->c->total / t->c->n * behind);
+	}
+}
+
+static void tree_free(struct tree *t)
+{
+	for (unsigned k = 0; t->nodes && k < t->c->n; k++) {
+		quota_destroy(t->nodes[k].quota);
+		free(t->nodes[k].queue);
+	}
+	free(t->nodes);
+	free(t->transits);
+	events_free(&t->events);
+}
+
+static void finish(struct tree *t)
+{
+	for (unsigned k = 0; k < t->c->n; k++) {
+		struct quota_view view = quota_view(t->nodes[k].quota, t->now_ns);
+
+		t->result->reallocations += view.fetches;
+		t->result->response_ns += (double)view.fetches_ns;
+	}
+	t->result->exceeded = t->result->units > t->c->total;
+}
+
+int quota_tree(const struct quota_case *c, struct quota_result *result)
+{
+	struct tree t = {.c = c, .result = result, .free_transit = NO_TRANSIT};
+	struct event event;
+
+	*result = (struct quota_result){0};
+	t.nodes = calloc(c->n, sizeof(*t.nodes));
+	for (unsigned k = 0; t.nodes && k < c->n; k++)
+		t.failed |= node_create(&t, k) != 0;
+	if (t.nodes && !t.failed) {
+		for (unsigned k = 0; k < c->n; k++)
+			link_all(&t, k);
+		quota_trace_start(&t.trace, c);
+		quota_trace_next(&t.trace);
+		add(&t, t.trace.at_ns, request, 0);
+	}
+	while (!t.failed && !t.done && events_take(&t.events, UINT64_MAX, &event)) {
+		t.now_ns = event.at_ns;
+		event.fn(NULL, event.object, event.argument);
+	}
+	if (t.nodes && !t.failed)
+		finish(&t);
+	tree_free(&t);
+	return t.done ? 0 : -ENOMEM;
+}
