@@ -186,8 +186,8 @@ each limiter a process of its own in a network namespace, with DPDK's af_packet 
 iperf3's with the kernel's TCP Reno; the links are weir-emu's ([testbed.md](../design/testbed.md)).
 Limits, buckets, delays and losses of gossip are the scenario's. All of it ran on one machine of two
 CPUs, beside another testbed, the cases in turn, {runs} runs each. Times count from when iperf3 is
-asked to start, and data follow some round trips later. In the worst run 99 % of the packets left every
-flow's link less than {late:.1f} ms late.
+asked to start, and data follow some round trips later. In the worst run 99 % of the packets left
+every flow's link less than {late:.1f} ms late.
 """
 
 

@@ -55,14 +55,14 @@ INTRODUCTION = """\
 # Evaluation
 
 The experiments of Raghavan et al., "Cloud Control with Distributed Rate Limiting" (SIGCOMM 2007),
-repeated in weirsim ([weirsim.md](../operate/weirsim.md)) with the code that the appliance
-runs, of commit `{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as
-median (least–most). Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms,
-EWMA 0.1, as in section 5.1 there. "central" is one token bucket that all flows pass: what a distributed
-limiter should look like. What has not settled before the next change has *never* settled, and
-counts so in a median. "Reached" and "Not reached" are said of targets of ours, each with its rule;
-where the rule compares with the paper's figures, these are of the authors' testbed and traffic,
-which we do not have: what stands in for them is named beside the figure.
+repeated in weirsim ([weirsim.md](../operate/weirsim.md)) with the code that the appliance runs,
+of commit `{commit}`: {seeds} seeds each where nothing else is said, figures as mean, or as median
+(least–most). Flows are TCP NewReno with SACK, round-trip times 40 ms, estimates every 50 ms, EWMA
+0.1, as in section 5.1 there. "central" is one token bucket that all flows pass: what a
+distributed limiter should look like. What has not settled before the next change has *never*
+settled, and counts so in a median. "Reached" and "Not reached" are said of targets of ours, each
+with its rule; where the rule compares with the paper's figures, these are of the authors' testbed
+and traffic, which we do not have: what stands in for them is named beside the figure.
 
     ./tools/evaluate               # all of this: about {minutes:.0f} minutes on two CPUs
     ./tools/evaluate --only E7     # one experiment, on the terminal
