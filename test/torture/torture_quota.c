@@ -81,7 +81,7 @@ static void add(
 
 	if (box)
 		argument |= (uint64_t)(box - w->boxes) << 8 | (uint64_t)box->life << 32;
-	if (events_add(&w->events, at, NULL, object, argument)) {
+	if (events_at(&w->events, at, NULL, object, argument)) {
 		w->result->error = true;
 		free(object);
 	}

@@ -56,7 +56,7 @@ static void end_flow(struct sim *sim, struct flow *flow)
 		return;
 	flow->over = true;
 	if (!record->web)
-		record->end_ns = sim->now_ns;
+		record->end_ns = sim->events.now_ns;
 }
 
 static void request_answered(struct sim *sim, const struct flow *flow)
@@ -64,10 +64,10 @@ static void request_answered(struct sim *sim, const struct flow *flow)
 	if (flow->traffic->kind == TRAFFIC_WEB)
 		record_request(sim,
 			&(struct request_record){(unsigned)(flow->traffic - sim->scenario->traffic),
-				flow->params.bytes, flow->start_ns, sim->now_ns});
+				flow->params.bytes, flow->start_ns, sim->events.now_ns});
 }
 
-static void timer(struct sim *sim, void *object, uint64_t argument);
+static void timer(void *world, void *object, uint64_t argument);
 
 static void schedule_timer(struct sim *sim, struct flow *flow)
 {
@@ -76,9 +76,9 @@ static void schedule_timer(struct sim *sim, struct flow *flow)
 	/* An earlier event will look again. */
 	if (deadline == CONN_NEVER || (flow->timer_ns && flow->timer_ns <= deadline))
 		return;
-	flow->timer_ns = deadline > sim->now_ns ? deadline : sim->now_ns + 1;
+	flow->timer_ns = deadline > sim->events.now_ns ? deadline : sim->events.now_ns + 1;
 	flow->references++;
-	sim_at(sim, flow->timer_ns, timer, flow, flow->timer_ns);
+	events_at(&sim->events, flow->timer_ns, timer, flow, flow->timer_ns);
 }
 
 /* Everything that the two ends want to say now. */
@@ -86,9 +86,9 @@ static void pump(struct sim *sim, struct flow *flow)
 {
 	struct segment segment;
 
-	while (conn_send(&flow->conn, CONN_SENDER, sim->now_ns, &segment))
+	while (conn_send(&flow->conn, CONN_SENDER, sim->events.now_ns, &segment))
 		path_send(sim, flow, &segment, segment_bytes(&flow->params, &segment));
-	while (conn_send(&flow->conn, CONN_RECEIVER, sim->now_ns, &segment))
+	while (conn_send(&flow->conn, CONN_RECEIVER, sim->events.now_ns, &segment))
 		path_answer(sim, flow, &segment);
 	if (conn_done(&flow->conn) && !flow->over) {
 		request_answered(sim, flow);
@@ -98,14 +98,15 @@ static void pump(struct sim *sim, struct flow *flow)
 		schedule_timer(sim, flow);
 }
 
-static void timer(struct sim *sim, void *object, uint64_t argument)
+static void timer(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct flow *flow = object;
 
 	if (flow->timer_ns == argument && !flow->over) {
 		flow->timer_ns = 0;
-		if (conn_deadline(&flow->conn) <= sim->now_ns)
-			conn_expire(&flow->conn, sim->now_ns);
+		if (conn_deadline(&flow->conn) <= sim->events.now_ns)
+			conn_expire(&flow->conn, sim->events.now_ns);
 		pump(sim, flow);
 	}
 	flow_release(sim, flow);
@@ -116,7 +117,7 @@ static bool is_stream(const struct flow *flow)
 	return flow->traffic->kind != TRAFFIC_CBR && flow->traffic->kind != TRAFFIC_ON_OFF;
 }
 
-void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment)
+static void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment)
 {
 	uint64_t before;
 
@@ -125,24 +126,25 @@ void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segm
 		return;
 	}
 	before = conn_stats(&flow->conn)->delivered;
-	conn_receive(&flow->conn, CONN_RECEIVER, sim->now_ns, segment);
+	conn_receive(&flow->conn, CONN_RECEIVER, sim->events.now_ns, segment);
 	record_delivered(sim, flow->record, conn_stats(&flow->conn)->delivered - before);
 	pump(sim, flow);
 }
 
-void flow_answered(struct sim *sim, struct flow *flow, const struct segment *segment)
+static void flow_answered(struct sim *sim, struct flow *flow, const struct segment *segment)
 {
-	conn_receive(&flow->conn, CONN_SENDER, sim->now_ns, segment);
+	conn_receive(&flow->conn, CONN_SENDER, sim->events.now_ns, segment);
 	pump(sim, flow);
 }
 
-static void stop(struct sim *sim, void *object, uint64_t argument)
+static void stop(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct flow *flow = object;
 
 	(void)argument;
 	if (!flow->over) {
-		conn_stop(&flow->conn, sim->now_ns);
+		conn_stop(&flow->conn, sim->events.now_ns);
 		pump(sim, flow);
 	}
 	flow_release(sim, flow);
@@ -161,33 +163,35 @@ static uint64_t spacing(struct flow *flow)
 static uint64_t on_for(struct sim *sim, struct flow *flow, uint64_t wait_ns)
 {
 	const struct traffic *t = flow->traffic;
-	uint64_t at = sim->now_ns;
+	uint64_t at = sim->events.now_ns;
 
 	while (at + wait_ns > flow->on_until_ns && at < flow->stop_ns) {
 		wait_ns -= flow->on_until_ns - at;
 		at = flow->on_until_ns + (uint64_t)exponential(sim, (double)t->off_ns);
 		flow->on_until_ns = at + (uint64_t)exponential(sim, (double)t->on_ns);
 	}
-	return at + wait_ns - sim->now_ns;
+	return at + wait_ns - sim->events.now_ns;
 }
 
 /* One packet of a flow that listens to nobody. */
-static void beat(struct sim *sim, void *object, uint64_t argument)
+static void beat(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct flow *flow = object;
 	const struct traffic *t = flow->traffic;
 	struct segment segment = {.len = t->packet_bytes - UDP_HEADERS};
 	uint64_t next;
 
 	(void)argument;
-	if (sim->now_ns >= flow->stop_ns) {
+	if (sim->events.now_ns >= flow->stop_ns) {
 		end_flow(sim, flow);
 		flow_release(sim, flow);
 		return;
 	}
 	path_send(sim, flow, &segment, t->packet_bytes);
 	next = spacing(flow);
-	sim_after(sim, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next, beat, flow, 0);
+	events_after(&sim->events, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next, beat,
+		flow, 0);
 }
 
 static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
@@ -201,14 +205,14 @@ static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
 		/* Every sender is a host of its own, whose timers go off at times of their own. */
 		.clock_ns = prng_next(&sim->prng[STREAM_TRAFFIC]) % CLOCK_MAX};
 	flow->params.mss = t->packet_bytes - segment_bytes(&flow->params, &(struct segment){0});
-	if (conn_init(&flow->conn, &flow->params, sim->now_ns)) {
-		sim->error = -EINVAL;
+	if (conn_init(&flow->conn, &flow->params, sim->events.now_ns)) {
+		sim->events.error = -EINVAL;
 		return;
 	}
 	pump(sim, flow);
 	if (flow->stop_ns < sim->scenario->duration_ns) {
 		flow->references++;
-		sim_at(sim, flow->stop_ns, stop, flow, 0);
+		events_at(&sim->events, flow->stop_ns, stop, flow, 0);
 	}
 }
 
@@ -223,8 +227,8 @@ static struct flow *flow_create(struct sim *sim, const struct traffic *t, unsign
 	flow->traffic = t;
 	flow->limiter = limiter;
 	flow->policy = t->policy;
-	flow->start_ns = sim->now_ns;
-	flow->stop_ns = end_of(sim, t, sim->now_ns);
+	flow->start_ns = sim->events.now_ns;
+	flow->stop_ns = end_of(sim, t, sim->events.now_ns);
 	flow->rtt_ns = t->rtt_ns +
 		       (uint64_t)((double)t->rtt_spread_ns * prng_unit(&sim->prng[STREAM_TRAFFIC]));
 	flow->link = t->bottleneck.shared ? &sim->flows->shared[index] : &flow->own;
@@ -252,13 +256,14 @@ static unsigned limiter_of(struct sim *sim, const struct traffic *t, uint64_t k)
 }
 
 /* Flow k of an entry. */
-static void start(struct sim *sim, void *object, uint64_t k)
+static void start(void *world, void *object, uint64_t k)
 {
+	struct sim *sim = world;
 	const struct traffic *t = object;
 	struct flow *flow;
 
 	/* Of those that start one after the other some may come after the stop. */
-	if (sim->now_ns >= end_of(sim, t, sim->now_ns))
+	if (sim->events.now_ns >= end_of(sim, t, sim->events.now_ns))
 		return;
 	flow = flow_create(sim, t, limiter_of(sim, t, k));
 	if (!flow)
@@ -267,7 +272,7 @@ static void start(struct sim *sim, void *object, uint64_t k)
 		sim, &(struct flow_record){.traffic = (unsigned)(t - sim->scenario->traffic),
 			     .limiter = flow->limiter,
 			     .policy = t->policy,
-			     .start_ns = sim->now_ns});
+			     .start_ns = sim->events.now_ns});
 	if (flow->record == UINT32_MAX)
 		return;
 	if (is_stream(flow)) {
@@ -275,18 +280,19 @@ static void start(struct sim *sim, void *object, uint64_t k)
 		return;
 	}
 	flow->references++;
-	flow->on_until_ns = sim->now_ns + (uint64_t)exponential(sim, (double)t->on_ns);
+	flow->on_until_ns = sim->events.now_ns + (uint64_t)exponential(sim, (double)t->on_ns);
 	beat(sim, flow, 0);
 }
 
-static void request(struct sim *sim, void *object, uint64_t argument)
+static void request(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	const struct traffic *t = object;
 	unsigned record = (unsigned)argument;
 	uint64_t gap = (uint64_t)exponential(sim, 1e9 / t->requests);
 	struct flow *flow;
 
-	if (sim->now_ns >= end_of(sim, t, sim->record->flows[record].start_ns))
+	if (sim->events.now_ns >= end_of(sim, t, sim->record->flows[record].start_ns))
 		return;
 	flow = flow_create(sim, t, sim->record->flows[record].limiter);
 	if (!flow)
@@ -294,23 +300,24 @@ static void request(struct sim *sim, void *object, uint64_t argument)
 	flow->record = record;
 	flow->stop_ns = UINT64_MAX; /* a request is answered, however late */
 	start_stream(sim, flow, request_size(sim, &t->sizes));
-	sim_after(sim, gap, request, object, argument);
+	events_after(&sim->events, gap, request, object, argument);
 }
 
 /* The requests of one entry at one limiter are one line of the results. */
-static void start_web(struct sim *sim, void *object, uint64_t k)
+static void start_web(void *world, void *object, uint64_t k)
 {
+	struct sim *sim = world;
 	const struct traffic *t = object;
 	unsigned record = record_flow(
 		sim, &(struct flow_record){.traffic = (unsigned)(t - sim->scenario->traffic),
 			     .limiter = limiter_of(sim, t, k),
 			     .policy = t->policy,
-			     .start_ns = sim->now_ns,
+			     .start_ns = sim->events.now_ns,
 			     .web = true});
 
 	if (record != UINT32_MAX)
-		sim_after(sim, (uint64_t)exponential(sim, 1e9 / t->requests), request, object,
-			record);
+		events_after(&sim->events, (uint64_t)exponential(sim, 1e9 / t->requests), request,
+			object, record);
 }
 
 static void plan(struct sim *sim, const struct traffic *t)
@@ -329,8 +336,8 @@ static void plan(struct sim *sim, const struct traffic *t)
 		at += (uint64_t)((double)t->start_spread_ns *
 				 prng_unit(&sim->prng[STREAM_TRAFFIC]));
 		/* Events take a pointer that may be written to; the scenario is not. */
-		sim_at(sim, at, t->kind == TRAFFIC_WEB ? start_web : start, (void *)(uintptr_t)t,
-			k);
+		events_at(&sim->events, at, t->kind == TRAFFIC_WEB ? start_web : start,
+			(void *)(uintptr_t)t, k);
 	}
 }
 
@@ -342,17 +349,14 @@ int flows_create(struct sim *sim)
 	sim->flows = flows;
 	if (!flows)
 		return -ENOMEM;
+	flows->arrived = flow_arrived;
+	flows->answered = flow_answered;
 	flows->shared = calloc(s->n_traffic + 1, sizeof(*flows->shared));
 	if (!flows->shared)
 		return -ENOMEM;
 	for (unsigned i = 0; i < s->n_traffic; i++)
 		plan(sim, &s->traffic[i]);
 	return 0;
-}
-
-uint64_t flows_under_way(const struct sim *sim)
-{
-	return path_under_way(sim);
 }
 
 void flows_free(struct sim *sim)

@@ -14,7 +14,4 @@
 int flows_create(struct sim *sim);
 void flows_free(struct sim *sim);
 
-/* Packets between their sender and their receiver: those of the events that are still to come. */
-uint64_t flows_under_way(const struct sim *sim);
-
 #endif

@@ -10,26 +10,16 @@
 #include <string.h>
 
 #include "base/name_hash.h"
-#include "net.h"
 #include "record.h"
 #include "settle.h"
 
-#define NODE_HZ     UINT64_C(1000000000)    /* a node's clock ticks in nanoseconds */
-#define HELD_MAX    256                     /* datagrams: what a socket's buffer holds */
-#define AGED_LINES  64                      /* of a table of sources, each interval */
-#define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
-#define SPARES      2                       /* deaths side by side that do not part the others */
+#define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
+#define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */
+#define AGED_LINES 64                   /* of a table of sources, each interval */
+#define SPARES     2                    /* deaths side by side that do not part the others */
 
 /* A limit may be above its policy's by rounding alone. */
 #define ABOVE 1.000001
-
-uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns)
-{
-	const struct limiter_config *config = &sim->scenario->limiters[node->index];
-	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
-
-	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
-}
 
 /* When the node's clock will show a time: a little late rather than early. */
 static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_t clock_ns)
@@ -95,7 +85,7 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 	const struct policy *policy = &sim->scenario->group.policies[p];
 	size_t bytes = policy_other_bytes(policy);
 	struct policy_start start = {
-		.now = node_clock(sim, node, sim->now_ns),
+		.now = node_clock(sim, node, sim->events.now_ns),
 		.hz = NODE_HZ,
 		.secret = node->secret,
 		.seed = prng_next(&sim->prng[STREAM_NODES]),
@@ -132,8 +122,22 @@ static int policies_create(struct sim *sim, struct node *node)
 	return ret;
 }
 
+/* What its disk has: n records, to be freed; or NULL, out of memory. */
+static struct limiter_record *records_of(const struct node *node)
+{
+	const struct disk_batch *durable = &node->disk.durable;
+	struct limiter_record *records = calloc(durable->n + 1, sizeof(*records));
+
+	for (unsigned i = 0; records && i < durable->n; i++)
+		records[i] = (struct limiter_record){
+			(enum limiter_record_kind)durable->records[i].kind, durable->records[i].id,
+			durable->records[i].at, durable->records[i].len};
+	return records;
+}
+
 /* One that has crashed has its disk; at first there is an empty one, which says that it is new. */
-static struct limiter_ledger ledger_of(const struct sim *sim, const struct node *node)
+static struct limiter_ledger ledger_of(
+	const struct sim *sim, const struct node *node, const struct limiter_record *records)
 {
 	const struct ledger_config *config = &sim->scenario->ledger;
 
@@ -141,7 +145,7 @@ static struct limiter_ledger ledger_of(const struct sim *sim, const struct node 
 		.overlay = {.shape = config->ring ? OVERLAY_RING : OVERLAY_RANDOM,
 			.degree = config->degree,
 			.spares = SPARES},
-		.records = node->disk.durable.records,
+		.records = records,
 		.n_records = node->disk.durable.n,
 		.durable = true,
 		.epoch = node->starts,
@@ -155,6 +159,7 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
 	struct limiter_policy *policies = calloc(s->group.n_policies + 1, sizeof(*policies));
+	struct limiter_record *records = records_of(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
 			.roster = sim->roster,
@@ -168,15 +173,16 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 		.policies = policies,
 		.n_policies = s->group.n_policies,
 		.n_workers = 1,
-		.ledger = ledger_of(sim, node),
+		.ledger = ledger_of(sim, node, records),
 	};
 	int ret = -ENOMEM;
 
 	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
 		policies[i] = limit_profile_policy(&s->group.policies[i], 0);
-	if (policies)
-		ret = limiter_create(
-			&params, node_clock(sim, node, sim->now_ns) - age_ns, &node->limiter);
+	if (policies && records)
+		ret = limiter_create(&params, node_clock(sim, node, sim->events.now_ns) - age_ns,
+			&node->limiter);
+	free(records);
 	free(policies);
 	return ret;
 }
@@ -202,10 +208,10 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 	if (!isfinite(v.local_limit) || !isfinite(v.effective_limit) || !isfinite(v.demand) ||
 		!isfinite(v.weight) || !isfinite(v.global_demand) || !isfinite(v.global_weight) ||
 		!isfinite(v.drain) || !isfinite(v.drop))
-		sim_problem(sim, "limiter %u: not a number", node->index);
+		record_problem(sim, "limiter %u: not a number", node->index);
 	else if (v.local_limit < 0 || v.local_limit > v.limit * ABOVE || v.demand < 0 ||
 		 v.weight < 0 || v.global_demand < 0 || v.drain < 0 || v.drop < 0 || v.drop > 1)
-		sim_problem(sim, "limiter %u: out of bounds (limit %g, demand %g, weight %g)",
+		record_problem(sim, "limiter %u: out of bounds (limit %g, demand %g, weight %g)",
 			node->index, v.local_limit, v.demand, v.weight);
 }
 
@@ -218,10 +224,10 @@ static void check_sum(struct sim *sim, unsigned p)
 	if (policy->guarantee != GUARANTEE_CONSERVED)
 		return;
 	if (all->burst > policy->burst_bytes)
-		sim_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,
+		record_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,
 			all->burst);
 	if (all->rate * 8 > (double)policy->limit_bps)
-		sim_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
+		record_problem(sim, "policy %s: %.0f bit/s are enforced in all", policy->name,
 			all->rate * 8 / policy_limit_s(policy));
 }
 
@@ -237,11 +243,11 @@ static void sample_adapt(struct node *node, struct node_policy *policy, double i
 
 static void enforce(struct sim *sim, struct node *node, unsigned p)
 {
-	uint64_t now = node_clock(sim, node, sim->now_ns);
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	struct limit_profile profile;
 
 	if (profile_make(sim, node, p, &profile))
-		sim_problem(sim, "limiter %u: rate out of range", node->index);
+		record_problem(sim, "limiter %u: rate out of range", node->index);
 	else
 		police_limit(&node->policies[p].state, &profile, now);
 	check_view(sim, node, p);
@@ -251,7 +257,7 @@ static void enforce(struct sim *sim, struct node *node, unsigned p)
 /* After an interval of so many seconds. */
 static void publish(struct sim *sim, struct node *node, double interval_s)
 {
-	uint64_t now = node_clock(sim, node, sim->now_ns);
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
 		struct node_policy *policy = &node->policies[p];
@@ -266,17 +272,18 @@ static void publish(struct sim *sim, struct node *node, double interval_s)
 
 static void schedule_tick(struct sim *sim, struct node *node);
 
-static void tick(struct sim *sim, void *object, uint64_t argument)
+static void tick(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct node *node = object;
 
 	/* An event of before a crash or a pause. */
 	if (!node->limiter || node->paused || argument != node->next_tick_ns)
 		return;
-	limiter_tick(node->limiter, node_clock(sim, node, sim->now_ns), measure, node);
+	limiter_tick(node->limiter, node_clock(sim, node, sim->events.now_ns), measure, node);
 	sim->ticks++;
-	publish(sim, node, (double)(sim->now_ns - node->ticked_ns) / 1e9);
-	node->ticked_ns = sim->now_ns;
+	publish(sim, node, (double)(sim->events.now_ns - node->ticked_ns) / 1e9);
+	node->ticked_ns = sim->events.now_ns;
 	node_follow_up(sim, node);
 	schedule_tick(sim, node);
 }
@@ -285,8 +292,8 @@ static void schedule_tick(struct sim *sim, struct node *node)
 {
 	uint64_t at = sim_time(sim, node, limiter_next(node->limiter));
 
-	node->next_tick_ns = at > sim->now_ns ? at : sim->now_ns + 1;
-	sim_at(sim, node->next_tick_ns, tick, node, node->next_tick_ns);
+	node->next_tick_ns = at > sim->events.now_ns ? at : sim->events.now_ns + 1;
+	events_at(&sim->events, node->next_tick_ns, tick, node, node->next_tick_ns);
 }
 
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
@@ -295,7 +302,7 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 
 	node->starts++;
 	ret = limiter_build(sim, node, age_ns);
-	node->ticked_ns = sim->now_ns;
+	node->ticked_ns = sim->events.now_ns;
 	if (ret == 0)
 		ret = policies_create(sim, node);
 	if (ret == 0)
@@ -337,28 +344,49 @@ void node_crash(struct sim *sim, struct node *node)
 	policies_free(sim, node);
 }
 
-static void resume(struct sim *sim, void *object, uint64_t argument)
+/* Conserved limits change by what neighbours say, and with them when a lease ends. */
+static void take_news(struct sim *sim, struct node *node)
 {
+	unsigned n = sim->scenario->group.n_policies;
+
+	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
+		p = limiter_next_change(node->limiter, p + 1))
+		enforce(sim, node, p);
+	node_follow_up(sim, node);
+	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
+		schedule_tick(sim, node);
+}
+
+static void node_hear(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
+{
+	limiter_receive(node->limiter, node_clock(sim, node, sim->events.now_ns), buf, len);
+	if (limiter_conserve(node->limiter))
+		take_news(sim, node);
+}
+
+static void resume(void *world, void *object, uint64_t argument)
+{
+	struct sim *sim = world;
 	struct node *node = object;
 
 	if (!node->paused || argument != node->resume_ns)
 		return;
 	node->paused = false;
 	for (unsigned i = 0; i < node->n_held; i++)
-		node_receive(sim, node, node->held[i].buf, node->held[i].len);
+		node_hear(sim, node, node->held[i].buf, node->held[i].len);
 	held_free(node);
 	schedule_tick(sim, node);
 }
 
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
 {
-	uint64_t until = sim->now_ns + for_ns;
+	uint64_t until = sim->events.now_ns + for_ns;
 
 	if (!node->limiter || (node->paused && until <= node->resume_ns))
 		return;
 	node->paused = true;
 	node->resume_ns = until;
-	sim_at(sim, until, resume, node, until);
+	events_at(&sim->events, until, resume, node, until);
 }
 
 static bool hold(struct node *node, const uint8_t *buf, size_t len)
@@ -378,35 +406,24 @@ static bool hold(struct node *node, const uint8_t *buf, size_t len)
 	return true;
 }
 
-/* Conserved limits change by what neighbours say, and with them when a lease ends. */
-static void take_news(struct sim *sim, struct node *node)
+bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
-	unsigned n = sim->scenario->group.n_policies;
+	struct sim *sim = world;
+	struct node *node = &sim->nodes[to];
 
-	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
-		p = limiter_next_change(node->limiter, p + 1))
-		enforce(sim, node, p);
-	node_follow_up(sim, node);
-	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
-		schedule_tick(sim, node);
-}
-
-bool node_receive(struct sim *sim, struct node *node, uint8_t *buf, size_t len)
-{
+	(void)from;
 	if (!node->limiter)
 		return false;
 	if (node->paused)
 		return node->n_held < HELD_MAX && hold(node, buf, len);
-	limiter_receive(node->limiter, node_clock(sim, node, sim->now_ns), buf, len);
-	if (limiter_conserve(node->limiter))
-		take_news(sim, node);
+	node_hear(sim, node, buf, len);
 	return true;
 }
 
 enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
-	uint64_t now = node_clock(sim, node, sim->now_ns);
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	struct node_policy *p;
 	enum verdict verdict;
 	uint32_t cost;

@@ -18,6 +18,8 @@
 #include "police/profile.h"
 #include "sim.h"
 
+#define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
+
 struct node_policy {
 	struct policy_state state;
 	struct police_totals totals;
@@ -66,15 +68,21 @@ void node_crash(struct sim *sim, struct node *node);
  */
 void node_pause(struct sim *sim, struct node *node, uint64_t for_ns);
 
-/* False when there is nobody to take it. */
-bool node_receive(struct sim *sim, struct node *node, uint8_t *buf, size_t len);
+/* A simnet_receive of a struct sim: a datagram for the limiter `to`. */
+bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
 /* What happens to a packet (frame_len with its Ethernet header); a crashed one drops it. */
 enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
 
-/* Its clock when the simulation's shows now_ns, and the other way round. */
-uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns);
+/* What its clock shows when the simulation's shows now_ns. */
+static inline uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns)
+{
+	const struct limiter_config *config = &sim->scenario->limiters[node->index];
+	int64_t drift = (int64_t)(config->drift_ppm * 1e-6 * (double)now_ns);
+
+	return CLOCK_START + now_ns + (uint64_t)((int64_t)config->offset_ns + drift);
+}
 
 /* Peers that a limiter has looked at, for each of its ticks: the work that grows with the group. */
 double nodes_looks(const struct sim *sim);

@@ -27,7 +27,7 @@ static void *slab(struct sim *sim, size_t size)
 	if (memory)
 		f->slabs[f->n_slabs++] = memory;
 	else
-		sim->error = -ENOMEM;
+		sim->events.error = -ENOMEM;
 	return memory;
 }
 
@@ -91,13 +91,14 @@ void flow_release(struct sim *sim, struct flow *flow)
 	sim->flows->live--;
 }
 
-static void at_receiver(struct sim *sim, void *object, uint64_t argument)
+static void at_receiver(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct carried *carried = object;
 
 	(void)argument;
 	record_fate(sim, carried->flow->record, FATE_DELIVERED);
-	flow_arrived(sim, carried->flow, &carried->segment);
+	sim->flows->arrived(sim, carried->flow, &carried->segment);
 	carried_free(sim, carried);
 }
 
@@ -111,8 +112,9 @@ static struct packet describe(const struct flow *flow, const struct segment *seg
 	return packet;
 }
 
-static void at_limiter(struct sim *sim, void *object, uint64_t argument)
+static void at_limiter(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct carried *carried = object;
 	struct flow *flow = carried->flow;
 	struct node *node = &sim->nodes[flow->limiter];
@@ -127,16 +129,17 @@ static void at_limiter(struct sim *sim, void *object, uint64_t argument)
 		return;
 	}
 	record_forwarded(sim, flow->policy, flow->limiter, carried->bytes);
-	sim_after(sim, flow->rtt_ns / 4, at_receiver, carried, 0);
+	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
 }
 
 /* The upstream link takes packets as they come, whoever sent them. */
-static void at_bottleneck(struct sim *sim, void *object, uint64_t argument)
+static void at_bottleneck(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct carried *carried = object;
 	struct flow *flow = carried->flow;
 	const struct bottleneck *b = &flow->traffic->bottleneck;
-	uint64_t at = sim->now_ns;
+	uint64_t at = sim->events.now_ns;
 
 	(void)argument;
 	if (at >= b->from_ns)
@@ -146,7 +149,7 @@ static void at_bottleneck(struct sim *sim, void *object, uint64_t argument)
 		carried_free(sim, carried);
 		return;
 	}
-	sim_at(sim, at + flow->rtt_ns / 4, at_limiter, carried, 0);
+	events_at(&sim->events, at + flow->rtt_ns / 4, at_limiter, carried, 0);
 }
 
 uint64_t path_under_way(const struct sim *sim)
@@ -184,7 +187,7 @@ static struct carried *carry(
 
 void path_send(struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
 {
-	uint64_t at = sim->now_ns + jitter(sim, flow);
+	uint64_t at = sim->events.now_ns + jitter(sim, flow);
 	struct carried *carried = carry(sim, flow, segment, bytes);
 
 	record_sent(sim, flow->record);
@@ -194,28 +197,29 @@ void path_send(struct sim *sim, struct flow *flow, const struct segment *segment
 	if (!carried)
 		return;
 	if (flow->traffic->bottleneck.rate_bps)
-		sim_at(sim, at, at_bottleneck, carried, 0);
+		events_at(&sim->events, at, at_bottleneck, carried, 0);
 	else
-		sim_at(sim, at + flow->rtt_ns / 4, at_limiter, carried, 0);
+		events_at(&sim->events, at + flow->rtt_ns / 4, at_limiter, carried, 0);
 }
 
-static void at_sender(struct sim *sim, void *object, uint64_t argument)
+static void at_sender(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct carried *carried = object;
 
 	(void)argument;
-	flow_answered(sim, carried->flow, &carried->segment);
+	sim->flows->answered(sim, carried->flow, &carried->segment);
 	carried_free(sim, carried);
 }
 
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment)
 {
-	uint64_t at = sim->now_ns + jitter(sim, flow) + flow->rtt_ns / 2;
+	uint64_t at = sim->events.now_ns + jitter(sim, flow) + flow->rtt_ns / 2;
 	struct carried *carried = carry(sim, flow, segment, 0);
 
 	if (at < flow->back_until_ns)
 		at = flow->back_until_ns;
 	flow->back_until_ns = at;
 	if (carried)
-		sim_at(sim, at, at_sender, carried, 0);
+		events_at(&sim->events, at, at_sender, carried, 0);
 }

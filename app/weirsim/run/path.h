@@ -50,12 +50,11 @@ void path_send(struct sim *sim, struct flow *flow, const struct segment *segment
 /* The receiver's answer. */
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment);
 
-/* See flows_under_way(). */
+/* Packets between their sender and their receiver: those of the events that are to come. */
 uint64_t path_under_way(const struct sim *sim);
 
-/* Called by the path. */
-void flow_arrived(struct sim *sim, struct flow *flow, const struct segment *segment);
-void flow_answered(struct sim *sim, struct flow *flow, const struct segment *segment);
+/* An end of a flow takes a segment. */
+typedef void (*path_end)(struct sim *sim, struct flow *flow, const struct segment *segment);
 
 /* A reference ends; the last one of a flow that is over frees it. */
 void flow_release(struct sim *sim, struct flow *flow);
@@ -64,6 +63,7 @@ void flow_release(struct sim *sim, struct flow *flow);
 struct flow *flow_take(struct sim *sim);
 
 struct flows {
+	path_end arrived, answered; /* at the receiver, and at the sender */
 	struct flow *free_flows;
 	struct carried *free_carried;
 	struct link_queue *shared; /* one each entry */

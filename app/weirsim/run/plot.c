@@ -21,7 +21,8 @@ static unsigned step_of(const struct sim *sim)
 }
 
 /* limiter: its number, or that of them all for the aggregate. */
-static double rate_at(const struct sim *sim, unsigned policy, unsigned limiter, struct window w)
+static double rate_at(
+	const struct sim *sim, unsigned policy, unsigned limiter, struct rate_window w)
 {
 	if (limiter == sim->scenario->n_limiters)
 		return rates_aggregate(sim, policy, w);
@@ -36,7 +37,7 @@ static void print_line(const struct sim *sim, const struct chart *chart, unsigne
 	chart_line(chart, style);
 	for (unsigned i = 0; i + step <= sim->record->bin; i += step)
 		chart_point(chart, (i + step / 2.0) * (double)sim->record->bin_ns / 1e9,
-			rate_at(sim, policy, limiter, (struct window){i, i + step}));
+			rate_at(sim, policy, limiter, (struct rate_window){i, i + step}));
 	chart_line_end(chart);
 }
 
@@ -48,7 +49,7 @@ static struct chart chart_of(const struct sim *sim, unsigned policy, FILE *out)
 	unsigned step = step_of(sim);
 
 	for (unsigned i = 0; i + step <= sim->record->bin; i += step)
-		top = fmax(top, rates_aggregate(sim, policy, (struct window){i, i + step}));
+		top = fmax(top, rates_aggregate(sim, policy, (struct rate_window){i, i + step}));
 	chart.right = (double)sim->scenario->duration_ns / 1e9;
 	/* What is far above its limit is not to hide the rest; and nothing at all has axes too. */
 	chart.top = 1.08 * (limit > 0 ? fmin(top, 3 * limit) : fmax(top, 1e3));

@@ -5,11 +5,11 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-struct window rates_measured(const struct sim *sim)
+struct rate_window rates_measured(const struct sim *sim)
 {
 	const struct scenario *s = sim->scenario;
 
-	return (struct window){(unsigned)(s->warmup_ns / s->interval_ns), sim->record->n_bins};
+	return (struct rate_window){(unsigned)(s->warmup_ns / s->interval_ns), sim->record->n_bins};
 }
 
 unsigned rates_bins_1s(const struct sim *sim)
@@ -17,12 +17,12 @@ unsigned rates_bins_1s(const struct sim *sim)
 	return (unsigned)(SECOND_NS / sim->record->bin_ns);
 }
 
-static double seconds(const struct sim *sim, struct window w)
+static double seconds(const struct sim *sim, struct rate_window w)
 {
 	return (double)(w.to - w.from) * (double)sim->record->bin_ns / 1e9;
 }
 
-double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, struct window w)
+double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, struct rate_window w)
 {
 	const uint64_t *row = sim->record->forwarded + record_row(sim, policy, limiter);
 	uint64_t bytes = 0;
@@ -32,7 +32,7 @@ double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, s
 	return (double)bytes * 8 / seconds(sim, w);
 }
 
-double rates_aggregate(const struct sim *sim, unsigned policy, struct window w)
+double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w)
 {
 	double sum = 0;
 
@@ -42,7 +42,7 @@ double rates_aggregate(const struct sim *sim, unsigned policy, struct window w)
 }
 
 double rates_flow(
-	const struct sim *sim, const struct flow_record *flow, struct window w, double *lived)
+	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived)
 {
 	uint64_t from = w.from * sim->record->bin_ns, to = w.to * sim->record->bin_ns, bytes = 0;
 	uint64_t end = flow->end_ns ? flow->end_ns : to;
@@ -64,7 +64,7 @@ bool rates_elastic(const struct sim *sim, const struct flow_record *flow)
 	return kind == TRAFFIC_TCP || kind == TRAFFIC_QUIC;
 }
 
-double rates_jain(const struct sim *sim, unsigned policy, struct window w, double least)
+double rates_jain(const struct sim *sim, unsigned policy, struct rate_window w, double least)
 {
 	double sum = 0, squares = 0, n = 0;
 
@@ -81,13 +81,14 @@ double rates_jain(const struct sim *sim, unsigned policy, struct window w, doubl
 	return squares > 0 ? sum * sum / (n * squares) : 0;
 }
 
-double rates_jain_1s(const struct sim *sim, unsigned policy, struct window w)
+double rates_jain_1s(const struct sim *sim, unsigned policy, struct rate_window w)
 {
 	unsigned bins = rates_bins_1s(sim), n = 0;
 	double sum = 0;
 
 	for (unsigned from = w.from; from + bins <= w.to; from += bins) {
-		double jain = rates_jain(sim, policy, (struct window){from, from + bins}, 0.999);
+		double jain = rates_jain(
+			sim, policy, (struct rate_window){from, from + bins}, 0.999);
 
 		if (jain <= 0)
 			continue;

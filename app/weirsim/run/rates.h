@@ -11,31 +11,32 @@
 #include "record.h"
 
 /* Intervals [from, to). */
-struct window {
+struct rate_window {
 	unsigned from, to;
 };
 
 /* From the warm-up to the end. */
-struct window rates_measured(const struct sim *sim);
+struct rate_window rates_measured(const struct sim *sim);
 
 /* bit/s that a limiter forwarded, on average over a window. */
-double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, struct window w);
+double rates_limiter(
+	const struct sim *sim, unsigned policy, unsigned limiter, struct rate_window w);
 
 /* bit/s of all of them. */
-double rates_aggregate(const struct sim *sim, unsigned policy, struct window w);
+double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w);
 
 /* bit/s that a flow delivered while it lived within a window; seconds of that into lived. */
 double rates_flow(
-	const struct sim *sim, const struct flow_record *flow, struct window w, double *lived);
+	const struct sim *sim, const struct flow_record *flow, struct rate_window w, double *lived);
 
 /* A flow that adapts to what it gets, and has a line of its own. */
 bool rates_elastic(const struct sim *sim, const struct flow_record *flow);
 
 /* Jain's index of a policy's elastic flows that lived so many seconds of the window; 0: none. */
-double rates_jain(const struct sim *sim, unsigned policy, struct window w, double lived);
+double rates_jain(const struct sim *sim, unsigned policy, struct rate_window w, double lived);
 
 /* The mean of that, second by second. */
-double rates_jain_1s(const struct sim *sim, unsigned policy, struct window w);
+double rates_jain_1s(const struct sim *sim, unsigned policy, struct rate_window w);
 
 /* Intervals of a second. */
 unsigned rates_bins_1s(const struct sim *sim);

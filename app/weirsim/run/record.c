@@ -4,9 +4,9 @@
 #include "record.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
-
-#include "node.h"
 
 int record_create(struct sim *sim)
 {
@@ -52,7 +52,7 @@ unsigned record_flow(struct sim *sim, const struct flow_record *flow)
 		struct flow_record *flows = reallocarray(r->flows, room, sizeof(*flows));
 
 		if (!flows) {
-			sim->error = -ENOMEM;
+			sim->events.error = -ENOMEM;
 			return UINT32_MAX;
 		}
 		r->flows = flows;
@@ -61,7 +61,7 @@ unsigned record_flow(struct sim *sim, const struct flow_record *flow)
 	r->flows[r->n_flows] = *flow;
 	r->flows[r->n_flows].delivered = calloc(r->n_bins + 1, sizeof(uint32_t));
 	if (!r->flows[r->n_flows].delivered) {
-		sim->error = -ENOMEM;
+		sim->events.error = -ENOMEM;
 		return UINT32_MAX;
 	}
 	return r->n_flows++;
@@ -77,7 +77,7 @@ void record_request(struct sim *sim, const struct request_record *request)
 			r->requests, room, sizeof(*requests));
 
 		if (!requests) {
-			sim->error = -ENOMEM;
+			sim->events.error = -ENOMEM;
 			return;
 		}
 		r->requests = requests;
@@ -119,27 +119,34 @@ void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes)
 		return;
 	cell = &r->flows[flow].delivered[r->bin];
 	if (__builtin_add_overflow(*cell, bytes, cell))
-		sim_problem(sim, "flow %u: 4 GiB in one interval: take a shorter one", flow + 1);
+		record_problem(sim, "flow %u: 4 GiB in one interval: take a shorter one", flow + 1);
 }
 
-void record_end_bin(struct sim *sim)
+void record_limit(struct sim *sim, unsigned policy, unsigned limiter, double limit)
 {
-	const struct scenario *s = sim->scenario;
 	struct record *r = sim->record;
 
 	if (r->bin >= r->n_bins)
 		return;
-	for (unsigned p = 0; p < s->group.n_policies; p++) {
-		double sum = 0;
+	r->local_limit[record_row(sim, policy, limiter) + r->bin] = (float)limit;
+	r->sum_of_limits[(size_t)policy * r->n_bins + r->bin] += limit;
+}
 
-		for (unsigned i = 0; i < s->n_limiters; i++) {
-			struct limiter_view view;
+void record_end_bin(struct sim *sim)
+{
+	sim->record->bin += sim->record->bin < sim->record->n_bins;
+}
 
-			node_view(&sim->nodes[i], p, &view);
-			r->local_limit[record_row(sim, p, i) + r->bin] = (float)view.local_limit;
-			sum += view.local_limit;
-		}
-		r->sum_of_limits[(size_t)p * r->n_bins + r->bin] = sum;
-	}
-	r->bin++;
+void record_problem(struct sim *sim, const char *format, ...)
+{
+	va_list args;
+	int n;
+
+	if (sim->problem[0])
+		return;
+	n = snprintf(sim->problem, sizeof(sim->problem),
+		"at %.6f s: ", (double)sim->events.now_ns / 1e9);
+	va_start(args, format);
+	vsnprintf(sim->problem + n, sizeof(sim->problem) - (size_t)n, format, args);
+	va_end(args);
 }

@@ -59,7 +59,13 @@ void record_sent(struct sim *sim, unsigned flow);
 void record_fate(struct sim *sim, unsigned flow, enum fate fate);
 void record_forwarded(struct sim *sim, unsigned policy, unsigned limiter, uint32_t bytes);
 void record_delivered(struct sim *sim, unsigned flow, uint64_t bytes);
+
+/* What a limiter may pass at the end of the interval, in bytes per second; and it is over. */
+void record_limit(struct sim *sim, unsigned policy, unsigned limiter, double limit);
 void record_end_bin(struct sim *sim);
+
+/* Notes the first thing that should never be: the run goes on to its end and fails. */
+void record_problem(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Where a limiter's row of a policy begins in forwarded and local_limit. */
 size_t record_row(const struct sim *sim, unsigned policy, unsigned limiter);

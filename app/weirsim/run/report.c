@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
-#include "flow.h"
-#include "net.h"
+
 #include "node.h"
+#include "path.h"
 #include "rates.h"
 #include "scenario_keys.h"
 
@@ -76,7 +76,7 @@ static int compare_reals(const void *a, const void *b)
 static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 {
 	double limit = policy_rate(&sim->scenario->group.policies[policy]) * 8;
-	struct window w = rates_measured(sim);
+	struct rate_window w = rates_measured(sim);
 	unsigned bins = rates_bins_1s(sim), n = 0;
 	double *seconds = calloc((w.to - w.from) / bins + 1, sizeof(*seconds));
 	double mean = rates_aggregate(sim, policy, w), p95 = 0, most = 0;
@@ -85,7 +85,8 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 	if (!seconds)
 		return;
 	for (unsigned from = w.from; from + bins <= w.to; from += bins)
-		seconds[n++] = rates_aggregate(sim, policy, (struct window){from, from + bins});
+		seconds[n++] = rates_aggregate(
+			sim, policy, (struct rate_window){from, from + bins});
 	qsort(seconds, n, sizeof(*seconds), compare_reals);
 	if (n) {
 		p95 = seconds[(unsigned)ceil(0.95 * n) - 1];
@@ -151,7 +152,7 @@ static void put_flows(const struct sim *sim, unsigned policy, json_t *out)
 static double limits_ratio(const struct sim *sim, unsigned policy)
 {
 	const struct record *r = sim->record;
-	struct window w = rates_measured(sim);
+	struct rate_window w = rates_measured(sim);
 	double most = 0;
 
 	for (unsigned i = w.from; i < w.to; i++)
@@ -179,7 +180,7 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 
 static void put_gossip(const struct sim *sim, json_t *out)
 {
-	struct net_totals totals = net_totals(sim);
+	struct simnet_totals totals = sim->net.totals;
 	json_t *gossip = json_object();
 
 	put_count(gossip, "datagrams", totals.datagrams);
@@ -197,7 +198,7 @@ struct packets {
 
 static struct packets count_packets(const struct sim *sim)
 {
-	struct packets all = {.under_way = flows_under_way(sim)};
+	struct packets all = {.under_way = path_under_way(sim)};
 
 	for (unsigned i = 0; i < sim->record->n_flows; i++) {
 		all.sent += sim->record->flows[i].sent;
@@ -268,7 +269,7 @@ json_t *report_summary(const struct sim *sim)
 	put_gossip(sim, out);
 	put_packets(sim, out);
 	put_web(sim, out);
-	put_count(out, "events", sim->events_done);
+	put_count(out, "events", sim->events.taken);
 	return out;
 }
 

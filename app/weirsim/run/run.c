@@ -120,7 +120,7 @@ static void report_cost(const struct sim *sim, double cpu)
 	fprintf(stderr,
 		"  %.2f s of CPU (%.1f times real time), %.2f million events/s, %.1f MiB, "
 		"%.1f peers looked at a tick\n",
-		cpu, (double)sim->now_ns / 1e9 / cpu, (double)sim->events_done / cpu / 1e6,
+		cpu, (double)sim->events.now_ns / 1e9 / cpu, (double)sim->events.taken / cpu / 1e6,
 		peak_memory(), nodes_looks(sim));
 }
 

@@ -14,6 +14,7 @@
 
 #include "transport/conn.h"
 #include "config/group.h"
+#include "world/simnet.h"
 
 #define SCENARIO_LIMITERS_MAX 16384
 #define SCENARIO_TRAFFIC_MAX  65536
@@ -25,21 +26,6 @@
 
 #define LIMITER_EACH   (-1) /* traffic at every limiter */
 #define LIMITER_RANDOM (-2) /* each flow at one drawn by lot */
-
-enum delay_kind { DELAY_CONSTANT, DELAY_UNIFORM, DELAY_NORMAL, DELAY_EXPONENTIAL, DELAY_PARETO };
-
-/* What lies between any two limiters, one way. */
-struct network {
-	enum delay_kind kind;
-	uint64_t delay_ns;  /* constant: that; normal: mean; the others: least */
-	uint64_t spread_ns; /* uniform: width; normal: deviation; exponential, pareto: mean of the
-	                     * part above the least */
-	double loss, duplicate;
-	double reorder; /* of the datagrams wait reorder_ns longer, so that others overtake */
-	uint64_t reorder_ns;
-	uint64_t rate_bps;    /* that a limiter can send its gossip at; 0: any */
-	uint64_t queue_bytes; /* before that bottleneck */
-};
 
 struct limiter_config {
 	char name[CONFIG_NAME_MAX];

@@ -33,7 +33,7 @@ static void print_row(const struct sim *sim, unsigned bin, double bytes_to_bps, 
 {
 	const struct scenario *s = sim->scenario;
 	const struct record *r = sim->record;
-	struct window w = {bin, bin + 1};
+	struct rate_window w = {bin, bin + 1};
 
 	fprintf(out, "%.3f", (double)(bin + 1) * (double)r->bin_ns / 1e9);
 	for (unsigned p = 0; p < s->group.n_policies; p++) {

@@ -5,26 +5,30 @@
 
 #include <errno.h>
 
-#include "net.h"
+static void settled(void *world, void *object, uint64_t argument);
 
-static void settled(struct sim *sim, void *object, uint64_t argument);
+static int write_record(
+	void *node, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+{
+	return disk_write(&((struct node *)node)->disk, kind, id, record, len);
+}
 
-/* Of a limiter that keeps no ledger there is never anything. */
-static void begin(struct sim *sim, struct node *node)
+/* A limiter that keeps no ledger never has anything to settle. */
+static void settle_begin(struct sim *sim, struct node *node)
 {
 	int ret;
 
 	if (node->settling || !limiter_unsettled(node->limiter))
 		return;
-	ret = limiter_save(node->limiter, disk_write, &node->disk);
+	ret = limiter_save(node->limiter, write_record, node);
 	if (ret == -EAGAIN)
 		return;
 	if (ret) {
-		sim->error = ret;
+		sim->events.error = ret;
 		return;
 	}
 	node->settling = true;
-	sim_after(sim, sim->scenario->settle_ns, settled, node, node->starts);
+	events_after(&sim->events, sim->scenario->settle_ns, settled, node, node->starts);
 }
 
 static void send_all(struct sim *sim, struct node *node)
@@ -34,31 +38,33 @@ static void send_all(struct sim *sim, struct node *node)
 	size_t len;
 
 	while ((len = limiter_send(node->limiter, buf, &to)) > 0)
-		net_send(sim, node->index, to, buf, len);
+		simnet_send(&sim->net, sim->network, &sim->prng[STREAM_NETWORK], node->index, to,
+			buf, len);
 }
 
 void node_follow_up(struct sim *sim, struct node *node)
 {
-	begin(sim, node);
+	settle_begin(sim, node);
 	send_all(sim, node);
 }
 
 /* The disk has it, and the meters enforce no more than was said then. */
-static void settled(struct sim *sim, void *object, uint64_t argument)
+static void settled(void *world, void *object, uint64_t argument)
 {
+	struct sim *sim = world;
 	struct node *node = object;
 
 	if (!node->limiter || argument != node->starts)
 		return;
 	if (node->paused) { /* nobody asks the disk before */
-		sim_at(sim, node->resume_ns, settled, node, argument);
+		events_at(&sim->events, node->resume_ns, settled, node, argument);
 		return;
 	}
 	node->settling = false;
-	sim->error = disk_commit(&node->disk);
-	if (sim->error)
+	sim->events.error = disk_commit(&node->disk);
+	if (sim->events.error)
 		return;
-	limiter_settled(node->limiter, node_clock(sim, node, sim->now_ns));
+	limiter_settled(node->limiter, node_clock(sim, node, sim->events.now_ns));
 	node_follow_up(sim, node);
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "world/events.h"
+#include "world/simnet.h"
 #include "gossip/datagram.h"
 #include "scenario.h"
 
@@ -26,24 +27,23 @@ struct enforced {
 
 struct node;
 struct roster;
-struct net;
 struct flows;
 struct record;
 
 struct sim {
 	const struct scenario *scenario;
-	uint64_t seed, now_ns, events_done;
+	uint64_t seed;
 	struct events events;
 	struct prng prng[STREAMS];
 	struct node *nodes;        /* n_limiters */
 	struct enforced *enforced; /* n_policies: of all limiters */
 	struct roster *roster;
-	struct net *net;
+	struct simnet net;
+	const struct network *network; /* as it is now: the scenario's, or a fault's */
 	struct flows *flows;
 	struct record *record;
 	uint64_t ticks;    /* of all limiters */
 	uint64_t looks;    /* at peers, by limiters that have crashed */
-	int error;         /* negative errno that ended the run */
 	char problem[256]; /* what should never be and was; "" nothing */
 };
 
@@ -57,12 +57,5 @@ typedef void (*sim_progress)(void *context, double done);
 int sim_run(struct sim *sim, const struct scenario *scenario, uint64_t seed, sim_progress progress,
 	void *context);
 void sim_free(struct sim *sim);
-
-/* Adds an event delay_ns from now; out of memory ends the run. */
-void sim_after(struct sim *sim, uint64_t delay_ns, event_fn fn, void *object, uint64_t argument);
-void sim_at(struct sim *sim, uint64_t at_ns, event_fn fn, void *object, uint64_t argument);
-
-/* Notes the first thing that should never be: the run goes on to its end and fails. */
-void sim_problem(struct sim *sim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

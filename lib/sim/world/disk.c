@@ -16,12 +16,12 @@ static void batch_free(struct disk_batch *batch)
 }
 
 /* The record takes the place of an older one of the same thing; its bytes become the batch's. */
-static int batch_put(struct disk_batch *batch, const struct limiter_record *record)
+static int batch_put(struct disk_batch *batch, const struct disk_record *record)
 {
-	struct limiter_record *records;
+	struct disk_record *records;
 
 	for (unsigned i = 0; i < batch->n; i++) {
-		struct limiter_record *old = &batch->records[i];
+		struct disk_record *old = &batch->records[i];
 
 		if (old->kind != record->kind || old->id != record->id)
 			continue;
@@ -37,17 +37,16 @@ static int batch_put(struct disk_batch *batch, const struct limiter_record *reco
 	return 0;
 }
 
-int disk_write(
-	void *disk, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
+int disk_write(struct disk *disk, unsigned kind, uint32_t id, const void *record, size_t len)
 {
-	struct limiter_record put = {.kind = kind, .id = id, .len = len};
+	struct disk_record put = {.kind = kind, .id = id, .len = len};
 	void *bytes = malloc(len + 1);
 	int ret;
 
 	if (!bytes)
 		return -ENOMEM;
 	put.at = memcpy(bytes, record, len);
-	ret = batch_put(&((struct disk *)disk)->written, &put);
+	ret = batch_put(&disk->written, &put);
 	if (ret)
 		free(bytes);
 	return ret;

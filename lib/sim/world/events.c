@@ -9,12 +9,14 @@
 #define CHILDREN   4
 #define FIRST_ROOM 1024
 
-static bool before(const struct event *a, const struct event *b)
+static bool event_before(const struct events *e, const struct event *a, const struct event *b)
 {
-	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+	if (a->at_ns != b->at_ns)
+		return a->at_ns < b->at_ns;
+	return e->newest_first ? a->order > b->order : a->order < b->order;
 }
 
-static int grow(struct events *e)
+static int events_grow(struct events *e)
 {
 	size_t room = e->room ? 2 * e->room : FIRST_ROOM;
 	struct event *heap = reallocarray(e->heap, room, sizeof(*heap));
@@ -26,18 +28,21 @@ static int grow(struct events *e)
 	return 0;
 }
 
-int events_add(struct events *e, uint64_t at_ns, event_fn fn, void *object, uint64_t argument)
+int events_at(struct events *e, uint64_t at_ns, event_fn fn, void *object, uint64_t argument)
 {
-	struct event added = {at_ns, e->added++, fn, object, argument};
+	struct event added = {
+		at_ns > e->now_ns ? at_ns : e->now_ns, e->added++, fn, object, argument};
 	size_t i = e->n;
 
-	if (e->n == e->room && grow(e))
+	if (e->n == e->room && events_grow(e)) {
+		e->error = -ENOMEM;
 		return -ENOMEM;
+	}
 	e->n++;
 	while (i > 0) {
 		size_t parent = (i - 1) / CHILDREN;
 
-		if (!before(&added, &e->heap[parent]))
+		if (!event_before(e, &added, &e->heap[parent]))
 			break;
 		e->heap[i] = e->heap[parent];
 		i = parent;
@@ -47,7 +52,7 @@ int events_add(struct events *e, uint64_t at_ns, event_fn fn, void *object, uint
 }
 
 /* Puts an event where the root was. */
-static void sink(struct events *e, const struct event *sunk)
+static void events_sink(struct events *e, const struct event *sunk)
 {
 	size_t i = 0;
 
@@ -58,9 +63,9 @@ static void sink(struct events *e, const struct event *sunk)
 		if (first >= e->n)
 			break;
 		for (size_t child = first + 1; child < end; child++)
-			if (before(&e->heap[child], &e->heap[least]))
+			if (event_before(e, &e->heap[child], &e->heap[least]))
 				least = child;
-		if (!before(&e->heap[least], sunk))
+		if (!event_before(e, &e->heap[least], sunk))
 			break;
 		e->heap[i] = e->heap[least];
 		i = least;
@@ -75,10 +80,20 @@ bool events_take(struct events *e, uint64_t until_ns, struct event *out)
 	if (e->n == 0 || e->heap[0].at_ns > until_ns)
 		return false;
 	*out = e->heap[0];
+	e->now_ns = out->at_ns;
+	e->taken++;
 	last = e->heap[--e->n];
 	if (e->n > 0)
-		sink(e, &last);
+		events_sink(e, &last);
 	return true;
+}
+
+void events_run(struct events *e, uint64_t until_ns, void *world)
+{
+	struct event event;
+
+	while (e->error == 0 && events_take(e, until_ns, &event))
+		event.fn(world, event.object, event.argument);
 }
 
 void events_free(struct events *e)

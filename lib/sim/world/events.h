@@ -11,9 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct sim;
-
-typedef void (*event_fn)(struct sim *sim, void *object, uint64_t argument);
+/* `world` is what events_run() was given. */
+typedef void (*event_fn)(void *world, void *object, uint64_t argument);
 
 struct event {
 	uint64_t at_ns;
@@ -27,14 +26,30 @@ struct event {
 struct events {
 	struct event *heap; /* four children a node: half as many levels as with two */
 	size_t n, room;
-	uint64_t added;
+	uint64_t added, taken;
+	uint64_t now_ns;   /* time of the event that was taken last */
+	int error;         /* a negative errno ends the run: -ENOMEM when an event is missing */
+	bool newest_first; /* events of one time happen in the opposite order */
 };
 
-/* Returns 0 or -ENOMEM. */
-int events_add(struct events *events, uint64_t at_ns, event_fn fn, void *object, uint64_t argument);
+/*
+ * Adds an event; one that would be in the past happens now. Returns 0, or -ENOMEM, which is also
+ * the run's error.
+ */
+int events_at(struct events *events, uint64_t at_ns, event_fn fn, void *object, uint64_t argument);
 
-/* Takes the next one out; false when there is none at or before until_ns. */
+/* Adds an event delay_ns from now. */
+static inline int events_after(
+	struct events *events, uint64_t delay_ns, event_fn fn, void *object, uint64_t argument)
+{
+	return events_at(events, events->now_ns + delay_ns, fn, object, argument);
+}
+
+/* Takes the next one out, and it is its time; false when there is none at or before until_ns. */
 bool events_take(struct events *events, uint64_t until_ns, struct event *out);
+
+/* Lets happen what is to happen at or before until_ns, as long as there is no error. */
+void events_run(struct events *events, uint64_t until_ns, void *world);
 
 void events_free(struct events *events);
 

@@ -51,7 +51,7 @@ static void act(struct tree *t, unsigned node);
 
 static void add(struct tree *t, uint64_t at_ns, event_fn fn, uint64_t argument)
 {
-	if (events_add(&t->events, at_ns, fn, t, argument))
+	if (events_at(&t->events, at_ns, fn, t, argument))
 		t->failed = true;
 }
 
@@ -87,14 +87,14 @@ static unsigned edge_to(const struct node *node, unsigned neighbour)
 	return edge;
 }
 
-static void arrive(struct sim *sim, void *object, uint64_t argument)
+static void arrive(void *world, void *object, uint64_t argument)
 {
 	struct tree *t = object;
 	struct transit *transit = &t->transits[argument];
 	struct quota_message message = transit->message;
 	unsigned to = transit->to;
 
-	(void)sim;
+	(void)world;
 	transit->next_free = t->free_transit;
 	t->free_transit = argument;
 	if (!quota_hear(t->nodes[to].quota, transit->edge, &message, t->now_ns))
@@ -143,11 +143,11 @@ static void grant(struct tree *t, struct node *node)
 	node->from = node->to = 0;
 }
 
-static void wake(struct sim *sim, void *object, uint64_t argument)
+static void wake(void *world, void *object, uint64_t argument)
 {
 	struct tree *t = object;
 
-	(void)sim;
+	(void)world;
 	if (t->nodes[argument].wake_ns == t->now_ns)
 		act(t, (unsigned)argument);
 }
@@ -168,12 +168,12 @@ static void act(struct tree *t, unsigned k)
 	add(t, node->wake_ns, wake, k);
 }
 
-static void request(struct sim *sim, void *object, uint64_t argument)
+static void request(void *world, void *object, uint64_t argument)
 {
 	struct tree *t = object;
 	struct node *node = &t->nodes[t->trace.node];
 
-	(void)sim;
+	(void)world;
 	(void)argument;
 	if (node->to == node->room) {
 		size_t room = node->room ? 2 * node->room : FIRST_ROOM;

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "base/prng.h"
-#include "net.h"
+#include "world/simnet.h"
 
 #define DRAWS  1000000
 #define SEED   11
@@ -43,7 +43,7 @@ static void test_distributions(void **state)
 
 		prng_seed(&prng, SEED);
 		for (unsigned k = 0; k < DRAWS; k++) {
-			double delay = (double)net_delay(&network, &prng) / MS;
+			double delay = (double)network_delay(&network, &prng) / MS;
 
 			assert_true(delay >= rows[i].least);
 			sum += delay;
@@ -71,7 +71,7 @@ static void test_never_negative(void **state)
 	(void)state;
 	prng_seed(&prng, SEED);
 	for (unsigned k = 0; k < 10000; k++) {
-		uint64_t delay = net_delay(&network, &prng);
+		uint64_t delay = network_delay(&network, &prng);
 
 		assert_true(delay < 100000000);
 		none += delay == 0;

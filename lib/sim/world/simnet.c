@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "world/simnet.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tails of wide-area delays: finite mean and variance, and now and then ten times the mean. */
+#define PARETO_ALPHA 2.5
+
+struct datagram_under_way {
+	struct simnet *net;
+	unsigned from, to;
+	size_t len;
+	uint8_t bytes[];
+};
+
+/* Box and Muller's, one of the two. */
+static double normal(struct prng *prng)
+{
+	double u = 1 - prng_unit(prng), v = prng_unit(prng);
+
+	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
+}
+
+uint64_t network_delay(const struct network *n, struct prng *prng)
+{
+	double delay = (double)n->delay_ns, spread = (double)n->spread_ns;
+
+	switch (n->kind) {
+	case DELAY_CONSTANT:
+		return n->delay_ns;
+	case DELAY_UNIFORM:
+		delay += spread * prng_unit(prng);
+		break;
+	case DELAY_NORMAL:
+		delay += spread * normal(prng);
+		break;
+	case DELAY_EXPONENTIAL:
+		delay -= spread * log(1 - prng_unit(prng));
+		break;
+	case DELAY_PARETO:
+		/* Its mean is alpha / (alpha - 1) of its least; what is above that has the mean. */
+		delay += spread * (PARETO_ALPHA - 1) *
+			 (pow(1 - prng_unit(prng), -1 / PARETO_ALPHA) - 1);
+		break;
+	}
+	return delay > 0 ? (uint64_t)delay : 0;
+}
+
+bool simnet_joins(const struct simnet *net, unsigned a, unsigned b)
+{
+	return !net->side || net->side[a] == net->side[b];
+}
+
+/* What was under way when the network parted does not arrive. */
+static void simnet_arrive(void *world, void *object, uint64_t argument)
+{
+	struct datagram_under_way *d = object;
+
+	(void)argument;
+	if (!simnet_joins(d->net, d->from, d->to) ||
+		!d->net->receive(world, d->from, d->to, d->bytes, d->len))
+		d->net->totals.lost++;
+	free(d);
+}
+
+void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns, const void *bytes,
+	size_t len)
+{
+	struct datagram_under_way *d = malloc(sizeof(*d) + len);
+
+	if (!d) {
+		net->events->error = -ENOMEM;
+		return;
+	}
+	*d = (struct datagram_under_way){net, from, to, len};
+	memcpy(d->bytes, bytes, len);
+	if (events_at(net->events, at_ns, simnet_arrive, d, 0))
+		free(d);
+}
+
+/* When a datagram has left its sender, or LINK_QUEUE_FULL. */
+static uint64_t depart(struct simnet *net, const struct network *link, unsigned from, size_t bytes)
+{
+	if (link->rate_bps == 0)
+		return net->events->now_ns;
+	return link_queue_pass(
+		&net->out[from], net->events->now_ns, bytes, link->rate_bps, link->queue_bytes);
+}
+
+static uint64_t arrival(const struct network *link, struct prng *prng, uint64_t at)
+{
+	at += network_delay(link, prng);
+	if (link->reorder > 0 && prng_unit(prng) < link->reorder)
+		at += link->reorder_ns;
+	return at;
+}
+
+void simnet_send(struct simnet *net, const struct network *link, struct prng *prng, unsigned from,
+	unsigned to, const uint8_t *bytes, size_t len)
+{
+	uint64_t at = depart(net, link, from, len + UDP_OVERHEAD);
+
+	net->totals.datagrams++;
+	net->totals.bytes += len + UDP_OVERHEAD;
+	if (at == LINK_QUEUE_FULL || !simnet_joins(net, from, to) ||
+		(link->loss > 0 && prng_unit(prng) < link->loss)) {
+		net->totals.lost++;
+		return;
+	}
+	simnet_carry(net, from, to, arrival(link, prng, at), bytes, len);
+	if (link->duplicate > 0 && prng_unit(prng) < link->duplicate)
+		simnet_carry(net, from, to, arrival(link, prng, at), bytes, len);
+}
+
+void simnet_free(struct simnet *net)
+{
+	for (size_t i = 0; net->events && i < net->events->n; i++)
+		if (net->events->heap[i].fn == simnet_arrive)
+			free(net->events->heap[i].object);
+	free(net->out);
+}
