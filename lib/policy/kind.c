@@ -5,10 +5,9 @@
 
 #include "allocate/allocate.h"
 #include "base/name_hash.h"
+#include "base/time.h"
 #include "policy/period.h"
 #include "shape/shape.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 bool policy_is_quota(const struct policy *policy)
 {

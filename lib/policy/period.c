@@ -6,10 +6,10 @@
 #include <inttypes.h>
 
 #include "base/name_hash.h"
+#include "base/time.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define DAY_S     INT64_C(86400)
-#define MONTHS    12
+#define DAY_S  INT64_C(86400)
+#define MONTHS 12
 
 /* A year that begins in March ends with its leap day; 400 of them are always as long. */
 #define ERA_YEARS  INT64_C(400)

@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SECOND 1000000000ULL /* ns; also the giga of whatever else is counted */
+#include "base/time.h"
+
+#define GIGA UINT64_C(1000000000)
 
 struct unit {
 	const char *name;
@@ -31,8 +33,8 @@ static const struct unit sizes[] = {
 	{"kB", 1000},
 	{"MB", 1000 * 1000},
 	{"GB", 1000 * 1000 * 1000},
-	{"TB", 1000 * SECOND},
-	{"PB", 1000 * 1000 * SECOND},
+	{"TB", 1000 * GIGA},
+	{"PB", 1000 * 1000 * GIGA},
 	{NULL, 0},
 };
 
@@ -48,13 +50,13 @@ static const struct unit times[] = {
 	{"ns", 1},
 	{"us", 1000},
 	{"ms", 1000 * 1000},
-	{"s", SECOND},
+	{"s", SECOND_NS},
 	{NULL, 0},
 };
 
 static const struct unit long_times[] = {
-	{"min", 60 * SECOND},
-	{"h", 3600 * SECOND},
+	{"min", 60 * SECOND_NS},
+	{"h", 3600 * SECOND_NS},
 	{NULL, 0},
 };
 
@@ -62,7 +64,7 @@ static const struct unit counts[] = {
 	{"", 1},
 	{"k", 1000},
 	{"M", 1000 * 1000},
-	{"G", SECOND},
+	{"G", GIGA},
 	{NULL, 0},
 };
 
@@ -73,12 +75,12 @@ static const struct unit counts[] = {
 #define PER(time)                                                                   \
 	{                                                                           \
 		{"/" time, 8}, {"k/" time, 8 * 1000}, {"M/" time, 8 * 1000 * 1000}, \
-			{"G/" time, 8 * SECOND}, {NULL, 0},                         \
+			{"G/" time, 8 * GIGA}, {NULL, 0},                           \
 	}
-#define THOUSANDTHS_PER(time)                                                    \
-	{                                                                        \
-		{"/" time, 1000}, {"k/" time, 1000 * 1000}, {"M/" time, SECOND}, \
-			{"G/" time, 1000 * SECOND}, {NULL, 0},                   \
+#define THOUSANDTHS_PER(time)                                                  \
+	{                                                                      \
+		{"/" time, 1000}, {"k/" time, 1000 * 1000}, {"M/" time, GIGA}, \
+			{"G/" time, 1000 * GIGA}, {NULL, 0},                   \
 	}
 
 static const struct period {
@@ -323,7 +325,7 @@ static uint64_t roughly(const struct quantity *quantity, uint64_t scale)
 /* The eighths nearest to so many thousandths of one, up to 1G. */
 static uint64_t nearest_eighths(uint64_t thousandths)
 {
-	uint64_t most = 8000 * SECOND, n = thousandths < most ? thousandths : most;
+	uint64_t most = 8000 * GIGA, n = thousandths < most ? thousandths : most;
 	uint64_t eighths = (n + 500) / 1000;
 
 	return eighths > 0 ? eighths : 1;

@@ -6,8 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define NS_PER_S  1000000000ull
-#define NS_PER_US 1000u
+#include "base/time.h"
 
 /* A ring is sized for packets of this mean size; what does not fit is counted as an overrun. */
 #define MEAN_BYTES   256
@@ -21,7 +20,7 @@ static uint64_t max_u64(uint64_t a, uint64_t b)
 
 uint32_t lane_capacity(const struct lane_params *params)
 {
-	double line = (double)params->delay_ns / NS_PER_S * (double)params->rate_bps / 8 /
+	double line = (double)params->delay_ns / SECOND_NS * (double)params->rate_bps / 8 /
 		      MEAN_BYTES;
 	uint64_t need = params->queue_packets + params->queue_bytes / MEAN_BYTES;
 	uint32_t capacity = CAPACITY_MIN;
@@ -61,7 +60,7 @@ static uint64_t serialisation_ns(const struct lane_params *params, uint32_t byte
 {
 	if (params->rate_bps == LANE_RATE_UNLIMITED)
 		return 0;
-	return (uint64_t)bytes * 8 * NS_PER_S / params->rate_bps;
+	return (uint64_t)bytes * 8 * SECOND_NS / params->rate_bps;
 }
 
 /*
@@ -129,7 +128,7 @@ static void count_late(struct lane_counters *counters, uint64_t late_ns)
 {
 	unsigned bucket = 0;
 
-	for (uint64_t us = late_ns / NS_PER_US; us && bucket < LANE_LATE_BUCKETS - 1; us >>= 1)
+	for (uint64_t us = late_ns / US_NS; us && bucket < LANE_LATE_BUCKETS - 1; us >>= 1)
 		bucket++;
 	counters->late[bucket]++;
 	counters->late_ns += late_ns;

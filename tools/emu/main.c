@@ -18,6 +18,7 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 
+#include "base/time.h"
 #include "control.h"
 #include "link.h"
 #include "options.h"
@@ -27,7 +28,7 @@
 
 #define BURST     32
 #define NAP_NS    100000ull /* longest sleep that an arrival does not end */
-#define LISTEN_NS NS_PER_S  /* longest sleep that it does */
+#define LISTEN_NS SECOND_NS /* longest sleep that it does */
 #define GROUP     2         /* packets a round, from which naps cost less than wake-ups */
 #define SLACK_NS  1000ul    /* the kernel's default slack of 50 µs would be most of a nap */
 #define LANES_MAX (EMU_LINKS_MAX * DIRECTIONS)
@@ -74,7 +75,7 @@ static uint64_t clock_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 static void lane_take(struct lane *lane, struct rte_mbuf **bufs, uint16_t n, uint64_t now_ns)
@@ -226,7 +227,7 @@ static uint64_t next_due(const struct emu *emu)
 static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
 {
 	uint64_t now_ns = clock_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
-	struct timespec pause = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+	struct timespec pause = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
 	sigset_t none;
 	int ready;
 

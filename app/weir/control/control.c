@@ -20,14 +20,13 @@
 #include "draw.h"
 #include "log.h"
 #include "placing.h"
+#include "base/time.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "publish.h"
 #include "purse.h"
 #include "reload.h"
 #include "settle.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
@@ -38,7 +37,7 @@
 #define LINK_PERIOD_NS (SECOND_NS / 4)
 
 /* How long a worker has to take in limits before more are sent. */
-#define REST_NS (SECOND_NS / 1000)
+#define REST_NS MS_NS
 
 uint64_t control_now(void)
 {
@@ -265,7 +264,7 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 static int timeout_ms(uint64_t now, uint64_t next)
 {
 	/* Rounded up: to wake before the tick is to wake twice. */
-	return next > now ? (int)((next - now + 999999) / 1000000) : 0;
+	return next > now ? (int)((next - now + MS_NS - 1) / MS_NS) : 0;
 }
 
 /* SIGTERM and SIGINT end the loop; a hang-up asks for the file to be read again. */

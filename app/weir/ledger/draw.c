@@ -14,16 +14,15 @@
 #include "box.h"
 #include "control.h"
 #include "draw_units.h"
+#include "base/time.h"
 #include "etcd/etcd.h"
 #include "log.h"
 #include "policy/period.h"
 #include "settle.h"
 
-#define NS_PER_MS UINT64_C(1000000)
-
 /* Looks while units are spent, and while none are; they themselves take no more than a part. */
-#define LOOK_NS   (5 * NS_PER_MS)
-#define REST_NS   (50 * NS_PER_MS)
+#define LOOK_NS   (5 * MS_NS)
+#define REST_NS   (50 * MS_NS)
 #define LOOK_PART 20
 
 #define TIMEOUT_MS 2000 /* of one request */
@@ -32,24 +31,24 @@
 #define ASKED_MOST 8
 
 /* Until etcd is asked again after it has not answered. */
-#define RETRY_FIRST (250 * NS_PER_MS)
-#define RETRY_MOST  (4000 * NS_PER_MS)
+#define RETRY_FIRST (250 * MS_NS)
+#define RETRY_MOST  (4000 * MS_NS)
 
 /* Until one budget is asked about again: there was none left; others drew first; not understood. */
-#define DRY_NS   (2000 * NS_PER_MS)
-#define RACED_NS (50 * NS_PER_MS)
-#define WRONG_NS (5000 * NS_PER_MS)
+#define DRY_NS   (2000 * MS_NS)
+#define RACED_NS (50 * MS_NS)
+#define WRONG_NS (5000 * MS_NS)
 
 /* What is known is not older; but a group's asks for that alone are 50 a second at most. */
-#define REFRESH_NS      (10000 * NS_PER_MS)
-#define REFRESH_EACH_NS (20 * NS_PER_MS)
+#define REFRESH_NS      (10000 * MS_NS)
+#define REFRESH_EACH_NS (20 * MS_NS)
 
 /* Traffic that waits so long, though others hold units or draw, has them drawn here. */
-#define ROOT_WAITS_NS  (100 * NS_PER_MS)
-#define OTHER_WAITS_NS (1000 * NS_PER_MS)
+#define ROOT_WAITS_NS  (100 * MS_NS)
+#define OTHER_WAITS_NS (1000 * MS_NS)
 
 /* For so long who has had to draw for itself does it as a root does. */
-#define ALONE_NS (10000 * NS_PER_MS)
+#define ALONE_NS (10000 * MS_NS)
 
 /* Packets that it is worth to draw for. */
 #define PACKETS 4

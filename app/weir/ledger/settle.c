@@ -19,15 +19,15 @@
 #include "ledger_store.h"
 #include "log.h"
 #include "publish.h"
+#include "base/time.h"
 #include "store/store.h"
 
-#define NS_PER_MS      UINT64_C(1000000)
-#define RETRY_FIRST    (100 * NS_PER_MS)
-#define RETRY_MOST     (5000 * NS_PER_MS)
-#define REST_NS        NS_PER_MS /* how soon workers are looked at again */
-#define LAST_MS        2000      /* for a disk, at the stop */
-#define OVERLAY_DEATHS 1         /* side by side, that part nobody */
-#define ROUND_MOST     2048      /* records of a kind: what is written and told in a millisecond */
+#define RETRY_FIRST    (100 * MS_NS)
+#define RETRY_MOST     (5000 * MS_NS)
+#define REST_NS        MS_NS /* how soon workers are looked at again */
+#define LAST_MS        2000  /* for a disk, at the stop */
+#define OVERLAY_DEATHS 1     /* side by side, that part nobody */
+#define ROUND_MOST     2048  /* records of a kind: what is written and told in a millisecond */
 
 /* How far the workers are with the limits of this round. */
 enum obedience { UNTOLD, TOLD, OBEYED };

@@ -8,6 +8,7 @@
 
 #include <rte_common.h>
 
+#include "base/time.h"
 #include "box.h"
 
 /*
@@ -20,7 +21,7 @@
  * Those that have an objective are all looked at in so long, though only a glance each; and of
  * these, so many are marked in a tick, at some microseconds each.
  */
-#define SWEEP_NS UINT64_C(1000000000)
+#define SWEEP_NS SECOND_NS
 #define MARKS    1024
 
 int delays_start(struct box *box)

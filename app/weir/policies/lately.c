@@ -3,7 +3,7 @@
  */
 #include "lately.h"
 
-#define SECOND_NS UINT64_C(1000000000)
+#include "base/time.h"
 
 static const uint64_t lengths[LATELY_WINDOWS] = {
 	[LATELY_10S] = 10 * SECOND_NS,

@@ -14,10 +14,9 @@
 #include "control.h"
 #include "distribute.h"
 #include "log.h"
+#include "base/time.h"
 #include "police/shaped.h"
 #include "usher.h"
-
-#define SECOND_NS 1e9
 
 /* A round that has seen few packets goes on, for so many times as long. */
 #define EXTENSIONS 10

@@ -9,6 +9,7 @@
 #include <rte_cycles.h>
 
 #include "base/bitmap.h"
+#include "base/time.h"
 #include "box.h"
 #include "log.h"
 #include "police/lend.h"
@@ -100,7 +101,7 @@ static int make_reserve(const struct box *box, unsigned policy, const struct lim
 static uint64_t longest_wait(const struct box *box, unsigned policy)
 {
 	return (uint64_t)((unsigned __int128)box->policies[policy].shape.delay_ns * box->clock.hz /
-			  1000000000);
+			  SECOND_NS);
 }
 
 /* False when the round has no place for it. */

@@ -12,6 +12,7 @@
 #include <rte_malloc.h>
 
 #include "allocate/allocate.h"
+#include "base/time.h"
 #include "box.h"
 #include "control.h"
 #include "lease.h"
@@ -21,7 +22,7 @@
 
 /* Looks while packets pass, and while none does; the looks themselves take no more than a part. */
 #define LOOK_NS   UINT64_C(5000000)
-#define REST_NS   UINT64_C(10000000)
+#define REST_NS   (10 * MS_NS)
 #define LOOK_PART 20
 
 /* Where nobody has wanted more for so long, nobody waits. */

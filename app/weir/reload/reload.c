@@ -17,9 +17,8 @@
 #include "control.h"
 #include "exchange.h"
 #include "log.h"
+#include "base/time.h"
 #include "policy/diff.h"
-
-#define NS_PER_MS 1000000
 
 /* Messages that go to the log; the client gets them all. */
 #define LOGGED_MAX 20
@@ -188,7 +187,7 @@ static void log_outcome(const struct reload *reload)
 		log_info("reload: generation %" PRIu64 ", policies: %u added, %u removed, %u "
 			 "changed, %u unchanged; %" PRIu64 " ms",
 			reload->box->publisher.current->generation, last->added, last->removed,
-			last->changed, last->unchanged, last->took_ns / NS_PER_MS);
+			last->changed, last->unchanged, last->took_ns / MS_NS);
 }
 
 static void note_outcome(struct reload *reload, const struct config_diff *diff)

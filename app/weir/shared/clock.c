@@ -7,6 +7,7 @@
 
 #include <rte_cycles.h>
 
+#include "base/time.h"
 #include "control.h"
 
 #define FIRST_NS UINT64_C(50000000)
@@ -39,7 +40,7 @@ static void estimate(struct tsc_clock *clock)
 	uint64_t tsc, ns;
 
 	read_both(&tsc, &ns);
-	clock->hz = (uint64_t)((unsigned __int128)(tsc - clock->tsc) * 1000000000 /
+	clock->hz = (uint64_t)((unsigned __int128)(tsc - clock->tsc) * SECOND_NS /
 			       (ns - clock->ns));
 	clock->refine_ns = clock->ns + (ns - clock->ns) * LONGER;
 }

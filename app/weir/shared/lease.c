@@ -3,9 +3,8 @@
  */
 #include "lease.h"
 
+#include "base/time.h"
 #include "meter/purse.h"
-
-#define SECOND_NS 1e9
 
 #define MEMORY_S 0.5 /* of a rate that falls */
 #define FADE     16  /* of a boost, a part is forgotten at each look */
@@ -23,7 +22,7 @@ void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns)
 
 static double target_of(const struct lease *lease)
 {
-	double target = lease->rate * (LEASE_NS / SECOND_NS);
+	double target = lease->rate * ((double)LEASE_NS / SECOND_NS);
 
 	target = target > lease->boost ? target : lease->boost;
 	target = target > (double)lease->least ? target : (double)lease->least;

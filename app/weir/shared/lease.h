@@ -16,8 +16,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LEASE_NS      UINT64_C(100000000) /* what a purse is to last: two ticks */
-#define LEASE_IDLE_NS UINT64_C(1000000000)
+#include "base/time.h"
+
+#define LEASE_NS      (100 * MS_NS) /* what a purse is to last: two ticks */
+#define LEASE_IDLE_NS SECOND_NS
 
 struct lease {
 	uint64_t least;    /* that lies ready for who begins */

@@ -152,8 +152,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "action", json_string(action_name(policy->action)));
 	json_object_set_new(json, "mark", mark_json(policy));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
-	json_object_set_new(
-		json, "interval_ms", json_real((double)policy->interval_ns / NS_PER_MS));
+	json_object_set_new(json, "interval_ms", json_real((double)policy->interval_ns / MS_NS));
 	json_object_set_new(json, "limit", limit_json(policy));
 	show_rate(json, policy, "limit", limit_or_none(policy, policy_rate(policy)));
 	show_units(json, policy, "burst", policy->burst_bytes);
@@ -304,7 +303,7 @@ static json_t *show_peers(const char *params, void *context)
 		json_array_append_new(peers, peer_json(box, i, now));
 	json = show_page("peers", peers, start, total);
 	json_object_set_new(json, "alive", integer(gossip_alive(gossip)));
-	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / NS_PER_MS));
+	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / MS_NS));
 	json_object_set_new(json, "sealed", json_boolean(box->config->gossip.key_file[0]));
 	return json;
 }
@@ -476,7 +475,7 @@ static json_t *outcome_json(const struct reload_outcome *last)
 	if (!last || !last->known)
 		return json_null();
 	return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:o}", "ok", last->error == 0, "at",
-		utc(last->when.tv_sec), "took_ms", (double)last->took_ns / NS_PER_MS, "added",
+		utc(last->when.tv_sec), "took_ms", (double)last->took_ns / MS_NS, "added",
 		(int)last->added, "removed", (int)last->removed, "changed", (int)last->changed,
 		"unchanged", (int)last->unchanged, "messages", lines(last->messages));
 }

@@ -11,11 +11,10 @@
 
 #include <jansson.h>
 
+#include "base/time.h"
 #include "policy/config.h"
 
 struct box;
-
-#define NS_PER_MS UINT64_C(1000000)
 
 static inline json_t *integer(uint64_t value)
 {
@@ -25,7 +24,7 @@ static inline json_t *integer(uint64_t value)
 /* Milliseconds since then, or null. */
 static inline json_t *age_ms(bool known, uint64_t then, uint64_t now)
 {
-	return known ? integer((now - then) / NS_PER_MS) : json_null();
+	return known ? integer((now - then) / MS_NS) : json_null();
 }
 
 /* A page's first index: absent is 0; false for anything but digits, which is no page. */

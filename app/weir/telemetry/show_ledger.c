@@ -52,8 +52,7 @@ static json_t *edge_json(const struct box *box, const struct policy *policy,
 /* For how long that is usable: null where it is for ever. */
 static json_t *until_json(uint64_t until, uint64_t now)
 {
-	return until == UINT64_MAX ? json_null()
-				   : integer(until > now ? (until - now) / NS_PER_MS : 0);
+	return until == UINT64_MAX ? json_null() : integer(until > now ? (until - now) / MS_NS : 0);
 }
 
 static void add_view(
@@ -176,8 +175,8 @@ static void add_settling(json_t *json, const struct settle_view *settle)
 		settle->error ? json_string(ledger_store_reason(settle->error)) : json_null());
 	json_object_set_new(json, "rounds", integer(c->rounds));
 	json_object_set_new(json, "failures", integer(c->failures));
-	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / NS_PER_MS));
-	json_object_set_new(json, "longest_round_ms", json_real((double)c->most_ns / NS_PER_MS));
+	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / MS_NS));
+	json_object_set_new(json, "longest_round_ms", json_real((double)c->most_ns / MS_NS));
 }
 
 static json_t *show_whole(const struct box *box)
@@ -192,7 +191,7 @@ static json_t *show_whole(const struct box *box)
 	json_object_set_new(json, "blank_policies", integer(blank));
 	if (kept)
 		add_settling(json, &settle);
-	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / NS_PER_MS));
+	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / MS_NS));
 	if (conserve)
 		add_counters(json, conserve);
 	return json;

@@ -3,12 +3,13 @@
  */
 #include "show_placing.h"
 
+#include "base/time.h"
+
 #include "box.h"
 #include "placing.h"
 #include "show_json.h"
 
-#define MICRO     1e6
-#define NS_PER_US 1e3
+#define MICRO 1e6
 
 static json_t *worker_json(const struct placing *placing, const struct policy *policy, unsigned w)
 {
@@ -43,7 +44,7 @@ static json_t *policy_json(const struct box *box, unsigned i)
 
 	return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
 		"name", policy->name, "state", fitting_state_name(fitting->state), "target_us",
-		(double)policy->slo_p99_ns / NS_PER_US, "used", fitting->used, "rounds",
+		(double)policy->slo_p99_ns / US_NS, "used", fitting->used, "rounds",
 		integer(fitting->rounds), "trials", integer(fitting->trials), "changes",
 		integer(fitting->changes), "moved", integer(counts.moved), "away", counts.away,
 		"kept_back", counts.kept, "owners", placing->n_lanes, "called_off",

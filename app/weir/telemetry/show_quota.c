@@ -10,11 +10,10 @@
 #include "box.h"
 #include "control.h"
 #include "draw.h"
+#include "base/time.h"
 #include "policy/period.h"
 #include "purse.h"
 #include "show_json.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 /* What rates of lib/control/quota are in. */
 #define PER_UNIT 1000.0
@@ -84,7 +83,7 @@ static void add_own(json_t *json, const struct policy *policy, const struct quot
 	json_object_set_new(json, "short_rounds", integer(view->short_rounds));
 	json_object_set_new(json, "messages", integer(view->messages));
 	json_object_set_new(json, "invalid", integer(view->invalid));
-	json_object_set_new(json, "reallocation_ms", json_real((double)view->theta_ns / NS_PER_MS));
+	json_object_set_new(json, "reallocation_ms", json_real((double)view->theta_ns / MS_NS));
 }
 
 static json_t *show_policy(const struct box *box, const char *name)
@@ -154,8 +153,7 @@ static json_t *neighbour_json(const struct box *box, const struct budget_peer *p
 {
 	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(box, peer->peer), "alive",
 		peer->alive, "linked", peer->linked, "parent", peer->parent, "round_trip_ms",
-		peer->round_trip_ns ? json_real((double)peer->round_trip_ns / NS_PER_MS)
-				    : json_null());
+		peer->round_trip_ns ? json_real((double)peer->round_trip_ns / MS_NS) : json_null());
 }
 
 /* Null without a budget: there is no tree. */

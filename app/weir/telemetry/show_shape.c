@@ -5,14 +5,15 @@
 
 #include <rte_cycles.h>
 
+#include "base/time.h"
+
 #include "box.h"
 #include "control.h"
 #include "delays.h"
 #include "hold.h"
 #include "show_json.h"
 
-#define MICRO     1e6
-#define NS_PER_US 1e3
+#define MICRO 1e6
 
 static double quantile_us(const struct delay_sum *sum, double share)
 {
@@ -49,7 +50,7 @@ static json_t *p99_json(const struct delay_sum *sum)
 
 static json_t *met_json(const struct policy *policy, const struct delay_sum *sum)
 {
-	double target = (double)policy->slo_p99_ns / NS_PER_US;
+	double target = (double)policy->slo_p99_ns / US_NS;
 
 	return delay_count(sum) ? json_boolean(quantile_us(sum, 0.99) <= target) : json_null();
 }
@@ -66,7 +67,7 @@ static json_t *slo_json(
 	lately_sum(lately, LATELY_60S, total, now, &minute);
 	lately_sum(lately, LATELY_10S, total, now, &moment);
 	return json_pack("{s:f, s:o, s:o, s:o, s:o}", "target_us",
-		(double)policy->slo_p99_ns / NS_PER_US, "met", met_json(policy, &minute), "p99_us",
+		(double)policy->slo_p99_ns / US_NS, "met", met_json(policy, &minute), "p99_us",
 		p99_json(&minute), "p99_10s_us", p99_json(&moment), "p99_total_us",
 		p99_json(total));
 }

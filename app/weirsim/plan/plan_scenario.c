@@ -7,19 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "json/read.h"
 #include "policy/units.h"
 
-#define SECOND UINT64_C(1000000000)
-
 static const struct quantity_range some_rate = {
-	units_parse_rate, 1000, 400 * SECOND, "1kbit/s to 400Gbit/s", "bit/s"};
+	units_parse_rate, 1000, 400 * SECOND_NS, "1kbit/s to 400Gbit/s", "bit/s"};
 static const struct quantity_range some_size = {
 	units_parse_size, 1, UINT64_C(1) << 39, "1B to 512GiB", "B"};
 static const struct quantity_range any_time = {
-	units_parse_time, 0, 3600 * SECOND, "0s to 3600s", "ns"};
+	units_parse_time, 0, 3600 * SECOND_NS, "0s to 3600s", "ns"};
 static const struct quantity_range slo_time = {
-	units_parse_time, 1000, 100 * SECOND, "1us to 100s", "ns"};
+	units_parse_time, 1000, 100 * SECOND_NS, "1us to 100s", "ns"};
 
 #define RATE .expected = "bit/s such as \"10Mbit/s\"", .detail = &some_rate
 #define SIZE .expected = "bytes such as \"75kB\" or \"64KiB\"", .detail = &some_size
@@ -229,8 +228,8 @@ static int make_problem(struct plan_scenario *plan)
 		plan->place_sources[i] = (struct place_source){
 			.rate = (double)s->rate_bps / 8,
 			.batch = (double)batch,
-			.period = (double)s->period_ns / SECOND,
-			.spread = (double)s->spread_ns / SECOND,
+			.period = (double)s->period_ns / SECOND_NS,
+			.spread = (double)s->spread_ns / SECOND_NS,
 		};
 	}
 	make_brokers(plan);
@@ -238,8 +237,8 @@ static int make_problem(struct plan_scenario *plan)
 		.aggregate = {.limit = plan->limit_bps / 8,
 			.burst = plan->burst_bytes,
 			.least = plan->packet_bytes,
-			.slo = (double)plan->slo_ns / SECOND,
-			.constant = (double)plan->constant_ns / SECOND,
+			.slo = (double)plan->slo_ns / SECOND_NS,
+			.constant = (double)plan->constant_ns / SECOND_NS,
 			.backlog = (double)plan->backlog_bytes},
 		.sources = plan->place_sources,
 		.n_sources = plan->n_sources,

@@ -3,7 +3,7 @@
  */
 #include "rates.h"
 
-#define SECOND_NS UINT64_C(1000000000)
+#include "base/time.h"
 
 struct rate_window rates_measured(const struct sim *sim)
 {

@@ -10,9 +10,8 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "base/time.h"
 #include "scenario_keys.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 /* A lease, where none is written: so long, or so many timeouts of gossip. */
 #define LEASE_NS       (5 * SECOND_NS)

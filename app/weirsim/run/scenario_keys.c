@@ -9,28 +9,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "policy/units.h"
 
 #define EXPECTED_TIME "a time such as \"50ms\""
 #define EXPECTED_RATE "bit/s such as \"10Mbit/s\""
 #define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
 
-#define SECOND 1000000000ULL
-
 static const struct quantity_range any_time = {
-	units_parse_time, 0, 86400 * SECOND, "0s to 86400s", "ns"};
+	units_parse_time, 0, 86400 * SECOND_NS, "0s to 86400s", "ns"};
 static const struct quantity_range some_time = {
-	units_parse_time, 1, 86400 * SECOND, "1ns to 86400s", "ns"};
+	units_parse_time, 1, 86400 * SECOND_NS, "1ns to 86400s", "ns"};
 /* Shorter, and a transport that nobody slows down never lets the time go on. */
 static const struct quantity_range round_trip = {
-	units_parse_time, 1000, 100 * SECOND, "1us to 100s", "ns"};
+	units_parse_time, 1000, 100 * SECOND_NS, "1us to 100s", "ns"};
 static const struct quantity_range delay_spread = {
-	units_parse_time, 0, 100 * SECOND, "0s to 100s", "ns"};
+	units_parse_time, 0, 100 * SECOND_NS, "0s to 100s", "ns"};
 /* Of any use, and the many periods of a long run are counted through. */
 static const struct quantity_range period = {
-	units_parse_time, 100000, 86400 * SECOND, "100us to 86400s", "ns"};
+	units_parse_time, 100000, 86400 * SECOND_NS, "100us to 86400s", "ns"};
 static const struct quantity_range any_rate = {
-	units_parse_rate, 1000, 400 * SECOND, "1kbit/s to 400Gbit/s", "bit/s"};
+	units_parse_rate, 1000, 400 * SECOND_NS, "1kbit/s to 400Gbit/s", "bit/s"};
 static const struct quantity_range any_size = {units_parse_size, 1, 1ULL << 50, "1B to 1PiB", "B"};
 static const struct quantity_range packet_size = {
 	units_parse_size, 128, 9000, "128B to 9000B", "B"};
@@ -159,8 +158,8 @@ static void read_overlay(struct reader *reader, const struct json_path *path, js
 static const struct key ledger_keys[] = {
 	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
 		.expected = EXPECTED_TIME,
-		.detail = &(const struct quantity_range){units_parse_time, SECOND / 5,
-			86400 * SECOND, "200ms to 86400s", "ns"}},
+		.detail = &(const struct quantity_range){units_parse_time, SECOND_NS / 5,
+			86400 * SECOND_NS, "200ms to 86400s", "ns"}},
 	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
 		.detail = &(const struct integer_range){0, 100}},
 	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
@@ -291,8 +290,8 @@ static void traffic_init(void *element)
 		.rtt_ns = 40000000,
 		.jitter_ns = 100000,
 		.packet_bytes = 1500,
-		.on_ns = SECOND,
-		.off_ns = SECOND,
+		.on_ns = SECOND_NS,
+		.off_ns = SECOND_NS,
 		/* Web objects: many small ones, few large, mean 14.4 kB. */
 		.sizes = {.alpha = 1.2, .least = 3000, .most = 10000000},
 		.bottleneck = {.queue_bytes = 64000},
@@ -360,7 +359,7 @@ const struct key scenario_keys[] = {
 	TIME_KEY("warmup", struct scenario, warmup_ns),
 	{"interval", read_quantity, KEY_FIELD(struct scenario, interval_ns),
 		.expected = EXPECTED_TIME,
-		.detail = &(const struct quantity_range){units_parse_time, 10000000, SECOND,
+		.detail = &(const struct quantity_range){units_parse_time, 10000000, SECOND_NS,
 			"10ms to 1s", "ns"}},
 	{"limiters", read_limiters, KEY_FIELD(struct scenario, limiters),
 		.expected = "1 to 16384, or an array of limiters", .required = true},

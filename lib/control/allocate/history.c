@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define NS_PER_S 1e9
+#include "base/time.h"
 
 struct history *history_create(uint64_t length_ns, uint64_t step_ns, uint64_t now_ns)
 {
@@ -73,7 +73,7 @@ static double covered(const struct history *h, uint64_t now_ns, uint64_t step)
 	uint64_t from = step * h->step_ns;
 
 	from = from > h->begun_ns ? from : h->begun_ns;
-	return now_ns > from ? (double)(now_ns - from) / NS_PER_S : 0;
+	return now_ns > from ? (double)(now_ns - from) / SECOND_NS : 0;
 }
 
 /* Bytes per second, from a step on, without the first so many bytes. */

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "gossip/estimator.h"
 
 /*
  * A peer that we do not reach for longer keeps our last word on what was withdrawn meanwhile, until
  * one of us is started anew.
  */
-#define WITHDRAWN_NS (3600 * UINT64_C(1000000000))
+#define WITHDRAWN_NS (3600 * SECOND_NS)
 
 void *remap_rows(const struct remap *map, const void *rows, size_t size)
 {

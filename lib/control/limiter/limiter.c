@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "limiter/aggregate.h"
-
-#define NS_PER_S 1e9
 
 /* Without policies there is still gossip, so that peers see that we are there. */
 #define IDLE_TICK_NS UINT64_C(50000000)
@@ -260,7 +259,7 @@ static void allocate(
 	struct limiter *l, unsigned policy, const struct limiter_sample *sample, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
-	double interval_s = (double)(now_ns - a->measured_ns) / NS_PER_S;
+	double interval_s = (double)(now_ns - a->measured_ns) / SECOND_NS;
 	struct allocate_state before = a->state;
 	struct gossip_sum sum = gossip_sum(l->gossip, policy);
 	const struct keeps *keeps = keeps_of(l, &a->policy, interval_s);
@@ -358,7 +357,7 @@ void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
 		return;
 	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
 	slept_ns = a->next_ns - period - a->measured_ns;
-	slept_s = (double)slept_ns / NS_PER_S;
+	slept_s = (double)slept_ns / SECOND_NS;
 	a->measured_ns += slept_ns;
 	a->demand.seen = 1 - (1 - a->demand.seen) * demand_keep(a->policy.keep_per_second, slept_s);
 	allocate_rest(&a->state, slept_s);

@@ -3,10 +3,10 @@
  */
 #include "police/shaped.h"
 
+#include "base/time.h"
 #include "police/other.h"
 
-#define NS_PER_US 1000
-#define US_PER_S  UINT64_C(1000000)
+#define US_PER_S UINT64_C(1000000)
 
 bool policy_is_shaped(const struct policy *policy)
 {
@@ -19,9 +19,9 @@ struct shape_terms shaped_terms(const struct policy *policy)
 
 	return (struct shape_terms){
 		.units = shape->bytes,
-		.delay_us = (uint32_t)(shape->delay_ns / NS_PER_US),
-		.target_us = (uint32_t)(shape->target_ns / NS_PER_US),
-		.interval_us = (uint32_t)(shape->interval_ns / NS_PER_US),
+		.delay_us = (uint32_t)(shape->delay_ns / US_NS),
+		.target_us = (uint32_t)(shape->target_ns / US_NS),
+		.interval_us = (uint32_t)(shape->interval_ns / US_NS),
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
 		.conserved = policy->guarantee == GUARANTEE_CONSERVED,

@@ -8,11 +8,10 @@
 #include <string.h>
 
 #include "allocate/gdrl.h"
+#include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
 #include "policy/units.h"
-
-#define SECOND_NS UINT64_C(1000000000)
 
 const struct choice guarantees[] = {
 	{"soft", GUARANTEE_SOFT},

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/time.h"
 #include "config/check.h"
 #include "policy/units.h"
 #include "json/value.h"
@@ -262,7 +263,7 @@ void gossip_config_init(struct gossip_config *gossip)
 {
 	*gossip = (struct gossip_config){
 		.branching = 3,
-		.timeout_ns = 1000000000,
+		.timeout_ns = SECOND_NS,
 		.datagram_max = 1200,
 	};
 }

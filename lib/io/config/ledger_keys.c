@@ -8,6 +8,7 @@
 
 #include <arpa/inet.h>
 
+#include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
 #include "policy/units.h"
@@ -263,7 +264,7 @@ const struct key ledger_keys[] = {
 	{"lease", read_quantity, KEY_FIELD(struct ledger_config, lease_ns),
 		.expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
-			24 * 3600 * UINT64_C(1000000000), "200ms to 24h", "ns"}},
+			24 * 3600 * SECOND_NS, "200ms to 24h", "ns"}},
 	{"promise", read_integer, KEY_FIELD(struct ledger_config, promise),
 		.detail = &(const struct integer_range){0, 100}},
 	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),

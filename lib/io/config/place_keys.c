@@ -7,13 +7,11 @@
 #include <errno.h>
 
 #include "config/check.h"
+#include "base/time.h"
 #include "config/describe.h"
 #include "config/keys.h"
 #include "policy/units.h"
 #include "json/value.h"
-
-#define MS_NS     UINT64_C(1000000)
-#define SECOND_NS UINT64_C(1000000000)
 
 /* "src/24": hosts of such an IPv4 prefix, and of one IPv6 subnet; "src/56": of an IPv6 prefix. */
 static void read_place_key(struct reader *reader, const struct json_path *path, json_t *value,

@@ -5,13 +5,13 @@
 
 #include "allocate/allocate.h"
 #include "allocate/history.h"
+#include "base/time.h"
 #include "config/check.h"
 #include "policy/units.h"
 #include "config/unique.h"
 
 #define SOURCES_DEFAULT 65536
-#define SECOND_NS       1000000000ULL
-#define WINDOW_MIN_NS   10000000ULL
+#define WINDOW_MIN_NS   (10 * MS_NS)
 #define WINDOW_MAX_NS   (86400 * SECOND_NS)
 
 static const struct json_path path_policies = {.key = "policies"};

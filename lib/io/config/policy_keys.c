@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
 #include "policy/units.h"
@@ -370,7 +371,7 @@ const struct key policy_keys[] = {
 	{"classes", read_classes, KEY_FIELD(struct policy, classes)},
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10000000,
-			24 * 3600 * UINT64_C(1000000000), "10ms to 24h", "ns"}},
+			24 * 3600 * SECOND_NS, "10ms to 24h", "ns"}},
 	{"burst", read_burst, KEY_FIELD(struct policy, burst_bytes)},
 	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
 	{"sources", read_integer, KEY_FIELD(struct policy, sources),
@@ -384,17 +385,17 @@ const struct key policy_keys[] = {
 	{"accounting", read_choice, KEY_FIELD(struct policy, accounting), .detail = accountings},
 	{"interval", read_quantity, KEY_FIELD(struct policy, interval_ns),
 		.expected = EXPECTED_TIME,
-		.detail = &(const struct quantity_range){units_parse_time, 10000000, 1000000000,
+		.detail = &(const struct quantity_range){units_parse_time, 10 * MS_NS, SECOND_NS,
 			"10ms to 1s", "ns"}},
 	/* A share that is still kept: 1 would never learn anything. */
 	{"ewma", read_real, KEY_FIELD(struct policy, keep_per_second),
 		.detail = &(const struct real_range){0, 1, .below = true}},
 	{"history", read_quantity, KEY_FIELD(struct policy, history_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 200000000,
-			3600 * UINT64_C(1000000000), "200ms to 1h", "ns"}},
+			3600 * SECOND_NS, "200ms to 1h", "ns"}},
 	{"step", read_quantity, KEY_FIELD(struct policy, step_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 100000000,
-			600 * UINT64_C(1000000000), "100ms to 600s", "ns"}},
+			600 * SECOND_NS, "100ms to 600s", "ns"}},
 	{0},
 };
 
@@ -407,8 +408,8 @@ void policy_init(void *element)
 		.accounting = ACCOUNTING_L3,
 		.interval_ns = 50 * 1000 * 1000,
 		.keep_per_second = 0.1,
-		.history_ns = 10 * UINT64_C(1000000000),
-		.step_ns = UINT64_C(1000000000),
+		.history_ns = 10 * SECOND_NS,
+		.step_ns = SECOND_NS,
 	};
 	shape_config_init(&((struct policy *)element)->shape);
 	place_config_init(&((struct policy *)element)->place);

@@ -7,13 +7,13 @@
 #include <math.h>
 
 #include "allocate/allocate.h"
+#include "base/time.h"
 #include "config/check.h"
 #include "config/describe.h"
 #include "policy/units.h"
 #include "shape/shape.h"
 
-#define SECOND_NS UINT64_C(1000000000)
-#define PACKET    1500 /* bytes: how large one is taken to be when buffers are counted */
+#define PACKET 1500 /* bytes: how large one is taken to be when buffers are counted */
 
 /*
  * Of what a port has beyond its queues' own: enough for a few policies that a reload brings, and

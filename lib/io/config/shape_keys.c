@@ -8,13 +8,12 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "base/time.h"
 #include "config/keys.h"
 #include "policy/units.h"
 
-#define MS_NS     UINT64_C(1000000)
-#define SECOND_NS UINT64_C(1000000000)
-#define POOL_MIN  1 /* percent */
-#define POOL_MAX  99
+#define POOL_MIN 1 /* percent */
+#define POOL_MAX 99
 
 static const struct choice drops[] = {
 	{"tail", SHAPE_DROP_TAIL},

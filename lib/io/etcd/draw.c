@@ -9,12 +9,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/time.h"
 #include "etcd/kv.h"
 
 #define RACES     64 /* lost in a row */
 #define WAIT_MS   64 /* at most, after some of them */
 #define WAIT_STEP 5  /* races until then */
-#define NS_PER_MS 1000000
 #define DIGITS    21 /* of 64 bits, with a terminator */
 
 enum { FENCE, TOTAL, DRAWN, OURS, KEYS };
@@ -197,10 +197,10 @@ static int take(struct attempt *at, uint64_t units, bool *held)
 static void step_aside(struct drawer *drawer, unsigned races)
 {
 	unsigned shift = races / WAIT_STEP;
-	uint32_t most = (uint32_t)(1U << (shift < 6 ? shift : 6)) * NS_PER_MS;
+	uint32_t most = (uint32_t)(1U << (shift < 6 ? shift : 6)) * MS_NS;
 	struct timespec nap;
 
-	most = most < WAIT_MS * NS_PER_MS ? most : WAIT_MS * NS_PER_MS;
+	most = most < WAIT_MS * MS_NS ? most : WAIT_MS * MS_NS;
 	nap = (struct timespec){.tv_nsec = prng_below(&drawer->prng, most)};
 	nanosleep(&nap, NULL);
 }

@@ -3,9 +3,9 @@
  */
 #include "transport/handshake.h"
 
+#include "base/time.h"
 #include "transport/ticks.h"
 
-#define SECOND        UINT64_C(1000000000)
 #define DOUBLINGS_MAX 6
 
 void handshake_init(struct handshake *h, bool wanted, uint64_t clock_ns)
@@ -34,7 +34,7 @@ bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, str
 	if (e->open)
 		return true;
 	e->tries += e->tries < UINT8_MAX;
-	e->timer_ns = ticks_deadline(now_ns, SECOND << doublings, h->clock_ns);
+	e->timer_ns = ticks_deadline(now_ns, SECOND_NS << doublings, h->clock_ns);
 	return true;
 }
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * How many nanoseconds, in which every time and delay is counted, make the units that people use.
+ * Whole numbers of 64 bits: a fraction of a second is (double)ns / SECOND_NS.
+ */
+#ifndef WEIR_BASE_TIME_H
+#define WEIR_BASE_TIME_H
+
+#include <stdint.h>
+
+#define US_NS     UINT64_C(1000)
+#define MS_NS     UINT64_C(1000000)
+#define SECOND_NS UINT64_C(1000000000)
+
+#endif
