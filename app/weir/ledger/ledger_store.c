@@ -101,7 +101,7 @@ const char *ledger_store_reason(int error)
 	case -EBUSY:
 		return "another process has it open";
 	case -EBADMSG:
-		return "it is damaged, or of a later version; without it (moved away) the limiter "
+		return "it is damaged, or of another version; without it (moved away) the limiter "
 		       "begins blank";
 	case -EACCES:
 	case -EPERM:

@@ -4,6 +4,7 @@
 #include "store/db.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -15,394 +16,305 @@
 
 #include <sodium.h>
 
-#define FILE_NAME "records"
-#define NEW_NAME  "records.new"
+#define FILE_NAME    "records"
+#define JOURNAL_NAME "records-journal"
+#define NEW_NAME     "records.new"
 
-#define FIRST_MAP (UINT64_C(256) << 10)
+#define APPLICATION "1466263922" /* "Weir" */
+#define VERSION     "1"
+#define HEAD_KEY    (-1)
 
-#define MAGIC   UINT64_C(0x7765697273746f72) /* as a number: not read in the other byte order */
-#define VERSION 1
+/*
+ * The journal stays where it is between commits, so that its blocks are there when the disk is
+ * full. A file that was damaged may say anything: it is checked, and not mapped.
+ */
+static const char settings[] = "PRAGMA locking_mode = EXCLUSIVE;"
+			       "PRAGMA journal_mode = PERSIST;"
+			       "PRAGMA synchronous = FULL;"
+			       "PRAGMA mmap_size = 0;"
+			       "PRAGMA temp_store = MEMORY;"
+			       "PRAGMA cache_spill = OFF;"
+			       "PRAGMA cell_size_check = ON;"
+			       "PRAGMA trusted_schema = OFF;";
 
-#define KEY_LEN 5
-#define SUM_LEN crypto_shorthash_BYTES
-
-struct head {
-	uint64_t magic;
-	uint32_t version, blank;
-	uint64_t epoch, sum;
-};
-
-static uint8_t head_key[1];
-
-/* LMDB's own codes are negative, the system's positive. */
-static int error_of(int rc)
+/* SQLite keeps the system's error in one of two places, depending on the call. */
+static int io_error(sqlite3 *sqlite)
 {
-	switch (rc) {
-	case MDB_SUCCESS:
-		return 0;
-	case EFBIG: /* RLIMIT_FSIZE, or the file system's largest file */
-	case EDQUOT:
-	case MDB_MAP_FULL:
+	int err = sqlite3_system_errno(sqlite);
+
+	if (err == 0)
+		sqlite3_file_control(sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &err);
+	if (err == EFBIG || err == EDQUOT) /* RLIMIT_FSIZE, or the file system's largest file */
 		return -ENOSPC;
-	case MDB_NOTFOUND:
-	case MDB_PAGE_NOTFOUND:
-	case MDB_CORRUPTED:
-	case MDB_VERSION_MISMATCH:
-	case MDB_INVALID:
-	case MDB_INCOMPATIBLE:
-		return -EBADMSG;
+	return err ? -err : -EIO;
+}
+
+/* What SQLite does not understand, a table that is not there for instance, is damage. */
+static int error_of(sqlite3 *sqlite, int rc)
+{
+	switch (rc & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+	case SQLITE_DONE:
+		return 0;
+	case SQLITE_FULL:
+		return -ENOSPC;
+	case SQLITE_NOMEM:
+		return -ENOMEM;
+	case SQLITE_BUSY:
+		return -EBUSY;
+	case SQLITE_READONLY:
+		return -EROFS;
+	case SQLITE_IOERR:
+	case SQLITE_CANTOPEN:
+		return io_error(sqlite);
 	default:
-		return rc > 0 ? -rc : -EIO;
+		return -EBADMSG;
 	}
+}
+
+static int execute(struct db *db, const char *sql)
+{
+	return error_of(db->sqlite, sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL));
+}
+
+static int prepare(struct db *db, const char *sql, sqlite3_stmt **statement)
+{
+	return error_of(db->sqlite, sqlite3_prepare_v2(db->sqlite, sql, -1, statement, NULL));
 }
 
 /* The key is the hash's: a record in another's place is as wrong as other bytes. */
-static void checksum(const MDB_val *key, const uint8_t *record, size_t len, uint8_t sum[SUM_LEN])
+static uint64_t checksum(int64_t key, const void *record, size_t len)
 {
 	uint8_t place[crypto_shorthash_KEYBYTES] = {0};
+	uint64_t sum;
 
-	memcpy(place, key->mv_data, key->mv_size);
-	crypto_shorthash(sum, record, len, place);
-}
-
-static int put(struct db *db, MDB_val *key, const void *record, size_t len)
-{
-	MDB_val value = {.mv_size = SUM_LEN + len};
-	int rc = mdb_put(db->txn, db->dbi, key, &value, MDB_RESERVE);
-
-	if (rc)
-		return rc;
-	memcpy((uint8_t *)value.mv_data + SUM_LEN, record, len);
-	checksum(key, record, len, value.mv_data);
-	return 0;
-}
-
-/* Turns a value into the record in it. */
-static int check(const MDB_val *key, MDB_val *value)
-{
-	uint8_t *record = (uint8_t *)value->mv_data + SUM_LEN, sum[SUM_LEN];
-
-	if (value->mv_size < SUM_LEN)
-		return MDB_CORRUPTED;
-	value->mv_size -= SUM_LEN;
-	checksum(key, record, value->mv_size, sum);
-	if (memcmp(sum, value->mv_data, SUM_LEN) != 0)
-		return MDB_CORRUPTED;
-	value->mv_data = record;
-	return 0;
-}
-
-static void end_txn(struct db *db)
-{
-	if (db->cursor)
-		mdb_cursor_close(db->cursor);
-	db->cursor = NULL;
-	if (db->txn)
-		mdb_txn_abort(db->txn);
-	db->txn = NULL;
-}
-
-static void close_env(struct db *db)
-{
-	end_txn(db);
-	mdb_env_close(db->env);
-	db->env = NULL;
-}
-
-/* What LMDB asserts of a file may be wrong of a damaged one. It would abort() after this. */
-static void fall(MDB_env *env, const char *message)
-{
-	struct db *db = mdb_env_get_userctx(env);
-
-	(void)message;
-	longjmp(db->trap, 1);
-}
-
-/* One transaction, which is aborted unless `work` has committed it. */
-static int transact(
-	struct db *db, unsigned flags, int (*work)(struct db *db, void *context), void *context)
-{
-	int rc;
-
-	if (setjmp(db->trap)) {
-		close_env(db);
-		return MDB_CORRUPTED;
-	}
-	rc = mdb_txn_begin(db->env, NULL, flags, &db->txn);
-	if (rc) {
-		db->txn = NULL;
-		return rc;
-	}
-	rc = work(db, context);
-	end_txn(db);
-	return rc;
-}
-
-/* Whatever it answers, the transaction is over. */
-static int commit(struct db *db)
-{
-	MDB_txn *txn = db->txn;
-
-	db->txn = NULL;
-	return mdb_txn_commit(txn);
-}
-
-static int put_head(struct db *db)
-{
-	struct head head = {MAGIC, VERSION, db->blank, db->epoch, db->sum};
-	MDB_val key = {sizeof(head_key), head_key};
-
-	return put(db, &key, &head, sizeof(head));
-}
-
-static int get_head(struct db *db)
-{
-	MDB_val key = {sizeof(head_key), head_key}, value;
-	struct head head;
-	int rc = mdb_get(db->txn, db->dbi, &key, &value);
-
-	if (rc == 0)
-		rc = check(&key, &value);
-	if (rc)
-		return rc;
-	if (value.mv_size != sizeof(head))
-		return MDB_VERSION_MISMATCH;
-	memcpy(&head, value.mv_data, sizeof(head));
-	if (head.magic != MAGIC || head.version != VERSION)
-		return MDB_VERSION_MISMATCH;
-	db->epoch = head.epoch;
-	db->blank = head.blank;
-	db->sum = head.sum;
-	return 0;
-}
-
-static uint8_t *write_key(uint8_t key[KEY_LEN], uint8_t kind, uint32_t id)
-{
-	key[0] = kind;
-	for (unsigned i = 1; i < KEY_LEN; i++)
-		key[i] = (uint8_t)(id >> 8 * (KEY_LEN - 1 - i));
-	return key;
-}
-
-static uint32_t id_of(const MDB_val *key)
-{
-	const uint8_t *at = key->mv_data;
-
-	return (uint32_t)at[1] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 8 | at[4];
-}
-
-/* Of a value, as the head counts it. */
-static uint64_t sum_of(const MDB_val *value)
-{
-	uint64_t sum = 0;
-
-	if (value->mv_size >= sizeof(sum))
-		memcpy(&sum, value->mv_data, sizeof(sum));
+	_Static_assert(sizeof(sum) == crypto_shorthash_BYTES, "one word");
+	memcpy(place, &key, sizeof(key));
+	crypto_shorthash((uint8_t *)&sum, record, len, place);
 	return sum;
 }
 
-static int put_record(struct db *db, const struct batch_record *record)
+static int64_t seal(const struct db *db)
 {
-	uint8_t bytes[KEY_LEN];
-	MDB_val key = {KEY_LEN, write_key(bytes, record->kind, record->id)}, value;
-	int rc = mdb_get(db->txn, db->dbi, &key, &value);
+	uint64_t head[] = {db->epoch, db->blank, db->commits};
 
-	if (rc == 0)
-		db->sum ^= sum_of(&value);
-	else if (rc != MDB_NOTFOUND)
-		return rc;
-	rc = put(db, &key, record->at, record->len);
-	if (rc == 0)
-		rc = mdb_get(db->txn, db->dbi, &key, &value);
-	if (rc == 0)
-		db->sum ^= sum_of(&value);
-	return rc;
+	return (int64_t)(db->sum ^ checksum(HEAD_KEY, head, sizeof(head)));
 }
 
-static int write_batch(struct db *db, void *context)
+static int64_t key_of(uint8_t kind, uint32_t id)
 {
-	const struct batch *batch = context;
+	return (int64_t)((uint64_t)kind << 32 | id);
+}
+
+struct row {
+	int64_t key;
+	const void *record;
+	size_t len;
+};
+
+/* Of a statement that asks for key and record. What is empty has no address in SQLite. */
+static struct row row_at(sqlite3_stmt *statement)
+{
+	const void *record = sqlite3_column_blob(statement, 1);
+
+	return (struct row){
+		.key = sqlite3_column_int64(statement, 0),
+		.record = record ? record : "",
+		.len = (size_t)sqlite3_column_bytes(statement, 1),
+	};
+}
+
+static uint64_t row_checksum(sqlite3_stmt *statement)
+{
+	struct row row = row_at(statement);
+
+	return checksum(row.key, row.record, row.len);
+}
+
+static void close_file(struct db *db)
+{
+	sqlite3_close(db->sqlite);
+	db->sqlite = NULL;
+}
+
+/* ---- writing */
+
+static int put_record(
+	struct db *db, sqlite3_stmt *get, sqlite3_stmt *put, const struct batch_record *record)
+{
+	int64_t key = key_of(record->kind, record->id);
+	int rc;
+
+	sqlite3_bind_int64(get, 1, key);
+	rc = sqlite3_step(get);
+	if (rc == SQLITE_ROW)
+		db->sum ^= row_checksum(get);
+	sqlite3_reset(get);
+	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+		return error_of(db->sqlite, rc);
+	sqlite3_bind_int64(put, 1, key);
+	sqlite3_bind_blob64(put, 2, record->at, record->len, SQLITE_STATIC);
+	sqlite3_step(put);
+	rc = sqlite3_reset(put);
+	if (rc == SQLITE_OK)
+		db->sum ^= checksum(key, record->at, record->len);
+	return error_of(db->sqlite, rc);
+}
+
+static int put_records(struct db *db, const struct batch *batch)
+{
+	sqlite3_stmt *get = NULL, *put = NULL;
 	struct batch_record record;
-	uint64_t before = db->sum;
 	size_t offset = 0;
-	int rc = 0;
+	int err = prepare(db, "SELECT key, record FROM records WHERE key = ?", &get);
 
-	while (rc == 0 && batch_next(batch, &offset, &record))
-		rc = put_record(db, &record);
-	if (rc == 0)
-		rc = put_head(db);
-	if (rc == 0)
-		rc = commit(db);
-	if (rc)
-		db->sum = before;
-	return rc;
+	if (err == 0)
+		err = prepare(db, "REPLACE INTO records VALUES (?, ?)", &put);
+	while (err == 0 && batch_next(batch, &offset, &record))
+		err = put_record(db, get, put, &record);
+	sqlite3_finalize(get);
+	sqlite3_finalize(put);
+	return err;
 }
 
-/* Blocks for all of it; where the file system cannot promise them, at least the length. */
-static int reserve(int fd, uint64_t size)
+/* What changes nothing would not be written, and say nothing of the disk: so commits count. */
+static int put_head(struct db *db)
 {
-	while (fallocate(fd, 0, 0, (off_t)size) != 0) {
-		if (errno == EOPNOTSUPP)
-			return ftruncate(fd, (off_t)size) ? errno : 0;
-		if (errno != EINTR)
-			return errno;
-	}
-	return 0;
+	char sql[128];
+
+	db->commits++;
+	snprintf(sql, sizeof(sql),
+		"UPDATE head SET epoch = %" PRIi64 ", commits = %" PRIi64 ", seal = %" PRIi64,
+		(int64_t)db->epoch, (int64_t)db->commits, seal(db));
+	return execute(db, sql);
 }
 
-/* The file's size first: a map beyond its end is a trap. */
-static int resize(MDB_env *env, uint64_t size)
+/* A file that was removed under its owner would be written in vain. */
+static int check_place(struct db *db)
 {
-	int fd, rc = mdb_env_get_fd(env, &fd);
+	int moved = 0, rc;
 
-	if (rc == 0)
-		rc = reserve(fd, size);
-	return rc ? rc : mdb_env_set_mapsize(env, size);
+	rc = sqlite3_file_control(db->sqlite, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+	return rc ? error_of(db->sqlite, rc) : moved ? -ENOENT : 0;
 }
 
-/* By a half; or for what is put, its pages and those that it replaces, if that is more. */
-static int grow(struct db *db, const struct batch *batch)
+static int write_all(struct db *db, const struct batch *batch)
 {
-	MDB_envinfo info;
-	uint64_t half, most = 2 * batch->len;
-	int rc = mdb_env_info(db->env, &info);
+	int err = check_place(db);
 
-	if (rc)
-		return rc;
-	half = info.me_mapsize / 2;
-	return resize(db->env, info.me_mapsize + (half > most ? half : most));
+	if (err == 0)
+		err = execute(db, "BEGIN");
+	if (err == 0)
+		err = put_records(db, batch);
+	if (err == 0)
+		err = put_head(db);
+	return err ? err : execute(db, "COMMIT");
 }
 
-/*
- * The file says how long it is: LMDB in its roots, we by never letting it be shorter. One that was
- * removed under its owner is written in vain.
- */
-static int check_file(MDB_env *env)
-{
-	MDB_envinfo info;
-	struct stat st;
-	int fd, rc = mdb_env_get_fd(env, &fd);
+/* ---- opening */
 
-	if (rc == 0)
-		rc = mdb_env_info(env, &info);
-	if (rc == 0 && fstat(fd, &st))
-		rc = errno;
-	if (rc)
-		return rc;
-	if (st.st_nlink == 0)
-		return ENOENT;
-	return (uint64_t)st.st_size < info.me_mapsize ? MDB_CORRUPTED : 0;
+/* Of a file that is ours, and whose pages are in order. */
+static const char head_question[] =
+	"SELECT epoch, blank, commits, seal"
+	" FROM head, pragma_application_id, pragma_user_version, pragma_quick_check"
+	" WHERE application_id = " APPLICATION " AND user_version = " VERSION
+	" AND quick_check = 'ok'";
+
+static int get_head(struct db *db, int64_t *want)
+{
+	sqlite3_stmt *statement;
+	int rc, err = prepare(db, head_question, &statement);
+
+	if (err)
+		return err;
+	rc = sqlite3_step(statement);
+	db->epoch = (uint64_t)sqlite3_column_int64(statement, 0);
+	db->blank = sqlite3_column_int(statement, 1);
+	db->commits = (uint64_t)sqlite3_column_int64(statement, 2);
+	*want = sqlite3_column_int64(statement, 3);
+	sqlite3_finalize(statement);
+	return rc == SQLITE_DONE ? -EBADMSG : error_of(db->sqlite, rc);
 }
 
-static int write_all(struct db *db, struct batch *batch)
+static int add_up(struct db *db)
 {
-	int rc = check_file(db->env);
+	sqlite3_stmt *statement;
+	int rc, err = prepare(db, "SELECT key, record FROM records", &statement);
 
-	if (rc == 0)
-		rc = transact(db, 0, write_batch, batch);
-	while (rc == MDB_MAP_FULL) {
-		rc = grow(db, batch);
-		if (rc == 0)
-			rc = transact(db, 0, write_batch, batch);
-	}
-	return rc;
-}
-
-/* One owner, and readers only while nothing is written: LMDB's own lock is for more than that. */
-static int open_env(struct db *db, const char *path, uint64_t map)
-{
-	int rc = mdb_env_create(&db->env);
-
-	if (rc)
-		return rc;
-	mdb_env_set_userctx(db->env, db);
-	mdb_env_set_assert(db->env, fall);
-	rc = mdb_env_set_mapsize(db->env, map); /* 0: what the file says */
-	if (rc == 0)
-		rc = mdb_env_open(db->env, path, MDB_NOSUBDIR | MDB_NOLOCK, S_IRUSR | S_IWUSR);
-	if (rc)
-		close_env(db);
-	return rc;
+	if (err)
+		return err;
+	db->sum = 0;
+	while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
+		db->sum ^= row_checksum(statement);
+	sqlite3_finalize(statement);
+	return error_of(db->sqlite, rc);
 }
 
 /* Every record is what was put, and all of them are there. */
 static int check_all(struct db *db)
 {
-	MDB_val key, value;
-	uint64_t sum = 0;
-	int rc = mdb_cursor_open(db->txn, db->dbi, &db->cursor);
+	int64_t want = 0;
+	int err = get_head(db, &want);
 
-	while (rc == 0) {
-		rc = mdb_cursor_get(db->cursor, &key, &value, MDB_NEXT);
-		if (rc || key.mv_size != KEY_LEN)
-			continue;
-		sum ^= sum_of(&value);
-		rc = check(&key, &value);
-	}
-	if (rc != MDB_NOTFOUND)
-		return rc;
-	return sum == db->sum ? 0 : MDB_CORRUPTED;
+	if (err == 0)
+		err = add_up(db);
+	return err ? err : seal(db) == want ? 0 : -EBADMSG;
 }
 
-/* The one database that is there without a name. */
-static int open_dbi(struct db *db, void *context)
+static int open_file(struct db *db, const char *path)
 {
-	int rc = mdb_dbi_open(db->txn, NULL, 0, &db->dbi);
+	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
+	int rc = sqlite3_open_v2(path, &db->sqlite, flags, NULL);
 
-	(void)context;
-	if (rc == 0)
-		rc = get_head(db);
-	return rc ? rc : check_all(db);
+	return rc ? error_of(db->sqlite, rc) : execute(db, settings);
 }
 
-static int make_dbi(struct db *db, void *context)
+/* SQLite would open for reading what it may not write. */
+static int open_checked(struct db *db)
 {
-	int rc = mdb_dbi_open(db->txn, NULL, 0, &db->dbi);
+	int err = access(db->path, R_OK | W_OK) ? -errno : open_file(db, db->path);
 
-	(void)context;
-	if (rc == 0)
-		rc = put_head(db);
-	return rc ? rc : commit(db);
+	if (err == 0)
+		err = check_all(db);
+	if (err)
+		close_file(db);
+	return err;
 }
 
-/* LMDB would take an empty file for a new one, and map what is shorter than its roots. */
-static int look_at(const char *path)
-{
-	struct stat st;
+/* ---- making */
 
-	if (stat(path, &st))
-		return errno;
-	return S_ISREG(st.st_mode) && (uint64_t)st.st_size >= FIRST_MAP ? 0 : MDB_INVALID;
+/* SQLite would let others read it. */
+static int make_empty(int dir)
+{
+	int flags = O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC;
+	int fd = openat(dir, NEW_NAME, flags, S_IRUSR | S_IWUSR);
+
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
 }
 
-static int open_file(struct db *db)
+static int make_tables(struct db *db, const char *path)
 {
-	int rc = look_at(db->path);
+	char head[96];
+	int err = open_file(db, path);
 
-	if (rc == 0)
-		rc = open_env(db, db->path, 0);
-	if (rc)
-		return rc;
-	rc = check_file(db->env);
-	if (rc == 0)
-		rc = transact(db, MDB_RDONLY, open_dbi, NULL);
-	if (rc && db->env)
-		close_env(db);
-	return rc;
-}
-
-static int make_file(struct db *db, const char *path)
-{
-	int rc = open_env(db, path, FIRST_MAP);
-
-	if (rc)
-		return rc;
-	rc = resize(db->env, FIRST_MAP);
-	if (rc == 0)
-		rc = transact(db, 0, make_dbi, NULL);
-	if (db->env)
-		close_env(db);
-	return rc;
+	snprintf(head, sizeof(head), "INSERT INTO head VALUES (%" PRIi64 ", %d, 0, %" PRIi64 ")",
+		(int64_t)db->epoch, db->blank, seal(db));
+	if (err == 0)
+		err = execute(db,
+			"PRAGMA journal_mode = MEMORY; BEGIN;"
+			"PRAGMA application_id = " APPLICATION ";PRAGMA user_version = " VERSION ";"
+			"CREATE TABLE head (epoch INTEGER, blank INTEGER, commits INTEGER, seal INTEGER);"
+			"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB)");
+	if (err == 0)
+		err = execute(db, head);
+	if (err == 0)
+		err = execute(db, "COMMIT");
+	close_file(db);
+	return err;
 }
 
 static int lock_directory(const char *directory)
@@ -442,8 +354,9 @@ static int make_directory(const char *directory)
 }
 
 /*
- * What an earlier attempt has left under the new name is no store. What is blank may have counted
- * starts before, but not one a second since 1970.
+ * What an earlier attempt has left under the new name is no store, and a journal alone is of none:
+ * SQLite would take it for this one's. What is blank may have counted starts before, but not one a
+ * second since 1970.
  */
 static int make_in(int dir, const char *directory, bool blank)
 {
@@ -455,8 +368,10 @@ static int make_in(int dir, const char *directory, bool blank)
 		return err;
 	if (faccessat(dir, FILE_NAME, F_OK, 0) == 0)
 		return -EEXIST;
-	unlinkat(dir, NEW_NAME, 0);
-	err = error_of(make_file(&db, path));
+	unlinkat(dir, JOURNAL_NAME, 0);
+	err = make_empty(dir);
+	if (err == 0)
+		err = make_tables(&db, path);
 	if (err == 0 && renameat(dir, NEW_NAME, dir, FILE_NAME))
 		err = -errno;
 	if (err == 0)
@@ -479,6 +394,8 @@ int db_make(const char *directory, bool blank)
 	return err;
 }
 
+/* ---- calls */
+
 static int count_epoch(struct db *db)
 {
 	struct batch none = {0};
@@ -496,9 +413,9 @@ int db_open(struct db *db, const char *directory)
 		return db->dir;
 	err = name_file(db->path, directory, FILE_NAME);
 	if (err == 0)
-		err = error_of(open_file(db));
+		err = open_checked(db);
 	if (err == 0)
-		err = error_of(count_epoch(db));
+		err = count_epoch(db);
 	if (err)
 		db_close(db);
 	return err;
@@ -506,80 +423,50 @@ int db_open(struct db *db, const char *directory)
 
 void db_close(struct db *db)
 {
-	if (db->env)
-		close_env(db);
+	close_file(db);
 	close(db->dir);
 	db->dir = -1;
 }
 
 /*
- * When a root could not be written LMDB does not know which one counts, nor do we: what is on the
- * disk says so. The epoch stays what this start has counted.
+ * After an error what is on the disk counts, and not what SQLite or we had in memory; but the epoch
+ * stays what this start has counted.
  */
-int db_write(struct db *db, struct batch *batch)
+int db_write(struct db *db, const struct batch *batch)
 {
 	uint64_t epoch = db->epoch;
-	int rc = 0;
+	int err = 0;
 
-	if (!db->env)
-		rc = open_file(db);
+	if (!db->sqlite)
+		err = open_checked(db);
 	db->epoch = epoch;
-	if (rc == 0)
-		rc = write_all(db, batch);
-	if (rc && db->env)
-		close_env(db);
-	return error_of(rc);
+	if (err == 0)
+		err = write_all(db, batch);
+	if (err)
+		close_file(db);
+	return err;
 }
 
-struct walk {
-	uint8_t kind;
-	int (*each)(void *context, uint32_t id, const void *record, size_t len);
-	void *context;
-	int err;
-};
-
-/* `err` is of the walk, for `each` may answer with any number. */
-static int walk_on(struct walk *walk, const MDB_val *key, MDB_val *value)
-{
-	int rc;
-
-	if (key->mv_size != KEY_LEN)
-		return 0;
-	if (*(uint8_t *)key->mv_data != walk->kind)
-		return MDB_NOTFOUND;
-	rc = check(key, value);
-	if (rc)
-		return rc;
-	walk->err = walk->each(walk->context, id_of(key), value->mv_data, value->mv_size);
-	return walk->err < 0 ? MDB_NOTFOUND : 0;
-}
-
-static int walk(struct db *db, void *context)
-{
-	struct walk *walk = context;
-	uint8_t bytes[KEY_LEN];
-	MDB_val key = {KEY_LEN, write_key(bytes, walk->kind, 0)}, value;
-	int rc = mdb_cursor_open(db->txn, db->dbi, &db->cursor);
-
-	if (rc)
-		return rc;
-	rc = mdb_cursor_get(db->cursor, &key, &value, MDB_SET_RANGE);
-	while (rc == 0) {
-		rc = walk_on(walk, &key, &value);
-		if (rc == 0)
-			rc = mdb_cursor_get(db->cursor, &key, &value, MDB_NEXT);
-	}
-	return rc == MDB_NOTFOUND ? 0 : rc;
-}
-
+/* `answer` is apart from `rc`, for `each` may answer with any number. */
 int db_each(struct db *db, uint8_t kind,
 	int (*each)(void *context, uint32_t id, const void *record, size_t len), void *context)
 {
-	struct walk at = {.kind = kind, .each = each, .context = context};
-	int rc;
+	sqlite3_stmt *statement;
+	int rc = SQLITE_DONE, answer = 0, err;
 
-	if (!db->env)
+	if (!db->sqlite)
 		return -EIO;
-	rc = transact(db, MDB_RDONLY, walk, &at);
-	return rc ? error_of(rc) : at.err < 0 ? at.err : 0;
+	err = prepare(db, "SELECT key, record FROM records WHERE key BETWEEN ? AND ? ORDER BY key",
+		&statement);
+	if (err)
+		return err;
+	sqlite3_bind_int64(statement, 1, key_of(kind, 0));
+	sqlite3_bind_int64(statement, 2, key_of(kind, UINT32_MAX));
+	while (answer >= 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
+		struct row row = row_at(statement);
+
+		answer = each(context, (uint32_t)row.key, row.record, row.len);
+	}
+	sqlite3_finalize(statement);
+	return answer < 0 ? answer : error_of(db->sqlite, rc);
 }

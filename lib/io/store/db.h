@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The store's file: an LMDB environment (copy on write, two alternating roots, so that a commit is
- * there or is not), and what LMDB leaves open.
+ * The store's file: an SQLite database with a rollback journal, and what SQLite leaves open.
  *
- *     key                  value
- *     1 byte, 0            the head: magic, version, epoch, whether the store began blank, and all
- *                          records' checksums by exclusive or: none is missing, none is old
- *     kind, id (4, BE)     checksum (8) of the key and of what follows, record
+ *     records (key, record)      key: the kind above the lower 32 bits, which are the id
+ *     head (epoch, blank,       one row; blank: the store began so; seal: the checksums of all
+ *           commits, seal)      records and of the head by exclusive or, so that no record can be
+ *                               missing, of former times, or of other bytes
  *
- * The file is made under another name and renamed when it is whole; the directory is locked, since
- * LMDB by itself would let several processes in. Its blocks are allocated before they are used, so
- * that a full disk is met when the store grows and not in the middle of a commit, and a file that
- * is shorter than it says has been cut off: to touch what is missing would be a SIGBUS. No mapping
- * is ever written (MDB_WRITEMAP): the same signal would come of a full disk.
+ * The state is in one place: before a page is overwritten its former content is durable in
+ * the journal, so that a commit is there or is not. A write-ahead log would be quicker and is not
+ * used: one that is cut off is an earlier state, which nothing tells from the latest.
+ *
+ * The file is made under another name and renamed when it is whole. The directory is locked for
+ * other limiters, the file for whoever opens it with SQLite's own tools.
  *
  * One thread at a time; which one does not matter. Errors are negative errnos, as of store.h.
  */
@@ -21,23 +21,19 @@
 #define WEIR_STORE_DB_H
 
 #include <limits.h>
-#include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <lmdb.h>
+#include <sqlite3.h>
 
 #include "store/batch.h"
 
 struct db {
-	MDB_env *env; /* NULL: to be opened again after an error that LMDB does not survive */
-	MDB_dbi dbi;
-	MDB_txn *txn; /* that is under way */
-	MDB_cursor *cursor;
-	jmp_buf trap;
-	int dir; /* locked as long as it is open */
+	sqlite3 *sqlite; /* NULL: to be opened and checked again, after an error */
+	int dir;         /* locked as long as it is open */
 	char path[PATH_MAX];
-	uint64_t epoch, sum;
+	uint64_t epoch, commits;
+	uint64_t sum; /* of all records' checksums by exclusive or */
 	bool blank;
 };
 
@@ -49,7 +45,7 @@ int db_open(struct db *db, const char *directory);
 void db_close(struct db *db);
 
 /* Puts the batch, which is durable when this returns 0; otherwise none of it is known to be. */
-int db_write(struct db *db, struct batch *batch);
+int db_write(struct db *db, const struct batch *batch);
 
 /* See store_each(). */
 int db_each(struct db *db, uint8_t kind,

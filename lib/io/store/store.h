@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What must survive kill -9 and power loss: small records, by kind and id, in an LMDB environment
- * of one directory. A thread of the store's own writes and syncs, so that whoever saves never waits
- * for a disk: records are handed over together, and the descriptor says when all of them, or none,
- * are durable.
+ * What must survive kill -9 and power loss: small records, by kind and id, in an SQLite database
+ * that has a directory to itself. A thread of the store's own writes and syncs, so that whoever
+ * saves never waits for a disk: records are handed over together, and the descriptor says when all
+ * of them, or none, are durable.
  *
  * A store also counts the starts of its owner (the epoch): a number larger than that of any earlier
  * start, durable before store_open() returns. One owner at a time: a second one is refused.
  *
- * Disk space is taken ahead of its use, so that a full disk is met when the store grows. What a
- * power failure may do to a file is found at the start: a file cut off, pages of zeros, records
- * that are missing or of other bytes than were put.
+ * A record is written where it was, and the journal beside it stays as long as it was: so a full
+ * disk is met when the store grows. What a power failure may do to a file is found at the start: a
+ * file cut off, pages of zeros, records that are missing or of other bytes than were put.
  *
  * All calls from one thread, control's.
  */
@@ -32,7 +32,7 @@ int store_create(const char *directory);
 
 /*
  * Opens the store, counts this start and returns its epoch (from 1). 0; -ENOENT (no store here: it
- * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged, or of a later
+ * was never created, or is lost), -EBUSY (another process has it), -EBADMSG (damaged, or of another
  * version), or what the file system says (-ENOSPC, -EROFS, -EACCES, -EIO).
  */
 int store_open(const char *directory, struct store **out, uint64_t *epoch);

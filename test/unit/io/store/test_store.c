@@ -21,6 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "base/prng.h"
 #include "store/store.h"
 
@@ -522,23 +524,22 @@ static void test_full_disk(void **state)
 	assert_int_equal(store_create(other.dir), 0);
 }
 
-/* LMDB writes its roots by a descriptor of its own, which is the one with O_DSYNC. */
-static int root_descriptor(void)
+static int records_descriptor(const struct place *p)
 {
-	for (int fd = 3; fd < 64; fd++) {
-		int flags = fcntl(fd, F_GETFL);
+	struct stat file, st;
 
-		if (flags >= 0 && flags & O_DSYNC)
+	assert_int_equal(stat(p->file, &file), 0);
+	for (int fd = 3; fd < 64; fd++)
+		if (fstat(fd, &st) == 0 && st.st_ino == file.st_ino && st.st_dev == file.st_dev)
 			return fd;
-	}
-	fail_msg("no descriptor with O_DSYNC");
+	fail_msg("no descriptor of %s", p->file);
 	return -1;
 }
 
-/* A root that cannot be written is the error that LMDB does not survive: the store does. */
-static void test_root_fails(void **state)
+/* The journal is written and the file cannot be, nor can it be rolled back: the store survives. */
+static void test_file_fails(void **state)
 {
-	struct place p = place("root");
+	struct place p = place("fails");
 	struct store *store;
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
@@ -548,7 +549,7 @@ static void test_root_fails(void **state)
 	store = opened(&p, 1);
 	put_text(store, KIND, 1, "before");
 	assert_int_equal(committed(store), 0);
-	assert_int_equal(dup3(full, root_descriptor(), O_CLOEXEC) < 0, 0);
+	assert_int_equal(dup3(full, records_descriptor(&p), O_CLOEXEC) < 0, 0);
 	put_text(store, KIND, 1, "perhaps");
 	assert_true(committed(store) < 0);
 	put_text(store, KIND, 2, "after");
@@ -587,7 +588,7 @@ static size_t size_of(const struct place *p)
 
 static void make_some(const struct place *p, const char *text)
 {
-	static const char filler[4096];
+	static const char filler[6000];
 	struct store *store;
 
 	assert_int_equal(store_create(p->dir), 0);
@@ -615,7 +616,7 @@ static void test_cut_off(void **state)
 	size_t size;
 
 	(void)state;
-	make_some(&p, "record");
+	make_some(&p, "ledger");
 	size = size_of(&p);
 	assert_true(size >= (512 << 10));
 	assert_int_equal(truncate(p.file, (off_t)size), 0);
@@ -644,7 +645,7 @@ static int count(void *context, uint32_t id, const void *record, size_t len)
 {
 	(void)id;
 	assert_int_equal(len, 6);
-	assert_memory_equal(record, "record", 6);
+	assert_memory_equal(record, "ledger", 6);
 	++*(unsigned *)context;
 	return 0;
 }
@@ -659,8 +660,8 @@ static void test_zeroed_pages(void **state)
 
 	(void)state;
 	assert_non_null(zeros);
-	make_some(&p, "record");
-	for (i = 2; i < 160; i++) {
+	make_some(&p, "ledger");
+	for (i = 0; i < size_of(&p) / page; i++) {
 		uint8_t *was = malloc(page);
 		struct store *store = NULL;
 		int fd = open(p.file, O_RDONLY | O_CLOEXEC);
@@ -714,61 +715,117 @@ static void test_changed_record(void **state)
 	size_t at = 0;
 
 	(void)state;
-	make_some(&p, "record");
+	make_some(&p, "ledger");
 	store_close(opened(&p, 2));
-	while ((at = find(&p, "record", at + 1)) != 0)
+	while ((at = find(&p, "ledger", at + 1)) != 0)
 		overwrite(&p, at + 5, "e", 1);
 	assert_damaged(&p);
 }
 
-/* A page that says it has one record fewer: nothing is wrong with it but that. */
-static void test_missing_records(void **state)
+/* As whoever has its tools may do: all is in order but what it says. */
+static void change(const struct place *p, const char *sql)
 {
-	struct place p = place("missing");
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), cut = 0, at = 0;
-	struct store *store;
+	sqlite3 *sqlite;
+
+	assert_int_equal(sqlite3_open(p->file, &sqlite), SQLITE_OK);
+	assert_int_equal(sqlite3_exec(sqlite, sql, NULL, NULL, NULL), SQLITE_OK);
+	assert_int_equal(sqlite3_close(sqlite), SQLITE_OK);
+}
+
+/* Nothing is wrong with the file but that a record is missing, or another's, or was another. */
+static void test_changed_content(void **state)
+{
+	static const char *const changes[] = {
+		"DELETE FROM records WHERE key = (1 << 32)",
+		"UPDATE records SET key = 3 << 32 WHERE key = (1 << 32)",
+		"UPDATE records SET record = x'00' WHERE key = (1 << 32)",
+		"INSERT INTO records VALUES (7 << 32, x'00')",
+		"UPDATE head SET epoch = 1",
+		"UPDATE head SET blank = 1",
+		"UPDATE head SET seal = seal + 1",
+		"DELETE FROM head",
+		"DROP TABLE records",
+		"PRAGMA user_version = 2", /* of a later version */
+		"PRAGMA application_id = 7",
+	};
 
 	(void)state;
-	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
-	for (uint32_t id = 0; id < 3; id++)
-		put_text(store, KIND, id, "record");
-	assert_int_equal(committed(store), 0);
-	store_close(store);
-	store_close(opened(&p, 2));
-	/* The end of a page's pointers to records, two bytes each, after its number and flags. */
-	while ((at = find(&p, "record", at + 1)) != 0) {
-		uint16_t lower;
-		int fd = open(p.file, O_RDONLY | O_CLOEXEC);
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		char name[32];
+		struct place p;
 
-		cut = at / page * page + 12;
-		assert_int_equal(pread(fd, &lower, sizeof(lower), (off_t)cut), sizeof(lower));
-		close(fd);
-		if (lower != 16 + 4 * 2)
-			continue;
-		lower -= 2;
-		overwrite(&p, cut, &lower, sizeof(lower));
-		at = (at / page + 1) * page - 1;
+		snprintf(name, sizeof(name), "content%zu", i);
+		p = place(name);
+		make_some(&p, "ledger");
+		store_close(opened(&p, 2));
+		change(&p, changes[i]);
+		assert_damaged(&p);
 	}
-	assert_true(cut > 0);
+}
+
+/* What the head says of the file, in the bytes of it. */
+static void test_changed_head(void **state)
+{
+	struct place p = place("head");
+	size_t at;
+
+	(void)state;
+	make_some(&p, "ledger");
+	at = find(&p, "Weir", 0);
+	assert_true(at > 0);
+	overwrite(&p, at, "X", 1);
 	assert_damaged(&p);
 }
 
-/* The head of a later version has another number and a right checksum; of this one, another magic
- * would do as well: neither is understood. Here its bytes are others, and that is found. */
-static void test_changed_head(void **state)
+/* A commit that is cut off in the middle, in a process that ends with it. */
+static void leave_journal(const struct place *p)
 {
-	static const uint64_t magic = UINT64_C(0x7765697273746f72);
-	struct place p = place("head");
-	char text[9] = {0};
-	size_t at = 0;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+		struct store *store = opened(p, 0);
+
+		put_text(store, KIND, 1, "lost");
+		if (dup3(full, records_descriptor(p), O_CLOEXEC) < 0 || committed(store) == 0)
+			_exit(1);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A journal is of one file: of another one it would make neither, so a new store begins without. */
+static void test_journal_of_another(void **state)
+{
+	struct place p = place("journal");
+	struct store *store;
 
 	(void)state;
-	memcpy(text, &magic, sizeof(magic));
-	make_some(&p, "record");
-	while ((at = find(&p, text, at + 1)) != 0)
-		overwrite(&p, at, "X", 1);
-	assert_damaged(&p);
+	make_some(&p, "ledger");
+	leave_journal(&p);
+	store = opened(&p, 0);
+	store_close(store);
+	leave_journal(&p);
+	assert_int_equal(unlink(p.file), 0);
+	assert_int_equal(store_create(p.dir), 0);
+	store = opened(&p, 1);
+	assert_records(store, KIND, "");
+	store_close(store);
+}
+
+/* Nobody but its owner reads it, whatever the directory says. */
+static void test_mode(void **state)
+{
+	struct place p = place("mode");
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(mkdir(p.dir, 0755), 0);
+	assert_int_equal(store_create(p.dir), 0);
+	assert_int_equal(stat(p.file, &st), 0);
+	assert_int_equal(st.st_mode & 0777, 0600);
 }
 
 static void test_other_file(void **state)
@@ -778,7 +835,7 @@ static void test_other_file(void **state)
 	uint8_t bytes[4096];
 
 	(void)state;
-	make_some(&p, "record");
+	make_some(&p, "ledger");
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)text[i % (sizeof(text) - 1)];
 	for (size_t at = 0; at < size_of(&p); at += sizeof(bytes))
@@ -814,13 +871,15 @@ int main(void)
 		cmocka_unit_test(test_grows),
 		cmocka_unit_test(test_sigkill),
 		cmocka_unit_test(test_full_disk),
-		cmocka_unit_test(test_root_fails),
+		cmocka_unit_test(test_file_fails),
 		cmocka_unit_test(test_removed),
 		cmocka_unit_test(test_cut_off),
 		cmocka_unit_test(test_zeroed_pages),
 		cmocka_unit_test(test_changed_record),
-		cmocka_unit_test(test_missing_records),
+		cmocka_unit_test(test_changed_content),
 		cmocka_unit_test(test_changed_head),
+		cmocka_unit_test(test_journal_of_another),
+		cmocka_unit_test(test_mode),
 		cmocka_unit_test(test_other_file),
 	};
 
