@@ -4,9 +4,13 @@
 
 import os
 import re
+import sys
 
-from bars import Bar, picture
 from keys import FIGURES, KEYS, STAGES, WORST_DROP
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from plotter import Bar, bar_picture  # noqa: E402 (needs the path above)
 
 # Contenders of a question in the order of its picture: (name, label, ours).
 PICTURES = {
@@ -203,10 +207,9 @@ def pictures(result):
         contenders = result["cycles"]["contenders"].get(name)
         if contenders:
             bars = [Bar(label, contenders[key], ours) for key, label, ours in rows]
-            drawn[name] = picture(title, "median over the rounds; line: p10 to p90; net_null, "
-                                  "64 bytes, one worker" if name != "cold" else
-                                  "median over the rounds; line: p10 to p90; rings, one worker",
-                                  "TSC cycles a packet", bars)
+            packets = "rings" if name == "cold" else "net_null, 64 bytes"
+            note = f"median over the rounds; line: p10 to p90; {packets}, one worker"
+            drawn[name] = bar_picture(title, note, "TSC cycles a packet", bars)
     return drawn
 
 

@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from testbed.plot import COLOURS, Plot, Series  # noqa: E402 (needs the path above)
+from plotter import COLOURS, Lines, Series, picture  # noqa: E402 (needs the path above)
 
 
 class Result:
@@ -41,7 +41,7 @@ class Result:
         """lines: [(label, [(x, y)])]"""
         series = [Series(label, points, COLOURS[k % len(COLOURS)], width=1.8)
                   for k, (label, points) in enumerate(lines)]
-        self.pictures[name] = Plot(title, x_label, y_label, series, note).svg()
+        self.pictures[name] = picture(Lines(title, x_label, y_label, series, note))
         self.parts.append(f"![{title}](evaluation/{name}.svg)")
 
     def markdown(self, key):

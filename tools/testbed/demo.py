@@ -17,9 +17,9 @@ import sys
 signal.signal(signal.SIGINT, signal.SIG_DFL)  # end without a word while there is nothing to undo
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
-from testbed import journal, plot, units  # noqa: E402 (needs the path above)
+from testbed import journal, units  # noqa: E402 (needs the path above)
 from testbed.bed import POLICY, Testbed  # noqa: E402
-from testbed.display import Display, report  # noqa: E402
+from testbed.display import Display, forwarding_rates, report  # noqa: E402
 from testbed.interrupt import Interrupted  # noqa: E402
 from testbed.output import write  # noqa: E402
 from testbed.processes import TestbedError, realtime_prefix  # noqa: E402
@@ -194,7 +194,7 @@ def write_results(args, run, summary, out):
     title = (f"{args.allocator}: {'+'.join(map(str, args.flows))} flows, "
              f"limit {units.form(args.rate, units.RATE)}")
     word = "path" if args.allocator == "central" else "limiter"
-    write(args.plot, plot.forwarding_rates(run, args.rate, title, word))
+    write(args.plot, forwarding_rates(run, args.rate, title, word))
     say(f"\nTime series: {os.path.abspath(args.plot)}", out)
     text = json.dumps(summary, indent=2)
     if args.json == "-":

@@ -4,6 +4,8 @@
 
 import sys
 
+from plotter import AGGREGATE_COLOUR, COLOURS, LIMIT_COLOUR, Lines, Series, picture
+
 from .measure import mean
 from .units import megabits
 
@@ -157,3 +159,20 @@ def report(summary, limit_bps, allocator):
         lines.append("Caution: this machine was too busy to emulate the links well (one packet in "
                      f"100 was over {LATE_US / 2e3:.0f} ms late); do not trust the figures.")
     return "\n".join(lines)
+
+
+def forwarding_rates(run, limit_bps, title, word="limiter", width=0.5):
+    """Forwarding rate of each limiter and of all together, in Mbit/s, like the paper's Figure 3."""
+    bins = run.recorder.bins(0, run.end, width)
+    series = [Series(f"{word} {k + 1} ({flows} flows)",
+                     [(time, rates[k] / 1e6) for time, rates in bins], COLOURS[k])
+              for k, flows in enumerate(run.flows[:len(COLOURS)])]
+    series.append(Series("together", [(time, sum(rates) / 1e6) for time, rates in bins],
+                         AGGREGATE_COLOUR, width=2.2))
+    series.append(Series("limit", [(0, limit_bps / 1e6), (run.end, limit_bps / 1e6)],
+                         LIMIT_COLOUR, dash="7 5", width=1.5))
+    note = f"means over {width * 1e3:g} ms; shaded: warm-up"
+    if len(run.flows) > len(COLOURS):
+        note += f"; the first {len(COLOURS)} of {len(run.flows)} limiters"
+    return picture(Lines(title, "time since the flows began (s)", "forwarding rate (Mbit/s)",
+                         series, note, (0, run.warmup)))
