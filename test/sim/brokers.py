@@ -9,9 +9,8 @@
 import json
 import os
 import tempfile
-import xml.dom.minidom
 
-from suite import ROOT, expect, run_tests, study, weirsim
+from suite import ROOT, curves, expect, run_tests, study, weirsim
 
 EXAMPLE = os.path.join(ROOT, "config", "placement", "three-limiters.json")
 SHORT = ("--seeds", "2", "--messages", "200000")
@@ -98,18 +97,18 @@ def prediction_saves_rounds():
 
 
 def a_seed_is_a_run():
-    """The same twice, and files are written."""
+    """The same twice, and files are written, of which there is a picture."""
     few = ("--seeds", "2", "--messages", "20000")
     expect(figure("4", *few) == figure("4", *few), "another run of the same seeds")
     expect(figure("4", *few) != figure("4", *few, "--first", "9"), "other seeds, the same run")
     with tempfile.TemporaryDirectory() as directory:
-        svg = os.path.join(directory, "f.svg")
-        for name, lines in (("4", 1), ("7", 6), ("table1", 3)):
+        path = os.path.join(directory, "f.json")
+        for name, lines in (("4", 1 + 1), ("7", 6 + 2), ("table1", 3)):  # and the objective
             done = run("brokers", "--figure", name, "--seeds", "1", "--messages", "20000",
-                       "--svg", svg)
+                       "--json", path)
             expect(done.returncode in (0, 1) and done.stdout, done)
-            found = xml.dom.minidom.parse(svg).getElementsByTagName("polyline")
-            expect(len(found) >= lines, (name, len(found)))
+            found = curves("brokers", path)
+            expect(len(found) == lines and all(found), (name, len(found)))
 
 
 def bad_options_are_refused():

@@ -7,10 +7,12 @@ say what they found.
 import os
 import subprocess
 import sys
+import xml.dom.minidom
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 BUILD = os.environ.get("WEIR_BUILD") or os.path.join(ROOT, "build")
 WEIRSIM = os.path.join(BUILD, "app", "weirsim", "weirsim")
+PLOT = os.path.join(ROOT, "tools", "plot")
 STUDY = os.path.join(BUILD, "tools", "study", "weir-study")
 TORTURE = os.path.join(BUILD, "test", "torture", "torture")
 # That a program may take: it has hung, or waits for a CPU, and who runs all tests knows of those.
@@ -37,6 +39,21 @@ def study(*arguments):
 def torture(*arguments):
     """Runs torture; the completed process."""
     return weirsim(*arguments, program=TORTURE)
+
+
+def plot(*arguments, **options):
+    """Runs tools/plot; the completed process."""
+    return weirsim("-B", PLOT, *arguments, program="/usr/bin/python3", **options)
+
+
+def curves(kind, path, *options):
+    """The lines of the picture that tools/plot draws of a file: what each goes through, as text."""
+    done = plot(kind, path, "-", *options)
+    expect(done.returncode == 0 and not done.stderr, f"{kind} {options}: {done.stderr}")
+    found = [line.getAttribute("points") for line in
+             xml.dom.minidom.parseString(done.stdout).getElementsByTagName("polyline")]
+    expect(not any("nan" in points or "inf" in points for points in found), f"{kind} {options}")
+    return found
 
 
 def run_tests(tests, *arguments):

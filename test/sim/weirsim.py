@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 
-from suite import ANSWERS_S, ROOT, WEIRSIM, expect, run_tests
+from suite import ANSWERS_S, ROOT, WEIRSIM, curves, expect, plot, run_tests, study
 from suite import weirsim as run
 
 SCENARIOS = os.path.join(ROOT, "config", "scenarios")
@@ -30,10 +30,11 @@ import check_schema  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def outputs(program, path, folder):
-    """Everything that a run writes."""
+    """Everything that a run writes, and its picture."""
     names = [os.path.join(folder, name) for name in ("json", "csv", "svg")]
-    done = run("run", path, "--quiet", "--json", names[0], "--series", names[1], "--svg", names[2],
-               program=program)
+    done = run("run", path, "--quiet", "--json", names[0], "--series", names[1], program=program)
+    expect(done.returncode == 0, done.stderr)
+    done = plot("run", names[1], names[2], "--summary", names[0])
     expect(done.returncode == 0, done.stderr)
     return [open(name, "rb").read() for name in names]  # pylint: disable=consider-using-with
 
@@ -65,7 +66,7 @@ def bad_input_is_refused(_):
         expect(done.returncode == 2 and 'policies[0].limit: "10Mbit"' in done.stderr, done.stderr)
     expect(run("run", "/nonexistent").returncode == 2, "a file that is not there")
     expect(run("run").returncode == 2, "no file")
-    for option in ("--json", "--series", "--svg"):
+    for option in ("--json", "--series"):
         done = run("run", os.path.join(SCENARIOS, "baseline.json"), "--quiet", option, "/dev/full")
         expect(done.returncode == 2 and "/dev/full: No space" in done.stderr, done.stderr)
     with open("/dev/full", "w", encoding="utf-8") as full:
@@ -88,6 +89,27 @@ def schema_says_what_the_reader_says(_):
                 done = run("run", file.name, "--check")
             expect(done.returncode == status,
                    f"{json.dumps(document)}: {done.returncode}\n{done.stderr}")
+
+
+def a_picture_has_every_limiter(_):
+    """A line each, one for all together, and the limit; without the summary no limit. What is no
+    result of a run is refused by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        series, summary = (os.path.join(folder, name) for name in ("rates.csv", "run.json"))
+        for name, lines in (("baseline.json", 2 + 1 + 1), ("faults.json", 6 + 1 + 1)):
+            done = run("run", os.path.join(SCENARIOS, name), "--quiet", "--series", series,
+                       "--json", summary)
+            expect(done.returncode == 0, done.stderr)
+            found = curves("run", series, "--summary", summary)
+            expect(len(found) == lines and all(found), f"{name}: {len(found)} lines")
+            expect(len(curves("run", series)) == lines - 1, f"{name}: without the summary")
+        done = study("quota", "--nodes", "4", "--requests", "100", "--seeds", "1", "--json",
+                     summary)
+        expect(done.returncode == 0 and len(curves("quota", summary)) == 2, f"quota: {done}")
+        for kind, path in (("run", summary), ("gdrl", summary), ("quota", series),
+                           ("run", os.path.join(folder, "nothing"))):
+            done = plot(kind, path, "-")
+            expect(done.returncode == 1 and path in done.stderr and not done.stdout, done)
 
 
 def standard_output_is_for_one(_):
@@ -312,7 +334,7 @@ def tiny_limits_add_up(_):
 
 
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
-         schema_says_what_the_reader_says, standard_output_is_for_one,
+         schema_says_what_the_reader_says, a_picture_has_every_limiter, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
          ten_thousand_limiters, work_is_linear, tiny_limits_add_up]
 

@@ -100,7 +100,7 @@ static int write_plan(const struct options *o, const struct plan *plan)
 	static const struct output_forms forms = {
 		.text = plan_report_text, .json = plan_report_json};
 
-	if (output_result(&forms, plan, o->json, NULL))
+	if (output_result(&forms, plan, o->json))
 		return EXIT_BAD;
 	return plan->met ? EXIT_SUCCESS : EXIT_MISSED;
 }

@@ -26,7 +26,4 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out);
 /* One row an interval, CSV; 0 or a negative errno. */
 int report_series(const struct sim *sim, FILE *out);
 
-/* Forwarding rates over time, SVG; 0 or a negative errno. */
-int report_plot(const struct sim *sim, unsigned policy, FILE *out);
-
 #endif

@@ -17,7 +17,7 @@
 #define EXIT_FAILED 1
 
 struct options {
-	const char *scenario, *json, *series, *svg;
+	const char *scenario, *json, *series;
 	bool seed_given, check, quiet;
 	uint64_t seed;
 	unsigned seeds;
@@ -31,8 +31,8 @@ static const char usage_text[] =
 	"  --seed N       in place of the scenario's\n"
 	"  --seeds N      N runs, with this seed and those that follow it\n"
 	"  --json FILE    the summary ('-': standard output); of several runs an array\n"
-	"  --series FILE  a row an interval, CSV ('-': standard output); of the last run\n"
-	"  --svg FILE     forwarding rates over time, likewise\n"
+	"  --series FILE  a row an interval, CSV ('-': standard output); of the last run;\n"
+	"                 tools/plot draws it\n"
 	"  --check        read the scenario, say what is wrong with it, and run nothing\n"
 	"  --quiet        no report and no progress on the terminal\n"
 	"  --help\n"
@@ -58,7 +58,6 @@ static const struct option_row rows[] = {
 	OPTION_ROW_UNSIGNED("seeds", struct options, seeds, 1, 1000000),
 	OPTION_ROW_TEXT("json", struct options, json),
 	OPTION_ROW_TEXT("series", struct options, series),
-	OPTION_ROW_TEXT("svg", struct options, svg),
 	OPTION_ROW_FLAG("check", struct options, check),
 	OPTION_ROW_FLAG("quiet", struct options, quiet),
 };
@@ -85,11 +84,6 @@ static void show_progress(void *context, double done)
 static int write_series(const void *what, FILE *out)
 {
 	return report_series(what, out);
-}
-
-static int write_plot(const void *what, FILE *out)
-{
-	return report_plot(what, 0, out);
 }
 
 static double cpu_seconds(void)
@@ -124,25 +118,12 @@ static void report_cost(const struct sim *sim, double cpu)
 		peak_memory(), nodes_looks(sim));
 }
 
-/* Results that are files; 0 or a negative errno, said. */
-static int write_files(const struct options *o, const struct sim *sim)
-{
-	int ret = 0;
-
-	if (o->series)
-		ret = output_write(o->series, write_series, sim);
-	if (ret == 0 && o->svg)
-		ret = output_write(o->svg, write_plot, sim);
-	return ret;
-}
-
 /* One seed. Returns the exit status. */
 static int run_once(const struct options *o, const struct scenario *scenario, uint64_t seed,
 	bool last, json_t *summaries)
 {
 	bool shown = !o->quiet && isatty(STDERR_FILENO);
-	bool taken = output_is_standard(o->json) || output_is_standard(o->series) ||
-		     output_is_standard(o->svg);
+	bool taken = output_is_standard(o->json) || output_is_standard(o->series);
 	double began = cpu_seconds();
 	struct sim sim;
 	json_t *summary;
@@ -165,7 +146,7 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 			(unsigned long long)seed, o->scenario, (unsigned long long)seed);
 		status = EXIT_FAILED;
 	}
-	if (last && write_files(o, &sim))
+	if (last && o->series && output_write(o->series, write_series, &sim))
 		status = EXIT_BAD;
 	json_array_append_new(summaries, summary);
 	sim_free(&sim);

@@ -74,8 +74,7 @@ static int write_json(const struct output_forms *forms, const void *what, const 
 	return err;
 }
 
-int output_result(
-	const struct output_forms *forms, const void *what, const char *json, const char *svg)
+int output_result(const struct output_forms *forms, const void *what, const char *json)
 {
 	int err = 0;
 
@@ -87,7 +86,5 @@ int output_result(
 	}
 	if (err == 0 && json)
 		err = write_json(forms, what, json);
-	if (err == 0 && svg)
-		err = output_write(svg, forms->plot, what);
 	return err;
 }

@@ -22,17 +22,15 @@ int output_write(const char *path, int (*write)(const void *what, FILE *out), co
 /* What can be written of a result. */
 struct output_forms {
 	void (*text)(const void *what, FILE *out);
-	json_t *(*json)(const void *what);        /* a new reference */
-	int (*plot)(const void *what, FILE *out); /* NULL: there is no chart */
-	int digits;                               /* of a number in JSON; 0: as output_json() */
+	json_t *(*json)(const void *what); /* a new reference */
+	int digits;                        /* of a number in JSON; 0: as output_json() */
 };
 
 /*
- * Writes a result: text to standard output, unless JSON goes there, and the files that have a path.
- * 0 or a negative errno, which is said.
+ * Writes a result: text to standard output, unless JSON goes there, and JSON if it has a path.
+ * Returns 0 or a negative errno, which is said.
  */
-int output_result(
-	const struct output_forms *forms, const void *what, const char *json, const char *svg);
+int output_result(const struct output_forms *forms, const void *what, const char *json);
 
 /* For output_write(): a json_t. */
 int output_json(const void *what, FILE *out);

@@ -24,8 +24,8 @@ static const char usage_text[] =
 	"  --seeds N     runs of each point (default: 10)\n"
 	"  --first SEED  the first seed (1)\n"
 	"  --messages N  of a run, of which the first tenth is not measured (300000)\n"
-	"  --json FILE   all figures ('-': standard output, in place of the table)\n"
-	"  --svg FILE    a chart\n"
+	"  --json FILE   all figures ('-': standard output, in place of the table);\n"
+	"                tools/plot draws it\n"
 	"  --markdown    the table as a document has it; no order is asked of it\n"
 	"  --help\n"
 	"\n"
@@ -37,7 +37,7 @@ struct options {
 	bool table, markdown;
 	unsigned panel; /* 0: all */
 	uint64_t seeds, first, messages;
-	const char *json, *svg;
+	const char *json;
 };
 
 static bool take_figure(const char *text, void *options)
@@ -63,7 +63,6 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
 	OPTION_ROW_NUMBER("messages", struct options, messages, 1000, 100000000),
 	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_TEXT("svg", struct options, svg),
 };
 
 static const struct option_set set = {
@@ -78,30 +77,28 @@ static int run_table(const struct options *o)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? broker_table_markdown : broker_table_text,
-		.json = broker_table_json,
-		.plot = broker_table_plot};
+		.json = broker_table_json};
 	struct broker_table table;
 
 	if (broker_table_run(&table, o->first, (unsigned)o->seeds, o->messages)) {
 		fprintf(stderr, "%s\n", strerror(ENOMEM));
 		return EXIT_BAD;
 	}
-	return output_result(&forms, &table, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;
+	return output_result(&forms, &table, o->json) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
 static int run_figure(const struct options *o)
 {
 	const struct output_forms forms = {
 		.text = o->markdown ? broker_report_markdown : broker_report_text,
-		.json = broker_report_json,
-		.plot = broker_report_plot};
+		.json = broker_report_json};
 	struct broker_results results = {.figure = o->figure, .panel = o->panel};
 
 	if (broker_figure_run(&results, o->first, (unsigned)o->seeds, o->messages)) {
 		fprintf(stderr, "%s\n", strerror(ENOMEM));
 		return EXIT_BAD;
 	}
-	if (output_result(&forms, &results, o->json, o->svg))
+	if (output_result(&forms, &results, o->json))
 		return EXIT_BAD;
 	return !o->markdown && broker_out_of_order(&results) > 0 ? EXIT_ORDER : EXIT_SUCCESS;
 }

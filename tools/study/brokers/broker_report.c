@@ -3,11 +3,6 @@
  */
 #include "broker_report.h"
 
-#include <errno.h>
-#include <math.h>
-
-#include "command/chart.h"
-
 #define MS 1e6 /* ns */
 
 unsigned broker_out_of_order(const struct broker_results *results)
@@ -123,70 +118,6 @@ json_t *broker_report_json(const void *what)
 		"out_of_order", (int)broker_out_of_order(results), "panels", panels);
 }
 
-static const char *const styles[] = {
-	"stroke=\"#d1682e\" stroke-width=\"2\"",
-	"stroke=\"#1b6ca8\" stroke-width=\"2\"",
-	"stroke=\"#222\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\"",
-};
-
-static void plot_line(const struct chart *chart, const struct broker_results *results,
-	unsigned panel, unsigned which)
-{
-	const struct broker_figure *f = results->figure;
-
-	chart_line(chart, styles[which]);
-	for (unsigned i = 0; i < f->n_points; i++)
-		chart_point(chart, f->x[i],
-			fmax(chart->bottom, log10(results->cells[panel][i][which].p99 / MS)));
-	chart_line_end(chart);
-	chart_legend(chart, which, styles[which], broker_names[f->contenders[which]]);
-}
-
-static double top_of(const struct broker_results *results)
-{
-	const struct broker_figure *f = results->figure;
-	double top = 1;
-
-	for (unsigned i = 0; i < f->n_panels * f->n_points * f->n_contenders; i++) {
-		unsigned cell = i / f->n_contenders;
-
-		if (!broker_wanted(results, cell / f->n_points))
-			continue;
-		top = fmax(top, log10(results->cells[cell / f->n_points][cell % f->n_points]
-						    [i % f->n_contenders]
-							    .p99 /
-					MS));
-	}
-	return ceil(top);
-}
-
-int broker_report_plot(const void *results, FILE *out)
-{
-	const struct broker_results *r = results;
-	const struct broker_figure *f = r->figure;
-	struct chart chart = {.out = out,
-		.right = f->x[f->n_points - 1],
-		.bottom = -1,
-		.top = top_of(r),
-		.unit = 1,
-		.x = f->x_name,
-		.y = "99th percentile, milliseconds, power of ten"};
-	unsigned drawn = 0;
-
-	chart_begin(out, panels_of(results));
-	for (unsigned panel = 0; panel < f->n_panels; panel++) {
-		if (!broker_wanted(results, panel))
-			continue;
-		chart_panel(&chart, drawn++, f->panels[panel].title);
-		chart_level(&chart, "stroke=\"#999\" stroke-dasharray=\"6 3\"", 0);
-		for (unsigned i = 0; i < f->n_contenders; i++)
-			plot_line(&chart, r, panel, i);
-		chart_panel_end(&chart);
-	}
-	chart_end(out);
-	return ferror(out) ? -EIO : 0;
-}
-
 void broker_table_text(const void *what, FILE *out)
 {
 	const struct broker_table *table = what;
@@ -244,38 +175,4 @@ json_t *broker_table_json(const void *what)
 	for (unsigned i = 0; i < BROKER_ROWS; i++)
 		json_array_append_new(rows, row_json(&table->rows[i]));
 	return json_pack("{s:s,s:o}", "figure", "table1", "rows", rows);
-}
-
-static double rounds_of(const struct broker_row *row, unsigned who)
-{
-	const double values[] = {row->paper, row->search, row->weir};
-
-	return values[who];
-}
-
-int broker_table_plot(const void *table, FILE *out)
-{
-	static const char *const names[] = {"the paper", "its procedure here", "Weir"};
-	const struct broker_table *t = table;
-	struct chart chart = {.out = out,
-		.right = t->rows[BROKER_ROWS - 1].group,
-		.top = 1,
-		.unit = 1,
-		.x = "group",
-		.y = "rounds of measurement"};
-
-	for (unsigned i = 0; i < BROKER_ROWS; i++)
-		chart.top = fmax(chart.top, fmax(t->rows[i].paper, t->rows[i].search));
-	chart_begin(out, 1);
-	chart_panel(&chart, 0, "rounds until a placement is settled");
-	for (unsigned who = 0; who < 3; who++) {
-		chart_line(&chart, styles[who]);
-		for (unsigned i = 0; i < BROKER_ROWS; i++)
-			chart_point(&chart, t->rows[i].group, rounds_of(&t->rows[i], who));
-		chart_line_end(&chart);
-		chart_legend(&chart, who, styles[who], names[who]);
-	}
-	chart_panel_end(&chart);
-	chart_end(out);
-	return ferror(out) ? -EIO : 0;
 }

@@ -15,12 +15,10 @@
 /* For output_result(): struct broker_results. */
 void broker_report_text(const void *results, FILE *out);
 json_t *broker_report_json(const void *results);
-int broker_report_plot(const void *results, FILE *out);
 
 /* Likewise: struct broker_table. */
 void broker_table_text(const void *table, FILE *out);
 json_t *broker_table_json(const void *table);
-int broker_table_plot(const void *table, FILE *out);
 
 /* Points at which the order is not the paper's. */
 unsigned broker_out_of_order(const struct broker_results *results);

@@ -44,8 +44,7 @@ static const char usage_text[] =
 	"  --seed N         the first (default: 1)\n"
 	"  --seeds N        runs of each case (default: 1)\n"
 	"\n"
-	"  --json FILE      summaries ('-': standard output)\n"
-	"  --svg FILE       the figures\n"
+	"  --json FILE      summaries ('-': standard output); tools/plot draws them\n"
 	"  --markdown       the table as a document has it, a row for all seeds of a case\n"
 	"  --quiet          no table\n"
 	"  --help\n"
@@ -55,7 +54,7 @@ static const char usage_text[] =
 struct options {
 	struct gdrl_case c; /* n 0: the paper's */
 	unsigned figure;    /* 0: all */
-	const char *json, *svg;
+	const char *json;
 	bool quiet, markdown, warm, cold;
 	uint64_t seeds, limiters, degree, period, slots, delay;
 };
@@ -115,7 +114,6 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, SEEDS_MAX),
 	OPTION_ROW_FLAG("markdown", struct options, markdown),
 	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_TEXT("svg", struct options, svg),
 	OPTION_ROW_FLAG("quiet", struct options, quiet),
 };
 
@@ -266,7 +264,6 @@ static int run_one(const struct options *o, struct gdrl_run *run, FILE *table)
 
 static int write_files(const struct options *o, const struct gdrl_run *runs, unsigned n)
 {
-	struct gdrl_runs all = {runs, n};
 	json_t *list = json_array(), *out;
 	int ret = 0;
 
@@ -275,8 +272,6 @@ static int write_files(const struct options *o, const struct gdrl_run *runs, uns
 	out = json_pack("{s:I,s:o}", "seed", (json_int_t)o->c.seed, "runs", list);
 	if (o->json)
 		ret = output_write(o->json, output_json, out);
-	if (ret == 0 && o->svg)
-		ret = output_write(o->svg, gdrl_report_plot, &all);
 	json_decref(out);
 	return ret ? EXIT_BAD : EXIT_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #define SERIES_POINTS 200 /* of the index in a summary */
+#define DRAWN_POINTS  600 /* of a line of a figure: more would not be seen */
 
 void gdrl_report_head(FILE *out)
 {
@@ -110,7 +111,7 @@ static json_t *changes_of(const struct gdrl_run *run)
 }
 
 /* [slot, index], closer to each other where the slots are few. */
-static json_t *series_of(const struct gdrl_run *run)
+static json_t *index_of(const struct gdrl_run *run)
 {
 	json_t *list = json_array();
 	double factor = pow(fmax(run->n, 2), 1.0 / SERIES_POINTS);
@@ -119,6 +120,44 @@ static json_t *series_of(const struct gdrl_run *run)
 		json_array_append_new(
 			list, json_pack("[I,f]", (json_int_t)at, run->jain[(unsigned)at]));
 	return list;
+}
+
+static json_t *real_or_null(double value)
+{
+	return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* A list for each server, of what was recorded by [slot][server]. */
+static json_t *servers_of(const struct gdrl_run *run, const float *values, unsigned every)
+{
+	json_t *servers = json_array();
+
+	for (unsigned i = 0; i < run->c.n; i++) {
+		json_t *list = json_array();
+
+		for (unsigned t = 0; t < run->n; t += every)
+			json_array_append_new(list, real_or_null(values[(size_t)t * run->c.n + i]));
+		json_array_append_new(servers, list);
+	}
+	return servers;
+}
+
+/* What figures 3 to 6 of the paper show, every so many slots; of demands those that change. */
+static json_t *drawn_of(const struct gdrl_run *run)
+{
+	unsigned every = run->n / DRAWN_POINTS + 1;
+	json_t *out = json_object(), *index = json_array();
+
+	for (unsigned t = 0; t < run->n; t += every)
+		json_array_append_new(index, real_or_null(run->jain[t]));
+	put_count(out, "every", every);
+	json_object_set_new(out, "index", index);
+	json_object_set_new(out, "indicator", servers_of(run, run->q, every));
+	if (run->c.period > 0) {
+		json_object_set_new(out, "demand", servers_of(run, run->demand, every));
+		json_object_set_new(out, "estimate", servers_of(run, run->estimate, every));
+	}
+	return out;
 }
 
 json_t *gdrl_report_json(const struct gdrl_run *run)
@@ -142,6 +181,8 @@ json_t *gdrl_report_json(const struct gdrl_run *run)
 	put_count(out, "grants", run->totals.grants);
 	put_count(out, "violations", run->error != 0);
 	json_object_set_new(out, "changes", changes_of(run));
-	json_object_set_new(out, "jain", series_of(run));
+	json_object_set_new(out, "jain", index_of(run));
+	if (run->q && run->name[0] != '7')
+		json_object_set_new(out, "series", drawn_of(run));
 	return out;
 }

@@ -28,12 +28,4 @@ void gdrl_markdown_row(const struct gdrl_run *runs, unsigned n, FILE *out);
 /* A new reference. */
 json_t *gdrl_report_json(const struct gdrl_run *run);
 
-struct gdrl_runs {
-	const struct gdrl_run *runs;
-	unsigned n;
-};
-
-/* For output_write(), of a struct gdrl_runs: the paper's figures as SVG, below each other. */
-int gdrl_report_plot(const void *runs, FILE *out);
-
 #endif

@@ -34,8 +34,8 @@ static const char usage_text[] =
 	"  --packets N      of a run, of which the first tenth is not measured (100000)\n"
 	"  --seeds N        runs of each (10)\n"
 	"  --first SEED     the first seed (1)\n"
-	"  --json FILE      all figures ('-': standard output, in place of the table)\n"
-	"  --svg FILE       a chart of each kind of arrivals\n"
+	"  --json FILE      all figures ('-': standard output, in place of the table);\n"
+	"                   tools/plot draws it\n"
 	"  --markdown       tables as a document has them\n"
 	"  --help\n"
 	"\n"
@@ -48,7 +48,7 @@ struct options {
 	bool markdown;
 	bool parts[PENALTY_PARTS + 1]; /* by their number: those that are wanted; 1 always is */
 	uint64_t seeds, first;
-	const char *json, *svg;
+	const char *json;
 };
 
 static bool parse_size(const char *name, const char *text, uint64_t most, uint64_t *out)
@@ -134,7 +134,6 @@ static const struct option_row rows[] = {
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
 	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_TEXT("svg", struct options, svg),
 };
 
 static const struct option_set set = {
@@ -222,20 +221,13 @@ static json_t *to_json(const void *what)
 		(json_int_t)o->first, "runs", runs);
 }
 
-static int plot(const void *what, FILE *out)
-{
-	const struct found *found = what;
-
-	return penalty_report_plot(&found->all, out);
-}
-
 static int report(const struct options *o, const struct penalty_kinds *all)
 {
 	const struct output_forms forms = {
-		.text = o->markdown ? write_markdown : write_text, .json = to_json, .plot = plot};
+		.text = o->markdown ? write_markdown : write_text, .json = to_json};
 	struct found found = {o, *all};
 
-	return output_result(&forms, &found, o->json, o->svg) ? EXIT_BAD : EXIT_SUCCESS;
+	return output_result(&forms, &found, o->json) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
 static int run_all(const struct options *o, struct penalty_kind *kinds)

@@ -3,10 +3,7 @@
  */
 #include "penalty_report.h"
 
-#include <errno.h>
 #include <math.h>
-
-#include "command/chart.h"
 
 #define TICKS_US 1e3 /* ticks of PENALTY_HZ in a microsecond */
 
@@ -144,81 +141,4 @@ json_t *penalty_report_json(const struct penalty_kind *kind)
 	for (unsigned i = 0; i < kind->n; i++)
 		json_array_append_new(rows, row_json(kind, &kind->rows[i]));
 	return json_pack("{s:s,s:o}", "arrivals", penalty_names[kind->c.arrivals], "rows", rows);
-}
-
-enum curve { CURVE_MEAN, CURVE_P99, CURVE_EXACT, CURVE_PAPER, CURVES };
-
-static const struct {
-	const char *name, *style;
-} curves[CURVES] = {
-	{"mean", "stroke=\"#1b6ca8\" stroke-width=\"2\""},
-	{"p99", "stroke=\"#d1682e\" stroke-width=\"2\""},
-	{"exact", "stroke=\"#222\" stroke-width=\"1.5\" stroke-dasharray=\"2 4\""},
-	{"formula (1)", "stroke=\"#8c4f9f\" stroke-width=\"1.5\" stroke-dasharray=\"8 4\""},
-};
-
-static double curve_of(const struct figures *f, enum curve curve)
-{
-	const double values[CURVES] = {f->mean, f->quantile[2], f->exact, f->paper};
-
-	return values[curve];
-}
-
-/* A tenth of a microsecond is as good as nothing, which has no logarithm. */
-static double height_of(const struct chart *chart, double us)
-{
-	return us > 0 ? fmax(log10(us), chart->bottom) : chart->bottom;
-}
-
-static void draw_curve(const struct chart *chart, const struct penalty_kind *kind, enum curve curve)
-{
-	struct figures f;
-
-	chart_line(chart, curves[curve].style);
-	for (unsigned i = 0; i < kind->n; i++) {
-		figures_of(kind, &kind->rows[i], &f);
-		if (!isnan(curve_of(&f, curve)))
-			chart_point(
-				chart, kind->rows[i].parts, height_of(chart, curve_of(&f, curve)));
-	}
-	chart_line_end(chart);
-	chart_legend(chart, curve, curves[curve].style, curves[curve].name);
-}
-
-static double top_of(const struct penalty_kinds *all)
-{
-	double top = 1;
-
-	for (unsigned i = 0; i < all->n; i++)
-		for (unsigned k = 0; k < all->kinds[i].n; k++) {
-			struct figures f;
-
-			figures_of(&all->kinds[i], &all->kinds[i].rows[k], &f);
-			for (unsigned c = 0; c < CURVES; c++)
-				if (curve_of(&f, (enum curve)c) > 0)
-					top = fmax(top, log10(curve_of(&f, (enum curve)c)));
-		}
-	return ceil(top);
-}
-
-int penalty_report_plot(const void *kinds, FILE *out)
-{
-	const struct penalty_kinds *all = kinds;
-	struct chart chart = {.out = out,
-		.right = PENALTY_PARTS,
-		.bottom = -1,
-		.top = top_of(all),
-		.unit = 1,
-		.x = "parts",
-		.y = "delay, microseconds, power of ten"};
-
-	chart_begin(out, all->n);
-	for (unsigned i = 0; i < all->n; i++) {
-		chart_panel(&chart, i, titles[all->kinds[i].c.arrivals]);
-		for (unsigned c = 0; c < CURVES; c++)
-			draw_curve(&chart, &all->kinds[i], (enum curve)c);
-		chart_panel_end(&chart);
-	}
-	chart_end(out);
-	return ferror(out) ? -EIO : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The penalty as a table, as JSON, and as a chart.
+ * The penalty as a table and as JSON.
  */
 #ifndef WEIR_SIM_PENALTY_REPORT_H
 #define WEIR_SIM_PENALTY_REPORT_H
@@ -30,8 +30,5 @@ void penalty_report_markdown(const struct penalty_kind *kind, FILE *out);
 
 /* A new reference. */
 json_t *penalty_report_json(const struct penalty_kind *kind);
-
-/* For output_write(): of a struct penalty_kinds. */
-int penalty_report_plot(const void *kinds, FILE *out);
 
 #endif

@@ -33,8 +33,8 @@ static const char usage_text[] =
 	"                 commas between them: each\n"
 	"  --seeds N      runs of each (5)\n"
 	"  --first SEED   the first seed (1)\n"
-	"  --json FILE    all figures ('-': standard output, in place of the table)\n"
-	"  --svg FILE     cost by what is left of the total, of 20 nodes or the only ones\n"
+	"  --json FILE    all figures ('-': standard output, in place of the table);\n"
+	"                 tools/plot draws it\n"
 	"  --markdown     the tables as a document has them\n"
 	"  --help\n"
 	"\n"
@@ -46,7 +46,7 @@ struct options {
 	unsigned n_requests;
 	enum quota_workload only; /* QUOTA_WORKLOADS: all */
 	bool markdown;
-	const char *json, *svg;
+	const char *json;
 };
 
 static bool take_trace(const char *text, void *options)
@@ -78,7 +78,6 @@ static const struct option_row option_rows[] = {
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000),
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT32_MAX),
 	OPTION_ROW_TEXT("json", struct options, json),
-	OPTION_ROW_TEXT("svg", struct options, svg),
 };
 
 static const struct option_set set = {
@@ -162,30 +161,16 @@ static json_t *to_json(const void *what)
 	return quota_report_json(found->rows, found->n);
 }
 
-/* Of 20 nodes, or the only ones. */
-static int plot(const void *what, FILE *out)
-{
-	const struct found *found = what;
-	unsigned row = 0;
-
-	for (unsigned i = 0; i < found->n; i++)
-		if (found->rows[i].n == 20)
-			row = i;
-	return quota_report_svg(&found->rows[row], out);
-}
-
 static int report(const struct options *o, const struct quota_row *rows, unsigned n)
 {
-	const struct output_forms forms = {.text = o->markdown ? write_markdown : write_text,
-		.json = to_json,
-		.plot = plot,
-		.digits = 9};
+	const struct output_forms forms = {
+		.text = o->markdown ? write_markdown : write_text, .json = to_json, .digits = 9};
 	struct found found = {rows, n};
 	bool exceeded = false;
 
 	for (unsigned i = 0; i < n; i++)
 		exceeded |= rows[i].of[QUOTA_TREE].exceeded;
-	if (output_result(&forms, &found, o->json, o->svg))
+	if (output_result(&forms, &found, o->json))
 		return EXIT_BAD;
 	return exceeded ? EXIT_EXCEEDED : EXIT_SUCCESS;
 }

@@ -3,7 +3,6 @@
  */
 #include "quota_report.h"
 
-#include <errno.h>
 #include <math.h>
 
 static const char *const contenders[QUOTA_CONTENDERS] = {
@@ -194,45 +193,4 @@ json_t *quota_report_json(const struct quota_row *rows, unsigned n)
 	}
 	json_object_set_new(out, "rows", list);
 	return out;
-}
-
-#define WIDTH  720
-#define HEIGHT 420
-#define LEFT   70
-#define BOTTOM 60
-#define TOP    50
-#define BAR    20
-
-static void print_bar(FILE *out, double at, double height, const char *colour)
-{
-	fprintf(out, "<rect x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" fill=\"%s\"/>\n", at,
-		HEIGHT - BOTTOM - height, BAR, height, colour);
-}
-
-int quota_report_svg(const struct quota_row *row, FILE *out)
-{
-	const struct quota_score *ours = &row->of[QUOTA_TREE], *polls = &row->of[QUOTA_POLL];
-	double most = 1, step = (WIDTH - LEFT - 20.0) / QUOTA_TENTHS;
-
-	for (unsigned i = 0; i < QUOTA_TENTHS; i++)
-		most = fmax(most, fmax(ours->tenths[i], polls->tenths[i]));
-	fprintf(out,
-		"<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\">\n"
-		"<style>text { font: 13px sans-serif; fill: #222 }</style>\n"
-		"<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n"
-		"<text x=\"%d\" y=\"28\">Hops by what is left of the total: %u nodes, %s; grey: "
-		"polling, blue: weir; highest %.0f</text>\n",
-		WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT, row->n, quota_workloads[row->workload], most);
-	/* From the left: as the total is used up. */
-	for (unsigned i = 0; i < QUOTA_TENTHS; i++) {
-		unsigned tenth = QUOTA_TENTHS - 1 - i;
-		double at = LEFT + step * i, scale = (HEIGHT - TOP - BOTTOM) / most;
-
-		print_bar(out, at, polls->tenths[tenth] * scale, "#b0b0b0");
-		print_bar(out, at + BAR + 2, ours->tenths[tenth] * scale, "#1b6ca8");
-		fprintf(out, "<text x=\"%.1f\" y=\"%d\">%u–%u %%</text>\n", at,
-			HEIGHT - BOTTOM + 20, (tenth + 1) * 10, tenth * 10);
-	}
-	fputs("</svg>\n", out);
-	return ferror(out) ? -EIO : 0;
 }

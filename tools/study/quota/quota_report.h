@@ -68,7 +68,4 @@ double quota_deviation(double squares, unsigned seeds);
 
 extern const char *const quota_workloads[QUOTA_WORKLOADS];
 
-/* Hops by what was left of the total, as in the paper's figure 3. 0 or -EIO. */
-int quota_report_svg(const struct quota_row *row, FILE *out);
-
 #endif
