@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of this library share and nobody else sees: quota.c has the balance, its periods
- * and its records; hints.c what is thought of others; round.c asks and gives; message.c talks.
+ * What the files of this library share and nobody else sees: balance.c has what is held and
+ * prepaid; hints.c what is thought of others; round.c asks and gives; message.c talks; quota.c has
+ * the periods and the records. Each calls only those that are named before it.
  */
 #ifndef WEIR_QUOTA_PRIVATE_H
 #define WEIR_QUOTA_PRIVATE_H
@@ -85,10 +86,10 @@ struct quota_node {
 	uint64_t rounds, short_rounds, messages, invalid, fetches, fetches_ns;
 };
 
-/* quota.c */
+/* balance.c */
 
-/* Spends of the balance ahead of traffic, so that it can be saved first. */
-void quota_draw(struct quota_node *q, uint64_t least);
+/* Whether units that are saved as spent, or need not be, are there; they are used if so. */
+bool quota_use(struct quota_node *q, uint64_t units);
 
 /* Units here that traffic may use; and what is missing of those that traffic waits for. */
 uint64_t quota_stock(const struct quota_node *q);

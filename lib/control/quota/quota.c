@@ -9,43 +9,11 @@
 
 #define REACH_FIRST 2
 
-/* Of what is free, the part that is saved as spent at a time: little is lost with little left. */
-#define DRAW_PART 8
-
 #define RECORD_MAGIC UINT64_C(0x3176617475717765) /* another layout has another number */
 
 struct record {
 	uint64_t magic, period;
 };
-
-uint64_t quota_stock(const struct quota_node *q)
-{
-	return ledger_free(q->ledger) + q->pocket + q->drawn + q->settling;
-}
-
-uint64_t quota_missing(const struct quota_node *q)
-{
-	int64_t balance = ledger_balance(q->ledger);
-	uint64_t stock = quota_stock(q), debt = balance < 0 ? (uint64_t)-balance : 0;
-
-	return debt + (q->waiting > stock ? q->waiting - stock : 0);
-}
-
-void quota_settle_now(struct quota_node *q)
-{
-	if (q->params.durable || !ledger_unsettled(q->ledger))
-		return;
-	if (ledger_save(q->ledger, NULL, NULL) == 0)
-		ledger_settled(q->ledger);
-}
-
-void quota_forfeit(struct quota_node *q)
-{
-	if (!q->params.blank || ledger_blank(q->ledger))
-		return;
-	q->params.blank = false;
-	ledger_spend(q->ledger, ledger_free(q->ledger));
-}
 
 static int allocate(struct quota_node *q)
 {
@@ -195,32 +163,6 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	e->early = false;
 }
 
-void quota_draw(struct quota_node *q, uint64_t needed)
-{
-	uint64_t have = q->pocket + q->drawn + q->settling, free = ledger_free(q->ledger);
-	uint64_t ahead = free / DRAW_PART < q->params.chunk ? free / DRAW_PART : q->params.chunk;
-	uint64_t want = have < needed ? needed - have : 0;
-
-	if (have < ahead / 2 && want < ahead)
-		want = ahead;
-	if (want && ledger_spend(q->ledger, want) == 0)
-		q->drawn += want;
-}
-
-/* Whether units that are saved as spent, or need not be, are there; they are used if so. */
-static bool use(struct quota_node *q, uint64_t units)
-{
-	if (!q->params.durable)
-		return ledger_spend(q->ledger, units) == 0;
-	if (q->pocket < units) {
-		quota_draw(q, units);
-		return false;
-	}
-	q->pocket -= units;
-	quota_draw(q, 0);
-	return true;
-}
-
 static void passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
 	pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
@@ -249,7 +191,7 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 
 	if (units > LEDGER_MOST)
 		return -EDQUOT;
-	if (use(q, units)) {
+	if (quota_use(q, units)) {
 		passed(q, units, now_ns);
 		round_consider(q, now_ns);
 	} else if (quota_stock(q) >= units && q->params.durable) {
@@ -273,12 +215,6 @@ void quota_refund(struct quota_node *q, uint64_t units)
 		return;
 	q->pocket = q->drawn = q->settling = 0;
 	quota_settle_now(q);
-}
-
-void quota_forgo(struct quota_node *q)
-{
-	q->waiting = 0;
-	q->refused = false;
 }
 
 /* Nothing that was said or asked in the old period holds. */

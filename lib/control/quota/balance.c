@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a limiter holds and has prepaid, for the files above that ask, give and spend.
+ */
+#include "quota/private.h"
+
+/* Of what is free, the part that is saved as spent at a time: little is lost with little left. */
+#define DRAW_PART 8
+
+uint64_t quota_stock(const struct quota_node *q)
+{
+	return ledger_free(q->ledger) + q->pocket + q->drawn + q->settling;
+}
+
+uint64_t quota_missing(const struct quota_node *q)
+{
+	int64_t balance = ledger_balance(q->ledger);
+	uint64_t stock = quota_stock(q), debt = balance < 0 ? (uint64_t)-balance : 0;
+
+	return debt + (q->waiting > stock ? q->waiting - stock : 0);
+}
+
+void quota_settle_now(struct quota_node *q)
+{
+	if (q->params.durable || !ledger_unsettled(q->ledger))
+		return;
+	if (ledger_save(q->ledger, NULL, NULL) == 0)
+		ledger_settled(q->ledger);
+}
+
+void quota_forfeit(struct quota_node *q)
+{
+	if (!q->params.blank || ledger_blank(q->ledger))
+		return;
+	q->params.blank = false;
+	ledger_spend(q->ledger, ledger_free(q->ledger));
+}
+
+/* Spends of the balance ahead of traffic, so that it can be saved first. */
+static void balance_prepay(struct quota_node *q, uint64_t needed)
+{
+	uint64_t have = q->pocket + q->drawn + q->settling, free = ledger_free(q->ledger);
+	uint64_t ahead = free / DRAW_PART < q->params.chunk ? free / DRAW_PART : q->params.chunk;
+	uint64_t want = have < needed ? needed - have : 0;
+
+	if (have < ahead / 2 && want < ahead)
+		want = ahead;
+	if (want && ledger_spend(q->ledger, want) == 0)
+		q->drawn += want;
+}
+
+bool quota_use(struct quota_node *q, uint64_t units)
+{
+	if (!q->params.durable)
+		return ledger_spend(q->ledger, units) == 0;
+	if (q->pocket < units) {
+		balance_prepay(q, units);
+		return false;
+	}
+	q->pocket -= units;
+	balance_prepay(q, 0);
+	return true;
+}
+
+void quota_forgo(struct quota_node *q)
+{
+	q->waiting = 0;
+	q->refused = false;
+}
