@@ -62,6 +62,10 @@ struct limiter {
 	uint64_t budget_ns;        /* when budgets are to be ticked */
 };
 
+/* Bytes per second over all limiters, and bytes below which no bucket is made. */
+double policy_rate(const struct limiter_policy *policy);
+uint64_t policy_burst_floor(const struct limiter_policy *policy);
+
 /* Bytes per second that a policy begins with at a limiter of n. */
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n);
 double limiter_first_burst(const struct limiter_policy *policy, unsigned n); /* bytes */

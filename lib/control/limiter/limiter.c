@@ -20,14 +20,6 @@
 #define FLOW_MEMORY 4.0
 
 /*
- * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
- * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
- * still hears of it from those behind. More would be felt where many limiters idle: their buckets
- * are full, and a demand that moves to them finds them all.
- */
-#define BURST_FLOOR UINT64_C(9084)
-
-/*
  * When a peer begins to count again, a share may grow only after the others have had this part of
  * the timeout to shrink theirs: the limit is passed on, not counted twice.
  */
@@ -38,16 +30,6 @@
  * to forget 100 kB/s as far as that.
  */
 #define IDLE_RATE 1e-3
-
-static double bytes_per_second(const struct limiter_policy *policy)
-{
-	return (double)policy->limit_bps / 8 / limiter_time(policy);
-}
-
-static uint64_t burst_least(const struct limiter_policy *policy)
-{
-	return policy->burst_floor ? policy->burst_floor : BURST_FLOOR;
-}
 
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n)
 {
@@ -75,28 +57,6 @@ static int create_gossip(struct limiter *l, const struct limiter_params *params,
 	ret = gossip_create(&gossip, now_ns, &l->gossip);
 	free(ids);
 	return ret;
-}
-
-double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
-{
-	return bytes_per_second(policy) / (policy->allocator->alone ? 1 : n);
-}
-
-double limiter_first_burst(const struct limiter_policy *policy, unsigned n)
-{
-	return (double)policy->burst_bytes / (policy->allocator->alone ? 1 : n);
-}
-
-void aggregate_init(
-	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns)
-{
-	a->policy = *policy;
-	a->measured_ns = now_ns;
-	a->next_ns = now_ns + policy->interval_ns;
-	a->effective_limit = limiter_first_limit(policy, n);
-	a->state.local_limit = a->effective_limit;
-	a->state.local_burst = limiter_first_burst(policy, n);
-	a->lost = n - 1;
 }
 
 static int create_aggregates(
@@ -269,14 +229,14 @@ static void allocate(
 		.keep_slow = keeps->slow,
 		.n = l->n,
 		.lost = sum.lost,
-		.limit = bytes_per_second(&a->policy),
+		.limit = policy_rate(&a->policy),
 		.demand_now = arrived_since(a, sample) / interval_s,
 		.dropped = sample->dropped_packets != a->dropped_packets,
 		.remote_weight = sum.weight,
 		.remote_demand = sum.demand,
 		.flow = l->flow_scratch,
 		.burst = (double)a->policy.burst_bytes,
-		.burst_least = (double)burst_least(&a->policy),
+		.burst_least = (double)policy_burst_floor(&a->policy),
 	};
 	struct allocate_output out;
 
@@ -346,21 +306,6 @@ static void end_interval(
 		bitmap_set(l->changed, policy);
 	if (may_nap(l, a, &before, now_ns))
 		bitmap_clear(l->awake, policy);
-}
-
-void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
-{
-	uint64_t period = a->policy.interval_ns, slept_ns;
-	double slept_s;
-
-	if (ticked_ns < a->next_ns)
-		return;
-	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
-	slept_ns = a->next_ns - period - a->measured_ns;
-	slept_s = (double)slept_ns / SECOND_NS;
-	a->measured_ns += slept_ns;
-	a->demand.seen = 1 - (1 - a->demand.seen) * demand_keep(a->policy.keep_per_second, slept_s);
-	allocate_rest(&a->state, slept_s);
 }
 
 void limiter_wake(struct limiter *l, unsigned policy)
@@ -451,37 +396,12 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 	return verdict;
 }
 
-/* Before floors: an allocator's own answer, or as the limit is shared. */
-static double shared_burst(const struct aggregate *a, double limit)
-{
-	if (a->policy.allocator->remembers)
-		return a->state.local_burst;
-	return (double)a->policy.burst_bytes * (a->state.local_limit / limit);
-}
-
-uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
-{
-	double limit = bytes_per_second(&a->policy);
-	uint64_t burst, least = burst_least(&a->policy);
-
-	if (aggregate_conserved(a))
-		return conserved_burst(l, a);
-	if (a->policy.allocator->whole_burst)
-		return a->policy.burst_bytes;
-	if (limit <= 0)
-		return 0;
-	burst = (uint64_t)shared_burst(a, limit);
-	if (burst < least)
-		burst = least;
-	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
-}
-
 void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view *view)
 {
 	const struct aggregate *a = &l->aggregates[policy];
 
 	*view = (struct limiter_view){
-		.limit = bytes_per_second(&a->policy),
+		.limit = policy_rate(&a->policy),
 		.effective_limit = a->effective_limit,
 		.local_limit = a->state.local_limit,
 		.drain = a->state.drain,

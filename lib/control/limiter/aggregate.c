@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a limiter keeps of one policy: how it begins, how it sleeps, and what its bucket holds.
+ */
+#include "limiter/aggregate.h"
+
+#include "base/time.h"
+
+/*
+ * The burst is shared as the limit is, which keeps the aggregate's bound of r·t + b. Below six
+ * full-sized packets a bucket stops flows instead of limiting them: a flow that loses one of six
+ * still hears of it from those behind. More would be felt where many limiters idle: their buckets
+ * are full, and a demand that moves to them finds them all.
+ */
+#define BURST_FLOOR UINT64_C(9084)
+
+double policy_rate(const struct limiter_policy *policy)
+{
+	return (double)policy->limit_bps / 8 / limiter_time(policy);
+}
+
+uint64_t policy_burst_floor(const struct limiter_policy *policy)
+{
+	return policy->burst_floor ? policy->burst_floor : BURST_FLOOR;
+}
+
+double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
+{
+	return policy_rate(policy) / (policy->allocator->alone ? 1 : n);
+}
+
+double limiter_first_burst(const struct limiter_policy *policy, unsigned n)
+{
+	return (double)policy->burst_bytes / (policy->allocator->alone ? 1 : n);
+}
+
+void aggregate_init(
+	struct aggregate *a, const struct limiter_policy *policy, unsigned n, uint64_t now_ns)
+{
+	a->policy = *policy;
+	a->measured_ns = now_ns;
+	a->next_ns = now_ns + policy->interval_ns;
+	a->effective_limit = limiter_first_limit(policy, n);
+	a->state.local_limit = a->effective_limit;
+	a->state.local_burst = limiter_first_burst(policy, n);
+	a->lost = n - 1;
+}
+
+void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns)
+{
+	uint64_t period = a->policy.interval_ns, slept_ns;
+	double slept_s;
+
+	if (ticked_ns < a->next_ns)
+		return;
+	a->next_ns += ((ticked_ns - a->next_ns) / period + 1) * period;
+	slept_ns = a->next_ns - period - a->measured_ns;
+	slept_s = (double)slept_ns / SECOND_NS;
+	a->measured_ns += slept_ns;
+	a->demand.seen = 1 - (1 - a->demand.seen) * demand_keep(a->policy.keep_per_second, slept_s);
+	allocate_rest(&a->state, slept_s);
+}
+
+/* Before floors: an allocator's own answer, or as the limit is shared. */
+static double shared_burst(const struct aggregate *a, double limit)
+{
+	if (a->policy.allocator->remembers)
+		return a->state.local_burst;
+	return (double)a->policy.burst_bytes * (a->state.local_limit / limit);
+}
+
+uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
+{
+	double limit = policy_rate(&a->policy);
+	uint64_t burst, least = policy_burst_floor(&a->policy);
+
+	if (aggregate_conserved(a))
+		return conserved_burst(l, a);
+	if (a->policy.allocator->whole_burst)
+		return a->policy.burst_bytes;
+	if (limit <= 0)
+		return 0;
+	burst = (uint64_t)shared_burst(a, limit);
+	if (burst < least)
+		burst = least;
+	return burst < a->policy.burst_bytes ? burst : a->policy.burst_bytes;
+}
