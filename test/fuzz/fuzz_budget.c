@@ -49,8 +49,7 @@ static struct budget *create(unsigned self, const struct record *record, bool bl
 {
 	static const struct budget_policy policies[] = {{.id = 1, .total = TOTAL, .chunk = 8},
 		{.id = 2, .total = LEDGER_MOST, .period = 3}};
-	struct budget_record records[] = {
-		{1, record ? record->at : NULL, record ? record->len : 0}};
+	struct book_record records[] = {{1, record ? record->at : NULL, record ? record->len : 0}};
 	struct budget_params params = {.ids = ids,
 		.n = N,
 		.self = self,
@@ -116,7 +115,7 @@ static void save(struct budget *b, struct input *in)
 	struct record record = {.len = 0};
 	struct budget *again;
 
-	if (budget_save(b, keep, &record))
+	if (book_save(budget_book(b), keep, &record))
 		return;
 	if (record.len > 0) {
 		again = create(SELF, &record, false);
@@ -125,9 +124,9 @@ static void save(struct budget *b, struct input *in)
 		budget_destroy(again);
 	}
 	if (next(in) & 1)
-		budget_settled(b);
+		book_committed(budget_book(b));
 	else
-		budget_save_failed(b);
+		book_save_failed(budget_book(b));
 }
 
 static void act(struct budget *b, struct input *in, uint64_t now)

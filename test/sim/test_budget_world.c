@@ -108,7 +108,7 @@ static void boot(struct world *w, unsigned k, bool blank)
 {
 	struct box *box = &w->boxes[k];
 	struct budget_policy policies[POLICIES];
-	struct budget_record records[POLICIES];
+	struct book_record records[POLICIES];
 	struct budget_params params = {
 		.ids = w->ids,
 		.n = w->n,
@@ -131,7 +131,7 @@ static void boot(struct world *w, unsigned k, bool blank)
 	describe(w, box, policies);
 	for (unsigned p = 0; p < POLICIES; p++)
 		if (box->records[p].len)
-			records[params.n_records++] = (struct budget_record){
+			records[params.n_records++] = (struct book_record){
 				policies[p].id, box->records[p].at, box->records[p].len};
 	ret = budget_create(&params, w->now_ns, &box->budget);
 	if (ret)
@@ -274,15 +274,15 @@ static void disk(struct world *w, struct box *box)
 		if (!box->fails || chance(w, 2))
 			keep_written(box);
 		if (box->fails)
-			budget_save_failed(box->budget);
+			book_save_failed(budget_book(box->budget));
 		else
-			budget_settled(box->budget);
+			book_committed(budget_book(box->budget));
 	}
-	if (box->writing || !budget_unsettled(box->budget))
+	if (box->writing || !book_unsaved(budget_book(box->budget)))
 		return;
 	for (unsigned p = 0; p < POLICIES; p++)
 		box->written[p].len = 0;
-	if (budget_save(box->budget, keep, box))
+	if (book_save(budget_book(box->budget), keep, box))
 		fail(w, "not saved", 0);
 	box->writing = true;
 	box->fails = w->faults && chance(w, 10);

@@ -142,7 +142,7 @@ static int save(struct box *box)
 {
 	for (unsigned a = 0; a < BOTH; a++)
 		box->pages[a].coming_len = 0;
-	return conserve_save(box->c, keep, box);
+	return book_save(conserve_book(box->c), keep, box);
 }
 
 static bool is_blank(const struct world *w, const struct box *box)
@@ -168,7 +168,7 @@ static void go_on(struct world *w, struct box *box)
 {
 	if (box->lost && !is_blank(w, box))
 		box->lost = false;
-	if (!box->saving && conserve_unsettled(box->c) && save(box) == 0) {
+	if (!box->saving && book_unsaved(conserve_book(box->c)) && save(box) == 0) {
 		box->saving = true;
 		box->written = box->taken = false;
 		start_taking(w, box);
@@ -191,7 +191,7 @@ static void settle(struct world *w, struct box *box)
 	if (!box->saving || !box->written || !box->taken)
 		return;
 	box->saving = false;
-	conserve_settled(box->c);
+	book_committed(conserve_book(box->c));
 }
 
 /* Accounts have ids from 1. */
@@ -202,13 +202,13 @@ static void describe(const struct world *w, uint64_t limit, struct conserve_poli
 	policies[BURST] = (struct conserve_policy){.id = BURST + 1, .limit = w->burst};
 }
 
-static unsigned records_of(const struct box *box, struct conserve_record records[BOTH])
+static unsigned records_of(const struct box *box, struct book_record records[BOTH])
 {
 	unsigned n = 0;
 
 	for (unsigned a = 0; a < BOTH; a++)
 		if (box->pages[a].record_len > 0)
-			records[n++] = (struct conserve_record){
+			records[n++] = (struct book_record){
 				a + 1, box->pages[a].record, box->pages[a].record_len};
 	return n;
 }
@@ -216,7 +216,7 @@ static unsigned records_of(const struct box *box, struct conserve_record records
 static struct conserve *make(struct world *w, struct box *box, bool blank)
 {
 	struct conserve_policy policies[BOTH];
-	struct conserve_record records[BOTH];
+	struct book_record records[BOTH];
 	struct conserve_params params = w->params;
 	struct conserve *c = NULL;
 	int ret;
@@ -417,7 +417,7 @@ static void written(struct world *w, struct box *box)
 		if (chance(w, 50))
 			keep_all(w, box);
 		box->saving = false;
-		conserve_save_failed(box->c);
+		book_save_failed(conserve_book(box->c));
 		return;
 	}
 	keep_all(w, box);

@@ -21,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "book/book.h"
 #include "quota/quota.h"
 
 #define BUDGET_DEGREE 4 /* of a limiter in the tree, at most, unless params say otherwise */
@@ -38,13 +39,6 @@ struct budget_policy {
 	bool drawn;      /* begins with no share: budget_set_share() says what was drawn */
 };
 
-/* Of one policy, as budget_save() wrote it. */
-struct budget_record {
-	uint32_t id;
-	const void *at;
-	size_t len;
-};
-
 struct budget_params {
 	const uint32_t *ids; /* the roster, in any order; all limiters have the same */
 	unsigned n;
@@ -52,7 +46,7 @@ struct budget_params {
 	unsigned degree; /* 0: BUDGET_DEGREE */
 	const struct budget_policy *policies;
 	unsigned n_policies;
-	const struct budget_record *records; /* also of policies that are not there any more */
+	const struct book_record *records; /* also of policies that are not there any more */
 	unsigned n_records;
 	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
 	bool durable;   /* the caller saves */
@@ -96,7 +90,7 @@ int budget_update(
 
 /*
  * See quota_spend(): 0, -EAGAIN or -EDQUOT; quota_refund(): of units of this period, at a stop or
- * before the policy goes, with budget_save() to follow; and quota_forgo(). budget_tick() is to be
+ * before the policy goes, with book_save() to follow; and quota_forgo(). budget_tick() is to be
  * called after each.
  */
 int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns);
@@ -126,14 +120,11 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len);
 
 /*
- * As conserve_save() and its kin. Without `durable` there is never anything to settle. One that is
- * blank has a record, too, which says so: with it the next start is blank, whatever its params say.
+ * The accounts, for a round of commits of all that need it: see book_save() and its kin. Without
+ * `durable` there is never anything to save. An account whose memory is lost has a record, too,
+ * which says so: with it the next start has lost it, whatever its params say.
  */
-bool budget_unsettled(const struct budget *b);
-int budget_save(struct budget *b,
-	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);
-void budget_settled(struct budget *b);
-void budget_save_failed(struct budget *b);
+struct book *budget_book(struct budget *b);
 
 /* For operators. */
 struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t now_ns);

@@ -1,30 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What the files of lib/control/budget share.
+ * What the files of lib/control/budget share. account.c has one account; tree.c the tree; message.c
+ * talks; and budget.c has them all. Each calls only those that are named before it, and the book.
  */
 #ifndef WEIR_BUDGET_PRIVATE_H
 #define WEIR_BUDGET_PRIVATE_H
 
 #include "base/prng.h"
-#include "base/queue.h"
 #include "budget/budget.h"
-#include "group/overlay.h"
-
-/* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
-#define EPOCH_BITS 20
 
 /* One policy. */
-struct pot {
+struct unit_account {
+	struct book_account book; /* comes first */
 	struct budget_policy policy;
 	struct quota_node *quota;
 	uint64_t next_ns; /* when it is to be ticked */
 	uint64_t news_ns; /* neighbours are not to be told what is left here before */
-	bool gone, saving, stirred;
-	bool queued;    /* among the unsettled ones */
-	bool forgotten; /* goes at the end of an update */
-	bool marked;    /* the record says that it is blank */
-	bool unknown; /* blank, and what was drawn for it is not known: neither speaks nor hears */
+	bool marked;      /* the record says that its memory is lost */
+	bool unknown; /* so it is, and what was drawn for it is not known: it is silent and deaf */
+	bool ready;   /* it may have something to say */
+	TAILQ_ENTRY(unit_account) next_ready;
 };
 
 /* The way to a root, as a neighbour says it, or as ours; see tree.c. */
@@ -35,12 +31,12 @@ struct route {
 	uint16_t rank;  /* edges to it */
 };
 
-/* What a letter says about the tree. */
-struct tree_word {
+/* What a message says about the tree. */
+struct tree_header {
 	struct route route;
 	uint8_t flags;         /* of enum tree_flag */
-	uint64_t epoch, stamp; /* of the sender: letters are ordered by these */
-	uint64_t echo_epoch;   /* newest letter of the other, */
+	uint64_t epoch, stamp; /* of the sender: messages are ordered by these */
+	uint64_t echo_epoch;   /* newest message of the other, */
 	uint64_t echo_stamp;   /* and when it was sent; */
 	uint64_t echo_ns;      /* it was heard so long ago */
 };
@@ -53,96 +49,65 @@ enum tree_flag {
 	TREE_FLAGS = 15,
 };
 
-/* One neighbour. */
-struct link {
-	unsigned peer; /* index in the roster */
-	struct tree_word said;
-	bool known; /* it has said something, and was heard since it was last taken for dead */
-	uint64_t heard_ns, sent_ns;
-	uint64_t stamp;  /* of our newest letter */
+/* One neighbour, beside what the book knows of it. */
+struct tree_link {
+	struct tree_header said;
+	uint64_t stamp;  /* of our newest message */
 	uint64_t echoed; /* newest stamp of ours that it has echoed */
 	uint64_t round_trip_ns;
 	bool child; /* there is a place for it among ours, whether it has taken it or not */
 	bool linked;
-	bool due;         /* it is to be told at once */
-	uint64_t vain_ns; /* not to be tried before, as that was in vain */
-	unsigned vain;
+	bool due;           /* it is to be told at once */
+	uint64_t failed_ns; /* not to be tried before, as that was in vain */
+	unsigned failed;
 };
 
 struct budget {
+	struct book book;            /* comes first */
 	struct budget_params params; /* without what was borrowed */
-	struct overlay *overlay;
-	unsigned position, n_edges;
-	uint64_t fingerprint; /* of the edges */
-	uint64_t next_epoch;  /* of a ledger */
-	struct link *links;   /* n_edges */
-	unsigned *edge_of;    /* by index in the roster, or n_edges */
-	unsigned *index_of;   /* by position */
+	struct tree_link *links;     /* n_edges */
 
-	uint64_t epoch; /* of our letters */
+	uint64_t epoch; /* of our messages */
 	struct route
 		*feasible; /* by the root's position: the least of the newest that we have said */
 	struct route route;
-	unsigned parent, wish; /* edges, or n_edges */
-	uint64_t wish_until_ns;
+	unsigned parent, candidate; /* edges, or n_edges */
+	uint64_t candidate_until_ns;
 	uint64_t wave_ns;    /* when a root raises its number */
 	uint64_t fresh_ns;   /* when that number was last news */
 	uint64_t improve_ns; /* not to look for a nearer parent before */
-	uint64_t beat_ns;
+	uint64_t heartbeat_ns;
 	struct prng prng;
 
-	unsigned n_policies, n; /* n: with those that are gone, which come last */
-	struct pot **pots;      /* n, policies by their index */
-	struct pot **by_id;     /* n, sorted */
-	struct pot **stirred;   /* those that may have something to say */
-	unsigned n_stirred;
-	uint64_t next_ns;       /* when budget_tick() has something to do */
-	uint8_t *record;        /* room for one */
-	unsigned sending;       /* edge that budget_send() is at */
-	struct queue unsettled; /* pots */
-	unsigned n_saving;      /* of these, the first ones */
+	TAILQ_HEAD(, unit_account) ready; /* those that may have something to say */
+	uint64_t next_ns;                 /* when budget_tick() has something to do */
+	unsigned sending;                 /* edge that budget_send() is at */
 	struct budget_counters counters;
 };
 
-/* pot.c. Makes one; a record restores it. 0 or a negative errno. */
-int pot_create(struct budget *b, const struct budget_policy *policy,
-	const struct budget_record *record, bool blank, uint64_t now_ns, struct pot **out);
-void pot_destroy(struct pot *pot);
+static inline struct unit_account *unit_account(const struct budget *b, unsigned i)
+{
+	return (struct unit_account *)b->book.accounts[i];
+}
 
-/* A policy that is gone, of which there is a record. */
-int pot_create_gone(
-	struct budget *b, const struct budget_record *record, uint64_t now_ns, struct pot **out);
+/* account.c */
+extern const struct book_ops unit_ops;
 
-/* This limiter's part of a total. */
-uint64_t pot_share(const struct budget *b, const struct budget_policy *policy);
+/* Another total, which fits; all that was drawn; and another period. */
+void unit_account_set(struct budget *b, struct unit_account *account,
+	const struct budget_policy *policy, uint64_t now_ns);
+int unit_account_set_drawn(
+	struct budget *b, struct unit_account *account, uint64_t share, uint64_t now_ns);
+int unit_account_period(
+	struct budget *b, struct unit_account *account, uint64_t period, uint64_t now_ns);
 
-/* Another total; whether that fits, and what it says then. */
-bool pot_fits(const struct budget *b, const struct pot *pot, const struct budget_policy *policy);
-void pot_set(
-	struct budget *b, struct pot *pot, const struct budget_policy *policy, uint64_t now_ns);
-int pot_set_drawn(struct budget *b, struct pot *pot, uint64_t share, uint64_t now_ns);
-int pot_period(struct budget *b, struct pot *pot, uint64_t period, uint64_t now_ns);
+/* It may have something to say, and is to be ticked at once; or is ticked, too. */
+void unit_account_wake(struct budget *b, struct unit_account *account);
+void unit_account_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
-/* Nothing of it has ever been spent or been anywhere else: one made anew would be the same. */
-bool pot_untouched(const struct budget *b, const struct pot *pot);
-
-/* It may have something to say, and is to be ticked at once; pot_stir() does that, too. */
-void pot_speaks(struct budget *b, struct pot *pot);
-void pot_stir(struct budget *b, struct pot *pot, uint64_t now_ns);
-
-/* After all that may have changed what is to be saved: it is settled in its turn. */
-void pot_changed(struct budget *b, struct pot *pot);
-
-/* Whether there is something to save; the record; and its end. */
-bool pot_unsettled(const struct budget *b, const struct pot *pot);
-void pot_settled(struct pot *pot, bool durable);
-int pot_save(struct budget *b, struct pot *pot, size_t *len);
-
-struct pot *pot_find(const struct budget *b, uint32_t id);
-
-/* The same of n that are sorted. */
-struct pot *pots_find(struct pot *const *by_id, unsigned n, uint32_t id);
-void pots_sort(struct pot **by_id, unsigned n);
+/* The tree has taken an edge, of which nothing is known, in or out. */
+void unit_account_link(
+	const struct budget *b, struct unit_account *account, unsigned edge, bool linked);
 
 /* tree.c */
 void tree_begin(struct budget *b, uint64_t now_ns);
@@ -150,13 +115,7 @@ uint64_t tree_tick(struct budget *b, uint64_t now_ns);
 
 /* Whether an edge is to hear of the tree now; and what, once it does. */
 bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns);
-struct tree_word tree_say(struct budget *b, unsigned edge, uint64_t now_ns);
-void tree_hear(struct budget *b, unsigned edge, const struct tree_word *word, uint64_t now_ns);
-
-/* Whether it has been heard lately. */
-bool tree_alive(const struct budget *b, unsigned edge, uint64_t now_ns);
-
-/* What is thought to be behind an edge of which nothing is known. */
-uint64_t tree_guess(const struct budget *b, const struct pot *pot);
+struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns);
+void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns);
 
 #endif

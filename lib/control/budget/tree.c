@@ -11,7 +11,7 @@
  * No loops that last. Of each root a limiter remembers the newest number that it has said itself,
  * and the least rank that it has said with that. It takes as its parent only somebody who says a
  * newer number, or the same one and a smaller rank: so no descendant, whose word of the root came
- * through us. With letters that are late that still holds; a restart forgets, and then a loop is
+ * through us. With messages that are late that still holds; a restart forgets, and then a loop is
  * possible, in which no number is news: it ends as a dead root does.
  *
  * Nearness. A limiter that has heard of somebody nearer than its parent, with room, asks him, and
@@ -24,17 +24,17 @@
  * parent for the new one at once. An edge is linked while its ends say "you are my parent" and "you
  * are my child".
  *
- * Cost. A linked edge sees a letter either way in a quarter of the timeout, others in half of it,
+ * Cost. A linked edge sees a message either way in a quarter of the timeout, others in half of it,
  * but for those that bring messages.
  */
 #include "budget/private.h"
 
-/* Of the timeout: letters over linked edges, and others. */
+/* Of the timeout: messages over linked edges, and others. */
 #define PACE_LINKED 4
 #define PACE_OTHER  2
 
 /* Looks so often, in a pace of a linked edge. */
-#define BEATS 4
+#define HEARTBEATS 4
 
 /* Timeouts without a newer number from the root, after which it is dead or we are in a loop. */
 #define TIMEOUTS_STALE 4
@@ -44,7 +44,7 @@
 #define NEARER_DEN 4
 
 /* Doublings of the time until somebody is asked again in vain. */
-#define VAIN_MOST 6
+#define FAILED_MOST 6
 
 /* Smoothing of round trips: down at once by half, as delays only add; up slowly. */
 #define RISE 8
@@ -77,33 +77,20 @@ static bool is_feasible(const struct budget *b, const struct route *route)
 {
 	const struct route *least = &b->feasible[route->root];
 
-	if (route->root == b->position || route->rank == RANK_MOST)
+	if (route->root == b->book.position || route->rank == RANK_MOST)
 		return false;
 	return is_newer(route, least) || (is_same(route, least) && route->rank < least->rank);
 }
 
-bool tree_alive(const struct budget *b, unsigned edge, uint64_t now_ns)
-{
-	const struct link *link = &b->links[edge];
-
-	return link->known && now_ns - link->heard_ns < b->params.timeout_ns;
-}
-
-uint64_t tree_guess(const struct budget *b, const struct pot *pot)
-{
-	/* What is drawn elsewhere is with whoever drew it. */
-	return pot->policy.drawn ? 1 : pot->policy.total / b->params.n + 1;
-}
-
 static void tell_all(struct budget *b)
 {
-	for (unsigned e = 0; e < b->n_edges; e++)
+	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].due = true;
 }
 
 static void tell_children(struct budget *b)
 {
-	for (unsigned e = 0; e < b->n_edges; e++)
+	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].due |= b->links[e].child;
 }
 
@@ -125,16 +112,16 @@ static void set_route(struct budget *b, const struct route *route, uint64_t now_
 /* Nobody leads anywhere better. */
 static void be_root(struct budget *b, uint64_t now_ns)
 {
-	struct route *own = &b->feasible[b->position];
-	struct route route = {.root = b->position, .epoch = b->epoch};
+	struct route *own = &b->feasible[b->book.position];
+	struct route route = {.root = b->book.position, .epoch = b->epoch};
 
 	route.seq = own->epoch == b->epoch ? own->seq + 1 : 1;
-	b->parent = b->n_edges;
+	b->parent = b->book.n_edges;
 	b->wave_ns = now_ns + pace(b);
 	set_route(b, &route, now_ns);
 }
 
-static void follow(struct budget *b, uint64_t now_ns)
+static void follow_parent(struct budget *b, uint64_t now_ns)
 {
 	struct route route = b->links[b->parent].said.route;
 
@@ -142,42 +129,42 @@ static void follow(struct budget *b, uint64_t now_ns)
 	set_route(b, &route, now_ns);
 }
 
-static void end_wish(struct budget *b, bool vain, uint64_t now_ns)
+static void end_candidacy(struct budget *b, bool failed, uint64_t now_ns)
 {
-	struct link *link = &b->links[b->wish];
+	struct tree_link *link = &b->links[b->candidate];
 
-	if (b->wish == b->n_edges)
+	if (b->candidate == b->book.n_edges)
 		return;
-	b->wish = b->n_edges;
+	b->candidate = b->book.n_edges;
 	link->due = true;
-	if (!vain) {
-		link->vain = 0;
+	if (!failed) {
+		link->failed = 0;
 		return;
 	}
-	link->vain_ns = now_ns + about(b, b->params.timeout_ns << link->vain);
-	if (link->vain < VAIN_MOST)
-		link->vain++;
+	link->failed_ns = now_ns + about(b, b->params.timeout_ns << link->failed);
+	if (link->failed < FAILED_MOST)
+		link->failed++;
 }
 
 /* It is nearer than the parent; not: it leads to a better root. */
-static bool is_wish_for_nearness(const struct budget *b)
+static bool is_candidate_nearer(const struct budget *b)
 {
-	return b->wish < b->n_edges && b->parent < b->n_edges &&
-	       b->links[b->wish].said.route.root == b->route.root;
+	return b->candidate < b->book.n_edges && b->parent < b->book.n_edges &&
+	       b->links[b->candidate].said.route.root == b->route.root;
 }
 
 /* What the parent says now, or its silence. */
 static void heed_parent(struct budget *b, uint64_t now_ns)
 {
-	const struct link *link = &b->links[b->parent];
+	const struct tree_link *link = &b->links[b->parent];
 	const struct route *said = &link->said.route;
 	bool stays = false;
 
-	if (b->parent == b->n_edges)
+	if (b->parent == b->book.n_edges)
 		return;
 	if (now_ns - b->fresh_ns > TIMEOUTS_STALE * b->params.timeout_ns)
 		b->feasible[b->route.root].rank = 0; /* nobody is believed before it rises */
-	else if (tree_alive(b, b->parent, now_ns) && link->said.flags & TREE_CHILD)
+	else if (book_alive(&b->book, b->parent, now_ns) && link->said.flags & TREE_CHILD)
 		stays = true;
 	if (!stays) {
 		b->links[b->parent].due = true;
@@ -187,17 +174,17 @@ static void heed_parent(struct budget *b, uint64_t now_ns)
 	if (said->root == b->route.root && is_same(said, &b->route) &&
 		said->rank + 1 == b->route.rank)
 		return;
-	if (!is_feasible(b, said) || said->root > b->position)
+	if (!is_feasible(b, said) || said->root > b->book.position)
 		be_root(b, now_ns);
-	else if (!is_wish_for_nearness(b) || said->root != b->route.root)
-		follow(b, now_ns);
+	else if (!is_candidate_nearer(b) || said->root != b->route.root)
+		follow_parent(b, now_ns);
 }
 
 static unsigned children(const struct budget *b)
 {
 	unsigned n = 0;
 
-	for (unsigned e = 0; e < b->n_edges; e++)
+	for (unsigned e = 0; e < b->book.n_edges; e++)
 		n += b->links[e].child;
 	return n;
 }
@@ -208,16 +195,16 @@ static bool is_better(const struct budget *b, const struct route *route)
 }
 
 /* Whether it makes sense to ask to be its child. */
-static bool may_wish(const struct budget *b, unsigned edge, uint64_t now_ns)
+static bool may_be_candidate(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
-	const struct link *link = &b->links[edge];
+	const struct tree_link *link = &b->links[edge];
 
-	return edge != b->parent && !link->child && tree_alive(b, edge, now_ns) &&
+	return edge != b->parent && !link->child && book_alive(&b->book, edge, now_ns) &&
 	       (!(link->said.flags & TREE_FULL) || link->said.flags & TREE_CHILD) &&
-	       (int64_t)(now_ns - link->vain_ns) >= 0;
+	       (int64_t)(now_ns - link->failed_ns) >= 0;
 }
 
-static uint64_t round_trip(const struct link *link)
+static uint64_t round_trip(const struct tree_link *link)
 {
 	return link->round_trip_ns ? link->round_trip_ns : UINT64_MAX;
 }
@@ -225,14 +212,14 @@ static uint64_t round_trip(const struct link *link)
 /* The nearest of those that lead to the best root; or n_edges. */
 static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 {
-	unsigned best = b->n_edges;
+	unsigned best = b->book.n_edges;
 
-	for (unsigned e = 0; e < b->n_edges; e++) {
-		const struct link *link = &b->links[e], *least = &b->links[best];
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		const struct tree_link *link = &b->links[e], *least = &b->links[best];
 
-		if (!is_better(b, &link->said.route) || !may_wish(b, e, now_ns))
+		if (!is_better(b, &link->said.route) || !may_be_candidate(b, e, now_ns))
 			continue;
-		if (best == b->n_edges || link->said.route.root < least->said.route.root ||
+		if (best == b->book.n_edges || link->said.route.root < least->said.route.root ||
 			(link->said.route.root == least->said.route.root &&
 				round_trip(link) < round_trip(least)))
 			best = e;
@@ -244,13 +231,13 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 static unsigned nearer(const struct budget *b, uint64_t now_ns)
 {
 	uint64_t bound = round_trip(&b->links[b->parent]) / NEARER_DEN * NEARER_NUM;
-	unsigned best = b->n_edges;
+	unsigned best = b->book.n_edges;
 
-	for (unsigned e = 0; e < b->n_edges; e++) {
-		const struct link *link = &b->links[e];
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		const struct tree_link *link = &b->links[e];
 
 		if (round_trip(link) >= bound || link->said.route.root != b->route.root ||
-			!may_wish(b, e, now_ns))
+			!may_be_candidate(b, e, now_ns))
 			continue;
 		best = e;
 		bound = round_trip(link);
@@ -258,63 +245,64 @@ static unsigned nearer(const struct budget *b, uint64_t now_ns)
 	return best;
 }
 
-static void wish(struct budget *b, unsigned edge, uint64_t wait_ns, uint64_t now_ns)
+static void set_candidate(struct budget *b, unsigned edge, uint64_t wait_ns, uint64_t now_ns)
 {
-	if (edge == b->n_edges)
+	if (edge == b->book.n_edges)
 		return;
-	b->wish = edge;
-	b->wish_until_ns = now_ns + wait_ns;
+	b->candidate = edge;
+	b->candidate_until_ns = now_ns + wait_ns;
 	b->links[edge].due = true;
 }
 
-static void choose(struct budget *b, uint64_t now_ns)
+static void choose_candidate(struct budget *b, uint64_t now_ns)
 {
 	unsigned leader = best_leader(b, now_ns);
 
-	if (b->wish < b->n_edges && (leader == b->n_edges || !is_wish_for_nearness(b)))
+	if (b->candidate < b->book.n_edges &&
+		(leader == b->book.n_edges || !is_candidate_nearer(b)))
 		return;
-	if (leader < b->n_edges) {
-		end_wish(b, false, now_ns);
-		wish(b, leader, pace(b), now_ns);
+	if (leader < b->book.n_edges) {
+		end_candidacy(b, false, now_ns);
+		set_candidate(b, leader, pace(b), now_ns);
 		return;
 	}
-	if (b->parent == b->n_edges || (int64_t)(now_ns - b->improve_ns) < 0)
+	if (b->parent == b->book.n_edges || (int64_t)(now_ns - b->improve_ns) < 0)
 		return;
 	b->improve_ns = now_ns + about(b, b->params.timeout_ns);
-	wish(b, nearer(b, now_ns), 2 * pace(b), now_ns);
+	set_candidate(b, nearer(b, now_ns), 2 * pace(b), now_ns);
 }
 
 /* The one that was asked has answered, or not in time. */
-static void heed_wish(struct budget *b, uint64_t now_ns)
+static void heed_candidate(struct budget *b, uint64_t now_ns)
 {
-	const struct link *link = &b->links[b->wish];
-	unsigned edge = b->wish;
+	const struct tree_link *link = &b->links[b->candidate];
+	unsigned edge = b->candidate;
 	bool welcome, leads;
 
-	if (edge == b->n_edges)
+	if (edge == b->book.n_edges)
 		return;
 	welcome = link->said.flags & TREE_CHILD;
 	leads = link->said.route.root <= b->route.root && is_feasible(b, &link->said.route);
-	if (welcome && leads && tree_alive(b, edge, now_ns)) {
-		end_wish(b, false, now_ns);
-		if (b->parent < b->n_edges)
+	if (welcome && leads && book_alive(&b->book, edge, now_ns)) {
+		end_candidacy(b, false, now_ns);
+		if (b->parent < b->book.n_edges)
 			b->links[b->parent].due = true;
 		b->parent = edge;
 		b->improve_ns = now_ns + about(b, b->params.timeout_ns);
-		follow(b, now_ns);
+		follow_parent(b, now_ns);
 		return;
 	}
-	if ((int64_t)(now_ns - b->wish_until_ns) >= 0 || !tree_alive(b, edge, now_ns) ||
+	if ((int64_t)(now_ns - b->candidate_until_ns) >= 0 || !book_alive(&b->book, edge, now_ns) ||
 		(link->said.flags & TREE_FULL && !welcome))
-		end_wish(b, true, now_ns);
+		end_candidacy(b, true, now_ns);
 }
 
 /* A place is kept for who asks for it, as long as it does. */
 static void heed_children(struct budget *b, uint64_t now_ns)
 {
-	for (unsigned e = 0; e < b->n_edges; e++) {
-		struct link *link = &b->links[e];
-		bool asks = tree_alive(b, e, now_ns) && e != b->parent &&
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		struct tree_link *link = &b->links[e];
+		bool asks = book_alive(&b->book, e, now_ns) && e != b->parent &&
 			    link->said.flags & (TREE_PARENT | TREE_JOIN);
 
 		if (asks && !link->child && children(b) + 1 < b->params.degree)
@@ -326,41 +314,35 @@ static void heed_children(struct budget *b, uint64_t now_ns)
 
 static bool is_linked(const struct budget *b, unsigned edge)
 {
-	const struct link *link = &b->links[edge];
+	const struct tree_link *link = &b->links[edge];
 
 	return edge == b->parent || (link->child && link->said.flags & TREE_PARENT);
 }
 
 static void relink(struct budget *b)
 {
-	for (unsigned e = 0; e < b->n_edges; e++) {
-		struct link *link = &b->links[e];
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		struct tree_link *link = &b->links[e];
 		bool linked = is_linked(b, e);
 
 		if (linked == link->linked)
 			continue;
 		link->linked = linked;
 		b->counters.relinked++;
-		for (unsigned i = 0; i < b->n; i++) {
-			quota_link(b->pots[i]->quota, e, linked, tree_guess(b, b->pots[i]));
-			pot_speaks(b, b->pots[i]);
+		for (unsigned i = 0; i < b->book.n; i++) {
+			unit_account_link(b, unit_account(b, i), e, linked);
+			unit_account_wake(b, unit_account(b, i));
 		}
 	}
 }
 
-static void bury(struct budget *b, uint64_t now_ns)
+static void reconsider(struct budget *b, uint64_t now_ns)
 {
-	for (unsigned e = 0; e < b->n_edges; e++)
-		b->links[e].known &= tree_alive(b, e, now_ns);
-}
-
-static void consider(struct budget *b, uint64_t now_ns)
-{
-	bury(b, now_ns);
-	heed_wish(b, now_ns);
+	book_find_silent(&b->book, now_ns);
+	heed_candidate(b, now_ns);
 	heed_parent(b, now_ns);
-	choose(b, now_ns);
-	heed_wish(b, now_ns);
+	choose_candidate(b, now_ns);
+	heed_candidate(b, now_ns);
 	heed_children(b, now_ns);
 	relink(b);
 }
@@ -368,74 +350,74 @@ static void consider(struct budget *b, uint64_t now_ns)
 void tree_begin(struct budget *b, uint64_t now_ns)
 {
 	b->epoch = b->params.epoch;
-	b->wish = b->parent = b->n_edges;
+	b->candidate = b->parent = b->book.n_edges;
 	b->improve_ns = now_ns;
-	b->beat_ns = now_ns;
-	b->route.root = b->position;
-	for (unsigned e = 0; e < b->n_edges; e++)
-		b->links[e].vain_ns = now_ns;
+	b->heartbeat_ns = now_ns;
+	b->route.root = b->book.position;
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		b->links[e].failed_ns = now_ns;
 	be_root(b, now_ns);
 	tell_all(b);
 }
 
 uint64_t tree_tick(struct budget *b, uint64_t now_ns)
 {
-	if (now_ns < b->beat_ns)
-		return b->beat_ns;
-	b->beat_ns = now_ns + pace(b) / BEATS + 1;
-	if (b->parent == b->n_edges && (int64_t)(now_ns - b->wave_ns) >= 0)
+	if (now_ns < b->heartbeat_ns)
+		return b->heartbeat_ns;
+	b->heartbeat_ns = now_ns + pace(b) / HEARTBEATS + 1;
+	if (b->parent == b->book.n_edges && (int64_t)(now_ns - b->wave_ns) >= 0)
 		be_root(b, now_ns);
-	consider(b, now_ns);
-	return b->beat_ns;
+	reconsider(b, now_ns);
+	return b->heartbeat_ns;
 }
 
 bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
-	const struct link *link = &b->links[edge];
-	uint64_t wait = link->linked || link->child || edge == b->wish
+	const struct tree_link *link = &b->links[edge];
+	uint64_t wait = link->linked || link->child || edge == b->candidate
 				? pace(b)
 				: b->params.timeout_ns / PACE_OTHER;
 
-	return link->due || now_ns - link->sent_ns >= wait;
+	return link->due || now_ns - b->book.links[edge].sent_ns >= wait;
 }
 
-struct tree_word tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
+struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
 {
-	struct link *link = &b->links[edge];
-	struct tree_word word = {
+	struct tree_link *link = &b->links[edge];
+	struct tree_header header = {
 		.route = b->route,
 		.epoch = b->epoch,
 		.stamp = now_ns > link->stamp ? now_ns : link->stamp + 1,
 		.echo_epoch = link->said.epoch,
 		.echo_stamp = link->said.stamp,
-		.echo_ns = now_ns - link->heard_ns,
+		.echo_ns = now_ns - b->book.links[edge].heard_ns,
 	};
 
 	if (edge == b->parent)
-		word.flags |= TREE_PARENT;
-	if (edge == b->wish)
-		word.flags |= TREE_JOIN;
+		header.flags |= TREE_PARENT;
+	if (edge == b->candidate)
+		header.flags |= TREE_JOIN;
 	if (link->child)
-		word.flags |= TREE_CHILD;
+		header.flags |= TREE_CHILD;
 	if (children(b) + 1 >= b->params.degree)
-		word.flags |= TREE_FULL;
+		header.flags |= TREE_FULL;
 	link->due = false;
-	link->sent_ns = now_ns;
-	link->stamp = word.stamp;
-	return word;
+	b->book.links[edge].sent_ns = now_ns;
+	link->stamp = header.stamp;
+	return header;
 }
 
-/* The time that a letter and the answer to it took, less what the other waited before it spoke. */
-static void measure(
-	const struct budget *b, struct link *link, const struct tree_word *word, uint64_t now_ns)
+/* The time that a message and the answer to it took, less what the other waited before it spoke. */
+static void measure_round_trip(const struct budget *b, struct tree_link *link,
+	const struct tree_header *header, uint64_t now_ns)
 {
-	uint64_t took = now_ns - word->echo_stamp, trip;
+	uint64_t took = now_ns - header->echo_stamp, trip;
 
-	if (word->echo_epoch != b->epoch || word->echo_stamp <= link->echoed ||
-		word->echo_stamp > now_ns || word->echo_ns > took)
+	if (header->echo_epoch != b->epoch || header->echo_stamp <= link->echoed ||
+		header->echo_stamp > now_ns || header->echo_ns > took)
 		return;
-	link->echoed = word->echo_stamp;
-	trip = took - word->echo_ns + 1;
+	link->echoed = header->echo_stamp;
+	trip = took - header->echo_ns + 1;
 	if (link->round_trip_ns == 0)
 		link->round_trip_ns = trip;
 	else if (trip < link->round_trip_ns)
@@ -444,30 +426,30 @@ static void measure(
 		link->round_trip_ns += (trip - link->round_trip_ns) / RISE;
 }
 
-static bool is_old(const struct link *link, const struct tree_word *word)
+static bool is_old(const struct tree_link *link, const struct tree_header *header)
 {
-	return word->epoch != link->said.epoch ? word->epoch < link->said.epoch
-					       : word->stamp <= link->said.stamp;
+	return header->epoch != link->said.epoch ? header->epoch < link->said.epoch
+						 : header->stamp <= link->said.stamp;
 }
 
-void tree_hear(struct budget *b, unsigned edge, const struct tree_word *word, uint64_t now_ns)
+void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header, uint64_t now_ns)
 {
-	struct link *link = &b->links[edge];
-	uint64_t quiet_ns = now_ns - link->sent_ns;
+	struct tree_link *link = &b->links[edge];
+	uint64_t quiet_ns = now_ns - b->book.links[edge].sent_ns;
 
 	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
-	if (word->echo_epoch > b->epoch && word->echo_epoch < LEDGER_MOST)
-		b->epoch = word->echo_epoch + 1;
-	if (is_old(link, word)) {
-		link->due |= word->epoch < link->said.epoch; /* it is to know that */
+	if (header->echo_epoch > b->epoch && header->echo_epoch < LEDGER_MOST)
+		b->epoch = header->echo_epoch + 1;
+	if (is_old(link, header)) {
+		link->due |= header->epoch < link->said.epoch; /* it is to know that */
 		return;
 	}
-	measure(b, link, word, now_ns);
+	measure_round_trip(b, link, header, now_ns);
 	/* One that is new here, or asks, or does not know what we know, hears of it at once. */
-	link->due |= !link->known || (word->flags & TREE_JOIN & ~link->said.flags) ||
-		     (word->route.root > b->route.root && quiet_ns > pace(b) / BEATS);
-	link->said = *word;
-	link->heard_ns = now_ns;
-	link->known = true;
-	consider(b, now_ns);
+	link->due |= !b->book.links[edge].alive ||
+		     (header->flags & TREE_JOIN & ~link->said.flags) ||
+		     (header->route.root > b->route.root && quiet_ns > pace(b) / HEARTBEATS);
+	link->said = *header;
+	book_heard(&b->book, edge, now_ns);
+	reconsider(b, now_ns);
 }

@@ -1,108 +1,133 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The ledger of one policy, and what becomes of it when policies come and go.
+ * The account of one policy: its ledger, for the book, and which neighbours are to hear of it.
  */
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "conserve/private.h"
 
-#define MILLION 1000000
+_Static_assert(offsetof(struct conserve_policy, id) == 0, "a row begins with its id");
 
-void account_destroy(struct account *a)
+uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint64_t limit)
 {
-	if (a)
-		ledger_destroy(a->ledger);
+	unsigned before = 0;
+
+	for (unsigned i = 0; i < roster->n; i++)
+		before += roster->ids[i] < roster->ids[self];
+	return limit / roster->n + (before < limit % roster->n);
+}
+
+static uint64_t share_of(const struct conserve *c, uint64_t limit)
+{
+	return conserve_share(&c->params.overlay, c->params.self, limit);
+}
+
+void rate_account_due(struct conserve *c, struct rate_account *a, unsigned edge)
+{
+	if (a->edges[edge].due)
+		return;
+	a->edges[edge].due = true;
+	TAILQ_INSERT_TAIL(&c->links[edge].due, a, edges[edge].next_due);
+}
+
+void rate_account_due_to_all(struct conserve *c, struct rate_account *a)
+{
+	for (unsigned e = 0; e < c->book.n_edges; e++)
+		rate_account_due(c, a, e);
+}
+
+static void account_close(struct book *book, struct book_account *account)
+{
+	struct conserve *c = (struct conserve *)book;
+	struct rate_account *a = (struct rate_account *)account;
+
+	if (a->news)
+		TAILQ_REMOVE(&c->news, a, next_news);
+	for (unsigned e = 0; e < book->n_edges; e++)
+		if (a->edges[e].due)
+			TAILQ_REMOVE(&c->links[e].due, a, edges[e].next_due);
+	ledger_destroy(a->ledger);
 	free(a);
 }
 
-/* The fingerprint of the edges comes before the ledger's record. */
-static int open_ledger(const struct conserve *c, const struct ledger_params *params,
-	const struct conserve_record *record, uint64_t now_ns, struct ledger **out)
+int rate_account_set(
+	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
-	uint64_t found;
-
-	if (!record)
-		return ledger_create(params, now_ns, out);
-	if (record->len < sizeof(found))
-		return -EINVAL;
-	memcpy(&found, record->at, sizeof(found));
-	if (be64toh(found) != c->fingerprint)
-		return -EINVAL;
-	return ledger_restore(params, (const uint8_t *)record->at + sizeof(found),
-		record->len - sizeof(found), now_ns, out);
-}
-
-static void set_terms(const struct conserve *c, struct account *a, const struct conserve_policy *p)
-{
-	uint64_t part = p->limit / c->params.overlay.n;
-
-	a->policy = *p;
-	a->floor = part / FLOOR_PART;
-	a->grain = part / GRAIN_PART + 1;
-}
-
-int account_set(const struct conserve *c, struct account *a, const struct conserve_policy *policy)
-{
-	int ret = ledger_set_share(
-		a->ledger, conserve_share(&c->params.overlay, c->params.self, policy->limit));
+	uint64_t part = policy->limit / c->params.overlay.n;
+	int ret = ledger_set_share(a->ledger, share_of(c, policy->limit));
 
 	if (ret)
 		return ret;
 	/* What they said was of another indicator. */
-	for (unsigned e = 0; a->policy.indicator != policy->indicator && e < c->n_edges; e++)
+	for (unsigned e = 0; a->policy.indicator != policy->indicator && e < c->book.n_edges; e++)
 		a->edges[e].neighbour.fresh = false;
-	set_terms(c, a, policy);
-	a->gone = false;
+	a->policy = *policy;
+	a->floor = part / FLOOR_PART;
+	a->grain = part / GRAIN_PART + 1;
 	return 0;
 }
 
-int account_create(struct conserve *c, const struct conserve_policy *policy,
-	const struct conserve_record *record, bool blank, uint64_t now_ns, struct account **out)
+static int account_open(struct book *book, const void *policy, const struct book_record *record,
+	uint64_t now_ns, struct book_account **out)
 {
+	const struct conserve *c = (const struct conserve *)book;
+	const struct conserve_policy gone = {.id = record ? record->id : 0};
+	const struct conserve_policy *terms = policy ? policy : &gone;
 	struct ledger_params params = {
-		.share = conserve_share(&c->params.overlay, c->params.self, policy->limit),
-		.n_edges = c->n_edges,
-		.friend = c->n_edges && c->params.promise ? OVERLAY_FRIEND : LEDGER_NOBODY,
+		.share = share_of(c, terms->limit),
+		.n_edges = book->n_edges,
+		.friend = book->n_edges && c->params.promise ? OVERLAY_FRIEND : LEDGER_NOBODY,
 		.lease_ns = c->params.lease_ns,
 		.drift_ppm = c->params.drift_ppm,
-		.epoch = c->next_epoch++,
-		.blank = blank && !record,
+		.epoch = book->next_epoch++,
+		.blank = book->recovering && !record,
 	};
-	struct account *a = calloc(1, sizeof(*a) + c->n_edges * sizeof(a->edges[0]));
-	uint8_t *room;
+	struct rate_account *a = calloc(1, sizeof(*a) + book->n_edges * sizeof(a->edges[0]));
 	int ret;
 
 	if (!a)
 		return -ENOMEM;
-	ret = open_ledger(c, &params, record, now_ns, &a->ledger);
-	if (ret == 0) {
-		room = realloc(c->record, ledger_record_size(a->ledger) + sizeof(uint64_t));
-		c->record = room ? room : c->record;
-		ret = room ? 0 : -ENOMEM;
-	}
-	/* A record holds the share of its time. */
-	if (ret == 0 && (policy->limit > 0 || !record))
-		ret = account_set(c, a, policy);
+	if (record)
+		ret = ledger_restore(&params, record->at, record->len, now_ns, &a->ledger);
 	else
-		a->policy = *policy;
+		ret = ledger_create(&params, now_ns, &a->ledger);
+	/* A record holds the share of its time. */
+	if (ret == 0 && (terms->limit > 0 || !record))
+		ret = rate_account_set(c, a, terms);
+	else
+		a->policy = *terms;
 	if (ret) {
-		account_destroy(a);
+		account_close(book, &a->book);
 		return ret;
 	}
 	a->measure = (struct gdrl_measure){.demand = (double)params.share, .packet = 1};
-	*out = a;
+	*out = &a->book;
 	return 0;
 }
 
-bool account_untouched(const struct conserve *c, const struct account *a)
+static int account_check(
+	const struct book *book, const struct book_account *account, const void *policy)
 {
-	if (ledger_blank(a->ledger) || a->saving)
+	const struct conserve *c = (const struct conserve *)book;
+	const struct rate_account *a = (const struct rate_account *)account;
+	uint64_t limit = ((const struct conserve_policy *)policy)->limit;
+
+	if (limit > LEDGER_MOST)
+		return -EINVAL;
+	if (a && (__int128)ledger_balance(a->ledger) + share_of(c, limit) > (int64_t)LEDGER_MOST)
+		return -EOVERFLOW;
+	return 0;
+}
+
+static bool account_untouched(const struct book *book, const struct book_account *account)
+{
+	const struct rate_account *a = (const struct rate_account *)account;
+
+	if (ledger_blank(a->ledger))
 		return false;
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < book->n_edges; e++) {
 		struct ledger_view view = ledger_view(a->ledger, e);
 
 		if (view.granted || view.received || view.locked)
@@ -111,47 +136,58 @@ bool account_untouched(const struct conserve *c, const struct account *a)
 	return true;
 }
 
-static int compare(const void *a, const void *b)
+static bool account_unsaved(const struct book *book, const struct book_account *account)
 {
-	uint32_t x = (*(struct account *const *)a)->policy.id;
-	uint32_t y = (*(struct account *const *)b)->policy.id;
-
-	return (x > y) - (x < y);
+	(void)book;
+	return ledger_unsettled(((const struct rate_account *)account)->ledger);
 }
 
-void accounts_sort(struct account **by_id, unsigned n)
+static size_t account_record_bytes(const struct book_account *account)
 {
-	qsort(by_id, n, sizeof(struct account *), compare);
+	return ledger_record_size(((const struct rate_account *)account)->ledger);
 }
 
-static int compare_id(const void *id, const void *at)
+static int account_save(
+	struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
-	uint32_t x = *(const uint32_t *)id, y = (*(struct account *const *)at)->policy.id;
-
-	return (x > y) - (x < y);
+	(void)book;
+	return ledger_save(((struct rate_account *)account)->ledger, record, len);
 }
 
-struct account *accounts_find(struct account *const *by_id, unsigned n, uint32_t id)
+/* Everybody hears at once of what is his now; what changes nothing for him can wait. */
+static void account_announce(struct conserve *c, struct rate_account *a)
 {
-	struct account *const *found = bsearch(&id, by_id, n, sizeof(*found), compare_id);
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		struct rate_edge *edge = &a->edges[e];
+		struct ledger_view view = ledger_view(a->ledger, e);
 
-	return found ? *found : NULL;
-}
-
-void accounts_begin(struct conserve *c)
-{
-	for (unsigned i = 0; i < c->n; i++) {
-		struct account *a = c->accounts[i];
-
-		a->index = i;
-		account_changed(c, a);
-		for (unsigned e = 0; e < c->n_edges; e++)
-			if (a->edges[e].sent_ns == 0)
-				account_due(c, a, e);
+		if (view.granted != edge->told || view.promised != edge->promised || !view.known)
+			rate_account_due(c, a, e);
+		edge->told = view.granted;
+		edge->promised = view.promised;
 	}
 }
 
-struct account *account_find(const struct conserve *c, uint32_t id)
+static void account_committed(struct book *book, struct book_account *account, bool durable)
 {
-	return accounts_find(c->by_id, c->n, id);
+	struct rate_account *a = (struct rate_account *)account;
+
+	if (durable) {
+		ledger_settled(a->ledger);
+		account_announce((struct conserve *)book, a);
+	} else {
+		ledger_save_failed(a->ledger);
+	}
 }
+
+const struct book_ops rate_ops = {
+	.policy_bytes = sizeof(struct conserve_policy),
+	.open = account_open,
+	.close = account_close,
+	.check = account_check,
+	.untouched = account_untouched,
+	.unsaved = account_unsaved,
+	.record_bytes = account_record_bytes,
+	.save = account_save,
+	.committed = account_committed,
+};

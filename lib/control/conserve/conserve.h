@@ -29,7 +29,7 @@
  * limiter, of the burst's part usable / limit, rounded down, holds together no more than the burst,
  * if three things are true: a bucket that begins (also again) begins empty; a raised rate adds room
  * to it and no tokens; a lowered one takes at once what is above the smaller bucket, and is in
- * force before conserve_settled(). Then between any two times the buckets had at most the burst at
+ * force before book_committed(). Then between any two times the buckets had at most the burst at
  * the first, and earned at most limit × time: no more is admitted. Where a limit is lowered what
  * had been given away is missed at first: the sum is above the new limit, never above the old one,
  * until those debts are paid. And while limiters know different limits, raised or lowered, each
@@ -48,8 +48,8 @@
 #include <stdint.h>
 
 #include "allocate/gdrl.h"
+#include "book/book.h"
 #include "ledger/ledger.h"
-#include "group/overlay.h"
 
 /* Up to so many limiters all are neighbours, unless something else is asked for. */
 #define CONSERVE_MESH 16
@@ -63,16 +63,10 @@
 
 struct conserve_policy {
 	uint32_t id;                            /* of its name; distinct */
+	unsigned owner;                         /* the caller's number of it */
 	uint64_t limit;                         /* over all limiters; at most LEDGER_MOST */
 	const struct gdrl_indicator *indicator; /* NULL: conserve_target() says where it goes */
 	double eta;                             /* see struct gdrl_self; 0 */
-};
-
-/* Of one policy, as conserve_save() wrote it. */
-struct conserve_record {
-	uint32_t id;
-	const void *at;
-	size_t len;
 };
 
 struct conserve_params {
@@ -80,7 +74,7 @@ struct conserve_params {
 	unsigned self;                 /* our index in the roster */
 	const struct conserve_policy *policies;
 	unsigned n_policies;
-	const struct conserve_record *records; /* also of policies that are not there any more */
+	const struct book_record *records; /* also of policies that are not there any more */
 	unsigned n_records;
 	/*
 	 * There may have been an earlier start: without a record, hold nothing. One that is blank
@@ -159,7 +153,7 @@ uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burs
 /*
  * Writes the next letter, of at most `room` bytes (CONSERVE_LETTER_MIN or more), and its
  * addressee's index in the roster. Its length, or 0: none for now. To be called until then after
- * conserve_tick(), conserve_hear() and conserve_settled().
+ * conserve_tick(), conserve_hear() and book_committed().
  */
 size_t conserve_send(
 	struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer);
@@ -175,18 +169,12 @@ int conserve_hear(
 /* A policy of which there was news that has not been told here, or n_policies: of no more. */
 unsigned conserve_next_news(struct conserve *c);
 
-/*
- * Settling, as in ledger.h, of all policies that need it at once. conserve_save() hands each record
- * to `write` (NULL: there is no disk); when that answers less than 0, or conserve_save_failed() is
- * called, it is as if nothing had begun; when it answers more than 0, it has that record and no
- * more is handed to it in this round: those that have waited longest come first. 0; -EBUSY; -EAGAIN
- * (nothing to be saved), or what `write` said.
- */
-bool conserve_unsettled(const struct conserve *c);
-int conserve_save(struct conserve *c,
-	int (*write)(void *context, uint32_t id, const void *record, size_t len), void *context);
-void conserve_settled(struct conserve *c);
-void conserve_save_failed(struct conserve *c);
+/* How many policies there are, and of one the number that the caller gave it. */
+unsigned conserve_policies(const struct conserve *c);
+unsigned conserve_owner(const struct conserve *c, unsigned policy);
+
+/* The accounts, for a round of commits of all that need it: see book_save() and its kin. */
+struct book *conserve_book(struct conserve *c);
 
 unsigned conserve_edges(const struct conserve *c);
 struct conserve_view conserve_view(const struct conserve *c, unsigned policy, uint64_t now_ns);

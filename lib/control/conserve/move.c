@@ -6,7 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/bitmap.h"
 #include "conserve/private.h"
 
 /* More than any balance, and exact as a double. */
@@ -22,45 +21,46 @@
 #define PROMISE_SLACK 16
 
 /* Nobody is content with less than his floor. */
-static double target_of(const struct account *a)
+static double target_of(const struct rate_account *a)
 {
-	if (a->gone)
+	if (a->book.gone)
 		return 0;
 	return a->policy.indicator ? a->measure.demand : fmax(a->measure.demand, (double)a->floor);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
+static uint64_t smaller(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-static uint64_t whole(double amount)
+static uint64_t whole_amount(double amount)
 {
 	return amount >= 1 ? (uint64_t)fmin(amount, MOST) : 0;
 }
 
-static struct gdrl_self self_of(const struct conserve *c, const struct account *a)
+static struct gdrl_self self_of(const struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = {
 		.indicator = a->policy.indicator ? a->policy.indicator : &gdrl_spare,
 		.measure = a->measure,
 		.degree = c->degree,
 		.eta = a->policy.eta,
-		.held = account_held(a),
-		.free = account_held(a), /* what is promised can be taken back; see promise() */
-		.floor = a->gone ? 0 : a->floor,
+		.held = rate_account_held(a),
+		.free = rate_account_held(
+			a), /* what is promised can be taken back; see account_promise() */
+		.floor = a->book.gone ? 0 : a->floor,
 	};
 
 	self.measure.capacity = (double)ledger_balance(a->ledger);
 	self.measure.demand = target_of(a);
 	self.measure.least = fmin(self.measure.packet, fmax((double)a->floor, 1));
-	if (a->gone)
+	if (a->book.gone)
 		self.measure.dropped = 0;
 	return self;
 }
 
 /* With a target it is what is missing, so that each can see what all miss and what all have. */
-struct gdrl_statement account_state(const struct conserve *c, const struct account *a)
+struct gdrl_statement rate_account_state(const struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = self_of(c, a);
 
@@ -68,13 +68,14 @@ struct gdrl_statement account_state(const struct conserve *c, const struct accou
 }
 
 /* What is promised is given later, when the friend knows that it is not any more. */
-static void grant(struct conserve *c, struct account *a, unsigned edge, uint64_t amount)
+static void account_grant(
+	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t amount)
 {
 	uint64_t free = ledger_free(a->ledger);
 
 	if (amount > free && amount - free > a->headroom)
 		a->headroom = amount - free;
-	amount = least(amount, free);
+	amount = smaller(amount, free);
 	if (amount == 0 || ledger_grant(a->ledger, edge, amount))
 		return;
 	a->edges[edge].neighbour.fresh = false;
@@ -83,9 +84,9 @@ static void grant(struct conserve *c, struct account *a, unsigned edge, uint64_t
 }
 
 /* What may leave: nobody gives below his floor. */
-static uint64_t above_floor(const struct account *a)
+static uint64_t above_floor(const struct rate_account *a)
 {
-	uint64_t held = account_held(a), floor = a->gone ? 0 : a->floor;
+	uint64_t held = rate_account_held(a), floor = a->book.gone ? 0 : a->floor;
 
 	return held > floor ? held - floor : 0;
 }
@@ -95,200 +96,167 @@ static uint64_t above_floor(const struct account *a)
  * each has: all have together what is missing beyond the limit, so their parts of it are enough.
  * Else the neighbour has divided it already.
  */
-static uint64_t part_of(const struct conserve *c, const struct account *a, double asked)
+static uint64_t asked_part(const struct conserve *c, const struct rate_account *a, double asked)
 {
-	double held = (double)account_held(a), limit = (double)a->policy.limit;
+	double held = (double)rate_account_held(a), limit = (double)a->policy.limit;
 	double part = c->mesh && held < limit ? asked * (held / limit) : asked;
 
-	return whole(ceil(part));
+	return whole_amount(ceil(part));
 }
 
 /* A debt, or so little that not even a first packet passes. */
-static uint64_t needs(const struct account *a)
+static uint64_t account_needs(const struct rate_account *a)
 {
-	int64_t balance = ledger_balance(a->ledger), floor = a->gone ? 0 : (int64_t)a->floor;
+	int64_t balance = ledger_balance(a->ledger), floor = a->book.gone ? 0 : (int64_t)a->floor;
 
 	if (balance >= floor / 2)
 		return 0;
 	return (uint64_t)(balance < 0 ? -balance : floor - balance);
 }
 
-uint64_t account_asks(const struct conserve *c, const struct account *a)
+uint64_t rate_account_asks(const struct conserve *c, const struct rate_account *a)
 {
 	unsigned degree = c->mesh || c->degree == 0 ? 1 : c->degree;
-	uint64_t most = (needs(a) + degree - 1) / degree, relayed;
+	uint64_t most = (account_needs(a) + degree - 1) / degree, relayed;
 
 	if (c->mesh || ledger_balance(a->ledger) < 0 || above_floor(a) > 0)
 		return most;
-	for (unsigned e = 0; e < c->n_edges; e++) {
-		if (!c->links[e].alive || !a->edges[e].neighbour.fresh || a->edges[e].asked < 1)
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		if (!c->book.links[e].alive || !a->edges[e].neighbour.fresh ||
+			a->edges[e].asked < 1)
 			continue;
-		relayed = whole(ceil(a->edges[e].asked * RELAYED)) - 1;
+		relayed = whole_amount(ceil(a->edges[e].asked * RELAYED)) - 1;
 		most = relayed > most ? relayed : most;
 	}
 	return most;
 }
 
 /* Those in debt first, then those whose promise was taken while they were gone. */
-static void pay(struct conserve *c, struct account *a)
+static void account_pay(struct conserve *c, struct rate_account *a)
 {
-	for (unsigned e = 0; e < c->n_edges; e++) {
-		const struct account_edge *edge = &a->edges[e];
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
+		const struct rate_edge *edge = &a->edges[e];
 
-		if (c->links[e].alive && edge->neighbour.fresh && edge->asked > 0)
-			grant(c, a, e,
-				least(part_of(c, a, edge->asked),
-					edge->in_debt ? account_held(a) : above_floor(a)));
+		if (c->book.links[e].alive && edge->neighbour.fresh && edge->asked > 0)
+			account_grant(c, a, e,
+				smaller(asked_part(c, a, edge->asked),
+					edge->in_debt ? rate_account_held(a) : above_floor(a)));
 	}
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t adopted = ledger_view(a->ledger, e).adopted;
 
-		if (adopted > 0 && c->links[e].alive && a->edges[e].neighbour.fresh)
-			grant(c, a, e, least(adopted, above_floor(a)));
+		if (adopted > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
+			account_grant(c, a, e, smaller(adopted, above_floor(a)));
 	}
 }
 
 /* What each neighbour is known to be like, and whether it may be given anything. */
-static void look(struct conserve *c, const struct account *a)
+static void look_at_neighbours(struct conserve *c, const struct rate_account *a)
 {
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		struct gdrl_neighbour *neighbour = &c->neighbours[e];
 
 		*neighbour = a->edges[e].neighbour;
-		neighbour->in_use = c->links[e].in_use && c->links[e].alive;
+		neighbour->in_use = c->links[e].in_use && c->book.links[e].alive;
 		neighbour->in_flight = ledger_view(a->ledger, e).in_flight;
 	}
 }
 
-static bool usable(const struct gdrl_neighbour *neighbour)
+static bool is_usable(const struct gdrl_neighbour *neighbour)
 {
 	return neighbour->in_use && neighbour->fresh && neighbour->in_flight == 0;
 }
 
 /* Of what all miss, the part that is ours to give by what all have too much. */
-static uint64_t plan_mesh(struct conserve *c, const struct account *a)
+static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 {
 	double own = (double)ledger_balance(a->ledger) - target_of(a);
 	double missing = 0, over = own;
 	uint64_t sum = 0;
 
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		const struct gdrl_neighbour *other = &c->neighbours[e];
 
-		if (usable(other) && other->heard.q > 0)
+		if (is_usable(other) && other->heard.q > 0)
 			missing += other->heard.q;
 		else if (other->in_use && other->heard.q < 0)
 			over -= other->heard.q;
 	}
-	memset(c->amounts, 0, c->n_edges * sizeof(*c->amounts));
-	for (unsigned e = 0; e < c->n_edges && own > 0 && missing > 0; e++) {
+	memset(c->amounts, 0, c->book.n_edges * sizeof(*c->amounts));
+	for (unsigned e = 0; e < c->book.n_edges && own > 0 && missing > 0; e++) {
 		const struct gdrl_neighbour *other = &c->neighbours[e];
 
-		if (usable(other) && other->heard.q > 0)
-			c->amounts[e] = whole(own * (other->heard.q / fmax(missing, over)));
+		if (is_usable(other) && other->heard.q > 0)
+			c->amounts[e] = whole_amount(own * (other->heard.q / fmax(missing, over)));
 		sum += c->amounts[e];
 	}
 	return sum;
 }
 
-static uint64_t plan(struct conserve *c, const struct account *a)
+static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = self_of(c, a);
 
-	look(c, a);
+	look_at_neighbours(c, a);
 	if (c->mesh && !a->policy.indicator)
 		return plan_mesh(c, a);
-	return gdrl_step(&self, c->neighbours, c->n_edges, c->amounts);
+	return gdrl_step(&self, c->neighbours, c->book.n_edges, c->amounts);
 }
 
 /* What is meant to be given; of what is promised only later, when the friend knows. */
-static void give(struct conserve *c, struct account *a)
+static void account_give(struct conserve *c, struct rate_account *a)
 {
-	uint64_t sum = plan(c, a), free = least(ledger_free(a->ledger), above_floor(a));
+	uint64_t sum = plan_gifts(c, a), free = smaller(ledger_free(a->ledger), above_floor(a));
 
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t amount = c->amounts[e];
 
 		if (amount < a->grain)
 			continue;
 		if (sum > free)
 			amount = (uint64_t)((unsigned __int128)amount * free / sum);
-		grant(c, a, e, amount);
+		account_grant(c, a, e, amount);
 	}
 	if (sum > free && sum - free > a->headroom)
 		a->headroom = sum - free;
 }
 
 /* To a friend that does not hear us nothing more is promised, since it could not be used. */
-static void promise(struct conserve *c, struct account *a)
+static void account_promise(struct conserve *c, struct rate_account *a)
 {
 	uint64_t above = above_floor(a), now, want, apart;
 	struct ledger_view view;
 
-	if (c->params.promise == 0 || c->n_edges == 0)
+	if (c->params.promise == 0 || c->book.n_edges == 0)
 		return;
 	view = ledger_view(a->ledger, OVERLAY_FRIEND);
 	now = view.promised - view.granted;
 	want = c->promises && above > a->headroom ? above - a->headroom : 0;
 	want = (uint64_t)((unsigned __int128)want * c->params.promise / 100);
 	apart = want > now ? want - now : now - want;
-	if (apart <= account_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
+	if (apart <= rate_account_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
 		return;
-	if (want < now || c->links[OVERLAY_FRIEND].alive)
+	if (want < now || c->book.links[OVERLAY_FRIEND].alive)
 		(void)ledger_promise(a->ledger, want);
 }
 
-static void adopt(struct conserve *c, struct account *a, uint64_t now_ns)
+static void account_adopt(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
-	for (unsigned e = 0; e < c->n_edges; e++) {
+	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		if (ledger_adopt(a->ledger, e, now_ns) == 0)
 			continue;
-		account_due(c, a, e);
+		rate_account_due(c, a, e);
 		c->counters.adoptions++;
 	}
 }
 
-void account_move(struct conserve *c, struct account *a, uint64_t now_ns)
+void rate_account_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
 	if (ledger_blank(a->ledger))
 		return;
 	a->headroom -= a->headroom / HEADROOM_STEPS;
-	adopt(c, a, now_ns);
-	pay(c, a);
-	give(c, a);
-	promise(c, a);
-}
-
-/* Who is dead, and so which edges are in use. */
-static void look_around(struct conserve *c, uint64_t now_ns)
-{
-	const struct overlay_edge *edges = overlay_edges(c->overlay, c->position);
-
-	for (unsigned e = 0; e < c->n_edges; e++) {
-		struct link *link = &c->links[e];
-
-		link->letters = 0;
-		link->alive = now_ns < link->heard_ns ||
-			      now_ns - link->heard_ns < c->params.lease_ns;
-		if (link->alive)
-			bitmap_clear(c->dead, edges[e].peer);
-		else
-			bitmap_set(c->dead, edges[e].peer);
-	}
-	c->degree = 0;
-	for (unsigned e = 0; e < c->n_edges; e++) {
-		c->links[e].in_use = overlay_in_use(c->overlay, c->position, e, c->dead);
-		c->degree += c->links[e].in_use && c->links[e].alive;
-	}
-}
-
-void conserve_tick(struct conserve *c, uint64_t now_ns)
-{
-	look_around(c, now_ns);
-	c->looks = true;
-	c->promises = conserve_leases_last(c);
-	for (unsigned i = 0; i < c->n; i++) {
-		account_move(c, c->accounts[i], now_ns);
-		account_changed(c, c->accounts[i]);
-	}
+	account_adopt(c, a, now_ns);
+	account_pay(c, a);
+	account_give(c, a);
+	account_promise(c, a);
 }

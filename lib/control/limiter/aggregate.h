@@ -26,12 +26,9 @@ struct aggregate {
 	struct allocate_state state;
 	double effective_limit;
 	double global_demand, global_weight;
-	unsigned lost;      /* peers that did not count in the last interval */
-	unsigned conserved; /* its index in lib/control/conserve, if it is */
-	unsigned conserves; /* the policy whose index there is ours here */
-	/* The same of its burst, if that has an account of its own: less those of all rates. */
-	unsigned conserved_burst, conserves_burst;
-	unsigned budget; /* its index in lib/control/budget, if it counts units */
+	unsigned lost; /* peers that did not count in the last interval */
+	/* Indices in lib/control/conserve (the burst's, if it has an account) and in budget. */
+	unsigned rate_account, burst_account, unit_account;
 };
 
 /* What is kept of an old value over an interval; of most policies it is the same in a tick. */
@@ -50,7 +47,6 @@ struct limiter {
 	uint64_t *awake, *changed; /* a bit a policy */
 	double *flow_scratch;      /* n_workers × FLOW_SLOTS */
 	struct keeps keeps;
-	unsigned n_conserved, n_conserved_bursts;
 	struct conserve *conserve; /* NULL: there has never been a conserved policy */
 	struct budget *budget;     /* NULL: there has never been one that counts units */
 	struct limiter_ledger ledger;
@@ -91,26 +87,35 @@ void aggregate_remember(const struct limiter *l, struct aggregate *a,
 bool aggregate_remembers(const struct aggregate *a, uint64_t now_ns);
 void aggregate_forget(struct aggregate *a);
 
-/* Conserved policies; see conserved.c. */
+/* Conserved policies; see rates.c. */
 bool aggregate_conserved(const struct aggregate *a);
-int conserved_set(
-	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
-void conserved_index(struct limiter *l);
-bool conserved_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
-void conserved_want(struct limiter *l, const struct aggregate *a);
-uint64_t conserved_burst(const struct limiter *l, const struct aggregate *a);
-bool conserved_tick(struct limiter *l, uint64_t now_ns);
-void conserved_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
-size_t conserved_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+int rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+	const struct book_record *records, unsigned n_records, uint64_t now_ns);
+void rates_index(const struct limiter *l, struct aggregate *a);
+bool rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
+void rates_want(struct limiter *l, const struct aggregate *a);
+uint64_t rates_burst(const struct limiter *l, const struct aggregate *a);
+bool rates_tick(struct limiter *l, uint64_t now_ns);
+void rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 
-/* Policies that count units; see counted.c. */
+/* Policies that count units; see units.c. */
 bool aggregate_counts(const struct aggregate *a);
-int counted_set(
+int units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+	const struct book_record *records, unsigned n_records, uint64_t now_ns);
+void units_index(const struct limiter *l, struct aggregate *a);
+void units_tick(struct limiter *l, uint64_t now_ns);
+void units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+
+/*
+ * Both; see accounts.c. Accounts for other policies: 0 or an errno, and nothing has changed;
+ * as they were, for the policies that the limiter has; and where each policy's are.
+ */
+int accounts_set(
 	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns);
-void counted_index(struct limiter *l);
-void counted_tick(struct limiter *l, uint64_t now_ns);
-void counted_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
-size_t counted_send(struct limiter *l, uint8_t *buf, unsigned *peer);
+void accounts_restore(struct limiter *l, uint64_t now_ns);
+void accounts_index(struct limiter *l);
+void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer);
 
 /* Nanoseconds of the shortest interval, which is the limiter's tick. */
 uint64_t policies_tick(const struct limiter_policy *policies, unsigned n);

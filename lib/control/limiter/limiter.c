@@ -104,18 +104,15 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 	if (ret == 0)
 		ret = create_gossip(l, params, now_ns);
 	if (ret == 0)
-		ret = conserved_set(l, params->policies, params->n_policies, now_ns);
-	if (ret == 0)
-		ret = counted_set(l, params->policies, params->n_policies, now_ns);
+		ret = accounts_set(l, params->policies, params->n_policies, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret) {
 		limiter_destroy(l);
 		return ret;
 	}
-	conserved_index(l);
-	conserved_refresh(l, now_ns);
-	counted_index(l);
+	accounts_index(l);
+	rates_refresh(l, now_ns);
 	*out = l;
 	return 0;
 }
@@ -255,7 +252,7 @@ static void allocate(
 	a->n_flows = in.n_flows;
 	if (aggregate_conserved(a)) {
 		/* What is enforced is the ledger's to say; the allocator goes on from that. */
-		conserved_want(l, a);
+		rates_want(l, a);
 		a->state.local_limit = before.local_limit;
 		a->state.local_burst = before.local_burst;
 		a->lost = sum.lost;
@@ -341,9 +338,9 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 {
 	bool changed = false;
 
-	counted_tick(l, now_ns);
+	units_tick(l, now_ns);
 	if (now_ns < l->next_ns)
-		return now_ns >= l->lease_ns && conserved_refresh(l, now_ns);
+		return now_ns >= l->lease_ns && rates_refresh(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->naps)
 		wake_for_news(l);
@@ -357,7 +354,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		end_interval(l, i, now_ns, measure, context);
 		changed |= a->state.local_limit != before;
 	}
-	changed |= conserved_tick(l, now_ns);
+	changed |= rates_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
 	l->silent = gossip_silent(l->gossip);
 	l->ticked_ns = now_ns;
@@ -378,9 +375,7 @@ size_t limiter_send(struct limiter *l, uint8_t *buf, unsigned *peer)
 {
 	size_t len = gossip_send(l->gossip, buf, peer);
 
-	if (len == 0)
-		len = conserved_send(l, buf, peer);
-	return len > 0 ? len : counted_send(l, buf, peer);
+	return len > 0 ? len : accounts_send(l, buf, peer);
 }
 
 enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t *buf, size_t len)
@@ -390,8 +385,7 @@ enum gossip_verdict limiter_receive(struct limiter *l, uint64_t now_ns, uint8_t 
 
 	if (verdict == GOSSIP_LETTER) {
 		letter = gossip_letter(l->gossip, buf, len);
-		conserved_hear(l, now_ns, &letter);
-		counted_hear(l, now_ns, &letter);
+		accounts_hear(l, now_ns, &letter);
 	}
 	return verdict;
 }

@@ -195,8 +195,8 @@ int limiter_period(struct limiter *limiter, unsigned policy, uint64_t period, ui
 int limiter_set_share(struct limiter *limiter, unsigned policy, uint64_t share, uint64_t now_ns);
 
 /*
- * Settling what conserved policies have given away, and budgets too: see conserve_save(),
- * budget_save() and their kin: of each kind a round ends with the record to which `write` answers
+ * Settling what conserved policies have given away, and budgets too, as book_save() and its kin
+ * do: of each kind a round ends with the record to which `write` answers
  * more than 0. A caller without a disk gives no `write`. A round ends well when the records are
  * durable and the workers enforce no more than limiter_view() said at the time of limiter_save().
  * After that limiter_send() is to be called, and units may be had.

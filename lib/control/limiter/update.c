@@ -171,36 +171,9 @@ static void commit(struct limiter *l, struct update *u, unsigned n)
 	update_free(&old);
 }
 
-/* The ledgers as they were: their memory is still there, but for policies that nobody had used. */
-static void take_back(struct limiter *l, uint64_t now_ns)
-{
-	struct limiter_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
-
-	for (unsigned i = 0; policies && i < l->n_policies; i++)
-		policies[i] = l->aggregates[i].policy;
-	if (policies) {
-		(void)conserved_set(l, policies, l->n_policies, now_ns);
-		(void)counted_set(l, policies, l->n_policies, now_ns);
-	}
-	free(policies);
-}
-
 void limiter_give_ledger(struct limiter *l, const struct limiter_ledger *ledger)
 {
 	l->ledger = *ledger;
-}
-
-static int set_ledgers(
-	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns)
-{
-	int ret = conserved_set(l, policies, n, now_ns);
-
-	if (ret)
-		return ret;
-	ret = counted_set(l, policies, n, now_ns);
-	if (ret)
-		take_back(l, now_ns);
-	return ret;
 }
 
 int limiter_update(struct limiter *l, const struct limiter_policy *policies, unsigned n,
@@ -214,13 +187,13 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 		ret = -EINVAL;
 	/* Ledgers of other policies do no harm, should gossip find no memory. */
 	if (ret == 0)
-		ret = set_ledgers(l, policies, n, now_ns);
+		ret = accounts_set(l, policies, n, now_ns);
 	l->ledger.records = NULL;
 	l->ledger.n_records = 0;
 	if (ret == 0) {
 		ret = gossip_update(l->gossip, u.ids, n, from, tick_ns, now_ns);
 		if (ret)
-			take_back(l, now_ns);
+			accounts_restore(l, now_ns);
 	}
 	if (ret) {
 		update_free(&u);
@@ -228,9 +201,8 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	}
 	fill(&u, l, policies, n, from, now_ns);
 	commit(l, &u, n);
-	conserved_index(l);
-	conserved_refresh(l, now_ns);
-	counted_index(l);
+	accounts_index(l);
+	rates_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);
 	return 0;
 }

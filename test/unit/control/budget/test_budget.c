@@ -63,7 +63,7 @@ static void describe(struct budget_policy policies[POLICIES])
 static int create(struct group *g, unsigned i, bool blank)
 {
 	struct node *node = &g->nodes[i];
-	struct budget_record records[POLICIES];
+	struct book_record records[POLICIES];
 	struct budget_params params = {
 		.ids = g->ids,
 		.n = g->n,
@@ -83,7 +83,7 @@ static int create(struct group *g, unsigned i, bool blank)
 
 	for (unsigned p = 0; p < POLICIES; p++)
 		if (node->lens[p])
-			records[params.n_records++] = (struct budget_record){
+			records[params.n_records++] = (struct book_record){
 				40 - p, node->records[p], node->lens[p]};
 	return budget_create(&params, g->now, &node->b);
 }
@@ -125,11 +125,11 @@ static void save(struct group *g, unsigned i)
 {
 	struct node *node = &g->nodes[i];
 
-	if (!budget_unsettled(node->b))
+	if (!book_unsaved(budget_book(node->b)))
 		return;
-	assert_int_equal(budget_save(node->b, keep, node), 0);
-	assert_int_equal(budget_save(node->b, keep, node), -EBUSY);
-	budget_settled(node->b);
+	assert_int_equal(book_save(budget_book(node->b), keep, node), 0);
+	assert_int_equal(book_save(budget_book(node->b), keep, node), -EBUSY);
+	book_committed(budget_book(node->b));
 }
 
 static void post(struct group *g, unsigned i)
@@ -364,12 +364,12 @@ static void test_disk(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(budget_spend(b, PREPAID, 5, g->now), -EAGAIN);
-		assert_true(budget_unsettled(b));
-		assert_int_equal(budget_save(b, keep, &g->nodes[0]), 0);
-		budget_save_failed(b);
+		assert_true(book_unsaved(budget_book(b)));
+		assert_int_equal(book_save(budget_book(b), keep, &g->nodes[0]), 0);
+		book_save_failed(budget_book(b));
 	}
-	assert_int_equal(budget_save(b, keep, &g->nodes[0]), 0);
-	budget_settled(b);
+	assert_int_equal(book_save(budget_book(b), keep, &g->nodes[0]), 0);
+	book_committed(budget_book(b));
 	assert_int_equal(budget_spend(b, PREPAID, 5, g->now), 0);
 	assert_true(view(g, 0, PREPAID).spent < 50);
 	group_free(g);
@@ -390,13 +390,13 @@ static void test_rounds(void **state)
 	(void)state;
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), -EAGAIN);
 	assert_int_equal(budget_spend(node->b, PERIODIC, 5, g->now), -EAGAIN);
-	assert_int_equal(budget_save(node->b, keep_one, node), 0);
+	assert_int_equal(book_save(budget_book(node->b), keep_one, node), 0);
 	assert_true(node->lens[PREPAID] > 0 && node->lens[PERIODIC] == 0);
 	assert_int_equal(budget_update(node->b, &g->policies[PERIODIC], 1, g->now), 0);
-	budget_settled(node->b);
-	assert_int_equal(budget_save(node->b, keep_one, node), 0);
+	book_committed(budget_book(node->b));
+	assert_int_equal(book_save(budget_book(node->b), keep_one, node), 0);
 	assert_true(node->lens[PERIODIC] > 0);
-	budget_settled(node->b);
+	book_committed(budget_book(node->b));
 	assert_int_equal(budget_spend(node->b, 0, 5, g->now), 0);
 	assert_int_equal(budget_update(node->b, g->policies, 2, g->now), 0);
 	assert_int_equal(budget_spend(node->b, PREPAID, 5, g->now), 0);

@@ -55,7 +55,7 @@ static int keep(void *context, uint32_t id, const void *record, size_t len)
 
 static void start(struct group *g, unsigned i, bool restored)
 {
-	struct conserve_record record = {1, g->nodes[i].record, g->nodes[i].len};
+	struct book_record record = {1, g->nodes[i].record, g->nodes[i].len};
 	struct conserve_params params = g->params;
 
 	params.self = i;
@@ -155,9 +155,9 @@ static void step(struct group *g)
 	for (unsigned i = 0; i < g->n; i++) {
 		if (!g->nodes[i].c)
 			continue;
-		if (conserve_unsettled(g->nodes[i].c) &&
-			conserve_save(g->nodes[i].c, keep, &g->nodes[i]) == 0)
-			conserve_settled(g->nodes[i].c);
+		if (book_unsaved(conserve_book(g->nodes[i].c)) &&
+			book_save(conserve_book(g->nodes[i].c), keep, &g->nodes[i]) == 0)
+			book_committed(conserve_book(g->nodes[i].c));
 		deliver(g, i);
 		if (sum(g, 0) > g->policies[0].limit)
 			fail_msg("%llu usable", (unsigned long long)sum(g, 0));
@@ -276,21 +276,21 @@ static void test_settling(void **state)
 	before = limit_of(g, 1, 0);
 	conserve_tick(giver, g->now += TICK);
 	assert_true(limit_of(g, 0, 0) < LIMIT / 10);
-	assert_true(conserve_unsettled(giver));
+	assert_true(book_unsaved(conserve_book(giver)));
 	deliver(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
-	assert_int_equal(conserve_save(giver, keep, &g->nodes[0]), 0);
-	assert_int_equal(conserve_save(giver, keep, &g->nodes[0]), -EBUSY);
+	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), 0);
+	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), -EBUSY);
 	g->now += TICK;
 	deliver(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
-	conserve_save_failed(giver);
-	assert_true(conserve_unsettled(giver));
+	book_save_failed(conserve_book(giver));
+	assert_true(book_unsaved(conserve_book(giver)));
 	g->now += TICK;
 	deliver(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
-	assert_int_equal(conserve_save(giver, keep, &g->nodes[0]), 0);
-	conserve_settled(giver);
+	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), 0);
+	book_committed(conserve_book(giver));
 	deliver(g, 0);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
 	assert_int_equal(sum(g, 0), LIMIT);
@@ -306,12 +306,12 @@ static void test_rounds(void **state)
 
 	(void)state;
 	for (unsigned round = 1; round <= 3; round++) {
-		assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+		assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 		assert_int_equal(disk.n, round < 3 ? 4 * round : 11);
 		g->policies[0].limit += 2; /* one is always unsettled */
 		assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
-		conserve_settled(c);
-		assert_true(conserve_unsettled(c));
+		book_committed(conserve_book(c));
+		assert_true(book_unsaved(conserve_book(c)));
 	}
 	for (unsigned i = 0; i < 10; i++)
 		assert_int_equal(disk.ids[i], i + 1);
@@ -327,13 +327,13 @@ static void test_update_in_a_round(void **state)
 	struct slow_disk disk = {.most = 4};
 
 	(void)state;
-	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
+	assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
 	assert_int_equal(conserve_update(c, g->policies + 3, 5, g->now), 0); /* 4 to 8 */
-	assert_int_equal(conserve_save(c, keep_some, &disk), -EBUSY);
-	conserve_settled(c);
-	assert_int_equal(conserve_save(c, keep_some, &disk), 0);
-	conserve_settled(c);
-	assert_false(conserve_unsettled(c));
+	assert_int_equal(book_save(conserve_book(c), keep_some, &disk), -EBUSY);
+	book_committed(conserve_book(c));
+	assert_int_equal(book_save(conserve_book(c), keep_some, &disk), 0);
+	book_committed(conserve_book(c));
+	assert_false(book_unsaved(conserve_book(c)));
 	assert_int_equal(disk.n, 8);
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(disk.ids[i], i + 1);
@@ -355,12 +355,12 @@ static void test_disk(void **state)
 	struct group *g = group_started(2, 2, 0);
 
 	(void)state;
-	assert_int_equal(conserve_save(g->nodes[0].c, full_disk, NULL), -ENOSPC);
-	assert_true(conserve_unsettled(g->nodes[0].c));
-	assert_int_equal(conserve_save(g->nodes[0].c, keep, &g->nodes[0]), 0);
-	conserve_settled(g->nodes[0].c);
-	assert_false(conserve_unsettled(g->nodes[0].c));
-	assert_int_equal(conserve_save(g->nodes[0].c, keep, &g->nodes[0]), -EAGAIN);
+	assert_int_equal(book_save(conserve_book(g->nodes[0].c), full_disk, NULL), -ENOSPC);
+	assert_true(book_unsaved(conserve_book(g->nodes[0].c)));
+	assert_int_equal(book_save(conserve_book(g->nodes[0].c), keep, &g->nodes[0]), 0);
+	book_committed(conserve_book(g->nodes[0].c));
+	assert_false(book_unsaved(conserve_book(g->nodes[0].c)));
+	assert_int_equal(book_save(conserve_book(g->nodes[0].c), keep, &g->nodes[0]), -EAGAIN);
 	group_free(g);
 }
 
@@ -443,7 +443,7 @@ static void test_restart(void **state)
 static void test_other_edges(void **state)
 {
 	struct group *g = group_started(3, 1, 0);
-	struct conserve_record record = {1, g->nodes[0].record, 0};
+	struct book_record record = {1, g->nodes[0].record, 0};
 	struct conserve_params params = g->params;
 	struct conserve *c;
 
@@ -548,7 +548,7 @@ static void test_rest(void **state)
 	before = conserve_counters(g->nodes[0].c)->statements_sent;
 	for (unsigned k = 0; k < 10 * LEASE / TICK; k++) {
 		step(g);
-		assert_false(conserve_unsettled(g->nodes[0].c));
+		assert_false(book_unsaved(conserve_book(g->nodes[0].c)));
 	}
 	assert_in_range(conserve_counters(g->nodes[0].c)->statements_sent - before, 2 * 40, 2 * 44);
 	group_free(g);

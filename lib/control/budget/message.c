@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Letters to neighbours, big-endian. What all begin with is about the tree (struct tree_word):
+ * Messages to neighbours, big-endian. All begin with a header, about the tree:
  *
  *        0      1  BUDGET_LETTER
  *        1      1  flags, of enum tree_flag
@@ -12,10 +12,10 @@
  *       20      8  epoch of the sender's start, and
  *       28      8  its clock
  *       36      8  epoch and
- *       44      8  clock of the newest letter of the addressee's, and
+ *       44      8  clock of the newest message of the addressee's, and
  *       52      8  nanoseconds since that was heard
  *
- * Then there are messages about policies (struct quota_message), each
+ * Then there are parts about policies (struct quota_message), each
  *
  *        0      4  policy
  *        4      1  parts, of enum quota_part; 32, it is partial; 64, what is held is known
@@ -34,13 +34,13 @@
 #include "budget/private.h"
 #include "ledger/statement.h"
 
-#define HEAD    60
-#define MESSAGE (61 + LEDGER_STATEMENT_BYTES)
+#define HEAD 60
+#define PART (61 + LEDGER_STATEMENT_BYTES)
 
 #define PARTIAL 32
 #define KNOWN   64
 
-_Static_assert(HEAD + MESSAGE <= BUDGET_LETTER_MIN, "a letter has room for a message");
+_Static_assert(HEAD + PART <= BUDGET_LETTER_MIN, "a message has room for a part");
 
 static uint8_t *put16(uint8_t *at, uint16_t number)
 {
@@ -84,44 +84,44 @@ static const uint8_t *get64(const uint8_t *at, uint64_t *number)
 	return at + sizeof(*number);
 }
 
-static void write_head(const struct budget *b, const struct tree_word *word, uint8_t *at)
+static void write_header(const struct budget *b, const struct tree_header *header, uint8_t *at)
 {
 	*at++ = BUDGET_LETTER;
-	*at++ = word->flags;
-	at = put16(at, word->route.rank);
-	at = put32(at, b->overlay->ids[word->route.root]);
-	at = put64(at, word->route.epoch);
-	at = put32(at, word->route.seq);
-	at = put64(at, word->epoch);
-	at = put64(at, word->stamp);
-	at = put64(at, word->echo_epoch);
-	at = put64(at, word->echo_stamp);
-	put64(at, word->echo_ns);
+	*at++ = header->flags;
+	at = put16(at, header->route.rank);
+	at = put32(at, b->book.overlay->ids[header->route.root]);
+	at = put64(at, header->route.epoch);
+	at = put32(at, header->route.seq);
+	at = put64(at, header->epoch);
+	at = put64(at, header->stamp);
+	at = put64(at, header->echo_epoch);
+	at = put64(at, header->echo_stamp);
+	put64(at, header->echo_ns);
 }
 
 /* False where no limiter of this roster says such a thing. */
-static bool read_head(const struct budget *b, const uint8_t *at, struct tree_word *word)
+static bool read_header(const struct budget *b, const uint8_t *at, struct tree_header *header)
 {
 	uint32_t root;
 
 	at++;
-	word->flags = *at++;
-	at = get16(at, &word->route.rank);
+	header->flags = *at++;
+	at = get16(at, &header->route.rank);
 	at = get32(at, &root);
-	at = get64(at, &word->route.epoch);
-	at = get32(at, &word->route.seq);
-	at = get64(at, &word->epoch);
-	at = get64(at, &word->stamp);
-	at = get64(at, &word->echo_epoch);
-	at = get64(at, &word->echo_stamp);
-	get64(at, &word->echo_ns);
-	word->route.root = overlay_position(b->overlay, root);
-	return word->route.root < b->params.n && (word->flags & ~TREE_FLAGS) == 0 &&
-	       word->epoch > 0 && word->epoch <= LEDGER_MOST && word->route.epoch > 0 &&
-	       word->route.epoch <= LEDGER_MOST && word->echo_epoch <= LEDGER_MOST;
+	at = get64(at, &header->route.epoch);
+	at = get32(at, &header->route.seq);
+	at = get64(at, &header->epoch);
+	at = get64(at, &header->stamp);
+	at = get64(at, &header->echo_epoch);
+	at = get64(at, &header->echo_stamp);
+	get64(at, &header->echo_ns);
+	header->route.root = overlay_position(b->book.overlay, root);
+	return header->route.root < b->params.n && (header->flags & ~TREE_FLAGS) == 0 &&
+	       header->epoch > 0 && header->epoch <= LEDGER_MOST && header->route.epoch > 0 &&
+	       header->route.epoch <= LEDGER_MOST && header->echo_epoch <= LEDGER_MOST;
 }
 
-static void write_message(uint32_t id, const struct quota_message *m, uint8_t *at)
+static void write_part(uint32_t id, const struct quota_message *m, uint8_t *at)
 {
 	at = put32(at, id);
 	*at++ = (uint8_t)(m->parts | (m->partial ? PARTIAL : 0) | (m->known ? KNOWN : 0));
@@ -137,7 +137,7 @@ static void write_message(uint32_t id, const struct quota_message *m, uint8_t *a
 }
 
 /* False where its statement is none; the rest is quota_hear()'s to judge. */
-static bool read_message(const uint8_t *at, uint32_t *id, struct quota_message *m)
+static bool read_part(const uint8_t *at, uint32_t *id, struct quota_message *m)
 {
 	uint8_t parts;
 
@@ -157,90 +157,94 @@ static bool read_message(const uint8_t *at, uint32_t *id, struct quota_message *
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 
-/* Length of the next letter to a neighbour, or 0. */
-static size_t write_letter(
+/* Length of the next message to a neighbour, or 0. */
+static size_t write_message(
 	struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct quota_message message;
-	struct tree_word word;
+	struct tree_header header;
+	struct unit_account *a;
 	size_t len = HEAD;
 
-	for (unsigned i = 0; i < b->n_stirred && len + MESSAGE <= room; i++) {
-		struct pot *pot = b->stirred[i];
-
-		if (!quota_next_to(pot->quota, now_ns, edge, &message))
+	TAILQ_FOREACH(a, &b->ready, next_ready)
+	{
+		if (len + PART > room)
+			break;
+		if (!quota_next_to(a->quota, now_ns, edge, &message))
 			continue;
-		write_message(pot->policy.id, &message, buf + len);
-		len += MESSAGE;
+		write_part(a->book.id, &message, buf + len);
+		len += PART;
 		b->counters.messages_sent++;
 	}
 	if (len == HEAD && !tree_speaks(b, edge, now_ns))
 		return 0;
-	word = tree_say(b, edge, now_ns);
-	write_head(b, &word, buf);
+	header = tree_say(b, edge, now_ns);
+	write_header(b, &header, buf);
 	b->counters.letters_sent++;
 	return len;
 }
 
 size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room, unsigned *peer)
 {
-	for (; b->sending < b->n_edges; b->sending++) {
-		size_t len = write_letter(b, b->sending, now_ns, buf, room);
+	struct unit_account *a;
+
+	for (; b->sending < b->book.n_edges; b->sending++) {
+		size_t len = write_message(b, b->sending, now_ns, buf, room);
 
 		if (len == 0)
 			continue;
-		*peer = b->links[b->sending].peer;
+		*peer = b->book.links[b->sending].peer;
 		return len;
 	}
 	b->sending = 0;
-	for (unsigned i = 0; i < b->n_stirred; i++)
-		b->stirred[i]->stirred = false;
-	b->n_stirred = 0;
+	TAILQ_FOREACH(a, &b->ready, next_ready)
+	a->ready = false;
+	TAILQ_INIT(&b->ready);
 	return 0;
 }
 
-static void hear_message(struct budget *b, unsigned edge, uint64_t now_ns, const uint8_t *at)
+static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const uint8_t *at)
 {
 	struct quota_message message;
-	struct pot *pot;
+	struct unit_account *a;
 	uint64_t period;
 	uint32_t id;
 
 	b->counters.messages_heard++;
-	if (!read_message(at, &id, &message)) {
+	if (!read_part(at, &id, &message)) {
 		b->counters.malformed++;
 		return;
 	}
-	pot = pot_find(b, id);
-	if (!pot || pot->unknown) {
+	a = (struct unit_account *)book_find(&b->book, id);
+	if (!a || a->unknown) {
 		b->counters.unknown++;
 		return;
 	}
-	period = quota_view(pot->quota, now_ns).period;
+	period = quota_view(a->quota, now_ns).period;
 	/* Nobody else tells one that is gone what time it is. */
-	if (pot->gone && message.period > period)
-		(void)pot_period(b, pot, message.period, now_ns);
+	if (a->book.gone && message.period > period)
+		(void)unit_account_period(b, a, message.period, now_ns);
 	else if (message.period != period)
 		b->counters.unknown++;
-	quota_hear(pot->quota, edge, &message, now_ns);
-	pot_stir(b, pot, now_ns);
+	quota_hear(a->quota, edge, &message, now_ns);
+	unit_account_tick(b, a, now_ns);
 }
 
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
-	unsigned edge = from < b->params.n ? b->edge_of[from] : b->n_edges;
-	struct tree_word word;
+	unsigned edge = book_edge(&b->book, from);
+	struct tree_header header;
 
-	if (edge == b->n_edges)
+	if (edge == b->book.n_edges)
 		return -ENOENT;
-	if (len < HEAD || buf[0] != BUDGET_LETTER || (len - HEAD) % MESSAGE != 0 ||
-		!read_head(b, buf, &word)) {
+	if (len < HEAD || buf[0] != BUDGET_LETTER || (len - HEAD) % PART != 0 ||
+		!read_header(b, buf, &header)) {
 		b->counters.malformed++;
 		return -EBADMSG;
 	}
 	b->counters.letters_heard++;
-	tree_hear(b, edge, &word, now_ns);
-	for (const uint8_t *at = buf + HEAD; at < buf + len; at += MESSAGE)
-		hear_message(b, edge, now_ns, at);
+	tree_hear(b, edge, &header, now_ns);
+	for (const uint8_t *at = buf + HEAD; at < buf + len; at += PART)
+		hear_part(b, edge, now_ns, at);
 	return 0;
 }

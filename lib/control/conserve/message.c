@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Letters to neighbours. One is its kind, and entries of CONSERVE_ENTRY bytes, big-endian:
+ * Messages to neighbours. One is its kind, and entries of CONSERVE_ENTRY bytes, big-endian:
  *
  *        0      4  policy
  *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
- *                  account_asks(); 4, it is for a debt
+ *                  rate_account_asks(); 4, it is for a debt
  *        5     64  the ledger's statement
  *       69      8  q, and
  *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
@@ -26,9 +26,9 @@
 #define DEBT   4
 
 /* To one neighbour in one tick; the others wait, and are first in the next. */
-#define LETTERS 8
+#define MESSAGES 8
 
-static uint8_t *put(uint8_t *at, double number)
+static uint8_t *put_double(uint8_t *at, double number)
 {
 	uint64_t bits;
 
@@ -38,7 +38,7 @@ static uint8_t *put(uint8_t *at, double number)
 	return at + sizeof(bits);
 }
 
-static double get(const uint8_t *at)
+static double get_double(const uint8_t *at)
 {
 	uint64_t bits;
 	double number;
@@ -50,7 +50,7 @@ static double get(const uint8_t *at)
 }
 
 /* Something that the neighbour should have confirmed. */
-static bool unconfirmed(const struct account *a, unsigned edge)
+static bool is_unconfirmed(const struct rate_account *a, unsigned edge)
 {
 	struct ledger_view view = ledger_view(a->ledger, edge);
 
@@ -59,46 +59,38 @@ static bool unconfirmed(const struct account *a, unsigned edge)
 }
 
 /* Time has made it so. */
-static bool is_due(
-	const struct conserve *c, const struct account *a, unsigned edge, uint64_t now_ns)
+static bool is_account_due(
+	const struct conserve *c, const struct rate_account *a, unsigned edge, uint64_t now_ns)
 {
-	const struct account_edge *e = &a->edges[edge];
+	const struct rate_edge *e = &a->edges[edge];
 	uint64_t since = now_ns > e->sent_ns ? now_ns - e->sent_ns : 0;
 
 	if (e->due) /* in its turn */
 		return false;
 	if (since < c->params.repeat_ns)
 		return false;
-	if (unconfirmed(a, edge) || since >= c->params.lease_ns / RENEWALS)
+	if (is_unconfirmed(a, edge) || since >= c->params.lease_ns / RENEWALS)
 		return true;
 	if (!c->links[edge].in_use)
 		return false;
-	return !(fabs(account_state(c, a).q - e->sent_q) <=
+	return !(fabs(rate_account_state(c, a).q - e->sent_q) <=
 		 (a->policy.indicator ? fabs(e->sent_q) / GRAIN_PART : (double)a->grain));
-}
-
-void account_due(struct conserve *c, struct account *a, unsigned edge)
-{
-	if (a->edges[edge].due)
-		return;
-	a->edges[edge].due = true;
-	queue_push(&c->links[edge].due, a);
 }
 
 /* Half of the time is for what is lost, and for news. */
 bool conserve_leases_last(const struct conserve *c)
 {
-	uint64_t letters = c->params.lease_ns / 2 / (c->params.repeat_ns + 1) * LETTERS;
+	uint64_t messages = c->params.lease_ns / 2 / (c->params.repeat_ns + 1) * MESSAGES;
 
-	return c->n <= letters * c->per_letter;
+	return c->book.n <= messages * c->per_message;
 }
 
 static void write_entry(
-	struct conserve *c, struct account *a, unsigned edge, uint64_t now_ns, uint8_t *at)
+	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t now_ns, uint8_t *at)
 {
-	struct account_edge *e = &a->edges[edge];
-	struct gdrl_statement state = account_state(c, a);
-	uint64_t asks = account_asks(c, a);
+	struct rate_edge *e = &a->edges[edge];
+	struct gdrl_statement state = rate_account_state(c, a);
+	uint64_t asks = rate_account_asks(c, a);
 	uint32_t id = htobe32(a->policy.id);
 	struct ledger_statement statement;
 
@@ -107,11 +99,11 @@ static void write_entry(
 	if (asks > 0)
 		state.q = (double)asks;
 	memcpy(at, &id, sizeof(id));
-	at[4] = (unconfirmed(a, edge) ? ANSWER : 0) | (asks > 0 ? ASKS : 0) |
+	at[4] = (is_unconfirmed(a, edge) ? ANSWER : 0) | (asks > 0 ? ASKS : 0) |
 		(ledger_balance(a->ledger) < 0 ? DEBT : 0);
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	ledger_statement_write(&statement, at + 5);
-	put(put(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
+	put_double(put_double(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
 	c->counters.statements_sent++;
 }
 
@@ -119,12 +111,13 @@ static void write_entry(
 static size_t write_news(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
-	struct queue *due = &c->links[edge].due;
+	struct rate_queue *due = &c->links[edge].due;
 	size_t len = 1;
 
-	while (due->n > 0 && len + CONSERVE_ENTRY <= room) {
-		struct account *a = queue_pop(due);
+	while (!TAILQ_EMPTY(due) && len + CONSERVE_ENTRY <= room) {
+		struct rate_account *a = TAILQ_FIRST(due);
 
+		TAILQ_REMOVE(due, a, edges[edge].next_due);
 		a->edges[edge].due = false;
 		write_entry(c, a, edge, now_ns, buf + len);
 		len += CONSERVE_ENTRY;
@@ -132,18 +125,18 @@ static size_t write_news(
 	return len;
 }
 
-/* Then those whose time has come; the length of the letter up to there, and with them. */
+/* Then those whose time has come; the length of the message up to there, and with them. */
 static size_t write_due(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room, size_t len)
 {
-	struct link *link = &c->links[edge];
-	unsigned first = c->n ? link->cursor % c->n : 0;
+	struct rate_link *link = &c->links[edge];
+	unsigned first = c->book.n ? link->cursor % c->book.n : 0;
 
-	for (unsigned k = 0; k < c->n && len + CONSERVE_ENTRY <= room; k++) {
-		struct account *a = c->accounts[(first + k) % c->n];
+	for (unsigned k = 0; k < c->book.n && len + CONSERVE_ENTRY <= room; k++) {
+		struct rate_account *a = rate_account(c, (first + k) % c->book.n);
 
 		link->cursor = first + k + 1; /* beyond the last: the first */
-		if (!is_due(c, a, edge, now_ns))
+		if (!is_account_due(c, a, edge, now_ns))
 			continue;
 		write_entry(c, a, edge, now_ns, buf + len);
 		len += CONSERVE_ENTRY;
@@ -151,23 +144,23 @@ static size_t write_due(
 	return len;
 }
 
-/* Length of the next letter to a neighbour, or 0. */
-static size_t write_letter(
+/* Length of the next message to a neighbour, or 0. */
+static size_t write_message(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
-	struct link *link = &c->links[edge];
+	struct rate_link *link = &c->links[edge];
 	size_t len;
 
-	if (link->letters >= LETTERS)
+	if (link->messages >= MESSAGES)
 		return 0;
 	len = write_news(c, edge, now_ns, buf, room);
 	if (c->looks)
 		len = write_due(c, edge, now_ns, buf, room, len);
-	if (len == 1 && now_ns - link->sent_ns < c->params.lease_ns / RENEWALS)
+	if (len == 1 && now_ns - c->book.links[edge].sent_ns < c->params.lease_ns / RENEWALS)
 		return 0;
 	buf[0] = CONSERVE_LETTER;
-	link->letters++;
-	link->sent_ns = now_ns;
+	link->messages++;
+	c->book.links[edge].sent_ns = now_ns;
 	c->counters.letters_sent++;
 	return len;
 }
@@ -176,12 +169,12 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 {
 	size_t len;
 
-	c->per_letter = (unsigned)((room - 1) / CONSERVE_ENTRY);
-	for (; c->sending < c->n_edges; c->sending++) {
-		len = write_letter(c, c->sending, now_ns, buf, room);
+	c->per_message = (unsigned)((room - 1) / CONSERVE_ENTRY);
+	for (; c->sending < c->book.n_edges; c->sending++) {
+		len = write_message(c, c->sending, now_ns, buf, room);
 		if (len == 0)
 			continue;
-		*peer = c->links[c->sending].peer;
+		*peer = c->book.links[c->sending].peer;
 		return len;
 	}
 	c->sending = 0;
@@ -189,19 +182,12 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 	return 0;
 }
 
-/* One that is blank, or was asked by one, has something else to say to everybody. */
-static void tell_all(struct conserve *c, struct account *a)
+static void believe_hints(struct conserve *c, struct rate_account *a, unsigned edge,
+	const uint8_t *at, enum ledger_verdict verdict)
 {
-	for (unsigned e = 0; e < c->n_edges; e++)
-		account_due(c, a, e);
-}
-
-static void believe(struct conserve *c, struct account *a, unsigned edge, const uint8_t *at,
-	enum ledger_verdict verdict)
-{
-	struct account_edge *e = &a->edges[edge];
-	struct gdrl_statement state = {.q = get(at + 5 + LEDGER_STATEMENT_BYTES),
-		.gain = get(at + 13 + LEDGER_STATEMENT_BYTES)};
+	struct rate_edge *e = &a->edges[edge];
+	struct gdrl_statement state = {.q = get_double(at + 5 + LEDGER_STATEMENT_BYTES),
+		.gain = get_double(at + 13 + LEDGER_STATEMENT_BYTES)};
 
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return;
@@ -212,39 +198,40 @@ static void believe(struct conserve *c, struct account *a, unsigned edge, const 
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
 	}
 	if (verdict == LEDGER_NEWS || at[4] & ANSWER)
-		account_due(c, a, edge);
+		rate_account_due(c, a, edge);
 }
 
-static void note_news(struct conserve *c, struct account *a)
+static void note_news(struct conserve *c, struct rate_account *a)
 {
-	if (a->heard)
+	if (a->news)
 		return;
-	a->heard = true;
-	queue_push(&c->news, a);
+	a->news = true;
+	TAILQ_INSERT_TAIL(&c->news, a, next_news);
 }
 
 unsigned conserve_next_news(struct conserve *c)
 {
-	while (c->news.n > 0) {
-		struct account *a = queue_pop(&c->news);
+	while (!TAILQ_EMPTY(&c->news)) {
+		struct rate_account *a = TAILQ_FIRST(&c->news);
 
-		a->heard = false;
-		if (a->index < c->n_policies)
-			return a->index;
+		TAILQ_REMOVE(&c->news, a, next_news);
+		a->news = false;
+		if (!a->book.gone)
+			return a->book.index;
 	}
-	return c->n_policies;
+	return c->book.n_policies;
 }
 
 static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const uint8_t *at)
 {
 	struct ledger_statement statement;
 	enum ledger_verdict verdict = LEDGER_INVALID;
-	struct account *a;
+	struct rate_account *a;
 	uint32_t id;
 	bool blank;
 
 	memcpy(&id, at, sizeof(id));
-	a = account_find(c, be32toh(id));
+	a = (struct rate_account *)book_find(&c->book, be32toh(id));
 	if (!a) {
 		c->counters.unknown++;
 		return false;
@@ -252,11 +239,11 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	blank = ledger_blank(a->ledger);
 	if (ledger_statement_read(&statement, at + 5, LEDGER_STATEMENT_BYTES) == 0)
 		verdict = ledger_hear(a->ledger, edge, now_ns, &statement);
-	account_changed(c, a);
+	book_changed(&c->book, &a->book);
 	c->counters.verdicts[verdict]++;
-	believe(c, a, edge, at, verdict);
+	believe_hints(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && blank)
-		tell_all(c, a);
+		rate_account_due_to_all(c, a); /* it has something else to say to everybody */
 	if (verdict == LEDGER_NEWS)
 		note_news(c, a);
 	return verdict == LEDGER_NEWS;
@@ -265,17 +252,16 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 int conserve_hear(
 	struct conserve *c, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)
 {
-	unsigned edge = c->edge_of[from];
+	unsigned edge = book_edge(&c->book, from);
 	int news = 0;
 
-	if (edge == c->n_edges)
+	if (edge == c->book.n_edges)
 		return -ENOENT;
 	if (len < 1 || buf[0] != CONSERVE_LETTER || (len - 1) % CONSERVE_ENTRY != 0) {
 		c->counters.malformed++;
 		return -EBADMSG;
 	}
-	c->links[edge].heard_ns = now_ns;
-	c->links[edge].alive = true;
+	book_heard(&c->book, edge, now_ns);
 	c->counters.letters_heard++;
 	for (const uint8_t *at = buf + 1; at < buf + len; at += CONSERVE_ENTRY)
 		news += hear_entry(c, edge, now_ns, at);

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The book that one limiter keeps of the totals that a group shares, be they rates that move (the
+ * room conserve) or units that are spent (the room budget): an account a policy, and over each edge
+ * of an overlay a link to a neighbour. The book knows nothing of what an account holds; a row of
+ * operations says how one is opened, closed and written. It does what is alike for both:
+ *
+ *   - accounts by their index and by the id of their policy;
+ *   - records, each after a fingerprint of the edges, as a record is of no use where edges lead
+ *     elsewhere;
+ *   - other policies at run time: what can fail is done aside, and then all takes effect. The
+ *     account of a policy that is gone is kept as long as neighbours may hold something of it;
+ *   - the accounts that wait to be durable, in one round for all: a disk is asked once, however
+ *     many accounts have changed;
+ *   - epochs, so that a ledger that is made again is never taken for the one before;
+ *   - which neighbours have been heard of lately.
+ *
+ * Policies are rows of a type of the owner's, each of which begins with the id (uint32_t). A pure
+ * state machine: the time comes in as an argument. One thread.
+ */
+#ifndef WEIR_BOOK_BOOK_H
+#define WEIR_BOOK_BOOK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "group/overlay.h"
+
+/* What book_save() wrote of one account. */
+struct book_record {
+	uint32_t id;
+	const void *at;
+	size_t len;
+};
+
+/* Every account begins with this, and only the book writes to it. */
+struct book_account {
+	uint32_t id; /* of its policy's name */
+	unsigned index;
+	bool gone;            /* no policy has it any more; others may still hold something of it */
+	bool saving, changed; /* in the round under way; among those that wait for one */
+	TAILQ_ENTRY(book_account) next_changed;
+};
+
+/* One neighbour, as far as both kinds of accounts know it. */
+struct book_link {
+	unsigned peer; /* index in the roster */
+	bool alive;    /* it was heard, and since then not found to be silent for too long */
+	uint64_t heard_ns, sent_ns;
+};
+
+struct book;
+
+struct book_ops {
+	size_t policy_bytes;
+
+	/*
+	 * Makes the account of a policy, or of one that is gone (NULL), with what save() wrote of
+	 * it, or NULL. Without a record it holds nothing yet if book->recovering. 0, -EINVAL or
+	 * -ENOMEM.
+	 */
+	int (*open)(struct book *book, const void *policy, const struct book_record *record,
+		uint64_t now_ns, struct book_account **account);
+	void (*close)(struct book *book, struct book_account *account);
+
+	/* Whether an account (NULL: a new one) may have these terms: 0, -EINVAL or -EOVERFLOW. */
+	int (*check)(
+		const struct book *book, const struct book_account *account, const void *policy);
+
+	/* Whether an account opened anew would be the same, so that this one can be forgotten. */
+	bool (*untouched)(const struct book *book, const struct book_account *account);
+
+	/* Something in it is to be durable before others may hear of it. */
+	bool (*unsaved)(const struct book *book, const struct book_account *account);
+
+	/* Writes its record, of at most record_bytes(), which does not change. 0 or an errno. */
+	size_t (*record_bytes)(const struct book_account *account);
+	int (*save)(struct book *book, struct book_account *account, uint8_t *record, size_t *len);
+
+	/* That record is durable and in force, or (false) it is as if it had not been written. */
+	void (*committed)(struct book *book, struct book_account *account, bool durable);
+};
+
+struct book_params {
+	const struct book_ops *ops;
+	struct overlay_params overlay; /* ids: the roster */
+	unsigned self;                 /* our index in the roster */
+	const void *policies;
+	unsigned n_policies;
+	const struct book_record *records; /* also of policies that are gone */
+	unsigned n_records;
+	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
+	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */
+	uint64_t timeout_ns; /* a neighbour that is silent for so long is not alive; above 0 */
+};
+
+struct book {
+	const struct book_ops *ops;
+	struct overlay *overlay;
+	unsigned position, n_edges;
+	struct book_link *links; /* n_edges */
+	unsigned *edge_of;       /* by index in the roster, or n_edges */
+	unsigned *index_of;      /* in the roster, by position */
+	uint64_t timeout_ns;
+	uint64_t fingerprint; /* of the edges */
+	uint64_t next_epoch;  /* for open() to take, and to raise */
+	bool recovering;
+
+	unsigned n_policies, n;         /* n: with those that are gone, which come last */
+	struct book_account **accounts; /* n, policies by their index */
+	struct book_account **by_id;    /* n, sorted */
+	TAILQ_HEAD(, book_account) changed;
+	unsigned n_saving; /* of these, the first ones */
+	uint8_t *record;   /* room for one */
+};
+
+/*
+ * Makes the overlay and the links, nobody being alive; then an account for each policy and for each
+ * other record. Both return 0; -EINVAL (also a record that is damaged, or of other edges), what
+ * overlay_create() says, or -ENOMEM. book_close() is due in any case.
+ */
+int book_open(struct book *book, const struct book_params *params);
+int book_fill(struct book *book, const struct book_params *params, uint64_t now_ns);
+void book_close(struct book *book);
+
+/* The account of a policy's id, or NULL. */
+struct book_account *book_find(const struct book *book, uint32_t id);
+
+/*
+ * Other policies from now on, n of them: accounts of ids that were there go on, and the caller
+ * tells them their new terms. 0; -EINVAL, -EOVERFLOW or -ENOMEM, and nothing has changed.
+ */
+int book_update(struct book *book, const void *policies, unsigned n, uint64_t now_ns);
+
+/* The edge to a limiter, by its index in the roster, or n_edges. */
+unsigned book_edge(const struct book *book, unsigned peer);
+
+/* A neighbour was heard; and whether it was within the timeout. */
+void book_heard(struct book *book, unsigned edge, uint64_t now_ns);
+bool book_alive(const struct book *book, unsigned edge, uint64_t now_ns);
+
+/* Neighbours that have been silent for too long are not alive until they are heard again. */
+void book_find_silent(struct book *book, uint64_t now_ns);
+
+/* To be called after all that may have changed an account: it is committed in its turn. */
+void book_changed(struct book *book, struct book_account *account);
+
+/*
+ * A round of commits: what accounts have given away is told to nobody, and what they have prepaid
+ * is used by nobody, before it is durable and in force.
+ *
+ * book_save() hands each record to `write` (NULL: there is no disk); when that answers less than 0,
+ * or book_save_failed() is called, it is as if nothing had begun; when it answers more than 0, it
+ * has that record and no more is handed to it in this round: those that have waited longest come
+ * first. 0; -EBUSY (a round is under way); -EAGAIN (nothing to be saved), or what `write` said.
+ * book_committed() ends the round when all is durable, and the workers enforce no more than they
+ * might at the time of book_save().
+ */
+typedef int (*book_write)(void *context, uint32_t id, const void *record, size_t len);
+
+bool book_unsaved(const struct book *book);
+int book_save(struct book *book, book_write write, void *context);
+void book_committed(struct book *book);
+void book_save_failed(struct book *book);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Commits, of all accounts that need one at once: a disk is asked once a round, however many have
+ * changed.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+
+#include "book/private.h"
+
+void book_changed(struct book *book, struct book_account *account)
+{
+	if (account->changed || !book->ops->unsaved(book, account))
+		return;
+	account->changed = true;
+	TAILQ_INSERT_TAIL(&book->changed, account, next_changed);
+}
+
+bool book_unsaved(const struct book *book)
+{
+	return !TAILQ_EMPTY(&book->changed);
+}
+
+static int account_save(
+	struct book *book, struct book_account *account, book_write write, void *context)
+{
+	uint64_t fingerprint = htobe64(book->fingerprint);
+	size_t len;
+	int ret = book->ops->save(book, account, book->record + sizeof(fingerprint), &len);
+
+	if (ret)
+		return ret;
+	account->saving = true;
+	if (!write)
+		return 0;
+	memcpy(book->record, &fingerprint, sizeof(fingerprint));
+	return write(context, account->id, book->record, sizeof(fingerprint) + len);
+}
+
+int book_save(struct book *book, book_write write, void *context)
+{
+	struct book_account *account;
+	int ret = 0;
+
+	if (book->n_saving > 0)
+		return -EBUSY;
+	TAILQ_FOREACH(account, &book->changed, next_changed)
+	{
+		book->n_saving++;
+		ret = account_save(book, account, write, context);
+		if (ret)
+			break;
+	}
+	if (ret < 0) {
+		book_save_failed(book);
+		return ret;
+	}
+	return book->n_saving > 0 ? 0 : -EAGAIN;
+}
+
+/* Those that have changed since wait again, behind the others. */
+static void end_round(struct book *book, bool durable)
+{
+	for (; book->n_saving > 0; book->n_saving--) {
+		struct book_account *account = TAILQ_FIRST(&book->changed);
+
+		TAILQ_REMOVE(&book->changed, account, next_changed);
+		account->saving = account->changed = false;
+		book->ops->committed(book, account, durable);
+		book_changed(book, account);
+	}
+}
+
+void book_committed(struct book *book)
+{
+	end_round(book, true);
+}
+
+void book_save_failed(struct book *book)
+{
+	end_round(book, false);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Other policies at run time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "book/private.h"
+
+/* What is made aside, and takes effect when nothing can fail any more. */
+struct book_update {
+	struct book_account **accounts, **by_id;
+	unsigned n;
+};
+
+static void update_free(struct book *book, struct book_update *u)
+{
+	for (unsigned i = 0; i < u->n; i++)
+		if (book_find(book, u->accounts[i]->id) != u->accounts[i])
+			book->ops->close(book, u->accounts[i]);
+	free(u->accounts);
+	free(u->by_id);
+}
+
+static int update_add(struct book *book, struct book_update *u, const void *policy, uint64_t now_ns)
+{
+	struct book_account *account = book_find(book, policy_id(policy));
+	int ret = book->ops->check(book, account, policy);
+
+	if (ret == 0 && !account)
+		ret = account_open(book, policy, NULL, now_ns, &account);
+	if (ret == 0)
+		u->accounts[u->n++] = account;
+	return ret;
+}
+
+static int update_prepare(
+	struct book *book, struct book_update *u, const void *policies, unsigned n, uint64_t now_ns)
+{
+	size_t room = (size_t)n + book->n + 1;
+	int ret = 0;
+
+	u->accounts = calloc(room, sizeof(struct book_account *));
+	u->by_id = calloc(room, sizeof(struct book_account *));
+	if (!u->accounts || !u->by_id)
+		return -ENOMEM;
+	for (unsigned i = 0; ret == 0 && i < n; i++)
+		ret = update_add(book, u, policy_row(book, policies, i), now_ns);
+	if (ret)
+		return ret;
+	return accounts_sort(u->by_id, u->accounts, u->n) ? 0 : -EINVAL;
+}
+
+static void account_forget(struct book *book, struct book_account *account)
+{
+	if (account->changed)
+		TAILQ_REMOVE(&book->changed, account, next_changed);
+	book->ops->close(book, account);
+}
+
+/* What is gone from the configuration, but not from the ledgers of others, stays. */
+static void keep_gone(struct book *book, struct book_update *u, unsigned n)
+{
+	for (unsigned i = 0; i < book->n; i++) {
+		struct book_account *account = book->accounts[i];
+
+		if (accounts_find(u->by_id, n, account->id))
+			continue;
+		if (!account->saving && book->ops->untouched(book, account)) {
+			account_forget(book, account);
+			continue;
+		}
+		account->gone = true;
+		u->accounts[u->n++] = account;
+	}
+}
+
+int book_update(struct book *book, const void *policies, unsigned n, uint64_t now_ns)
+{
+	struct book_update u = {0};
+	int ret = update_prepare(book, &u, policies, n, now_ns);
+
+	if (ret) {
+		update_free(book, &u);
+		return ret;
+	}
+	for (unsigned i = 0; i < n; i++)
+		u.accounts[i]->gone = false;
+	keep_gone(book, &u, n);
+	accounts_sort(u.by_id, u.accounts, u.n);
+	free(book->accounts);
+	free(book->by_id);
+	book->accounts = u.accounts;
+	book->by_id = u.by_id;
+	book->n = u.n;
+	book->n_policies = n;
+	for (unsigned i = 0; i < u.n; i++)
+		u.accounts[i]->index = i;
+	return 0;
+}

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The account of one policy, for the book. A record is two numbers of eight bytes, big-endian, the
+ * total and flags, and that of the quota. One whose memory is lost has a record that says so and no
+ * more, or after the next crash it would pass for one that is new here.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "budget/private.h"
+
+_Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its id");
+
+enum { HEAD_TOTAL, HEAD_FLAGS, HEAD_NUMBERS };
+
+#define HEAD_BYTES (HEAD_NUMBERS * sizeof(uint64_t))
+
+/* What is left is said anew at most once in so many times that a grant is repeated after. */
+#define NEWS_REPEATS 8
+
+#define FLAG_DRAWN 1
+#define FLAG_BLANK 2
+
+static void account_close(struct book *book, struct book_account *account)
+{
+	struct unit_account *a = (struct unit_account *)account;
+
+	if (a->ready)
+		TAILQ_REMOVE(&((struct budget *)book)->ready, a, next_ready);
+	quota_destroy(a->quota);
+	free(a);
+}
+
+/* This limiter's part of a total. */
+static uint64_t share_of(const struct budget *b, const struct budget_policy *policy)
+{
+	unsigned n = b->params.n;
+
+	if (policy->drawn)
+		return 0;
+	return policy->total / n + (b->book.position < policy->total % n);
+}
+
+/* What a record says before the quota's; false if it is damaged. */
+static bool read_head(const struct book_record *record, uint64_t head[HEAD_NUMBERS])
+{
+	if (record->len < HEAD_BYTES)
+		return false;
+	memcpy(head, record->at, HEAD_BYTES);
+	for (unsigned i = 0; i < HEAD_NUMBERS; i++)
+		head[i] = be64toh(head[i]);
+	return head[HEAD_TOTAL] <= LEDGER_MOST;
+}
+
+static struct quota_params quota_params(struct budget *b, const struct budget_policy *policy)
+{
+	return (struct quota_params){
+		.share = share_of(b, policy),
+		.period = policy->period,
+		.n_edges = b->book.n_edges,
+		.epoch = b->book.next_epoch++,
+		.durable = b->params.durable,
+		.chunk = policy->chunk,
+		.theta_ns = b->params.theta_ns,
+		.memory_ns = b->params.memory_ns,
+		.repeat_ns = b->params.repeat_ns,
+		.seed = prng_next(&b->prng),
+	};
+}
+
+/* What is thought to be behind an edge of which nothing is known. */
+static uint64_t guess_behind(const struct budget *b, const struct unit_account *a)
+{
+	/* What is drawn elsewhere is with whoever drew it. */
+	return a->policy.drawn ? 1 : a->policy.total / b->params.n + 1;
+}
+
+void unit_account_link(const struct budget *b, struct unit_account *a, unsigned edge, bool linked)
+{
+	quota_link(a->quota, edge, linked, guess_behind(b, a));
+}
+
+static void join_tree(const struct budget *b, struct unit_account *a)
+{
+	for (unsigned e = 0; e < b->book.n_edges; e++)
+		if (b->links[e].linked)
+			unit_account_link(b, a, e, true);
+}
+
+static int open_quota(struct budget *b, struct unit_account *a, const struct book_record *record,
+	bool lost, uint64_t now_ns)
+{
+	struct quota_params params = quota_params(b, &a->policy);
+	int ret;
+
+	params.blank = lost;
+	a->unknown = lost && a->policy.drawn;
+	if (record && !lost)
+		ret = quota_restore(&params, (const uint8_t *)record->at + HEAD_BYTES,
+			record->len - HEAD_BYTES, now_ns, &a->quota);
+	else
+		ret = quota_create(&params, now_ns, &a->quota);
+	/* A record holds the share of its time; what was drawn is said later. */
+	if (ret == 0 && record && !a->policy.drawn)
+		ret = quota_set_share(a->quota, params.share, now_ns);
+	return ret;
+}
+
+static int account_open(struct book *book, const void *policy, const struct book_record *record,
+	uint64_t now_ns, struct book_account **out)
+{
+	struct budget *b = (struct budget *)book;
+	uint64_t head[HEAD_NUMBERS] = {0};
+	struct unit_account *a;
+	bool lost;
+	int ret;
+
+	if (record && !read_head(record, head))
+		return -EINVAL;
+	lost = record ? head[HEAD_FLAGS] & FLAG_BLANK : book->recovering;
+	a = calloc(1, sizeof(*a));
+	if (!a)
+		return -ENOMEM;
+	if (policy)
+		a->policy = *(const struct budget_policy *)policy;
+	else
+		a->policy = (struct budget_policy){
+			.total = head[HEAD_TOTAL], .drawn = head[HEAD_FLAGS] & FLAG_DRAWN};
+	ret = open_quota(b, a, record, lost, now_ns);
+	if (ret) {
+		account_close(book, &a->book);
+		return ret;
+	}
+	join_tree(b, a);
+	a->next_ns = now_ns;
+	*out = &a->book;
+	return 0;
+}
+
+static int account_check(
+	const struct book *book, const struct book_account *account, const void *policy)
+{
+	const struct budget *b = (const struct budget *)book;
+	const struct unit_account *a = (const struct unit_account *)account;
+	const struct budget_policy *terms = policy;
+
+	if (terms->total > LEDGER_MOST)
+		return -EINVAL;
+	/* However much of it is in the share already. */
+	if (a && (__int128)quota_view(a->quota, 0).balance + share_of(b, terms) >
+			 (int64_t)LEDGER_MOST)
+		return -EOVERFLOW;
+	return 0;
+}
+
+void unit_account_set(struct budget *b, struct unit_account *a, const struct budget_policy *policy,
+	uint64_t now_ns)
+{
+	bool other = a->policy.total != policy->total || a->policy.drawn != policy->drawn;
+
+	a->policy = *policy;
+	quota_set_chunk(a->quota, policy->chunk);
+	if (other && !policy->drawn)
+		(void)quota_set_share(a->quota, share_of(b, policy), now_ns); /* it fits */
+	if (policy->period > quota_view(a->quota, now_ns).period)
+		(void)unit_account_period(b, a, policy->period, now_ns);
+	unit_account_tick(b, a, now_ns);
+}
+
+/*
+ * Only now it is known how much a limiter that has lost its memory may have spent: as if all of
+ * what was drawn for it.
+ */
+static int begin_recovering(
+	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
+{
+	struct quota_params params = quota_params(b, &a->policy);
+	struct quota_node *quota;
+	int ret;
+
+	params.share = share;
+	params.blank = true;
+	params.period = quota_view(a->quota, now_ns).period;
+	ret = quota_create(&params, now_ns, &quota);
+	if (ret)
+		return ret;
+	quota_destroy(a->quota);
+	a->quota = quota;
+	a->unknown = false;
+	join_tree(b, a);
+	return 0;
+}
+
+int unit_account_set_drawn(
+	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
+{
+	if (!a->policy.drawn)
+		return -EINVAL;
+	if (a->unknown)
+		return begin_recovering(b, a, share, now_ns);
+	return quota_set_share(a->quota, share, now_ns);
+}
+
+int unit_account_period(struct budget *b, struct unit_account *a, uint64_t period, uint64_t now_ns)
+{
+	int ret = quota_period(a->quota, period, share_of(b, &a->policy), now_ns);
+
+	if (ret)
+		return ret;
+	a->policy.period = period;
+	a->unknown = false;
+	unit_account_tick(b, a, now_ns);
+	return 0;
+}
+
+static bool account_untouched(const struct book *book, const struct book_account *account)
+{
+	const struct unit_account *a = (const struct unit_account *)account;
+	struct quota_view view = quota_view(a->quota, 0);
+
+	if (view.blank || view.spent)
+		return false;
+	for (unsigned e = 0; e < book->n_edges; e++) {
+		struct ledger_view edge = quota_edge(a->quota, e);
+
+		if (edge.granted || edge.received || edge.locked)
+			return false;
+	}
+	return true;
+}
+
+void unit_account_wake(struct budget *b, struct unit_account *a)
+{
+	a->next_ns = b->next_ns = 0;
+	book_changed(&b->book, &a->book);
+	if (a->ready || a->unknown)
+		return;
+	a->ready = true;
+	TAILQ_INSERT_TAIL(&b->ready, a, next_ready);
+}
+
+/* When to look for news again. */
+static uint64_t next_refresh(const struct budget *b, struct unit_account *a, uint64_t now_ns)
+{
+	if (now_ns < a->news_ns)
+		return a->news_ns;
+	a->news_ns = now_ns + NEWS_REPEATS * b->params.repeat_ns;
+	return quota_refresh(a->quota, now_ns) ? a->news_ns : UINT64_MAX;
+}
+
+void unit_account_tick(struct budget *b, struct unit_account *a, uint64_t now_ns)
+{
+	uint64_t next_ns = b->next_ns, news_ns;
+
+	unit_account_wake(b, a);
+	a->next_ns = quota_tick(a->quota, now_ns);
+	news_ns = next_refresh(b, a, now_ns);
+	if (news_ns < a->next_ns)
+		a->next_ns = news_ns;
+	b->next_ns = a->next_ns < next_ns ? a->next_ns : next_ns;
+	book_changed(&b->book, &a->book);
+}
+
+static bool is_lost(const struct unit_account *a)
+{
+	return a->unknown || quota_view(a->quota, 0).blank;
+}
+
+static bool account_unsaved(const struct book *book, const struct book_account *account)
+{
+	const struct unit_account *a = (const struct unit_account *)account;
+
+	if (is_lost(a))
+		return ((const struct budget *)book)->params.durable && !a->marked;
+	return quota_unsettled(a->quota);
+}
+
+static size_t account_record_bytes(const struct book_account *account)
+{
+	return HEAD_BYTES + quota_record_size(((const struct unit_account *)account)->quota);
+}
+
+static int account_save(
+	struct book *book, struct book_account *account, uint8_t *record, size_t *len)
+{
+	struct unit_account *a = (struct unit_account *)account;
+	bool lost = is_lost(a);
+	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_BLANK : 0);
+	uint64_t head[HEAD_NUMBERS] = {
+		[HEAD_TOTAL] = htobe64(a->policy.total),
+		[HEAD_FLAGS] = htobe64(flags),
+	};
+	int ret = 0;
+
+	(void)book;
+	*len = 0;
+	if (!lost)
+		ret = quota_save(a->quota, record + HEAD_BYTES, len);
+	if (ret)
+		return ret;
+	memcpy(record, head, HEAD_BYTES);
+	*len += HEAD_BYTES;
+	a->marked = lost;
+	return 0;
+}
+
+/* What waited for it may be said, and traffic may pass. */
+static void account_committed(struct book *book, struct book_account *account, bool durable)
+{
+	struct unit_account *a = (struct unit_account *)account;
+
+	a->marked &= durable;
+	if (durable)
+		quota_settled(a->quota);
+	else
+		quota_save_failed(a->quota);
+	unit_account_wake((struct budget *)book, a);
+}
+
+const struct book_ops unit_ops = {
+	.policy_bytes = sizeof(struct budget_policy),
+	.open = account_open,
+	.close = account_close,
+	.check = account_check,
+	.untouched = account_untouched,
+	.unsaved = account_unsaved,
+	.record_bytes = account_record_bytes,
+	.save = account_save,
+	.committed = account_committed,
+};

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * The accounts of both kinds, rates and units: what they have in common at a limiter. One that has
+ * never had a policy of a kind has no accounts of it, and pays for none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "limiter/aggregate.h"
+
+/* The records of one kind, into `out`. */
+static unsigned records_of(
+	const struct limiter_ledger *given, enum limiter_record_kind kind, struct book_record *out)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < given->n_records; i++) {
+		const struct limiter_record *record = &given->records[i];
+
+		if (record->kind == kind)
+			out[found++] = (struct book_record){record->id, record->at, record->len};
+	}
+	return found;
+}
+
+void accounts_restore(struct limiter *l, uint64_t now_ns)
+{
+	struct limiter_policy *policies = calloc((size_t)l->n_policies + 1, sizeof(*policies));
+
+	for (unsigned i = 0; policies && i < l->n_policies; i++)
+		policies[i] = l->aggregates[i].policy;
+	if (policies) {
+		(void)rates_set(l, policies, l->n_policies, NULL, 0, now_ns);
+		(void)units_set(l, policies, l->n_policies, NULL, 0, now_ns);
+	}
+	free(policies);
+}
+
+int accounts_set(
+	struct limiter *l, const struct limiter_policy *policies, unsigned n, uint64_t now_ns)
+{
+	struct book_record *records = calloc((size_t)l->ledger.n_records + 1, sizeof(*records));
+	unsigned n_records;
+	int ret;
+
+	if (!records)
+		return -ENOMEM;
+	n_records = records_of(&l->ledger, LIMITER_RATES, records);
+	ret = rates_set(l, policies, n, records, n_records, now_ns);
+	if (ret == 0) {
+		n_records = records_of(&l->ledger, LIMITER_UNITS, records);
+		ret = units_set(l, policies, n, records, n_records, now_ns);
+		if (ret)
+			accounts_restore(l, now_ns);
+	}
+	free(records);
+	return ret;
+}
+
+void accounts_index(struct limiter *l)
+{
+	for (unsigned i = 0; i < l->n_policies; i++) {
+		rates_index(l, &l->aggregates[i]);
+		units_index(l, &l->aggregates[i]);
+	}
+}
+
+void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+{
+	if (l->conserve && letter->len > 0 && letter->at[0] == CONSERVE_LETTER)
+		rates_hear(l, now_ns, letter);
+	if (l->budget && letter->len > 0 && letter->at[0] == BUDGET_LETTER)
+		units_hear(l, now_ns, letter);
+}
+
+size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
+{
+	uint8_t *at = gossip_letter_at(buf);
+	size_t room = gossip_letter_room(l->gossip), len = 0;
+
+	if (l->conserve)
+		len = conserve_send(l->conserve, l->now_ns, at, room, peer);
+	if (len == 0 && l->budget)
+		len = budget_send(l->budget, l->now_ns, at, room, peer);
+	return len > 0 ? gossip_seal_letter(l->gossip, buf, len, *peer) : 0;
+}
+
+bool limiter_unsettled(const struct limiter *l)
+{
+	return (l->conserve && book_unsaved(conserve_book(l->conserve))) ||
+	       (l->budget && book_unsaved(budget_book(l->budget)));
+}
+
+/* One kind's writer before that of all. */
+struct writer {
+	limiter_write write;
+	void *context;
+	enum limiter_record_kind kind;
+};
+
+static int write_record(void *context, uint32_t id, const void *record, size_t len)
+{
+	const struct writer *writer = context;
+
+	return writer->write(writer->context, writer->kind, id, record, len);
+}
+
+int limiter_save(struct limiter *l, limiter_write write, void *context)
+{
+	struct writer rates = {write, context, LIMITER_RATES};
+	struct writer units = {write, context, LIMITER_UNITS};
+	int ret = -EAGAIN, also = -EAGAIN;
+
+	if (l->conserve)
+		ret = book_save(conserve_book(l->conserve), write ? write_record : NULL, &rates);
+	if (ret != 0 && ret != -EAGAIN)
+		return ret;
+	if (l->budget)
+		also = book_save(budget_book(l->budget), write ? write_record : NULL, &units);
+	if (also == 0 || also == -EAGAIN)
+		return ret == 0 ? 0 : also;
+	/* Both or neither. */
+	if (ret == 0)
+		book_save_failed(conserve_book(l->conserve));
+	return also;
+}
+
+void limiter_settled(struct limiter *l, uint64_t now_ns)
+{
+	l->now_ns = now_ns;
+	if (l->conserve)
+		book_committed(conserve_book(l->conserve));
+	if (l->budget) {
+		book_committed(budget_book(l->budget));
+		units_tick(l, now_ns);
+	}
+}
+
+void limiter_save_failed(struct limiter *l)
+{
+	if (l->conserve)
+		book_save_failed(conserve_book(l->conserve));
+	if (l->budget)
+		book_save_failed(budget_book(l->budget));
+}

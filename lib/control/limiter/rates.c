@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies whose limit is never exceeded: the allocator says where the limit should go, and what is
+ * enforced is what the ledger holds.
+ *
+ * Where the allocator divides the burst by itself (allocator->remembers), the burst has an account
+ * of its own, in bytes where the other is in bytes per second: a ledger cares for neither. The two
+ * accounts move, are committed and are lost independently; each sum holds at any instant, and so
+ * does one bucket's r·t + b, as it needs no more than that at any time the depths add up to the
+ * burst and the rates to the limit.
+ *
+ * Accounts are of whole units: of a limit in another time than a second, of units in that time.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/name_hash.h"
+#include "limiter/aggregate.h"
+
+#define BITS 8
+
+/* Full-sized packets: what an indicator counts in, of bytes. */
+#define PACKET 1514
+
+bool aggregate_conserved(const struct aggregate *a)
+{
+	return a->policy.guarantee == LIMITER_CONSERVED;
+}
+
+static bool has_burst_account(const struct limiter_policy *policy)
+{
+	return policy->guarantee == LIMITER_CONSERVED && policy->allocator->remembers;
+}
+
+uint32_t limiter_burst_id(uint32_t id)
+{
+	static const char suffix[] = "/burst";
+
+	/* As if it were of a longer name, which no name is: it would have a slash. */
+	for (const char *at = suffix; *at; at++)
+		id = (id ^ (uint8_t)*at) * NAME_HASH_PRIME;
+	return id;
+}
+
+static unsigned list_rates(
+	const struct limiter_policy *policies, unsigned n, struct conserve_policy *out)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (policies[i].guarantee != LIMITER_CONSERVED)
+			continue;
+		out[found++] = (struct conserve_policy){
+			.id = policies[i].id,
+			.owner = i,
+			.limit = policies[i].limit_bps / BITS,
+			.indicator = policies[i].indicator,
+			.eta = policies[i].eta,
+		};
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (has_burst_account(&policies[i]))
+			out[found++] = (struct conserve_policy){
+				.id = limiter_burst_id(policies[i].id),
+				.owner = i,
+				.limit = policies[i].burst_bytes,
+			};
+	return found;
+}
+
+static int create_rates(struct limiter *l, const struct conserve_params *accounts, uint64_t now_ns)
+{
+	const struct limiter_ledger *given = &l->ledger;
+	struct conserve_params params = *accounts;
+
+	params.overlay = given->overlay;
+	params.overlay.ids = l->roster->ids;
+	params.overlay.n = l->roster->n;
+	params.self = l->self;
+	params.blank = given->blank;
+	params.epoch = given->epoch;
+	params.lease_ns = given->lease_ns;
+	params.drift_ppm = given->drift_ppm;
+	params.repeat_ns = l->tick_ns;
+	params.promise = given->promise;
+	return conserve_create(&params, now_ns, &l->conserve);
+}
+
+int rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+	const struct book_record *records, unsigned n_records, uint64_t now_ns)
+{
+	struct conserve_policy *list = calloc(2 * (size_t)n + 1, sizeof(*list));
+	struct conserve_params params = {
+		.policies = list, .records = records, .n_records = n_records};
+	int ret = 0;
+
+	if (!list)
+		return -ENOMEM;
+	params.n_policies = list_rates(policies, n, list);
+	if (l->conserve)
+		ret = conserve_update(l->conserve, list, params.n_policies, now_ns);
+	else if (params.n_policies > 0 || n_records > 0)
+		ret = create_rates(l, &params, now_ns);
+	free(list);
+	return ret;
+}
+
+void rates_index(const struct limiter *l, struct aggregate *a)
+{
+	struct book *book = aggregate_conserved(a) ? conserve_book(l->conserve) : NULL;
+
+	if (book)
+		a->rate_account = book_find(book, a->policy.id)->index;
+	if (book && has_burst_account(&a->policy))
+		a->burst_account = book_find(book, limiter_burst_id(a->policy.id))->index;
+}
+
+/* What is usable now of an account, in its own units; when that falls is when to look again. */
+static double usable_now(struct limiter *l, unsigned account, uint64_t now_ns)
+{
+	uint64_t until, limit = conserve_limit(l->conserve, account, now_ns, &until);
+
+	l->lease_ns = until < l->lease_ns ? until : l->lease_ns;
+	return (double)limit;
+}
+
+/* What may be enforced now; a limit or burst that has changed is told. */
+static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
+{
+	struct aggregate *a = &l->aggregates[policy];
+	double limit = usable_now(l, a->rate_account, now_ns) / limiter_time(&a->policy);
+	double burst = a->state.local_burst;
+
+	if (has_burst_account(&a->policy))
+		burst = usable_now(l, a->burst_account, now_ns);
+	if (limit == a->state.local_limit && burst == a->state.local_burst)
+		return false;
+	a->state.local_limit = limit;
+	a->state.local_burst = burst;
+	bitmap_set(l->changed, policy);
+	return true;
+}
+
+uint64_t rates_burst(const struct limiter *l, const struct aggregate *a)
+{
+	if (has_burst_account(&a->policy))
+		return (uint64_t)a->state.local_burst;
+	return conserve_burst(l->conserve, a->rate_account, a->policy.burst_bytes,
+		(uint64_t)(a->state.local_limit * limiter_time(&a->policy) + 0.5));
+}
+
+bool rates_refresh(struct limiter *l, uint64_t now_ns)
+{
+	bool changed = false;
+
+	l->lease_ns = UINT64_MAX;
+	for (unsigned i = 0; l->conserve && i < l->n_policies; i++)
+		if (aggregate_conserved(&l->aggregates[i]))
+			changed |= refresh_rate(l, i, now_ns);
+	return changed;
+}
+
+/* What the allocator has just answered. */
+void rates_want(struct limiter *l, const struct aggregate *a)
+{
+	double time = limiter_time(&a->policy);
+	struct gdrl_measure measure = {
+		.demand = a->demand.rate * time,
+		.dropped = -1,
+		.packet = time * (a->policy.packet ? a->policy.packet : PACKET),
+	};
+
+	if (a->policy.indicator)
+		conserve_measure(l->conserve, a->rate_account, &measure);
+	else
+		conserve_target(l->conserve, a->rate_account, a->state.local_limit * time);
+	if (has_burst_account(&a->policy))
+		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
+}
+
+bool rates_tick(struct limiter *l, uint64_t now_ns)
+{
+	if (!l->conserve)
+		return false;
+	l->now_ns = now_ns;
+	conserve_tick(l->conserve, now_ns);
+	return rates_refresh(l, now_ns);
+}
+
+void rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+{
+	unsigned n = conserve_policies(l->conserve), account;
+
+	l->now_ns = now_ns;
+	if (conserve_hear(l->conserve, letter->from, now_ns, letter->at, letter->len) <= 0)
+		return;
+	/* A lease that goes on for longer is found when its former end has come. */
+	while ((account = conserve_next_news(l->conserve)) < n)
+		refresh_rate(l, conserve_owner(l->conserve, account), now_ns);
+}
+
+const struct conserve *limiter_conserve(const struct limiter *l)
+{
+	return l->conserve;
+}
+
+unsigned limiter_conserve_index(const struct limiter *l, unsigned policy)
+{
+	const struct aggregate *a = &l->aggregates[policy];
+
+	return aggregate_conserved(a) ? a->rate_account : LIMITER_ADDED;
+}
+
+unsigned limiter_conserve_burst_index(const struct limiter *l, unsigned policy)
+{
+	const struct aggregate *a = &l->aggregates[policy];
+
+	return has_burst_account(&a->policy) ? a->burst_account : LIMITER_ADDED;
+}

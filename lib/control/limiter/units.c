@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Policies that count units: the budget says how many may be used here, and the limit is for when
+ * there are none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "limiter/aggregate.h"
+
+/* Of the timeout of the tree: until what is not confirmed is said again. */
+#define REPEAT_PART 2
+
+/* Half-life of the rates by which units are divided: traffic comes in bursts. */
+#define MEMORY_NS UINT64_C(2000000000)
+
+bool aggregate_counts(const struct aggregate *a)
+{
+	return a->policy.allocator->counts_units;
+}
+
+static unsigned list_units(
+	const struct limiter_policy *policies, unsigned n, struct budget_policy *out)
+{
+	unsigned found = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (!policies[i].allocator->counts_units)
+			continue;
+		out[found++] = (struct budget_policy){
+			.id = policies[i].id,
+			.total = policies[i].total,
+			.period = policies[i].period,
+			.chunk = policies[i].chunk,
+			.drawn = policies[i].drawn,
+		};
+	}
+	return found;
+}
+
+static int create_units(struct limiter *l, const struct budget_params *accounts, uint64_t now_ns)
+{
+	const struct limiter_ledger *given = &l->ledger;
+	struct budget_params params = *accounts;
+
+	params.ids = l->roster->ids;
+	params.n = l->roster->n;
+	params.self = l->self;
+	params.degree = given->tree_degree;
+	params.blank = given->blank;
+	params.durable = given->durable;
+	params.epoch = given->epoch;
+	params.repeat_ns = given->timeout_ns / REPEAT_PART + 1;
+	params.theta_ns = l->tick_ns;
+	params.memory_ns = MEMORY_NS;
+	params.timeout_ns = given->timeout_ns;
+	params.seed = given->epoch ^ l->roster->ids[l->self];
+	return budget_create(&params, now_ns, &l->budget);
+}
+
+int units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+	const struct book_record *records, unsigned n_records, uint64_t now_ns)
+{
+	struct budget_policy *list = calloc((size_t)n + 1, sizeof(*list));
+	struct budget_params params = {
+		.policies = list, .records = records, .n_records = n_records};
+	int ret = 0;
+
+	if (!list)
+		return -ENOMEM;
+	params.n_policies = list_units(policies, n, list);
+	if (l->budget)
+		ret = budget_update(l->budget, list, params.n_policies, now_ns);
+	else if (params.n_policies > 0 || n_records > 0)
+		ret = create_units(l, &params, now_ns);
+	free(list);
+	if (ret == 0)
+		units_tick(l, now_ns);
+	return ret;
+}
+
+void units_index(const struct limiter *l, struct aggregate *a)
+{
+	if (aggregate_counts(a))
+		a->unit_account = book_find(budget_book(l->budget), a->policy.id)->index;
+}
+
+void units_tick(struct limiter *l, uint64_t now_ns)
+{
+	if (!l->budget)
+		return;
+	l->now_ns = now_ns;
+	l->budget_ns = budget_tick(l->budget, now_ns);
+}
+
+void units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+{
+	(void)budget_hear(l->budget, letter->from, now_ns, letter->at, letter->len);
+	units_tick(l, now_ns);
+}
+
+int limiter_spend(struct limiter *l, unsigned policy, uint64_t units, uint64_t now_ns)
+{
+	int ret = budget_spend(l->budget, l->aggregates[policy].unit_account, units, now_ns);
+
+	units_tick(l, now_ns);
+	return ret;
+}
+
+void limiter_refund(struct limiter *l, unsigned policy, uint64_t units)
+{
+	budget_refund(l->budget, l->aggregates[policy].unit_account, units);
+	units_tick(l, l->now_ns);
+}
+
+void limiter_forgo(struct limiter *l, unsigned policy)
+{
+	budget_forgo(l->budget, l->aggregates[policy].unit_account);
+}
+
+int limiter_period(struct limiter *l, unsigned policy, uint64_t period, uint64_t now_ns)
+{
+	int ret = budget_period(l->budget, l->aggregates[policy].unit_account, period, now_ns);
+
+	units_tick(l, now_ns);
+	return ret;
+}
+
+int limiter_set_share(struct limiter *l, unsigned policy, uint64_t share, uint64_t now_ns)
+{
+	int ret = budget_set_share(l->budget, l->aggregates[policy].unit_account, share, now_ns);
+
+	units_tick(l, now_ns);
+	return ret;
+}
+
+const struct budget *limiter_budget(const struct limiter *l)
+{
+	return l->budget;
+}
+
+unsigned limiter_budget_index(const struct limiter *l, unsigned policy)
+{
+	const struct aggregate *a = &l->aggregates[policy];
+
+	return aggregate_counts(a) ? a->unit_account : LIMITER_ADDED;
+}
