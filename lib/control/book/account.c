@@ -4,11 +4,10 @@
  * One account, and finding it. A record is the fingerprint of the edges (eight bytes, big-endian)
  * and what the account itself has written.
  */
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/wire.h"
 #include "book/private.h"
 
 static int compare_accounts(const void *a, const void *b)

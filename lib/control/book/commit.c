@@ -4,10 +4,9 @@
  * Commits, of all accounts that need one at once: a disk is asked once a round, however many have
  * changed.
  */
-#include <endian.h>
 #include <errno.h>
-#include <string.h>
 
+#include "base/wire.h"
 #include "book/private.h"
 
 void book_changed(struct book *book, struct book_account *account)
@@ -26,17 +25,16 @@ bool book_unsaved(const struct book *book)
 static int account_save(
 	struct book *book, struct book_account *account, book_write write, void *context)
 {
-	uint64_t fingerprint = htobe64(book->fingerprint);
+	uint8_t *body = wire_put64(book->record, book->fingerprint);
 	size_t len;
-	int ret = book->ops->save(book, account, book->record + sizeof(fingerprint), &len);
+	int ret = book->ops->save(book, account, body, &len);
 
 	if (ret)
 		return ret;
 	account->saving = true;
 	if (!write)
 		return 0;
-	memcpy(book->record, &fingerprint, sizeof(fingerprint));
-	return write(context, account->id, book->record, sizeof(fingerprint) + len);
+	return write(context, account->id, book->record, (size_t)(body - book->record) + len);
 }
 
 int book_save(struct book *book, book_write write, void *context)

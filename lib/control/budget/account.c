@@ -5,18 +5,15 @@
  * total and flags, and that of the quota. One whose memory is lost has a record that says so and no
  * more, or after the next crash it would pass for one that is new here.
  */
-#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/wire.h"
 #include "budget/private.h"
 
 _Static_assert(offsetof(struct budget_policy, id) == 0, "a row begins with its id");
 
-enum { HEAD_TOTAL, HEAD_FLAGS, HEAD_NUMBERS };
-
-#define HEAD_BYTES (HEAD_NUMBERS * sizeof(uint64_t))
+#define HEAD_BYTES (2 * sizeof(uint64_t))
 
 /* What is left is said anew at most once in so many times that a grant is repeated after. */
 #define NEWS_REPEATS 8
@@ -24,7 +21,7 @@ enum { HEAD_TOTAL, HEAD_FLAGS, HEAD_NUMBERS };
 #define FLAG_DRAWN 1
 #define FLAG_BLANK 2
 
-static void account_close(struct book *book, struct book_account *account)
+static void unit_close(struct book *book, struct book_account *account)
 {
 	struct unit_account *a = (struct unit_account *)account;
 
@@ -42,17 +39,6 @@ static uint64_t share_of(const struct budget *b, const struct budget_policy *pol
 	if (policy->drawn)
 		return 0;
 	return policy->total / n + (b->book.position < policy->total % n);
-}
-
-/* What a record says before the quota's; false if it is damaged. */
-static bool read_head(const struct book_record *record, uint64_t head[HEAD_NUMBERS])
-{
-	if (record->len < HEAD_BYTES)
-		return false;
-	memcpy(head, record->at, HEAD_BYTES);
-	for (unsigned i = 0; i < HEAD_NUMBERS; i++)
-		head[i] = be64toh(head[i]);
-	return head[HEAD_TOTAL] <= LEDGER_MOST;
 }
 
 static struct quota_params quota_params(struct budget *b, const struct budget_policy *policy)
@@ -78,20 +64,20 @@ static uint64_t guess_behind(const struct budget *b, const struct unit_account *
 	return a->policy.drawn ? 1 : a->policy.total / b->params.n + 1;
 }
 
-void unit_account_link(const struct budget *b, struct unit_account *a, unsigned edge, bool linked)
+void unit_link(const struct budget *b, struct unit_account *a, unsigned edge, bool linked)
 {
 	quota_link(a->quota, edge, linked, guess_behind(b, a));
 }
 
-static void join_tree(const struct budget *b, struct unit_account *a)
+static void unit_join_tree(const struct budget *b, struct unit_account *a)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		if (b->links[e].linked)
-			unit_account_link(b, a, e, true);
+			unit_link(b, a, e, true);
 }
 
-static int open_quota(struct budget *b, struct unit_account *a, const struct book_record *record,
-	bool lost, uint64_t now_ns)
+static int unit_open_quota(struct budget *b, struct unit_account *a,
+	const struct book_record *record, bool lost, uint64_t now_ns)
 {
 	struct quota_params params = quota_params(b, &a->policy);
 	int ret;
@@ -109,38 +95,39 @@ static int open_quota(struct budget *b, struct unit_account *a, const struct boo
 	return ret;
 }
 
-static int account_open(struct book *book, const void *policy, const struct book_record *record,
+static int unit_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out)
 {
 	struct budget *b = (struct budget *)book;
-	uint64_t head[HEAD_NUMBERS] = {0};
+	uint64_t total = 0, flags = book->recovering ? FLAG_BLANK : 0;
 	struct unit_account *a;
-	bool lost;
 	int ret;
 
-	if (record && !read_head(record, head))
+	if (record && record->len < HEAD_BYTES)
 		return -EINVAL;
-	lost = record ? head[HEAD_FLAGS] & FLAG_BLANK : book->recovering;
+	if (record)
+		wire_get64(wire_get64(record->at, &total), &flags);
+	if (total > LEDGER_MOST)
+		return -EINVAL;
 	a = calloc(1, sizeof(*a));
 	if (!a)
 		return -ENOMEM;
 	if (policy)
 		a->policy = *(const struct budget_policy *)policy;
 	else
-		a->policy = (struct budget_policy){
-			.total = head[HEAD_TOTAL], .drawn = head[HEAD_FLAGS] & FLAG_DRAWN};
-	ret = open_quota(b, a, record, lost, now_ns);
+		a->policy = (struct budget_policy){.total = total, .drawn = flags & FLAG_DRAWN};
+	ret = unit_open_quota(b, a, record, flags & FLAG_BLANK, now_ns);
 	if (ret) {
-		account_close(book, &a->book);
+		unit_close(book, &a->book);
 		return ret;
 	}
-	join_tree(b, a);
+	unit_join_tree(b, a);
 	a->next_ns = now_ns;
 	*out = &a->book;
 	return 0;
 }
 
-static int account_check(
+static int unit_check(
 	const struct book *book, const struct book_account *account, const void *policy)
 {
 	const struct budget *b = (const struct budget *)book;
@@ -156,7 +143,7 @@ static int account_check(
 	return 0;
 }
 
-void unit_account_set(struct budget *b, struct unit_account *a, const struct budget_policy *policy,
+void unit_set(struct budget *b, struct unit_account *a, const struct budget_policy *policy,
 	uint64_t now_ns)
 {
 	bool other = a->policy.total != policy->total || a->policy.drawn != policy->drawn;
@@ -166,15 +153,15 @@ void unit_account_set(struct budget *b, struct unit_account *a, const struct bud
 	if (other && !policy->drawn)
 		(void)quota_set_share(a->quota, share_of(b, policy), now_ns); /* it fits */
 	if (policy->period > quota_view(a->quota, now_ns).period)
-		(void)unit_account_period(b, a, policy->period, now_ns);
-	unit_account_tick(b, a, now_ns);
+		(void)unit_period(b, a, policy->period, now_ns);
+	unit_tick(b, a, now_ns);
 }
 
 /*
  * Only now it is known how much a limiter that has lost its memory may have spent: as if all of
  * what was drawn for it.
  */
-static int begin_recovering(
+static int unit_begin_recovering(
 	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
 {
 	struct quota_params params = quota_params(b, &a->policy);
@@ -190,21 +177,20 @@ static int begin_recovering(
 	quota_destroy(a->quota);
 	a->quota = quota;
 	a->unknown = false;
-	join_tree(b, a);
+	unit_join_tree(b, a);
 	return 0;
 }
 
-int unit_account_set_drawn(
-	struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
+int unit_set_drawn(struct budget *b, struct unit_account *a, uint64_t share, uint64_t now_ns)
 {
 	if (!a->policy.drawn)
 		return -EINVAL;
 	if (a->unknown)
-		return begin_recovering(b, a, share, now_ns);
+		return unit_begin_recovering(b, a, share, now_ns);
 	return quota_set_share(a->quota, share, now_ns);
 }
 
-int unit_account_period(struct budget *b, struct unit_account *a, uint64_t period, uint64_t now_ns)
+int unit_period(struct budget *b, struct unit_account *a, uint64_t period, uint64_t now_ns)
 {
 	int ret = quota_period(a->quota, period, share_of(b, &a->policy), now_ns);
 
@@ -212,11 +198,11 @@ int unit_account_period(struct budget *b, struct unit_account *a, uint64_t perio
 		return ret;
 	a->policy.period = period;
 	a->unknown = false;
-	unit_account_tick(b, a, now_ns);
+	unit_tick(b, a, now_ns);
 	return 0;
 }
 
-static bool account_untouched(const struct book *book, const struct book_account *account)
+static bool unit_untouched(const struct book *book, const struct book_account *account)
 {
 	const struct unit_account *a = (const struct unit_account *)account;
 	struct quota_view view = quota_view(a->quota, 0);
@@ -232,7 +218,7 @@ static bool account_untouched(const struct book *book, const struct book_account
 	return true;
 }
 
-void unit_account_wake(struct budget *b, struct unit_account *a)
+void unit_wake(struct budget *b, struct unit_account *a)
 {
 	a->next_ns = b->next_ns = 0;
 	book_changed(&b->book, &a->book);
@@ -243,7 +229,7 @@ void unit_account_wake(struct budget *b, struct unit_account *a)
 }
 
 /* When to look for news again. */
-static uint64_t next_refresh(const struct budget *b, struct unit_account *a, uint64_t now_ns)
+static uint64_t unit_next_refresh(const struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	if (now_ns < a->news_ns)
 		return a->news_ns;
@@ -251,64 +237,59 @@ static uint64_t next_refresh(const struct budget *b, struct unit_account *a, uin
 	return quota_refresh(a->quota, now_ns) ? a->news_ns : UINT64_MAX;
 }
 
-void unit_account_tick(struct budget *b, struct unit_account *a, uint64_t now_ns)
+void unit_tick(struct budget *b, struct unit_account *a, uint64_t now_ns)
 {
 	uint64_t next_ns = b->next_ns, news_ns;
 
-	unit_account_wake(b, a);
+	unit_wake(b, a);
 	a->next_ns = quota_tick(a->quota, now_ns);
-	news_ns = next_refresh(b, a, now_ns);
+	news_ns = unit_next_refresh(b, a, now_ns);
 	if (news_ns < a->next_ns)
 		a->next_ns = news_ns;
 	b->next_ns = a->next_ns < next_ns ? a->next_ns : next_ns;
 	book_changed(&b->book, &a->book);
 }
 
-static bool is_lost(const struct unit_account *a)
+static bool unit_is_lost(const struct unit_account *a)
 {
 	return a->unknown || quota_view(a->quota, 0).blank;
 }
 
-static bool account_unsaved(const struct book *book, const struct book_account *account)
+static bool unit_unsaved(const struct book *book, const struct book_account *account)
 {
 	const struct unit_account *a = (const struct unit_account *)account;
 
-	if (is_lost(a))
+	if (unit_is_lost(a))
 		return ((const struct budget *)book)->params.durable && !a->marked;
 	return quota_unsettled(a->quota);
 }
 
-static size_t account_record_bytes(const struct book_account *account)
+static size_t unit_record_bytes(const struct book_account *account)
 {
 	return HEAD_BYTES + quota_record_size(((const struct unit_account *)account)->quota);
 }
 
-static int account_save(
-	struct book *book, struct book_account *account, uint8_t *record, size_t *len)
+static int unit_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
 	struct unit_account *a = (struct unit_account *)account;
-	bool lost = is_lost(a);
+	bool lost = unit_is_lost(a);
 	uint64_t flags = (a->policy.drawn ? FLAG_DRAWN : 0) | (lost ? FLAG_BLANK : 0);
-	uint64_t head[HEAD_NUMBERS] = {
-		[HEAD_TOTAL] = htobe64(a->policy.total),
-		[HEAD_FLAGS] = htobe64(flags),
-	};
 	int ret = 0;
 
 	(void)book;
+	record = wire_put64(wire_put64(record, a->policy.total), flags);
 	*len = 0;
 	if (!lost)
-		ret = quota_save(a->quota, record + HEAD_BYTES, len);
+		ret = quota_save(a->quota, record, len);
 	if (ret)
 		return ret;
-	memcpy(record, head, HEAD_BYTES);
 	*len += HEAD_BYTES;
 	a->marked = lost;
 	return 0;
 }
 
 /* What waited for it may be said, and traffic may pass. */
-static void account_committed(struct book *book, struct book_account *account, bool durable)
+static void unit_committed(struct book *book, struct book_account *account, bool durable)
 {
 	struct unit_account *a = (struct unit_account *)account;
 
@@ -317,17 +298,17 @@ static void account_committed(struct book *book, struct book_account *account, b
 		quota_settled(a->quota);
 	else
 		quota_save_failed(a->quota);
-	unit_account_wake((struct budget *)book, a);
+	unit_wake((struct budget *)book, a);
 }
 
 const struct book_ops unit_ops = {
 	.policy_bytes = sizeof(struct budget_policy),
-	.open = account_open,
-	.close = account_close,
-	.check = account_check,
-	.untouched = account_untouched,
-	.unsaved = account_unsaved,
-	.record_bytes = account_record_bytes,
-	.save = account_save,
-	.committed = account_committed,
+	.open = unit_open,
+	.close = unit_close,
+	.check = unit_check,
+	.untouched = unit_untouched,
+	.unsaved = unit_unsaved,
+	.record_bytes = unit_record_bytes,
+	.save = unit_save,
+	.committed = unit_committed,
 };

@@ -51,7 +51,7 @@ static int create_parts(struct budget *b, const struct budget_params *params, ui
 	tree_begin(b, now_ns);
 	ret = book_fill(&b->book, &book, now_ns);
 	for (unsigned i = 0; ret == 0 && i < b->book.n; i++)
-		unit_account_wake(b, unit_account(b, i));
+		unit_wake(b, unit_at(b, i));
 	return ret;
 }
 
@@ -104,13 +104,13 @@ int budget_update(
 	a->ready = false;
 	TAILQ_INIT(&b->ready);
 	for (unsigned i = 0; i < b->book.n; i++) {
-		a = unit_account(b, i);
+		a = unit_at(b, i);
 		if (a->book.gone)
 			quota_forgo(a->quota);
-		unit_account_wake(b, a);
+		unit_wake(b, a);
 	}
 	for (unsigned i = 0; i < n; i++)
-		unit_account_set(b, unit_account(b, i), &policies[i], now_ns);
+		unit_set(b, unit_at(b, i), &policies[i], now_ns);
 	return 0;
 }
 
@@ -121,35 +121,35 @@ struct book *budget_book(struct budget *b)
 
 int budget_spend(struct budget *b, unsigned policy, uint64_t units, uint64_t now_ns)
 {
-	struct unit_account *a = unit_account(b, policy);
+	struct unit_account *a = unit_at(b, policy);
 	int ret = quota_spend(a->quota, units, now_ns);
 
-	unit_account_tick(b, a, now_ns);
+	unit_tick(b, a, now_ns);
 	return ret;
 }
 
 void budget_refund(struct budget *b, unsigned policy, uint64_t units)
 {
-	quota_refund(unit_account(b, policy)->quota, units);
-	unit_account_wake(b, unit_account(b, policy));
+	quota_refund(unit_at(b, policy)->quota, units);
+	unit_wake(b, unit_at(b, policy));
 }
 
 void budget_forgo(struct budget *b, unsigned policy)
 {
-	quota_forgo(unit_account(b, policy)->quota);
+	quota_forgo(unit_at(b, policy)->quota);
 }
 
 int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns)
 {
-	return unit_account_period(b, unit_account(b, policy), period, now_ns);
+	return unit_period(b, unit_at(b, policy), period, now_ns);
 }
 
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns)
 {
-	int ret = unit_account_set_drawn(b, unit_account(b, policy), share, now_ns);
+	int ret = unit_set_drawn(b, unit_at(b, policy), share, now_ns);
 
 	if (ret == 0)
-		unit_account_tick(b, unit_account(b, policy), now_ns);
+		unit_tick(b, unit_at(b, policy), now_ns);
 	return ret;
 }
 
@@ -159,10 +159,10 @@ uint64_t budget_tick(struct budget *b, uint64_t now_ns)
 		return b->next_ns;
 	b->next_ns = tree_tick(b, now_ns);
 	for (unsigned i = 0; i < b->book.n; i++) {
-		struct unit_account *a = unit_account(b, i);
+		struct unit_account *a = unit_at(b, i);
 
 		if (now_ns >= a->next_ns)
-			unit_account_tick(b, a, now_ns);
+			unit_tick(b, a, now_ns);
 		else if (a->next_ns < b->next_ns)
 			b->next_ns = a->next_ns;
 	}
@@ -171,7 +171,7 @@ uint64_t budget_tick(struct budget *b, uint64_t now_ns)
 
 struct quota_view budget_view(const struct budget *b, unsigned policy, uint64_t now_ns)
 {
-	const struct unit_account *a = unit_account(b, policy);
+	const struct unit_account *a = unit_at(b, policy);
 	struct quota_view view = quota_view(a->quota, now_ns);
 	uint64_t used = view.spent - view.pocket;
 	uint64_t most = a->policy.total > used ? a->policy.total - used : 0;
@@ -187,7 +187,7 @@ uint64_t budget_in_flight(const struct budget *b, unsigned policy)
 	uint64_t sum = 0;
 
 	for (unsigned e = 0; e < b->book.n_edges; e++)
-		sum += quota_edge(unit_account(b, policy)->quota, e).in_flight;
+		sum += quota_edge(unit_at(b, policy)->quota, e).in_flight;
 	return sum;
 }
 

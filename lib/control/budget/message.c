@@ -27,10 +27,9 @@
  *
  * All to one neighbour at one time ride together, as far as there is room.
  */
-#include <endian.h>
 #include <errno.h>
-#include <string.h>
 
+#include "base/wire.h"
 #include "budget/private.h"
 #include "ledger/statement.h"
 
@@ -42,61 +41,19 @@
 
 _Static_assert(HEAD + PART <= BUDGET_LETTER_MIN, "a message has room for a part");
 
-static uint8_t *put16(uint8_t *at, uint16_t number)
-{
-	number = htobe16(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static uint8_t *put32(uint8_t *at, uint32_t number)
-{
-	number = htobe32(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static uint8_t *put64(uint8_t *at, uint64_t number)
-{
-	number = htobe64(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static const uint8_t *get16(const uint8_t *at, uint16_t *number)
-{
-	memcpy(number, at, sizeof(*number));
-	*number = be16toh(*number);
-	return at + sizeof(*number);
-}
-
-static const uint8_t *get32(const uint8_t *at, uint32_t *number)
-{
-	memcpy(number, at, sizeof(*number));
-	*number = be32toh(*number);
-	return at + sizeof(*number);
-}
-
-static const uint8_t *get64(const uint8_t *at, uint64_t *number)
-{
-	memcpy(number, at, sizeof(*number));
-	*number = be64toh(*number);
-	return at + sizeof(*number);
-}
-
 static void write_header(const struct budget *b, const struct tree_header *header, uint8_t *at)
 {
 	*at++ = BUDGET_LETTER;
 	*at++ = header->flags;
-	at = put16(at, header->route.rank);
-	at = put32(at, b->book.overlay->ids[header->route.root]);
-	at = put64(at, header->route.epoch);
-	at = put32(at, header->route.seq);
-	at = put64(at, header->epoch);
-	at = put64(at, header->stamp);
-	at = put64(at, header->echo_epoch);
-	at = put64(at, header->echo_stamp);
-	put64(at, header->echo_ns);
+	at = wire_put16(at, header->route.rank);
+	at = wire_put32(at, b->book.overlay->ids[header->route.root]);
+	at = wire_put64(at, header->route.epoch);
+	at = wire_put32(at, header->route.seq);
+	at = wire_put64(at, header->epoch);
+	at = wire_put64(at, header->stamp);
+	at = wire_put64(at, header->echo_epoch);
+	at = wire_put64(at, header->echo_stamp);
+	wire_put64(at, header->echo_ns);
 }
 
 /* False where no limiter of this roster says such a thing. */
@@ -106,15 +63,15 @@ static bool read_header(const struct budget *b, const uint8_t *at, struct tree_h
 
 	at++;
 	header->flags = *at++;
-	at = get16(at, &header->route.rank);
-	at = get32(at, &root);
-	at = get64(at, &header->route.epoch);
-	at = get32(at, &header->route.seq);
-	at = get64(at, &header->epoch);
-	at = get64(at, &header->stamp);
-	at = get64(at, &header->echo_epoch);
-	at = get64(at, &header->echo_stamp);
-	get64(at, &header->echo_ns);
+	at = wire_get16(at, &header->route.rank);
+	at = wire_get32(at, &root);
+	at = wire_get64(at, &header->route.epoch);
+	at = wire_get32(at, &header->route.seq);
+	at = wire_get64(at, &header->epoch);
+	at = wire_get64(at, &header->stamp);
+	at = wire_get64(at, &header->echo_epoch);
+	at = wire_get64(at, &header->echo_stamp);
+	wire_get64(at, &header->echo_ns);
 	header->route.root = overlay_position(b->book.overlay, root);
 	return header->route.root < b->params.n && (header->flags & ~TREE_FLAGS) == 0 &&
 	       header->epoch > 0 && header->epoch <= LEDGER_MOST && header->route.epoch > 0 &&
@@ -123,16 +80,16 @@ static bool read_header(const struct budget *b, const uint8_t *at, struct tree_h
 
 static void write_part(uint32_t id, const struct quota_message *m, uint8_t *at)
 {
-	at = put32(at, id);
+	at = wire_put32(at, id);
 	*at++ = (uint8_t)(m->parts | (m->partial ? PARTIAL : 0) | (m->known ? KNOWN : 0));
-	at = put64(at, m->period);
-	at = put32(at, m->round);
-	at = put32(at, m->answer);
-	at = put64(at, m->need);
-	at = put64(at, m->urgent);
-	at = put64(at, m->asking);
-	at = put64(at, m->held);
-	at = put64(at, m->pace);
+	at = wire_put64(at, m->period);
+	at = wire_put32(at, m->round);
+	at = wire_put32(at, m->answer);
+	at = wire_put64(at, m->need);
+	at = wire_put64(at, m->urgent);
+	at = wire_put64(at, m->asking);
+	at = wire_put64(at, m->held);
+	at = wire_put64(at, m->pace);
 	ledger_statement_write(&m->statement, at);
 }
 
@@ -141,19 +98,19 @@ static bool read_part(const uint8_t *at, uint32_t *id, struct quota_message *m)
 {
 	uint8_t parts;
 
-	at = get32(at, id);
+	at = wire_get32(at, id);
 	parts = *at++;
 	m->parts = parts & ~(PARTIAL | KNOWN);
 	m->partial = parts & PARTIAL;
 	m->known = parts & KNOWN;
-	at = get64(at, &m->period);
-	at = get32(at, &m->round);
-	at = get32(at, &m->answer);
-	at = get64(at, &m->need);
-	at = get64(at, &m->urgent);
-	at = get64(at, &m->asking);
-	at = get64(at, &m->held);
-	at = get64(at, &m->pace);
+	at = wire_get64(at, &m->period);
+	at = wire_get32(at, &m->round);
+	at = wire_get32(at, &m->answer);
+	at = wire_get64(at, &m->need);
+	at = wire_get64(at, &m->urgent);
+	at = wire_get64(at, &m->asking);
+	at = wire_get64(at, &m->held);
+	at = wire_get64(at, &m->pace);
 	return ledger_statement_read(&m->statement, at, LEDGER_STATEMENT_BYTES) == 0;
 }
 
@@ -223,11 +180,11 @@ static void hear_part(struct budget *b, unsigned edge, uint64_t now_ns, const ui
 	period = quota_view(a->quota, now_ns).period;
 	/* Nobody else tells one that is gone what time it is. */
 	if (a->book.gone && message.period > period)
-		(void)unit_account_period(b, a, message.period, now_ns);
+		(void)unit_period(b, a, message.period, now_ns);
 	else if (message.period != period)
 		b->counters.unknown++;
 	quota_hear(a->quota, edge, &message, now_ns);
-	unit_account_tick(b, a, now_ns);
+	unit_tick(b, a, now_ns);
 }
 
 int budget_hear(struct budget *b, unsigned from, uint64_t now_ns, const uint8_t *buf, size_t len)

@@ -85,7 +85,7 @@ struct budget {
 	struct budget_counters counters;
 };
 
-static inline struct unit_account *unit_account(const struct budget *b, unsigned i)
+static inline struct unit_account *unit_at(const struct budget *b, unsigned i)
 {
 	return (struct unit_account *)b->book.accounts[i];
 }
@@ -94,20 +94,17 @@ static inline struct unit_account *unit_account(const struct budget *b, unsigned
 extern const struct book_ops unit_ops;
 
 /* Another total, which fits; all that was drawn; and another period. */
-void unit_account_set(struct budget *b, struct unit_account *account,
-	const struct budget_policy *policy, uint64_t now_ns);
-int unit_account_set_drawn(
-	struct budget *b, struct unit_account *account, uint64_t share, uint64_t now_ns);
-int unit_account_period(
-	struct budget *b, struct unit_account *account, uint64_t period, uint64_t now_ns);
+void unit_set(struct budget *b, struct unit_account *account, const struct budget_policy *policy,
+	uint64_t now_ns);
+int unit_set_drawn(struct budget *b, struct unit_account *account, uint64_t share, uint64_t now_ns);
+int unit_period(struct budget *b, struct unit_account *account, uint64_t period, uint64_t now_ns);
 
 /* It may have something to say, and is to be ticked at once; or is ticked, too. */
-void unit_account_wake(struct budget *b, struct unit_account *account);
-void unit_account_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
+void unit_wake(struct budget *b, struct unit_account *account);
+void unit_tick(struct budget *b, struct unit_account *account, uint64_t now_ns);
 
 /* The tree has taken an edge, of which nothing is known, in or out. */
-void unit_account_link(
-	const struct budget *b, struct unit_account *account, unsigned edge, bool linked);
+void unit_link(const struct budget *b, struct unit_account *account, unsigned edge, bool linked);
 
 /* tree.c */
 void tree_begin(struct budget *b, uint64_t now_ns);

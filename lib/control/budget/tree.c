@@ -29,7 +29,7 @@
  */
 #include "budget/private.h"
 
-/* Of the timeout: messages over linked edges, and others. */
+/* Parts of the timeout between messages over linked edges, and over others. */
 #define PACE_LINKED 4
 #define PACE_OTHER  2
 
@@ -330,8 +330,8 @@ static void relink(struct budget *b)
 		link->linked = linked;
 		b->counters.relinked++;
 		for (unsigned i = 0; i < b->book.n; i++) {
-			unit_account_link(b, unit_account(b, i), e, linked);
-			unit_account_wake(b, unit_account(b, i));
+			unit_link(b, unit_at(b, i), e, linked);
+			unit_wake(b, unit_at(b, i));
 		}
 	}
 }

@@ -24,7 +24,7 @@ static uint64_t share_of(const struct conserve *c, uint64_t limit)
 	return conserve_share(&c->params.overlay, c->params.self, limit);
 }
 
-void rate_account_due(struct conserve *c, struct rate_account *a, unsigned edge)
+void rate_due(struct conserve *c, struct rate_account *a, unsigned edge)
 {
 	if (a->edges[edge].due)
 		return;
@@ -32,13 +32,13 @@ void rate_account_due(struct conserve *c, struct rate_account *a, unsigned edge)
 	TAILQ_INSERT_TAIL(&c->links[edge].due, a, edges[edge].next_due);
 }
 
-void rate_account_due_to_all(struct conserve *c, struct rate_account *a)
+void rate_due_to_all(struct conserve *c, struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++)
-		rate_account_due(c, a, e);
+		rate_due(c, a, e);
 }
 
-static void account_close(struct book *book, struct book_account *account)
+static void rate_close(struct book *book, struct book_account *account)
 {
 	struct conserve *c = (struct conserve *)book;
 	struct rate_account *a = (struct rate_account *)account;
@@ -52,8 +52,7 @@ static void account_close(struct book *book, struct book_account *account)
 	free(a);
 }
 
-int rate_account_set(
-	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
+int rate_set(const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
 	uint64_t part = policy->limit / c->params.overlay.n;
 	int ret = ledger_set_share(a->ledger, share_of(c, policy->limit));
@@ -69,7 +68,7 @@ int rate_account_set(
 	return 0;
 }
 
-static int account_open(struct book *book, const void *policy, const struct book_record *record,
+static int rate_open(struct book *book, const void *policy, const struct book_record *record,
 	uint64_t now_ns, struct book_account **out)
 {
 	const struct conserve *c = (const struct conserve *)book;
@@ -95,11 +94,11 @@ static int account_open(struct book *book, const void *policy, const struct book
 		ret = ledger_create(&params, now_ns, &a->ledger);
 	/* A record holds the share of its time. */
 	if (ret == 0 && (terms->limit > 0 || !record))
-		ret = rate_account_set(c, a, terms);
+		ret = rate_set(c, a, terms);
 	else
 		a->policy = *terms;
 	if (ret) {
-		account_close(book, &a->book);
+		rate_close(book, &a->book);
 		return ret;
 	}
 	a->measure = (struct gdrl_measure){.demand = (double)params.share, .packet = 1};
@@ -107,7 +106,7 @@ static int account_open(struct book *book, const void *policy, const struct book
 	return 0;
 }
 
-static int account_check(
+static int rate_check(
 	const struct book *book, const struct book_account *account, const void *policy)
 {
 	const struct conserve *c = (const struct conserve *)book;
@@ -121,7 +120,7 @@ static int account_check(
 	return 0;
 }
 
-static bool account_untouched(const struct book *book, const struct book_account *account)
+static bool rate_untouched(const struct book *book, const struct book_account *account)
 {
 	const struct rate_account *a = (const struct rate_account *)account;
 
@@ -136,45 +135,44 @@ static bool account_untouched(const struct book *book, const struct book_account
 	return true;
 }
 
-static bool account_unsaved(const struct book *book, const struct book_account *account)
+static bool rate_unsaved(const struct book *book, const struct book_account *account)
 {
 	(void)book;
 	return ledger_unsettled(((const struct rate_account *)account)->ledger);
 }
 
-static size_t account_record_bytes(const struct book_account *account)
+static size_t rate_record_bytes(const struct book_account *account)
 {
 	return ledger_record_size(((const struct rate_account *)account)->ledger);
 }
 
-static int account_save(
-	struct book *book, struct book_account *account, uint8_t *record, size_t *len)
+static int rate_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
 	(void)book;
 	return ledger_save(((struct rate_account *)account)->ledger, record, len);
 }
 
 /* Everybody hears at once of what is his now; what changes nothing for him can wait. */
-static void account_announce(struct conserve *c, struct rate_account *a)
+static void rate_announce(struct conserve *c, struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		struct rate_edge *edge = &a->edges[e];
 		struct ledger_view view = ledger_view(a->ledger, e);
 
 		if (view.granted != edge->told || view.promised != edge->promised || !view.known)
-			rate_account_due(c, a, e);
+			rate_due(c, a, e);
 		edge->told = view.granted;
 		edge->promised = view.promised;
 	}
 }
 
-static void account_committed(struct book *book, struct book_account *account, bool durable)
+static void rate_committed(struct book *book, struct book_account *account, bool durable)
 {
 	struct rate_account *a = (struct rate_account *)account;
 
 	if (durable) {
 		ledger_settled(a->ledger);
-		account_announce((struct conserve *)book, a);
+		rate_announce((struct conserve *)book, a);
 	} else {
 		ledger_save_failed(a->ledger);
 	}
@@ -182,12 +180,12 @@ static void account_committed(struct book *book, struct book_account *account, b
 
 const struct book_ops rate_ops = {
 	.policy_bytes = sizeof(struct conserve_policy),
-	.open = account_open,
-	.close = account_close,
-	.check = account_check,
-	.untouched = account_untouched,
-	.unsaved = account_unsaved,
-	.record_bytes = account_record_bytes,
-	.save = account_save,
-	.committed = account_committed,
+	.open = rate_open,
+	.close = rate_close,
+	.check = rate_check,
+	.untouched = rate_untouched,
+	.unsaved = rate_unsaved,
+	.record_bytes = rate_record_bytes,
+	.save = rate_save,
+	.committed = rate_committed,
 };

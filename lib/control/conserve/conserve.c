@@ -33,12 +33,12 @@ static int create_links(struct conserve *c, uint64_t now_ns)
 static void tell_new_accounts(struct conserve *c)
 {
 	for (unsigned i = 0; i < c->book.n; i++) {
-		struct rate_account *a = rate_account(c, i);
+		struct rate_account *a = rate_at(c, i);
 
 		book_changed(&c->book, &a->book);
 		for (unsigned e = 0; e < c->book.n_edges; e++)
 			if (a->edges[e].sent_ns == 0)
-				rate_account_due(c, a, e);
+				rate_due(c, a, e);
 	}
 }
 
@@ -120,12 +120,12 @@ int conserve_update(
 	if (ret)
 		return ret;
 	for (unsigned i = 0; i < n; i++)
-		(void)rate_account_set(c, rate_account(c, i), &policies[i]); /* it fits */
+		(void)rate_set(c, rate_at(c, i), &policies[i]); /* it fits */
 	tell_new_accounts(c);
 	return 0;
 }
 
-/* Who is dead, and so which edges are in use. */
+/* Finds out who is dead, and so which edges are in use. */
 static void find_edges_in_use(struct conserve *c, uint64_t now_ns)
 {
 	const struct overlay_edge *edges = overlay_edges(c->book.overlay, c->book.position);
@@ -153,7 +153,7 @@ void conserve_tick(struct conserve *c, uint64_t now_ns)
 	c->looks = true;
 	c->promises = conserve_leases_last(c);
 	for (unsigned i = 0; i < c->book.n; i++) {
-		rate_account_move(c, rate_account(c, i), now_ns);
+		rate_move(c, rate_at(c, i), now_ns);
 		book_changed(&c->book, c->book.accounts[i]);
 	}
 }
@@ -165,23 +165,23 @@ struct book *conserve_book(struct conserve *c)
 
 void conserve_target(struct conserve *c, unsigned policy, double target)
 {
-	rate_account(c, policy)->measure.demand = target;
+	rate_at(c, policy)->measure.demand = target;
 }
 
 void conserve_measure(struct conserve *c, unsigned policy, const struct gdrl_measure *measure)
 {
-	rate_account(c, policy)->measure = *measure;
+	rate_at(c, policy)->measure = *measure;
 }
 
 uint64_t conserve_limit(
 	const struct conserve *c, unsigned policy, uint64_t now_ns, uint64_t *until_ns)
 {
-	return ledger_usable(rate_account(c, policy)->ledger, now_ns, until_ns);
+	return ledger_usable(rate_at(c, policy)->ledger, now_ns, until_ns);
 }
 
 uint64_t conserve_burst(const struct conserve *c, unsigned policy, uint64_t burst, uint64_t usable)
 {
-	uint64_t limit = rate_account(c, policy)->policy.limit;
+	uint64_t limit = rate_at(c, policy)->policy.limit;
 
 	if (limit == 0 || usable >= limit)
 		return usable > 0 ? burst : 0;
@@ -195,7 +195,7 @@ unsigned conserve_policies(const struct conserve *c)
 
 unsigned conserve_owner(const struct conserve *c, unsigned policy)
 {
-	return rate_account(c, policy)->policy.owner;
+	return rate_at(c, policy)->policy.owner;
 }
 
 unsigned conserve_edges(const struct conserve *c)
@@ -205,12 +205,12 @@ unsigned conserve_edges(const struct conserve *c)
 
 struct conserve_view conserve_view(const struct conserve *c, unsigned policy, uint64_t now_ns)
 {
-	const struct rate_account *a = rate_account(c, policy);
+	const struct rate_account *a = rate_at(c, policy);
 	struct conserve_view view = {
 		.share = conserve_share(&c->params.overlay, c->params.self, a->policy.limit),
 		.balance = ledger_balance(a->ledger),
 		.free = ledger_free(a->ledger),
-		.target = a->policy.indicator ? rate_account_state(c, a).q : a->measure.demand,
+		.target = a->policy.indicator ? rate_state(c, a).q : a->measure.demand,
 		.blank = ledger_blank(a->ledger),
 	};
 
@@ -233,7 +233,7 @@ struct conserve_edge_view conserve_edge(
 		.spare = overlay_edges(c->book.overlay, c->book.position)[edge].spare,
 		.in_use = c->links[edge].in_use,
 		.alive = book_alive(&c->book, edge, now_ns),
-		.ledger = ledger_view(rate_account(c, policy)->ledger, edge),
+		.ledger = ledger_view(rate_at(c, policy)->ledger, edge),
 	};
 }
 

@@ -5,7 +5,7 @@
  *
  *        0      4  policy
  *        4      1  flags: 1, an answer is asked for; 2, q is what you are asked for, see
- *                  rate_account_asks(); 4, it is for a debt
+ *                  rate_asks(); 4, it is for a debt
  *        5     64  the ledger's statement
  *       69      8  q, and
  *       77      8  gain, as in struct gdrl_statement: IEEE 754 doubles
@@ -13,11 +13,10 @@
  * One without entries says that we are there. A policy is told when there is news of it, to whoever
  * asks, and, in what room is left, to who has not confirmed it, and before a lease is in danger.
  */
-#include <endian.h>
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
+#include "base/wire.h"
 #include "conserve/private.h"
 #include "ledger/statement.h"
 
@@ -27,27 +26,6 @@
 
 /* To one neighbour in one tick; the others wait, and are first in the next. */
 #define MESSAGES 8
-
-static uint8_t *put_double(uint8_t *at, double number)
-{
-	uint64_t bits;
-
-	memcpy(&bits, &number, sizeof(bits));
-	bits = htobe64(bits);
-	memcpy(at, &bits, sizeof(bits));
-	return at + sizeof(bits);
-}
-
-static double get_double(const uint8_t *at)
-{
-	uint64_t bits;
-	double number;
-
-	memcpy(&bits, at, sizeof(bits));
-	bits = be64toh(bits);
-	memcpy(&number, &bits, sizeof(number));
-	return number;
-}
 
 /* Something that the neighbour should have confirmed. */
 static bool is_unconfirmed(const struct rate_account *a, unsigned edge)
@@ -73,7 +51,7 @@ static bool is_account_due(
 		return true;
 	if (!c->links[edge].in_use)
 		return false;
-	return !(fabs(rate_account_state(c, a).q - e->sent_q) <=
+	return !(fabs(rate_state(c, a).q - e->sent_q) <=
 		 (a->policy.indicator ? fabs(e->sent_q) / GRAIN_PART : (double)a->grain));
 }
 
@@ -89,21 +67,20 @@ static void write_entry(
 	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t now_ns, uint8_t *at)
 {
 	struct rate_edge *e = &a->edges[edge];
-	struct gdrl_statement state = rate_account_state(c, a);
-	uint64_t asks = rate_account_asks(c, a);
-	uint32_t id = htobe32(a->policy.id);
+	struct gdrl_statement state = rate_state(c, a);
+	uint64_t asks = rate_asks(c, a);
 	struct ledger_statement statement;
 
 	e->sent_ns = now_ns;
 	e->sent_q = state.q;
 	if (asks > 0)
 		state.q = (double)asks;
-	memcpy(at, &id, sizeof(id));
+	wire_put32(at, a->policy.id);
 	at[4] = (is_unconfirmed(a, edge) ? ANSWER : 0) | (asks > 0 ? ASKS : 0) |
 		(ledger_balance(a->ledger) < 0 ? DEBT : 0);
 	ledger_state(a->ledger, edge, now_ns, &statement);
 	ledger_statement_write(&statement, at + 5);
-	put_double(put_double(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
+	wire_put_double(wire_put_double(at + 5 + LEDGER_STATEMENT_BYTES, state.q), state.gain);
 	c->counters.statements_sent++;
 }
 
@@ -133,7 +110,7 @@ static size_t write_due(
 	unsigned first = c->book.n ? link->cursor % c->book.n : 0;
 
 	for (unsigned k = 0; k < c->book.n && len + CONSERVE_ENTRY <= room; k++) {
-		struct rate_account *a = rate_account(c, (first + k) % c->book.n);
+		struct rate_account *a = rate_at(c, (first + k) % c->book.n);
 
 		link->cursor = first + k + 1; /* beyond the last: the first */
 		if (!is_account_due(c, a, edge, now_ns))
@@ -186,11 +163,11 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 	const uint8_t *at, enum ledger_verdict verdict)
 {
 	struct rate_edge *e = &a->edges[edge];
-	struct gdrl_statement state = {.q = get_double(at + 5 + LEDGER_STATEMENT_BYTES),
-		.gain = get_double(at + 13 + LEDGER_STATEMENT_BYTES)};
+	struct gdrl_statement state;
 
 	if (verdict != LEDGER_NEWS && verdict != LEDGER_HEARD)
 		return;
+	wire_get_double(wire_get_double(at + 5 + LEDGER_STATEMENT_BYTES, &state.q), &state.gain);
 	if (gdrl_hear(&e->neighbour, &state)) {
 		e->asked = at[4] & ASKS ? state.q : 0;
 		e->in_debt = at[4] & DEBT;
@@ -198,7 +175,7 @@ static void believe_hints(struct conserve *c, struct rate_account *a, unsigned e
 			e->neighbour.heard.q = 0; /* it is paid otherwise; see pay() */
 	}
 	if (verdict == LEDGER_NEWS || at[4] & ANSWER)
-		rate_account_due(c, a, edge);
+		rate_due(c, a, edge);
 }
 
 static void note_news(struct conserve *c, struct rate_account *a)
@@ -230,8 +207,8 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	uint32_t id;
 	bool blank;
 
-	memcpy(&id, at, sizeof(id));
-	a = (struct rate_account *)book_find(&c->book, be32toh(id));
+	wire_get32(at, &id);
+	a = (struct rate_account *)book_find(&c->book, id);
 	if (!a) {
 		c->counters.unknown++;
 		return false;
@@ -243,7 +220,7 @@ static bool hear_entry(struct conserve *c, unsigned edge, uint64_t now_ns, const
 	c->counters.verdicts[verdict]++;
 	believe_hints(c, a, edge, at, verdict);
 	if (verdict == LEDGER_NEWS && blank)
-		rate_account_due_to_all(c, a); /* it has something else to say to everybody */
+		rate_due_to_all(c, a); /* it has something else to say to everybody */
 	if (verdict == LEDGER_NEWS)
 		note_news(c, a);
 	return verdict == LEDGER_NEWS;

@@ -14,7 +14,7 @@
 /* What is kept from being promised is so many steps' worth. */
 #define HEADROOM_STEPS 8
 
-/* Of what one is asked and does not have, he asks others for so much (and one less). */
+/* One who is asked and has nothing asks others for so much of it (and one less). */
 #define RELAYED 0.875
 
 /* A promise is made anew when it is this part of the balance away from what it should be. */
@@ -45,9 +45,8 @@ static struct gdrl_self self_of(const struct conserve *c, const struct rate_acco
 		.measure = a->measure,
 		.degree = c->degree,
 		.eta = a->policy.eta,
-		.held = rate_account_held(a),
-		.free = rate_account_held(
-			a), /* what is promised can be taken back; see account_promise() */
+		.held = rate_held(a),
+		.free = rate_held(a), /* a promise can be taken back; see rate_promise() */
 		.floor = a->book.gone ? 0 : a->floor,
 	};
 
@@ -60,7 +59,7 @@ static struct gdrl_self self_of(const struct conserve *c, const struct rate_acco
 }
 
 /* With a target it is what is missing, so that each can see what all miss and what all have. */
-struct gdrl_statement rate_account_state(const struct conserve *c, const struct rate_account *a)
+struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = self_of(c, a);
 
@@ -68,8 +67,7 @@ struct gdrl_statement rate_account_state(const struct conserve *c, const struct 
 }
 
 /* What is promised is given later, when the friend knows that it is not any more. */
-static void account_grant(
-	struct conserve *c, struct rate_account *a, unsigned edge, uint64_t amount)
+static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge, uint64_t amount)
 {
 	uint64_t free = ledger_free(a->ledger);
 
@@ -86,7 +84,7 @@ static void account_grant(
 /* What may leave: nobody gives below his floor. */
 static uint64_t above_floor(const struct rate_account *a)
 {
-	uint64_t held = rate_account_held(a), floor = a->book.gone ? 0 : a->floor;
+	uint64_t held = rate_held(a), floor = a->book.gone ? 0 : a->floor;
 
 	return held > floor ? held - floor : 0;
 }
@@ -98,14 +96,14 @@ static uint64_t above_floor(const struct rate_account *a)
  */
 static uint64_t asked_part(const struct conserve *c, const struct rate_account *a, double asked)
 {
-	double held = (double)rate_account_held(a), limit = (double)a->policy.limit;
+	double held = (double)rate_held(a), limit = (double)a->policy.limit;
 	double part = c->mesh && held < limit ? asked * (held / limit) : asked;
 
 	return whole_amount(ceil(part));
 }
 
 /* A debt, or so little that not even a first packet passes. */
-static uint64_t account_needs(const struct rate_account *a)
+static uint64_t rate_needs(const struct rate_account *a)
 {
 	int64_t balance = ledger_balance(a->ledger), floor = a->book.gone ? 0 : (int64_t)a->floor;
 
@@ -114,10 +112,10 @@ static uint64_t account_needs(const struct rate_account *a)
 	return (uint64_t)(balance < 0 ? -balance : floor - balance);
 }
 
-uint64_t rate_account_asks(const struct conserve *c, const struct rate_account *a)
+uint64_t rate_asks(const struct conserve *c, const struct rate_account *a)
 {
 	unsigned degree = c->mesh || c->degree == 0 ? 1 : c->degree;
-	uint64_t most = (account_needs(a) + degree - 1) / degree, relayed;
+	uint64_t most = (rate_needs(a) + degree - 1) / degree, relayed;
 
 	if (c->mesh || ledger_balance(a->ledger) < 0 || above_floor(a) > 0)
 		return most;
@@ -132,21 +130,21 @@ uint64_t rate_account_asks(const struct conserve *c, const struct rate_account *
 }
 
 /* Those in debt first, then those whose promise was taken while they were gone. */
-static void account_pay(struct conserve *c, struct rate_account *a)
+static void rate_pay(struct conserve *c, struct rate_account *a)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		const struct rate_edge *edge = &a->edges[e];
 
 		if (c->book.links[e].alive && edge->neighbour.fresh && edge->asked > 0)
-			account_grant(c, a, e,
+			rate_grant(c, a, e,
 				smaller(asked_part(c, a, edge->asked),
-					edge->in_debt ? rate_account_held(a) : above_floor(a)));
+					edge->in_debt ? rate_held(a) : above_floor(a)));
 	}
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t adopted = ledger_view(a->ledger, e).adopted;
 
 		if (adopted > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
-			account_grant(c, a, e, smaller(adopted, above_floor(a)));
+			rate_grant(c, a, e, smaller(adopted, above_floor(a)));
 	}
 }
 
@@ -167,7 +165,7 @@ static bool is_usable(const struct gdrl_neighbour *neighbour)
 	return neighbour->in_use && neighbour->fresh && neighbour->in_flight == 0;
 }
 
-/* Of what all miss, the part that is ours to give by what all have too much. */
+/* Plans our part of what all miss, by what all have too much. */
 static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 {
 	double own = (double)ledger_balance(a->ledger) - target_of(a);
@@ -204,7 +202,7 @@ static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 }
 
 /* What is meant to be given; of what is promised only later, when the friend knows. */
-static void account_give(struct conserve *c, struct rate_account *a)
+static void rate_give(struct conserve *c, struct rate_account *a)
 {
 	uint64_t sum = plan_gifts(c, a), free = smaller(ledger_free(a->ledger), above_floor(a));
 
@@ -215,14 +213,14 @@ static void account_give(struct conserve *c, struct rate_account *a)
 			continue;
 		if (sum > free)
 			amount = (uint64_t)((unsigned __int128)amount * free / sum);
-		account_grant(c, a, e, amount);
+		rate_grant(c, a, e, amount);
 	}
 	if (sum > free && sum - free > a->headroom)
 		a->headroom = sum - free;
 }
 
 /* To a friend that does not hear us nothing more is promised, since it could not be used. */
-static void account_promise(struct conserve *c, struct rate_account *a)
+static void rate_promise(struct conserve *c, struct rate_account *a)
 {
 	uint64_t above = above_floor(a), now, want, apart;
 	struct ledger_view view;
@@ -234,29 +232,29 @@ static void account_promise(struct conserve *c, struct rate_account *a)
 	want = c->promises && above > a->headroom ? above - a->headroom : 0;
 	want = (uint64_t)((unsigned __int128)want * c->params.promise / 100);
 	apart = want > now ? want - now : now - want;
-	if (apart <= rate_account_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
+	if (apart <= rate_held(a) / PROMISE_SLACK && (want > now || a->headroom == 0))
 		return;
 	if (want < now || c->book.links[OVERLAY_FRIEND].alive)
 		(void)ledger_promise(a->ledger, want);
 }
 
-static void account_adopt(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+static void rate_adopt(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		if (ledger_adopt(a->ledger, e, now_ns) == 0)
 			continue;
-		rate_account_due(c, a, e);
+		rate_due(c, a, e);
 		c->counters.adoptions++;
 	}
 }
 
-void rate_account_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
+void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns)
 {
 	if (ledger_blank(a->ledger))
 		return;
 	a->headroom -= a->headroom / HEADROOM_STEPS;
-	account_adopt(c, a, now_ns);
-	account_pay(c, a);
-	account_give(c, a);
-	account_promise(c, a);
+	rate_adopt(c, a, now_ns);
+	rate_pay(c, a);
+	rate_give(c, a);
+	rate_promise(c, a);
 }

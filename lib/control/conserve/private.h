@@ -71,7 +71,7 @@ struct conserve {
 	struct conserve_counters counters;
 };
 
-static inline struct rate_account *rate_account(const struct conserve *c, unsigned i)
+static inline struct rate_account *rate_at(const struct conserve *c, unsigned i)
 {
 	return (struct rate_account *)c->book.accounts[i];
 }
@@ -79,21 +79,21 @@ static inline struct rate_account *rate_account(const struct conserve *c, unsign
 extern const struct book_ops rate_ops;
 
 /* Another limit or mover; -EOVERFLOW. */
-int rate_account_set(
+int rate_set(
 	const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy);
 
 /* A neighbour, or all of them, are to hear of it at once. */
-void rate_account_due(struct conserve *c, struct rate_account *a, unsigned edge);
-void rate_account_due_to_all(struct conserve *c, struct rate_account *a);
+void rate_due(struct conserve *c, struct rate_account *a, unsigned edge);
+void rate_due_to_all(struct conserve *c, struct rate_account *a);
 
 /* Whether so many policies are told often enough for a lease to go on. */
 bool conserve_leases_last(const struct conserve *c);
 
 /* One step of one policy: debts, what was adopted, and what others are to have more of. */
-void rate_account_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
+void rate_move(struct conserve *c, struct rate_account *a, uint64_t now_ns);
 
 /* What is stated of it beside the ledger's statement. */
-struct gdrl_statement rate_account_state(const struct conserve *c, const struct rate_account *a);
+struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a);
 
 /*
  * What each neighbour is asked for: by one in debt or below half of his floor, or, where not all
@@ -101,9 +101,9 @@ struct gdrl_statement rate_account_state(const struct conserve *c, const struct 
  * two do not ask each other for ever. A debt is paid of everything, others of what is above the
  * floor.
  */
-uint64_t rate_account_asks(const struct conserve *c, const struct rate_account *a);
+uint64_t rate_asks(const struct conserve *c, const struct rate_account *a);
 
-static inline uint64_t rate_account_held(const struct rate_account *a)
+static inline uint64_t rate_held(const struct rate_account *a)
 {
 	int64_t balance = ledger_balance(a->ledger);
 

@@ -6,9 +6,6 @@
 #ifndef WEIR_LEDGER_PRIVATE_H
 #define WEIR_LEDGER_PRIVATE_H
 
-#include <endian.h>
-#include <string.h>
-
 #include "ledger/ledger.h"
 
 /* What a neighbour is told only once it is settled; see struct ledger_statement. */
@@ -79,21 +76,6 @@ static inline uint64_t edge_lock(const struct ledger_edge *e)
 static inline void edge_settle_all(struct ledger_edge *e, const struct ledger_terms *terms)
 {
 	e->now = e->saved = e->settled = *terms;
-}
-
-/* Numbers of eight bytes, big-endian, one after the other: where the next one goes, or is. */
-static inline uint8_t *bytes_put(uint8_t *at, uint64_t number)
-{
-	number = htobe64(number);
-	memcpy(at, &number, sizeof(number));
-	return at + sizeof(number);
-}
-
-static inline const uint8_t *bytes_get(const uint8_t *at, uint64_t *number)
-{
-	memcpy(number, at, sizeof(*number));
-	*number = be64toh(*number);
-	return at + sizeof(*number);
 }
 
 /* Whether a ledger could make it, whatever has happened before. */

@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/wire.h"
 #include "ledger/private.h"
 
 #define MAGIC     UINT64_C(0x576569724c656401) /* "WeirLed" and the version, 1 */
@@ -45,23 +46,23 @@ static void write_record(const struct ledger *l, uint8_t *record)
 {
 	uint8_t *at = record;
 
-	at = bytes_put(at, MAGIC);
-	at = bytes_put(at, l->n_edges);
-	at = bytes_put(at, l->share);
-	at = bytes_put(at, l->spent);
-	at = bytes_put(at, (uint64_t)l->balance);
-	at = bytes_put(at, l->next_epoch);
+	at = wire_put64(at, MAGIC);
+	at = wire_put64(at, l->n_edges);
+	at = wire_put64(at, l->share);
+	at = wire_put64(at, l->spent);
+	at = wire_put64(at, (uint64_t)l->balance);
+	at = wire_put64(at, l->next_epoch);
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		const struct ledger_edge *e = &l->edges[i];
 
-		at = bytes_put(at, e->now.granted);
-		at = bytes_put(at, e->now.promised);
-		at = bytes_put(at, edge_lock(e));
-		at = bytes_put(at, e->received);
-		at = bytes_put(at, e->adopted);
-		at = bytes_put(at, e->now.least_epoch);
+		at = wire_put64(at, e->now.granted);
+		at = wire_put64(at, e->now.promised);
+		at = wire_put64(at, edge_lock(e));
+		at = wire_put64(at, e->received);
+		at = wire_put64(at, e->adopted);
+		at = wire_put64(at, e->now.least_epoch);
 	}
-	bytes_put(at, sum_of(record, (size_t)(at - record)));
+	wire_put64(at, sum_of(record, (size_t)(at - record)));
 }
 
 static bool edge_valid(const struct ledger_edge *e)
@@ -79,12 +80,12 @@ static bool read_edges(struct ledger *l, const uint8_t *at)
 	for (uint32_t i = 0; i < l->n_edges; i++) {
 		struct ledger_edge *e = &l->edges[i];
 
-		at = bytes_get(at, &e->now.granted);
-		at = bytes_get(at, &e->now.promised);
-		at = bytes_get(at, &e->locked);
-		at = bytes_get(at, &e->received);
-		at = bytes_get(at, &e->adopted);
-		at = bytes_get(at, &e->now.least_epoch);
+		at = wire_get64(at, &e->now.granted);
+		at = wire_get64(at, &e->now.promised);
+		at = wire_get64(at, &e->locked);
+		at = wire_get64(at, &e->received);
+		at = wire_get64(at, &e->adopted);
+		at = wire_get64(at, &e->now.least_epoch);
 		if (!edge_valid(e))
 			return false;
 		edge_settle_all(e, &(struct ledger_terms){
@@ -100,13 +101,13 @@ static bool read_record(struct ledger *l, const uint8_t *record)
 	uint64_t magic, n_edges, balance, epoch, sum;
 	const uint8_t *at = record;
 
-	bytes_get(record + sum_at, &sum);
-	at = bytes_get(at, &magic);
-	at = bytes_get(at, &n_edges);
-	at = bytes_get(at, &l->share);
-	at = bytes_get(at, &l->spent);
-	at = bytes_get(at, &balance);
-	at = bytes_get(at, &epoch);
+	wire_get64(record + sum_at, &sum);
+	at = wire_get64(at, &magic);
+	at = wire_get64(at, &n_edges);
+	at = wire_get64(at, &l->share);
+	at = wire_get64(at, &l->spent);
+	at = wire_get64(at, &balance);
+	at = wire_get64(at, &epoch);
 	if (sum != sum_of(record, sum_at) || magic != MAGIC || n_edges != l->n_edges)
 		return false;
 	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST)

@@ -6,6 +6,7 @@
 #include <assert.h>
 #include <errno.h>
 
+#include "base/wire.h"
 #include "ledger/private.h"
 
 static_assert(sizeof(struct ledger_statement) == LEDGER_STATEMENT_BYTES, "eight numbers");
@@ -16,7 +17,7 @@ void ledger_statement_write(const struct ledger_statement *s, uint8_t buf[LEDGER
 		s->echo_epoch, s->echo_stamp, s->least_epoch};
 
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		buf = bytes_put(buf, numbers[i]);
+		buf = wire_put64(buf, numbers[i]);
 }
 
 int ledger_statement_read(struct ledger_statement *s, const uint8_t *buf, size_t len)
@@ -27,6 +28,6 @@ int ledger_statement_read(struct ledger_statement *s, const uint8_t *buf, size_t
 	if (len != LEDGER_STATEMENT_BYTES)
 		return -EBADMSG;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		buf = bytes_get(buf, numbers[i]);
+		buf = wire_get64(buf, numbers[i]);
 	return statement_plausible(s) ? 0 : -EBADMSG;
 }

@@ -79,7 +79,7 @@ void aggregate_catch_up(struct aggregate *a, uint64_t ticked_ns);
 /* The depth of the bucket here, bytes. */
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a);
 
-/* Of an allocator that remembers; see remember.c. Fills in what it knows of the past. */
+/* Fills in what an allocator that remembers knows of the past; see remember.c. */
 void aggregate_remember(const struct limiter *l, struct aggregate *a,
 	const struct limiter_sample *sample, struct allocate_input *in, uint64_t now_ns);
 

@@ -69,7 +69,7 @@ struct limiter_record {
 	size_t len;
 };
 
-/* Of limiters with a conserved policy or a budget; see struct conserve_params, budget_params. */
+/* What limiters with a conserved policy or a budget need; see conserve_params, budget_params. */
 struct limiter_ledger {
 	struct overlay_params overlay;        /* conserved; the roster is filled in here */
 	const struct limiter_record *records; /* only during limiter_create() */
@@ -209,7 +209,7 @@ void limiter_save_failed(struct limiter *limiter);
 /* For operators: NULL where no policy was ever conserved; an index in it, or LIMITER_ADDED. */
 const struct conserve *limiter_conserve(const struct limiter *limiter);
 unsigned limiter_conserve_index(const struct limiter *limiter, unsigned policy);
-/* The same of its burst, where that has an account of its own. */
+/* And that of its burst, where that has an account of its own. */
 unsigned limiter_conserve_burst_index(const struct limiter *limiter, unsigned policy);
 const struct budget *limiter_budget(const struct limiter *limiter);
 unsigned limiter_budget_index(const struct limiter *limiter, unsigned policy);

@@ -9,7 +9,7 @@
 
 #include "limiter/aggregate.h"
 
-/* Of the timeout of the tree: until what is not confirmed is said again. */
+/* What is not confirmed is said again after this part of the timeout of the tree. */
 #define REPEAT_PART 2
 
 /* Half-life of the rates by which units are divided: traffic comes in bursts. */

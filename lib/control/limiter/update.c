@@ -11,13 +11,13 @@
 #include "limiter/aggregate.h"
 
 /* What is made aside, and takes effect when nothing can fail any more. */
-struct update {
+struct limiter_change {
 	struct aggregate *aggregates;
 	uint64_t *awake, *changed;
 	uint32_t *ids;
 };
 
-static void update_free(struct update *u)
+static void update_free(struct limiter_change *u)
 {
 	free(u->aggregates);
 	free(u->awake);
@@ -25,7 +25,7 @@ static void update_free(struct update *u)
 	free(u->ids);
 }
 
-static int update_allocate(struct update *u, unsigned n)
+static int update_allocate(struct limiter_change *u, unsigned n)
 {
 	u->aggregates = calloc((size_t)n + 1, sizeof(*u->aggregates));
 	u->awake = calloc(bitmap_words(n), sizeof(*u->awake));
@@ -36,7 +36,7 @@ static int update_allocate(struct update *u, unsigned n)
 
 /* No old policy goes on as two new ones, or as one of another name. */
 static bool mapping_valid(const struct limiter *l, const struct limiter_policy *policies,
-	unsigned n, const unsigned *from, struct update *u)
+	unsigned n, const unsigned *from, struct limiter_change *u)
 {
 	for (unsigned i = 0; i < n; i++) {
 		u->ids[i] = policies[i].id;
@@ -59,7 +59,7 @@ static bool policy_equal(const struct limiter_policy *a, const struct limiter_po
 	       a->chunk == b->chunk && a->drawn == b->drawn;
 }
 
-/* Of another limit the same part, until the next interval says better. */
+/* Keeps the same part of another limit, until the next interval says better. */
 static void change_limit(struct aggregate *a, const struct limiter_policy *policy)
 {
 	double scale = (double)policy->limit_bps / limiter_time(policy) /
@@ -70,7 +70,7 @@ static void change_limit(struct aggregate *a, const struct limiter_policy *polic
 	a->state.drain *= scale;
 }
 
-/* Likewise of another burst; a backlog up to the former one says nothing of it. */
+/* Keeps the same part of another burst; a backlog up to the former one says nothing of it. */
 static void change_burst(
 	const struct limiter *l, struct aggregate *a, const struct limiter_policy *policy)
 {
@@ -107,7 +107,7 @@ static void change_allocator(
 static void change_policy(const struct limiter *l, struct aggregate *a,
 	const struct limiter_policy *policy, uint64_t now_ns)
 {
-	/* Of nothing there is no part. */
+	/* There is no part of nothing. */
 	if (a->policy.allocator != policy->allocator || a->policy.limit_bps == 0)
 		change_allocator(l, a, policy);
 	else
@@ -117,7 +117,7 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	a->policy = *policy;
 }
 
-static void fill(struct update *u, struct limiter *l, const struct limiter_policy *policies,
+static void fill(struct limiter_change *u, struct limiter *l, const struct limiter_policy *policies,
 	unsigned n, const unsigned *from, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < n; i++) {
@@ -156,9 +156,9 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 		l->next_ns = now_ns + tick_ns;
 }
 
-static void commit(struct limiter *l, struct update *u, unsigned n)
+static void commit(struct limiter *l, struct limiter_change *u, unsigned n)
 {
-	struct update old = {l->aggregates, l->awake, l->changed, u->ids};
+	struct limiter_change old = {l->aggregates, l->awake, l->changed, u->ids};
 
 	for (unsigned i = 0; i < l->n_policies; i++) {
 		free(l->aggregates[i].flows);
@@ -180,7 +180,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	const unsigned *from, uint64_t now_ns)
 {
 	uint64_t tick_ns = policies_tick(policies, n);
-	struct update u = {0};
+	struct limiter_change u = {0};
 	int ret = update_allocate(&u, n);
 
 	if (ret == 0 && !mapping_valid(l, policies, n, from, &u))

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Numbers as bytes, big-endian, in messages and records. Each function writes, or reads, one number
+ * at a place where there is room for it, and returns the place behind it. Pure; any thread.
+ */
+#ifndef WEIR_BASE_WIRE_H
+#define WEIR_BASE_WIRE_H
+
+#include <endian.h>
+#include <stdint.h>
+#include <string.h>
+
+static inline uint8_t *wire_put16(uint8_t *at, uint16_t number)
+{
+	number = htobe16(number);
+	memcpy(at, &number, sizeof(number));
+	return at + sizeof(number);
+}
+
+static inline uint8_t *wire_put32(uint8_t *at, uint32_t number)
+{
+	number = htobe32(number);
+	memcpy(at, &number, sizeof(number));
+	return at + sizeof(number);
+}
+
+static inline uint8_t *wire_put64(uint8_t *at, uint64_t number)
+{
+	number = htobe64(number);
+	memcpy(at, &number, sizeof(number));
+	return at + sizeof(number);
+}
+
+/* IEEE 754, as every machine has it that we run on. */
+static inline uint8_t *wire_put_double(uint8_t *at, double number)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &number, sizeof(bits));
+	return wire_put64(at, bits);
+}
+
+static inline const uint8_t *wire_get16(const uint8_t *at, uint16_t *number)
+{
+	memcpy(number, at, sizeof(*number));
+	*number = be16toh(*number);
+	return at + sizeof(*number);
+}
+
+static inline const uint8_t *wire_get32(const uint8_t *at, uint32_t *number)
+{
+	memcpy(number, at, sizeof(*number));
+	*number = be32toh(*number);
+	return at + sizeof(*number);
+}
+
+static inline const uint8_t *wire_get64(const uint8_t *at, uint64_t *number)
+{
+	memcpy(number, at, sizeof(*number));
+	*number = be64toh(*number);
+	return at + sizeof(*number);
+}
+
+static inline const uint8_t *wire_get_double(const uint8_t *at, double *number)
+{
+	uint64_t bits;
+
+	at = wire_get64(at, &bits);
+	memcpy(number, &bits, sizeof(*number));
+	return at;
+}
+
+#endif
