@@ -70,7 +70,7 @@ int account_open(struct book *book, const void *policy, const struct book_record
 	ret = book->ops->open(book, policy, record ? &body : NULL, now_ns, out);
 	if (ret)
 		return ret;
-	(*out)->id = policy ? policy_id(policy) : record->id;
+	(*out)->id = policy ? row_id(policy) : record->id;
 	(*out)->gone = !policy;
 	room = realloc(book->record, sizeof(uint64_t) + book->ops->record_bytes(*out));
 	if (!room) {

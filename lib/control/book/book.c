@@ -103,8 +103,8 @@ static int fill_policies(struct book *book, const struct book_params *params, ui
 	int ret = records ? 0 : -ENOMEM;
 
 	for (; ret == 0 && book->n < params->n_policies; book->n += ret == 0) {
-		const void *policy = policy_row(book, params->policies, book->n);
-		struct book_record key = {.id = policy_id(policy)};
+		const void *policy = row_at(book, params->policies, book->n);
+		struct book_record key = {.id = row_id(policy)};
 
 		ret = book->ops->check(book, NULL, policy);
 		if (ret == 0)

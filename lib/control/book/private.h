@@ -9,12 +9,12 @@
 #include "book/book.h"
 
 /* The row of one policy, which begins with its id. */
-static inline const void *policy_row(const struct book *book, const void *policies, unsigned i)
+static inline const void *row_at(const struct book *book, const void *policies, unsigned i)
 {
 	return (const uint8_t *)policies + i * book->ops->policy_bytes;
 }
 
-static inline uint32_t policy_id(const void *row)
+static inline uint32_t row_id(const void *row)
 {
 	return *(const uint32_t *)row;
 }

@@ -25,7 +25,7 @@ static void update_free(struct book *book, struct book_update *u)
 
 static int update_add(struct book *book, struct book_update *u, const void *policy, uint64_t now_ns)
 {
-	struct book_account *account = book_find(book, policy_id(policy));
+	struct book_account *account = book_find(book, row_id(policy));
 	int ret = book->ops->check(book, account, policy);
 
 	if (ret == 0 && !account)
@@ -46,7 +46,7 @@ static int update_prepare(
 	if (!u->accounts || !u->by_id)
 		return -ENOMEM;
 	for (unsigned i = 0; ret == 0 && i < n; i++)
-		ret = update_add(book, u, policy_row(book, policies, i), now_ns);
+		ret = update_add(book, u, row_at(book, policies, i), now_ns);
 	if (ret)
 		return ret;
 	return accounts_sort(u->by_id, u->accounts, u->n) ? 0 : -EINVAL;
