@@ -31,8 +31,8 @@ void accounts_restore(struct limiter *l, uint64_t now_ns)
 	for (unsigned i = 0; policies && i < l->n_policies; i++)
 		policies[i] = l->aggregates[i].policy;
 	if (policies) {
-		(void)rates_set(l, policies, l->n_policies, NULL, 0, now_ns);
-		(void)units_set(l, policies, l->n_policies, NULL, 0, now_ns);
+		(void)limiter_rates_set(l, policies, l->n_policies, NULL, 0, now_ns);
+		(void)limiter_units_set(l, policies, l->n_policies, NULL, 0, now_ns);
 	}
 	free(policies);
 }
@@ -47,10 +47,10 @@ int accounts_set(
 	if (!records)
 		return -ENOMEM;
 	n_records = records_of(&l->ledger, LIMITER_RATES, records);
-	ret = rates_set(l, policies, n, records, n_records, now_ns);
+	ret = limiter_rates_set(l, policies, n, records, n_records, now_ns);
 	if (ret == 0) {
 		n_records = records_of(&l->ledger, LIMITER_UNITS, records);
-		ret = units_set(l, policies, n, records, n_records, now_ns);
+		ret = limiter_units_set(l, policies, n, records, n_records, now_ns);
 		if (ret)
 			accounts_restore(l, now_ns);
 	}
@@ -61,17 +61,17 @@ int accounts_set(
 void accounts_index(struct limiter *l)
 {
 	for (unsigned i = 0; i < l->n_policies; i++) {
-		rates_index(l, &l->aggregates[i]);
-		units_index(l, &l->aggregates[i]);
+		limiter_rates_index(l, &l->aggregates[i]);
+		limiter_units_index(l, &l->aggregates[i]);
 	}
 }
 
 void accounts_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
 {
 	if (l->conserve && letter->len > 0 && letter->at[0] == CONSERVE_LETTER)
-		rates_hear(l, now_ns, letter);
+		limiter_rates_hear(l, now_ns, letter);
 	if (l->budget && letter->len > 0 && letter->at[0] == BUDGET_LETTER)
-		units_hear(l, now_ns, letter);
+		limiter_units_hear(l, now_ns, letter);
 }
 
 size_t accounts_send(struct limiter *l, uint8_t *buf, unsigned *peer)
@@ -133,7 +133,7 @@ void limiter_settled(struct limiter *l, uint64_t now_ns)
 		book_committed(conserve_book(l->conserve));
 	if (l->budget) {
 		book_committed(budget_book(l->budget));
-		units_tick(l, now_ns);
+		limiter_units_tick(l, now_ns);
 	}
 }
 

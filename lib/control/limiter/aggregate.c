@@ -76,7 +76,7 @@ uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
 	if (aggregate_conserved(a))
-		return rates_burst(l, a);
+		return limiter_rates_burst(l, a);
 	if (a->policy.allocator->whole_burst)
 		return a->policy.burst_bytes;
 	if (limit <= 0)

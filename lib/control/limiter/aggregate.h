@@ -89,22 +89,22 @@ void aggregate_forget(struct aggregate *a);
 
 /* Conserved policies; see rates.c. */
 bool aggregate_conserved(const struct aggregate *a);
-int rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const struct book_record *records, unsigned n_records, uint64_t now_ns);
-void rates_index(const struct limiter *l, struct aggregate *a);
-bool rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
-void rates_want(struct limiter *l, const struct aggregate *a);
-uint64_t rates_burst(const struct limiter *l, const struct aggregate *a);
-bool rates_tick(struct limiter *l, uint64_t now_ns);
-void rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+void limiter_rates_index(const struct limiter *l, struct aggregate *a);
+bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
+void limiter_rates_want(struct limiter *l, const struct aggregate *a);
+uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a);
+bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
+void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 
 /* Policies that count units; see units.c. */
 bool aggregate_counts(const struct aggregate *a);
-int units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const struct book_record *records, unsigned n_records, uint64_t now_ns);
-void units_index(const struct limiter *l, struct aggregate *a);
-void units_tick(struct limiter *l, uint64_t now_ns);
-void units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
+void limiter_units_index(const struct limiter *l, struct aggregate *a);
+void limiter_units_tick(struct limiter *l, uint64_t now_ns);
+void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 
 /*
  * Both; see accounts.c. Accounts for other policies: 0 or an errno, and nothing has changed;

@@ -112,7 +112,7 @@ int limiter_create(const struct limiter_params *params, uint64_t now_ns, struct 
 		return ret;
 	}
 	accounts_index(l);
-	rates_refresh(l, now_ns);
+	limiter_rates_refresh(l, now_ns);
 	*out = l;
 	return 0;
 }
@@ -252,7 +252,7 @@ static void allocate(
 	a->n_flows = in.n_flows;
 	if (aggregate_conserved(a)) {
 		/* What is enforced is the ledger's to say; the allocator goes on from that. */
-		rates_want(l, a);
+		limiter_rates_want(l, a);
 		a->state.local_limit = before.local_limit;
 		a->state.local_burst = before.local_burst;
 		a->lost = sum.lost;
@@ -338,9 +338,9 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 {
 	bool changed = false;
 
-	units_tick(l, now_ns);
+	limiter_units_tick(l, now_ns);
 	if (now_ns < l->next_ns)
-		return now_ns >= l->lease_ns && rates_refresh(l, now_ns);
+		return now_ns >= l->lease_ns && limiter_rates_refresh(l, now_ns);
 	find_voice(l, now_ns);
 	if (l->naps)
 		wake_for_news(l);
@@ -354,7 +354,7 @@ bool limiter_tick(struct limiter *l, uint64_t now_ns, limiter_measure measure, v
 		end_interval(l, i, now_ns, measure, context);
 		changed |= a->state.local_limit != before;
 	}
-	changed |= rates_tick(l, now_ns);
+	changed |= limiter_rates_tick(l, now_ns);
 	gossip_tick(l->gossip, now_ns);
 	l->silent = gossip_silent(l->gossip);
 	l->ticked_ns = now_ns;

@@ -87,7 +87,7 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 	return conserve_create(&params, now_ns, &l->conserve);
 }
 
-int rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const struct book_record *records, unsigned n_records, uint64_t now_ns)
 {
 	struct conserve_policy *list = calloc(2 * (size_t)n + 1, sizeof(*list));
@@ -106,7 +106,7 @@ int rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned
 	return ret;
 }
 
-void rates_index(const struct limiter *l, struct aggregate *a)
+void limiter_rates_index(const struct limiter *l, struct aggregate *a)
 {
 	struct book *book = aggregate_conserved(a) ? conserve_book(l->conserve) : NULL;
 
@@ -142,7 +142,7 @@ static bool refresh_rate(struct limiter *l, unsigned policy, uint64_t now_ns)
 	return true;
 }
 
-uint64_t rates_burst(const struct limiter *l, const struct aggregate *a)
+uint64_t limiter_rates_burst(const struct limiter *l, const struct aggregate *a)
 {
 	if (has_burst_account(&a->policy))
 		return (uint64_t)a->state.local_burst;
@@ -150,7 +150,7 @@ uint64_t rates_burst(const struct limiter *l, const struct aggregate *a)
 		(uint64_t)(a->state.local_limit * limiter_time(&a->policy) + 0.5));
 }
 
-bool rates_refresh(struct limiter *l, uint64_t now_ns)
+bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns)
 {
 	bool changed = false;
 
@@ -162,7 +162,7 @@ bool rates_refresh(struct limiter *l, uint64_t now_ns)
 }
 
 /* What the allocator has just answered. */
-void rates_want(struct limiter *l, const struct aggregate *a)
+void limiter_rates_want(struct limiter *l, const struct aggregate *a)
 {
 	double time = limiter_time(&a->policy);
 	struct gdrl_measure measure = {
@@ -179,16 +179,16 @@ void rates_want(struct limiter *l, const struct aggregate *a)
 		conserve_target(l->conserve, a->burst_account, a->state.local_burst);
 }
 
-bool rates_tick(struct limiter *l, uint64_t now_ns)
+bool limiter_rates_tick(struct limiter *l, uint64_t now_ns)
 {
 	if (!l->conserve)
 		return false;
 	l->now_ns = now_ns;
 	conserve_tick(l->conserve, now_ns);
-	return rates_refresh(l, now_ns);
+	return limiter_rates_refresh(l, now_ns);
 }
 
-void rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
 {
 	unsigned n = conserve_policies(l->conserve), account;
 

@@ -59,7 +59,7 @@ static int create_units(struct limiter *l, const struct budget_params *accounts,
 	return budget_create(&params, now_ns, &l->budget);
 }
 
-int units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
+int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
 	const struct book_record *records, unsigned n_records, uint64_t now_ns)
 {
 	struct budget_policy *list = calloc((size_t)n + 1, sizeof(*list));
@@ -76,17 +76,17 @@ int units_set(struct limiter *l, const struct limiter_policy *policies, unsigned
 		ret = create_units(l, &params, now_ns);
 	free(list);
 	if (ret == 0)
-		units_tick(l, now_ns);
+		limiter_units_tick(l, now_ns);
 	return ret;
 }
 
-void units_index(const struct limiter *l, struct aggregate *a)
+void limiter_units_index(const struct limiter *l, struct aggregate *a)
 {
 	if (aggregate_counts(a))
 		a->unit_account = book_find(budget_book(l->budget), a->policy.id)->index;
 }
 
-void units_tick(struct limiter *l, uint64_t now_ns)
+void limiter_units_tick(struct limiter *l, uint64_t now_ns)
 {
 	if (!l->budget)
 		return;
@@ -94,24 +94,24 @@ void units_tick(struct limiter *l, uint64_t now_ns)
 	l->budget_ns = budget_tick(l->budget, now_ns);
 }
 
-void units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
+void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter)
 {
 	(void)budget_hear(l->budget, letter->from, now_ns, letter->at, letter->len);
-	units_tick(l, now_ns);
+	limiter_units_tick(l, now_ns);
 }
 
 int limiter_spend(struct limiter *l, unsigned policy, uint64_t units, uint64_t now_ns)
 {
 	int ret = budget_spend(l->budget, l->aggregates[policy].unit_account, units, now_ns);
 
-	units_tick(l, now_ns);
+	limiter_units_tick(l, now_ns);
 	return ret;
 }
 
 void limiter_refund(struct limiter *l, unsigned policy, uint64_t units)
 {
 	budget_refund(l->budget, l->aggregates[policy].unit_account, units);
-	units_tick(l, l->now_ns);
+	limiter_units_tick(l, l->now_ns);
 }
 
 void limiter_forgo(struct limiter *l, unsigned policy)
@@ -123,7 +123,7 @@ int limiter_period(struct limiter *l, unsigned policy, uint64_t period, uint64_t
 {
 	int ret = budget_period(l->budget, l->aggregates[policy].unit_account, period, now_ns);
 
-	units_tick(l, now_ns);
+	limiter_units_tick(l, now_ns);
 	return ret;
 }
 
@@ -131,7 +131,7 @@ int limiter_set_share(struct limiter *l, unsigned policy, uint64_t share, uint64
 {
 	int ret = budget_set_share(l->budget, l->aggregates[policy].unit_account, share, now_ns);
 
-	units_tick(l, now_ns);
+	limiter_units_tick(l, now_ns);
 	return ret;
 }
 

@@ -202,7 +202,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 	fill(&u, l, policies, n, from, now_ns);
 	commit(l, &u, n);
 	accounts_index(l);
-	rates_refresh(l, now_ns);
+	limiter_rates_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);
 	return 0;
 }
