@@ -5,57 +5,28 @@
 
 #include <string.h>
 
+#include <pcap/dlt.h>
+
 #define ETHER_LEN  14
 #define ETHER_TYPE 12 /* where the EtherType is */
 
-enum link_kind { LINK_REFUSED, LINK_ETHERNET, LINK_RAW };
+#define RAW_OF_OPENBSD 14 /* as it writes DLT_RAW */
 
-/* See tcpdump.org/linktypes.html; 12 and 14 are raw IP as some systems write it. */
-static const struct link {
-	uint16_t number;
-	enum link_kind kind;
-	const char *name;
-} links[] = {
-	{0, LINK_REFUSED, "BSD loopback"},
-	{1, LINK_ETHERNET, "Ethernet"},
-	{9, LINK_REFUSED, "PPP"},
-	{12, LINK_RAW, "raw IP"},
-	{14, LINK_RAW, "raw IP"},
-	{101, LINK_RAW, "raw IP"},
-	{105, LINK_REFUSED, "IEEE 802.11"},
-	{108, LINK_REFUSED, "OpenBSD loopback"},
-	{113, LINK_REFUSED, "Linux cooked v1"},
-	{127, LINK_REFUSED, "IEEE 802.11 with radiotap"},
-	{228, LINK_RAW, "raw IPv4"},
-	{229, LINK_RAW, "raw IPv6"},
-	{276, LINK_REFUSED, "Linux cooked v2"},
-};
-
-static const struct link *find(uint16_t number)
+static bool link_is_raw(int link)
 {
-	static const struct link unknown = {.name = "unknown"};
-
-	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++)
-		if (links[i].number == number)
-			return &links[i];
-	return &unknown;
+	return link == DLT_RAW || link == DLT_IPV4 || link == DLT_IPV6 || link == RAW_OF_OPENBSD;
 }
 
-bool link_supported(uint16_t link)
+bool link_supported(int link)
 {
-	return find(link)->kind != LINK_REFUSED;
-}
-
-const char *link_name(uint16_t link)
-{
-	return find(link)->name;
+	return link == DLT_EN10MB || link_is_raw(link);
 }
 
 /*
  * The header of a raw IP packet, without addresses, and the type that its first byte says. Nothing
  * captured, nothing known: then the header too ends before the type.
  */
-static uint32_t ether_header(const struct pcap_packet *packet, uint8_t *data)
+static uint32_t ether_header(const struct capture_packet *packet, uint8_t *data)
 {
 	static const uint8_t type4[] = {0x08, 0x00}, type6[] = {0x86, 0xdd};
 	uint8_t version;
@@ -69,9 +40,9 @@ static uint32_t ether_header(const struct pcap_packet *packet, uint8_t *data)
 	return ETHER_LEN;
 }
 
-void link_frame(const struct pcap_packet *packet, struct frame *frame)
+void link_frame(const struct capture_packet *packet, struct frame *frame)
 {
-	bool raw = find(packet->link)->kind == LINK_RAW;
+	bool raw = link_is_raw(packet->link);
 	uint32_t header = raw ? ether_header(packet, frame->data) : 0;
 	uint32_t room = sizeof(frame->data) - header;
 	uint32_t n = packet->captured < room ? packet->captured : room;

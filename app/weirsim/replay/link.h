@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "capture.h"
 #include "packet/parse.h"
-#include "pcap.h"
 
 /* A frame as far as a worker looks at it. */
 struct frame {
@@ -22,16 +22,13 @@ struct frame {
 	uint8_t data[PARSE_BYTES_MAX];
 };
 
-/* Whether link_frame() knows this LINKTYPE_: Ethernet and raw IP. */
-bool link_supported(uint16_t link);
-
-/* "Linux cooked v1", or "unknown". */
-const char *link_name(uint16_t link);
+/* Whether link_frame() knows this DLT_: Ethernet and raw IP. */
+bool link_supported(int link);
 
 /*
  * Fills in the frame but for its index. A raw IP packet gets the Ethernet header that it would have
  * without a VLAN: 14 bytes more, which only "l2" and "wire" accounting charge.
  */
-void link_frame(const struct pcap_packet *packet, struct frame *frame);
+void link_frame(const struct capture_packet *packet, struct frame *frame);
 
 #endif

@@ -8,14 +8,16 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <pcap/pcap.h>
 #include <rte_eal.h>
 #include <rte_errno.h>
 
+#include "capture.h"
 #include "link.h"
-#include "pcap.h"
 #include "policy/config.h"
 #include "replay_decide.h"
 #include "replay_report.h"
@@ -52,11 +54,10 @@ struct replay {
 	const struct options *options;
 	struct config *config;
 	struct decide_params params;
-	FILE *file;
-	struct pcap pcap;
+	struct capture capture;
 	struct decider *decider; /* from the first packet on */
 	struct replay_report report;
-	uint64_t index, now_ns; /* of the last packet read */
+	uint64_t now_ns; /* of the last packet read */
 	struct frame frames[DECIDE_BURST];
 };
 
@@ -168,18 +169,18 @@ static int open_file(const char *name, const char *mode, FILE **out)
 
 static int open_files(struct replay *r)
 {
-	FILE *rows = NULL;
+	FILE *rows = NULL, *file = stdin;
 	int ret = 0;
 
-	r->file = stdin;
 	if (strcmp(r->options->pcap, "-") != 0)
-		ret = open_file(r->options->pcap, "re", &r->file);
+		ret = open_file(r->options->pcap, "re", &file);
+	capture_init(&r->capture, file);
 	if (ret == 0 && r->options->verdicts)
 		ret = open_file(r->options->verdicts, "we", &rows);
 	if (ret)
 		return ret;
-	setvbuf(r->file, NULL, _IOFBF, READ_BUFFER);
-	pcap_init(&r->pcap, r->file);
+	setvbuf(file, NULL, _IOFBF, READ_BUFFER);
+	__fsetlocking(file, FSETLOCKING_BYCALLER); /* no lock for each of libpcap's reads */
 	ret = replay_report_init(&r->report, r->config, rows);
 	return ret ? complain("report", ret) : 0;
 }
@@ -209,24 +210,24 @@ static int start_eal(void)
 }
 
 /* The first of its kind is named; the summary has their number. */
-static void leave_out(struct replay *r, const struct pcap_packet *packet)
+static void leave_out(struct replay *r, const struct capture_packet *packet)
 {
+	const char *name = pcap_datalink_val_to_description(packet->link);
+
 	if (r->report.unsupported++ == 0)
 		fprintf(stderr,
-			"weirsim: %s: byte %" PRIu64
-			": link type %u (%s) is not supported: capture on an Ethernet device\n",
-			r->options->pcap, packet->offset, packet->link, link_name(packet->link));
+			"weirsim: %s: link type %d (%s) is not supported: capture on an Ethernet device\n",
+			r->options->pcap, packet->link, name ? name : "unknown");
 }
 
-/* Reads up to a burst. Returns what pcap_next() said last. */
+/* Reads up to a burst. Returns what capture_next() said last. */
 static int read_burst(struct replay *r, unsigned *n)
 {
-	struct pcap_packet packet;
+	struct capture_packet packet;
 	int ret = 1;
 
 	*n = 0;
-	while (*n < DECIDE_BURST && (ret = pcap_next(&r->pcap, &packet)) == 1) {
-		r->index++;
+	while (*n < DECIDE_BURST && (ret = capture_next(&r->capture, &packet)) == 1) {
 		if (!link_supported(packet.link)) {
 			leave_out(r, &packet);
 			continue;
@@ -236,7 +237,7 @@ static int read_burst(struct replay *r, unsigned *n)
 		r->now_ns = packet.timed ? packet.time_ns : r->now_ns;
 		packet.time_ns = r->now_ns;
 		link_frame(&packet, &r->frames[*n]);
-		r->frames[(*n)++].index = r->index;
+		r->frames[(*n)++].index = packet.number;
 	}
 	return ret;
 }
@@ -273,7 +274,7 @@ static int run(struct replay *r)
 	r->report.complete = read == 0;
 	if (read < 0)
 		fprintf(stderr, "weirsim: %s: %s%s\n", r->options->pcap,
-			read == -ENODATA ? "warning: " : "", pcap_error(&r->pcap));
+			read == -ENODATA ? "warning: " : "", capture_error(&r->capture));
 	if (ret == 0 && read == 0 && r->report.total.packets == 0 && r->report.unsupported > 0)
 		ret = -EPROTONOSUPPORT;
 	return ret ? ret : read < 0 ? read : 0;
@@ -326,9 +327,7 @@ static int with_files(struct replay *r)
 		rte_eal_cleanup();
 	}
 	replay_report_free(&r->report);
-	pcap_free(&r->pcap);
-	if (r->file && r->file != stdin)
-		fclose(r->file);
+	capture_free(&r->capture);
 	return ret;
 }
 

@@ -2,7 +2,8 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Captures are put together in memory, in both byte orders, read whole, and cut at every byte: what
- * is before the cut must still come out, and nothing else.
+ * is before the cut must still come out, and nothing else. What libpcap refuses is refused in
+ * words.
  */
 #include "check.h"
 
@@ -12,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcap.h"
+#include <pcap/dlt.h>
+
+#include "capture.h"
 
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 #define PACKETS_MAX 8
@@ -24,13 +27,12 @@
 #define SHB      0x0a0d0d0a
 #define BOM      0x1a2b3c4d
 #define TSRESOL  9
-#define FCSLEN   13
 #define TSOFFSET 14
 
 enum { IDB = 1, PACKET = 2, SIMPLE = 3, NAMES = 4, EPB = 6, CUSTOM = 0xbad };
 
 /* A capture under construction, and where its packets' records end. */
-struct capture {
+struct made {
 	bool big;
 	uint8_t bytes[FILE_MAX];
 	size_t len;
@@ -39,19 +41,19 @@ struct capture {
 	unsigned n;
 };
 
-static void put(struct capture *c, uint64_t value, unsigned size)
+static void put(struct made *c, uint64_t value, unsigned size)
 {
 	assert_true(c->len + size <= sizeof(c->bytes));
 	for (unsigned i = 0; i < size; i++)
 		c->bytes[c->len++] = (uint8_t)(value >> 8 * (c->big ? size - 1 - i : i));
 }
 
-static void put16(struct capture *c, uint16_t value)
+static void put16(struct made *c, uint16_t value)
 {
 	put(c, value, 2);
 }
 
-static void put32(struct capture *c, uint32_t value)
+static void put32(struct made *c, uint32_t value)
 {
 	put(c, value, 4);
 }
@@ -62,19 +64,19 @@ static uint8_t data_byte(unsigned k, uint32_t i)
 	return (uint8_t)(k * 31 + i + 1);
 }
 
-static void put_data(struct capture *c, uint32_t n)
+static void put_data(struct made *c, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		put(c, data_byte(c->n, i), 1);
 }
 
-static void pad(struct capture *c)
+static void pad(struct made *c)
 {
 	while (c->len % 4 != 0)
 		put(c, 0, 1);
 }
 
-static void classic(struct capture *c, uint32_t magic, uint32_t link)
+static void classic(struct made *c, uint32_t magic, uint32_t link)
 {
 	put32(c, magic);
 	put16(c, 2);
@@ -86,7 +88,7 @@ static void classic(struct capture *c, uint32_t magic, uint32_t link)
 }
 
 static void classic_packet(
-	struct capture *c, uint32_t seconds, uint32_t fraction, uint32_t captured, uint32_t bytes)
+	struct made *c, uint32_t seconds, uint32_t fraction, uint32_t captured, uint32_t bytes)
 {
 	put32(c, seconds);
 	put32(c, fraction);
@@ -96,14 +98,14 @@ static void classic_packet(
 	c->ends[c->n++] = c->len;
 }
 
-static void block(struct capture *c, uint32_t type)
+static void block(struct made *c, uint32_t type)
 {
 	c->begin = c->len;
 	put32(c, type);
 	put32(c, 0);
 }
 
-static void patch32(struct capture *c, size_t at, uint32_t value)
+static void patch32(struct made *c, size_t at, uint32_t value)
 {
 	size_t len = c->len;
 
@@ -112,7 +114,7 @@ static void patch32(struct capture *c, size_t at, uint32_t value)
 	c->len = len;
 }
 
-static void block_end(struct capture *c)
+static void block_end(struct made *c)
 {
 	uint32_t total;
 
@@ -122,7 +124,7 @@ static void block_end(struct capture *c)
 	patch32(c, c->begin + 4, total);
 }
 
-static void section(struct capture *c)
+static void section(struct made *c)
 {
 	block(c, SHB);
 	put32(c, BOM);
@@ -132,7 +134,7 @@ static void section(struct capture *c)
 	block_end(c);
 }
 
-static void option(struct capture *c, uint16_t code, uint64_t value, uint16_t len)
+static void option(struct made *c, uint16_t code, uint64_t value, uint16_t len)
 {
 	put16(c, code);
 	put16(c, len);
@@ -142,7 +144,7 @@ static void option(struct capture *c, uint16_t code, uint64_t value, uint16_t le
 
 /* An interface with at most one option; code 0 for none. */
 static void interface(
-	struct capture *c, uint16_t link, uint32_t snaplen, uint16_t code, uint64_t value)
+	struct made *c, uint16_t link, uint32_t snaplen, uint16_t code, uint64_t value)
 {
 	block(c, IDB);
 	put16(c, link);
@@ -157,7 +159,7 @@ static void interface(
 }
 
 /* Enhanced and obsolete packets. */
-static void packet(struct capture *c, uint32_t type, uint32_t number, uint64_t ticks,
+static void packet(struct made *c, uint32_t type, uint32_t number, uint64_t ticks,
 	uint32_t captured, uint32_t bytes)
 {
 	block(c, type);
@@ -176,7 +178,7 @@ static void packet(struct capture *c, uint32_t type, uint32_t number, uint64_t t
 	c->ends[c->n++] = c->len;
 }
 
-static void simple(struct capture *c, uint32_t captured, uint32_t bytes)
+static void simple(struct made *c, uint32_t captured, uint32_t bytes)
 {
 	block(c, SIMPLE);
 	put32(c, bytes);
@@ -185,7 +187,7 @@ static void simple(struct capture *c, uint32_t captured, uint32_t bytes)
 	c->ends[c->n++] = c->len;
 }
 
-static void other(struct capture *c, uint32_t type, unsigned words)
+static void other(struct made *c, uint32_t type, unsigned words)
 {
 	block(c, type);
 	for (unsigned i = 0; i < words; i++)
@@ -197,18 +199,17 @@ static void other(struct capture *c, uint32_t type, unsigned words)
 struct expected {
 	uint64_t time_ns;
 	bool untimed;
-	uint32_t interface;
-	uint16_t link;
+	int link; /* DLT_, which is another number for raw IP */
 	uint32_t captured, bytes;
 };
 
 struct sample {
 	const char *name;
-	void (*build)(struct capture *c);
+	void (*build)(struct made *c);
 	struct expected packets[PACKETS_MAX];
 };
 
-static void build_us(struct capture *c)
+static void build_us(struct made *c)
 {
 	classic(c, US, 1);
 	classic_packet(c, 1700000000, 123456, 5, 1514);
@@ -216,7 +217,7 @@ static void build_us(struct capture *c)
 	classic_packet(c, UINT32_MAX, 0, 60, 60);
 }
 
-static void build_ns(struct capture *c)
+static void build_ns(struct made *c)
 {
 	classic(c, NS, 101);
 	classic_packet(c, 1, 999999999, 7, 7);
@@ -224,7 +225,7 @@ static void build_ns(struct capture *c)
 }
 
 /* FCS of 4 bytes: two units of 16 bits in the uppermost four bits, and the bit that says so. */
-static void build_fcs(struct capture *c)
+static void build_fcs(struct made *c)
 {
 	classic(c, US, 0x24000001);
 	classic_packet(c, 1, 0, 68, 68);
@@ -233,13 +234,13 @@ static void build_fcs(struct capture *c)
 }
 
 /* The same four bits without the bit say nothing. */
-static void build_no_fcs(struct capture *c)
+static void build_no_fcs(struct made *c)
 {
 	classic(c, US, 0x20000001);
 	classic_packet(c, 1, 0, 68, 68);
 }
 
-static void build_enhanced(struct capture *c)
+static void build_enhanced(struct made *c)
 {
 	section(c);
 	interface(c, 1, 0, 0, 0);
@@ -247,7 +248,7 @@ static void build_enhanced(struct capture *c)
 	packet(c, EPB, 0, 1700000000123457, 8, 8);
 }
 
-static void build_others(struct capture *c)
+static void build_others(struct made *c)
 {
 	section(c);
 	other(c, NAMES, 3);
@@ -259,52 +260,43 @@ static void build_others(struct capture *c)
 	other(c, 5, 2);
 }
 
-static void build_simple(struct capture *c)
+static void build_simple(struct made *c)
 {
 	section(c);
 	interface(c, 1, 10, 0, 0);
-	interface(c, 113, 0, 0, 0);
+	interface(c, 1, 10, 0, 0);
 	simple(c, 9, 9);
 	simple(c, 10, 10);
 	simple(c, 10, 1514);
 }
 
-static void build_simple_whole(struct capture *c)
+static void build_simple_whole(struct made *c)
 {
 	section(c);
 	interface(c, 1, 0, 0, 0);
 	simple(c, 100, 100);
 }
 
-static void build_interfaces(struct capture *c)
+static void build_interfaces(struct made *c)
 {
 	section(c);
 	interface(c, 1, 0, TSRESOL, 9);
-	interface(c, 101, 0, TSRESOL, 0x80 | 10);
-	interface(c, 113, 0, TSRESOL, 3);
+	interface(c, 1, 0, TSRESOL, 0x80 | 10);
+	interface(c, 1, 0, TSRESOL, 3);
 	packet(c, EPB, 2, 1500, 1, 1);
 	packet(c, EPB, 0, 1500, 2, 2);
 	packet(c, EPB, 1, 1536, 3, 3);
 }
 
-static void build_sections(struct capture *c)
+static void build_sections(struct made *c)
 {
 	section(c);
-	interface(c, 113, 0, 0, 0);
+	interface(c, 1, 0, 0, 0);
 	interface(c, 1, 0, 0, 0);
 	packet(c, EPB, 1, 1, 4, 4);
-	c->big = !c->big;
 	section(c);
 	interface(c, 1, 0, TSRESOL, 9);
 	packet(c, EPB, 0, 2, 5, 5);
-	c->big = !c->big;
-}
-
-static void build_ng_fcs(struct capture *c)
-{
-	section(c);
-	interface(c, 1, 0, FCSLEN, 4);
-	packet(c, EPB, 0, 0, 64, 64);
 }
 
 static const struct sample samples[] = {
@@ -313,8 +305,8 @@ static const struct sample samples[] = {
 			{1700000000 * SECOND + 999999000, .link = 1, .captured = 0, .bytes = 60},
 			{UINT32_MAX * SECOND, .link = 1, .captured = 60, .bytes = 60}}},
 	{"nanoseconds", build_ns,
-		{{SECOND + 999999999, .link = 101, .captured = 7, .bytes = 7},
-			{0, .link = 101, .captured = 1, .bytes = 2}}},
+		{{SECOND + 999999999, .link = DLT_RAW, .captured = 7, .bytes = 7},
+			{0, true, .link = DLT_RAW, .captured = 1, .bytes = 2}}},
 	{"with FCS", build_fcs,
 		{{SECOND, .link = 1, .captured = 64, .bytes = 64},
 			{SECOND, .link = 1, .captured = 20, .bytes = 64},
@@ -333,13 +325,12 @@ static const struct sample samples[] = {
 	{"simple packets without a snaplen", build_simple_whole,
 		{{0, true, .link = 1, .captured = 100, .bytes = 100}}},
 	{"interfaces", build_interfaces,
-		{{1500000000, .interface = 2, .link = 113, .captured = 1, .bytes = 1},
-			{1500, .interface = 0, .link = 1, .captured = 2, .bytes = 2},
-			{1500000000, .interface = 1, .link = 101, .captured = 3, .bytes = 3}}},
+		{{1500000000, .link = 1, .captured = 1, .bytes = 1},
+			{1500, .link = 1, .captured = 2, .bytes = 2},
+			{1500000000, .link = 1, .captured = 3, .bytes = 3}}},
 	{"sections", build_sections,
-		{{1000, .interface = 1, .link = 1, .captured = 4, .bytes = 4},
-			{2, .interface = 0, .link = 1, .captured = 5, .bytes = 5}}},
-	{"pcapng with FCS", build_ng_fcs, {{0, .link = 1, .captured = 60, .bytes = 60}}},
+		{{1000, .link = 1, .captured = 4, .bytes = 4},
+			{2, .link = 1, .captured = 5, .bytes = 5}}},
 };
 
 static unsigned count_expected(const struct sample *sample)
@@ -353,37 +344,38 @@ static unsigned count_expected(const struct sample *sample)
 
 /* A heap copy of exactly these bytes as a file, so that AddressSanitizer sees who reads beyond. */
 struct opened {
-	struct pcap pcap;
-	FILE *file;
+	struct capture capture;
 	uint8_t *copy;
 };
 
 static void open_bytes(struct opened *o, const uint8_t *bytes, size_t len)
 {
+	FILE *file;
+
 	o->copy = malloc(len + 1);
 	assert_non_null(o->copy);
 	memcpy(o->copy, bytes, len);
-	o->file = fmemopen(o->copy, len, "rb");
-	assert_non_null(o->file);
-	pcap_init(&o->pcap, o->file);
+	file = fmemopen(o->copy, len, "rb");
+	assert_non_null(file);
+	capture_init(&o->capture, file);
 }
 
 static void close_bytes(struct opened *o)
 {
-	pcap_free(&o->pcap);
-	fclose(o->file);
+	capture_free(&o->capture);
 	free(o->copy);
 }
 
-static void expect_packet(const struct sample *sample, unsigned k, const struct pcap_packet *got)
+static void expect_packet(const struct sample *sample, unsigned k, const struct capture_packet *got)
 {
 	const struct expected *want = &sample->packets[k];
 
-	if (got->time_ns != want->time_ns || got->timed == want->untimed ||
-		got->interface != want->interface || got->link != want->link ||
-		got->captured != want->captured || got->bytes != want->bytes)
-		fail_msg("%s: packet %u: time %" PRIu64 " interface %u link %u captured %u of %u",
-			sample->name, k, got->time_ns, got->interface, got->link, got->captured,
+	if (got->time_ns != want->time_ns || got->timed == want->untimed || got->number != k + 1 ||
+		got->link != want->link || got->captured != want->captured ||
+		got->bytes != want->bytes)
+		fail_msg("%s: packet %u: number %" PRIu64 " time %" PRIu64
+			 " link %d captured %u of %u",
+			sample->name, k, got->number, got->time_ns, got->link, got->captured,
 			got->bytes);
 	for (uint32_t i = 0; i < got->captured; i++)
 		if (got->data[i] != data_byte(k, i))
@@ -393,26 +385,26 @@ static void expect_packet(const struct sample *sample, unsigned k, const struct 
 /* Reads to the end, expecting the first n packets, and returns what ended it. */
 static int read_all(const struct sample *sample, const uint8_t *bytes, size_t len, unsigned n)
 {
-	struct pcap_packet got;
+	struct capture_packet got;
 	struct opened o;
 	unsigned k = 0;
 	int ret;
 
 	open_bytes(&o, bytes, len);
-	while ((ret = pcap_next(&o.pcap, &got)) == 1) {
+	while ((ret = capture_next(&o.capture, &got)) == 1) {
 		assert_true(k < n);
 		expect_packet(sample, k++, &got);
 	}
 	if (k != n)
 		fail_msg("%s: %zu bytes: %u packets, not %u", sample->name, len, k, n);
-	assert_int_equal(pcap_next(&o.pcap, &got), ret);
+	assert_int_equal(capture_next(&o.capture, &got), ret);
 	if (ret < 0)
-		assert_int_equal(strncmp(pcap_error(&o.pcap), "byte ", 5), 0);
+		assert_true(strlen(capture_error(&o.capture)) > 5);
 	close_bytes(&o);
 	return ret;
 }
 
-static void build(const struct sample *sample, bool big, struct capture *c)
+static void build(const struct sample *sample, bool big, struct made *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->big = big;
@@ -422,7 +414,7 @@ static void build(const struct sample *sample, bool big, struct capture *c)
 
 static void test_samples(void **state)
 {
-	struct capture c;
+	struct made c;
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
@@ -432,10 +424,13 @@ static void test_samples(void **state)
 	}
 }
 
-/* Whether a capture may end here: after its header, between two records. */
-static bool boundary(const struct capture *c, size_t at)
+/*
+ * Whether a capture may end here: after its header, between two records; and of pcapng after the
+ * first interface, as libpcap reads to there before it says what the capture is.
+ */
+static bool boundary(const struct made *c, size_t at)
 {
-	bool big = c->big;
+	bool described = false;
 	size_t next;
 
 	if (c->bytes[0] != 0x0a) {
@@ -447,16 +442,15 @@ static bool boundary(const struct capture *c, size_t at)
 	for (next = 0; next < at;) {
 		const uint8_t *len = c->bytes + next + 4;
 
-		if (memcmp(c->bytes + next, "\x0a\x0d\x0d\x0a", 4) == 0)
-			big = c->bytes[next + 8] == 0x1a;
-		next += big ? (size_t)(len[2] << 8 | len[3]) : (size_t)(len[1] << 8 | len[0]);
+		described |= c->bytes[next + (c->big ? 3 : 0)] == IDB;
+		next += c->big ? (size_t)(len[2] << 8 | len[3]) : (size_t)(len[1] << 8 | len[0]);
 	}
-	return next == at && at > 0;
+	return next == at && described;
 }
 
 static void test_cut_at_every_byte(void **state)
 {
-	struct capture c;
+	struct made c;
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
@@ -479,8 +473,8 @@ static void test_cut_at_every_byte(void **state)
 static void test_any_byte_damaged(void **state)
 {
 	static const uint8_t flips[] = {0xff, 0x01, 0x80};
-	struct pcap_packet got;
-	struct capture c;
+	struct capture_packet got;
+	struct made c;
 	struct opened o;
 
 	(void)state;
@@ -491,7 +485,7 @@ static void test_any_byte_damaged(void **state)
 
 			c.bytes[at / 3] ^= flips[at % 3];
 			open_bytes(&o, c.bytes, c.len);
-			while (pcap_next(&o.pcap, &got) == 1) {
+			while (capture_next(&o.capture, &got) == 1) {
 				assert_true(got.captured <= got.bytes);
 				assert_true(got.captured <= c.len && got.time_ns <= INT64_MAX);
 				for (uint32_t b = 0; b < got.captured; b++)
@@ -521,14 +515,13 @@ static void test_resolutions(void **state)
 		{TSRESOL, 9, UINT64_C(1) << 62, 1, UINT64_C(1) << 62},
 		{TSRESOL, 10, 19, 1, 1}, /* rounded down */
 		{TSRESOL, 12, 1999, 1, 1},
-		{TSRESOL, 28, UINT64_MAX, 1, 1},
-		{TSRESOL, 29, UINT64_MAX, 1, 0},
-		{TSRESOL, 127, UINT64_MAX, 1, 0},
+		{TSRESOL, 28, UINT64_MAX, -EBADMSG, 0},
+		{TSRESOL, 127, UINT64_MAX, -EBADMSG, 0},
 		{TSRESOL, 0x80, 7, 1, 7 * SECOND},
 		{TSRESOL, 0x80 | 1, 7, 1, 3500000000},
 		{TSRESOL, 0x80 | 20, (1 << 20) + 1, 1, SECOND + 953},
-		{TSRESOL, 0x80 | 63, UINT64_MAX, 1, 2 * SECOND - 1},
-		{TSRESOL, 0x80 | 127, UINT64_MAX, 1, 0},
+		{TSRESOL, 0x80 | 34, UINT64_C(3) << 33, 1, 3 * SECOND / 2},
+		{TSRESOL, 0x80 | 127, UINT64_MAX, -EBADMSG, 0},
 		{TSOFFSET, 1700000000, 1, 1, 1700000000 * SECOND + 1000},
 		{TSOFFSET, (uint64_t)-1, 1000000, 1, 0},
 		{TSOFFSET, (uint64_t)-1, 999999, -EBADMSG, 0},
@@ -538,90 +531,102 @@ static void test_resolutions(void **state)
 		{TSRESOL, 9, UINT64_C(1) << 63, -EBADMSG, 0},
 		{TSRESOL, 0, UINT64_MAX, -EBADMSG, 0},
 	};
-	struct pcap_packet got;
+	struct capture_packet got;
 	struct opened o;
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(cases); i++) {
 		const struct time_case *t = &cases[i / 2];
-		struct capture c = {.big = i % 2};
+		struct made c = {.big = i % 2};
 		int ret;
 
 		section(&c);
 		interface(&c, 1, 0, t->code, t->value);
 		packet(&c, EPB, 0, t->ticks, 1, 1);
 		open_bytes(&o, c.bytes, c.len);
-		ret = pcap_next(&o.pcap, &got);
+		ret = capture_next(&o.capture, &got);
 		if (ret != t->want || (ret == 1 && got.time_ns != t->time_ns))
 			fail_msg("case %u: %d, time %" PRIu64, i / 2, ret, got.time_ns);
 		close_bytes(&o);
 	}
 }
 
-/* A word or two overwritten in a sample, and what is said about it. */
+/* A word overwritten in a sample, and what is said about it. */
 struct damage {
 	const char *name;
-	void (*build)(struct capture *c);
+	void (*build)(struct made *c);
 	size_t at;
 	uint32_t value;
 	unsigned n; /* packets before */
 	const char *says;
 };
 
+static void build_mixed_links(struct made *c)
+{
+	section(c);
+	interface(c, 1, 0, 0, 0);
+	interface(c, 113, 0, 0, 0);
+	packet(c, EPB, 0, 1, 1, 1);
+}
+
+static void build_mixed_snaplens(struct made *c)
+{
+	section(c);
+	interface(c, 1, 96, 0, 0);
+	packet(c, EPB, 0, 1, 1, 1);
+	interface(c, 1, 128, 0, 0);
+	packet(c, EPB, 1, 1, 1, 1);
+}
+
+static void build_mixed_orders(struct made *c)
+{
+	build_enhanced(c);
+	c->big = !c->big;
+	section(c);
+	c->big = !c->big;
+}
+
 static const struct damage damages[] = {
-	{"captured just too large", build_us, 32, PCAP_CAPTURED_MAX + 1, 0,
-		"byte 24: a packet with 262145 bytes captured: the most is 262144"},
-	{"captured as large as may be", build_us, 32, PCAP_CAPTURED_MAX, 0,
-		"byte 24: 262144 bytes captured of a packet of 1514"},
-	{"absurd length on the wire", build_us, 36, PCAP_BLOCK_MAX + 1, 0,
-		"byte 24: a packet of 16777217 bytes: the most is 16777216"},
+	{"captured too large", build_us, 32, (256 << 10) + 1, 0,
+		"packet 1: invalid packet capture length 262145"},
+	{"absurd length on the wire", build_us, 36, CAPTURE_BYTES_MAX + 1, 0,
+		"packet 1: has 16777217 bytes: the most is 16777216"},
 	{"the second packet", build_us, 24 + 21 + 12, 0xffffffff, 1,
-		"byte 45: a packet of 4294967295 bytes: the most is 16777216"},
-	{"more captured than there was", build_us, 36, 4, 0,
-		"byte 24: 5 bytes captured of a packet of 4"},
-	{"version", build_us, 4, 0x00030003, 0, "byte 4: version 3.3 of pcap: only 2.4 is known"},
-	{"modified", build_us, 0, 0xa1b2cd34, 0,
-		"byte 0: the \"modified\" variant of pcap is not supported: convert it with editcap"},
-	{"block shorter than a block", build_enhanced, 28 + 4, 8, 0,
-		"byte 28: a block of 8 bytes: from 12 to 16777216 in steps of 4 are possible"},
-	{"block of odd length", build_enhanced, 28 + 4, 22, 0,
-		"byte 28: a block of 22 bytes: from 12 to 16777216 in steps of 4 are possible"},
-	{"block of absurd length", build_enhanced, 28 + 4, PCAP_BLOCK_MAX + 4, 0,
-		"byte 28: a block of 16777220 bytes: from 12 to 16777216 in steps of 4 are possible"},
-	{"ends that differ", build_enhanced, 28 + 16, 24, 0,
-		"byte 44: a block that has 24 bytes by its end and 20 by its beginning"},
+		"packet 2: has 4294967295 bytes: the most is 16777216"},
+	{"more captured than there was", build_us, 36, 4, 0, "packet 1: 5 bytes captured of 4"},
+	{"version", build_us, 4, 0x00030003, 0, "unsupported pcap savefile version 3.3"},
+	{"block shorter than a block", build_enhanced, 28 + 4, 8, 0, "block in pcapng dump file"},
+	{"block of absurd length", build_enhanced, 28 + 4, (16 << 20) + 4, 0, "pcapng block size"},
+	{"ends that differ", build_enhanced, 28 + 16, 24, 0, "block total length in header and"},
 	{"an interface that is not there", build_enhanced, 48 + 8, 1, 0,
-		"byte 48: a packet of interface 1, and the section has 1 so far"},
-	{"captured past the block", build_enhanced, 48 + 20, 9, 0,
-		"byte 48: a packet with 9 bytes captured in a block that has 8"},
-	{"simple packet past the block", build_simple, 28 + 12, 13, 2,
-		"byte 124: a packet with 13 bytes captured in a block that has 12"},
-	{"option past the block", build_ng_fcs, 28 + 16, 0x00280028, 0,
-		"byte 44: an option of 40 bytes in a block that has 16 left"},
-	{"byte order of a section", build_enhanced, 8, 0x1a2b3c4e, 0,
-		"byte 8: no byte order of a section"},
-	{"version of a section", build_enhanced, 12, 0x00020002, 0,
-		"byte 0: version 2.2 of pcapng: only 1 is known"},
+		"packet 1: a packet arrived on interface 1"},
+	{"captured past the block", build_enhanced, 48 + 20, 9, 0, "packet 1: "},
+	{"version of a section", build_enhanced, 12, 0x00020002, 0, "unsupported pcapng"},
+	{"interfaces of other links", build_mixed_links, 0, SHB, 0,
+		"packet 1: an interface has a type 113 different from the type of the first"},
+	{"interfaces of other snaplens", build_mixed_snaplens, 0, SHB, 1,
+		"packet 2: an interface has a snapshot length 128 different from"},
+	{"sections of other byte orders", build_mixed_orders, 0, SHB, 2, "packet 3: "},
 };
 
 static void test_damage(void **state)
 {
-	struct pcap_packet got;
+	struct capture_packet got;
 	struct opened o;
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(damages); i++) {
 		const struct damage *d = &damages[i / 2];
-		struct capture c = {.big = i % 2};
+		struct made c = {.big = i % 2};
 
 		d->build(&c);
 		patch32(&c, d->at, d->value);
 		open_bytes(&o, c.bytes, c.len);
 		for (unsigned k = 0; k < d->n; k++)
-			assert_int_equal(pcap_next(&o.pcap, &got), 1);
-		if (pcap_next(&o.pcap, &got) != -EBADMSG ||
-			strncmp(pcap_error(&o.pcap), d->says, strlen(d->says)) != 0)
-			fail_msg("%s: said \"%s\"", d->name, pcap_error(&o.pcap));
+			assert_int_equal(capture_next(&o.capture, &got), 1);
+		if (capture_next(&o.capture, &got) != -EBADMSG ||
+			strncmp(capture_error(&o.capture), d->says, strlen(d->says)) != 0)
+			fail_msg("%s: said \"%s\"", d->name, capture_error(&o.capture));
 		close_bytes(&o);
 	}
 }
@@ -629,25 +634,24 @@ static void test_damage(void **state)
 static void test_not_a_capture(void **state)
 {
 	static const struct {
-		const char *bytes, *says;
+		const char *bytes;
+		int want;
 	} cases[] = {
-		{"", "byte 0: the file is empty"},
-		{"\x1f\x8b\x08\x08", "byte 0: compressed: "},
-		{"\x28\xb5\x2f\xfd", "byte 0: compressed: "},
-		{"\xfd"
-		 "7zX",
-			"byte 0: compressed: "},
-		{"{\"a\"", "byte 0: neither pcap nor pcapng: it begins with 7b226122"},
+		{"", -ENODATA},
+		{"\x1f\x8b\x08\x08", -EBADMSG},
+		{"\x28\xb5\x2f\xfd", -EBADMSG},
+		{"{\"a\"", -EBADMSG},
 	};
-	struct pcap_packet got;
+	struct capture_packet got;
 	struct opened o;
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(cases); i++) {
 		open_bytes(&o, (const uint8_t *)cases[i].bytes, strlen(cases[i].bytes));
-		assert_int_equal(pcap_next(&o.pcap, &got), *cases[i].bytes ? -EBADMSG : -ENODATA);
-		assert_int_equal(
-			strncmp(pcap_error(&o.pcap), cases[i].says, strlen(cases[i].says)), 0);
+		assert_int_equal(capture_next(&o.capture, &got), cases[i].want);
+		assert_string_equal(capture_error(&o.capture),
+			i == 0 ? "truncated dump file; tried to read 4 file header bytes, only got 0"
+			       : "unknown file format");
 		close_bytes(&o);
 	}
 }
@@ -656,15 +660,15 @@ static void test_not_a_capture(void **state)
 static void test_read_error(void **state)
 {
 	FILE *file = fopen("/", "rb");
-	struct pcap_packet got;
-	struct pcap pcap;
+	struct capture_packet got;
+	struct capture capture;
 
 	(void)state;
 	assert_non_null(file);
-	pcap_init(&pcap, file);
-	assert_int_equal(pcap_next(&pcap, &got), -EISDIR);
-	pcap_free(&pcap);
-	fclose(file);
+	capture_init(&capture, file);
+	assert_int_equal(capture_next(&capture, &got), -EIO);
+	assert_non_null(strstr(capture_error(&capture), "Is a directory"));
+	capture_free(&capture);
 }
 
 int main(void)

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * Any bytes as a capture: each packet and its frame are within their bounds, and reading ends. What
+ * is instrumented is ours; libpcap runs as it is installed.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "capture.h"
+#include "link.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check(int condition)
+{
+	if (!condition)
+		abort();
+}
+
+static void check_packet(const struct capture_packet *packet, size_t size)
+{
+	struct frame frame;
+	unsigned sum = 0;
+
+	check(packet->captured <= packet->bytes && packet->captured <= size);
+	check(packet->bytes <= CAPTURE_BYTES_MAX);
+	check(packet->time_ns <= INT64_MAX && packet->timed == (packet->time_ns > 0));
+	for (uint32_t i = 0; i < packet->captured; i++)
+		sum += packet->data[i];
+	check(sum <= 255U * packet->captured);
+	link_frame(packet, &frame);
+	check(frame.captured <= sizeof(frame.data) && frame.captured <= frame.bytes);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	FILE *file = fmemopen((void *)(uintptr_t)data, size, "rb");
+	struct capture_packet packet;
+	struct capture capture;
+	size_t n = 0;
+	int ret;
+
+	check(file != NULL);
+	capture_init(&capture, file);
+	while ((ret = capture_next(&capture, &packet)) == 1) {
+		check(packet.number == ++n && n < size);
+		check_packet(&packet, size);
+	}
+	check((ret < 0) == (capture_error(&capture)[0] != '\0'));
+	check(capture_next(&capture, &packet) == ret);
+	capture_free(&capture);
+	return 0;
+}
