@@ -15,12 +15,13 @@
 #include <rte_version.h>
 #include <sodium.h>
 
-#include "box.h"
 #include "control.h"
 #include "eal.h"
+#include "gossip_socket.h"
 #include "log.h"
 #include "new_ledger.h"
 #include "policy/config.h"
+#include "start.h"
 
 #define EXIT_USAGE 2
 

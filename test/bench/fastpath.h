@@ -19,7 +19,8 @@
 #include <rte_mempool.h>
 
 #include "base/prng.h"
-#include "box.h"
+#include "start.h"
+#include "totals.h"
 
 #define FRAME_BYTES  64   /* on net_null */
 #define TURN_PACKETS 64   /* a turn is a burst in each direction */

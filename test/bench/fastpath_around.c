@@ -21,6 +21,7 @@
 #include <rte_cycles.h>
 
 #include "base/name_hash.h"
+#include "clock.h"
 #include "control.h"
 #include "fastpath.h"
 #include "gossip_socket.h"

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "box.h"
+#include "start.h"
+#include "totals.h"
 #include "delays.h"
 #include "lately.h"
 #include "police/other.h"

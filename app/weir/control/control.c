@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <sys/signalfd.h>
@@ -18,15 +17,16 @@
 #include "box.h"
 #include "delays.h"
 #include "draw.h"
+#include "gossip_socket.h"
 #include "log.h"
+#include "measure.h"
 #include "placing.h"
 #include "base/time.h"
-#include "police/profile.h"
-#include "police/shaped.h"
 #include "publish.h"
 #include "purse.h"
 #include "reload.h"
 #include "settle.h"
+#include "telemetry/server.h"
 
 /* Datagrams taken in before the loop looks at the clock again. */
 #define RECEIVE_BATCH 64
@@ -38,103 +38,6 @@
 
 /* How long a worker has to take in limits before more are sent. */
 #define REST_NS MS_NS
-
-uint64_t control_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * SECOND_NS + (uint64_t)ts.tv_nsec;
-}
-
-/* What one worker has counted in a slot is added to what all have; returns the bytes. */
-static uint64_t measure_counters(
-	const struct box *box, uint32_t slot, unsigned w, struct limiter_sample *sample)
-{
-	const struct policy_state *state = &box->workers[w].policies[slot];
-	uint64_t arrived = counter_read(&state->bytes);
-
-	sample->arrived_bytes += arrived;
-	/* What is marked, only counted, or made to wait is too much all the same. */
-	sample->dropped_packets += box_fold(box, slot, w)->dropped_packets +
-				   police_over_packets(state) + shaped_waited(state);
-	return arrived;
-}
-
-/* The same of a policy's own slot; and how its demand lies over the workers. */
-static void measure_worker(struct box *box, uint32_t slot, unsigned w, double interval_s,
-	struct limiter_sample *sample)
-{
-	const struct flow_sample *flows = box->workers[w].samples[slot];
-	struct split *split = &box->splits[slot];
-	uint64_t arrived = measure_counters(box, slot, w, sample);
-
-	if (split->shares)
-		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
-	for (unsigned i = 0; i < FLOW_SLOTS; i++)
-		box->flows[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
-}
-
-/*
- * What a policy that has moved counted in its former slot is still its own. While workers may be at
- * that one, what has arrived is what they counted as it came: what was passed and dropped lacks
- * what waits, and would run backwards.
- */
-static void measure_carried(const struct box *box, uint32_t slot, struct limiter_sample *sample)
-{
-	const struct carried *carried = &box->carried[slot];
-	const struct policy_totals *before = &carried->before;
-
-	sample->arrived_bytes += before->passed_bytes + before->dropped_bytes;
-	sample->dropped_packets += before->dropped_packets + before->over_packets +
-				   delays_waited_before(box, slot);
-	for (unsigned w = 0; carried->also != SLOT_NONE && w < box->config->n_workers; w++)
-		measure_counters(box, carried->also, w, sample);
-}
-
-static uint64_t packets_of(const struct box *box, uint32_t slot)
-{
-	uint64_t packets = 0;
-
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		packets += box_totals(box, slot, w)->packets;
-	return packets;
-}
-
-/* On the way, how a policy's demand lies over the workers. */
-void control_measure(void *context, unsigned policy, struct limiter_sample *sample)
-{
-	struct box *box = context;
-	uint32_t slot = box->slots.of[policy];
-	struct split *split = &box->splits[slot];
-	uint64_t now = control_now(), packets;
-	double interval_s = (double)(now - split->measured_ns) / SECOND_NS;
-	struct sampling sampling = split->sampling;
-
-	/* What waits now is the least that has waited at some time since the last measurement. */
-	*sample = (struct limiter_sample){
-		.slots = box->flows, .backlog = box_waiting(box, slot).units};
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		measure_worker(box, slot, w, interval_s, sample);
-	measure_carried(box, slot, sample);
-	/* Since the last measurement: somebody may have looked in between. */
-	packets = packets_of(box, slot) - split->packets;
-	split->packets += packets;
-	if (box->policies[policy].allocator->samples_flows)
-		sampling_adapt(&split->sampling, &box->budget, packets, interval_s);
-	split->measured_ns = now;
-	/* What the limiter does not know of, and so cannot say that it has changed. */
-	if (split->shares || split->sampling.shift != sampling.shift)
-		publish_later(box, slot);
-}
-
-static void share_samples(struct box *box, uint64_t now)
-{
-	if (now - box->budget_ns < SECOND_NS && !sampling_budget_spent(&box->budget))
-		return;
-	sampling_budget_adapt(&box->budget, (double)(now - box->budget_ns) / SECOND_NS);
-	box->budget_ns = now;
-}
 
 static void log_peers(struct box *box)
 {
@@ -161,22 +64,6 @@ static void log_peers(struct box *box)
 	}
 }
 
-/* Those that nothing had arrived for nap, until something has: all that an idle one costs. */
-static void wake(struct box *box)
-{
-	for (unsigned w = 0; w < box->config->n_workers; w++) {
-		const struct policy_state *states = box->workers[w].policies;
-
-		for (unsigned i = 0; i < box->n_policies; i++) {
-			uint32_t slot = box->slots.of[i];
-			uint32_t seen = (uint32_t)box_totals(box, slot, w)->packets;
-
-			if (counter_read32(&states[slot].packets) != seen)
-				limiter_wake(box->limiter, i);
-		}
-	}
-}
-
 /* Limits that have changed go to the workers, and what there is to say to the peers. */
 static void converse(struct box *box)
 {
@@ -187,7 +74,7 @@ static void converse(struct box *box)
 	purses_retry(box);
 	publish(box);
 	while ((len = limiter_send(box->limiter, buf, &peer)) > 0)
-		gossip_socket_send(&box->gossip, peer, buf, len);
+		gossip_socket_send(box->gossip, peer, buf, len);
 }
 
 static void tick(struct box *box)
@@ -196,9 +83,9 @@ static void tick(struct box *box)
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 		publish_all_later(box);
 	}
-	wake(box);
-	limiter_tick(box->limiter, control_now(), control_measure, box);
-	share_samples(box, control_now());
+	measure_wake(box);
+	limiter_tick(box->limiter, control_now(), measure_policy, box);
+	measure_share_samples(box, control_now());
 	delays_look(box, control_now());
 	converse(box);
 	log_peers(box);
@@ -211,7 +98,7 @@ static void receive(struct box *box)
 	bool letters = false;
 
 	for (int i = 0; i < RECEIVE_BATCH; i++) {
-		ssize_t n = gossip_socket_receive(&box->gossip, buf, sizeof(buf));
+		ssize_t n = gossip_socket_receive(box->gossip, buf, sizeof(buf));
 
 		if (n < 0)
 			break;
@@ -258,7 +145,8 @@ static uint64_t next_ns(const struct box *box, uint64_t now)
 	next = RTE_MIN(next, RTE_MIN(purses_next(box), draw_next(box)));
 	next = RTE_MIN(next, placings_next(box));
 
-	return box->all_told && !reload_settling(box) ? next : RTE_MIN(next, now + REST_NS);
+	return dirty_is_empty(&box->dirty) && !reload_settling(box) ? next
+								    : RTE_MIN(next, now + REST_NS);
 }
 
 static int timeout_ms(uint64_t now, uint64_t next)
@@ -286,7 +174,7 @@ static int take_signal(struct box *box, int signal_fd)
 int control_run(struct box *box, int signal_fd)
 {
 	struct pollfd fds[FDS + TELEMETRY_MAX_FDS] = {
-		{.fd = signal_fd, .events = POLLIN}, {.fd = box->gossip.fd, .events = POLLIN},
+		{.fd = signal_fd, .events = POLLIN}, {.fd = box->gossip->fd, .events = POLLIN},
 		{.fd = reload_fd(box), .events = POLLIN},
 		{.events = POLLIN}, /* the store's, which a reload may open, as it may */
 		{.events = POLLIN}, /* etcd's */

@@ -6,16 +6,7 @@
 #ifndef WEIR_APP_CONTROL_H
 #define WEIR_APP_CONTROL_H
 
-#include <stdint.h>
-
 struct box;
-struct limiter_sample;
-
-/* CLOCK_MONOTONIC in nanoseconds: the brain's time. */
-uint64_t control_now(void);
-
-/* The brain's measurement (limiter_measure) of a policy of the box, which is the context. */
-void control_measure(void *context, unsigned policy, struct limiter_sample *sample);
 
 /* Runs until SIGTERM or SIGINT arrives at signal_fd. Returns the signal. */
 int control_run(struct box *box, int signal_fd);

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <fcntl.h>
@@ -33,11 +34,15 @@ static void make_room(int fd, unsigned datagram_max)
 			got / 2, wanted);
 }
 
-int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *config)
+int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out)
 {
 	int family = config->listen.ss_family, ret;
+	struct gossip_socket *gs = calloc(1, sizeof(*gs));
 	char text[ADDRESS_TEXT_MAX];
 
+	*out = gs;
+	if (!gs)
+		return -ENOMEM;
 	*gs = (struct gossip_socket){.fd = -1, .config = config};
 	if (config->listen_len == 0 || config->n_roster < 2)
 		return 0;
@@ -51,14 +56,15 @@ int gossip_socket_open(struct gossip_socket *gs, const struct gossip_config *con
 	log_err("gossip.listen: cannot bind %s: %s",
 		address_format(&config->listen, text, sizeof(text)), strerror(-ret));
 	gossip_socket_close(gs);
+	*out = NULL;
 	return ret;
 }
 
 void gossip_socket_close(struct gossip_socket *gs)
 {
-	if (gs->fd >= 0)
+	if (gs && gs->fd >= 0)
 		close(gs->fd);
-	gs->fd = -1;
+	free(gs);
 }
 
 void gossip_socket_send(struct gossip_socket *gs, unsigned peer, const uint8_t *buf, size_t len)

@@ -23,8 +23,8 @@ struct gossip_socket {
 /* Datagrams that the kernel keeps until control looks: what a tick of a large group brings. */
 #define GOSSIP_SOCKET_ROOM 128
 
-/* Returns 0 or a negative errno, logged. */
-int gossip_socket_open(struct gossip_socket *socket, const struct gossip_config *config);
+/* Returns 0, or a negative errno, logged; NULL is none to close. */
+int gossip_socket_open(const struct gossip_config *config, struct gossip_socket **out);
 void gossip_socket_close(struct gossip_socket *socket);
 
 void gossip_socket_send(

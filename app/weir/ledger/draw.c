@@ -12,12 +12,12 @@
 #include <rte_common.h>
 
 #include "box.h"
-#include "control.h"
 #include "draw_units.h"
 #include "base/time.h"
 #include "etcd/etcd.h"
 #include "log.h"
 #include "policy/period.h"
+#include "purse.h"
 #include "settle.h"
 
 /* Looks while units are spent, and while none are; they themselves take no more than a part. */

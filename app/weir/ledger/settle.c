@@ -14,8 +14,7 @@
 #include "allocate/allocate.h"
 #include "base/name_hash.h"
 #include "box.h"
-#include "control.h"
-#include "handover.h"
+#include "grace.h"
 #include "ledger_store.h"
 #include "log.h"
 #include "publish.h"
@@ -37,7 +36,7 @@ struct settle {
 	struct overlay_pair *edges; /* of the configuration; the brain borrows them */
 	bool settling, saved;
 	enum obedience workers;
-	struct handover handover;
+	struct grace grace;
 	enum limiter_record_kind putting; /* the kind of the last one that was put in a round, */
 	unsigned n_put;                   /* and how many of it */
 	uint64_t began_ns, retry_ns, backoff_ns;
@@ -257,11 +256,11 @@ static void watch_workers(struct box *box)
 {
 	struct settle *s = box->settle;
 
-	if (s->workers == UNTOLD && box->all_told) {
-		handover_begin(&s->handover, box);
+	if (s->workers == UNTOLD && dirty_is_empty(&box->dirty)) {
+		grace_begin(&s->grace, box);
 		s->workers = TOLD;
 	}
-	if (s->workers == TOLD && handover_done(&s->handover, box))
+	if (s->workers == TOLD && grace_done(&s->grace, box))
 		s->workers = OBEYED;
 }
 

@@ -3,7 +3,7 @@
  *
  * The durable side of limits that cannot be exceeded. What the brain has given away it may tell the
  * one it gave it to when two things are true, which are waited for side by side, and never by a
- * packet: the store has it on its disk, and every worker enforces what is left (handover.h). That
+ * packet: the store has it on its disk, and every worker enforces what is left (grace.h). That
  * is a round; the next begins when it has ended and there is something.
  *
  * A disk that fails ends the round as if it had not begun: nothing is given away until it works

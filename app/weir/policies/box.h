@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "clock.h"
-#include "gossip_socket.h"
+#include "dirty.h"
 #include "limiter/limiter.h"
 #include "nic_clock.h"
 #include "police/profile.h"
@@ -26,8 +26,10 @@
 #include "split/reserve.h"
 #include "split/shares.h"
 #include "source/source_table.h"
-#include "telemetry/server.h"
 #include "worker.h"
+
+struct gossip_socket;
+struct telemetry_server;
 
 /* How control splits one policy over the workers, and how often they sample it. */
 struct split {
@@ -88,7 +90,7 @@ struct box {
 	uint8_t key[DATAGRAM_KEY];
 	struct roster *roster; /* of the limiters of the group, which the limiter borrows */
 	struct limiter *limiter;
-	struct gossip_socket gossip;
+	struct gossip_socket *gossip;
 	struct telemetry_server *telemetry;
 	struct reload *reload;        /* NULL: there is no file to read again */
 	struct settle *settle;        /* NULL: no ledger is kept */
@@ -108,9 +110,7 @@ struct box {
 	struct policy_totals gone;    /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */
-	uint64_t *untold;         /* slots that some worker has yet to be told of, a bit each */
-	bool all_told;            /* there are none */
-	uint32_t told_to;         /* where the next round begins */
+	struct dirty dirty;       /* slots that some worker has yet to be told of */
 	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
 	uint32_t frame;           /* bytes that the largest packet may cost a policy */
 	struct reserve_changes changes;
@@ -121,62 +121,5 @@ struct box {
 	uint64_t peers_seen;     /* gossip_changes() of then */
 	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
-
-/*
- * Slots that a box of so many policies has: twice as many, so that a reload may replace them all,
- * and a few thousand for whoever begins small. Those that nobody uses are address space and no
- * memory (pages.h).
- */
-#define BOX_SLOTS_LEAST 4096
-
-/*
- * Brings everything up, in order, and on failure takes down what was up. EAL is running; signals
- * are blocked. `file` is what the configuration was read from, for reloads, and NULL if it cannot
- * be read again. Returns 0 or a negative errno, logged.
- */
-int box_start(struct box *box, const struct config *config, const char *file);
-
-/*
- * The same, but that no worker runs yet and no control socket is open: for benchmarks, which turn
- * the workers themselves. box_stop() ends it. Boxes that take turns may stand on the same ports:
- * on those of a box that was prepared before and is stopped after (`ports`, in the configured
- * order; NULL: bring up its own).
- */
-int box_prepare(struct box *box, const struct config *config, const struct port *ports);
-
-/* Stops the workers, closes the ports, removes the sockets. */
-void box_stop(struct box *box);
-
-/* A worker's packets of the policy in a slot, as last folded. */
-static inline struct police_totals *box_totals(
-	const struct box *box, uint32_t slot, unsigned worker)
-{
-	return &box->totals[(size_t)slot * box->config->n_workers + worker];
-}
-
-/* box_totals(), folded: every measurement and every look does it. */
-struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker);
-
-/* Packets of the policy in a slot that wait, on all workers, and what it counts of them. */
-struct waiting {
-	uint64_t packets, units;
-};
-struct waiting box_waiting(const struct box *box, uint32_t slot);
-
-/* What was counted in the slot itself. If that is news, a policy that naps in it wakes. */
-struct policy_totals box_slot_totals(const struct box *box, uint32_t slot);
-
-/* What its policy has counted, there and before. */
-struct policy_totals box_policy_totals(const struct box *box, uint32_t slot);
-
-/* A policy's tables of sources, all zero if it has none. */
-struct source_table_stats box_source_totals(const struct box *box, uint32_t slot);
-
-/* Of a policy with a total, what the brain knows of it; else false. */
-bool box_budget(const struct box *box, unsigned policy, struct quota_view *view);
-
-struct worker_counters box_worker_totals(const struct box *box);
-
-void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more);
 
 #endif

@@ -70,7 +70,7 @@ void delays_remove(struct box *box, uint32_t slot)
 	split->earlier = NULL;
 }
 
-static void fold(const struct box *box, uint32_t slot)
+static void fold(struct box *box, uint32_t slot)
 {
 	struct delay_sum *sums = box->splits[slot].delays;
 
@@ -87,7 +87,7 @@ static void add_worker(struct delays_totals *totals, const struct policy_shape *
 }
 
 /* What was counted in the slot itself; nothing where no packets wait. */
-static void add_slot(const struct box *box, uint32_t slot, struct delays_totals *totals)
+static void add_slot(struct box *box, uint32_t slot, struct delays_totals *totals)
 {
 	const struct delay_sum *sums = box->splits[slot].delays;
 
@@ -98,7 +98,7 @@ static void add_slot(const struct box *box, uint32_t slot, struct delays_totals 
 	}
 }
 
-void delays_totals(const struct box *box, uint32_t slot, struct delays_totals *totals)
+void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals)
 {
 	const struct delays_totals *earlier = box->splits[slot].earlier;
 	uint32_t also = box->carried[slot].also;
@@ -152,7 +152,7 @@ static uint32_t next_slot(const struct box *box, unsigned *at)
 }
 
 /* False if there was nothing to do. */
-static bool mark(const struct box *box, uint32_t slot, uint64_t now_ns)
+static bool mark(struct box *box, uint32_t slot, uint64_t now_ns)
 {
 	struct lately *lately = box->splits[slot].lately;
 	struct delays_totals totals;
@@ -187,7 +187,7 @@ void delays_look(struct box *box, uint64_t now_ns)
 		delays_lateness(box, w);
 }
 
-const struct delay_sum *delays_lateness(const struct box *box, unsigned worker)
+const struct delay_sum *delays_lateness(struct box *box, unsigned worker)
 {
 	delay_fold(&box->lateness[worker], &shaper_counts(box->workers[worker].shaper)->lateness);
 	return &box->lateness[worker];

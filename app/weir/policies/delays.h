@@ -49,12 +49,12 @@ void delays_begin(struct box *box, uint32_t slot, uint64_t now_ns);
 void delays_look(struct box *box, uint64_t now_ns);
 
 /* Of the policy in a slot. */
-void delays_totals(const struct box *box, uint32_t slot, struct delays_totals *totals);
+void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals);
 
 /* Packets of it that had waited in slots that it has left for good. */
 uint64_t delays_waited_before(const struct box *box, uint32_t slot);
 
 /* By how much a worker was late, of all that it has released. */
-const struct delay_sum *delays_lateness(const struct box *box, unsigned worker);
+const struct delay_sum *delays_lateness(struct box *box, unsigned worker);
 
 #endif

@@ -11,7 +11,6 @@
 #include <rte_malloc.h>
 
 #include "box.h"
-#include "control.h"
 #include "distribute.h"
 #include "log.h"
 #include "base/time.h"

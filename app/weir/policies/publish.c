@@ -8,19 +8,18 @@
 
 #include <rte_cycles.h>
 
-#include "base/bitmap.h"
 #include "base/time.h"
 #include "box.h"
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
-#include "control.h"
 #include "delays.h"
 #include "placing.h"
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "purse.h"
 #include "tenant.h"
+#include "totals.h"
 
 static bool is_conserved(const struct box *box, unsigned policy)
 {
@@ -161,43 +160,22 @@ static void end_round(struct box *box)
 		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
 }
 
-/* The next slot to tell of, after the last one: those whose turn has come are not overtaken. */
-static uint32_t next_untold(const struct box *box)
-{
-	uint32_t n = box->slots.capacity, slot = bitmap_next(box->untold, n, box->told_to);
-
-	return slot < n ? slot : bitmap_next(box->untold, n, 0);
-}
-
 /* Up to the first that does not fit: the others would not, either. */
 static void tell_round(struct box *box)
 {
-	for (unsigned i = 0; i < PUBLISH_ROUND; i++) {
-		uint32_t slot = next_untold(box);
+	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&box->dirty); i++) {
+		uint32_t slot = dirty_next(&box->dirty);
 
-		box->all_told = slot == box->slots.capacity;
-		if (box->all_told || !tell(box, slot))
+		if (!tell(box, slot))
 			return;
-		bitmap_clear(box->untold, slot);
-		box->told_to = slot + 1;
+		dirty_told(&box->dirty, slot);
 	}
-}
-
-void publish_later(struct box *box, uint32_t slot)
-{
-	bitmap_set(box->untold, slot);
-	box->all_told = false;
 }
 
 void publish_all_later(struct box *box)
 {
 	for (unsigned p = 0; p < box->n_policies; p++)
-		publish_later(box, box->slots.of[p]);
-}
-
-void publish_never(struct box *box, uint32_t slot)
-{
-	bitmap_clear(box->untold, slot);
+		dirty_mark(&box->dirty, box->slots.of[p]);
 }
 
 bool publish(struct box *box)
@@ -205,17 +183,19 @@ bool publish(struct box *box)
 	unsigned p = limiter_next_change(box->limiter, 0);
 
 	for (; p < box->n_policies; p = limiter_next_change(box->limiter, p + 1))
-		publish_later(box, box->slots.of[p]);
+		dirty_mark(&box->dirty, box->slots.of[p]);
 	return publish_rest(box);
 }
 
 bool publish_rest(struct box *box)
 {
-	if (box->all_told || !begin_round(box))
-		return box->all_told;
+	if (dirty_is_empty(&box->dirty))
+		return true;
+	if (!begin_round(box))
+		return false;
 	tell_round(box);
 	end_round(box);
-	return box->all_told;
+	return dirty_is_empty(&box->dirty);
 }
 
 static void begin_reserve(

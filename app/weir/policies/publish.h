@@ -52,12 +52,8 @@ struct publish_changes {
 void publish_classifier(
 	struct box *box, struct snapshot *snapshot, const struct publish_changes *changes);
 
-/* Control's measurements or the clock have something to say of a slot's policy, or of all. */
-void publish_later(struct box *box, uint32_t slot);
+/* Something that all limits are made of has changed: marks all policies (dirty.h). */
 void publish_all_later(struct box *box);
-
-/* The slot has no policy to tell of any more. */
-void publish_never(struct box *box, uint32_t slot);
 
 /*
  * Tells the workers what has changed, one round of it at most and as much as their rings take; the

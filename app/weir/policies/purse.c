@@ -14,11 +14,9 @@
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "box.h"
-#include "control.h"
 #include "lease.h"
 #include "log.h"
 #include "policy/period.h"
-#include "publish.h"
 
 /* Looks while packets pass, and while none does; the looks themselves take no more than a part. */
 #define LOOK_NS   UINT64_C(5000000)
@@ -59,6 +57,17 @@ static bool tenant_of(const struct box *box, const struct purse_account *account
 {
 	*policy = box->slots.tenant[account->slot];
 	return *policy != SLOT_FREE && *policy != SLOT_LEFT;
+}
+
+bool box_budget(const struct box *box, unsigned policy, struct quota_view *view)
+{
+	const struct budget *budget = limiter_budget(box->limiter);
+	unsigned index = limiter_budget_index(box->limiter, policy);
+
+	if (!budget || index == LIMITER_ADDED)
+		return false;
+	*view = budget_view(budget, index, control_now());
+	return true;
 }
 
 static uint32_t quantum_of(const struct policy *policy, unsigned n_workers)
@@ -229,7 +238,7 @@ static bool turn(struct box *box, struct purse_account *account, unsigned policy
 	unused = purse_turn(account->purse, ++account->generation);
 	lease_empty(&account->lease);
 	account->asked = 0;
-	publish_later(box, account->slot);
+	dirty_mark(&box->dirty, account->slot);
 	log_info("policy %s: period %" PRIu64 " begins; %" PRIu64 " units of the last were leased "
 		 "and not used",
 		box->policies[policy].name, account->period, unused);
@@ -284,7 +293,7 @@ static void adapt(struct box *box, struct purse_account *account, unsigned polic
 		return;
 	account->quantum = quantum;
 	account->lease.least = least_of(box, policy, quantum);
-	publish_later(box, account->slot);
+	dirty_mark(&box->dirty, account->slot);
 }
 
 static bool look(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)

@@ -25,6 +25,10 @@
 struct box;
 struct limit_profile;
 struct policy;
+struct quota_view;
+
+/* Of a policy with a total, what the brain knows of it; else false. */
+bool box_budget(const struct box *box, unsigned policy, struct quota_view *view);
 
 /* An empty purse for a free slot, if the policy is of this kind. 0 or -ENOMEM. */
 int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot);

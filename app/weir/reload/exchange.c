@@ -12,10 +12,9 @@
 
 #include "box.h"
 #include "classify/classify.h"
-#include "control.h"
 #include "delays.h"
 #include "draw.h"
-#include "handover.h"
+#include "grace.h"
 #include "log.h"
 #include "placing.h"
 #include "police/other.h"
@@ -27,6 +26,7 @@
 #include "settle.h"
 #include "ledger_store.h"
 #include "tenant.h"
+#include "totals.h"
 
 /* Removed policies whose last counts get a line of the log each. */
 #define SAID_MAX 64
@@ -57,9 +57,9 @@ struct exchange {
 	unsigned prepared;          /* policies whose slots are */
 
 	enum step step;
-	struct handover handover; /* of the commit */
-	uint64_t generation;      /* of the snapshot that was published by it */
-	uint32_t *leaving;        /* slots that are left and whose packets may wait */
+	struct grace grace;  /* of the commit */
+	uint64_t generation; /* of the snapshot that was published by it */
+	uint32_t *leaving;   /* slots that are left and whose packets may wait */
 	unsigned n_leaving;
 	unsigned ended, said; /* former policies looked at, and removed ones named */
 };
@@ -315,13 +315,13 @@ static void begin_policies(struct exchange *x)
 							     GUARANTEE_CONSERVED;
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
-			publish_later(box, box->slots.of[i]);
+			dirty_mark(&box->dirty, box->slots.of[i]);
 			placing_change(box, i);
 		}
 	}
 	for (unsigned i = 0; i < x->n; i++)
 		if (box->slots.tenant[x->slots[i]] == SLOT_LEFT)
-			publish_never(box, x->slots[i]);
+			dirty_clear(&box->dirty, x->slots[i]);
 }
 
 enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
@@ -428,7 +428,7 @@ int exchange_commit(struct exchange *x)
 	x->generation = snapshot->generation;
 	publish_classifier(
 		box, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->reseats});
-	handover_begin(&x->handover, box);
+	grace_begin(&x->grace, box);
 	x->step = WAITING;
 	return 0;
 }
@@ -445,7 +445,7 @@ static void let_go(struct box *box)
 		if (!box->splits[slot].held)
 			continue;
 		box->splits[slot].held = false;
-		publish_later(box, slot);
+		dirty_mark(&box->dirty, slot);
 	}
 }
 
@@ -511,8 +511,7 @@ static bool end_removed(struct exchange *x)
 
 bool exchange_settle(struct exchange *x)
 {
-	if (x->step == WAITING && all_moved(x) && handover_done(&x->handover, x->box) &&
-		all_placed(x)) {
+	if (x->step == WAITING && all_moved(x) && grace_done(&x->grace, x->box) && all_placed(x)) {
 		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);

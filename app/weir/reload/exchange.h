@@ -16,7 +16,7 @@
  * another.
  *
  * A slot that was left is nobody's before every worker acts on what it was told by the commit
- * (handover.h): limits that come later are of the new tenants only.
+ * (grace.h): limits that come later are of the new tenants only.
  */
 #ifndef WEIR_APP_EXCHANGE_H
 #define WEIR_APP_EXCHANGE_H

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "box.h"
-#include "control.h"
 #include "exchange.h"
 #include "log.h"
 #include "base/time.h"

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * How fast the TSC ticks, against CLOCK_MONOTONIC, which the system keeps right. DPDK's own figure
- * is rounded to 10 MHz: every limit would be off by as much as 0.2 %. Control thread.
+ * The time, as control has it; and how fast the TSC ticks, against CLOCK_MONOTONIC, which the
+ * system keeps right. DPDK's own figure is rounded to 10 MHz: every limit would be off by as much
+ * as 0.2 %. Control thread.
  */
 #ifndef WEIR_APP_CLOCK_H
 #define WEIR_APP_CLOCK_H
 
 #include <stdbool.h>
 #include <stdint.h>
+
+/* CLOCK_MONOTONIC in nanoseconds: the brain's time. */
+uint64_t control_now(void);
 
 struct tsc_clock {
 	uint64_t hz;        /* best estimate so far */

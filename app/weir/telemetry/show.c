@@ -11,13 +11,14 @@
 #include <rte_ethdev.h>
 
 #include "box.h"
+#include "gossip_socket.h"
 #include "packet/fragment.h"
-#include "control.h"
 #include "reload.h"
 #include "policy/units.h"
 #include "json/value.h"
 #include "show_json.h"
 #include "show_shape.h"
+#include "totals.h"
 
 /* Bytes of messages in a reply, and what each costs beside its own. */
 #define LINES_MAX 6000
@@ -177,7 +178,7 @@ static void add_view(json_t *json, const struct policy *policy, const struct lim
 	show_rate(json, policy, "flow_rate", view->flow_rate);
 }
 
-static void add_verdicts(json_t *json, const struct box *box, unsigned i)
+static void add_verdicts(json_t *json, struct box *box, unsigned i)
 {
 	const struct policy *policy = &box->policies[i];
 	struct policy_totals totals = box_policy_totals(box, box->slots.of[i]);
@@ -236,7 +237,7 @@ static json_t *classes_json(const struct box *box, unsigned policy)
 
 static json_t *show_policy(const char *params, void *context)
 {
-	const struct box *box = context;
+	struct box *box = context;
 
 	for (unsigned i = 0; params && i < box->n_policies; i++) {
 		const struct policy *policy = &box->policies[i];
@@ -320,7 +321,7 @@ static json_t *show_gossip(const char *params, void *context)
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
 		json_object_set_new(received, gossip_verdict_name(v), integer(c->verdict[v]));
 	json = json_pack("{s:o, s:o, s:o, s:o, s:o}", "sent", integer(c->sent), "sent_bytes",
-		integer(c->sent_bytes), "send_errors", integer(box->gossip.send_errors),
+		integer(c->sent_bytes), "send_errors", integer(box->gossip->send_errors),
 		"received_bytes", integer(c->received_bytes), "unknown_policy",
 		integer(c->unknown_policy));
 	json_object_set_new(json, "received", received);
@@ -375,7 +376,7 @@ static json_t *fragments(const struct worker *worker)
 		integer(counter_read(&table->unknown)));
 }
 
-static json_t *worker_json(const struct box *box, unsigned i)
+static json_t *worker_json(struct box *box, unsigned i)
 {
 	const struct worker *worker = &box->workers[i];
 	const struct worker_counters *c = &worker->counters;
@@ -405,7 +406,7 @@ static json_t *worker_json(const struct box *box, unsigned i)
 
 static json_t *show_workers(const char *params, void *context)
 {
-	const struct box *box = context;
+	struct box *box = context;
 	json_t *json;
 
 	if (params)

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "box.h"
-#include "control.h"
 #include "draw.h"
 #include "show_json.h"
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "box.h"
-#include "control.h"
 #include "ledger_store.h"
 #include "settle.h"
 #include "show_json.h"

@@ -8,7 +8,6 @@
 #include <rte_common.h>
 
 #include "box.h"
-#include "control.h"
 #include "draw.h"
 #include "base/time.h"
 #include "policy/period.h"

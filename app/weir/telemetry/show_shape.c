@@ -8,10 +8,10 @@
 #include "base/time.h"
 
 #include "box.h"
-#include "control.h"
 #include "delays.h"
 #include "hold.h"
 #include "show_json.h"
+#include "totals.h"
 
 #define MICRO 1e6
 
@@ -72,7 +72,7 @@ static json_t *slo_json(
 		p99_json(total));
 }
 
-void show_shape(json_t *json, const struct box *box, unsigned i)
+void show_shape(json_t *json, struct box *box, unsigned i)
 {
 	const struct policy *policy = &box->policies[i];
 	uint32_t slot = box->slots.of[i];
@@ -118,7 +118,7 @@ static json_t *bins_json(const struct delay_sum *sum)
 
 json_t *show_delays(const char *params, void *context)
 {
-	const struct box *box = context;
+	struct box *box = context;
 	unsigned i = params ? show_find(box, params) : box->n_policies;
 	struct delays_totals totals;
 
@@ -129,7 +129,7 @@ json_t *show_delays(const char *params, void *context)
 		bins_json(&totals.delay));
 }
 
-json_t *show_waiting(const struct box *box, unsigned worker)
+json_t *show_waiting(struct box *box, unsigned worker)
 {
 	const struct shaper_counts *counts = shaper_counts(box->workers[worker].shaper);
 	const struct delay_sum *late = delays_lateness(box, worker);

@@ -11,7 +11,7 @@
 struct box;
 
 /* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
-void show_shape(json_t *json, const struct box *box, unsigned policy);
+void show_shape(json_t *json, struct box *box, unsigned policy);
 
 /*
  * A command, whose parameter is a policy's name: how many of its packets have waited how long. In
@@ -20,6 +20,6 @@ void show_shape(json_t *json, const struct box *box, unsigned policy);
 json_t *show_delays(const char *params, void *context);
 
 /* "waiting" of a worker. */
-json_t *show_waiting(const struct box *box, unsigned worker);
+json_t *show_waiting(struct box *box, unsigned worker);
 
 #endif

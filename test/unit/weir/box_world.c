@@ -123,7 +123,7 @@ void box_world_turn_all(struct box_world *w)
 		box_world_turn(w, i);
 }
 
-struct policy_totals box_world_totals(const struct box_world *w, unsigned policy)
+struct policy_totals box_world_totals(struct box_world *w, unsigned policy)
 {
 	return box_policy_totals(&w->box, w->box.slots.of[policy]);
 }

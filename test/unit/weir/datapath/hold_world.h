@@ -138,7 +138,7 @@ static inline struct waiting waiting(const struct box_world *w)
 }
 
 /* What came has left, waits, or is counted as dropped; for its policy and the workers. */
-static inline void check_sums(const struct box_world *w)
+static inline void check_sums(struct box_world *w)
 {
 	struct policy_totals totals = box_world_totals(w, 0);
 	uint64_t waits = waiting(w).packets;

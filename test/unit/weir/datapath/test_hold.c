@@ -9,10 +9,11 @@
 
 #include <stdlib.h>
 
-#include "control.h"
+#include "clock.h"
 #include "delays.h"
-#include "handover.h"
+#include "grace.h"
 #include "hold.h"
+#include "measure.h"
 #include "nic_clock.h"
 #include "police/shaped.h"
 #include "publish.h"
@@ -241,7 +242,7 @@ static uint64_t arrived(struct box_world *w)
 {
 	struct limiter_sample sample;
 
-	control_measure(&w->box, 0, &sample);
+	measure_policy(&w->box, 0, &sample);
 	return sample.arrived_bytes;
 }
 
@@ -389,7 +390,7 @@ static uint64_t held_back(struct box_world *w)
 {
 	struct limiter_sample sample;
 
-	control_measure(&w->box, 0, &sample);
+	measure_policy(&w->box, 0, &sample);
 	return sample.dropped_packets;
 }
 

@@ -14,7 +14,7 @@
 #include <rte_mbuf.h>
 #include <rte_ring.h>
 
-#include "control.h"
+#include "clock.h"
 #include "distribute.h"
 #include "release.h"
 

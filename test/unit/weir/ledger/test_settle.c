@@ -15,9 +15,9 @@
 #include <sys/eventfd.h>
 
 #include "base/name_hash.h"
-#include "control.h"
+#include "clock.h"
 #include "exchange.h"
-#include "handover.h"
+#include "grace.h"
 #include "publish.h"
 #include "settle.h"
 #include "split/shares.h"
@@ -627,7 +627,7 @@ static void demand_at_first(struct box_world *w)
 	uint32_t slot = w->box.slots.of[0];
 
 	share_look(&w->box.splits[slot].shares[0], 1000000, 1, 0);
-	publish_later(&w->box, slot);
+	dirty_mark(&w->box.dirty, slot);
 	assert_true(publish(&w->box));
 	box_world_turn_all(w);
 }
@@ -706,7 +706,7 @@ static void test_all_letters_are_taken(void **state)
 {
 	struct limit_profile profile = {
 		.kind = METER_TOKEN_BUCKET, .sample_shift = POLICE_UNSAMPLED};
-	struct handover handover;
+	struct grace grace;
 	struct box_world w;
 	unsigned turns = 0;
 
@@ -718,9 +718,9 @@ static void test_all_letters_are_taken(void **state)
 		profile.meter.bucket.rate = 1 + i;
 		assert_true(post_send(&w.box.workers[1].post, &profile));
 	}
-	handover_begin(&handover, &w.box);
-	assert_false(handover_done(&handover, &w.box));
-	while (!handover_done(&handover, &w.box)) {
+	grace_begin(&grace, &w.box);
+	assert_false(grace_done(&grace, &w.box));
+	while (!grace_done(&grace, &w.box)) {
 		assert_true(turns++ < LETTERS);
 		box_world_turn_all(&w);
 	}

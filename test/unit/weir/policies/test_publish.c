@@ -22,7 +22,7 @@
 static void change(struct box_world *w, unsigned policy, uint8_t shift)
 {
 	w->box.splits[w->box.slots.of[policy]].sampling.shift = shift;
-	publish_later(&w->box, w->box.slots.of[policy]);
+	dirty_mark(&w->box.dirty, w->box.slots.of[policy]);
 }
 
 /* All that lies in a worker's ring; the last of it. */
@@ -73,7 +73,7 @@ static void test_never(void **state)
 	(void)state;
 	box_world_open(&w, RESERVED);
 	change(&w, 0, 7);
-	publish_never(&w.box, w.box.slots.of[0]);
+	dirty_clear(&w.box.dirty, w.box.slots.of[0]);
 	assert_true(publish_rest(&w.box));
 	assert_int_equal(take(&w, 0, &last), 0);
 	box_world_close(&w);

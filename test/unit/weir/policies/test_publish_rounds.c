@@ -18,7 +18,7 @@
 #include <sodium.h>
 
 #include "base/prng.h"
-#include "box.h"
+#include "start.h"
 #include "pages.h"
 #include "police/other.h"
 #include "publish.h"
@@ -135,7 +135,7 @@ static void test_rounds(void **state)
 	/* The first have something new to say, but others have waited for longer. */
 	for (unsigned p = 0; p < 2; p++) {
 		box.splits[box.slots.of[p]].sampling.shift = 5;
-		publish_later(&box, box.slots.of[p]);
+		dirty_mark(&box.dirty, box.slots.of[p]);
 	}
 	box.splits[box.slots.of[MANY - 1]].sampling.shift = 6;
 	assert_true(publish_rest(&box));
@@ -154,8 +154,8 @@ static void test_never(void **state)
 	(void)state;
 	open_box(&box, 3, 1, "fps");
 	sample_all(&box, 4);
-	publish_never(&box, 0);
-	publish_never(&box, 2);
+	dirty_clear(&box.dirty, 0);
+	dirty_clear(&box.dirty, 2);
 	assert_true(publish_rest(&box));
 	expect(&box, 1, 1, 4);
 	expect_nothing(&box);

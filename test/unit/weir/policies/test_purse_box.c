@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "box_world.h"
-#include "control.h"
+#include "clock.h"
 #include "exchange.h"
 #include "publish.h"
 #include "purse.h"
@@ -79,7 +79,7 @@ static struct quota_view budget(const struct box *box)
 	return budget_view(limiter_budget(box->limiter), 0, control_now());
 }
 
-static uint64_t passed(const struct world *world)
+static uint64_t passed(struct world *world)
 {
 	return box_world_totals(&world->w, 0).passed_bytes;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "box.h"
+#include "start.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -16,15 +16,14 @@
 
 #include <sodium.h>
 
-#include "base/bitmap.h"
 #include "base/name_hash.h"
 #include "classify/classify.h"
 #include "packet/tunnel.h"
-#include "control.h"
 #include "delays.h"
 #include "distribute.h"
 #include "draw.h"
 #include "eal.h"
+#include "gossip_socket.h"
 #include "hold.h"
 #include "log.h"
 #include "pages.h"
@@ -40,9 +39,8 @@
 #include "show_placing.h"
 #include "show_ledger.h"
 #include "show_quota.h"
+#include "telemetry/server.h"
 #include "tenant.h"
-
-RTE_LOG_REGISTER(weir_logtype, weir, INFO);
 
 static void ports_stop(struct box *box)
 {
@@ -162,7 +160,7 @@ static void splits_free(struct box *box)
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
 	pages_free(box->totals, slots * workers * sizeof(*box->totals));
 	rte_free(box->changes.places);
-	free(box->untold);
+	dirty_free(&box->dirty);
 	free(box->flows);
 	free(box->alive);
 }
@@ -212,13 +210,11 @@ static int splits_alloc(struct box *box)
 	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
 	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
 	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
-	box->untold = calloc(bitmap_words(box->slots.capacity), sizeof(*box->untold));
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
-	if (!box->splits || !box->carried || !box->totals || !box->untold || !box->flows ||
-		!box->alive || delays_start(box))
+	if (!box->splits || !box->carried || !box->totals || !box->flows || !box->alive ||
+		dirty_init(&box->dirty, box->slots.capacity) || delays_start(box))
 		return -ENOMEM;
-	box->all_told = true;
 	sampling_budget_init(&box->budget, n, count_sampled(box));
 	box->budget_ns = control_now();
 	return reserves_alloc(box);
@@ -442,12 +438,13 @@ static int limiter_start(struct box *box)
 
 static int gossip_start(struct box *box)
 {
-	return gossip_socket_open(&box->gossip, &box->config->gossip);
+	return gossip_socket_open(&box->config->gossip, &box->gossip);
 }
 
 static void gossip_stop(struct box *box)
 {
-	gossip_socket_close(&box->gossip);
+	gossip_socket_close(box->gossip);
+	box->gossip = NULL;
 }
 
 static int telemetry_start(struct box *box)
@@ -534,7 +531,6 @@ static int start_modules(struct box *box, unsigned n)
 
 	box->policies = config->policies;
 	box->n_policies = config->n_policies;
-	box->gossip.fd = -1;
 	if (hold_register())
 		return -ENOMEM;
 	if (eal_find_ports(config, box->port_ids))
@@ -568,139 +564,4 @@ void box_stop(struct box *box)
 {
 	while (box->started > 0)
 		modules[--box->started].stop(box);
-}
-
-struct police_totals *box_fold(const struct box *box, uint32_t slot, unsigned worker)
-{
-	const struct policy_state *state = &box->workers[worker].policies[slot];
-	struct police_totals *totals = box_totals(box, slot, worker);
-
-	police_fold(totals, state);
-	return totals;
-}
-
-bool box_budget(const struct box *box, unsigned policy, struct quota_view *view)
-{
-	const struct budget *budget = limiter_budget(box->limiter);
-	unsigned index = limiter_budget_index(box->limiter, policy);
-
-	if (!budget || index == LIMITER_ADDED)
-		return false;
-	*view = budget_view(budget, index, control_now());
-	return true;
-}
-
-void policy_totals_add(struct policy_totals *totals, const struct policy_totals *more)
-{
-	totals->passed_packets += more->passed_packets;
-	totals->passed_bytes += more->passed_bytes;
-	totals->dropped_packets += more->dropped_packets;
-	totals->dropped_bytes += more->dropped_bytes;
-	totals->over_packets += more->over_packets;
-	totals->over_bytes += more->over_bytes;
-	totals->fallback_packets += more->fallback_packets;
-	totals->fallback_bytes += more->fallback_bytes;
-}
-
-/* Whoever folds packets takes them from those that control looks for, to wake who naps. */
-static void wake_tenant(const struct box *box, uint32_t slot)
-{
-	uint32_t policy = box->slots.tenant[slot];
-
-	if (policy != SLOT_FREE && policy != SLOT_LEFT)
-		limiter_wake(box->limiter, policy);
-}
-
-struct waiting box_waiting(const struct box *box, uint32_t slot)
-{
-	struct waiting waiting = {0};
-
-	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct policy_state *state = &box->workers[i].policies[slot];
-
-		if (!police_is_shaped(state) || !state->other)
-			continue;
-		waiting.packets += counter_read32(&state->other->shape->waiting);
-		waiting.units += counter_read32(&state->other->shape->units);
-	}
-	return waiting;
-}
-
-struct policy_totals box_slot_totals(const struct box *box, uint32_t slot)
-{
-	struct split *split = &box->splits[slot];
-	struct policy_totals totals = {0};
-	struct waiting waiting = box_waiting(box, slot);
-	uint64_t packets = 0, bytes = 0;
-
-	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct policy_state *state = &box->workers[i].policies[slot];
-		uint64_t before = box_totals(box, slot, i)->packets;
-		const struct police_totals *folded = box_fold(box, slot, i);
-
-		if (folded->packets != before)
-			wake_tenant(box, slot);
-		totals.dropped_packets += folded->dropped_packets;
-		totals.dropped_bytes += police_dropped_bytes(state);
-		totals.over_packets += police_over_packets(state);
-		totals.over_bytes += police_over_bytes(state);
-		totals.fallback_packets += police_fallback_packets(state);
-		totals.fallback_bytes += police_fallback_bytes(state);
-		packets += folded->packets;
-		bytes += counter_read(&state->bytes);
-	}
-	police_passed(&split->passed_packets, packets, totals.dropped_packets + waiting.packets);
-	police_passed(&split->passed_bytes, bytes, totals.dropped_bytes + waiting.units);
-	totals.passed_packets = split->passed_packets;
-	totals.passed_bytes = split->passed_bytes;
-	return totals;
-}
-
-struct policy_totals box_policy_totals(const struct box *box, uint32_t slot)
-{
-	const struct carried *carried = &box->carried[slot];
-	struct policy_totals totals = box_slot_totals(box, slot);
-
-	policy_totals_add(&totals, &carried->before);
-	if (carried->also != SLOT_NONE) {
-		struct policy_totals also = box_slot_totals(box, carried->also);
-
-		policy_totals_add(&totals, &also);
-	}
-	return totals;
-}
-
-struct source_table_stats box_source_totals(const struct box *box, uint32_t slot)
-{
-	struct source_table_stats totals = {0};
-
-	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct source_table *table = police_sources(&box->workers[i].policies[slot]);
-		struct source_table_stats stats;
-
-		if (!table)
-			continue;
-		source_table_read_stats(table, &stats);
-		totals.sources += stats.sources;
-		totals.capacity += stats.capacity;
-		totals.overflows += stats.overflows;
-		totals.new_sources += stats.new_sources;
-	}
-	return totals;
-}
-
-struct worker_counters box_worker_totals(const struct box *box)
-{
-	struct worker_counters totals = {0};
-
-	for (unsigned i = 0; i < box->config->n_workers; i++) {
-		const struct worker_counters *c = &box->workers[i].counters;
-
-		totals.rx_packets += counter_read(&c->rx_packets);
-		totals.tx_packets += counter_read(&c->tx_packets);
-		totals.unmatched_packets += counter_read(&c->unmatched_packets);
-		for (unsigned r = 0; r < DROP_REASONS; r++)
-			totals.dropped[r] += counter_read(&c->dropped[r]);
-	}
-	return totals;
 }

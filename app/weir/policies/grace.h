@@ -7,8 +7,8 @@
  * was replaced before. A worker that sleeps is quiescent, but takes what is in its ring when it
  * wakes, which is waited for. Control; nothing blocks.
  */
-#ifndef WEIR_APP_HANDOVER_H
-#define WEIR_APP_HANDOVER_H
+#ifndef WEIR_APP_GRACE_H
+#define WEIR_APP_GRACE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,16 +17,16 @@
 
 struct box;
 
-struct handover {
+struct grace {
 	uint32_t marks[CONFIG_WORKERS_MAX]; /* of each worker's ring */
 	uint64_t token;                     /* of the wait for quiescence, once all is taken */
 	bool taken;
 };
 
 /* Of all that has been told so far. */
-void handover_begin(struct handover *handover, const struct box *box);
+void grace_begin(struct grace *grace, const struct box *box);
 
 /* To be asked now and then; once true, always. */
-bool handover_done(struct handover *handover, const struct box *box);
+bool grace_done(struct grace *grace, const struct box *box);
 
 #endif
