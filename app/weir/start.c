@@ -149,12 +149,8 @@ static void splits_free(struct box *box)
 {
 	size_t slots = box->slots.capacity, workers = box->config->n_workers;
 
-	for (size_t i = 0; box->splits && i < slots; i++) {
+	for (size_t i = 0; box->splits && i < slots; i++)
 		free(box->splits[i].shares);
-		delays_remove(box, (uint32_t)i);
-		purses_remove(box, (uint32_t)i);
-	}
-	delays_stop(box);
 	pages_free(box->splits, slots * sizeof(*box->splits));
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
@@ -213,7 +209,7 @@ static int splits_alloc(struct box *box)
 	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
 	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
 	if (!box->splits || !box->carried || !box->totals || !box->flows || !box->alive ||
-		dirty_init(&box->dirty, box->slots.capacity) || delays_start(box))
+		dirty_init(&box->dirty, box->slots.capacity))
 		return -ENOMEM;
 	sampling_budget_init(&box->budget, n, count_sampled(box));
 	box->budget_ns = control_now();
@@ -239,16 +235,8 @@ static void paths_free(struct box *box)
 	}
 }
 
-/* Before the lanes, which know them. */
-static void placings_free(struct box *box)
-{
-	for (uint32_t i = 0; box->splits && i < box->slots.capacity; i++)
-		placing_remove(box, i);
-}
-
 static void memory_stop(struct box *box)
 {
-	placings_free(box);
 	if (box->workers)
 		paths_free(box);
 	for (unsigned i = 0; box->workers && i < box->config->n_workers; i++)
@@ -487,9 +475,10 @@ static int limits_start(struct box *box)
 	return publish_first(box);
 }
 
+/* What was published goes with the rest of the memory. */
 static void limits_stop(struct box *box)
 {
-	purses_stop(box); /* what was published goes with the rest of the memory */
+	(void)box;
 }
 
 static int launch(struct box *box)
@@ -503,6 +492,10 @@ static int launch(struct box *box)
 	return ret;
 }
 
+/* What a policy consists of; each is prepared after those above it. */
+static const struct policy_part *const parts[] = {
+	&shares_part, &delays_part, &purse_part, &lines_part, &placing_part, NULL};
+
 /* Brought up in this order, taken down in reverse: the socket answers when packets flow. */
 static const struct module {
 	const char *name;
@@ -512,10 +505,13 @@ static const struct module {
 	{"ports", ports_start, ports_stop},
 	{"classifier", classifier_start, classifier_stop},
 	{"memory", memory_start, memory_stop},
+	{"delays", delays_start, delays_stop},
 	{"ledger", settle_start, settle_stop},
 	{"limiter", limiter_start, limiter_stop},
 	{"gossip", gossip_start, gossip_stop},
 	{"etcd", draw_start, draw_stop},
+	{"totals", purses_start, purses_stop},
+	{"placement", placings_start, placings_stop},
 	{"limits", limits_start, limits_stop},
 	{"reload", reload_start, reload_stop},
 	{"workers", launch, land},
@@ -529,6 +525,7 @@ static int start_modules(struct box *box, unsigned n)
 {
 	const struct config *config = box->config;
 
+	box->parts = parts;
 	box->policies = config->policies;
 	box->n_policies = config->n_policies;
 	if (hold_register())

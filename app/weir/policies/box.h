@@ -28,21 +28,20 @@
 #include "source/source_table.h"
 #include "worker.h"
 
+struct delays;
 struct gossip_socket;
+struct placings;
+struct policy_part;
+struct purses;
 struct telemetry_server;
 
 /* How control splits one policy over the workers, and how often they sample it. */
 struct split {
-	struct purse_account *account; /* of a policy with a total (purse.h), else NULL */
 	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
 	uint64_t measured_ns;
 	uint64_t packets;                      /* that had arrived by then */
 	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
 	struct sampling sampling;
-	struct placing *placing;       /* of a placed policy (placing.h), else NULL */
-	struct delay_sum *delays;      /* n_workers, see delays.h; NULL where no packets wait */
-	struct delays_totals *earlier; /* of a policy whose packets waited in a slot before this */
-	struct lately *lately;         /* of one with an objective, else NULL */
 	uint64_t reserve_told; /* tick at which a policy_is_timed() had another reserve, or 0 */
 	bool held; /* passes nothing yet, as workers may still be at what was in its place */
 };
@@ -92,22 +91,17 @@ struct box {
 	struct limiter *limiter;
 	struct gossip_socket *gossip;
 	struct telemetry_server *telemetry;
-	struct reload *reload;        /* NULL: there is no file to read again */
-	struct settle *settle;        /* NULL: no ledger is kept */
-	struct draw *draw;            /* NULL: no total is kept elsewhere */
-	struct split *splits;         /* by slot */
-	struct carried *carried;      /* by slot */
-	struct police_totals *totals; /* by slot, n_workers of each */
-	unsigned delays_at;           /* the policy that delays_look() looks at next */
-	unsigned lately_at;           /* likewise, of those with an objective; */
-	uint64_t lately_ns;           /* and when it looked at any */
-	struct delay_sum *lateness;   /* n_workers, see delays_lateness() */
-	struct purse_account *purses; /* of policies with a total, in no order */
-	uint64_t purses_ns;           /* when they are looked at next */
-	struct placing *placings;     /* of placed policies in force, in no order */
-	unsigned placings_room;       /* more that may be prepared beside those that stay */
-	uint64_t placings_ns;         /* when they are looked at next */
-	struct policy_totals gone;    /* of the policies that were removed */
+	struct reload *reload;                  /* NULL: there is no file to read again */
+	struct settle *settle;                  /* NULL: no ledger is kept */
+	struct draw *draw;                      /* NULL: no total is kept elsewhere */
+	struct split *splits;                   /* by slot */
+	struct carried *carried;                /* by slot */
+	struct police_totals *totals;           /* by slot, n_workers of each */
+	const struct policy_part *const *parts; /* what a policy consists of, up to NULL */
+	struct delays *delays;
+	struct purses *purses;
+	struct placings *placings;
+	struct policy_totals gone; /* of the policies that were removed */
 	struct sampling_budget budget;
 	uint64_t budget_ns;       /* when its round began */
 	struct dirty dirty;       /* slots that some worker has yet to be told of */

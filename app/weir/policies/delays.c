@@ -7,9 +7,11 @@
 #include <stdlib.h>
 
 #include <rte_common.h>
+#include <rte_memory.h>
 
 #include "base/time.h"
 #include "box.h"
+#include "pages.h"
 
 /*
  * Policies that are looked at in a tick, of 50 ms or so: 100,000 take 78 s, in which a bin gets no
@@ -24,55 +26,76 @@
 #define SWEEP_NS SECOND_NS
 #define MARKS    1024
 
+static struct slot_delays *of_slot(const struct box *box, uint32_t slot)
+{
+	return &box->delays->slots[slot];
+}
+
+static int delays_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+{
+	struct slot_delays *delays = of_slot(box, slot);
+
+	(void)hz;
+	if (!policy_is_shaped(policy))
+		return 0;
+	delays->sums = calloc(box->config->n_workers, sizeof(*delays->sums));
+	if (delays->sums && policy->slo_p99_ns)
+		delays->lately = calloc(1, sizeof(*delays->lately));
+	return delays->sums && (delays->lately || !policy->slo_p99_ns) ? 0 : -ENOMEM;
+}
+
+static int delays_prepare_move(struct box *box, uint32_t from, uint32_t to)
+{
+	const struct slot_delays *former = of_slot(box, from);
+	struct slot_delays *delays = of_slot(box, to);
+
+	if (!former->sums && !former->earlier)
+		return 0;
+	delays->earlier = calloc(1, sizeof(*delays->earlier));
+	return delays->earlier ? 0 : -ENOMEM;
+}
+
+static void delays_remove(struct box *box, uint32_t slot)
+{
+	struct slot_delays *delays = of_slot(box, slot);
+
+	free(delays->sums);
+	free(delays->lately);
+	free(delays->earlier);
+	*delays = (struct slot_delays){0};
+}
+
 int delays_start(struct box *box)
 {
-	box->lateness = calloc(box->config->n_workers, sizeof(*box->lateness));
-	return box->lateness ? 0 : -ENOMEM;
+	size_t slots = box->slots.capacity;
+	struct delays *delays = calloc(1, sizeof(*delays));
+
+	box->delays = delays;
+	if (!delays)
+		return -ENOMEM;
+	delays->slots = pages_alloc(slots * sizeof(*delays->slots), 0, SOCKET_ID_ANY);
+	delays->lateness = calloc(box->config->n_workers, sizeof(*delays->lateness));
+	if (delays->slots && delays->lateness)
+		return 0;
+	delays_stop(box);
+	return -ENOMEM;
 }
 
 void delays_stop(struct box *box)
 {
-	free(box->lateness);
-	box->lateness = NULL;
-}
+	struct delays *delays = box->delays;
 
-int delays_prepare(struct box *box, const struct policy *policy, uint32_t slot)
-{
-	struct split *split = &box->splits[slot];
-
-	if (!policy_is_shaped(policy))
-		return 0;
-	split->delays = calloc(box->config->n_workers, sizeof(*split->delays));
-	if (split->delays && policy->slo_p99_ns)
-		split->lately = calloc(1, sizeof(*split->lately));
-	return split->delays && (split->lately || !policy->slo_p99_ns) ? 0 : -ENOMEM;
-}
-
-int delays_prepare_move(struct box *box, uint32_t from, uint32_t slot)
-{
-	const struct split *split = &box->splits[from];
-
-	if (!split->delays && !split->earlier)
-		return 0;
-	box->splits[slot].earlier = calloc(1, sizeof(*split->earlier));
-	return box->splits[slot].earlier ? 0 : -ENOMEM;
-}
-
-void delays_remove(struct box *box, uint32_t slot)
-{
-	struct split *split = &box->splits[slot];
-
-	free(split->delays);
-	free(split->lately);
-	free(split->earlier);
-	split->delays = NULL;
-	split->lately = NULL;
-	split->earlier = NULL;
+	for (uint32_t i = 0; delays->slots && i < box->slots.capacity; i++)
+		delays_remove(box, i);
+	pages_free(delays->slots, box->slots.capacity * sizeof(*delays->slots));
+	free(delays->lateness);
+	free(delays);
+	box->delays = NULL;
 }
 
 static void fold(struct box *box, uint32_t slot)
 {
-	struct delay_sum *sums = box->splits[slot].delays;
+	struct delay_sum *sums = of_slot(box, slot)->sums;
 
 	for (unsigned w = 0; sums && w < box->config->n_workers; w++)
 		delay_fold(&sums[w], &box->workers[w].policies[slot].other->shape->delay);
@@ -89,7 +112,7 @@ static void add_worker(struct delays_totals *totals, const struct policy_shape *
 /* What was counted in the slot itself; nothing where no packets wait. */
 static void add_slot(struct box *box, uint32_t slot, struct delays_totals *totals)
 {
-	const struct delay_sum *sums = box->splits[slot].delays;
+	const struct delay_sum *sums = of_slot(box, slot)->sums;
 
 	fold(box, slot);
 	for (unsigned w = 0; sums && w < box->config->n_workers; w++) {
@@ -100,7 +123,7 @@ static void add_slot(struct box *box, uint32_t slot, struct delays_totals *total
 
 void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals)
 {
-	const struct delays_totals *earlier = box->splits[slot].earlier;
+	const struct delays_totals *earlier = of_slot(box, slot)->earlier;
 	uint32_t also = box->carried[slot].also;
 
 	*totals = earlier ? *earlier : (struct delays_totals){0};
@@ -111,38 +134,53 @@ void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals)
 
 uint64_t delays_waited_before(const struct box *box, uint32_t slot)
 {
-	const struct delays_totals *earlier = box->splits[slot].earlier;
+	const struct delays_totals *earlier = of_slot(box, slot)->earlier;
 
 	return earlier ? earlier->waited : 0;
 }
 
-void delays_move(struct box *box, uint32_t from, uint32_t to)
+const struct lately *delays_window(const struct box *box, uint32_t slot)
 {
-	if (box->splits[from].earlier)
-		*box->splits[to].earlier = *box->splits[from].earlier;
+	return of_slot(box, slot)->lately;
 }
 
-void delays_moved(struct box *box, uint32_t from, uint32_t to)
+/* One that has moved is still counted in its former slot, until delays_moved(). */
+static void delays_move(struct box *box, uint32_t from, uint32_t to)
 {
-	if (box->splits[to].earlier)
-		add_slot(box, from, box->splits[to].earlier);
+	if (of_slot(box, from)->earlier)
+		*of_slot(box, to)->earlier = *of_slot(box, from)->earlier;
 }
 
-void delays_begin(struct box *box, uint32_t slot, uint64_t now_ns)
+static void delays_moved(struct box *box, uint32_t from, uint32_t to)
 {
-	struct lately *lately = box->splits[slot].lately;
-	uint32_t also = box->carried[slot].also;
+	if (of_slot(box, to)->earlier)
+		add_slot(box, from, of_slot(box, to)->earlier);
+}
+
+static void delays_begin(struct box *box, unsigned policy)
+{
+	uint32_t slot = box->slots.of[policy], also = box->carried[slot].also;
+	struct lately *lately = of_slot(box, slot)->lately;
 	struct delays_totals totals;
 
 	if (!lately)
 		return;
-	if (also != SLOT_NONE && box->splits[also].lately) { /* the totals go on, and so do they */
-		*lately = *box->splits[also].lately;
+	if (also != SLOT_NONE && of_slot(box, also)->lately) { /* the totals go on, as they do */
+		*lately = *of_slot(box, also)->lately;
 		return;
 	}
 	delays_totals(box, slot, &totals);
-	lately_init(lately, &totals.delay, now_ns);
+	lately_init(lately, &totals.delay, control_now());
 }
+
+const struct policy_part delays_part = {
+	.prepare = delays_prepare,
+	.prepare_move = delays_prepare_move,
+	.move = delays_move,
+	.begin = delays_begin,
+	.moved = delays_moved,
+	.remove = delays_remove,
+};
 
 static uint32_t next_slot(const struct box *box, unsigned *at)
 {
@@ -154,7 +192,7 @@ static uint32_t next_slot(const struct box *box, unsigned *at)
 /* False if there was nothing to do. */
 static bool mark(struct box *box, uint32_t slot, uint64_t now_ns)
 {
-	struct lately *lately = box->splits[slot].lately;
+	struct lately *lately = of_slot(box, slot)->lately;
 	struct delays_totals totals;
 
 	if (!lately || !lately_is_due(lately, now_ns))
@@ -166,14 +204,14 @@ static bool mark(struct box *box, uint32_t slot, uint64_t now_ns)
 
 static void mark_some(struct box *box, uint64_t now_ns)
 {
-	uint64_t elapsed = RTE_MIN(now_ns - box->lately_ns, SWEEP_NS);
+	uint64_t elapsed = RTE_MIN(now_ns - box->delays->marked_ns, SWEEP_NS);
 	uint64_t n = box->n_policies * elapsed / SWEEP_NS;
 
 	if (n == 0)
 		return;
-	box->lately_ns = now_ns;
+	box->delays->marked_ns = now_ns;
 	for (unsigned marks = 0; n > 0 && marks < MARKS; n--)
-		marks += mark(box, next_slot(box, &box->lately_at), now_ns);
+		marks += mark(box, next_slot(box, &box->delays->next_mark), now_ns);
 }
 
 void delays_look(struct box *box, uint64_t now_ns)
@@ -181,7 +219,7 @@ void delays_look(struct box *box, uint64_t now_ns)
 	unsigned n = RTE_MIN(box->n_policies, (unsigned)LOOKS);
 
 	for (unsigned i = 0; i < n; i++)
-		fold(box, next_slot(box, &box->delays_at));
+		fold(box, next_slot(box, &box->delays->next_fold));
 	mark_some(box, now_ns);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		delays_lateness(box, w);
@@ -189,6 +227,7 @@ void delays_look(struct box *box, uint64_t now_ns)
 
 const struct delay_sum *delays_lateness(struct box *box, unsigned worker)
 {
-	delay_fold(&box->lateness[worker], &shaper_counts(box->workers[worker].shaper)->lateness);
-	return &box->lateness[worker];
+	delay_fold(&box->delays->lateness[worker],
+		&shaper_counts(box->workers[worker].shaper)->lateness);
+	return &box->delays->lateness[worker];
 }

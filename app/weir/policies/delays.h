@@ -11,36 +11,38 @@
 #include <stdint.h>
 
 #include "lately.h"
+#include "parts.h"
 #include "police/shaped.h"
 #include "shape/delay.h"
 
 struct box;
-struct policy;
 
 struct delays_totals {
 	uint64_t waited, marked, dropped[SHAPED_DROPS];
 	struct delay_sum delay; /* of those that left */
 };
 
-/* Room for what workers are late. 0 or -ENOMEM; delays_stop() is due in either case. */
+/* Of the policy in a slot. */
+struct slot_delays {
+	struct delay_sum *sums;        /* n_workers; NULL where no packets wait */
+	struct delays_totals *earlier; /* of one whose packets waited in a slot before this */
+	struct lately *lately;         /* of one with an objective, else NULL */
+};
+
+struct delays {
+	struct slot_delays *slots;
+	struct delay_sum *lateness; /* n_workers, see delays_lateness() */
+	unsigned next_fold;         /* the policy that delays_look() folds next */
+	unsigned next_mark;         /* the one that it looks at next for its objective; */
+	uint64_t marked_ns;         /* and when it looked at any */
+};
+
+/* What a policy whose packets wait keeps beside its slot, all that in `delays` of struct box. */
+extern const struct policy_part delays_part;
+
+/* The module of start-up: 0 or -ENOMEM, and then nothing is left. */
 int delays_start(struct box *box);
 void delays_stop(struct box *box);
-
-/*
- * Room for the policy in a free slot, if its packets wait; and for what one that moves there from
- * another slot brings along. 0 or -ENOMEM. As tenant_prepare() is.
- */
-int delays_prepare(struct box *box, const struct policy *policy, uint32_t slot);
-int delays_prepare_move(struct box *box, uint32_t from, uint32_t slot);
-void delays_remove(struct box *box, uint32_t slot);
-
-/*
- * A policy is in its slot now. One that has moved there is still counted in the former one, until
- * delays_moved(): nobody counts there any more.
- */
-void delays_move(struct box *box, uint32_t from, uint32_t to);
-void delays_moved(struct box *box, uint32_t from, uint32_t to);
-void delays_begin(struct box *box, uint32_t slot, uint64_t now_ns);
 
 /*
  * Looks at all workers and at some slots, so that none counts 2^32 packets between two looks, and
@@ -50,6 +52,9 @@ void delays_look(struct box *box, uint64_t now_ns);
 
 /* Of the policy in a slot. */
 void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals);
+
+/* Its window of the last seconds; NULL of a policy without an objective. */
+const struct lately *delays_window(const struct box *box, uint32_t slot);
 
 /* Packets of it that had waited in slots that it has left for good. */
 uint64_t delays_waited_before(const struct box *box, uint32_t slot);

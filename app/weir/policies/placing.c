@@ -9,10 +9,12 @@
 
 #include <rte_cycles.h>
 #include <rte_malloc.h>
+#include <rte_memory.h>
 
 #include "box.h"
 #include "distribute.h"
 #include "log.h"
+#include "pages.h"
 #include "base/time.h"
 #include "police/shaped.h"
 #include "usher.h"
@@ -77,14 +79,28 @@ static int alloc_parts(struct placing *placing)
 	return 0;
 }
 
-int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
+struct placing *placing_of(const struct box *box, uint32_t slot)
+{
+	return box->placings->slots[slot];
+}
+
+/* Those that leave, or move, take nobody's place. */
+static void placing_plan(struct box *box, const uint32_t *slots, const bool *stays, unsigned n)
+{
+	box->placings->room = PLACINGS_MOST;
+	for (unsigned i = 0; i < n; i++)
+		box->placings->room -= stays[i] && placing_of(box, slots[i]);
+}
+
+static int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	unsigned n = policy_is_placed(policy) ? list_lanes(box, policy, NULL) : 0;
 	struct placing *placing;
 
+	(void)hz;
 	if (n == 0)
 		return 0;
-	if (box->placings_room == 0) {
+	if (box->placings->room == 0) {
 		log_warn("policy %s: no more than %u are placed; its flows go to workers by hash",
 			policy->name, PLACINGS_MOST);
 		return 0;
@@ -92,8 +108,8 @@ int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot)
 	placing = calloc(1, sizeof(*placing));
 	if (!placing)
 		return -ENOMEM;
-	box->placings_room--;
-	box->splits[slot].placing = placing;
+	box->placings->room--;
+	box->placings->slots[slot] = placing;
 	placing->slot = slot;
 	placing->n_lanes = n;
 	placing->n_workers = box->config->n_workers;
@@ -125,7 +141,7 @@ static uint64_t buckets_at(const struct box *box, unsigned worker)
 {
 	uint64_t n = 0;
 
-	for (const struct placing *p = box->placings; p; p = p->next)
+	for (const struct placing *p = box->placings->first; p; p = p->next)
 		for (unsigned i = 0; i < SEATS; i++)
 			n += seat_wanted(&p->seating, i) == worker;
 	return n;
@@ -176,10 +192,10 @@ static void begin_lane(
 	usher_add(lane->usher, placing->slot, lane->seats);
 }
 
-void placing_begin(struct box *box, unsigned policy)
+static void placing_begin(struct box *box, unsigned policy)
 {
 	const struct policy *config = &box->policies[policy];
-	struct placing *placing = box->splits[box->slots.of[policy]].placing;
+	struct placing *placing = placing_of(box, box->slots.of[policy]);
 	struct fitting_params params;
 
 	if (!placing)
@@ -191,14 +207,14 @@ void placing_begin(struct box *box, unsigned policy)
 	want(placing);
 	for (unsigned i = 0; i < placing->n_lanes; i++)
 		begin_lane(box, placing, &placing->lanes[i]);
-	placing->next = box->placings;
-	box->placings = placing;
-	box->placings_ns = 0;
+	placing->next = box->placings->first;
+	box->placings->first = placing;
+	box->placings->next_ns = 0;
 }
 
-void placing_change(struct box *box, unsigned policy)
+static void placing_change(struct box *box, unsigned policy)
 {
-	struct placing *placing = box->splits[box->slots.of[policy]].placing;
+	struct placing *placing = placing_of(box, box->slots.of[policy]);
 	struct fitting_params params = params_of(box, &box->policies[policy]);
 
 	if (!placing)
@@ -209,7 +225,7 @@ void placing_change(struct box *box, unsigned policy)
 
 static void unlink_placing(struct box *box, const struct placing *placing)
 {
-	struct placing **link = &box->placings;
+	struct placing **link = &box->placings->first;
 
 	while (*link && *link != placing)
 		link = &(*link)->next;
@@ -217,9 +233,9 @@ static void unlink_placing(struct box *box, const struct placing *placing)
 		*link = placing->next;
 }
 
-void placing_leave(struct box *box, uint32_t slot)
+static void placing_leave(struct box *box, uint32_t slot)
 {
-	struct placing *placing = box->splits[slot].placing;
+	struct placing *placing = placing_of(box, slot);
 
 	if (!placing)
 		return;
@@ -228,9 +244,9 @@ void placing_leave(struct box *box, uint32_t slot)
 		usher_leave(placing->lanes[i].usher, slot);
 }
 
-bool placing_is_done(const struct box *box, uint32_t slot)
+static bool placing_is_done(const struct box *box, uint32_t slot)
 {
-	const struct placing *placing = box->splits[slot].placing;
+	const struct placing *placing = placing_of(box, slot);
 
 	for (unsigned i = 0; placing && i < placing->n_lanes; i++)
 		if (!usher_is_done(placing->lanes[i].usher, slot))
@@ -238,9 +254,9 @@ bool placing_is_done(const struct box *box, uint32_t slot)
 	return true;
 }
 
-void placing_remove(struct box *box, uint32_t slot)
+static void placing_remove(struct box *box, uint32_t slot)
 {
-	struct placing *placing = box->splits[slot].placing;
+	struct placing *placing = placing_of(box, slot);
 
 	if (!placing)
 		return;
@@ -256,7 +272,41 @@ void placing_remove(struct box *box, uint32_t slot)
 	free(placing->workers);
 	free(placing->lanes);
 	free(placing);
-	box->splits[slot].placing = NULL;
+	box->placings->slots[slot] = NULL;
+}
+
+const struct policy_part placing_part = {
+	.plan = placing_plan,
+	.prepare = placing_prepare,
+	.begin = placing_begin,
+	.change = placing_change,
+	.leave = placing_leave,
+	.is_done = placing_is_done,
+	.remove = placing_remove,
+};
+
+int placings_start(struct box *box)
+{
+	size_t bytes = box->slots.capacity * sizeof(*box->placings->slots);
+
+	box->placings = calloc(1, sizeof(*box->placings));
+	if (!box->placings)
+		return -ENOMEM;
+	box->placings->slots = pages_alloc(bytes, 0, SOCKET_ID_ANY);
+	if (box->placings->slots)
+		return 0;
+	free(box->placings);
+	box->placings = NULL;
+	return -ENOMEM;
+}
+
+void placings_stop(struct box *box)
+{
+	for (uint32_t i = 0; i < box->slots.capacity; i++)
+		placing_remove(box, i);
+	pages_free(box->placings->slots, box->slots.capacity * sizeof(*box->placings->slots));
+	free(box->placings);
+	box->placings = NULL;
 }
 
 struct placing_counts placing_counts(const struct placing *placing)
@@ -439,7 +489,7 @@ static void look(struct box *box, struct placing *placing, uint64_t now)
 /* The one that has been due for longest, or will be first. */
 static struct placing *first_due(const struct box *box)
 {
-	struct placing *first = box->placings;
+	struct placing *first = box->placings->first;
 
 	for (struct placing *p = first; p; p = p->next)
 		if (p->due_ns < first->due_ns)
@@ -452,16 +502,16 @@ void placings_look(struct box *box, uint64_t now)
 {
 	struct placing *first;
 
-	if (now < box->placings_ns)
+	if (now < box->placings->next_ns)
 		return;
 	first = first_due(box);
 	if (first && now >= first->due_ns)
 		look(box, first, now);
 	first = first_due(box);
-	box->placings_ns = first ? first->due_ns : UINT64_MAX;
+	box->placings->next_ns = first ? first->due_ns : UINT64_MAX;
 }
 
 uint64_t placings_next(const struct box *box)
 {
-	return box->placings ? box->placings_ns : UINT64_MAX;
+	return box->placings->first ? box->placings->next_ns : UINT64_MAX;
 }

@@ -4,8 +4,7 @@
  * Placed policies, whose sources are given to workers: what each has beside its slot, and a round
  * of it every so often. A round is measured while every bucket is where it is wanted; then owners
  * are asked to move some, and the next one begins when they have; or when they could not for long,
- * or the policy has changed: with the buckets where they are, and owners are asked again. Control,
- * but for placing_prepare(), which is as tenant_prepare() is.
+ * or the policy has changed: with the buckets where they are, and owners are asked again. Control.
  */
 #ifndef WEIR_APP_PLACING_H
 #define WEIR_APP_PLACING_H
@@ -14,12 +13,12 @@
 #include <stdint.h>
 
 #include "fitting.h"
+#include "parts.h"
 #include "seats.h"
 #include "shape/delay.h"
 
 struct box;
 struct lanes;
-struct policy;
 struct shaped_seat;
 
 /* Policies that are, but for those that leave: each takes tens of kilobytes. */
@@ -58,24 +57,22 @@ struct placing {
 	struct placing_lane *lanes;
 };
 
-/* Room for the policy in a free slot, if it is placed and this box has lanes. 0 or -ENOMEM. */
-int placing_prepare(struct box *box, const struct policy *policy, uint32_t slot);
+struct placings {
+	struct placing **slots; /* of the policy in a slot that is placed, else NULL */
+	struct placing *first;  /* of those in force, in no order */
+	unsigned room;          /* more that may be prepared beside those that stay */
+	uint64_t next_ns;       /* when they are looked at next */
+};
 
-/* A policy that is in a slot prepared for it: its sources go to the worker that has least to do. */
-void placing_begin(struct box *box, unsigned policy);
+/* What a placed policy keeps beside its slot, all of them in `placings` of struct box. */
+extern const struct policy_part placing_part;
 
-/* Another objective or other switches. */
-void placing_change(struct box *box, unsigned policy);
+/* The module of start-up, whose stop is before the lanes': 0 or -ENOMEM; then nothing is left. */
+int placings_start(struct box *box);
+void placings_stop(struct box *box);
 
-/*
- * The policy of a slot leaves: nothing of it moves any more, once all owners have been quiescent;
- * and then, whether what was moving has arrived, which it does by itself.
- */
-void placing_leave(struct box *box, uint32_t slot);
-bool placing_is_done(const struct box *box, uint32_t slot);
-
-/* Nobody is at it any more, or ever was. */
-void placing_remove(struct box *box, uint32_t slot);
+/* Of the policy in a slot, or NULL. */
+struct placing *placing_of(const struct box *box, uint32_t slot);
 
 /* A round that is due by now, if there is any; and when the next one is. */
 void placings_look(struct box *box, uint64_t now);

@@ -13,11 +13,9 @@
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
-#include "delays.h"
-#include "placing.h"
+#include "parts.h"
 #include "police/profile.h"
 #include "police/shaped.h"
-#include "purse.h"
 #include "tenant.h"
 #include "totals.h"
 
@@ -68,7 +66,7 @@ static int make_profile(const struct box *box, unsigned policy, double part,
 		log_err("policy %s: %s", config->name, strerror(-ret));
 	else if (tenant_is_lent(box, config) && !profile->shaped)
 		profile->meter.bucket = police_lent_profile();
-	purses_join(box, slot, profile);
+	parts_join(box, slot, profile);
 	return ret;
 }
 
@@ -252,14 +250,12 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 	struct limiter_view view = view_of(box, policy);
 
 	spent |= is_conserved(box, policy);
-	purses_begin(box, slot);
 	box->splits[slot].measured_ns = control_now();
-	delays_begin(box, slot, control_now());
 	box->splits[slot].packets = 0;
+	parts_begin(box, policy);
 	divide(box, policy, parts);
 	if (tenant_is_lent(box, &box->policies[policy]))
 		begin_reserve(box, policy, &view, spent);
-	placing_begin(box, policy);
 	for (unsigned w = 0; w < box->config->n_workers; w++) {
 		begin_worker(box, policy, &box->workers[w], parts[w], &view, spent);
 		*box_totals(box, slot, w) = (struct police_totals){0};
@@ -288,7 +284,7 @@ int publish_first(struct box *box)
 {
 	struct snapshot *snapshot;
 
-	box->placings_room = PLACINGS_MOST;
+	parts_plan(box, NULL, NULL, 0);
 	for (unsigned p = 0; p < box->n_policies; p++) {
 		int ret = tenant_prepare(box, &box->policies[p], box->slots.of[p], box->clock.hz);
 

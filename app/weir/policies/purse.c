@@ -10,12 +10,14 @@
 
 #include <rte_common.h>
 #include <rte_malloc.h>
+#include <rte_memory.h>
 
 #include "allocate/allocate.h"
 #include "base/time.h"
 #include "box.h"
 #include "lease.h"
 #include "log.h"
+#include "pages.h"
 #include "policy/period.h"
 
 /* Looks while packets pass, and while none does; the looks themselves take no more than a part. */
@@ -35,7 +37,7 @@
 #define READY_ITEMS UINT64_C(4)
 
 struct purse_account {
-	struct purse_account *next, **link; /* of box->purses, once begun */
+	struct purse_account *next, **link; /* of those that have begun */
 	struct purse *purse;
 	struct lease lease;
 	uint32_t slot;
@@ -49,7 +51,7 @@ struct purse_account {
 
 static struct purse_account *account_of(const struct box *box, uint32_t slot)
 {
-	return box->splits[slot].account;
+	return box->purses->slots[slot];
 }
 
 /* The policy's index, which may have left. */
@@ -89,10 +91,11 @@ static uint64_t least_of(const struct box *box, unsigned policy, uint32_t quantu
 	return RTE_MAX(RTE_MAX((uint64_t)quantum * box->config->n_workers, packets), p->chunk);
 }
 
-int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot)
+static int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	struct purse_account *account;
 
+	(void)hz;
 	if (!policy->allocator->counts_units)
 		return 0;
 	account = calloc(1, sizeof(*account));
@@ -104,11 +107,11 @@ int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot)
 		return -ENOMEM;
 	}
 	account->slot = slot;
-	box->splits[slot].account = account;
+	box->purses->slots[slot] = account;
 	return 0;
 }
 
-void purses_remove(struct box *box, uint32_t slot)
+static void purses_remove(struct box *box, uint32_t slot)
 {
 	struct purse_account *account = account_of(box, slot);
 
@@ -121,35 +124,35 @@ void purses_remove(struct box *box, uint32_t slot)
 	}
 	rte_free(account->purse);
 	free(account);
-	box->splits[slot].account = NULL;
+	box->purses->slots[slot] = NULL;
 }
 
 static void link_account(struct box *box, struct purse_account *account)
 {
-	account->next = box->purses;
+	account->next = box->purses->first;
 	if (account->next)
 		account->next->link = &account->next;
-	account->link = &box->purses;
-	box->purses = account;
+	account->link = &box->purses->first;
+	box->purses->first = account;
 }
 
-void purses_begin(struct box *box, uint32_t slot)
+/* A policy that has moved has its purse already. */
+static void purses_begin(struct box *box, unsigned policy)
 {
-	struct purse_account *account = account_of(box, slot);
+	struct purse_account *account = account_of(box, box->slots.of[policy]);
 	struct quota_view view;
-	unsigned policy;
 
-	if (!account || account->link || !tenant_of(box, account, &policy))
+	if (!account || account->link)
 		return;
 	account->quantum = quantum_of(&box->policies[policy], box->config->n_workers);
 	lease_init(&account->lease, least_of(box, policy, account->quantum), control_now());
 	if (box_budget(box, policy, &view))
 		account->period = view.period;
 	link_account(box, account);
-	box->purses_ns = 0;
+	box->purses->next_ns = 0;
 }
 
-void purses_join(const struct box *box, uint32_t slot, struct limit_profile *profile)
+static void purses_join(const struct box *box, uint32_t slot, struct limit_profile *profile)
 {
 	const struct purse_account *account = account_of(box, slot);
 
@@ -159,7 +162,7 @@ void purses_join(const struct box *box, uint32_t slot, struct limit_profile *pro
 }
 
 /* The other one is left to the former slot, and goes with it. */
-void purses_move(struct box *box, uint32_t from, uint32_t to)
+static void purses_move(struct box *box, uint32_t from, uint32_t to)
 {
 	struct purse_account *account = account_of(box, from), *unused = account_of(box, to);
 
@@ -167,8 +170,8 @@ void purses_move(struct box *box, uint32_t from, uint32_t to)
 		return;
 	account->slot = to;
 	unused->slot = from;
-	box->splits[to].account = account;
-	box->splits[from].account = unused;
+	box->purses->slots[to] = account;
+	box->purses->slots[from] = unused;
 }
 
 static uint64_t held_by_workers(const struct box *box, uint32_t slot, uint16_t generation)
@@ -180,7 +183,7 @@ static uint64_t held_by_workers(const struct box *box, uint32_t slot, uint16_t g
 	return units;
 }
 
-void purses_moved(struct box *box, uint32_t from, uint32_t to)
+static void purses_moved(struct box *box, uint32_t from, uint32_t to)
 {
 	const struct purse_account *account = account_of(box, to);
 	unsigned policy;
@@ -200,23 +203,27 @@ static void give_back(struct box *box, struct purse_account *account, unsigned p
 	account->asked = 0;
 }
 
-void purses_leave(struct box *box, const unsigned *known, unsigned n)
+/*
+ * What is in the purses of policies that leave is given back. Should the update fail they are
+ * filled again.
+ */
+static void purses_before_update(struct box *box, const unsigned *known, unsigned n)
 {
 	struct purse_account *account;
 	unsigned policy;
 
-	for (unsigned i = 0; box->purses && i < n; i++) {
+	for (unsigned i = 0; box->purses->first && i < n; i++) {
 		account = known[i] == LIMITER_ADDED ? NULL
 						    : account_of(box, box->slots.of[known[i]]);
 		if (account)
 			account->stays = true;
 	}
-	for (account = box->purses; account; account = account->next) {
+	for (account = box->purses->first; account; account = account->next) {
 		if (!account->stays && tenant_of(box, account, &policy))
 			give_back(box, account, policy);
 		account->stays = false;
 	}
-	box->purses_ns = 0;
+	box->purses->next_ns = 0;
 }
 
 /*
@@ -317,7 +324,7 @@ static bool look(struct box *box, struct purse_account *account, unsigned policy
 
 uint64_t purses_next(const struct box *box)
 {
-	return box->purses ? box->purses_ns : UINT64_MAX;
+	return box->purses->first ? box->purses->next_ns : UINT64_MAX;
 }
 
 bool purses_look(struct box *box, uint64_t now_ns)
@@ -331,14 +338,14 @@ bool purses_look(struct box *box, uint64_t now_ns)
 		return false;
 	clock_gettime(CLOCK_REALTIME, &wall);
 	began = control_now();
-	for (struct purse_account *a = box->purses; a; a = a->next) {
+	for (struct purse_account *a = box->purses->first; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
 		news |= look(box, a, policy, wall.tv_sec);
 		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
 	}
 	took = control_now() - began;
-	box->purses_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
+	box->purses->next_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
 	return news;
 }
 
@@ -347,21 +354,56 @@ void purses_retry(struct box *box)
 	struct quota_view view;
 	unsigned policy;
 
-	for (struct purse_account *a = box->purses; a; a = a->next)
+	for (struct purse_account *a = box->purses->first; a; a = a->next)
 		if (a->asked && tenant_of(box, a, &policy) && box_budget(box, policy, &view))
 			fill(box, a, policy, &view);
 }
 
-void purses_stop(struct box *box)
+const struct policy_part purse_part = {
+	.prepare = purses_prepare,
+	.before_update = purses_before_update,
+	.move = purses_move,
+	.begin = purses_begin,
+	.join = purses_join,
+	.moved = purses_moved,
+	.remove = purses_remove,
+};
+
+int purses_start(struct box *box)
+{
+	size_t bytes = box->slots.capacity * sizeof(*box->purses->slots);
+
+	box->purses = calloc(1, sizeof(*box->purses));
+	if (!box->purses)
+		return -ENOMEM;
+	box->purses->slots = pages_alloc(bytes, 0, SOCKET_ID_ANY);
+	if (box->purses->slots)
+		return 0;
+	free(box->purses);
+	box->purses = NULL;
+	return -ENOMEM;
+}
+
+void purses_give_back(struct box *box)
 {
 	unsigned policy;
 
-	for (struct purse_account *a = box->purses; a; a = a->next) {
+	for (struct purse_account *a = box->purses->first; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
 		give_back(box, a, policy);
 		limiter_refund(box->limiter, policy, held_by_workers(box, a->slot, a->generation));
 	}
+}
+
+void purses_stop(struct box *box)
+{
+	purses_give_back(box);
+	for (uint32_t i = 0; i < box->slots.capacity; i++)
+		purses_remove(box, i);
+	pages_free(box->purses->slots, box->slots.capacity * sizeof(*box->purses->slots));
+	free(box->purses);
+	box->purses = NULL;
 }
 
 uint64_t purses_held(const struct box *box, uint32_t slot)

@@ -14,7 +14,7 @@
  * and others have taken all else, and at the stop. Not what workers hold of a policy that leaves:
  * at most a quantum each, a 65536th of the total for all together.
  *
- * Control, but for purses_prepare() and purses_remove(), which are as tenant_prepare() is.
+ * Control.
  */
 #ifndef WEIR_APP_PURSE_H
 #define WEIR_APP_PURSE_H
@@ -22,37 +22,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parts.h"
+
 struct box;
-struct limit_profile;
-struct policy;
+struct purse_account;
 struct quota_view;
 
 /* Of a policy with a total, what the brain knows of it; else false. */
 bool box_budget(const struct box *box, unsigned policy, struct quota_view *view);
 
-/* An empty purse for a free slot, if the policy is of this kind. 0 or -ENOMEM. */
-int purses_prepare(struct box *box, const struct policy *policy, uint32_t slot);
+struct purses {
+	struct purse_account **slots; /* of the policy in a slot that has a total, else NULL */
+	struct purse_account *first;  /* of those that have begun, in no order */
+	uint64_t next_ns;             /* when they are looked at next */
+};
 
-/* The slot's purse, if any. */
-void purses_remove(struct box *box, uint32_t slot);
+/* The purse of a policy with a total, all of them in `purses` of struct box. */
+extern const struct policy_part purse_part;
 
-/* The policy in a slot begins; of what has a purse already, nothing. */
-void purses_begin(struct box *box, uint32_t slot);
+/* The module of start-up: 0 or -ENOMEM, and then nothing is left. Its stop gives all back first. */
+int purses_start(struct box *box);
+void purses_stop(struct box *box);
 
-/* Makes a worker's profile of the policy in a slot one of its purse; without one, nothing. */
-void purses_join(const struct box *box, uint32_t slot, struct limit_profile *profile);
-
-/* A policy moves to a slot that is prepared for it. */
-void purses_move(struct box *box, uint32_t from, uint32_t to);
-
-/* Workers are at its former slot no more: what they held there is given back. */
-void purses_moved(struct box *box, uint32_t from, uint32_t to);
-
-/*
- * Before limiter_update(), with what it is told (n policies, of each its index so far): what is in
- * the purses of those that leave is given back. Should the update fail they are filled again.
- */
-void purses_leave(struct box *box, const unsigned *known, unsigned n);
+/* Workers have stopped: all that they and the purses hold is given back to the ledger. */
+void purses_give_back(struct box *box);
 
 /* When purses_look() is due; UINT64_MAX: never. */
 uint64_t purses_next(const struct box *box);
@@ -65,9 +58,6 @@ bool purses_look(struct box *box, uint64_t now_ns);
 
 /* Letters have come, or a disk is done: asks again for what could not be had at once. */
 void purses_retry(struct box *box);
-
-/* Workers have stopped: all that they and the purses hold is given back. */
-void purses_stop(struct box *box);
 
 /* For operators: units that lie in the purse of the policy in a slot. */
 uint64_t purses_held(const struct box *box, uint32_t slot);

@@ -9,36 +9,41 @@
 #include <time.h>
 
 #include "box.h"
-#include "delays.h"
 #include "log.h"
-#include "placing.h"
 #include "police/lend.h"
 #include "police/other.h"
 #include "police/profile.h"
 #include "police/shaped.h"
-#include "purse.h"
 
 bool tenant_is_lent(const struct box *box, const struct policy *policy)
 {
 	return box->reserves && (policy_is_plain(policy) || policy_is_shaped(policy));
 }
 
-/* Of a policy that several workers have: a reserve, or the parts of each. */
-static int add_shares(struct box *box, const struct policy *policy, uint32_t slot)
+static int shares_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	struct split *split = &box->splits[slot];
 
+	(void)hz;
 	if (box->config->n_workers == 1 || tenant_is_lent(box, policy))
 		return 0;
 	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
 	return split->shares ? 0 : -ENOMEM;
 }
 
+static void shares_remove(struct box *box, uint32_t slot)
+{
+	free(box->splits[slot].shares);
+	box->splits[slot].shares = NULL;
+}
+
+const struct policy_part shares_part = {.prepare = shares_prepare, .remove = shares_remove};
+
 /*
  * On every worker, with the whole limit: what the limiter will grant is no more than that, so if
  * the meter can express this, publish_begin() cannot fail.
  */
-static int add_lines(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
+static int lines_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	const struct limiter_view whole = {
 		.local_limit = policy_rate(policy),
@@ -55,21 +60,34 @@ static int add_lines(struct box *box, const struct policy *policy, uint32_t slot
 	return ret;
 }
 
+static int lines_prepare_change(struct box *box, const struct policy *policy)
+{
+	int ret = 0;
+
+	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
+		ret = worker_change_policy(&box->workers[w], policy);
+	return ret;
+}
+
+static void lines_remove(struct box *box, uint32_t slot)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		worker_remove_policy(&box->workers[w], slot);
+}
+
+const struct policy_part lines_part = {
+	.prepare = lines_prepare,
+	.prepare_change = lines_prepare_change,
+	.remove = lines_remove,
+};
+
 int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
 	int ret;
 
 	box->carried[slot] = (struct carried){.also = SLOT_NONE};
 	box->splits[slot] = (struct split){0};
-	ret = add_shares(box, policy, slot);
-	if (ret == 0)
-		ret = delays_prepare(box, policy, slot);
-	if (ret == 0)
-		ret = purses_prepare(box, policy, slot);
-	if (ret == 0)
-		ret = add_lines(box, policy, slot, hz);
-	if (ret == 0)
-		ret = placing_prepare(box, policy, slot);
+	ret = parts_prepare(box, policy, slot, hz);
 	if (ret)
 		log_err("policy %s: %s", policy->name, strerror(-ret));
 	return ret;
@@ -77,12 +95,7 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 
 void tenant_remove(struct box *box, uint32_t slot)
 {
-	for (unsigned w = 0; w < box->config->n_workers; w++)
-		worker_remove_policy(&box->workers[w], slot);
-	free(box->splits[slot].shares);
-	delays_remove(box, slot);
-	placing_remove(box, slot);
-	purses_remove(box, slot);
+	parts_remove(box, slot);
 	box->splits[slot] = (struct split){0};
 }
 

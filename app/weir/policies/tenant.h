@@ -13,9 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "parts.h"
+
 struct box;
 struct limiter_policy;
-struct policy;
 
 /*
  * Plain policies, and those whose packets wait, draw from a reserve if there are several workers;
@@ -31,6 +32,12 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 
 /* All that is in the slot: nobody looks at it any more, or ever did. */
 void tenant_remove(struct box *box, uint32_t slot);
+
+/* What a policy of several workers that they divide has: the parts of each. */
+extern const struct policy_part shares_part;
+
+/* Its line on every worker. */
+extern const struct policy_part lines_part;
 
 /* The policies as the limiter sees them: free() them; NULL when out of memory. */
 struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n);

@@ -12,17 +12,15 @@
 
 #include "box.h"
 #include "classify/classify.h"
-#include "delays.h"
 #include "draw.h"
 #include "grace.h"
 #include "log.h"
-#include "placing.h"
+#include "parts.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
 #include "policy/overlap.h"
 #include "publish.h"
-#include "purse.h"
 #include "settle.h"
 #include "ledger_store.h"
 #include "tenant.h"
@@ -100,22 +98,19 @@ static int allocate(struct exchange *x)
 	return 0;
 }
 
-/* Only what changes whose packets are placed holds up those that are; how many may be, too. */
-static int plan_places(struct exchange *x)
+/* Only what changes whose packets are placed holds up those that are. */
+static int plan_parts(struct exchange *x)
 {
 	const struct box *box = x->box;
 	bool *keeps = calloc((size_t)x->n + 1, sizeof(*keeps));
-	unsigned stay = 0;
 
 	if (!keeps)
 		return -ENOMEM;
-	for (unsigned i = 0; i < x->n; i++) {
+	for (unsigned i = 0; i < x->n; i++)
 		keeps[i] = x->keeps[i] != SLOT_ANEW;
-		stay += keeps[i] && box->splits[x->slots[i]].placing;
-	}
 	x->reseats = policies_reseat(
 		x->diff, box->policies, box->n_policies, x->policies, keeps, OVERLAP_PAIRS);
-	x->box->placings_room = PLACINGS_MOST - stay;
+	parts_plan(x->box, x->slots, keeps, x->n);
 	free(keeps);
 	return 0;
 }
@@ -142,7 +137,7 @@ static int prepare_slot(struct exchange *x, unsigned i, uint64_t hz)
 	int ret = tenant_prepare(box, &x->policies[i], x->slots[i], hz);
 
 	if (ret == 0 && !begins_anew(x, i))
-		ret = delays_prepare_move(box, box->slots.of[x->diff->from[i]], x->slots[i]);
+		ret = parts_prepare_move(box, box->slots.of[x->diff->from[i]], x->slots[i]);
 	return ret;
 }
 
@@ -158,8 +153,7 @@ static int prepare_tenants(struct exchange *x, uint64_t hz)
 		if (x->keeps[i] == SLOT_ANEW)
 			ret = prepare_slot(x, i, hz);
 		else
-			for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
-				ret = worker_change_policy(&box->workers[w], &x->policies[i]);
+			ret = parts_prepare_change(box, &x->policies[i]);
 	}
 	return ret;
 }
@@ -204,7 +198,7 @@ static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 		ret = plan(x, file, err);
 	if (ret || exchange_is_empty(x))
 		return ret;
-	ret = plan_places(x);
+	ret = plan_parts(x);
 	if (ret == 0)
 		ret = prepare_ledger(x, file, err);
 	if (ret)
@@ -297,8 +291,7 @@ static void carry(struct exchange *x, unsigned policy)
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
 
 	box->carried[to] = (struct carried){.before = box->carried[from].before, .also = from};
-	delays_move(box, from, to);
-	purses_move(box, from, to);
+	parts_move(box, from, to);
 }
 
 static void begin_policies(struct exchange *x)
@@ -316,12 +309,14 @@ static void begin_policies(struct exchange *x)
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
 			dirty_mark(&box->dirty, box->slots.of[i]);
-			placing_change(box, i);
+			parts_change(box, i);
 		}
 	}
 	for (unsigned i = 0; i < x->n; i++)
-		if (box->slots.tenant[x->slots[i]] == SLOT_LEFT)
+		if (box->slots.tenant[x->slots[i]] == SLOT_LEFT) {
 			dirty_clear(&box->dirty, x->slots[i]);
+			parts_leave(box, x->slots[i]);
+		}
 }
 
 enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
@@ -342,7 +337,6 @@ static void list_leaving_of(struct exchange *x, enum leaving which)
 		if (!policy_is_shaped(policy) || leaving_of(policy) != which ||
 			x->box->slots.tenant[x->slots[i]] != SLOT_LEFT)
 			continue;
-		placing_leave(x->box, x->slots[i]);
 		x->leaving[x->n_leaving++] = x->slots[i];
 	}
 }
@@ -358,11 +352,12 @@ static void list_leaving(struct exchange *x)
 		list_leaving_of(x, which);
 }
 
-/* Whether no source of theirs is on its way between workers. */
-static bool all_placed(const struct exchange *x)
+/* Whether workers have come to the end of what was begun for them. */
+static bool all_done(const struct exchange *x)
 {
-	for (unsigned i = 0; i < x->n_leaving; i++)
-		if (!placing_is_done(x->box, x->leaving[i]))
+	for (unsigned i = 0; i < x->n; i++)
+		if (x->box->slots.tenant[x->slots[i]] == SLOT_LEFT &&
+			!parts_are_done(x->box, x->slots[i]))
 			return false;
 	return true;
 }
@@ -397,7 +392,7 @@ static int update_limiter(struct exchange *x)
 	ledger = settle_ledger(box);
 	if (adopts)
 		limiter_give_ledger(box->limiter, &ledger);
-	purses_leave(box, x->known, x->n);
+	parts_before_update(box, x->known, x->n);
 	ret = limiter_update(box->limiter, x->limits, x->n, x->known, control_now());
 	if (adopts)
 		settle_begun(box, ret);
@@ -460,8 +455,7 @@ static void end_moves(struct box *box)
 			continue;
 		totals = box_slot_totals(box, carried->also);
 		policy_totals_add(&carried->before, &totals);
-		delays_moved(box, carried->also, box->slots.of[i]);
-		purses_moved(box, carried->also, box->slots.of[i]);
+		parts_moved(box, carried->also, box->slots.of[i]);
 		tenant_remove(box, carried->also);
 		slots_release(&box->slots, carried->also);
 		carried->also = SLOT_NONE;
@@ -511,7 +505,7 @@ static bool end_removed(struct exchange *x)
 
 bool exchange_settle(struct exchange *x)
 {
-	if (x->step == WAITING && all_moved(x) && grace_done(&x->grace, x->box) && all_placed(x)) {
+	if (x->step == WAITING && all_moved(x) && grace_done(&x->grace, x->box) && all_done(x)) {
 		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);

@@ -38,7 +38,7 @@ static json_t *workers_json(const struct placing *placing, const struct policy *
 static json_t *policy_json(const struct box *box, unsigned i)
 {
 	const struct policy *policy = &box->policies[i];
-	const struct placing *placing = box->splits[box->slots.of[i]].placing;
+	const struct placing *placing = placing_of(box, box->slots.of[i]);
 	const struct fitting *fitting = &placing->fitting;
 	struct placing_counts counts = placing_counts(placing);
 
@@ -53,7 +53,7 @@ static json_t *policy_json(const struct box *box, unsigned i)
 
 static bool is_placed(const struct box *box, unsigned i)
 {
-	return box->splits[box->slots.of[i]].placing != NULL;
+	return placing_of(box, box->slots.of[i]) != NULL;
 }
 
 /* The n-th of those that are placed; or n_policies. */

@@ -93,7 +93,7 @@ void show_shape(json_t *json, struct box *box, unsigned i)
 	if (policy->count != COUNT_PACKETS)
 		show_units(shape, policy, "waiting", waiting.units);
 	json_object_set_new(json, "shape", shape);
-	json_object_set_new(json, "slo", slo_json(policy, box->splits[slot].lately, &totals.delay));
+	json_object_set_new(json, "slo", slo_json(policy, delays_window(box, slot), &totals.delay));
 }
 
 /* Those of a sum that packets are in: its edges, and how many. */

@@ -296,7 +296,7 @@ static void check_lately(struct box_world *w, uint64_t packets)
 
 	delays_totals(&w->box, slot, &totals);
 	for (enum lately_window i = 0; i < LATELY_WINDOWS; i++) {
-		lately_sum(w->box.splits[slot].lately, i, &totals.delay, control_now(), &sum);
+		lately_sum(delays_window(&w->box, slot), i, &totals.delay, control_now(), &sum);
 		assert_int_equal(delay_count(&sum), packets);
 	}
 }

@@ -43,8 +43,10 @@ static void open_lane_of(struct world *world, const char *policies, enum guarant
 	box->workers[0].paths[0].lanes = lanes;
 	for (unsigned i = 0; i < box->n_policies; i++) {
 		world->box.config->policies[i].guarantee = guarantee;
-		assert_int_equal(placing_prepare(box, &box->policies[i], box->slots.of[i]), 0);
-		placing_begin(box, i);
+		assert_int_equal(placing_part.prepare(
+					 box, &box->policies[i], box->slots.of[i], box->clock.hz),
+			0);
+		placing_part.begin(box, i);
 	}
 }
 
@@ -59,7 +61,7 @@ static void open_world(struct world *world)
 	struct box *box = &world->box.box;
 
 	open_lane(world, PLACED);
-	world->placing = box->placings;
+	world->placing = box->placings->first;
 	assert_non_null(world->placing);
 	world->now = ROUND;
 	seating_want(&world->placing->seating, 7, !seat_at(world->placing->lanes[0].seats, 7));
@@ -103,7 +105,7 @@ static void test_changed(void **state)
 
 	(void)state;
 	open_world(&world);
-	placing_change(&world.box.box, 0);
+	placing_part.change(&world.box.box, 0);
 	assert_int_equal(until(&world, true), 1);
 	assert_in_range(until(&world, false), 5, 6);
 	assert_false(world.placing->changed && !world.placing->measures);
@@ -114,7 +116,7 @@ static unsigned count_due(const struct box *box, uint64_t now)
 {
 	unsigned n = 0;
 
-	for (const struct placing *p = box->placings; p; p = p->next)
+	for (const struct placing *p = box->placings->first; p; p = p->next)
 		n += p->due_ns <= now;
 	return n;
 }
@@ -151,7 +153,7 @@ static void test_handing(void **state)
 	(void)state;
 	open_lane(&world, PLACED);
 	counters = &world.box.box.workers[0].counters;
-	world.placing = world.box.box.placings;
+	world.placing = world.box.box.placings->first;
 	for (uint64_t now = ROUND; now < 20 * ROUND; now += STEP) {
 		for (unsigned i = 0; i < 4; i++)
 			box_world_turn_all(&world.box);
@@ -186,15 +188,15 @@ static void test_room(void **state)
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
 	x = prepare(
 		&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
-	assert_int_equal(world.box.box.placings_room, PLACINGS_MOST - 2);
+	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 2);
 	exchange_free(x);
 	x = prepare(&world, PLACED_OF("c", "10.0.2.0/24", ""));
-	assert_int_equal(world.box.box.placings_room, PLACINGS_MOST - 1);
-	world.box.box.placings_room = 0;
+	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
+	world.box.box.placings->room = 0;
 	exchange_free(x);
 	/* Counted anew each time. */
 	exchange_free(prepare(&world, PLACED_OF("c", "10.0.2.0/24", "")));
-	assert_int_equal(world.box.box.placings_room, PLACINGS_MOST - 1);
+	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
 	box_world_close(&world.box);
 }
 
@@ -321,9 +323,9 @@ static void test_kept_back(void **state)
 		open_lane_of(&world, PLACED, guarantees[i]);
 		owner = &world.box.box.workers[0];
 		mover = &owner->paths[0].lanes->usher->mover;
-		seating = &world.box.box.placings->seating;
+		seating = &world.box.box.placings->first->seating;
 		seating_want(seating, 7, !seat_wanted(seating, 7));
-		assert_true(mover_begin(mover, world.box.box.placings->lanes[0].seats));
+		assert_true(mover_begin(mover, world.box.box.placings->first->lanes[0].seats));
 		n = rte_eth_rx_burst(owner->paths[0].rx_port, 0, mbufs, 4);
 		assert_int_equal(n, 4);
 		for (unsigned k = 0; k < n; k++)

@@ -66,7 +66,7 @@ static void turn(struct world *world)
 {
 	struct box *box = &world->w.box;
 
-	box->purses_ns = 0;
+	box->purses->next_ns = 0;
 	purses_look(box, control_now());
 	settle_advance(box);
 	purses_retry(box);
@@ -123,7 +123,7 @@ static void test_purse_follows(void **state)
 	(void)state;
 	fill(world);
 	assert_int_equal(limiter_period(box->limiter, 0, budget(box).period + 1, control_now()), 0);
-	box->purses_ns = 0;
+	box->purses->next_ns = 0;
 	assert_true(purses_look(box, control_now()));
 	assert_int_equal(purses_held(box, 0), 0);
 	before = passed(world);
@@ -131,7 +131,7 @@ static void test_purse_follows(void **state)
 	for (unsigned i = 0; i < 100; i++)
 		turn(world);
 	assert_true(passed(world) > before);
-	purses_stop(box);
+	purses_give_back(box);
 	assert_int_equal(budget(box).pocket, 0);
 	assert_in_range(budget(box).spent, 1, passed(world) - before);
 	world_free(world);
@@ -153,7 +153,7 @@ static void test_there_and_back(void **state)
 	}
 	fill(world);
 	world->counted += passed(world);
-	purses_stop(&world->w.box);
+	purses_give_back(&world->w.box);
 	/* Of what a worker held at each reload nothing comes back. */
 	assert_in_range(budget(&world->w.box).spent, world->counted,
 		world->counted + 3 * BOX_WORKERS * (HAND));
@@ -169,7 +169,7 @@ static void test_ready(void **state)
 
 	(void)state;
 	for (;;) {
-		box->purses_ns = 0;
+		box->purses->next_ns = 0;
 		purses_look(box, control_now());
 		settle_advance(box);
 		purses_retry(box);
