@@ -7,6 +7,7 @@
 #ifndef WEIR_BASE_PRNG_H
 #define WEIR_BASE_PRNG_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct prng {
@@ -22,5 +23,17 @@ uint32_t prng_below(struct prng *prng, uint32_t bound);
 
 /* Uniform in [0, 1). */
 double prng_unit(struct prng *prng);
+
+/* Uniform from 0 to below the bound, as finely as a double tells. */
+static inline uint64_t prng_within(struct prng *prng, uint64_t bound)
+{
+	return (uint64_t)(prng_unit(prng) * (double)bound);
+}
+
+/* True in so many of a hundred. */
+static inline bool prng_percent(struct prng *prng, unsigned percent)
+{
+	return prng_below(prng, 100) < percent;
+}
 
 #endif

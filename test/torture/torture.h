@@ -40,11 +40,4 @@ struct torture_result {
 void torture_rates(const struct torture_case *c, struct torture_result *result);
 void torture_quota(const struct torture_case *c, struct torture_result *result);
 
-/* What is wrong, the first time. */
-__attribute__((format(printf, 2, 3))) void torture_complain(
-	struct torture_result *result, const char *format, ...);
-
-/* A call has failed that must not fail: out of memory is an error, all else is a violation. */
-void torture_failed(struct torture_result *result, const char *call, int ret);
-
 #endif

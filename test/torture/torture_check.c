@@ -100,7 +100,7 @@ void world_check_sums(struct world *w)
 	check_sum(w, RATE, bound);
 	if (w->accounts > BURST)
 		check_sum(w, BURST, w->burst);
-	bucket_set(&w->bound, w->now, bound, bursts(w, bound));
+	bucket_set(&w->bound, w->events.now_ns, bound, bursts(w, bound));
 	w->result->checks++;
 }
 
@@ -152,8 +152,8 @@ void world_check_books(struct world *w, struct box *box)
 
 void world_spend(struct world *w, struct box *box)
 {
-	bucket_fill(&box->bucket, w->now);
-	bucket_fill(&w->bound, w->now);
+	bucket_fill(&box->bucket, w->events.now_ns);
+	bucket_fill(&w->bound, w->events.now_ns);
 	if (box->bucket.level > w->bound.level) {
 		torture_complain(w->result, "admitted %llu beyond the limit",
 			(unsigned long long)((box->bucket.level - w->bound.level) / NANO));
@@ -184,7 +184,7 @@ void world_look_for_rest(struct world *w)
 {
 	uint64_t sum;
 
-	if (w->now <= w->end - w->end / HEAL / 2)
+	if (w->events.now_ns <= w->end - w->end / HEAL / 2)
 		return;
 	for (unsigned a = 0; a < w->accounts; a++)
 		w->whole[a] = w->whole[a] || account_is_whole(w, a, &sum);

@@ -2,7 +2,6 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -51,26 +50,6 @@ struct sums {
 	enum torture_guarantee first_guarantee;
 	char what[sizeof(((struct torture_result *)0)->what)];
 };
-
-void torture_complain(struct torture_result *result, const char *format, ...)
-{
-	va_list args;
-
-	if (result->violated)
-		return;
-	result->violated = true;
-	va_start(args, format);
-	vsnprintf(result->what, sizeof(result->what), format, args);
-	va_end(args);
-}
-
-void torture_failed(struct torture_result *result, const char *call, int ret)
-{
-	if (ret == -ENOMEM)
-		result->error = true;
-	else
-		torture_complain(result, "%s: %s", call, strerror(-ret));
-}
 
 static bool choose(const char *text, void *options)
 {

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "world/events.h"
+#include "world/simnet.h"
 #include "quota/quota.h"
-#include "torture.h"
+#include "torture_run.h"
 
 #define MS     UINT64_C(1000000)
 #define SECOND (1000 * MS)
@@ -23,7 +23,8 @@
 #define THINK  (500 * MS)
 #define MOST   10000 /* units of a limiter */
 
-enum happening { TICK, MESSAGE, WRITTEN, TRAFFIC, TROUBLE, UP, CALM };
+/* What happens to a box by its own doing. */
+enum happening { TICK, WRITTEN, TRAFFIC, UP };
 
 struct box {
 	struct quota_node *quota; /* NULL: it is down */
@@ -45,7 +46,8 @@ struct world {
 	struct torture_result *result;
 	struct prng prng;
 	struct events events;
-	uint64_t now, end, epoch, total, used;
+	struct simnet net;
+	uint64_t end, epoch, total, used;
 	uint64_t clocks[TORTURE_LIMITERS];
 	struct box boxes[TORTURE_LIMITERS];
 	struct message late[LATE];
@@ -54,59 +56,33 @@ struct world {
 	bool forgets, forgot, calm;
 };
 
-static unsigned below(struct world *w, unsigned n)
-{
-	return prng_below(&w->prng, n);
-}
-
-static bool chance(struct world *w, unsigned percent)
-{
-	return below(w, 100) < percent;
-}
-
-static uint64_t within(struct world *w, uint64_t ns)
-{
-	return (uint64_t)(prng_unit(&w->prng) * (double)ns);
-}
-
 static uint64_t local(const struct world *w, const struct box *box)
 {
-	return w->now + w->clocks[box - w->boxes];
+	return w->events.now_ns + w->clocks[box - w->boxes];
 }
 
-static void add(
-	struct world *w, uint64_t at, enum happening what, const struct box *box, void *object)
+static void box_event(void *world, void *object, uint64_t argument);
+
+/* An event of a box's present life. */
+static void box_at(struct world *w, uint64_t at, enum happening what, struct box *box)
 {
-	uint64_t argument = what;
-
-	if (box)
-		argument |= (uint64_t)(box - w->boxes) << 8 | (uint64_t)box->life << 32;
-	if (events_at(&w->events, at, NULL, object, argument)) {
-		w->result->error = true;
-		free(object);
-	}
+	events_at(&w->events, at, box_event, box, what | (uint64_t)box->life << 32);
 }
 
-static void send(struct world *w, struct box *box, const struct message *message)
+static void message_send(struct world *w, struct box *box, const struct message *message)
 {
 	unsigned self = (unsigned)(box - w->boxes);
-	struct message *copy;
-	uint64_t delay = MS + within(w, 10 * MS);
+	uint64_t delay = MS + prng_within(&w->prng, 10 * MS);
 
-	if (w->cut[self > message->to ? self : message->to] || chance(w, w->loss))
+	if (w->cut[self > message->to ? self : message->to] || prng_percent(&w->prng, w->loss))
 		return;
-	copy = malloc(sizeof(*copy));
-	if (!copy) {
-		w->result->error = true;
-		return;
-	}
-	*copy = *message;
-	if (!w->calm && chance(w, 10))
-		delay += within(w, 2 * SECOND);
-	add(w, w->now + delay, MESSAGE, NULL, copy);
+	if (!w->calm && prng_percent(&w->prng, 10))
+		delay += prng_within(&w->prng, 2 * SECOND);
+	simnet_carry(
+		&w->net, self, message->to, w->events.now_ns + delay, message, sizeof(*message));
 }
 
-static void post(struct world *w, struct box *box)
+static void box_send(struct world *w, struct box *box)
 {
 	struct message message;
 	uint32_t edge;
@@ -115,11 +91,11 @@ static void post(struct world *w, struct box *box)
 		message.to = box->to[edge];
 		message.edge = box->back[edge];
 		w->result->moves += (message.is.parts & (QUOTA_REPORT | QUOTA_DISTRIBUTE)) != 0;
-		if (chance(w, 5))
-			w->late[below(w, LATE)] = message;
-		send(w, box, &message);
-		if (!w->calm && chance(w, 5))
-			send(w, box, &message);
+		if (prng_percent(&w->prng, 5))
+			w->late[prng_below(&w->prng, LATE)] = message;
+		message_send(w, box, &message);
+		if (!w->calm && prng_percent(&w->prng, 5))
+			message_send(w, box, &message);
 	}
 }
 
@@ -132,7 +108,10 @@ static void save(struct world *w, struct box *box)
 	if (quota_save(box->quota, box->coming, &box->coming_len))
 		return;
 	box->saving = true;
-	add(w, w->now + within(w, chance(w, 95) ? 10 * MS : SECOND), WRITTEN, box, NULL);
+	box_at(w,
+		w->events.now_ns +
+			prng_within(&w->prng, prng_percent(&w->prng, 95) ? 10 * MS : SECOND),
+		WRITTEN, box);
 }
 
 /* What has to follow whatever has just happened to a box. */
@@ -141,23 +120,25 @@ static void go_on(struct world *w, struct box *box)
 	uint64_t next = quota_tick(box->quota, local(w, box)), clock = w->clocks[box - w->boxes];
 
 	save(w, box);
-	post(w, box);
+	box_send(w, box);
 	if (next == UINT64_MAX)
 		return;
-	next = next > local(w, box) ? next - clock : w->now + MS;
+	next = next > local(w, box) ? next - clock : w->events.now_ns + MS;
 	/* The one that is waited for, or an earlier one. */
-	if (box->tick_ns <= next && box->tick_ns > w->now)
+	if (box->tick_ns <= next && box->tick_ns > w->events.now_ns)
 		return;
 	box->tick_ns = next;
-	add(w, next, TICK, box, NULL);
+	box_at(w, next, TICK, box);
 }
 
 static void use(struct world *w, struct box *box)
 {
-	uint64_t units = box->wants ? box->wants : 1 + below(w, chance(w, 90) ? 40 : 4000);
+	uint64_t units = box->wants
+				 ? box->wants
+				 : 1 + prng_below(&w->prng, prng_percent(&w->prng, 90) ? 40 : 4000);
 
 	if (quota_spend(box->quota, units, local(w, box))) {
-		box->wants = chance(w, 80) ? units : 0;
+		box->wants = prng_percent(&w->prng, 80) ? units : 0;
 		return;
 	}
 	box->wants = 0;
@@ -184,7 +165,7 @@ static void start(struct world *w, struct box *box)
 	};
 	int ret;
 
-	w->clocks[box - w->boxes] = within(w, 1000 * SECOND);
+	w->clocks[box - w->boxes] = prng_within(&w->prng, 1000 * SECOND);
 	box->life++;
 	box->saving = false;
 	box->tick_ns = 0;
@@ -199,7 +180,7 @@ static void start(struct world *w, struct box *box)
 	}
 	for (unsigned e = 0; e < box->n; e++)
 		quota_link(box->quota, e, true, w->total / w->n);
-	add(w, w->now + within(w, THINK), TRAFFIC, box, NULL);
+	box_at(w, w->events.now_ns + prng_within(&w->prng, THINK), TRAFFIC, box);
 	go_on(w, box);
 }
 
@@ -222,42 +203,55 @@ static void make_durable(struct box *box)
 /* With the newest record, or none; what was spent before is forgotten with it. */
 static void crash(struct world *w, struct box *box)
 {
-	if (box->saving && chance(w, 50))
+	if (box->saving && prng_percent(&w->prng, 50))
 		make_durable(box);
 	quota_destroy(box->quota);
 	box->quota = NULL;
 	box->life++;
-	if (box->record_len == 0 || (w->forgets && chance(w, 10))) {
+	if (box->record_len == 0 || (w->forgets && prng_percent(&w->prng, 10))) {
 		box->record_len = 0;
 		box->blank = true;
 		w->forgot = true;
 	}
-	add(w, w->now + within(w, chance(w, 70) ? 2 * SECOND : 30 * SECOND), UP, box, NULL);
+	box_at(w,
+		w->events.now_ns + prng_within(&w->prng,
+					   prng_percent(&w->prng, 70) ? 2 * SECOND : 30 * SECOND),
+		UP, box);
 }
 
-static void trouble(struct world *w)
+static void trouble(void *world, void *object, uint64_t argument)
 {
-	struct box *box = &w->boxes[below(w, w->n)];
+	struct world *w = world;
+	struct box *box;
 
-	switch (below(w, 4)) {
+	(void)object;
+	(void)argument;
+	if (w->calm)
+		return;
+	box = &w->boxes[prng_below(&w->prng, w->n)];
+	switch (prng_below(&w->prng, 4)) {
 	case 0:
 		if (box->quota && (w->forgets || box->record_len > 0))
 			crash(w, box);
 		break;
 	case 1:
-		w->cut[below(w, w->n)] ^= 1;
+		w->cut[prng_below(&w->prng, w->n)] ^= 1;
 		break;
 	case 2:
 		memset(w->cut, 0, sizeof(w->cut));
 		break;
 	default:
-		w->hurry = 1 + below(w, 20);
+		w->hurry = 1 + prng_below(&w->prng, 20);
 	}
-	add(w, w->now + within(w, 8 * SECOND), TROUBLE, NULL, NULL);
+	events_after(&w->events, prng_within(&w->prng, 8 * SECOND), trouble, NULL, 0);
 }
 
-static void be_calm(struct world *w)
+static void be_calm(void *world, void *object, uint64_t argument)
 {
+	struct world *w = world;
+
+	(void)object;
+	(void)argument;
 	w->calm = true;
 	w->loss = 0;
 	memset(w->cut, 0, sizeof(w->cut));
@@ -275,52 +269,53 @@ static void hear(struct world *w, const struct message *message)
 	go_on(w, box);
 }
 
-static void box_event(struct world *w, struct box *box, enum happening what)
+/* A message arrives, and now and then an old one after it. */
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
-	if (what == UP) {
+	struct world *w = world;
+	struct message message;
+
+	(void)from;
+	(void)to;
+	memcpy(&message, bytes, len);
+	hear(w, &message);
+	if (!w->calm && prng_percent(&w->prng, 2))
+		hear(w, &w->late[prng_below(&w->prng, LATE)]);
+	return true;
+}
+
+static void box_event(void *world, void *object, uint64_t argument)
+{
+	struct world *w = world;
+	struct box *box = object;
+	unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have much of it */
+
+	if (argument >> 32 != box->life)
+		return;
+	switch ((enum happening)(argument & 0xff)) {
+	case UP:
 		restart(w, box);
 		return;
-	}
-	if (what == WRITTEN) {
+	case WRITTEN:
 		make_durable(box);
 		box->saving = false;
 		quota_settled(box->quota);
-	}
-	if (what == TRAFFIC) {
-		unsigned pause = 1 + (unsigned)(box - w->boxes); /* some have much of it */
-
+		break;
+	case TRAFFIC:
 		if (!w->calm)
 			use(w, box);
-		add(w, w->now + 1 + within(w, THINK * pause / w->hurry), TRAFFIC, box, NULL);
+		box_at(w, w->events.now_ns + 1 + prng_within(&w->prng, THINK * pause / w->hurry),
+			TRAFFIC, box);
+		break;
+	case TICK:
+		break;
 	}
 	go_on(w, box);
 }
 
-static void happen(struct world *w, const struct event *event)
+static void count_check(void *world)
 {
-	enum happening what = (enum happening)(event->argument & 0xff);
-	struct box *box = &w->boxes[event->argument >> 8 & 0xff];
-
-	w->now = event->at_ns;
-	w->result->checks++;
-	switch (what) {
-	case MESSAGE:
-		hear(w, event->object);
-		free(event->object);
-		if (!w->calm && chance(w, 2))
-			hear(w, &w->late[below(w, LATE)]);
-		break;
-	case TROUBLE:
-		if (!w->calm)
-			trouble(w);
-		break;
-	case CALM:
-		be_calm(w);
-		break;
-	default:
-		if (event->argument >> 32 == box->life)
-			box_event(w, box, what);
-	}
+	((struct world *)world)->result->checks++;
 }
 
 static void check_end(struct world *w)
@@ -367,14 +362,14 @@ static void join(struct world *w, unsigned a, unsigned b)
 
 static void populate(struct world *w)
 {
-	w->forgets = chance(w, 40);
-	w->loss = chance(w, 60) ? below(w, 35) : 0;
+	w->forgets = prng_percent(&w->prng, 40);
+	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
 	w->hurry = 4;
 	for (unsigned i = 0; i < w->n; i++) {
-		w->boxes[i].share = below(w, MOST);
+		w->boxes[i].share = prng_below(&w->prng, MOST);
 		w->total += w->boxes[i].share;
 		if (i > 0)
-			join(w, below(w, i), i);
+			join(w, prng_below(&w->prng, i), i);
 	}
 	for (unsigned i = 0; i < w->n; i++)
 		start(w, &w->boxes[i]);
@@ -383,7 +378,6 @@ static void populate(struct world *w)
 void torture_quota(const struct torture_case *c, struct torture_result *result)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	struct event event;
 
 	*result = (struct torture_result){.error = !w};
 	if (!w)
@@ -391,20 +385,19 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	w->c = c;
 	w->n = c->limiters;
 	w->result = result;
+	w->net.events = &w->events;
+	w->net.receive = receive;
 	w->end = c->minutes * 60 * SECOND;
 	prng_seed(&w->prng, c->seed);
 	populate(w);
-	add(w, within(w, 8 * SECOND), TROUBLE, NULL, NULL);
-	add(w, w->end - w->end / HEAL, CALM, NULL, NULL);
-	while (!result->violated && !result->error && events_take(&w->events, w->end, &event))
-		happen(w, &event);
+	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), trouble, NULL, 0);
+	events_at(&w->events, w->end - w->end / HEAL, be_calm, NULL, 0);
+	torture_play(&w->events, w->end, w, count_check, result);
 	if (!result->violated && !result->error)
 		check_end(w);
 	for (unsigned i = 0; i < w->n; i++)
 		quota_destroy(w->boxes[i].quota);
-	while (events_take(&w->events, UINT64_MAX, &event))
-		if ((event.argument & 0xff) == MESSAGE)
-			free(event.object);
+	simnet_free(&w->net);
 	events_free(&w->events);
 	free(w);
 }

@@ -18,21 +18,6 @@
 
 #include "torture_world.h"
 
-static unsigned below(struct world *w, unsigned n)
-{
-	return prng_below(&w->prng, n);
-}
-
-static bool chance(struct world *w, unsigned percent)
-{
-	return below(w, 100) < percent;
-}
-
-static uint64_t within(struct world *w, uint64_t ns)
-{
-	return (uint64_t)(prng_unit(&w->prng) * (double)ns);
-}
-
 /* The first time at which a box's clock shows so much. */
 static uint64_t true_time(const struct box *box, uint64_t clock)
 {
@@ -41,17 +26,13 @@ static uint64_t true_time(const struct box *box, uint64_t clock)
 	return (uint64_t)at;
 }
 
-static void add(
-	struct world *w, uint64_t at, enum happening what, const struct box *box, void *object)
-{
-	uint64_t argument = what;
+static void box_event(void *world, void *object, uint64_t argument);
 
-	if (box)
-		argument |= (uint64_t)(box - w->boxes) << 8 | (uint64_t)box->life << 32;
-	if (events_at(&w->events, at, NULL, object, argument)) {
-		w->result->error = true;
-		free(object);
-	}
+/* An event of a box's present life, with a number of its own. */
+static void box_at(
+	struct world *w, uint64_t at, enum happening what, struct box *box, uint64_t number)
+{
+	events_at(&w->events, at, box_event, box, what | number << 8 | (uint64_t)box->life << 32);
 }
 
 static uint64_t burst_of(const struct world *w, const struct box *box)
@@ -73,76 +54,54 @@ static void take(struct world *w, struct box *box)
 	}
 	box->limit_taken = box->limit;
 	box->taking = false;
-	bucket_set(&box->bucket, w->now, box->enforced[RATE], burst_of(w, box));
+	bucket_set(&box->bucket, w->events.now_ns, box->enforced[RATE], burst_of(w, box));
 	if (box->until < UINT64_MAX)
-		add(w, true_time(box, box->until), LEASE, box, NULL);
+		box_at(w, true_time(box, box->until), LEASE, box, 0);
 }
 
 static void start_taking(struct world *w, struct box *box)
 {
 	box->taking = true;
 	box->taking_since++;
-	add(w, w->now + within(w, 20 * MS), TAKEN, box, (void *)(uintptr_t)box->taking_since);
+	box_at(w, w->events.now_ns + prng_within(&w->prng, 20 * MS), TAKEN, box, box->taking_since);
 }
 
-static int keep(void *context, uint32_t id, const void *record, size_t len)
+static int write_record(void *context, uint32_t id, const void *record, size_t len)
 {
-	struct box *box = context;
-	struct torture_page *page = &box->pages[id - 1];
-
-	if (len > RECORD)
-		abort();
-	memcpy(page->coming, record, len);
-	page->coming_len = len;
-	return 0;
+	return disk_write(context, 0, id, record, len);
 }
 
-static void post(struct world *w, struct box *box)
+/* Sends what a box has to say, from time to time twice or late. */
+static void box_send(struct world *w, struct box *box)
 {
-	unsigned self = (unsigned)(box - w->boxes), to;
-	struct letter letter = {.from = self};
+	struct letter letter = {.from = (unsigned)(box - w->boxes)};
 
-	while ((letter.len = conserve_send(box->c, world_clock(w, box), letter.bytes, ROOM, &to)) >
-		0) {
-		letter.to = to;
-		if (chance(w, 5))
-			w->late[below(w, LATE)] = letter;
-		if (w->sides[self] != w->sides[to] || chance(w, w->loss))
+	while ((letter.len = conserve_send(
+			box->c, world_clock(w, box), letter.bytes, ROOM, &letter.to)) > 0) {
+		if (prng_percent(&w->prng, 5))
+			w->late[prng_below(&w->prng, LATE)] = letter;
+		if (w->sides[letter.from] != w->sides[letter.to] || prng_percent(&w->prng, w->loss))
 			continue;
-		for (unsigned copies = !w->calm && chance(w, 4) ? 2 : 1; copies > 0; copies--) {
-			struct letter *copy = malloc(sizeof(*copy));
-			uint64_t delay = MS + within(w, 30 * MS);
+		for (unsigned n = !w->calm && prng_percent(&w->prng, 4) ? 2 : 1; n > 0; n--) {
+			uint64_t delay = MS + prng_within(&w->prng, 30 * MS);
 
-			if (!copy) {
-				w->result->error = true;
-				return;
-			}
-			*copy = letter;
-			if (!w->calm && chance(w, 10))
-				delay += within(w, 4 * SECOND);
-			add(w, w->now + delay, LETTER, NULL, copy);
+			if (!w->calm && prng_percent(&w->prng, 10))
+				delay += prng_within(&w->prng, 4 * SECOND);
+			simnet_carry(&w->net, letter.from, letter.to, w->events.now_ns + delay,
+				letter.bytes, letter.len);
 		}
-	}
-}
-
-/* A disk has all records of a round, or none. */
-static void keep_all(const struct world *w, struct box *box)
-{
-	for (unsigned a = 0; a < w->accounts; a++) {
-		struct torture_page *page = &box->pages[a];
-
-		if (page->coming_len == 0)
-			continue;
-		memcpy(page->record, page->coming, page->coming_len);
-		page->record_len = page->coming_len;
 	}
 }
 
 static int save(struct box *box)
 {
-	for (unsigned a = 0; a < BOTH; a++)
-		box->pages[a].coming_len = 0;
-	return book_save(conserve_book(box->c), keep, box);
+	disk_forget_written(&box->disk);
+	return book_save(conserve_book(box->c), write_record, &box->disk);
+}
+
+static void commit(struct world *w, struct box *box)
+{
+	w->result->error |= disk_commit(&box->disk) != 0;
 }
 
 static bool is_blank(const struct world *w, const struct box *box)
@@ -173,21 +132,23 @@ static void go_on(struct world *w, struct box *box)
 		box->written = box->taken = false;
 		start_taking(w, box);
 		box->saved_at = box->taking_since;
-		add(w, w->now + within(w, chance(w, 90) ? 30 * MS : 2 * SECOND), WRITTEN, box,
-			NULL);
+		box_at(w,
+			w->events.now_ns + prng_within(&w->prng, prng_percent(&w->prng, 90)
+									 ? 30 * MS
+									 : 2 * SECOND),
+			WRITTEN, box, 0);
 	} else if (!box->taking && is_news(w, box)) {
 		start_taking(w, box);
 	}
-	if (!w->hoards && chance(w, 30))
+	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
-	post(w, box);
+	box_send(w, box);
 	if (!box->lost)
 		world_check_books(w, box);
 }
 
-static void settle(struct world *w, struct box *box)
+static void settle(struct box *box)
 {
-	(void)w;
 	if (!box->saving || !box->written || !box->taken)
 		return;
 	box->saving = false;
@@ -204,13 +165,12 @@ static void describe(const struct world *w, uint64_t limit, struct conserve_poli
 
 static unsigned records_of(const struct box *box, struct book_record records[BOTH])
 {
-	unsigned n = 0;
+	const struct disk_batch *durable = &box->disk.durable;
 
-	for (unsigned a = 0; a < BOTH; a++)
-		if (box->pages[a].record_len > 0)
-			records[n++] = (struct book_record){
-				a + 1, box->pages[a].record, box->pages[a].record_len};
-	return n;
+	for (unsigned i = 0; i < durable->n; i++)
+		records[i] = (struct book_record){
+			durable->records[i].id, durable->records[i].at, durable->records[i].len};
+	return durable->n;
 }
 
 static struct conserve *make(struct world *w, struct box *box, bool blank)
@@ -238,7 +198,7 @@ static struct conserve *make(struct world *w, struct box *box, bool blank)
 static void start(struct world *w, struct box *box, bool blank)
 {
 	/* Its clock begins anywhere, also before where it was. */
-	box->clock = within(w, 1000 * SECOND);
+	box->clock = prng_within(&w->prng, 1000 * SECOND);
 	conserve_destroy(box->c);
 	box->c = make(w, box, blank);
 	if (!box->c)
@@ -248,16 +208,16 @@ static void start(struct world *w, struct box *box, bool blank)
 	box->lost = blank;
 	box->saving = false;
 	box->limit_taken = box->limit;
-	box->bucket = (struct bucket){.at_ns = w->now};
+	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
 	take(w, box);
-	add(w, w->now + within(w, box->tick_ns), TICK, box, NULL);
+	box_at(w, w->events.now_ns + prng_within(&w->prng, box->tick_ns), TICK, box, 0);
 	go_on(w, box);
 }
 
 /* Nobody admits anything for a while, and then all do at once. */
 static void spend_all(struct world *w)
 {
-	w->hoards = !w->hoards && chance(w, 50);
+	w->hoards = !w->hoards && prng_percent(&w->prng, 50);
 	for (unsigned i = 0; i < w->n; i++)
 		if (w->boxes[i].up && !w->hoards)
 			world_spend(w, &w->boxes[i]);
@@ -271,7 +231,7 @@ static void restart(struct world *w, struct box *box)
 	w->result->blanks += box->lost;
 	start(w, box, box->lost);
 	/* It began with an empty bucket, or there would now be more than the burst. */
-	if (w->hoards && chance(w, 50))
+	if (w->hoards && prng_percent(&w->prng, 50))
 		spend_all(w);
 }
 
@@ -286,18 +246,17 @@ static bool somebody_lost(const struct world *w)
 /* With the newest record; or without, but no two at a time: see ledger.h. */
 static void crash(struct world *w, struct box *box)
 {
-	bool lost = box->lost, known = true;
+	bool lost = box->lost, known;
 
-	if (box->saving && chance(w, 50))
-		keep_all(w, box);
-	for (unsigned a = 0; a < w->accounts; a++)
-		known &= box->pages[a].record_len > 0;
-	if (!lost && (!known || (w->forgets && chance(w, 25)))) {
+	if (box->saving && prng_percent(&w->prng, 50))
+		commit(w, box);
+	known = box->disk.durable.n == w->accounts;
+	if (!lost && (!known || (w->forgets && prng_percent(&w->prng, 25)))) {
 		if (somebody_lost(w) || (w->falls && !known))
 			return;
 		lost = !w->falls;
 	}
-	if (chance(w, 50))
+	if (prng_percent(&w->prng, 50))
 		world_spend(w, box);
 	conserve_destroy(box->c);
 	box->c = NULL;
@@ -306,16 +265,17 @@ static void crash(struct world *w, struct box *box)
 	box->lost = lost;
 	memset(box->enforced, 0, sizeof(box->enforced));
 	if (lost)
-		memset(box->pages, 0, sizeof(box->pages));
+		disk_free(&box->disk);
 	else
 		box->c = make(w, box, false);
 	if (box->c)
 		world_check_books(w, box);
-	add(w,
-		w->now + within(w, chance(w, 30)   ? 100 * MS
-				   : chance(w, 60) ? 5 * SECOND
-						   : 60 * SECOND),
-		UP, box, NULL);
+	box_at(w,
+		w->events.now_ns + prng_within(&w->prng, prng_percent(&w->prng, 30) ? 100 * MS
+							 : prng_percent(&w->prng, 60)
+								 ? 5 * SECOND
+								 : 60 * SECOND),
+		UP, box, 0);
 }
 
 /* Everybody is told of another limit, each at its own time. */
@@ -340,7 +300,9 @@ static void shift(struct world *w, unsigned account)
 	double *demands = w->demands[account], sum = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
-		demands[i] = chance(w, 50) ? prng_unit(&w->prng) : chance(w, 50) ? 5 : 0;
+		demands[i] = prng_percent(&w->prng, 50)   ? prng_unit(&w->prng)
+			     : prng_percent(&w->prng, 50) ? 5
+							  : 0;
 		sum += demands[i];
 	}
 	for (unsigned i = 0; i < w->n; i++)
@@ -354,25 +316,32 @@ static void shift_demand(struct world *w)
 		shift(w, a);
 }
 
-static void trouble(struct world *w)
+static void trouble(void *world, void *object, uint64_t argument)
 {
-	struct box *box = &w->boxes[below(w, w->n)];
+	struct world *w = world;
+	struct box *box;
 	uint64_t limit = w->limit;
 
-	switch (below(w, 8)) {
+	(void)object;
+	(void)argument;
+	if (w->calm)
+		return;
+	box = &w->boxes[prng_below(&w->prng, w->n)];
+	switch (prng_below(&w->prng, 8)) {
 	case 0:
 		if (box->up)
 			crash(w, box);
 		break;
 	case 1:
-		w->sides[below(w, w->n)] ^= 1;
+		w->sides[prng_below(&w->prng, w->n)] ^= 1;
 		break;
 	case 2:
 		memset(w->sides, 0, sizeof(w->sides));
 		break;
 	case 3:
-		if (chance(w, 30))
-			w->limit = w->falls ? limit / 4 + within(w, limit) : limit + limit / 16;
+		if (prng_percent(&w->prng, 30))
+			w->limit = w->falls ? limit / 4 + prng_within(&w->prng, limit)
+					    : limit + limit / 16;
 		break;
 	case 4:
 	case 5:
@@ -381,11 +350,15 @@ static void trouble(struct world *w)
 	default:
 		shift_demand(w);
 	}
-	add(w, w->now + within(w, 12 * SECOND), TROUBLE, NULL, NULL);
+	events_after(&w->events, prng_within(&w->prng, 12 * SECOND), trouble, NULL, 0);
 }
 
-static void be_calm(struct world *w)
+static void be_calm(void *world, void *object, uint64_t argument)
 {
+	struct world *w = world;
+
+	(void)object;
+	(void)argument;
 	w->calm = true;
 	w->hoards = false;
 	w->loss = 0;
@@ -407,22 +380,22 @@ static void tick(struct world *w, struct box *box)
 	if (w->accounts > BURST)
 		conserve_target(box->c, BURST, w->demands[BURST][self] * noise);
 	conserve_tick(box->c, world_clock(w, box));
-	add(w, w->now + box->tick_ns, TICK, box, NULL);
+	box_at(w, w->events.now_ns + box->tick_ns, TICK, box, 0);
 }
 
 static void written(struct world *w, struct box *box)
 {
-	if (!w->calm && chance(w, 5)) {
+	if (!w->calm && prng_percent(&w->prng, 5)) {
 		/* It may have got there all the same. */
-		if (chance(w, 50))
-			keep_all(w, box);
+		if (prng_percent(&w->prng, 50))
+			commit(w, box);
 		box->saving = false;
 		book_save_failed(conserve_book(box->c));
 		return;
 	}
-	keep_all(w, box);
+	commit(w, box);
 	box->written = true;
-	settle(w, box);
+	settle(box);
 }
 
 static void taken(struct world *w, struct box *box, uint64_t number)
@@ -430,102 +403,100 @@ static void taken(struct world *w, struct box *box, uint64_t number)
 	take(w, box);
 	if (box->saving && number >= box->saved_at)
 		box->taken = true;
-	settle(w, box);
+	settle(box);
 }
 
-static void hear(struct world *w, const struct letter *letter)
+static void hear(struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
-	struct box *box = &w->boxes[letter->to];
+	struct box *box = &w->boxes[to];
 
-	if (!box->up || letter->len == 0)
+	if (!box->up || len == 0)
 		return;
-	if (conserve_hear(box->c, letter->from, world_clock(w, box), letter->bytes, letter->len) <
-		0)
+	if (conserve_hear(box->c, from, world_clock(w, box), bytes, len) < 0)
 		torture_complain(w->result, "a letter that cannot be read");
 	go_on(w, box);
 }
 
-static void box_event(struct world *w, struct box *box, enum happening what, void *object)
+/* A letter arrives, and now and then an old one after it. */
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
-	if (what == UP) {
+	struct world *w = world;
+
+	hear(w, from, to, bytes, len);
+	if (!w->calm && prng_percent(&w->prng, 3)) {
+		const struct letter *late = &w->late[prng_below(&w->prng, LATE)];
+
+		hear(w, late->from, late->to, late->bytes, late->len);
+	}
+	return true;
+}
+
+static void box_event(void *world, void *object, uint64_t argument)
+{
+	struct world *w = world;
+	struct box *box = object;
+
+	if (argument >> 32 != box->life)
+		return;
+	switch ((enum happening)(argument & 0xff)) {
+	case UP:
 		restart(w, box);
 		return;
-	}
-	switch (what) {
 	case TICK:
 		tick(w, box);
 		break;
 	case TAKEN:
-		taken(w, box, (uint64_t)(uintptr_t)object);
+		taken(w, box, argument >> 8 & 0xffffff);
 		break;
 	case WRITTEN:
 		if (box->saving)
 			written(w, box);
 		break;
-	default:
+	case LEASE:
 		take(w, box);
 	}
 	go_on(w, box);
 }
 
-static void happen(struct world *w, const struct event *event)
+static void check(void *world)
 {
-	enum happening what = (enum happening)(event->argument & 0xff);
-	struct box *box = &w->boxes[event->argument >> 8 & 0xff];
-
-	w->now = event->at_ns;
-	switch (what) {
-	case LETTER:
-		hear(w, event->object);
-		free(event->object);
-		if (!w->calm && chance(w, 3))
-			hear(w, &w->late[below(w, LATE)]);
-		break;
-	case TROUBLE:
-		if (!w->calm)
-			trouble(w);
-		break;
-	case CALM:
-		be_calm(w);
-		break;
-	default:
-		if (event->argument >> 32 == box->life)
-			box_event(w, box, what, event->object);
-	}
-	world_check_sums(w);
-	world_look_for_rest(w);
+	world_check_sums(world);
+	world_look_for_rest(world);
 }
 
 static void draw_overlay(struct world *w, struct overlay_params *overlay)
 {
 	*overlay = (struct overlay_params){
-		.shape = chance(w, 80) ? OVERLAY_RANDOM : OVERLAY_RING,
+		.shape = prng_percent(&w->prng, 80) ? OVERLAY_RANDOM : OVERLAY_RING,
 		.ids = w->ids,
 		.n = w->n,
-		.degree = chance(w, 60) ? 0 : 2 + below(w, 3),
-		.spares = below(w, 3),
+		.degree = prng_percent(&w->prng, 60) ? 0 : 2 + prng_below(&w->prng, 3),
+		.spares = prng_below(&w->prng, 3),
 	};
 }
 
-static void draw(struct world *w)
+static void draw_world(struct world *w)
 {
 	static const char *const names[] = {"spare", "utilisation", "loss", "drops", "delay"};
 
-	w->limit = 100000 + within(w, chance(w, 20) ? UINT64_C(50000000000) : 1000000);
-	w->burst = 1 + within(w, chance(w, 50) ? w->limit / 8 : 8 * w->limit);
-	w->lease = 4 * SECOND + within(w, 6 * SECOND);
-	w->falls = chance(w, 30);
-	w->forgets = !w->falls && chance(w, 50);
-	w->loss = chance(w, 60) ? below(w, 35) : 0;
-	w->indicator = w->c->guarantee == TORTURE_GDRL ? gdrl_indicator_find(names[below(w, 5)])
-						       : NULL;
+	w->limit = 100000 + prng_within(&w->prng,
+				    prng_percent(&w->prng, 20) ? UINT64_C(50000000000) : 1000000);
+	w->burst = 1 +
+		   prng_within(&w->prng, prng_percent(&w->prng, 50) ? w->limit / 8 : 8 * w->limit);
+	w->lease = 4 * SECOND + prng_within(&w->prng, 6 * SECOND);
+	w->falls = prng_percent(&w->prng, 30);
+	w->forgets = !w->falls && prng_percent(&w->prng, 50);
+	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
+	w->indicator = w->c->guarantee == TORTURE_GDRL
+			       ? gdrl_indicator_find(names[prng_below(&w->prng, 5)])
+			       : NULL;
 	for (unsigned i = 0; i < w->n; i++)
 		w->ids[i] = 1000 + i * 17 % 31;
 	w->params = (struct conserve_params){
 		.lease_ns = w->lease,
-		.drift_ppm = (const uint32_t[]){0, 100, 20000}[below(w, 3)],
+		.drift_ppm = (const uint32_t[]){0, 100, 20000}[prng_below(&w->prng, 3)],
 		.repeat_ns = SECOND,
-		.promise = (const unsigned[]){0, 50, 90, 100}[below(w, 4)],
+		.promise = (const unsigned[]){0, 50, 90, 100}[prng_below(&w->prng, 4)],
 	};
 	draw_overlay(w, &w->params.overlay);
 }
@@ -538,46 +509,57 @@ static void populate(struct world *w)
 		struct box *box = &w->boxes[i];
 
 		box->pace = MILLION - drift +
-			    (chance(w, 60) ? 2 * drift * below(w, 2) : below(w, 2 * drift + 1));
-		box->tick_ns = SECOND / 2 + within(w, SECOND);
+			    (prng_percent(&w->prng, 60) ? 2 * drift * prng_below(&w->prng, 2)
+							: prng_below(&w->prng, 2 * drift + 1));
+		box->tick_ns = SECOND / 2 + prng_within(&w->prng, SECOND);
 		box->limit = w->limit;
 		start(w, box, false);
 	}
 	shift_demand(w);
 }
 
+static void world_init(struct world *w, const struct torture_case *c, struct torture_result *result)
+{
+	w->c = c;
+	w->n = c->limiters;
+	w->result = result;
+	w->net.events = &w->events;
+	w->net.receive = receive;
+	prng_seed(&w->prng, c->seed);
+	w->end = c->minutes * 60 * SECOND;
+	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
+	draw_world(w);
+	w->bound = (struct bucket){
+		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
+	populate(w);
+	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), trouble, NULL, 0);
+	events_at(&w->events, w->end - w->end / HEAL, be_calm, NULL, 0);
+}
+
+static void world_free(struct world *w)
+{
+	for (unsigned i = 0; i < w->n; i++) {
+		conserve_destroy(w->boxes[i].c);
+		disk_free(&w->boxes[i].disk);
+	}
+	simnet_free(&w->net);
+	events_free(&w->events);
+	free(w);
+}
+
 void torture_rates(const struct torture_case *c, struct torture_result *result)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	struct event event;
 
 	*result = (struct torture_result){.error = !w};
 	if (!w)
 		return;
-	w->c = c;
-	w->n = c->limiters;
-	w->result = result;
-	prng_seed(&w->prng, c->seed);
-	w->end = c->minutes * 60 * SECOND;
-	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
-	draw(w);
-	w->bound = (struct bucket){
-		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
-	populate(w);
-	add(w, within(w, 12 * SECOND), TROUBLE, NULL, NULL);
-	add(w, w->end - w->end / HEAL, CALM, NULL, NULL);
-	while (!result->violated && !result->error && events_take(&w->events, w->end, &event))
-		happen(w, &event);
+	world_init(w, c, result);
+	torture_play(&w->events, w->end, w, check, result);
 	if (!result->violated && !result->error)
 		world_check_end(w);
-	for (unsigned i = 0; i < w->n; i++) {
+	for (unsigned i = 0; i < w->n; i++)
 		if (w->boxes[i].c)
 			result->moves += conserve_counters(w->boxes[i].c)->grants;
-		conserve_destroy(w->boxes[i].c);
-	}
-	while (events_take(&w->events, UINT64_MAX, &event))
-		if ((event.argument & 0xff) == LETTER)
-			free(event.object);
-	events_free(&w->events);
-	free(w);
+	world_free(w);
 }

@@ -13,8 +13,9 @@
 
 #include "base/prng.h"
 #include "conserve/conserve.h"
-#include "world/events.h"
-#include "torture.h"
+#include "world/disk.h"
+#include "world/simnet.h"
+#include "torture_run.h"
 
 #define MS      UINT64_C(1000000)
 #define SECOND  (1000 * MS)
@@ -23,20 +24,14 @@
 #define BURST   1
 #define BOTH    2
 #define ROOM    1200
-#define RECORD  2048
 #define LATE    32 /* letters that come again much later */
 #define HEAL    4  /* of a run, the last part in so many */
 #define NANO    UINT64_C(1000000000)
 
 typedef unsigned __int128 level_t; /* bytes of 10^-9 */
 
-enum happening { TICK, LETTER, TAKEN, WRITTEN, LEASE, TROUBLE, UP, CALM };
-
-/* What a disk has of one account. */
-struct torture_page {
-	uint8_t coming[RECORD], record[RECORD];
-	size_t coming_len, record_len; /* coming: 0, it is not of this round */
-};
+/* What happens to a box by its own doing. */
+enum happening { TICK, TAKEN, WRITTEN, LEASE, UP };
 
 struct bucket {
 	level_t level, most;
@@ -50,7 +45,7 @@ struct box {
 	unsigned life; /* events of an earlier one are void */
 	uint64_t clock, pace;
 	uint64_t tick_ns;
-	struct torture_page pages[BOTH];
+	struct disk disk; /* has all records of a round, or none */
 	bool saving, written, taken, taking;
 	uint64_t taking_since, saved_at; /* numbers of takings */
 	uint64_t enforced[BOTH], until;  /* by its clock */
@@ -70,7 +65,8 @@ struct world {
 	struct torture_result *result;
 	struct prng prng;
 	struct events events;
-	uint64_t now, end, epoch, limit, burst, lease;
+	struct simnet net;
+	uint64_t end, epoch, limit, burst, lease;
 	uint32_t ids[TORTURE_LIMITERS];
 	struct box boxes[TORTURE_LIMITERS];
 	bool sides[TORTURE_LIMITERS];
@@ -89,7 +85,7 @@ struct world {
 /* What a box's clock shows. */
 static inline uint64_t world_clock(const struct world *w, const struct box *box)
 {
-	return box->clock + (uint64_t)((level_t)w->now * box->pace / MILLION);
+	return box->clock + (uint64_t)((level_t)w->events.now_ns * box->pace / MILLION);
 }
 
 /* What there is of an account's kind, and what of it may be used at a box now. */
