@@ -6,8 +6,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-#include "world/events.h"
+#include "world/simnet.h"
 #include "quota/quota.h"
 #include "quota_case.h"
 
@@ -27,10 +28,9 @@ struct node {
 	uint64_t wake_ns;
 };
 
-struct transit {
+struct letter {
 	struct quota_message message;
-	unsigned to, edge;
-	uint64_t next_free;
+	unsigned edge; /* of its receiver */
 };
 
 struct tree {
@@ -38,45 +38,12 @@ struct tree {
 	struct quota_result *result;
 	struct quota_trace trace;
 	struct events events;
+	struct simnet net;
 	struct node *nodes;
-	struct transit *transits;
-	size_t n_transits;
-	uint64_t free_transit, now_ns;
 	bool done, failed;
 };
 
-#define NO_TRANSIT UINT64_MAX
-
 static void act(struct tree *t, unsigned node);
-
-static void add(struct tree *t, uint64_t at_ns, event_fn fn, uint64_t argument)
-{
-	if (events_at(&t->events, at_ns, fn, t, argument))
-		t->failed = true;
-}
-
-static struct transit *transit_new(struct tree *t, uint64_t *index)
-{
-	struct transit *more;
-
-	if (t->free_transit == NO_TRANSIT) {
-		size_t n = t->n_transits ? 2 * t->n_transits : FIRST_ROOM;
-
-		more = reallocarray(t->transits, n, sizeof(*more));
-		if (!more) {
-			t->failed = true;
-			return NULL;
-		}
-		for (size_t i = t->n_transits; i < n; i++)
-			more[i].next_free = i + 1 < n ? i + 1 : NO_TRANSIT;
-		t->free_transit = t->n_transits;
-		t->transits = more;
-		t->n_transits = n;
-	}
-	*index = t->free_transit;
-	t->free_transit = t->transits[*index].next_free;
-	return &t->transits[*index];
-}
 
 static unsigned edge_to(const struct node *node, unsigned neighbour)
 {
@@ -87,38 +54,32 @@ static unsigned edge_to(const struct node *node, unsigned neighbour)
 	return edge;
 }
 
-static void arrive(void *world, void *object, uint64_t argument)
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
-	struct tree *t = object;
-	struct transit *transit = &t->transits[argument];
-	struct quota_message message = transit->message;
-	unsigned to = transit->to;
+	struct tree *t = world;
+	struct letter letter;
 
-	(void)world;
-	transit->next_free = t->free_transit;
-	t->free_transit = argument;
-	if (!quota_hear(t->nodes[to].quota, transit->edge, &message, t->now_ns))
+	(void)from;
+	memcpy(&letter, bytes, len);
+	if (!quota_hear(t->nodes[to].quota, letter.edge, &letter.message, t->events.now_ns))
 		t->failed = true;
 	act(t, to);
+	return true;
 }
 
 static void send_all(struct tree *t, unsigned from)
 {
 	struct node *node = &t->nodes[from];
-	struct quota_message message;
+	uint64_t now = t->events.now_ns;
+	struct letter letter;
 	uint32_t edge;
 
-	while (quota_next(node->quota, t->now_ns, &edge, &message)) {
-		uint64_t index;
-		struct transit *transit = transit_new(t, &index);
+	while (quota_next(node->quota, now, &edge, &letter.message)) {
+		unsigned to = node->neighbours[edge];
 
-		if (!transit)
-			return;
-		transit->message = message;
-		transit->to = node->neighbours[edge];
-		transit->edge = edge_to(&t->nodes[transit->to], from);
+		letter.edge = edge_to(&t->nodes[to], from);
 		quota_count(t->result, t->c, 1, t->result->units);
-		add(t, t->now_ns + t->c->hop_ns, arrive, index);
+		simnet_carry(&t->net, from, to, now + t->c->hop_ns, &letter, sizeof(letter));
 	}
 }
 
@@ -127,7 +88,7 @@ static void grant(struct tree *t, struct node *node)
 {
 	while (node->from < node->to && !t->done) {
 		const struct request *r = &node->queue[node->from];
-		int ret = quota_spend(node->quota, r->units, t->now_ns);
+		int ret = quota_spend(node->quota, r->units, t->events.now_ns);
 
 		if (ret == -EAGAIN)
 			return;
@@ -135,7 +96,7 @@ static void grant(struct tree *t, struct node *node)
 			t->done = true;
 			return;
 		}
-		t->result->stalled_ns += (double)(t->now_ns - r->at_ns);
+		t->result->stalled_ns += (double)(t->events.now_ns - r->at_ns);
 		t->result->units += r->units;
 		t->result->requests++;
 		node->from++;
@@ -145,10 +106,10 @@ static void grant(struct tree *t, struct node *node)
 
 static void wake(void *world, void *object, uint64_t argument)
 {
-	struct tree *t = object;
+	struct tree *t = world;
 
-	(void)world;
-	if (t->nodes[argument].wake_ns == t->now_ns)
+	(void)object;
+	if (t->nodes[argument].wake_ns == t->events.now_ns)
 		act(t, (unsigned)argument);
 }
 
@@ -160,20 +121,20 @@ static void act(struct tree *t, unsigned k)
 
 	grant(t, node);
 	send_all(t, k);
-	next = quota_tick(node->quota, t->now_ns);
+	next = quota_tick(node->quota, t->events.now_ns);
 	send_all(t, k);
 	if (next == UINT64_MAX || next == node->wake_ns)
 		return;
-	node->wake_ns = next > t->now_ns ? next : t->now_ns + 1;
-	add(t, node->wake_ns, wake, k);
+	node->wake_ns = next > t->events.now_ns ? next : t->events.now_ns + 1;
+	events_at(&t->events, node->wake_ns, wake, NULL, k);
 }
 
 static void request(void *world, void *object, uint64_t argument)
 {
-	struct tree *t = object;
+	struct tree *t = world;
 	struct node *node = &t->nodes[t->trace.node];
 
-	(void)world;
+	(void)object;
 	(void)argument;
 	if (node->to == node->room) {
 		size_t room = node->room ? 2 * node->room : FIRST_ROOM;
@@ -186,10 +147,10 @@ static void request(void *world, void *object, uint64_t argument)
 		node->queue = queue;
 		node->room = room;
 	}
-	node->queue[node->to++] = (struct request){t->now_ns, t->trace.units};
+	node->queue[node->to++] = (struct request){t->events.now_ns, t->trace.units};
 	act(t, t->trace.node);
 	quota_trace_next(&t->trace);
-	add(t, t->trace.at_ns, request, 0);
+	events_at(&t->events, t->trace.at_ns, request, NULL, 0);
 }
 
 static int node_create(struct tree *t, unsigned k)
@@ -250,14 +211,14 @@ static void tree_free(struct tree *t)
 		free(t->nodes[k].queue);
 	}
 	free(t->nodes);
-	free(t->transits);
+	simnet_free(&t->net);
 	events_free(&t->events);
 }
 
 static void finish(struct tree *t)
 {
 	for (unsigned k = 0; k < t->c->n; k++) {
-		struct quota_view view = quota_view(t->nodes[k].quota, t->now_ns);
+		struct quota_view view = quota_view(t->nodes[k].quota, t->events.now_ns);
 
 		t->result->reallocations += view.fetches;
 		t->result->response_ns += (double)view.fetches_ns;
@@ -267,10 +228,11 @@ static void finish(struct tree *t)
 
 int quota_tree(const struct quota_case *c, struct quota_result *result)
 {
-	struct tree t = {.c = c, .result = result, .free_transit = NO_TRANSIT};
+	struct tree t = {.c = c, .result = result};
 	struct event event;
 
 	*result = (struct quota_result){0};
+	t.net = (struct simnet){.events = &t.events, .receive = receive};
 	t.nodes = calloc(c->n, sizeof(*t.nodes));
 	for (unsigned k = 0; t.nodes && k < c->n; k++)
 		t.failed |= node_create(&t, k) != 0;
@@ -279,11 +241,11 @@ int quota_tree(const struct quota_case *c, struct quota_result *result)
 			link_all(&t, k);
 		quota_trace_start(&t.trace, c);
 		quota_trace_next(&t.trace);
-		add(&t, t.trace.at_ns, request, 0);
+		events_at(&t.events, t.trace.at_ns, request, NULL, 0);
 	}
 	while (!t.failed && !t.done && events_take(&t.events, UINT64_MAX, &event)) {
-		t.now_ns = event.at_ns;
-		event.fn(NULL, event.object, event.argument);
+		event.fn(&t, event.object, event.argument);
+		t.failed |= t.events.error != 0;
 	}
 	if (t.nodes && !t.failed)
 		finish(&t);
