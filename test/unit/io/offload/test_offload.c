@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "check.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+
+#include "offload/offload.h"
+
+#define LIMIT_MS 60000
+#define JOBS     100
+
+struct task {
+	struct offload_job job;
+	unsigned number;
+	unsigned *done; /* how many are, which only the thread counts */
+	unsigned turn;
+};
+
+static void count_turn(void *context)
+{
+	struct task *task = context;
+
+	task->turn = ++*task->done;
+}
+
+static void submit_tasks(struct offload *offload, struct task tasks[JOBS], unsigned *done)
+{
+	for (unsigned i = 0; i < JOBS; i++) {
+		tasks[i] = (struct task){
+			.job = {count_turn, &tasks[i], NULL}, .number = i, .done = done};
+		offload_submit(offload, &tasks[i].job);
+	}
+}
+
+static bool is_readable(const struct offload *offload, int timeout_ms)
+{
+	struct pollfd fd = {.fd = offload_fd(offload), .events = POLLIN};
+
+	return poll(&fd, 1, timeout_ms) == 1;
+}
+
+/* In order, each once, and the descriptor says whether there are more. */
+static void test_jobs_are_done_in_order(void **state)
+{
+	static struct task tasks[JOBS];
+	struct offload offload;
+	unsigned done = 0;
+
+	(void)state;
+	assert_int_equal(offload_start(&offload), 0);
+	assert_null(offload_collect(&offload));
+	assert_false(is_readable(&offload, 0));
+	for (unsigned round = 1; round < 4; round++) {
+		submit_tasks(&offload, tasks, &done);
+		for (unsigned i = 0; i < JOBS; i++) {
+			struct task *task;
+
+			assert_true(is_readable(&offload, LIMIT_MS));
+			task = offload_collect(&offload);
+			assert_ptr_equal(task, &tasks[i]);
+			assert_int_equal(task->turn, (round - 1) * JOBS + i + 1);
+		}
+		assert_false(is_readable(&offload, 0));
+		assert_null(offload_collect(&offload));
+	}
+	offload_stop(&offload);
+}
+
+static void test_stop_does_the_rest(void **state)
+{
+	static struct task tasks[JOBS];
+	struct offload offload;
+	unsigned done = 0;
+
+	(void)state;
+	assert_int_equal(offload_start(&offload), 0);
+	submit_tasks(&offload, tasks, &done);
+	offload_stop(&offload);
+	assert_int_equal(done, JOBS);
+	assert_int_equal(offload_start(&offload), 0);
+	offload_stop(&offload);
+}
+
+struct surroundings {
+	int policy;
+	sigset_t blocked;
+};
+
+static void look_around(void *context)
+{
+	struct surroundings *around = context;
+
+	around->policy = sched_getscheduler(0);
+	pthread_sigmask(SIG_SETMASK, NULL, &around->blocked);
+}
+
+/* Signals are for other threads, and work that takes long has no priority. */
+static void test_thread(void **state)
+{
+	struct surroundings around;
+	struct offload_job job = {.work = look_around, .context = &around};
+	struct offload offload;
+	sigset_t mine;
+
+	(void)state;
+	assert_int_equal(offload_start(&offload), 0);
+	offload_submit(&offload, &job);
+	assert_true(is_readable(&offload, LIMIT_MS));
+	assert_ptr_equal(offload_collect(&offload), &around);
+	offload_stop(&offload);
+	assert_int_equal(around.policy, SCHED_OTHER);
+	assert_int_equal(sigismember(&around.blocked, SIGXFSZ), 1);
+	assert_int_equal(sigismember(&around.blocked, SIGTERM), 1);
+	pthread_sigmask(SIG_SETMASK, NULL, &mine);
+	assert_int_equal(sigismember(&mine, SIGXFSZ), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_jobs_are_done_in_order),
+		cmocka_unit_test(test_stop_does_the_rest),
+		cmocka_unit_test(test_thread),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
