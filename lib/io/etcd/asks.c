@@ -68,22 +68,3 @@ void asks_free(struct asks *asks)
 		}
 	free(asks->chains);
 }
-
-void ask_push(struct ask_queue *queue, struct ask *ask)
-{
-	ask->next = NULL;
-	if (queue->first)
-		queue->last->next = ask;
-	else
-		queue->first = ask;
-	queue->last = ask;
-}
-
-struct ask *ask_pop(struct ask_queue *queue)
-{
-	struct ask *ask = queue->first;
-
-	if (ask)
-		queue->first = ask->next;
-	return ask;
-}

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "etcd/etcd.h"
+#include "etcd/request.h"
 
 struct http;
 
