@@ -402,34 +402,38 @@ static void damage_many(const char *dir, const struct model *model, unsigned n, 
 		outcomes[HUNG]);
 }
 
+/* Kills a writer some times; until one has left a journal behind, if that is wanted. */
+static bool prepare_store(
+	const char *dir, struct model *model, uint64_t *acknowledged, bool want_journal)
+{
+	struct prng prng;
+	char journal[4200];
+
+	snprintf(journal, sizeof(journal), "%s/%s", dir, names[1]);
+	prng_seed(&prng, SEED);
+	make_store(dir);
+	*model = (struct model){0};
+	for (unsigned i = 0; i < 2000; i++) {
+		kill_writer(dir, model, acknowledged, &prng);
+		if (want_journal && i >= 20 && is_hot(dir))
+			return true;
+		if (open_and_compare(dir, model))
+			die("after a kill", -EILSEQ);
+		if (i >= 20 && (!want_journal || access(journal, F_OK)))
+			return !want_journal;
+	}
+	return false;
+}
+
 static int run_damage(const char *dir, unsigned n)
 {
 	uint64_t *acknowledged = shared_memory(sizeof(*acknowledged));
-	struct model model = {0};
-	struct prng prng;
-	bool hot = false;
+	struct model model;
 
-	prng_seed(&prng, SEED);
-	make_store(dir);
-	for (unsigned i = 0; i < 40 || (i < 200 && !hot); i++) {
-		kill_writer(dir, &model, acknowledged, &prng);
-		hot = is_hot(dir);
-		if (!hot && open_and_compare(dir, &model))
-			die("after a kill", -EILSEQ);
-		if (hot && i < 40 && open_and_compare(dir, &model))
-			die("after a kill", -EILSEQ);
-	}
-	if (hot) {
+	if (prepare_store(dir, &model, acknowledged, false))
+		damage_many(dir, &model, n, "closed");
+	if (prepare_store(dir, &model, acknowledged, true))
 		damage_many(dir, &model, n, "killed in a commit");
-		make_store(dir);
-		model = (struct model){0};
-	}
-	for (unsigned i = 0; i < 10; i++) {
-		kill_writer(dir, &model, acknowledged, &prng);
-		if (open_and_compare(dir, &model))
-			die("after a kill", -EILSEQ);
-	}
-	damage_many(dir, &model, n, "closed");
 	return 0;
 }
 
