@@ -15,7 +15,6 @@
 #include <rte_version.h>
 #include <sodium.h>
 
-#include "control.h"
 #include "eal.h"
 #include "gossip_socket.h"
 #include "log.h"
@@ -143,7 +142,7 @@ static int run(const struct config *config, const char *file)
 	ret = box_start(&box, config, file);
 	if (ret == 0) {
 		report(config);
-		log_info("stopping: %s", strsignal(control_run(&box, signal_fd)));
+		log_info("stopping: %s", strsignal(box_run(&box, signal_fd)));
 		box_stop(&box);
 		if (box.leaked == 0)
 			log_info("stopped: every packet buffer is back in its pool");

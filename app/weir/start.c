@@ -14,18 +14,19 @@
 #include <rte_lcore.h>
 #include <rte_malloc.h>
 
-#include <sodium.h>
-
-#include "base/name_hash.h"
+#include "base/time.h"
+#include "brain.h"
 #include "classify/classify.h"
 #include "packet/tunnel.h"
+#include "control.h"
 #include "delays.h"
 #include "distribute.h"
 #include "draw.h"
 #include "eal.h"
-#include "gossip_socket.h"
 #include "hold.h"
+#include "links.h"
 #include "log.h"
+#include "measure.h"
 #include "pages.h"
 #include "placing.h"
 #include "police/other.h"
@@ -41,6 +42,9 @@
 #include "show_quota.h"
 #include "telemetry/server.h"
 #include "tenant.h"
+
+/* How soon it is looked whether workers have seen what a reload has changed. */
+#define RELOAD_REST_NS MS_NS
 
 static void ports_stop(struct box *box)
 {
@@ -157,8 +161,6 @@ static void splits_free(struct box *box)
 	pages_free(box->totals, slots * workers * sizeof(*box->totals));
 	rte_free(box->changes.places);
 	dirty_free(&box->dirty);
-	free(box->flows);
-	free(box->alive);
 }
 
 /* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
@@ -189,15 +191,6 @@ static int reserves_alloc(struct box *box)
 	return box->reserves && changes->places ? 0 : -ENOMEM;
 }
 
-static unsigned count_sampled(const struct box *box)
-{
-	unsigned n = 0;
-
-	for (unsigned i = 0; i < box->n_policies; i++)
-		n += box->policies[i].allocator->samples_flows;
-	return n;
-}
-
 static int splits_alloc(struct box *box)
 {
 	unsigned n = box->config->n_workers;
@@ -206,13 +199,9 @@ static int splits_alloc(struct box *box)
 	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
 	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
 	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
-	box->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*box->flows));
-	box->alive = calloc(box->config->gossip.n_roster, sizeof(*box->alive));
-	if (!box->splits || !box->carried || !box->totals || !box->flows || !box->alive ||
+	if (!box->splits || !box->carried || !box->totals ||
 		dirty_init(&box->dirty, box->slots.capacity))
 		return -ENOMEM;
-	sampling_budget_init(&box->budget, n, count_sampled(box));
-	box->budget_ns = control_now();
 	return reserves_alloc(box);
 }
 
@@ -351,90 +340,6 @@ static int memory_start(struct box *box)
 	return ret;
 }
 
-static void limiter_stop(struct box *box)
-{
-	settle_last(box);
-	limiter_destroy(box->limiter);
-	roster_destroy(box->roster);
-	sodium_memzero(box->key, sizeof(box->key));
-}
-
-static int limiter_build(struct box *box, const struct limiter_policy *policies)
-{
-	static const enum gossip_estimator estimators[] = {
-		[ESTIMATOR_STATE] = GOSSIP_STATE,
-		[ESTIMATOR_TREE] = GOSSIP_TREE,
-		[ESTIMATOR_PUSH_SUM] = GOSSIP_PUSH_SUM,
-	};
-	const struct config *config = box->config;
-	const struct gossip_config *gossip = &config->gossip;
-	struct limiter_params params = {
-		.gossip = {.roster = box->roster,
-			.self = gossip->self,
-			.key = gossip->key_file[0] ? box->key : NULL,
-			.branching = gossip->branching,
-			.timeout_ns = gossip->timeout_ns,
-			.datagram_max = gossip->datagram_max,
-			.estimator = estimators[gossip->estimator],
-			.compensate = gossip->compensate},
-		.policies = policies,
-		.n_policies = box->n_policies,
-		.n_workers = config->n_workers,
-		.naps = true,
-		.ledger = settle_ledger(box),
-	};
-	int ret;
-
-	do
-		randombytes_buf(&params.gossip.epoch, sizeof(params.gossip.epoch));
-	while (params.gossip.epoch == 0);
-	randombytes_buf(&params.gossip.seed, sizeof(params.gossip.seed));
-	ret = limiter_create(&params, control_now(), &box->limiter);
-	settle_begun(box, ret);
-	return ret;
-}
-
-static int roster_build(struct box *box)
-{
-	const struct gossip_config *gossip = &box->config->gossip;
-	uint32_t *ids = calloc(gossip->n_roster, sizeof(*ids));
-	int ret;
-
-	if (!ids)
-		return -ENOMEM;
-	for (unsigned i = 0; i < gossip->n_roster; i++)
-		ids[i] = name_hash(gossip->roster[i].name);
-	ret = roster_create(ids, gossip->n_roster, &box->roster);
-	free(ids);
-	return ret;
-}
-
-static int limiter_start(struct box *box)
-{
-	struct limiter_policy *policies = tenants_limits(box->policies, box->n_policies);
-	int ret = policies ? roster_build(box) : -ENOMEM;
-
-	if (ret == 0 && box->config->gossip.key_file[0])
-		ret = gossip_key_load(box->config->gossip.key_file, box->key);
-	if (ret == 0)
-		ret = limiter_build(box, policies);
-	if (ret)
-		roster_destroy(box->roster);
-	free(policies);
-	return ret;
-}
-
-static int gossip_start(struct box *box)
-{
-	return gossip_socket_open(&box->config->gossip, &box->gossip);
-}
-
-static void gossip_stop(struct box *box)
-{
-	gossip_socket_close(box->gossip);
-	box->gossip = NULL;
-}
-
 static int telemetry_start(struct box *box)
 {
 	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands,
@@ -496,6 +401,54 @@ static int launch(struct box *box)
 static const struct policy_part *const parts[] = {
 	&shares_part, &delays_part, &purse_part, &lines_part, &placing_part, NULL};
 
+static uint64_t reload_next(const struct box *box)
+{
+	return reload_settling(box) ? control_now() + RELOAD_REST_NS : UINT64_MAX;
+}
+
+static bool reload_run(struct box *box, uint64_t now_ns)
+{
+	(void)now_ns;
+	reload_advance(box);
+	return false;
+}
+
+static void reload_hang_up(struct box *box)
+{
+	const char *answer = reload_request(box);
+
+	log_info("SIGHUP: reload %s", answer ? answer : "of nothing: there is no file");
+}
+
+static bool ledger_run(struct box *box, uint64_t now_ns)
+{
+	(void)now_ns;
+	return settle_advance(box);
+}
+
+static bool placement_run(struct box *box, uint64_t now_ns)
+{
+	placings_look(box, now_ns);
+	return false;
+}
+
+/* What the control loop goes through at each of its turns, in this order. */
+static const struct task tasks[] = {
+	{.name = "gossip", .fd = gossip_fd, .read = gossip_take},
+	{.name = "reload",
+		.fd = reload_fd,
+		.next_ns = reload_next,
+		.run = reload_run,
+		.hang_up = reload_hang_up},
+	{.name = "limiter", .next_ns = brain_next, .run = brain_run},
+	{.name = "ledger", .fd = settle_fd, .next_ns = settle_next, .run = ledger_run},
+	{.name = "totals", .next_ns = purses_next, .run = purses_look},
+	{.name = "etcd", .fd = draw_fd, .next_ns = draw_next, .run = draw_look},
+	{.name = "news", .tell = brain_tell},
+	{.name = "placement", .next_ns = placings_next, .run = placement_run},
+	{.name = "links", .run = links_run},
+};
+
 /* Brought up in this order, taken down in reverse: the socket answers when packets flow. */
 static const struct module {
 	const char *name;
@@ -503,11 +456,13 @@ static const struct module {
 	void (*stop)(struct box *box);
 } modules[] = {
 	{"ports", ports_start, ports_stop},
+	{"links", links_start, links_stop},
 	{"classifier", classifier_start, classifier_stop},
 	{"memory", memory_start, memory_stop},
 	{"delays", delays_start, delays_stop},
+	{"measurement", measure_start, measure_stop},
 	{"ledger", settle_start, settle_stop},
-	{"limiter", limiter_start, limiter_stop},
+	{"limiter", brain_start, brain_stop},
 	{"gossip", gossip_start, gossip_stop},
 	{"etcd", draw_start, draw_stop},
 	{"totals", purses_start, purses_stop},
@@ -555,6 +510,11 @@ int box_prepare(struct box *box, const struct config *config, const struct port 
 {
 	*box = (struct box){.config = config, .lent = ports};
 	return start_modules(box, PREPARED);
+}
+
+int box_run(struct box *box, int signal_fd)
+{
+	return control_run(box, tasks, RTE_DIM(tasks), signal_fd);
 }
 
 void box_stop(struct box *box)

@@ -30,6 +30,9 @@ int box_start(struct box *box, const struct config *config, const char *file);
  */
 int box_prepare(struct box *box, const struct config *config, const struct port *ports);
 
+/* The control loop, until SIGTERM or SIGINT comes by signal_fd. Returns the signal. */
+int box_run(struct box *box, int signal_fd);
+
 /* Stops the workers, closes the ports, removes the sockets. */
 void box_stop(struct box *box);
 

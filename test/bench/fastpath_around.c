@@ -22,7 +22,6 @@
 
 #include "base/name_hash.h"
 #include "clock.h"
-#include "control.h"
 #include "fastpath.h"
 #include "gossip_socket.h"
 #include "show.h"
@@ -83,7 +82,7 @@ static void *control_body(void *arg)
 {
 	struct around *around = arg;
 
-	control_run(&around->bench->box, around->stop[0]);
+	box_run(&around->bench->box, around->stop[0]);
 	return NULL;
 }
 

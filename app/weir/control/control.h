@@ -1,14 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The control loop, on EAL's main lcore: waits for the next tick, a datagram, a client or a signal.
+ * The control loop, on EAL's main lcore: sleeps until some task has something to do, a client asks,
+ * or a signal comes. It knows the tasks by their rows alone.
  */
 #ifndef WEIR_APP_CONTROL_H
 #define WEIR_APP_CONTROL_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 struct box;
 
-/* Runs until SIGTERM or SIGINT arrives at signal_fd. Returns the signal. */
-int control_run(struct box *box, int signal_fd);
+/* What control does beside others; a step that a task has no use for is NULL. */
+struct task {
+	const char *name;
+
+	/* What becomes readable when it has something to do, or -1. */
+	int (*fd)(const struct box *box);
+
+	/* When it has something to do that nobody tells; UINT64_MAX: never. */
+	uint64_t (*next_ns)(const struct box *box);
+
+	/* What `fd` says has come. */
+	void (*read)(struct box *box);
+
+	/* At each turn: does what is due, and does not wait. True if there is news to tell. */
+	bool (*run)(struct box *box, uint64_t now_ns);
+
+	/* At a turn in which a task before it had news. */
+	void (*tell)(struct box *box);
+
+	/* SIGHUP has come. */
+	void (*hang_up)(struct box *box);
+};
+
+#define TASKS_MOST 32
+
+/*
+ * Goes through n tasks, at most TASKS_MOST, in their order, until SIGTERM or SIGINT arrives at
+ * signal_fd. Returns the signal.
+ */
+int control_run(struct box *box, const struct task *tasks, unsigned n, int signal_fd);
 
 #endif

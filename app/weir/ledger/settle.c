@@ -369,9 +369,10 @@ bool settle_advance(struct box *box)
 	return ended;
 }
 
-uint64_t settle_next(const struct box *box, uint64_t now_ns)
+uint64_t settle_next(const struct box *box)
 {
 	const struct settle *s = box->settle;
+	uint64_t now_ns = s ? control_now() : 0;
 
 	if (s && s->settling && s->workers != OBEYED)
 		return now_ns + REST_NS;

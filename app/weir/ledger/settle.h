@@ -68,7 +68,7 @@ int settle_adopt(struct box *box, struct ledger_store *opened);
 int settle_fd(const struct box *box);
 
 /* When it has something to do that nobody tells, at the earliest; UINT64_MAX: never. */
-uint64_t settle_next(const struct box *box, uint64_t now_ns);
+uint64_t settle_next(const struct box *box);
 
 /*
  * Goes on with what is due; does not wait. True when the brain may have something to send, or other

@@ -28,8 +28,11 @@
 #include "source/source_table.h"
 #include "worker.h"
 
+struct brain;
 struct delays;
 struct gossip_socket;
+struct links;
+struct measurement;
 struct placings;
 struct policy_part;
 struct purses;
@@ -59,12 +62,6 @@ struct carried {
 	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
 };
 
-struct link_state {
-	bool known, up;
-	uint32_t speed_mbps;
-	uint64_t changes;
-};
-
 struct box {
 	const struct config *config; /* as it was at the start, which holds but for its policies: */
 	const struct policy *policies; /* those in force */
@@ -78,7 +75,7 @@ struct box {
 	uint16_t port_ids[CONFIG_PORTS_MAX];
 	struct port ports[CONFIG_PORTS_MAX];
 	struct nic_clock nic_clocks[CONFIG_PORTS_MAX]; /* of those that tell the time */
-	struct link_state links[CONFIG_PORTS_MAX];
+	struct links *links;
 	struct classifier *classifier;
 	unsigned *sourced; /* slots of the policies that have a meter for each source */
 	unsigned n_sourced;
@@ -86,8 +83,7 @@ struct box {
 	struct worker *workers;
 	bool stop;       /* read by workers: atomics only */
 	unsigned landed; /* workers that have come to their end: atomics only */
-	uint8_t key[DATAGRAM_KEY];
-	struct roster *roster; /* of the limiters of the group, which the limiter borrows */
+	struct brain *brain;
 	struct limiter *limiter;
 	struct gossip_socket *gossip;
 	struct telemetry_server *telemetry;
@@ -102,17 +98,13 @@ struct box {
 	struct purses *purses;
 	struct placings *placings;
 	struct policy_totals gone; /* of the policies that were removed */
-	struct sampling_budget budget;
-	uint64_t budget_ns;       /* when its round began */
+	struct measurement *measurement;
 	struct dirty dirty;       /* slots that some worker has yet to be told of */
 	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
 	uint32_t frame;           /* bytes that the largest packet may cost a policy */
 	struct reserve_changes changes;
 	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
 	unsigned reserves_moved; /* in this round: those that changed in the one before */
-	uint64_t *flows;         /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
-	bool *alive;             /* n_roster: as last logged */
-	uint64_t peers_seen;     /* gossip_changes() of then */
 	unsigned leaked;         /* mbufs that did not come back at the stop */
 };
 

@@ -3,6 +3,9 @@
  */
 #include "measure.h"
 
+#include <errno.h>
+#include <stdlib.h>
+
 #include "base/time.h"
 #include "box.h"
 #include "clock.h"
@@ -10,6 +13,46 @@
 #include "police/profile.h"
 #include "police/shaped.h"
 #include "totals.h"
+
+struct measurement {
+	uint64_t *flows; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	struct sampling_budget budget;
+	uint64_t budget_ns; /* when its round began */
+};
+
+static unsigned count_sampled(const struct box *box)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < box->n_policies; i++)
+		n += box->policies[i].allocator->samples_flows;
+	return n;
+}
+
+int measure_start(struct box *box)
+{
+	unsigned n = box->config->n_workers;
+	struct measurement *measurement = calloc(1, sizeof(*measurement));
+
+	if (!measurement)
+		return -ENOMEM;
+	measurement->flows = calloc((size_t)n * FLOW_SLOTS, sizeof(*measurement->flows));
+	if (!measurement->flows) {
+		free(measurement);
+		return -ENOMEM;
+	}
+	sampling_budget_init(&measurement->budget, n, count_sampled(box));
+	measurement->budget_ns = control_now();
+	box->measurement = measurement;
+	return 0;
+}
+
+void measure_stop(struct box *box)
+{
+	free(box->measurement->flows);
+	free(box->measurement);
+	box->measurement = NULL;
+}
 
 /* What one worker has counted in a slot is added to what all have; returns the bytes. */
 static uint64_t measure_counters(
@@ -36,7 +79,7 @@ static void measure_worker(struct box *box, uint32_t slot, unsigned w, double in
 	if (split->shares)
 		share_look(&split->shares[w], arrived, interval_s, shares_keep(interval_s));
 	for (unsigned i = 0; i < FLOW_SLOTS; i++)
-		box->flows[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
+		box->measurement->flows[w * FLOW_SLOTS + i] = flows ? flow_slot_read(flows, i) : 0;
 }
 
 /*
@@ -76,7 +119,7 @@ void measure_policy(void *context, unsigned policy, struct limiter_sample *sampl
 
 	/* What waits now is the least that has waited at some time since the last measurement. */
 	*sample = (struct limiter_sample){
-		.slots = box->flows, .backlog = box_waiting(box, slot).units};
+		.slots = box->measurement->flows, .backlog = box_waiting(box, slot).units};
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		measure_worker(box, slot, w, interval_s, sample);
 	measure_carried(box, slot, sample);
@@ -84,7 +127,7 @@ void measure_policy(void *context, unsigned policy, struct limiter_sample *sampl
 	packets = packets_of(box, slot) - split->packets;
 	split->packets += packets;
 	if (box->policies[policy].allocator->samples_flows)
-		sampling_adapt(&split->sampling, &box->budget, packets, interval_s);
+		sampling_adapt(&split->sampling, &box->measurement->budget, packets, interval_s);
 	split->measured_ns = now;
 	/* What the limiter does not know of, and so cannot say that it has changed. */
 	if (split->shares || split->sampling.shift != sampling.shift)
@@ -93,10 +136,12 @@ void measure_policy(void *context, unsigned policy, struct limiter_sample *sampl
 
 void measure_share_samples(struct box *box, uint64_t now_ns)
 {
-	if (now_ns - box->budget_ns < SECOND_NS && !sampling_budget_spent(&box->budget))
+	if (now_ns - box->measurement->budget_ns < SECOND_NS &&
+		!sampling_budget_spent(&box->measurement->budget))
 		return;
-	sampling_budget_adapt(&box->budget, (double)(now_ns - box->budget_ns) / SECOND_NS);
-	box->budget_ns = now_ns;
+	sampling_budget_adapt(&box->measurement->budget,
+		(double)(now_ns - box->measurement->budget_ns) / SECOND_NS);
+	box->measurement->budget_ns = now_ns;
 }
 
 void measure_wake(struct box *box)

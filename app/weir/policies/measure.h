@@ -12,6 +12,10 @@
 struct box;
 struct limiter_sample;
 
+/* The module of start-up: 0 or -ENOMEM, and then nothing is left. */
+int measure_start(struct box *box);
+void measure_stop(struct box *box);
+
 /*
  * The brain's measurement (limiter_measure) of a policy of the box, which is the context. On the
  * way it sees how the policy's demand lies over the workers, and marks it where that is news.

@@ -12,6 +12,7 @@
 
 #include "box.h"
 #include "gossip_socket.h"
+#include "links.h"
 #include "packet/fragment.h"
 #include "reload.h"
 #include "policy/units.h"
@@ -419,7 +420,7 @@ static json_t *show_workers(const char *params, void *context)
 
 static json_t *port_json(const struct box *box, unsigned i)
 {
-	const struct link_state *link = &box->links[i];
+	const struct link_state *link = &box->links->ports[i];
 
 	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
 		box->config->ports[i].name, "device", box->config->ports[i].device, "port",

@@ -426,7 +426,7 @@ static void test_a_disk_that_fails(void **state)
 	commits = disk.commits;
 	passed = box_world_totals(&w, 0).passed_packets;
 	end = before + PATIENCE;
-	assert_true(settle_next(&w.box, before) <= before + 100 * MS);
+	assert_true(settle_next(&w.box) <= before + 100 * MS);
 	while (look(&w).counters.failures < 3) {
 		assert_true(control_now() < end);
 		box_world_turn_all(&w);
@@ -444,7 +444,7 @@ static void test_a_disk_that_fails(void **state)
 		work(&w, &peer);
 	}
 	assert_int_equal(look(&w).error, 0);
-	assert_int_equal(settle_next(&w.box, control_now()) == UINT64_MAX, !look(&w).settling);
+	assert_int_equal(settle_next(&w.box) == UINT64_MAX, !look(&w).settling);
 	close_group(&w, &peer);
 }
 
@@ -571,7 +571,7 @@ static void test_reload_opens_the_store(void **state)
 	box_world_open_more(&w, ALONE, SOFT);
 	assert_false(settle_view(&w.box, &view));
 	assert_int_equal(settle_fd(&w.box), -1);
-	assert_int_equal(settle_next(&w.box, 1), UINT64_MAX);
+	assert_int_equal(settle_next(&w.box), UINT64_MAX);
 	assert_int_equal(reload(&w, CAP(FEW), &words), -ENOENT);
 	assert_non_null(strstr(words, "ledger.store"));
 	assert_non_null(strstr(words, "--new-ledger"));
