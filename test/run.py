@@ -206,7 +206,7 @@ def finish(process, timeout):
         end(process)
         # What it had said, also while it was asked to end.
         return 1, f"{rest(process)}\nnot done after {timeout} s"
-    # Who is told to stop at the same time has no verdict, either.
+    # A test that is told to stop at the same time has no verdict, either.
     if STOPPING:
         raise Stopped
     return process.returncode, output
@@ -300,7 +300,7 @@ def built(directory, result):
 
 
 def verdict_of(status):
-    """Of a program that knows what it cannot do here."""
+    """The verdict of a program that knows what it cannot do here."""
     return "ok" if status == 0 else "skip" if status == SKIP else "FAIL"
 
 
@@ -475,7 +475,7 @@ def build_and_give(directory, crew, quick, wanted, result):
 QUIET = ("split",)
 ALONE = ("conservation", "actions", "lifecycle", "shape", "placement", "groups", "agreement")
 IN_COMPANY = ("drawn", "quota", "reload", "etcd", "weirctl", "kill9", "conserved")
-# The same of two threads that touch one thing.
+# Tests of two threads that touch one thing.
 RACES = {
     "reload": ("churn", "from_one"),
     "shape": ("changes", "leaves", "stopped", "crowds"),

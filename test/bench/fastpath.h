@@ -147,7 +147,7 @@ struct contender mac_contender(const struct port *ports, const struct traffic *t
 struct contender library_contender(const struct port *ports, const struct traffic *traffic,
 	const struct prefixes *prefixes, double over);
 
-/* The same with an exact match of the 5-tuple by rte_hash in place of the prefix. */
+/* The library with an exact match of the 5-tuple by rte_hash in place of the prefix. */
 struct contender hash_contender(
 	const struct port *ports, const struct traffic *traffic, const struct prefixes *prefixes);
 

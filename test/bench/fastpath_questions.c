@@ -113,7 +113,7 @@ static struct bench_box *usual_box(const struct lab *lab, const struct prefixes 
 	return bench_box_open(&params);
 }
 
-/* Of the policies a share drops nearly all. */
+/* A share of the policies drops nearly all packets. */
 static struct bench_box *dropping_box(
 	const struct lab *lab, const struct prefixes *prefixes, double over)
 {
@@ -124,7 +124,7 @@ static struct bench_box *dropping_box(
 	return bench_box_open(&params);
 }
 
-/* The same box once more, which is another's to settle and to close. */
+/* A box once more, which another contender prepares and closes. */
 static struct contender again(struct bench_box *bench, const struct traffic *packets)
 {
 	struct contender contender = box_contender("", bench, packets);
@@ -595,8 +595,8 @@ static double memory_of(const struct box_params *params, unsigned workers)
 }
 
 /*
- * Of a policy, for each worker after the first: the mean of two, as the second also brings what
- * workers share.
+ * Bytes of a policy for each worker after the first: the mean of two, as the second also brings
+ * what workers share.
  */
 static double further_worker(const struct box_params *params)
 {

@@ -56,7 +56,7 @@ static void dress(const struct contender *c, unsigned round)
 		for (unsigned p = 0; p < c->n_ports; p++)
 			traffic_headers(c->traffic, c->ports[p].pool);
 	worn = c->traffic->serial;
-	/* The same packets for all in a round, and others in the next. */
+	/* All contenders get the same packets in a round, and others in the next. */
 	stand_in_attach(c->ports, c->n_ports, c->traffic, round * 37 * TURN_PACKETS);
 }
 

@@ -338,7 +338,7 @@ void traffic_frame(const struct traffic *traffic, unsigned i, struct rte_mbuf *m
 	write_addresses(traffic, traffic->kind == FRAME_V6, i, mbuf);
 }
 
-/* Of one queue of one port. */
+/* What stands in for a wire, for one queue of one port. */
 static struct stand_in {
 	const struct traffic *traffic;
 	unsigned at;

@@ -124,7 +124,7 @@ class Shapers(Testbed):
                    for policy in self.policies())
 
     def delays(self):
-        """Of all limiters together."""
+        """Sums over all limiters."""
         total = Delays()
         for i in self.boxes():
             total.add(Delays(self.ask(i, f"/weir/delays,{POLICY}")["bins_us"]))

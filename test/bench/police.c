@@ -50,7 +50,7 @@ enum {
 	CONTESTANTS = PHANTOM + 2,
 };
 
-/* Of the two of each kind that are not plain: per cent that are dropped. */
+/* Per cent that are dropped by the two policies of each kind that is not plain. */
 static const unsigned other_drops[] = {0, 50};
 
 #define QUANTUM 65536 /* bytes of a total that a worker takes at a time */
@@ -167,7 +167,7 @@ static struct worker *others_make(unsigned n_policies, unsigned drop)
 	return w;
 }
 
-/* The same lines, whose flows share them. */
+/* Workers with such lines, whose flows share their limits. */
 static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 {
 	static const struct phantom_params params = {.classes = 64, .secret = 1};

@@ -31,7 +31,7 @@ void die(const char *what)
 	exit(1);
 }
 
-/* Of large pages, not touched yet. */
+/* Reserves memory of large pages that nobody has touched yet. */
 static void *reserve(size_t bytes)
 {
 	void *memory = aligned_alloc(HUGEPAGE, bytes);

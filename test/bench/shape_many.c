@@ -46,7 +46,7 @@ static void many_wait(struct many *many, struct rte_mbuf *m)
 		m->hash.usr = prng_below(&many->prng, QUEUES);
 }
 
-/* Of all queues. Those that are timed wait for no longer than an eighth of a second. */
+/* The rate of all queues. Those that are timed wait for no longer than an eighth of a second. */
 static uint64_t rate_of(const struct many *many)
 {
 	return many->kind == TIMED ? 5 * MEASURE : MEASURE;

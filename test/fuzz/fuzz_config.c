@@ -108,7 +108,7 @@ static const struct key group_keys[] = {
 	{0},
 };
 
-/* The same bytes as a document with a group in it. */
+/* Parses the bytes as a document with a group in it. */
 static int parse_group(const char *text, size_t size, FILE *err)
 {
 	struct reader reader;

@@ -101,7 +101,7 @@ static void limited(struct model *m, unsigned q, const struct token_bucket_profi
 	uint64_t last = m->queues[q].edt.last;
 	bool later = is_timed(q) && (int64_t)(last - m->now) > 0;
 
-	/* Of one that is timed another limit is that of what comes behind those that wait. */
+	/* Another limit of a timed queue holds for what comes behind those that wait. */
 	grant(m, q, later ? last : m->now);
 	m->rate[q] = (double)limit->rate * 0x1p-56;
 }

@@ -57,7 +57,7 @@ def figures(summary, limit):
 
 
 def simulated(allocator):
-    """The same of weirsim: means over a few seeds."""
+    """What weirsim says: means over a few seeds."""
     with open(os.path.join(ROOT, "config", "scenarios", "baseline.json"), encoding="utf-8") as file:
         scenario = json.load(file)
     scenario.update(duration=f"{SECONDS + WARMUP}s", warmup=f"{WARMUP}s")

@@ -369,7 +369,7 @@ def tiny_traffic(rng, n):
 
 
 def tiny_limits(scene):
-    """Of packets that arrive at once a burst passes and no more, under several policies at once."""
+    """A burst of packets that arrive at once passes and no more, under several policies at once."""
     frames, want, totals = tiny_traffic(random.Random(3), 3000)
     back = everything(4)
     config = pcap_wire(scene, policies=tiny_policies(TINY, "a-to-b"))

@@ -115,7 +115,7 @@ class Group:
                 ip(f"link del dev {link['ifname']}")
 
     def config(self, i):
-        """Of limiter i, from 1."""
+        """The configuration of limiter i, from 1."""
         config = box.wire(f"net_af_packet0,iface=a{i}", f"net_af_packet1,iface=b{i}")
         config |= {"eal": ["--no-huge", "-m", "256", "--no-shconf"], "policies": [self.policy],
                    "ledger": {"store": self.scene.path(f"store{i}"),
@@ -171,7 +171,7 @@ class Group:
         return before
 
     def until_spent(self, total, least=USED):
-        """The same, once it is nearly all; as a part of it."""
+        """What is spent, once it is nearly all; as a part of the total."""
         self.until_passed(least * total)
         return self.until_quiet(total) / total
 

@@ -91,7 +91,7 @@ class Etcd:
         self.call("put", {"key": encoded(key), "value": encoded(value)})
 
     def delete(self, key):
-        """Likewise."""
+        """Deletes a key, as an operator with etcdctl."""
         self.call("deleterange", {"key": encoded(key)})
 
     def get(self, key):
@@ -324,7 +324,7 @@ def insist(drawer, budget, units):
 
 
 def lost_messages(scene):
-    """Of the claim and of a draw, the request or the answer: never drawn twice, never lost."""
+    """Requests or answers of a claim or a draw are lost: never drawn twice, never lost."""
     etcd = Etcd(scene).start()
     proxy = Proxy(etcd)
     lost = 0
@@ -492,7 +492,7 @@ class Stranger(http.server.BaseHTTPRequestHandler):
     """Something that is no etcd."""
 
     def do_POST(self):
-        """The same to everybody."""
+        """Says it to everybody."""
         self.rfile.read(int(self.headers["Content-Length"]))
         status, text = self.server.reply
         self.send_response(status)

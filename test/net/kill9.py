@@ -397,7 +397,7 @@ class Campaign:
         return any(account["in_flight"] or account["asking"] for account in accounts)
 
     def exhausted(self):
-        """Of both totals there is next to nothing left to be had."""
+        """Next to nothing is left to be had of both totals."""
         return all(self.books(name)[0] <= ENOUGH * total for name, total in self.totals.items())
 
     def run(self, senders):
@@ -474,7 +474,7 @@ def run_in(namespace, command):
 
 
 def make_cables(namespaces):
-    """Of both boxes; nobody else says anything on them."""
+    """The ports of both limiters; nobody else says anything on them."""
     ip("link add dev g1 type veth peer name g2")
     for i, namespace in enumerate(namespaces, start=1):
         for here, there in ((f"s{i}", f"l{i}"), (f"d{i}", f"x{i}")):

@@ -339,7 +339,7 @@ def distributed(scene):
 
 
 def af_xdp(scene):
-    """The same over AF_XDP sockets."""
+    """A life over AF_XDP sockets."""
     if os.path.exists("/proc/config.gz") and b"CONFIG_XDP_SOCKETS=y" not in subprocess.run(
             ["zcat", "/proc/config.gz"], capture_output=True, check=False).stdout:
         raise Skip("this kernel has no AF_XDP")

@@ -114,7 +114,7 @@ def drops(weir):
 
 
 def ours(lost):
-    """Of them, those that had come in."""
+    """Those of them that had come in."""
     return {reason: count for reason, count in lost.items() if not reason.startswith("rx_")}
 
 

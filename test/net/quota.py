@@ -115,7 +115,7 @@ class Group:
         return sum(self.bed.policy(i, name)[verdict]["bytes"] for i in self.bed.boxes())
 
     def paid(self, name):
-        """The same, that came from the total."""
+        """Packets that passed and were paid from the total."""
         return self.passed(name) - self.passed(name, "fallback")
 
     def arrived(self):

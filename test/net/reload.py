@@ -72,7 +72,7 @@ def reload(weir, policies=None):
 
 
 def reloaded(weir, policies, **counts):
-    """The same, expected to succeed, with so many added, removed, changed."""
+    """A reload that is expected to succeed, with so many added, removed, changed."""
     config = reload(weir, policies)
     last = config["last_reload"]
     expect(last["ok"], f"refused: {last['messages']}")
@@ -417,7 +417,7 @@ def refused(scene):
 
 
 def nothing_changes(scene):
-    """The same file, or another with the same meaning, changes nothing; another order does."""
+    """A file once more, or another with that meaning, changes nothing; another order does."""
     listed = [policy(f"p{i}", f"10.0.{i}.0/24") for i in range(9)]
     weir = scene.box(RINGS | {"policies": listed}).start()
     before = weir.get("/weir/config")["generation"]
@@ -476,7 +476,7 @@ def resident(weir):
 def memory(scene):
     """Hundreds of reloads leave nothing behind."""
     rng, serial, owners = random.Random(SEED), numbers(), {"stays": "10.0.255.0/24"}
-    # The same ones over and over: of ever others the most that was ever needed at once grows.
+    # These over and over: of ever others the most that was ever needed at once grows.
     lists = [next_policies(rng, owners, serial) for _ in range(LISTS)]
     weir = flood(scene, lists[-1], [0, 1])
     sizes = []

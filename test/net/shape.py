@@ -236,7 +236,7 @@ def stopped(scene):
 
 
 def conserved(scene):
-    """Of what is never exceeded nothing leaves without its tokens: at a removal, at a stop."""
+    """Nothing of a conserved limit leaves without its tokens: at a removal, at a stop."""
     n, limit, words = 250, RATE / 4, []
     for stops in (False, True):
         store = {"store": scene.path(f"store{stops}")}

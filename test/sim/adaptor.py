@@ -33,7 +33,7 @@ CONTENDERS = {
 
 
 def resting(scenario):
-    """The same with the load of its first part all the time."""
+    """A run with the load of its first part all the time."""
     scenario["traffic"] = [entry for entry in scenario["traffic"] if "start" not in entry]
     for entry in scenario["traffic"]:
         entry.pop("stop", None)

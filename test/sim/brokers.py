@@ -97,7 +97,7 @@ def prediction_saves_rounds():
 
 
 def a_seed_is_a_run():
-    """The same twice, and files are written, of which there is a picture."""
+    """Two runs are alike, and files are written, of which there is a picture."""
     few = ("--seeds", "2", "--messages", "20000")
     expect(figure("4", *few) == figure("4", *few), "another run of the same seeds")
     expect(figure("4", *few) != figure("4", *few, "--first", "9"), "other seeds, the same run")

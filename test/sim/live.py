@@ -100,7 +100,7 @@ def series_of_counters():
 
 
 def fairness_by_the_second():
-    """Of the flows that were there, wherever they began."""
+    """The rates of the flows that were there, wherever they began."""
     def group(began, *seconds):
         made = enact.Group(began, "traffic1", None)
         made.report = types.SimpleNamespace(rows=[

@@ -42,14 +42,14 @@ def a_split_costs():
         expect((rows[15]["exact_us"] is None) == (kind == "periodic"), kind)
     for row in found["poisson"]:
         expect(row["paper_us"] >= row["exact_us"], row)
-    # Who splits the load splits the burst: whole batches wait many times as long.
+    # To split the load is to split the burst: whole batches wait many times as long.
     last = {kind: rows[15]["mean_us"] for kind, rows in found.items()}
     expect(last["spread"] < last["batch"] / 8, last)
     return ", ".join(f"{kind} {us / 1000:.2f} ms in 16 parts" for kind, us in last.items())
 
 
 def a_seed_is_a_run():
-    """The same twice; another for other seeds; parts that a packet fits into, and no more."""
+    """Two runs are alike; another for other seeds; parts that a packet fits into, and no more."""
     arguments = ("--arrivals", "batch", "--packets", "1000", "--burst", "7000B")
     once = figures(*arguments)
     expect(list(once) == ["batch"] and len(once["batch"]) == 5, once)

@@ -31,7 +31,7 @@ def markdown(*arguments):
 
 
 def figures(*arguments):
-    """The same in JSON."""
+    """The figures in JSON."""
     done = study(*arguments, "--json", "-")
     expect(done.returncode in (0, 1), done.stderr)
     return json.loads(done.stdout)

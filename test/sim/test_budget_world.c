@@ -459,7 +459,7 @@ static struct shape shape_of(const struct world *w)
 	return shape;
 }
 
-/* Of any two: the mean edge of a tree that is drawn by lot. */
+/* The mean round trip of any two nodes: an edge of a tree that is drawn by lot. */
 static double random_round_trip(const struct world *w)
 {
 	double sum = 0;

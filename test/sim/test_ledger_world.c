@@ -135,7 +135,7 @@ static void books_of(const struct node *node, struct books *books)
 		books->edges[e] = ledger_view(node->l, e);
 }
 
-/* Of one whose memory is lost: what its neighbours know, crossed over. */
+/* The books of a node whose memory is lost: what its neighbours know, crossed over. */
 static void books_of_lost(
 	const struct world *w, unsigned i, const struct books *all, struct books *books)
 {
@@ -210,8 +210,9 @@ static uint64_t debt_of(const struct books *books, unsigned n_edges)
 }
 
 /*
- * The same of one whose memory is lost. What it was granted but not told yet it has not had; what
- * it was promised it may have adopted, but where debts arise the promiser may have used it as well.
+ * The debt of a node whose memory is lost. What it was granted but not told yet it has not had;
+ * what it was promised it may have adopted, but where debts arise the promiser may have used it as
+ * well.
  */
 static uint64_t debt_of_lost(
 	const struct world *w, const struct node *node, const struct books *all)

@@ -80,7 +80,7 @@ def bad_input_is_refused(_):
 
 
 def schema_says_what_the_reader_says(_):
-    """Of each document that the schema's test has."""
+    """The verdict on each document that the schema's test has."""
     for documents, status in ((check_schema.GOOD_SCENARIOS, 0), (check_schema.BAD_SCENARIOS, 2)):
         for document in documents:
             with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -196,7 +196,7 @@ def random_policy(dice, n):
 
 
 def conserve(dice, policy):
-    """Of the policies that can be, many are never exceeded."""
+    """Many of the policies that can be conserved are."""
     if policy["allocator"] in ("grd", "gtb") or "per" in policy or dice.random() < 0.4:
         return
     policy.pop("window", None)

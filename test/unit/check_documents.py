@@ -25,7 +25,7 @@ PROGRAMS = {"weir": "app/weir/weir", "weirctl": "app/weirctl/weirctl",
             "weir-study": "tools/study/weir-study", "torture": "test/torture/torture"}
 # Whose first word says what is done, and who says more of it when asked for help.
 WITH_COMMANDS = {"weirctl": False, "weirsim": True, "weir-study": True}
-# Of paths: what stands for others in them.
+# What may name a path of the tree.
 TREE = re.compile(r"(?:\./)?(?:app|build|config|doc|drivers|lib|test|tools)/[\w./*-]+")
 HELP_S = int(os.environ.get("WEIR_ANSWERS_S", "600"))  # it has hung, or waits for a CPU
 KEY_FILE = "/etc/weir/gossip.key"

@@ -415,7 +415,7 @@ def check_configuration(root, schema):
 
 
 def check_scenario(root, schema, configuration):
-    """Likewise; what is as in a configuration is in that schema."""
+    """Checks the scenarios; what is as in a configuration is in that schema."""
     resolver = jsonschema.RefResolver("", schema, store={"weir.schema.json": configuration})
     validator = jsonschema.validators.validator_for(schema)(schema, resolver=resolver)
     examples = sorted((root / "config" / "scenarios").glob("*.json"))

@@ -122,7 +122,7 @@ FIGURES = (
 
 
 def ratio(cycles, over, under):
-    """Of each round."""
+    """The ratio of each round."""
     return [a / b for a, b in zip(cycles[over], cycles[under])]
 
 

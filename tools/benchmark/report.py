@@ -81,7 +81,7 @@ def ratio_rows(result):
 
 
 def figure_rows(result):
-    """Likewise of each figure."""
+    """A row of each figure."""
     figures = dict(result["figures"])
     for one in FIGURES:
         spread = figures.pop(one.name, None)

@@ -42,7 +42,7 @@ def first_share(runs):
 
 
 def split(runs):
-    """The same in words."""
+    """The comparison in words."""
     share = first_share(runs)
     return "" if share is None else f"{share * 100:.1f} %"
 

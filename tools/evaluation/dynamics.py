@@ -60,7 +60,7 @@ def curves(run, columns):
 
 
 def picture(result, name, title, run, columns):
-    """The same, drawn."""
+    """The rates, drawn."""
     result.picture(name, title, "s", "Mbit/s", curves(run, columns))
 
 

@@ -25,7 +25,7 @@ LATE_MAX_US = 5000
 
 
 def seconds_of(text):
-    """Of a time in a scenario."""
+    """Seconds of a time in a scenario."""
     return units.parse(text, units.TIME)
 
 

@@ -193,7 +193,7 @@ def faults(sim, quick):
     result.target("back to that within the lost-peer time of "
                   f"{LOST_PEER_S:.1f} s",
                   max(over.values()) <= LOST_PEER_S, f"at most {max(over.values()):.1f} s")
-    # Of half as many limiters a sum wavers by the root of two more.
+    # The sum of half as many limiters wavers by the root of two more.
     result.target("each side of the partition at most its 1/N shares, and what a sum wavers by",
                   max(sides) - 1 <= math.sqrt(2) * (calm - 1),
                   f"{sides[0]:.4f} and {sides[1]:.4f} of them")

@@ -26,7 +26,7 @@ def is_central(allocator):
 
 
 def entries(allocator, traffic):
-    """The same traffic through one limiter when there is but one."""
+    """That traffic through one limiter when there is but one."""
     if not is_central(allocator):
         return traffic
     return [{**entry, "limiter": "l1"} for entry in traffic]

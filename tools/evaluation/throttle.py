@@ -62,8 +62,8 @@ def before_throttle(meter, factor):
 
 
 def expected(meter, factor):
-    """Of whole requests. A linear limiter's bucket holds q + k/a - k when request k + 1 comes, and
-    a request needs 1; Finch's n = q·a/(a-1) is the same of a fluid, which can take the last
+    """Counts whole requests. A linear limiter's bucket holds q + k/a - k when request k + 1 comes,
+    and a request needs 1; Finch's n = q·a/(a-1) is the same of a fluid, which can take the last
     fraction. The others: the quota, in the window that begins with the first request."""
     if meter in ("fixed-window", "hybrid"):
         return QUOTA

@@ -76,7 +76,7 @@ def seed(text):
 
 
 def positive(kind):
-    """The same type without zero."""
+    """A number of that type, but not zero."""
     def convert(text):
         value = kind(text)
         if not value:

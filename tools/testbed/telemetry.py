@@ -57,7 +57,7 @@ class Client:
         return json.loads(reply)[request.split(",", 1)[0]]
 
     def try_get(self, request):
-        """The same, or None when nobody answers: for a limiter that may be down."""
+        """The answer, or None when nobody answers: for a limiter that may be down."""
         with contextlib.suppress(OSError):
             return self.get(request)
         return None

@@ -22,12 +22,12 @@ SYSCTLS = ("net.ipv6.conf.all.disable_ipv6=1", "net.ipv6.conf.default.disable_ip
 
 
 def source_address(i):
-    """Of the source whose flows go through limiter i (from 1)."""
+    """The address of the source whose flows go through limiter i (from 1)."""
     return f"10.1.{i}.1"
 
 
 def sink_address(i):
-    """Of the sink behind limiter i."""
+    """The address of the sink behind limiter i."""
     return f"10.1.{i}.2"
 
 

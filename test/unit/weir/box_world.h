@@ -30,7 +30,7 @@ int box_world_stop(void **state);
 
 /* A box of these policies: what stands between the brackets, with ' for ". */
 void box_world_open(struct box_world *w, const char *policies);
-/* The same with more keys at the top: what stands between its braces, and ends with a comma. */
+/* Opens it with more keys at the top: what stands between its braces, and ends with a comma. */
 void box_world_open_more(struct box_world *w, const char *more, const char *policies);
 void box_world_close(struct box_world *w);
 

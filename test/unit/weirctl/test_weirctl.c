@@ -419,7 +419,7 @@ static void one_policy(void **state)
 		gather_fails("policy", &(struct request){.word = "gone"}, &canned), -ENOENT);
 }
 
-/* Of all policies only the one that has a budget is shown. */
+/* Only the policy that has a budget is shown. */
 static void budgets(void **state)
 {
 	(void)state;
@@ -433,7 +433,7 @@ static void budgets(void **state)
 		"c       500 GB  1.00 GB          -          -     -  1 min 30 s  -\n");
 }
 
-/* Of one, its workers too. */
+/* One placed policy is shown with its workers. */
 static void placements(void **state)
 {
 #define WORKER(w, rate)                                                               \

@@ -321,7 +321,7 @@ static void test_fps_remembers_drops(void **state)
 	}
 }
 
-/* Of so many flows that what they ask for decides; that is more than one flow's part. */
+/* So many flows that what they ask for decides; that is more than one flow's part. */
 static const struct situation pressed = {
 	.n = 2, .remote_weight = 7, .remote_demand = LIMIT, .flows = 20, .demand = 0.2 * LIMIT};
 
@@ -369,8 +369,8 @@ static void test_fps_pressure(void **state)
 }
 
 /*
- * The same demand, dropped from always, now and then, or never: who drops at each tenth interval
- * has little more room than who drops at none.
+ * A demand that is dropped from always, now and then, or never: a limiter that drops at each tenth
+ * interval has little more room than one that drops at none.
  */
 static void test_fps_room_goes_by_pressure(void **state)
 {

@@ -57,7 +57,7 @@ static void test_indicators(void **state)
 	assert_null(gdrl_indicator_find(""));
 }
 
-/* Of few packets: what is below the least rate is not divided by, and no more than that is. */
+/* With few packets nothing is divided by a rate below the least, and no more than that is. */
 static void test_few(void **state)
 {
 	static const struct {

@@ -639,7 +639,7 @@ static void test_records(void **state)
 	g->ids[2]++;
 	assert_int_equal(create(g, 0, false), -EINVAL);
 	g->ids[2]--;
-	/* Of a policy that is gone, it is kept. */
+	/* The record of a policy that is gone is kept. */
 	g->n_policies = 0;
 	assert_int_equal(create(g, 0, false), 0);
 	assert_int_equal(take(g, 1, PREPAID, UINT64_MAX), TOTAL);
@@ -679,8 +679,8 @@ static void all_believe(const struct group *g, uint64_t left)
 }
 
 /*
- * Who spends nothing, and asks for nothing, hears how much is left too: after a burst elsewhere,
- * and of another total. Then all is still.
+ * A limiter that spends nothing, and asks for nothing, hears how much is left too: after a burst
+ * elsewhere, and of another total. Then all is still.
  */
 static void test_news(void **state)
 {

@@ -65,7 +65,7 @@ static void start(struct group *g, unsigned i, bool restored)
 	assert_int_equal(conserve_create(&params, g->now, &g->nodes[i].c), 0);
 }
 
-/* Of which only so many records are taken in a round, and what has come. */
+/* A disk that takes only so many records in a round, and what it has got. */
 struct slow_disk {
 	unsigned most, n;
 	uint32_t ids[POLICIES];
@@ -604,7 +604,10 @@ static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy 
 	return g;
 }
 
-/* Of more than can be told within a lease nobody promises what would then be of use to nobody. */
+/*
+ * Where there is more than can be told within a lease nobody promises what would be of use to
+ * nobody.
+ */
 static void test_crowd(void **state)
 {
 	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;

@@ -183,7 +183,7 @@ static void test_refresh(void **state)
 	pair_free(p);
 }
 
-/* Who comes back, or has not been heard for long, is told all at once. */
+/* A peer that comes back, or has not been heard for long, is told all at once. */
 static void test_comes_back(void **state)
 {
 	struct pair *p = pair_create(MANY, MANY);
@@ -212,7 +212,7 @@ static void test_comes_back(void **state)
 	pair_free(p);
 }
 
-/* Who is given policies later has let go what was said of them, and is told again. */
+/* A peer that is given policies later has let go what was said of them, and is told again. */
 static void test_added_later(void **state)
 {
 	struct pair *p = pair_create(MANY, 10);

@@ -431,7 +431,7 @@ static void test_silence(void **state)
 	world_destroy(&w);
 }
 
-/* Who has restarted and says nothing of a policy yet does not count for it. */
+/* A peer that has restarted and says nothing of a policy yet does not count for it. */
 static void test_restart_without_a_policy(void **state)
 {
 	static const unsigned positions[] = {0, 1, 5, 39};
@@ -515,7 +515,7 @@ static void test_crashes(void **state)
 	}
 }
 
-/* The same, at random and with loss: right in the end, and never for long too much. */
+/* Crashes at random and with loss: the sums are right in the end, and never too large for long. */
 static void test_random_crashes(void **state)
 {
 	(void)state;

@@ -45,7 +45,7 @@ static void test_shape(void **state)
 	assert_int_equal(tree_depth(490, 3), 6);
 }
 
-/* Who makes room when the table is full, and for whom. */
+/* Which entry makes room when the table is full, and for which. */
 static void test_table(void **state)
 {
 	struct tree_table table = {0};

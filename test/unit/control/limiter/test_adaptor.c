@@ -30,7 +30,10 @@ static void test_history_slides(void **state)
 	(void)state;
 	assert_non_null(h);
 	assert_near(history_rate(h, now), 0, 0);
-	/* Of what it has seen, not of ten seconds of which it knows a tenth; at any time. */
+	/*
+	 * The mean is of what it has seen, not of ten seconds of which it knows a tenth; at any
+	 * time.
+	 */
 	for (int i = 0; i < 20; i++, now += TICK) {
 		history_add(h, now, now + TICK, 500, 10 * i);
 		assert_near(history_rate(h, now + TICK), 10000, 1e-6);
@@ -473,7 +476,7 @@ static void test_load_moves(void **state)
 	group_free(g);
 }
 
-/* Of two with the same rate the one whose traffic comes at once gets the burst. */
+/* Where two have the same rate the one whose traffic comes at once gets the burst. */
 static void test_burst_goes_where_bursts_are(void **state)
 {
 	static const double rates[N] = {0.1 * LIMIT, 0.1 * LIMIT, 0};

@@ -227,7 +227,7 @@ static void test_limit(void **state)
 	group_free(g);
 }
 
-/* Of policies that nobody says anything of to anybody those are lost that say nothing at all. */
+/* Neighbours that say nothing at all are lost, also of policies that nobody says anything of. */
 static void test_lost(void **state)
 {
 	struct group *g = group_new();

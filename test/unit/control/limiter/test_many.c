@@ -301,8 +301,8 @@ static void test_time_in_sleep(void **state)
 }
 
 /*
- * Who sleeps hears of it when a peer is lost, and when it is back: its part of the limit goes, and
- * comes again when the others have had the time to give it up.
+ * A policy that sleeps hears of it when a peer is lost, and when it is back: its part of the limit
+ * goes, and comes again when the others have had the time to give it up.
  */
 static void test_lost_in_sleep(void **state)
 {
@@ -504,7 +504,7 @@ static void test_changed(void **state)
 	group_free(g);
 }
 
-/* The same of a policy that sleeps; what then arrives is of the last interval. */
+/* A reload changes a policy that sleeps; what then arrives is of the last interval. */
 static void test_changed_in_sleep(void **state)
 {
 	static const unsigned from[] = {0};

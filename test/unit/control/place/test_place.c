@@ -90,7 +90,7 @@ static void test_fewest(void **state)
 	}
 }
 
-/* Of 1000 over all of three; rates within a source of what they should be. */
+/* Thousand sources over all of three brokers; rates within a source of what they should be. */
 static void test_quotas(void **state)
 {
 	static const struct {
@@ -130,7 +130,7 @@ static void test_quotas(void **state)
 	}
 }
 
-/* Of every group each broker has its part, within one; by lot, some have none. */
+/* Each broker has its part of every group, within one; by lot, some have none. */
 static void test_groups_are_split(void **state)
 {
 	(void)state;
@@ -587,7 +587,7 @@ static void test_bound(void **state)
 	}
 }
 
-/* Of what is not at random, not alone, or not of one size nothing is known. */
+/* Nothing is known of arrivals that are not at random, not alone, or not of one size. */
 static void test_no_bound(void **state)
 {
 	(void)state;

@@ -158,7 +158,7 @@ static void test_prediction_is_corrected(void **state)
 	world_close(&w);
 }
 
-/* Of two, one is twice as slow as predicted: the same two, and it has less. */
+/* One of two is twice as slow as predicted: both stay, and it has less. */
 static void test_the_same_share_otherwise(void **state)
 {
 	struct world w = {.slower = {1, 2}};

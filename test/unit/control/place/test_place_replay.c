@@ -143,7 +143,7 @@ static void test_as_a_bucket(void **state)
 	assert_true(waited > 0);
 }
 
-/* Of any that follow one another each broker has its turn. */
+/* Each broker has its turn among any sources that follow one another. */
 static void test_neighbours_are_apart(void **state)
 {
 	(void)state;

@@ -219,7 +219,9 @@ static void test_threshold(void **state)
 	pair_free(&p);
 }
 
-/* Of what is left, each has its part by rate: who spends nothing keeps nothing it does not need. */
+/*
+ * What is left is divided by rate: a node that spends nothing keeps nothing that it does not need.
+ */
 static void test_by_rate(void **state)
 {
 	struct pair p = pair_of(4000, 4000);

@@ -280,7 +280,7 @@ static void heal(struct world *w)
 		step(w, 0);
 }
 
-/* Of the last period: everything is somewhere. */
+/* Every unit of the last period is somewhere. */
 static void check_nothing_lost(struct world *w)
 {
 	uint64_t spent = 0, unused = 0;

@@ -76,7 +76,7 @@ void free_frames(struct frames *frames, unsigned n);
 void classify_both(const char *name, const struct classifier *classifier, unsigned wire,
 	enum direction direction, const struct frame *sent, unsigned n, const uint32_t *expect);
 
-/* The same for bursts of one packet: every place gets the same answer as the first alone. */
+/* Checks bursts of one packet: every place gets the same answer as the first alone. */
 void check_packet(const struct classifier *classifier, const struct row *row, const char *name,
 	enum form form);
 

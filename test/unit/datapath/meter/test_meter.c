@@ -499,9 +499,9 @@ static void test_hybrid_is_finchs(void **state)
 }
 
 /*
- * The same for packets of any cost, as a history: bursty since the packet that began the window,
- * smooth since the one that ended it, and a balance that is what was left then, plus one, less what
- * the rest of the window would have earned, and from then on what it earns less what passes.
+ * Packets of any cost, as a history: bursty since the packet that began the window, smooth since
+ * the one that ended it, and a balance that is what was left then, plus one, less what the rest of
+ * the window would have earned, and from then on what it earns less what passes.
  */
 struct history {
 	struct quota quota;

@@ -383,7 +383,7 @@ static void test_gcra_long_term(void **state)
 	}
 }
 
-/* Of the time that a profile before held, a bucket keeps what it earned then. */
+/* A bucket keeps what it earned in the time that a profile before held. */
 static void test_gcra_succession(void **state)
 {
 	const struct meter_params slow = {METER_GCRA, 8 * GHZ / 128, 0, 10000, 0, 0, 0, 0};

@@ -498,7 +498,7 @@ static void test_widest(void **state)
 	world_end(&w);
 }
 
-/* Who takes the tokens away takes no queue away. */
+/* Taking the tokens away takes no queue away. */
 static void test_emptied(void **state)
 {
 	struct world w;

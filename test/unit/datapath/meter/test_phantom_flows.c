@@ -53,7 +53,7 @@ static void test_flows(void **state)
 	world_end(&w);
 }
 
-/* Of so many flows how many share a class, at most. */
+/* How many of so many flows share a class, at most. */
 static void test_few_share(void **state)
 {
 	static const struct {

@@ -184,7 +184,7 @@ static void test_spent(void **state)
 	}
 }
 
-/* Of a placed policy, what leads sources to workers too. */
+/* A placed policy keeps what leads its sources to workers, too. */
 static void test_placed_lasts(void **state)
 {
 	struct policy placed = defaults, next[7];

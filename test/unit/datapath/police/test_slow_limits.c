@@ -117,7 +117,7 @@ static void check_backlog(const struct policy *policy, const double *parts, unsi
 		free(part[i].memory);
 }
 
-/* Of so many packets, but ten years at most. */
+/* Seconds that so many packets take, but ten years at most. */
 static uint64_t seconds_of(const struct policy *policy, double packets)
 {
 	return (uint64_t)fmin(packets / policy_rate(policy), (double)(3650 * DAY_S));

@@ -93,7 +93,10 @@ static void lane_stop(struct lane *lane)
 		free(lane->memory[i]);
 }
 
-/* Of one policy alone, if `only` is one: so are most bursts, where a policy is all there is. */
+/*
+ * A burst arrives, of one policy alone if `only` is one: so are most, where a policy is all there
+ * is.
+ */
 static void arrive(struct arrival *arrival, struct prng *prng, unsigned only)
 {
 	static const enum packet_family families[] = {PACKET_IPV4, PACKET_IPV6, PACKET_OTHER};

@@ -353,7 +353,7 @@ static void test_flush(void **state)
 	free(shaper);
 }
 
-/* Of all queues, whatever is due. */
+/* A flush empties all queues, whatever is due. */
 static void test_flush_all(void **state)
 {
 	enum { N = 200, EACH = 5 };

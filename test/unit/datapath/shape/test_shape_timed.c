@@ -485,7 +485,7 @@ static void random_world(uint64_t seed, uint32_t most, bool changes)
 			world_check(&w);
 	}
 	world_drain(&w);
-	/* Of each some. */
+	/* Each outcome has come about some times. */
 	if (w.passed < STEPS / 100 || w.full < STEPS / 100 || w.released < STEPS / 100 ||
 		(most < 10 && w.crowded == 0))
 		world_fail(&w, "%u have waited, %u passed, %u not", w.released, w.passed, w.full);

@@ -346,7 +346,7 @@ static inline unsigned world_flush_leaving(struct world *w, unsigned most)
 	return n;
 }
 
-/* The same of all queues. */
+/* Flushes all queues. */
 static inline void world_flush(struct world *w, unsigned most)
 {
 	struct shape_packet *out[OUT];

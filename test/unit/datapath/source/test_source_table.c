@@ -715,7 +715,7 @@ static void test_prefixes(void **state)
 	table_free(table);
 }
 
-/* The same bits in another family are another source: ::, a.b.c.d:: and ::ffff:a.b.c.d. */
+/* Equal bits in another family are another source: ::, a.b.c.d:: and ::ffff:a.b.c.d. */
 static void test_families(void **state)
 {
 	static const uint8_t v4[2][4] = {{0, 0, 0, 0}, {192, 0, 2, 1}};
@@ -731,7 +731,7 @@ static void test_families(void **state)
 	table_free(table);
 }
 
-/* Who knows where sources are under one secret, knows nothing about another. */
+/* Knowing where sources are under one secret says nothing about another. */
 static void test_secret(void **state)
 {
 	enum { N = 10000 };

@@ -46,7 +46,7 @@ static void test_default_burst(void **state)
 	}
 }
 
-/* Of a conserved one ten packets at each limiter. */
+/* A conserved policy has ten packets at each limiter. */
 static void test_default_burst_of_parts(void **state)
 {
 	struct config *config = must_parse(
@@ -123,7 +123,7 @@ static void test_burst_of_tcp(void **state)
 		{TINY(", 'action': 'count'"), ""},
 		{TINY(", 'action': 'shape'"), ""},
 		{POLICY(", 'limit': '1k/s', 'count': 'packets', 'burst': 1"), ""},
-		/* Of a slow limit three frames are more than the time. */
+		/* Three frames of a slow limit are more than the time. */
 		{FAST("100kbit/s", "4554B"), ""},
 		{FAST("100kbit/s", "4553B"), TCP_WARNING("4553B", "4.554kB")},
 		/* Above 240 Mbit/s a round trip has room for the least window. */

@@ -355,7 +355,7 @@ static const struct key group_keys[] = {
 	{0},
 };
 
-/* The same in a simulated group. */
+/* A simulated group takes the keys likewise. */
 static void test_group(void **state)
 {
 	char *text = with_quotes(

@@ -131,7 +131,7 @@ static void test_document(void **state)
 	run_cases(cases);
 }
 
-/* The same messages as of a configuration, and nothing of what needs a network. */
+/* A group has the messages of a configuration, and nothing of what needs a network. */
 static void test_group(void **state)
 {
 	static const struct read_case cases[] = {
@@ -158,7 +158,7 @@ static void test_group(void **state)
 		{"{'limiters': 2, " P ", 'gossip': {'estimator': 'tree', 'compensate': true}}",
 			"s.json: gossip.compensate: true: expected none unless 'estimator' is "
 			"'push-sum'\n"},
-		/* Of how many was refused: nothing can be said of them together. */
+		/* The number of limiters was refused: nothing can be said of them together. */
 		{"{'limiters': 0, 'policies': [{'name': 'p', 'limit': '1Mbit/s', 'per': 'src', "
 		 "'allocator': 'fps'}], 'gossip': {'compensate': true}}",
 			"s.json: limiters: 0: expected a whole number from 1 to 100000\n"},

@@ -393,7 +393,7 @@ static void test_back_off(void **state)
 	net_destroy(net);
 }
 
-/* The same for QUIC: probes, of new data, that double from the first on. */
+/* QUIC sends probes, of new data, that double from the first on. */
 static void test_quic_probes(void **state)
 {
 	struct net_params p = {.delay_ns = DELAY, .cut_ns = 2 * RTT};

@@ -253,7 +253,7 @@ static bool same_sent(const struct net_sent *a, const struct net_sent *b)
 	       memcmp(&a->segment, &b->segment, sizeof(a->segment)) == 0;
 }
 
-/* The same seed gives the same run. */
+/* Two runs with one seed are alike. */
 static void test_determinism(void **state)
 {
 	(void)state;

@@ -95,7 +95,7 @@ struct sent {
 	unsigned n, n_pass, n_drop, n_sampled, unmatched, unmarkable, unpaid;
 };
 
-/* Of flows, which are asked for when the bucket is pressed. */
+/* Whether flows share the policy, which are asked for when the bucket is pressed. */
 static bool is_shared(unsigned kind)
 {
 	return kind == SHARED || kind == UNPRESSED;
@@ -186,7 +186,7 @@ static void bench_close(struct bench *bench)
 	free(bench);
 }
 
-/* Who has to look into packets of a policy. */
+/* Whether a policy has to look into its packets. */
 static bool reads(const struct policy_state *state, unsigned kind)
 {
 	return kinds[kind].shift != POLICE_UNSAMPLED ||

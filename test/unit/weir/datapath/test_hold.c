@@ -579,7 +579,7 @@ static void test_pools_of_the_start(void **state)
 	close_wire(&w);
 }
 
-/* Of those that left from some moment on, how many had come before it. */
+/* How many of those that left from some moment on had come before it. */
 static unsigned left_of(const unsigned came_before[], const unsigned left_before[])
 {
 	unsigned n = 0;
@@ -601,8 +601,8 @@ static void end_strictly(struct box_world *w, const char *after)
 }
 
 /*
- * Of what is never exceeded nothing leaves without its tokens: however its queue ends, what waits
- * there is dropped, and what still comes while that of another policy leaves.
+ * Nothing of a conserved limit leaves without its tokens: however its queue ends, what waits there
+ * is dropped, and what still comes while that of another policy leaves.
  */
 static void test_conserved(void **state)
 {

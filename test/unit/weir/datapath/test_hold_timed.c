@@ -173,7 +173,7 @@ static void test_on_time(void **state)
 	stop(&w);
 }
 
-/* Of what leaves, how many had come after a moment. */
+/* How many of those that leave had come after a moment. */
 static unsigned left_since(const unsigned came_before[])
 {
 	unsigned n = 0;

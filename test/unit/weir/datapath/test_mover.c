@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* Who does something next is a lot, worker by worker and phase by phase. */
+/* A lot says which worker does something next, and in which phase. */
 static void mix(struct mover_world *world, unsigned steps, unsigned burst, unsigned sources)
 {
 	for (unsigned i = 0; i < steps; i++) {

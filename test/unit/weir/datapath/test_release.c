@@ -265,7 +265,7 @@ static void test_patience(void **state)
 	}
 }
 
-/* Who had no CPU between two tries finds that the wire is up. */
+/* A worker that had no CPU between two tries finds that the wire is up. */
 static void test_no_cpu(void **state)
 {
 	struct box_world w;

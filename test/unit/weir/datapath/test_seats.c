@@ -45,7 +45,7 @@ static uint8_t bucket6(const struct place_key *key, uint64_t subnet, uint64_t ho
 	return seat_bucket(key, &packet, frame);
 }
 
-/* Of a group in a row, each has a bucket of its own, one after the other. */
+/* Sources of a group in a row have a bucket of their own each, one after the other. */
 static void test_group(void **state)
 {
 	static const struct {

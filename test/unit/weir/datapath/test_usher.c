@@ -252,7 +252,7 @@ static void test_asked(void **state)
 	close_world(&world);
 }
 
-/* Of a policy that leaves, and of none, nothing moves. */
+/* Nothing moves of a policy that leaves, nor where there is none. */
 static void test_leaving(void **state)
 {
 	struct world world;

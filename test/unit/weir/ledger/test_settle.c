@@ -262,7 +262,7 @@ static void talk(struct box_world *w, struct neighbour *peer)
 	carry(peer->limiter, w->box.limiter);
 }
 
-/* The same with settling; the disk and the workers are as the test has them. */
+/* Works with what is to be made durable; the disk and the workers are as the test has them. */
 static bool work(struct box_world *w, struct neighbour *peer)
 {
 	bool ended = settle_advance(&w->box);
@@ -373,7 +373,10 @@ static void check_nothing_is_told_before(const char *policy)
 	close_group(&w, &peer);
 }
 
-/* Of one that all workers draw from, and of one that each is told its part of. */
+/*
+ * Nothing is told before it is durable: of a limit that all workers draw from, and of one that each
+ * is told its part of.
+ */
 static void test_nothing_is_told_before(void **state)
 {
 	(void)state;

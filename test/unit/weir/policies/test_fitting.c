@@ -188,7 +188,7 @@ static void test_gathers(void **state)
 	fitting_free(&box.fitting);
 }
 
-/* Who comes back in vain tries ever less often. */
+/* A worker that comes back in vain is tried ever less often. */
 static void test_patience(void **state)
 {
 	struct box box;
@@ -243,7 +243,7 @@ static void test_others(void **state)
 	fitting_free(&box.fitting);
 }
 
-/* Who owns a queue and hands out what is others' has less time for its own. */
+/* A worker that owns a queue and hands out what is others' has less time for its own. */
 static void test_owner(void **state)
 {
 	struct box box;

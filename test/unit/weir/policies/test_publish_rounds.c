@@ -146,7 +146,7 @@ static void test_rounds(void **state)
 	close_box(&box);
 }
 
-/* Of a policy that is gone nothing is told. */
+/* Nothing is told of a policy that is gone. */
 static void test_never(void **state)
 {
 	struct box box;

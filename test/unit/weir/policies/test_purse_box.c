@@ -154,7 +154,7 @@ static void test_there_and_back(void **state)
 	fill(world);
 	world->counted += passed(world);
 	purses_give_back(&world->w.box);
-	/* Of what a worker held at each reload nothing comes back. */
+	/* What a worker held at each reload does not come back. */
 	assert_in_range(budget(&world->w.box).spent, world->counted,
 		world->counted + 3 * BOX_WORKERS * (HAND));
 	world_free(world);

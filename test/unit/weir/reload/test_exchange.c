@@ -285,7 +285,7 @@ static void test_gone_is_counted(void **state)
 	settle(&w, x);
 	assert_int_equal(w.box.gone.passed_packets, 2 * BOX_BURST);
 	assert_int_equal(w.box.gone.passed_bytes, 2 * BOX_BURST * BOX_BYTES);
-	/* Of the same name, and yet another. */
+	/* A policy of that name again, and yet another. */
 	x = prepare(&w, MINE(""));
 	assert_int_equal(exchange_commit(x), 0);
 	assert_int_equal(box_world_totals(&w, 0).passed_packets, 0);

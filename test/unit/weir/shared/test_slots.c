@@ -37,7 +37,10 @@ static void test_first(void **state)
 	slots_free(&slots);
 }
 
-/* Who stays keeps his slot wherever he stands; what is left is not given away before its time. */
+/*
+ * A policy that stays keeps its slot wherever it stands; a slot that is left is not given away
+ * before its time.
+ */
 static void test_left(void **state)
 {
 	const unsigned one_stays[] = {SLOT_ANEW, 2, SLOT_ANEW}, all_anew[] = {SLOT_ANEW, SLOT_ANEW};

@@ -233,7 +233,7 @@ static void build_fcs(struct made *c)
 	classic_packet(c, 1, 0, 3, 3);
 }
 
-/* The same four bits without the bit say nothing. */
+/* Those four bits without the bit say nothing. */
 static void build_no_fcs(struct made *c)
 {
 	classic(c, US, 0x20000001);
