@@ -144,7 +144,6 @@ static void test_nothing_is_lost(void **state)
 {
 	struct gdrl_case c = ring;
 	struct gdrl_world *w;
-	__int128 held = 0;
 
 	(void)state;
 	c.loss = 0.5;
@@ -153,11 +152,9 @@ static void test_nothing_is_lost(void **state)
 	assert_int_equal(gdrl_world_create(&c, &w), 0);
 	for (unsigned t = 0; t < c.steps; t++)
 		assert_int_equal(gdrl_world_step(w), 0);
-	for (unsigned i = 1; i <= c.n; i++)
-		held += gdrl_world_capacity(w, i);
 	assert_true(gdrl_world_totals(w).lost > 10000);
 	assert_true(gdrl_world_totals(w).in_flight > GDRL_UNIT / 100);
-	assert_true(held == gdrl_world_totals(w).limit);
+	assert_true((uint64_t)gdrl_world_totals(w).held == gdrl_world_totals(w).limit);
 	gdrl_world_destroy(w);
 }
 

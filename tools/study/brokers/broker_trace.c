@@ -162,14 +162,3 @@ int broker_trace_burst(
 	*burst = (uint64_t)bin * BIN;
 	return 0;
 }
-
-double broker_trace_waiting(
-	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t burst)
-{
-	struct lack lack = {.limit = (double)limit};
-	uint64_t waiting = 0;
-
-	for (uint64_t i = 0; i < trace->n * batch; i++)
-		waiting += lack_add(&lack, trace->events[i / batch].at) > (double)burst;
-	return (double)waiting / (double)(trace->n * batch);
-}

@@ -48,8 +48,4 @@ void broker_trace_free(struct broker_trace *trace);
 int broker_trace_burst(
 	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t *burst);
 
-/* The share of messages that wait before a bucket of this burst. */
-double broker_trace_waiting(
-	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t burst);
-
 #endif

@@ -28,6 +28,7 @@ struct gdrl_world {
 	struct gdrl_post *post;
 	struct prng arrivals, turns;
 	uint64_t slot, share, grants, most_in_flight;
+	int64_t held;
 	uint64_t *amounts; /* of a step, as many as edges at most */
 	uint64_t now_ns;   /* of the ledgers: later with every round of statements */
 };
@@ -280,6 +281,7 @@ static int check(struct gdrl_world *w)
 	}
 	if (in_flight < 0 || held + in_flight != (__int128)w->share * w->c.n)
 		return -EBADMSG;
+	w->held = (int64_t)held;
 	if ((uint64_t)in_flight > w->most_in_flight)
 		w->most_in_flight = (uint64_t)in_flight;
 	return 0;
@@ -334,11 +336,6 @@ double gdrl_world_estimate(const struct gdrl_world *w, unsigned server)
 	return server_of(w, server)->estimate;
 }
 
-uint64_t gdrl_world_capacity(const struct gdrl_world *w, unsigned server)
-{
-	return (uint64_t)ledger_balance(server_of(w, server)->ledger);
-}
-
 /* All alike, if it be nothing, is an index of 1. */
 static double jain(double sum, double squares, unsigned n)
 {
@@ -390,6 +387,7 @@ struct gdrl_totals gdrl_world_totals(const struct gdrl_world *w)
 
 	totals.grants = w->grants;
 	totals.limit = w->share * w->c.n;
+	totals.held = w->held;
 	totals.in_flight = w->most_in_flight;
 	return totals;
 }

@@ -50,7 +50,6 @@ int gdrl_world_step(struct gdrl_world *w);
 double gdrl_world_q(const struct gdrl_world *w, unsigned server);
 double gdrl_world_demand(const struct gdrl_world *w, unsigned server);
 double gdrl_world_estimate(const struct gdrl_world *w, unsigned server);
-uint64_t gdrl_world_capacity(const struct gdrl_world *w, unsigned server); /* bytes per second */
 
 /* Jain's index of the indicators (equation 16), and how far they are apart. */
 double gdrl_world_jain(const struct gdrl_world *w);
@@ -62,6 +61,7 @@ double gdrl_world_true_jain(const struct gdrl_world *w);
 struct gdrl_totals {
 	uint64_t statements, lost, grants;
 	uint64_t limit;     /* bytes per second, whole */
+	int64_t held;       /* of it, by the ledgers at the end of the last slot */
 	uint64_t in_flight; /* most that was under way at the end of a slot, bytes per second */
 };
 
