@@ -163,16 +163,4 @@ int place_split(const struct placer *placer, bool whole, struct placement *place
 bool place_shed(const struct placement *placement, const double *delays, double slo,
 	struct place_broker *brokers, unsigned n);
 
-struct place_move {
-	uint32_t source, from, to; /* from or to may be PLACE_NOWHERE */
-};
-
-/*
- * The next of the moves from one assignment to another, for those who move a source at a time: one
- * from the broker whose load is furthest above what it will be, the largest that brings no broker
- * above both its loads, now and then, if there is such. False: there is nothing left to move.
- */
-bool place_next_move(const struct placer *placer, const uint32_t *now, const uint32_t *then,
-	struct place_move *move);
-
 #endif

@@ -242,55 +242,6 @@ static void test_any(void **state)
 	assert_true(refused > 0 && crowded > 0);
 }
 
-/* Moves, one at a time, come to the end, and overload nobody on the way who need not be. */
-static void test_moves(void **state)
-{
-	(void)state;
-	for (uint64_t seed = 1; seed <= ROUNDS(100); seed++) {
-		uint32_t now[SOURCES], want[SOURCES];
-		struct place_move move;
-		unsigned moves = 0, differ = 0;
-		struct world w;
-
-		world_draw(&w, seed);
-		world_open(&w);
-		place_on(&w.placer, 1, &w.placement);
-		memcpy(now, w.at, sizeof(now));
-		place_on(&w.placer, w.problem.n_brokers, &w.placement);
-		memcpy(want, w.at, sizeof(want));
-		for (unsigned i = 0; i < w.problem.n_sources; i++)
-			differ += now[i] != want[i];
-		while (place_next_move(&w.placer, now, want, &move)) {
-			CHECK(&w, now[move.source] == move.from && want[move.source] == move.to);
-			CHECK(&w, move.from != move.to);
-			now[move.source] = move.to;
-			moves++;
-		}
-		CHECK(&w, moves == differ);
-		CHECK(&w, memcmp(now, want, w.problem.n_sources * sizeof(now[0])) == 0);
-		world_close(&w);
-	}
-}
-
-/* The first move is away from the one that has most too much. */
-static void test_first_move(void **state)
-{
-	static const uint32_t now[] = {0, 0, 1, 1, 1, 1}, want[] = {2, 0, 2, 2, 2, 1};
-	struct place_move move;
-	struct world w;
-
-	(void)state;
-	world_init(&w, 6, 3);
-	w.sources[3].rate *= 2;
-	world_open(&w);
-	assert_true(place_next_move(&w.placer, now, want, &move));
-	assert_int_equal(move.source, 3);
-	assert_int_equal(move.from, 1);
-	assert_int_equal(move.to, 2);
-	assert_false(place_next_move(&w.placer, want, want, &move));
-	world_close(&w);
-}
-
 /*
  * Bursts at random before a bucket of lib/datapath/meter: the delay in seconds that a share
  * exceeds.
@@ -664,8 +615,6 @@ int main(void)
 		cmocka_unit_test(test_quotas),
 		cmocka_unit_test(test_groups_are_split),
 		cmocka_unit_test(test_any),
-		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_first_move),
 		cmocka_unit_test(test_predicts_tokens),
 		cmocka_unit_test(test_predicts_uneven_bursts),
 		cmocka_unit_test(test_predicts_even_bursts),
