@@ -73,29 +73,29 @@ static struct budget *create(unsigned self, const struct record *record, bool bl
 /* What is held, spent and under way is the share, exactly. */
 static void check_books(const struct budget *b, unsigned policy)
 {
-	const struct pot *pot = b->pots[policy];
-	struct quota_view view = quota_view(pot->quota, 0);
+	const struct unit_account *account = unit_at(b, policy);
+	struct quota_view view = quota_view(account->quota, 0);
 	__int128 sum = (__int128)view.balance + view.spent;
 
 	check(view.pocket <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
 	if (view.blank)
 		return;
-	for (unsigned e = 0; e < b->n_edges; e++) {
-		struct ledger_view edge = quota_edge(pot->quota, e);
+	for (unsigned e = 0; e < b->book.n_edges; e++) {
+		struct ledger_view edge = quota_edge(account->quota, e);
 
 		sum += (__int128)edge.granted - edge.received;
 	}
-	check(sum == pot_share(b, &pot->policy));
+	check(sum == unit_share(b, &account->policy));
 }
 
 static void check_tree(const struct budget *b)
 {
 	unsigned linked = 0;
 
-	for (unsigned e = 0; e < b->n_edges; e++)
+	for (unsigned e = 0; e < b->book.n_edges; e++)
 		linked += b->links[e].linked;
-	check(linked <= b->params.degree && b->route.root <= b->position);
-	check(b->parent == b->n_edges || b->links[b->parent].linked);
+	check(linked <= b->params.degree && b->route.root <= b->book.position);
+	check(b->parent == b->book.n_edges || b->links[b->parent].linked);
 }
 
 static int keep(void *context, uint32_t id, const void *record, size_t len)

@@ -31,8 +31,7 @@ static void unit_close(struct book *book, struct book_account *account)
 	free(a);
 }
 
-/* This limiter's part of a total. */
-static uint64_t share_of(const struct budget *b, const struct budget_policy *policy)
+uint64_t unit_share(const struct budget *b, const struct budget_policy *policy)
 {
 	unsigned n = b->params.n;
 
@@ -44,7 +43,7 @@ static uint64_t share_of(const struct budget *b, const struct budget_policy *pol
 static struct quota_params quota_params(struct budget *b, const struct budget_policy *policy)
 {
 	return (struct quota_params){
-		.share = share_of(b, policy),
+		.share = unit_share(b, policy),
 		.period = policy->period,
 		.n_edges = b->book.n_edges,
 		.epoch = b->book.next_epoch++,
@@ -137,7 +136,7 @@ static int unit_check(
 	if (terms->total > LEDGER_MOST)
 		return -EINVAL;
 	/* However much of it is in the share already. */
-	if (a && (__int128)quota_view(a->quota, 0).balance + share_of(b, terms) >
+	if (a && (__int128)quota_view(a->quota, 0).balance + unit_share(b, terms) >
 			 (int64_t)LEDGER_MOST)
 		return -EOVERFLOW;
 	return 0;
@@ -151,7 +150,7 @@ void unit_set(struct budget *b, struct unit_account *a, const struct budget_poli
 	a->policy = *policy;
 	quota_set_chunk(a->quota, policy->chunk);
 	if (other && !policy->drawn)
-		(void)quota_set_share(a->quota, share_of(b, policy), now_ns); /* it fits */
+		(void)quota_set_share(a->quota, unit_share(b, policy), now_ns); /* it fits */
 	if (policy->period > quota_view(a->quota, now_ns).period)
 		(void)unit_period(b, a, policy->period, now_ns);
 	unit_tick(b, a, now_ns);
@@ -192,7 +191,7 @@ int unit_set_drawn(struct budget *b, struct unit_account *a, uint64_t share, uin
 
 int unit_period(struct budget *b, struct unit_account *a, uint64_t period, uint64_t now_ns)
 {
-	int ret = quota_period(a->quota, period, share_of(b, &a->policy), now_ns);
+	int ret = quota_period(a->quota, period, unit_share(b, &a->policy), now_ns);
 
 	if (ret)
 		return ret;

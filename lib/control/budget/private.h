@@ -93,6 +93,9 @@ static inline struct unit_account *unit_at(const struct budget *b, unsigned i)
 /* account.c */
 extern const struct book_ops unit_ops;
 
+/* This limiter's part of a total. */
+uint64_t unit_share(const struct budget *b, const struct budget_policy *policy);
+
 /* Another total, which fits; all that was drawn; and another period. */
 void unit_set(struct budget *b, struct unit_account *account, const struct budget_policy *policy,
 	uint64_t now_ns);
