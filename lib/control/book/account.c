@@ -72,7 +72,7 @@ int account_open(struct book *book, const void *policy, const struct book_record
 		return ret;
 	(*out)->id = policy ? row_id(policy) : record->id;
 	(*out)->gone = !policy;
-	room = realloc(book->record, sizeof(uint64_t) + book->ops->record_bytes(*out));
+	room = realloc(book->record, sizeof(uint64_t) + (*out)->record_bytes);
 	if (!room) {
 		book->ops->close(book, *out);
 		return -ENOMEM;

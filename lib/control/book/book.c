@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "book/private.h"
 
@@ -84,37 +83,25 @@ static int compare_records(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A copy of the records, by id. */
-static struct book_record *sorted_records(const struct book_params *params)
-{
-	size_t size = sizeof(struct book_record);
-	struct book_record *sorted = calloc((size_t)params->n_records + 1, size);
-
-	if (sorted && params->n_records > 0) {
-		memcpy(sorted, params->records, params->n_records * size);
-		qsort(sorted, params->n_records, size, compare_records);
-	}
-	return sorted;
-}
-
 static int fill_policies(struct book *book, const struct book_params *params, uint64_t now_ns)
 {
-	struct book_record *records = sorted_records(params);
-	int ret = records ? 0 : -ENOMEM;
+	size_t size = sizeof(*params->records);
+	int ret = 0;
 
+	if (params->n_records > 0)
+		qsort(params->records, params->n_records, size, compare_records);
 	for (; ret == 0 && book->n < params->n_policies; book->n += ret == 0) {
 		const void *policy = row_at(book, params->policies, book->n);
-		struct book_record key = {.id = row_id(policy)};
+		struct book_record key = {.id = row_id(policy)}, *record = NULL;
 
+		if (params->n_records > 0)
+			record = bsearch(
+				&key, params->records, params->n_records, size, compare_records);
 		ret = book->ops->check(book, NULL, policy);
 		if (ret == 0)
-			ret = account_open(book, policy,
-				bsearch(&key, records, params->n_records, sizeof(key),
-					compare_records),
-				now_ns, &book->accounts[book->n]);
+			ret = account_open(book, policy, record, now_ns, &book->accounts[book->n]);
 	}
 	book->n_policies = book->n;
-	free(records);
 	return ret;
 }
 

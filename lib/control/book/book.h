@@ -36,10 +36,11 @@ struct book_record {
 	size_t len;
 };
 
-/* Every account begins with this, and only the book writes to it. */
+/* Every account begins with this. Only the book writes to it, but for record_bytes (open). */
 struct book_account {
 	uint32_t id; /* of its policy's name */
 	unsigned index;
+	size_t record_bytes;  /* the most that save() writes */
 	bool gone;            /* no policy has it any more; others may still hold something of it */
 	bool saving, changed; /* in the round under way; among those that wait for one */
 	TAILQ_ENTRY(book_account) next_changed;
@@ -76,8 +77,7 @@ struct book_ops {
 	/* Something in it is to be durable before others may hear of it. */
 	bool (*unsaved)(const struct book *book, const struct book_account *account);
 
-	/* Writes its record, of at most record_bytes(), which does not change. 0 or an errno. */
-	size_t (*record_bytes)(const struct book_account *account);
+	/* Writes its record, of at most record_bytes. 0 or a negative errno. */
 	int (*save)(struct book *book, struct book_account *account, uint8_t *record, size_t *len);
 
 	/* That record is durable and in force, or (false) it is as if it had not been written. */
@@ -90,7 +90,7 @@ struct book_params {
 	unsigned self;                 /* our index in the roster */
 	const void *policies;
 	unsigned n_policies;
-	const struct book_record *records; /* also of policies that are gone */
+	struct book_record *records; /* also of policies that are gone; they get sorted */
 	unsigned n_records;
 	bool recovering; /* there may have been an earlier start: without a record, hold nothing */
 	uint64_t epoch;  /* of this start: larger than that of any earlier one; below 2^42 */

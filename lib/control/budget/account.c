@@ -122,6 +122,7 @@ static int unit_open(struct book *book, const void *policy, const struct book_re
 	}
 	unit_join_tree(b, a);
 	a->next_ns = now_ns;
+	a->book.record_bytes = HEAD_BYTES + quota_record_size(a->quota);
 	*out = &a->book;
 	return 0;
 }
@@ -263,11 +264,6 @@ static bool unit_unsaved(const struct book *book, const struct book_account *acc
 	return quota_unsettled(a->quota);
 }
 
-static size_t unit_record_bytes(const struct book_account *account)
-{
-	return HEAD_BYTES + quota_record_size(((const struct unit_account *)account)->quota);
-}
-
 static int unit_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
 {
 	struct unit_account *a = (struct unit_account *)account;
@@ -307,7 +303,6 @@ const struct book_ops unit_ops = {
 	.check = unit_check,
 	.untouched = unit_untouched,
 	.unsaved = unit_unsaved,
-	.record_bytes = unit_record_bytes,
 	.save = unit_save,
 	.committed = unit_committed,
 };

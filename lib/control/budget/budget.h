@@ -46,7 +46,7 @@ struct budget_params {
 	unsigned degree; /* 0: BUDGET_DEGREE */
 	const struct budget_policy *policies;
 	unsigned n_policies;
-	const struct book_record *records; /* also of policies that are not there any more */
+	struct book_record *records; /* see struct book_params */
 	unsigned n_records;
 	bool blank;     /* there may have been an earlier start: without a record, hold nothing */
 	bool durable;   /* the caller saves */

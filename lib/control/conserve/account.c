@@ -102,6 +102,7 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 		return ret;
 	}
 	a->measure = (struct gdrl_measure){.demand = (double)params.share, .packet = 1};
+	a->book.record_bytes = ledger_record_size(a->ledger);
 	*out = &a->book;
 	return 0;
 }
@@ -139,11 +140,6 @@ static bool rate_unsaved(const struct book *book, const struct book_account *acc
 {
 	(void)book;
 	return ledger_unsettled(((const struct rate_account *)account)->ledger);
-}
-
-static size_t rate_record_bytes(const struct book_account *account)
-{
-	return ledger_record_size(((const struct rate_account *)account)->ledger);
 }
 
 static int rate_save(struct book *book, struct book_account *account, uint8_t *record, size_t *len)
@@ -185,7 +181,6 @@ const struct book_ops rate_ops = {
 	.check = rate_check,
 	.untouched = rate_untouched,
 	.unsaved = rate_unsaved,
-	.record_bytes = rate_record_bytes,
 	.save = rate_save,
 	.committed = rate_committed,
 };

@@ -74,7 +74,7 @@ struct conserve_params {
 	unsigned self;                 /* our index in the roster */
 	const struct conserve_policy *policies;
 	unsigned n_policies;
-	const struct book_record *records; /* also of policies that are not there any more */
+	struct book_record *records; /* see struct book_params */
 	unsigned n_records;
 	/*
 	 * There may have been an earlier start: without a record, hold nothing. One that is blank

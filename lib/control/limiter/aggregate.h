@@ -90,7 +90,7 @@ void aggregate_forget(struct aggregate *a);
 /* Conserved policies; see rates.c. */
 bool aggregate_conserved(const struct aggregate *a);
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
-	const struct book_record *records, unsigned n_records, uint64_t now_ns);
+	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_rates_index(const struct limiter *l, struct aggregate *a);
 bool limiter_rates_refresh(struct limiter *l, uint64_t now_ns); /* true: a limit has changed */
 void limiter_rates_want(struct limiter *l, const struct aggregate *a);
@@ -99,9 +99,8 @@ bool limiter_rates_tick(struct limiter *l, uint64_t now_ns);
 void limiter_rates_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);
 
 /* Policies that count units; see units.c. */
-bool aggregate_counts(const struct aggregate *a);
 int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
-	const struct book_record *records, unsigned n_records, uint64_t now_ns);
+	struct book_record *records, unsigned n_records, uint64_t now_ns);
 void limiter_units_index(const struct limiter *l, struct aggregate *a);
 void limiter_units_tick(struct limiter *l, uint64_t now_ns);
 void limiter_units_hear(struct limiter *l, uint64_t now_ns, const struct gossip_letter *letter);

@@ -88,7 +88,7 @@ static int create_rates(struct limiter *l, const struct conserve_params *account
 }
 
 int limiter_rates_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
-	const struct book_record *records, unsigned n_records, uint64_t now_ns)
+	struct book_record *records, unsigned n_records, uint64_t now_ns)
 {
 	struct conserve_policy *list = calloc(2 * (size_t)n + 1, sizeof(*list));
 	struct conserve_params params = {

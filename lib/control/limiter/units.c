@@ -15,7 +15,7 @@
 /* Half-life of the rates by which units are divided: traffic comes in bursts. */
 #define MEMORY_NS UINT64_C(2000000000)
 
-bool aggregate_counts(const struct aggregate *a)
+static bool aggregate_counts(const struct aggregate *a)
 {
 	return a->policy.allocator->counts_units;
 }
@@ -60,7 +60,7 @@ static int create_units(struct limiter *l, const struct budget_params *accounts,
 }
 
 int limiter_units_set(struct limiter *l, const struct limiter_policy *policies, unsigned n,
-	const struct book_record *records, unsigned n_records, uint64_t now_ns)
+	struct book_record *records, unsigned n_records, uint64_t now_ns)
 {
 	struct budget_policy *list = calloc((size_t)n + 1, sizeof(*list));
 	struct budget_params params = {
