@@ -21,6 +21,7 @@
 #include "control.h"
 #include "delays.h"
 #include "distribute.h"
+#include "lanes.h"
 #include "draw.h"
 #include "eal.h"
 #include "hold.h"

@@ -21,6 +21,8 @@
 
 #include "classify/classify.h"
 #include "distribute.h"
+#include "lanes.h"
+#include "tx.h"
 #include "usher.h"
 #include "worker.h"
 
@@ -134,7 +136,7 @@ static void turn_bare(struct bench *bench)
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t n = rte_eth_rx_burst(0, 0, mbufs, BURST);
 
-	worker_transmit(&bench->workers[0], &bench->path, mbufs, n);
+	tx_send(&bench->workers[0], &bench->path, mbufs, n);
 }
 
 static void turn_distributed(struct bench *bench)
@@ -143,9 +145,9 @@ static void turn_distributed(struct bench *bench)
 	bool busy = false;
 	uint16_t n = distribute_receive(&bench->workers[0], &bench->path, mbufs, &busy);
 
-	worker_transmit(&bench->workers[0], &bench->path, mbufs, n);
+	tx_send(&bench->workers[0], &bench->path, mbufs, n);
 	n = distribute_receive(&bench->workers[1], &bench->path, mbufs, &busy);
-	distribute_give_back(&bench->workers[1], &bench->path, mbufs, n);
+	tx_pass_on(&bench->workers[1], &bench->path, mbufs, n);
 }
 
 /* Cycles a packet. */

@@ -18,14 +18,12 @@
 #include <rte_ring.h>
 #include <rte_ring_peek.h>
 
-#include "packet/parse.h"
 #include "drop.h"
 #include "hold.h"
+#include "lanes.h"
+#include "tx.h"
 #include "usher.h"
 #include "worker.h"
-
-/* 2^32 over the golden ratio: a device may have chosen the queue by the hash's low bits. */
-#define MIX UINT32_C(0x9e3779b1)
 
 unsigned lanes_mbufs(unsigned n_workers)
 {
@@ -101,7 +99,7 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 
 	if (n == 0)
 		return 0;
-	n = worker_try_on(w, path, mbufs, (uint16_t)n);
+	n = tx_try_send(w, path, mbufs, (uint16_t)n);
 	rte_ring_dequeue_finish(back, n);
 	return n;
 }
@@ -115,13 +113,13 @@ static unsigned collect(struct worker *w, const struct path *path, unsigned from
 
 	if (!back)
 		return 0;
-	/* Acquire pairs with the release in distribute_try_back(). */
+	/* Acquire pairs with the release in tx_try_pass_on(). */
 	patient = __atomic_load_n(&path->lanes->patient[from], __ATOMIC_ACQUIRE);
 	if (unlikely((int32_t)(patient - back->cons.tail) > 0))
 		return collect_patiently(w, path, back);
 	n = rte_ring_sc_dequeue_burst(back, (void **)mbufs, BURST, NULL);
 	if (n > 0)
-		worker_transmit(w, path, mbufs, (uint16_t)n);
+		tx_send(w, path, mbufs, (uint16_t)n);
 	return n;
 }
 
@@ -134,7 +132,7 @@ static unsigned next_of(const struct lanes *lanes, unsigned i)
 	return i;
 }
 
-bool distribute_collect(struct worker *w, const struct path *path)
+static bool collect_path(struct worker *w, const struct path *path)
 {
 	struct lanes *lanes = path->lanes;
 	unsigned first = next_of(lanes, lanes->first), n = 0;
@@ -147,6 +145,19 @@ bool distribute_collect(struct worker *w, const struct path *path)
 		n += collect(w, path, i);
 	__atomic_store_n(&lanes->looks, lanes->looks + 1, __ATOMIC_RELEASE);
 	return n > 0;
+}
+
+bool distribute_collect(struct worker *w)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < w->n_paths; i++) {
+		const struct path *path = &w->paths[i];
+
+		if (path->lanes && lanes_owned(path->lanes, w->index))
+			any |= collect_path(w, path);
+	}
+	return any;
 }
 
 void distribute_drop(struct worker *w, const struct path *path)
@@ -173,53 +184,15 @@ bool distribute_waits(const struct path *path)
 	return false;
 }
 
-/* The flow's hash: the device's, or computed here once and kept with the packet. */
-static uint32_t flow_hash(struct rte_mbuf *m, bool rx_hash)
-{
-	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
-	struct packet packet;
-
-	if (rx_hash && m->ol_flags & RTE_MBUF_F_RX_RSS_HASH)
-		return m->hash.rss;
-	packet_parse(data, m->data_len, &packet);
-	m->hash.rss = packet_flow_hash(&packet, data);
-	m->ol_flags |= RTE_MBUF_F_RX_RSS_HASH;
-	return m->hash.rss;
-}
-
-static inline uint8_t target_of(const struct path *path, struct rte_mbuf *m)
-{
-	uint32_t mixed = flow_hash(m, path->rx_hash) * MIX;
-
-	return (uint8_t)((uint64_t)mixed * path->lanes->n_workers >> 32);
-}
-
-uint8_t distribute_target(const struct path *path, struct rte_mbuf *m)
-{
-	return target_of(path, m);
-}
-
 static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint16_t n,
 	uint8_t *targets, uint16_t *counts)
 {
 	for (uint16_t i = 0; i < n; i++)
 		rte_prefetch0(rte_pktmbuf_mtod(mbufs[i], void *));
 	for (uint16_t i = 0; i < n; i++) {
-		targets[i] = target_of(path, mbufs[i]);
+		targets[i] = lanes_worker_of(path->lanes, mbufs[i], path->rx_hash);
 		counts[targets[i]]++;
 	}
-}
-
-/* Returns how many were dropped, as there was no room. */
-static uint16_t put(struct worker *w, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n)
-{
-	uint16_t taken = (uint16_t)rte_ring_sp_enqueue_burst(ring, (void *const *)mbufs, n, NULL);
-
-	if (unlikely(taken < n)) {
-		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
-		drop_all(mbufs + taken, n - taken);
-	}
-	return n - taken;
 }
 
 /* The owner's time is the packets', however long they lie in a ring; or else their device's. */
@@ -270,7 +243,7 @@ static uint16_t spread(
 			own = counts[t];
 			memcpy(mbufs, part, own * sizeof(*mbufs));
 		} else {
-			lost += put(w, path->lanes->out[t], part, counts[t]);
+			lost += tx_hand_over(w, path->lanes->out[t], part, counts[t]);
 		}
 	}
 	/* Who decides a packet counts it as received; if nobody does, it is still ours. */
@@ -290,7 +263,7 @@ uint16_t distribute_receive(
 		*busy |= n > 0;
 		return n;
 	}
-	*busy |= distribute_collect(w, path);
+	*busy |= collect_path(w, path);
 	if (unlikely(seats_here(lanes)) && (usher_turn(lanes->usher, w, mbufs, &n) || n)) {
 		*busy |= n > 0;
 		return n;
@@ -300,22 +273,6 @@ uint16_t distribute_receive(
 	if (*busy) /* though perhaps none of it is to be decided here */
 		w->idle_since = rte_rdtsc();
 	return n ? spread(w, path, mbufs, n) : 0;
-}
-
-void distribute_give_back(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	put(w, path->lanes->back[w->index], mbufs, n);
-}
-
-uint16_t distribute_try_back(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	struct rte_ring *back = path->lanes->back[w->index];
-
-	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
-	__atomic_store_n(&path->lanes->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
-	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
 }
 
 void distribute_end(struct worker *w, const struct path *path)
@@ -334,7 +291,7 @@ void distribute_end(struct worker *w, const struct path *path)
 			counter_add(&w->counters.dropped[DROP_STOPPED], n);
 			drop_all(mbufs, n);
 		} else {
-			worker_transmit(w, path, mbufs, (uint16_t)n);
+			tx_send(w, path, mbufs, (uint16_t)n);
 		}
 	}
 }

@@ -12,9 +12,11 @@
 #include "distribute.h"
 #include "drop.h"
 #include "hold.h"
+#include "lanes.h"
 #include "packet/mark.h"
 #include "police/shaped.h"
 #include "snapshot.h"
+#include "tx.h"
 #include "worker.h"
 
 /*
@@ -141,7 +143,7 @@ static void send_all(struct worker *w, struct leaving *leaving)
 	while (leaving->n > 0) {
 		const struct path *path = &w->paths[leaving->paths[0]];
 
-		worker_pass_on(w, path, mbufs, next_path(leaving, mbufs));
+		tx_pass_on(w, path, mbufs, next_path(leaving, mbufs));
 	}
 }
 
@@ -191,18 +193,18 @@ static void send_patiently(
 
 	while (sent < n && w->patient) {
 		bool down = seems_down(w, path, &stall);
-		uint16_t taken = worker_try_on(w, path, mbufs + sent, n - sent);
+		uint16_t taken = tx_try_pass_on(w, path, mbufs + sent, n - sent);
 
 		sent += taken;
 		if (taken > 0)
 			stall = stall_now(path);
 		else if (down)
 			w->patient = false;
-		else if (!worker_collect(w)) /* or two who wait for each other would for ever */
+		else if (!distribute_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
 	}
 	if (sent < n)
-		worker_pass_on(w, path, mbufs + sent, n - sent);
+		tx_pass_on(w, path, mbufs + sent, n - sent);
 }
 
 static void send_all_patiently(struct worker *w, struct leaving *leaving)

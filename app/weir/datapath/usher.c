@@ -13,8 +13,7 @@
 #include <rte_prefetch.h>
 
 #include "classify/frames.h"
-#include "distribute.h"
-#include "drop.h"
+#include "lanes.h"
 #include "pages.h"
 #include "slots.h"
 #include "worker.h"
@@ -264,7 +263,7 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 					frames.data[i]),
 				lost);
 		else
-			targets[i] = distribute_target(path, mbufs[i]);
+			targets[i] = lanes_worker_of(path->lanes, mbufs[i], path->rx_hash);
 		counts[targets[i]]++;
 	}
 }

@@ -17,9 +17,11 @@
 #include "distribute.h"
 #include "drop.h"
 #include "hold.h"
+#include "lanes.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "release.h"
+#include "tx.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -89,28 +91,6 @@ static inline void gather(struct burst *burst, uint16_t n)
 		gather_chains(burst, n);
 }
 
-/* As many as the device takes, by the worker that owns the queue. */
-static inline uint16_t transmit(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	uint16_t sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
-
-	counter_add(&w->counters.tx_packets, sent);
-	if (unlikely(path->lanes != NULL))
-		lanes_move(path->lanes, sent);
-	return sent;
-}
-
-void worker_transmit(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	uint16_t sent = n ? transmit(w, path, mbufs, n) : 0;
-
-	if (unlikely(sent < n)) {
-		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
-		drop_all(mbufs + sent, n - sent);
-	}
-}
-
 /* A Weyl sequence, so that bursts of paths that take turns are all timed in their turn. */
 static bool is_timed(uint64_t burst)
 {
@@ -142,28 +122,6 @@ static inline uint16_t receive(
 	return rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 }
 
-static inline void pass_on(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	if (likely(lanes_owned(path->lanes, w->index)))
-		worker_transmit(w, path, mbufs, n);
-	else
-		distribute_give_back(w, path, mbufs, n);
-}
-
-void worker_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	pass_on(w, path, mbufs, n);
-}
-
-uint16_t worker_try_on(
-	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
-{
-	if (!lanes_owned(path->lanes, w->index))
-		return distribute_try_back(w, path, mbufs, n);
-	return transmit(w, path, mbufs, n);
-}
-
 /* One burst of one path; returns whether there was anything. */
 static bool forward(struct worker *w, const struct path *path, struct burst *burst)
 {
@@ -185,7 +143,7 @@ static bool forward(struct worker *w, const struct path *path, struct burst *bur
 		hold_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
 	classify_frames(w->view.classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
-	pass_on(w, path, burst->mbufs, pass);
+	tx_pass_on(w, path, burst->mbufs, pass);
 	n_dropped = n - pass - burst->n_held;
 	if (n_dropped)
 		drop_all(dropped, n_dropped);
@@ -342,19 +300,6 @@ void worker_turn(struct worker *w)
 	}
 }
 
-bool worker_collect(struct worker *w)
-{
-	bool any = false;
-
-	for (unsigned i = 0; i < w->n_paths; i++) {
-		const struct path *path = &w->paths[i];
-
-		if (path->lanes && lanes_owned(path->lanes, w->index))
-			any |= distribute_collect(w, path);
-	}
-	return any;
-}
-
 /* Whether there is anything that others have given back, or may, of queues that are this one's. */
 static bool shares(const struct worker *w, bool now)
 {
@@ -390,7 +335,7 @@ static void land(struct worker *w)
 	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
 
 	for (unsigned vain = 0; vain < LAND_TURNS && shares(w, landed == w->n_workers);) {
-		if (worker_collect(w)) {
+		if (distribute_collect(w)) {
 			vain = 0;
 		} else {
 			vain++;

@@ -40,7 +40,6 @@ enum drop_reason {
 struct lanes;
 struct nic_clock;
 struct reserve;
-struct rte_mbuf;
 struct shaper;
 struct sample_chunk;
 union free_sample;
@@ -147,25 +146,6 @@ int worker_run(void *arg);
 void worker_begin(struct worker *worker);
 void worker_turn(struct worker *worker);
 void worker_end(struct worker *worker);
-
-/* Sends packets out of the path's queue, and counts them. The worker that owns the queue. */
-void worker_transmit(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
-
-/*
- * Packets leave by a path, or go to the worker who owns it; what finds no room is dropped, and
- * counted. The second leaves that to the caller: returns how many, from the first, have gone.
- */
-void worker_pass_on(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
-uint16_t worker_try_on(
-	struct worker *worker, const struct path *path, struct rte_mbuf **mbufs, uint16_t n);
-
-/*
- * Sends on, of the queues that are its own, what other workers have given back; returns whether
- * anything could be. The worker.
- */
-bool worker_collect(struct worker *worker);
 
 const char *drop_reason_name(enum drop_reason reason);
 

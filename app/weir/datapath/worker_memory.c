@@ -12,7 +12,7 @@
 
 #include "allocate/allocate.h"
 #include "packet/fragment.h"
-#include "distribute.h"
+#include "lanes.h"
 #include "log.h"
 #include "pages.h"
 #include "police/other.h"

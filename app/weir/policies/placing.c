@@ -12,7 +12,7 @@
 #include <rte_memory.h>
 
 #include "box.h"
-#include "distribute.h"
+#include "lanes.h"
 #include "log.h"
 #include "pages.h"
 #include "base/time.h"

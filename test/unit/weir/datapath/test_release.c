@@ -16,7 +16,9 @@
 
 #include "clock.h"
 #include "distribute.h"
+#include "lanes.h"
 #include "release.h"
+#include "tx.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -183,10 +185,10 @@ static void send_own(struct worker *w)
 	struct rte_mbuf *m;
 
 	set_takes(TAKES_NONE);
-	worker_collect(w);
+	distribute_collect(w);
 	set_takes(TAKES_ALL);
 	if (rte_eth_rx_burst(wire.a, 0, &m, 1) == 1)
-		worker_transmit(w, &w->paths[0], &m, 1);
+		tx_send(w, &w->paths[0], &m, 1);
 }
 
 static void *own(void *arg)
@@ -200,10 +202,10 @@ static void *own(void *arg)
 		if (ms < owner->busy_ms)
 			send_own(owner->worker);
 		else if (ms >= owner->away_ms)
-			worker_collect(owner->worker);
+			distribute_collect(owner->worker);
 		wait_ms(1);
 	}
-	while (worker_collect(owner->worker))
+	while (distribute_collect(owner->worker))
 		;
 	return NULL;
 }
@@ -288,7 +290,7 @@ static void give_back(struct worker *w, const struct path *path, unsigned bursts
 
 	for (unsigned i = 0; i < bursts; i++) {
 		assert_int_equal(rte_eth_rx_burst(wire.a, 0, mbufs, BURST), BURST);
-		assert_int_equal(distribute_try_back(w, path, mbufs, BURST), BURST);
+		assert_int_equal(tx_try_pass_on(w, path, mbufs, BURST), BURST);
 	}
 }
 
@@ -308,14 +310,14 @@ static void test_takes_turns(void **state)
 	set_takes(TAKES_ROOM);
 	for (unsigned i = 0; i < 12; i++) {
 		wire.room = BURST / 4;
-		worker_collect(&w.box.workers[0]);
+		distribute_collect(&w.box.workers[0]);
 		assert_int_equal(lanes_moved(lanes), (i + 1) * BURST / 4);
 		assert_int_equal(lanes_looks(lanes), i + 1);
 	}
 	for (unsigned i = 1; i < 3; i++)
 		assert_int_equal(rte_ring_count(lanes->back[i]), 4 * BURST - 12 / 2 * BURST / 4);
 	set_takes(TAKES_ALL);
-	while (worker_collect(&w.box.workers[0]))
+	while (distribute_collect(&w.box.workers[0]))
 		;
 	assert_int_equal(wire.left, wire.came);
 	close_wire(&w);

@@ -11,6 +11,7 @@
 #include <rte_ring.h>
 
 #include "distribute.h"
+#include "lanes.h"
 #include "usher.h"
 
 #define SLOTS 4

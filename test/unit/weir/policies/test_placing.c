@@ -14,6 +14,7 @@
 
 #include "packet/fragment.h"
 #include "distribute.h"
+#include "lanes.h"
 #include "exchange.h"
 #include "placing.h"
 #include "usher.h"

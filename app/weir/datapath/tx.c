@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+
+/* Acquire and release, not barriers that only a compiler of this machine understands. */
+#define RTE_USE_C11_MEM_MODEL
+
+#include "tx.h"
+
+#include <rte_ethdev.h>
+#include <rte_mbuf.h>
+#include <rte_ring.h>
+
+#include "drop.h"
+#include "lanes.h"
+#include "worker.h"
+
+uint16_t tx_try_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t sent = rte_eth_tx_burst(path->tx_port, path->queue, mbufs, n);
+
+	counter_add(&w->counters.tx_packets, sent);
+	if (unlikely(path->lanes != NULL))
+		lanes_move(path->lanes, sent);
+	return sent;
+}
+
+void tx_send(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t sent = n ? tx_try_send(w, path, mbufs, n) : 0;
+
+	if (unlikely(sent < n)) {
+		counter_add(&w->counters.dropped[DROP_TX_FULL], n - sent);
+		drop_all(mbufs + sent, n - sent);
+	}
+}
+
+uint16_t tx_hand_over(struct worker *w, struct rte_ring *ring, struct rte_mbuf **mbufs, uint16_t n)
+{
+	uint16_t taken = (uint16_t)rte_ring_sp_enqueue_burst(ring, (void *const *)mbufs, n, NULL);
+
+	if (unlikely(taken < n)) {
+		counter_add(&w->counters.dropped[DROP_RING_FULL], n - taken);
+		drop_all(mbufs + taken, n - taken);
+	}
+	return n - taken;
+}
+
+void tx_pass_on(struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	if (likely(lanes_owned(path->lanes, w->index)))
+		tx_send(w, path, mbufs, n);
+	else
+		tx_hand_over(w, path->lanes->back[w->index], mbufs, n);
+}
+
+static uint16_t try_give_back(
+	struct worker *w, struct lanes *lanes, struct rte_mbuf **mbufs, uint16_t n)
+{
+	struct rte_ring *back = lanes->back[w->index];
+
+	/* Before they are there: who finds them knows. More than the ring takes does no harm. */
+	__atomic_store_n(&lanes->patient[w->index], back->prod.tail + n, __ATOMIC_RELEASE);
+	return (uint16_t)rte_ring_sp_enqueue_burst(back, (void *const *)mbufs, n, NULL);
+}
+
+uint16_t tx_try_pass_on(
+	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
+{
+	if (!lanes_owned(path->lanes, w->index))
+		return try_give_back(w, path->lanes, mbufs, n);
+	return tx_try_send(w, path, mbufs, n);
+}
