@@ -7,26 +7,6 @@
 
 #define AHEAD 12 /* lines on their way: no more than a core keeps count of */
 
-void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
-	unsigned to, struct burst_verdicts *verdicts)
-{
-	const struct gcra_now now = visit->gcra;
-	uint64_t refused = 0, missed = 0;
-
-	for (unsigned i = from; i < to; i++) {
-		union source_line *line = burst->home[i];
-		unsigned found = source_find(line, burst->tag[i]);
-		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
-		/* Of nobody nothing is taken: a mask, since a branch would wait for the line. */
-		uint32_t cost = burst->cost[i] & -(uint32_t)(found != 0);
-
-		refused |= (uint64_t)!gcra_conforms_now(state, &now, cost) << i;
-		missed |= (uint64_t)(found == 0) << i;
-	}
-	verdicts->refused |= refused;
-	verdicts->missed |= missed;
-}
-
 /*
  * What is common of newcomers: nobody who is at home in this line lives away, and there is room. If
  * not, NULL is said and nothing done. A newcomer's next packets in the burst find it here too.

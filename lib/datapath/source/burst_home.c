@@ -1,10 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Bursts for CPUs with AVX2: a line is searched by one comparison, and four meters advance at a
- * time. Chosen at run time; what it says is what burst_at_home() says.
+ * Packets of a burst whose sources are at home, in two ways that say the same. On CPUs with AVX2,
+ * which are known at run time, a line is searched by one comparison, and four meters advance at a
+ * time.
  */
 #include "source/visit.h"
+
+void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
+	unsigned to, struct burst_verdicts *verdicts)
+{
+	const struct gcra_now now = visit->gcra;
+	uint64_t refused = 0, missed = 0;
+
+	for (unsigned i = from; i < to; i++) {
+		union source_line *line = burst->home[i];
+		unsigned found = source_find(line, burst->tag[i]);
+		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
+		/* Of nobody nothing is taken: a mask, since a branch would wait for the line. */
+		uint32_t cost = burst->cost[i] & -(uint32_t)(found != 0);
+
+		refused |= (uint64_t)!gcra_conforms_now(state, &now, cost) << i;
+		missed |= (uint64_t)(found == 0) << i;
+	}
+	verdicts->refused |= refused;
+	verdicts->missed |= missed;
+}
 
 #ifdef __x86_64__
 #include <immintrin.h>
@@ -15,7 +36,7 @@
 #define AGAIN 16 /* packets ahead, for lines that have been asked for in vain */
 
 /* A point of virtual time and what a state is compared with, in each lane. */
-struct lanes {
+struct gcra_lanes {
 	__m256i at, full, top, limit;
 };
 
@@ -31,9 +52,9 @@ static inline TARGET unsigned lanes_mask(__m256i signs)
 }
 
 /* AVX2 compares signed words only: what is to be compared unsigned has its sign turned. */
-static TARGET struct lanes lanes_begin(const struct gcra_now *now)
+static TARGET struct gcra_lanes lanes_begin(const struct gcra_now *now)
 {
-	return (struct lanes){
+	return (struct gcra_lanes){
 		.at = lanes_of(now->at),
 		.full = lanes_of(now->at - now->burst),
 		.top = lanes_of((now->at + now->second) ^ BIT(63)),
@@ -93,7 +114,7 @@ static inline TARGET struct four find_four(union source_line *const *home, const
 
 /* gcra_conforms_now() of four different states; a bit for each that is refused. */
 static inline TARGET unsigned refuse_four(
-	const struct four *four, const uint32_t *cost, const struct lanes *now)
+	const struct four *four, const uint32_t *cost, const struct gcra_lanes *now)
 {
 	struct gcra *const *state = four->state;
 	const __m256i one = _mm256_set1_epi64x(1);
@@ -121,7 +142,7 @@ static inline TARGET unsigned refuse_four(
 TARGET void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts)
 {
-	const struct lanes lanes = lanes_begin(&visit->gcra);
+	const struct gcra_lanes lanes = lanes_begin(&visit->gcra);
 	struct burst_verdicts others = {0};
 	uint64_t refused = 0, missed = 0;
 	unsigned i = 0;
