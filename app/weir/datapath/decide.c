@@ -111,7 +111,7 @@ static bool judge_shaped(
 	verdict = hold_arrive(w, state, &held, now);
 	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
 	burst->n_held += verdict == SHAPE_WAITS;
-	burst->refused += verdict == SHAPE_FULL || verdict == SHAPE_CROWDED;
+	burst->refused += verdict > SHAPE_WAITS;
 	return verdict == SHAPE_PASSES;
 }
 

@@ -10,14 +10,6 @@
 /* What a device says is not believed if a packet would have lain in its ring for so long. */
 #define NIC_MOST_US 1000000
 
-const enum drop_reason hold_reasons[SHAPED_DROPS] = {
-	[SHAPED_FULL] = DROP_QUEUE_FULL,
-	[SHAPED_CROWDED] = DROP_CROWDED,
-	[SHAPED_CODEL] = DROP_CODEL,
-	[SHAPED_LATE] = DROP_LATE,
-	[SHAPED_STOPPED] = DROP_STOPPED,
-};
-
 int hold_offset, hold_nic_offset;
 uint64_t hold_stamped, hold_nic_flag;
 
@@ -82,12 +74,12 @@ void hold_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_clock 
 	}
 }
 
-static enum shape_verdict refuse(struct worker *w, struct policy_state *state, uint32_t cost,
-	enum shaped_drop why, enum shape_verdict verdict)
+static enum shape_verdict hold_refuse(
+	struct worker *w, struct policy_state *state, uint32_t cost, enum shape_verdict why)
 {
-	shaped_counts_refusal(state, cost, why);
-	counter_add(&w->counters.dropped[hold_reasons[why]], 1);
-	return verdict;
+	shaped_counts_refusal(state, cost, (enum drop_reason)why);
+	counter_add(&w->counters.dropped[why], 1);
+	return why;
 }
 
 enum shape_verdict hold_arrive(
@@ -105,11 +97,9 @@ enum shape_verdict hold_arrive(
 	if (likely(!shape->leaving))
 		verdict = shape_arrive(w->shaper, &shape->queue, packet, held->cost, arrival, now);
 	else if (shaped_is_strict(shape))
-		return refuse(w, state, held->cost, SHAPED_STOPPED, SHAPE_FULL);
-	if (verdict == SHAPE_FULL)
-		return refuse(w, state, held->cost, SHAPED_FULL, verdict);
-	if (verdict == SHAPE_CROWDED)
-		return refuse(w, state, held->cost, SHAPED_CROWDED, verdict);
+		verdict = SHAPE_STOPPED;
+	if (verdict > SHAPE_WAITS)
+		return hold_refuse(w, state, held->cost, verdict);
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
 		shaped_waits(shape, held->cost);

@@ -24,9 +24,6 @@
 struct nic_clock;
 struct policy_state;
 
-/* What the worker counts a packet as that its policy does not let leave. */
-extern const enum drop_reason hold_reasons[SHAPED_DROPS];
-
 /* Where in an mbuf; written by hold_register() alone. */
 extern int hold_offset;
 extern uint64_t hold_stamped; /* flag of an mbuf whose arrival is written there */
@@ -73,8 +70,8 @@ struct held {
 
 /*
  * A packet of a policy that police_is_shaped(), and counts it. SHAPE_WAITS: it is the worker's
- * shaper's; SHAPE_FULL, SHAPE_CROWDED: it is to be dropped, and is counted as the worker's drop
- * too. The worker's own thread.
+ * shaper's; above that it is to be dropped, and is counted as the worker's drop too. The worker's
+ * own thread.
  */
 enum shape_verdict hold_arrive(
 	struct worker *worker, struct policy_state *state, const struct held *held, uint64_t now);

@@ -58,10 +58,10 @@ static bool mark(struct rte_mbuf *m)
 }
 
 static void leave_out(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
-	struct policy_state *state, enum shaped_drop why)
+	struct policy_state *state, enum drop_reason why)
 {
 	shaped_counts_drop(state, packet->cost, why);
-	counter_add(&w->counters.dropped[hold_reasons[why]], 1);
+	counter_add(&w->counters.dropped[why], 1);
 	leaving->dropped[leaving->n_dropped++] = hold_mbuf(packet);
 }
 
@@ -70,13 +70,13 @@ static void leave_out(struct worker *w, struct leaving *leaving, struct shape_pa
  * it leaves, or else why not.
  */
 static bool may_leave(const struct policy_shape *shape, const struct shape_packet *packet,
-	struct rte_mbuf *m, bool flushed, enum shaped_drop *why)
+	struct rte_mbuf *m, bool flushed, enum drop_reason *why)
 {
-	*why = packet->flags & SHAPE_LATE ? SHAPED_LATE : SHAPED_CODEL;
+	*why = packet->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL;
 	if (unlikely(packet->flags & SHAPE_DROP) ||
 		unlikely(packet->flags & SHAPE_MARK && !mark(m)))
 		return false;
-	*why = SHAPED_STOPPED;
+	*why = DROP_STOPPED;
 	return likely(!flushed) || !shaped_is_strict(shape);
 }
 
@@ -86,7 +86,7 @@ static void take(struct worker *w, struct leaving *leaving, struct shape_packet 
 	struct rte_mbuf *m = hold_mbuf(packet);
 	struct policy_state *state = &w->policies[m->hash.usr];
 	struct policy_shape *shape = state->other->shape;
-	enum shaped_drop why;
+	enum drop_reason why;
 
 	shaped_leaves(shape, packet->cost);
 	if (unlikely(m->nb_segs > 1))

@@ -360,21 +360,3 @@ int worker_run(void *arg)
 	land(w);
 	return 0;
 }
-
-const char *drop_reason_name(enum drop_reason reason)
-{
-	static const char *const names[DROP_REASONS] = {
-		[DROP_LIMIT] = "limit",
-		[DROP_QUOTA] = "quota",
-		[DROP_UNMARKABLE] = "unmarkable",
-		[DROP_TX_FULL] = "tx_full",
-		[DROP_RING_FULL] = "ring_full",
-		[DROP_QUEUE_FULL] = "queue_full",
-		[DROP_CROWDED] = "crowded",
-		[DROP_CODEL] = "codel",
-		[DROP_LATE] = "late",
-		[DROP_STOPPED] = "stopped",
-	};
-
-	return names[reason];
-}

@@ -13,6 +13,7 @@
 
 #include <rte_common.h>
 
+#include "drop/drop_reason.h"
 #include "flow/flow_sample.h"
 #include "flow/sample_bound.h"
 #include "police/police.h"
@@ -21,21 +22,6 @@
 #include "snapshot.h"
 
 #define BURST 32
-
-/* Why a packet that came in did not leave. */
-enum drop_reason {
-	DROP_LIMIT,      /* did not conform to its policy's local limit */
-	DROP_QUOTA,      /* its policy's total is spent, or was not here when it came */
-	DROP_UNMARKABLE, /* did not conform, and could not be marked as its policy wants */
-	DROP_TX_FULL,    /* the transmit queue of the other port took no more */
-	DROP_RING_FULL,  /* the worker that it was handed to took no more */
-	DROP_QUEUE_FULL, /* as many packets of its policy waited as may */
-	DROP_CROWDED,    /* as many packets of all policies waited as may */
-	DROP_CODEL,      /* its policy's packets had been waiting for too long */
-	DROP_LATE,       /* it had waited for longer than it may, as the limit fell */
-	DROP_STOPPED,    /* it waited, or came, as the queue of its conserved limit ended */
-	DROP_REASONS
-};
 
 struct lanes;
 struct nic_clock;
@@ -146,7 +132,5 @@ int worker_run(void *arg);
 void worker_begin(struct worker *worker);
 void worker_turn(struct worker *worker);
 void worker_end(struct worker *worker);
-
-const char *drop_reason_name(enum drop_reason reason);
 
 #endif

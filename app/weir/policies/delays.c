@@ -105,7 +105,7 @@ static void add_worker(struct delays_totals *totals, const struct policy_shape *
 {
 	totals->waited += counter_read(&shape->waited);
 	totals->marked += counter_read(&shape->marked);
-	for (unsigned i = 0; i < SHAPED_DROPS; i++)
+	for (unsigned i = 0; i < DROP_SHAPE_REASONS; i++)
 		totals->dropped[i] += counter_read(&shape->dropped[i]);
 }
 

@@ -18,7 +18,7 @@
 struct box;
 
 struct delays_totals {
-	uint64_t waited, marked, dropped[SHAPED_DROPS];
+	uint64_t waited, marked, dropped[DROP_SHAPE_REASONS];
 	struct delay_sum delay; /* of those that left */
 };
 

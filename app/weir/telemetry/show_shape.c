@@ -9,7 +9,6 @@
 
 #include "box.h"
 #include "delays.h"
-#include "hold.h"
 #include "show_json.h"
 #include "totals.h"
 
@@ -36,9 +35,9 @@ static json_t *drops_json(const struct delays_totals *totals)
 {
 	json_t *json = json_object();
 
-	for (unsigned i = 0; i < SHAPED_DROPS; i++)
+	for (unsigned i = 0; i < DROP_SHAPE_REASONS; i++)
 		json_object_set_new(
-			json, drop_reason_name(hold_reasons[i]), integer(totals->dropped[i]));
+			json, drop_reason_name(DROP_SHAPE_FIRST + i), integer(totals->dropped[i]));
 	return json;
 }
 

@@ -318,13 +318,14 @@ const char *verdict_name(enum verdict verdict)
 
 const char *reason_name(enum reason reason)
 {
-	static const char *const names[REASONS] = {
-		[REASON_CONFORMS] = "conforms",
-		[REASON_LIMIT] = "limit",
-		[REASON_UNMATCHED] = "unmatched",
-		[REASON_UNMARKABLE] = "unmarkable",
-		[REASON_TRUNCATED] = "truncated",
-	};
-
-	return names[reason];
+	switch (reason) {
+	case REASON_CONFORMS:
+		return "conforms";
+	case REASON_UNMATCHED:
+		return "unmatched";
+	case REASON_TRUNCATED:
+		return "truncated";
+	default:
+		return drop_reason_name((enum drop_reason)reason);
+	}
 }

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "classify/classify.h"
+#include "drop/drop_reason.h"
 #include "link.h"
 #include "police/police.h"
 #include "policy/config.h"
@@ -19,13 +20,13 @@
 
 #define DECIDE_VERDICTS 4 /* of enum verdict */
 
-/* Why a verdict is as it is. */
+/* Why a verdict is as it is: a worker's reasons, and those that only a replay has. */
 enum reason {
-	REASON_CONFORMS,
-	REASON_LIMIT,      /* does not conform to its policy's limit */
-	REASON_UNMATCHED,  /* no policy takes it */
-	REASON_UNMARKABLE, /* does not conform, and is dropped as it cannot be marked */
-	REASON_TRUNCATED,  /* too little was captured to know its policy: taken for what is there */
+	REASON_LIMIT = DROP_LIMIT,
+	REASON_UNMARKABLE = DROP_UNMARKABLE,
+	REASON_CONFORMS = DROP_REASONS,
+	REASON_UNMATCHED, /* no policy takes it */
+	REASON_TRUNCATED, /* too little was captured to know its policy: taken for what is there */
 	REASONS
 };
 

@@ -144,10 +144,13 @@ static json_t *tally_json(const struct tally *tally, const char *amount)
 
 static json_t *reasons_json(const struct replay_report *report)
 {
+	static const enum reason shown[] = {REASON_CONFORMS, REASON_LIMIT, REASON_UNMATCHED,
+		REASON_UNMARKABLE, REASON_TRUNCATED};
 	json_t *json = json_object();
 
-	for (unsigned i = 0; i < REASONS; i++)
-		json_object_set_new(json, reason_name((enum reason)i), integer(report->reasons[i]));
+	for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
+		json_object_set_new(
+			json, reason_name(shown[i]), integer(report->reasons[shown[i]]));
 	return json;
 }
 

@@ -82,14 +82,14 @@ void shaped_counts_arrival(struct policy_state *state, uint32_t cost)
 	police_count(state, 1, cost, 0, 0);
 }
 
-void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum shaped_drop why)
+void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum drop_reason why)
 {
 	police_count(state, 1, cost, 1, cost);
-	counter_add(&state->other->shape->dropped[why], 1);
+	counter_add(&state->other->shape->dropped[why - DROP_SHAPE_FIRST], 1);
 }
 
-void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum shaped_drop why)
+void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum drop_reason why)
 {
 	police_count(state, 0, 0, 1, cost);
-	counter_add(&state->other->shape->dropped[why], 1);
+	counter_add(&state->other->shape->dropped[why - DROP_SHAPE_FIRST], 1);
 }

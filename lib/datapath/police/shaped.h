@@ -11,22 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drop/drop_reason.h"
 #include "police/police.h"
 #include "shape/delay.h"
 #include "shape/shape.h"
 
 struct policy_start;
 struct reserve;
-
-/* Why a packet that was to wait did not leave. */
-enum shaped_drop {
-	SHAPED_FULL,    /* its queue had no room */
-	SHAPED_CROWDED, /* the worker holds as many packets as it may */
-	SHAPED_CODEL,
-	SHAPED_LATE,    /* it had waited for longer than it may, as the limit has fallen */
-	SHAPED_STOPPED, /* its queue ended before its tokens came, of a limit that is conserved */
-	SHAPED_DROPS
-};
 
 /*
  * What only those have whose sources move between workers: the owners of their queues have to know
@@ -40,8 +31,8 @@ struct shaped_seat {
 /* One writer, the worker; counters may be read by anybody. */
 struct policy_shape {
 	struct shape_queue queue;
-	struct delay_bins delay; /* of packets that left, from their arrival */
-	uint64_t dropped[SHAPED_DROPS], marked;
+	struct delay_bins delay;                      /* of packets that left, from their arrival */
+	uint64_t dropped[DROP_SHAPE_REASONS], marked; /* the first is of DROP_SHAPE_FIRST */
 	uint64_t waited;          /* packets that did: the limit held them back */
 	uint32_t waiting, units;  /* packets that do, and what they cost */
 	uint64_t arrival;         /* of the newest packet: those of a queue do not run backwards */
@@ -128,9 +119,9 @@ static inline uint64_t shaped_waited(const struct policy_state *state)
 
 /* A packet of that cost has arrived: passes, waits, or is dropped and why. The one writer. */
 void shaped_counts_arrival(struct policy_state *state, uint32_t cost);
-void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum shaped_drop why);
+void shaped_counts_refusal(struct policy_state *state, uint32_t cost, enum drop_reason why);
 
 /* One that had waited, and so was counted as arrived, is dropped. The one writer. */
-void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum shaped_drop why);
+void shaped_counts_drop(struct policy_state *state, uint32_t cost, enum drop_reason why);
 
 #endif

@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "drop/drop_reason.h"
 #include "meter/token_bucket.h"
 #include "shape/delay.h"
 #include "split/reserve.h"
@@ -55,11 +56,13 @@ enum {
 	SHAPE_LATE = 1 << 3, /* with SHAPE_DROP: the latter */
 };
 
+/* What becomes of a packet that arrives: above SHAPE_WAITS it is refused, and that is why. */
 enum shape_verdict {
-	SHAPE_PASSES, /* conforms, and nobody waits before it */
-	SHAPE_WAITS,  /* is the shaper's until shaper_release() gives it back */
-	SHAPE_FULL,   /* refused: its policy's queue has no room, or it would wait for too long */
-	SHAPE_CROWDED /* refused: the worker holds as many packets as it may */
+	SHAPE_PASSES = -2, /* conforms, and nobody waits before it */
+	SHAPE_WAITS = -1,  /* is the shaper's until shaper_release() gives it back */
+	SHAPE_FULL = DROP_QUEUE_FULL,
+	SHAPE_CROWDED = DROP_CROWDED,
+	SHAPE_STOPPED = DROP_STOPPED, /* its owner's word, of a queue that takes nothing more */
 };
 
 /*

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "drop/drop_reason.h"
+
+const char *drop_reason_name(enum drop_reason reason)
+{
+	static const char *const names[DROP_REASONS] = {
+		[DROP_LIMIT] = "limit",
+		[DROP_QUOTA] = "quota",
+		[DROP_UNMARKABLE] = "unmarkable",
+		[DROP_TX_FULL] = "tx_full",
+		[DROP_RING_FULL] = "ring_full",
+		[DROP_QUEUE_FULL] = "queue_full",
+		[DROP_CROWDED] = "crowded",
+		[DROP_CODEL] = "codel",
+		[DROP_LATE] = "late",
+		[DROP_STOPPED] = "stopped",
+	};
+
+	return names[reason];
+}
