@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * What it costs to draw from a reserve (lib/datapath/split/reserve.h), beside a token bucket of
+ * What it costs to draw from a reserve (lib/datapath/meter/reserve.h), beside a token bucket of
  * one's own.
  *
  *     bench_reserve [ROUNDS]
@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "meter/token_bucket.h"
-#include "split/reserve.h"
+#include "meter/reserve.h"
 
 #define ROUNDS     31
 #define ROUNDS_MAX 10001

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What it costs to enforce one limit on several workers, beside one bucket for all on the same
- * packets, in virtual time (test/unit/datapath/split/split_world.h).
+ * packets, in virtual time (test/unit/datapath/meter/split_world.h).
  *
  *     bench_split [--json FILE] [--worst] [--only ROW] [PERIOD_MS]
  *

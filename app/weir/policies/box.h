@@ -23,8 +23,8 @@
 #include "slots.h"
 #include "snapshot.h"
 #include "shape/delay.h"
-#include "split/reserve.h"
-#include "split/shares.h"
+#include "meter/reserve.h"
+#include "meter/shares.h"
 #include "source/source_table.h"
 #include "worker.h"
 

@@ -2,7 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  *
  * Plain policies where there are several workers: a worker's bucket earns nothing by itself, and is
- * lent what its packets need from the reserve that all share (lib/datapath/split/reserve.h). So the
+ * lent what its packets need from the reserve that all share (lib/datapath/meter/reserve.h). So the
  * line of a policy stays the worker's own, and the packet's way through it the same.
  */
 #ifndef WEIR_POLICE_LEND_H
@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "police/police.h"
-#include "split/reserve.h"
+#include "meter/reserve.h"
 
 /* A bucket that only holds what it is lent. Any thread. */
 static inline struct token_bucket_profile police_lent_profile(void)

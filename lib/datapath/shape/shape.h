@@ -37,7 +37,7 @@
 #include "drop/drop_reason.h"
 #include "meter/token_bucket.h"
 #include "shape/delay.h"
-#include "split/reserve.h"
+#include "meter/reserve.h"
 
 /* What the shaper keeps of a packet that waits: in the packet's own buffer, 24 bytes of it. */
 struct shape_packet {

@@ -20,7 +20,7 @@
 #include "grace.h"
 #include "publish.h"
 #include "settle.h"
-#include "split/shares.h"
+#include "meter/shares.h"
 #include "store/store.h"
 
 #define MS       UINT64_C(1000000)

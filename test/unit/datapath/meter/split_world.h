@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #include "meter/token_bucket.h"
-#include "split/reserve.h"
-#include "split/shares.h"
+#include "meter/reserve.h"
+#include "meter/shares.h"
 
 #define WORLD_WORKERS_MAX 8
 #define WORLD_FLOWS_MAX   64

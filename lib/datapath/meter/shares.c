@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "split/shares.h"
+#include "meter/shares.h"
 
 #include <math.h>
 

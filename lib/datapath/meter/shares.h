@@ -12,8 +12,8 @@
  * is of buckets: a window that has been spent stays so under another share, and a worker whose
  * share grows within it has the larger one, so that flows that move may be granted a window twice.
  */
-#ifndef WEIR_SPLIT_SHARES_H
-#define WEIR_SPLIT_SHARES_H
+#ifndef WEIR_METER_SHARES_H
+#define WEIR_METER_SHARES_H
 
 #include <stdint.h>
 

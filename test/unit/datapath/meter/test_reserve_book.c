@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "base/prng.h"
-#include "split/reserve.h"
+#include "meter/reserve.h"
 
 #define GHZ     UINT64_C(1000000000)
 #define WORKERS 4

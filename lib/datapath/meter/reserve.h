@@ -24,8 +24,8 @@
  *
  * All is pure and inline. A unit is what the policy counts.
  */
-#ifndef WEIR_SPLIT_RESERVE_H
-#define WEIR_SPLIT_RESERVE_H
+#ifndef WEIR_METER_RESERVE_H
+#define WEIR_METER_RESERVE_H
 
 #include <stdbool.h>
 #include <stdint.h>
