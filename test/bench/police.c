@@ -137,7 +137,7 @@ static struct worker *totals_make(unsigned n_policies)
 	struct purse *purses = alloc(n_policies * sizeof(*purses));
 
 	for (unsigned i = 0; i < n_policies; i++) {
-		purse_init(&purses[i], 0);
+		purses[i] = (struct purse){0};
 		purse_put(&purses[i], PURSE_MOST);
 		others[i].kind = METER_PURSE;
 		purse_profile_join(&others[i].profile.purse, &purses[i], 0, QUANTUM);

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "meter/token_bucket.h"
-#include "meter/reserve.h"
+#include "split_world.h"
 
 #define ROUNDS     31
 #define ROUNDS_MAX 10001

@@ -18,7 +18,6 @@
  * Virtual time wraps after 2^56 units: 16 days at 400 Gbit/s, 22 months at 10 Gbit/s. A state that
  * nobody has looked at for so long may be taken for a less than full one, once: it never passes
  * more than its burst, and never waits longer than it takes to fill, or for a second.
- * gcra_age() in between avoids even that.
  */
 #ifndef WEIR_METER_GCRA_H
 #define WEIR_METER_GCRA_H
@@ -161,22 +160,6 @@ static inline bool gcra_conforms(
 static inline bool gcra_idle_now(const struct gcra *gcra, const struct gcra_now *now)
 {
 	return (uint64_t)gcra_tokens(gcra, now) == now->burst;
-}
-
-static inline bool gcra_idle(
-	const struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
-{
-	struct gcra_now instant = gcra_now(profile, now);
-
-	return gcra_idle_now(gcra, &instant);
-}
-
-/* Brings a state up to `now`, so that virtual time does not wrap past it. Its one writer. */
-static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
-{
-	struct gcra_now instant = gcra_now(profile, now);
-
-	gcra->allow_at = instant.at - (uint64_t)gcra_tokens(gcra, &instant);
 }
 
 static_assert(sizeof(struct gcra) == 8, "millions of them fit a table");

@@ -204,15 +204,6 @@ static inline struct meter_limit meter_profile_limit(
 	return (struct meter_limit){0};
 }
 
-/* Whether both say the same limit, since whenever they do. Any thread. */
-static inline bool meter_profile_equal(
-	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
-{
-	struct meter_limit x = meter_profile_limit(kind, a), y = meter_profile_limit(kind, b);
-
-	return x.rate == y.rate && x.burst == y.burst && x.purse == y.purse;
-}
-
 /* A fresh state: all that the limit allows at once. Only random drop reads the seed. */
 static inline void meter_init(enum meter_kind kind, union meter *meter,
 	const union meter_profile *profile, uint64_t now, uint64_t seed)
@@ -271,37 +262,6 @@ static inline bool meter_conforms(enum meter_kind kind, union meter *meter,
 		return token_bucket_take(&meter->bucket, cost);
 	}
 	return meter_conforms_unusual(kind, meter, profile, now, cost);
-}
-
-/*
- * Whether the state is worth just what a fresh one is, so that forgetting it changes no verdict.
- * Always so for random drop. Any thread that may read the state.
- */
-static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
-	const union meter_profile *profile, uint64_t now)
-{
-	struct token_bucket bucket;
-
-	switch (kind) {
-	case METER_TOKEN_BUCKET:
-	case METER_PHANTOM:
-		bucket = meter->bucket;
-		token_bucket_advance(&bucket, &profile->bucket, now);
-		return bucket.tokens >= profile->bucket.burst;
-	case METER_GCRA:
-		return gcra_idle(&meter->gcra, &profile->gcra, now);
-	case METER_FIXED_WINDOW:
-		return fixed_window_idle(&meter->window, &profile->quota, now);
-	case METER_HYBRID:
-		return hybrid_idle(&meter->hybrid, &profile->quota, now);
-	case METER_PURSE:
-		bucket = meter->purse.fallback;
-		token_bucket_advance(&bucket, &profile->purse.fallback, now);
-		return bucket.tokens >= profile->purse.fallback.burst &&
-		       purse_hand_held(&meter->purse) == 0;
-	default:
-		return true;
-	}
 }
 
 #endif

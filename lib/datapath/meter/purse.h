@@ -37,6 +37,7 @@
 #define PURSE_HELD_MOST UINT32_C(0x7fffffff)
 #define PURSE_OLD       UINT32_C(0x80000000)
 
+/* Zeroed before use: an empty one of generation 0. */
 struct purse {
 	uint64_t word;   /* generation and units: all by compare-and-swap, or the like */
 	uint64_t wanted; /* the largest need that was refused since control looked, or 0 */
@@ -62,12 +63,6 @@ enum purse_verdict {
 	PURSE_PAYS,
 	PURSE_FALLBACK, /* not paid for: within what may pass beside the total */
 };
-
-/* An empty purse. Control, before any worker knows it. */
-static inline void purse_init(struct purse *purse, uint16_t generation)
-{
-	*purse = (struct purse){.word = (uint64_t)generation << PURSE_SHIFT};
-}
 
 /* Units that are there. Any thread. */
 static inline uint64_t purse_left(const struct purse *purse)

@@ -439,21 +439,6 @@ static inline bool reserve_book_within(struct reserve *reserve, uint64_t at, uin
 	return true;
 }
 
-/*
- * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
- * at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of *held.
- */
-static inline bool reserve_conforms(
-	struct reserve *reserve, uint64_t *held, uint64_t now, uint32_t cost)
-{
-	if (__builtin_expect(*held < cost, 0))
-		*held += reserve_take(reserve, now, cost - *held);
-	if (*held < cost)
-		return false;
-	*held -= cost;
-	return true;
-}
-
 static_assert(sizeof(struct reserve) == 64, "all that a take reads or writes");
 
 #endif

@@ -14,8 +14,6 @@
  *     if (verdict == VERDICT_MARK)
  *             police_marked(..., mark_frame(...)); counts then
  *
- * police() is the first and the third in one.
- *
  * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
  * drops) are *plain*: decided inline, from and into the one line that is the policy's state on a
  * worker, its limit included. police_charge_burst() decides a burst of one such policy at once. The
@@ -543,15 +541,6 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 /* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
 void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now, bool marked);
-
-/* A packet's whole way but for the sample. */
-static inline enum verdict police(struct policy_state *state, const struct packet *packet,
-	const uint8_t *data, uint32_t frame_len, uint64_t now)
-{
-	uint32_t cost = police_cost(state, packet, data, frame_len, now);
-
-	return police_charge(state, packet, data, cost, now);
-}
 
 /*
  * The limit is `profile` from tick `now` on: what was earned before was earned at the old rate. Its

@@ -14,6 +14,21 @@
 #include "meter/reserve.h"
 #include "meter/shares.h"
 
+/*
+ * Whether a packet of so many units conforms, for a worker that holds *held units of the reserve,
+ * at first 0 or a quantum; takes them if so. A cost of 0 always conforms. One writer of *held.
+ */
+static inline bool reserve_conforms(
+	struct reserve *reserve, uint64_t *held, uint64_t now, uint32_t cost)
+{
+	if (__builtin_expect(*held < cost, 0))
+		*held += reserve_take(reserve, now, cost - *held);
+	if (*held < cost)
+		return false;
+	*held -= cost;
+	return true;
+}
+
 #define WORLD_WORKERS_MAX 8
 #define WORLD_FLOWS_MAX   64
 #define WORLD_SECOND      UINT64_C(1000000000) /* ticks */

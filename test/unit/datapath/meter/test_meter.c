@@ -12,6 +12,7 @@
 
 #include "base/prng.h"
 #include "meter/meter.h"
+#include "datapath/meter/meter_checks.h"
 
 #define GHZ    UINT64_C(1000000000)
 #define EVENTS 120 /* packets of one seed */

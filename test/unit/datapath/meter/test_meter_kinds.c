@@ -10,6 +10,7 @@
 
 #include "base/prng.h"
 #include "meter/meter.h"
+#include "datapath/meter/meter_checks.h"
 
 #define GHZ UINT64_C(1000000000)
 #define MS  UINT64_C(1000000) /* in ns, and in ticks of 1 GHz */
@@ -414,6 +415,14 @@ static void test_gcra_succession(void **state)
 	meter_profile_succeed(kind, &p, &next, 10000);
 	assert_false(meter_conforms(kind, &m, &p, 10000, 1001));
 	assert_true(meter_conforms(kind, &m, &p, 10000, 1000));
+}
+
+/* Brings a state up to `now`, so that virtual time does not wrap past it. */
+static inline void gcra_age(struct gcra *gcra, const struct gcra_profile *profile, uint64_t now)
+{
+	struct gcra_now instant = gcra_now(profile, now);
+
+	gcra->allow_at = instant.at - (uint64_t)gcra_tokens(gcra, &instant);
 }
 
 /* A state that slept while virtual time wrapped never blocks for long, nor passes too much. */

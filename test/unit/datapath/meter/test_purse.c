@@ -11,6 +11,7 @@
 
 #include "base/prng.h"
 #include "meter/meter.h"
+#include "datapath/meter/meter_checks.h"
 
 #define GHZ     UINT64_C(1000000000)
 #define ROWS(t) (sizeof(t) / sizeof((t)[0]))
@@ -43,7 +44,8 @@ static void test_take(void **state)
 		struct purse purse;
 		uint64_t taken;
 
-		purse_init(&purse, rows[i].generation);
+		purse = (struct purse){0};
+		purse_turn(&purse, rows[i].generation);
 		purse_put(&purse, rows[i].left);
 		taken = purse_take(&purse, rows[i].asked_for, rows[i].need, rows[i].quantum);
 		if (taken != rows[i].taken || purse_left(&purse) != rows[i].left - taken)
@@ -59,7 +61,7 @@ static void test_wanted(void **state)
 	struct purse purse;
 
 	(void)state;
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	assert_int_equal(purse_take(&purse, 0, 70, 0), 0);
 	assert_int_equal(purse_take(&purse, 0, 1500, 0), 0);
 	assert_int_equal(purse_take(&purse, 0, 60, 0), 0);
@@ -74,7 +76,8 @@ static void test_turn(void **state)
 	struct purse purse;
 
 	(void)state;
-	purse_init(&purse, UINT16_MAX);
+	purse = (struct purse){0};
+	purse_turn(&purse, UINT16_MAX);
 	purse_put(&purse, PURSE_MOST);
 	assert_int_equal(purse_turn(&purse, 0), PURSE_MOST);
 	assert_int_equal(purse_left(&purse), 0);
@@ -129,7 +132,7 @@ static void test_order(void **state)
 	struct purse purse;
 
 	(void)state;
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	purse_put(&purse, 1000);
 	profile = profile_of(120, &purse, 40);
 	purse_hand_init(&hand, &profile, 0);
@@ -164,7 +167,7 @@ static void test_period(void **state)
 	struct purse purse;
 
 	(void)state;
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	purse_put(&purse, 1000);
 	profile = profile_of(0, &purse, 100);
 	next = profile;
@@ -214,7 +217,7 @@ static void test_fallback_changes(void **state)
 	fast.rate_bps *= 10;
 	assert_int_equal(meter_profile_init(&profile, &slow, GHZ), 0);
 	assert_int_equal(meter_profile_init(&next, &fast, GHZ), 0);
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	purse_put(&purse, 33);
 	purse_profile_join(&profile.purse, &purse, 0, 33);
 	purse_profile_join(&next.purse, &purse, 0, 33);
@@ -287,7 +290,7 @@ static void test_race(void **state)
 
 	(void)state;
 	prng_seed(&prng, seed);
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	for (unsigned i = 0; i < TAKERS; i++) {
 		takers[i] = (struct taker){.purse = &purse, .stop = &stop};
 		prng_seed(&takers[i].prng, seed + 1 + i);

@@ -195,8 +195,9 @@ static enum verdict send_one(struct lane *lane, uint32_t flow, uint8_t dscp, uin
 {
 	const struct packet packet = {
 		.family = PACKET_IPV4, .l2_len = 14, .dscp = dscp, .flow_hash = flow};
+	uint32_t cost = police_cost(&lane->state, &packet, NULL, FRAME, now);
 
-	return police(&lane->state, &packet, NULL, FRAME, now);
+	return police_charge(&lane->state, &packet, NULL, cost, now);
 }
 
 /* Two for a second, of which one sends ten times the limit and the other as much as it is. */

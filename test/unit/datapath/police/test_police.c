@@ -76,7 +76,9 @@ static void lane_stop(struct lane *lane)
 static enum verdict lane_police(struct lane *lane, const struct packet *packet, const uint8_t *data,
 	uint32_t frame_len, uint64_t now)
 {
-	return police(&lane->state, packet, data, frame_len, now);
+	uint32_t cost = police_cost(&lane->state, packet, data, frame_len, now);
+
+	return police_charge(&lane->state, packet, data, cost, now);
 }
 
 static void expect_counters(const struct lane *lane, const uint64_t *want)
@@ -530,7 +532,8 @@ static void test_total(void **state)
 		policy.burst_bytes = 300;
 		policy.action = rows[i].action;
 		lane_start(&lane, &policy, 7);
-		purse_init(&purse, 3);
+		purse = (struct purse){0};
+		purse_turn(&purse, 3);
 		purse_put(&purse, 1000);
 		lane_join(&lane, &purse, 3);
 		assert_true(police_is_quota(&lane.state) && !police_is_plain(&lane.state));
@@ -565,7 +568,7 @@ static void test_total_alone(void **state)
 	policy.limit_bps = 0;
 	policy.burst_bytes = 100000; /* of no limit */
 	lane_start(&lane, &policy, 7);
-	purse_init(&purse, 0);
+	purse = (struct purse){0};
 	purse_put(&purse, 1000);
 	assert_int_equal(lane_police(&lane, &packet, NULL, 1, 7), VERDICT_DROP);
 	lane_join(&lane, &purse, 0);

@@ -17,6 +17,7 @@
 #include "police/profile.h"
 #include "policy/period.h"
 #include "source/source_table.h"
+#include "datapath/meter/meter_checks.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define GHZ      UINT64_C(1000000000)

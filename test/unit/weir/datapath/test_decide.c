@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst through decide(), against police() of its packets one by one: the same pass, the same is
+ * A burst through decide(), against police_charge() of its packets one by one: the same pass, the same is
  * counted, buckets end the same, and a packet that nobody has to look into is not read.
  */
 #include "check.h"
@@ -144,7 +144,7 @@ static void side_open(struct side *side, bool lends)
 	side->states = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->states));
 	side->reserves = aligned_alloc(CACHE_LINE, POLICIES * sizeof(*side->reserves));
 	memset(side->states, 0, POLICIES * sizeof(*side->states));
-	purse_init(&side->purse, 0);
+	side->purse = (struct purse){0};
 	purse_put(&side->purse, TOTAL_BYTES);
 	for (unsigned kind = 0; kind < POLICIES; kind++)
 		side_start(side, kind, lends);

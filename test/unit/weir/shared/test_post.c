@@ -14,6 +14,7 @@
 
 #include "base/prng.h"
 #include "post.h"
+#include "datapath/meter/meter_checks.h"
 
 #define POLICIES 10000 /* more than a ring holds */
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What tests ask of any meter, and no program does.
+ */
+#ifndef WEIR_TEST_METER_CHECKS_H
+#define WEIR_TEST_METER_CHECKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "meter/meter.h"
+
+/* Whether both profiles say one limit, since whenever they do. */
+static inline bool meter_profile_equal(
+	enum meter_kind kind, const union meter_profile *a, const union meter_profile *b)
+{
+	struct meter_limit x = meter_profile_limit(kind, a), y = meter_profile_limit(kind, b);
+
+	return x.rate == y.rate && x.burst == y.burst && x.purse == y.purse;
+}
+
+/*
+ * Whether the state is worth just what a fresh one is, so that forgetting it changes no verdict.
+ * Always so for random drop.
+ */
+static inline bool meter_idle(enum meter_kind kind, const union meter *meter,
+	const union meter_profile *profile, uint64_t now)
+{
+	struct token_bucket bucket;
+	struct gcra_now instant;
+
+	switch (kind) {
+	case METER_TOKEN_BUCKET:
+	case METER_PHANTOM:
+		bucket = meter->bucket;
+		token_bucket_advance(&bucket, &profile->bucket, now);
+		return bucket.tokens >= profile->bucket.burst;
+	case METER_GCRA:
+		instant = gcra_now(&profile->gcra, now);
+		return gcra_idle_now(&meter->gcra, &instant);
+	case METER_FIXED_WINDOW:
+		return fixed_window_idle(&meter->window, &profile->quota, now);
+	case METER_HYBRID:
+		return hybrid_idle(&meter->hybrid, &profile->quota, now);
+	case METER_PURSE:
+		bucket = meter->purse.fallback;
+		token_bucket_advance(&bucket, &profile->purse.fallback, now);
+		return bucket.tokens >= profile->purse.fallback.burst &&
+		       purse_hand_held(&meter->purse) == 0;
+	default:
+		return true;
+	}
+}
+
+#endif
