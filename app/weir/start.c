@@ -30,6 +30,7 @@
 #include "measure.h"
 #include "pages.h"
 #include "placing.h"
+#include "police/charge.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "publish.h"

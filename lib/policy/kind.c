@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "policy/config.h"
+#include "policy/kind.h"
 
 #include "allocate/allocate.h"
 #include "base/name_hash.h"
@@ -12,6 +12,45 @@
 bool policy_is_quota(const struct policy *policy)
 {
 	return policy->allocator != NULL && policy->allocator->counts_units;
+}
+
+enum meter_kind policy_meter_kind(const struct policy *policy)
+{
+	if (policy_is_quota(policy))
+		return METER_PURSE;
+	if (policy_is_per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
+		return METER_GCRA;
+	if (policy->guarantee == GUARANTEE_CONSERVED && policy->meter == METER_GCRA)
+		return METER_TOKEN_BUCKET;
+	return policy->meter;
+}
+
+/* Bytes are counted, and what does not conform is dropped. */
+static bool drops_bytes(const struct policy *policy)
+{
+	return policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
+}
+
+bool policy_is_plain(const struct policy *policy)
+{
+	return drops_bytes(policy) && policy_meter_kind(policy) == METER_TOKEN_BUCKET &&
+	       !policy_is_per_source(policy) && !policy->allocator->drains;
+}
+
+bool policy_samples_flows(const struct policy *policy)
+{
+	return policy->allocator->samples_flows;
+}
+
+bool policy_is_total(const struct policy *policy)
+{
+	return drops_bytes(policy) && policy_is_quota(policy);
+}
+
+bool policy_is_phantom(const struct policy *policy)
+{
+	return drops_bytes(policy) && policy->meter == METER_PHANTOM &&
+	       policy->classes.by == CLASSES_BY_FLOW;
 }
 
 uint32_t policy_id(const struct policy *policy)

@@ -25,7 +25,8 @@
 #include <sodium.h>
 
 #include "base/prng.h"
-#include "police/profile.h"
+#include "engine/profile.h"
+#include "flow/flow_sample.h"
 
 #define LIMITERS    16
 #define BRANCHING   3

@@ -27,6 +27,7 @@
 #include "base/prng.h"
 #include "decide.h"
 #include "meter/phantom.h"
+#include "police/sample.h"
 
 #define SEQUENCE    (1u << 21) /* packets, until they come again */
 #define ROUND       (1u << 14) /* packets at least: less than the scheduler gives at a time */

@@ -8,6 +8,8 @@
 #include <rte_prefetch.h>
 
 #include "hold.h"
+#include "police/charge.h"
+#include "police/sample.h"
 #include "police/lend.h"
 #include "packet/mark.h"
 #include "police/shaped.h"

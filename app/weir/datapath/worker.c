@@ -18,6 +18,8 @@
 #include "drop.h"
 #include "hold.h"
 #include "lanes.h"
+#include "police/charge.h"
+#include "police/sample.h"
 #include "police/other.h"
 #include "police/shaped.h"
 #include "release.h"

@@ -16,7 +16,7 @@
 #include "drop/drop_reason.h"
 #include "flow/flow_sample.h"
 #include "flow/sample_bound.h"
-#include "police/police.h"
+#include "police/policy_state.h"
 #include "policy/config.h"
 #include "post.h"
 #include "snapshot.h"

@@ -10,14 +10,13 @@
 
 #include <sodium.h>
 
-#include "allocate/allocate.h"
 #include "packet/fragment.h"
 #include "lanes.h"
 #include "log.h"
 #include "pages.h"
 #include "police/other.h"
-#include "police/profile.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 #include "usher.h"
 #include "worker.h"
 
@@ -186,7 +185,7 @@ int worker_add_policy(
 	policy_state_init(state, memory, policy, profile, &start);
 	if (police_is_phantom(state))
 		__atomic_store_n(&w->phantoms, true, __ATOMIC_RELAXED);
-	if (!policy->allocator->samples_flows)
+	if (!policy_samples_flows(policy))
 		return 0;
 	w->samples[profile->policy] = take_sample(w);
 	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));

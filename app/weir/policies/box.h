@@ -17,7 +17,7 @@
 #include "dirty.h"
 #include "limiter/limiter.h"
 #include "nic_clock.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "policy/config.h"
 #include "port.h"
 #include "slots.h"

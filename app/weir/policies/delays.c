@@ -12,6 +12,7 @@
 #include "base/time.h"
 #include "box.h"
 #include "pages.h"
+#include "policy/kind.h"
 
 /*
  * Policies that are looked at in a tick, of 50 ms or so: 100,000 take 78 s, in which a bin gets no

@@ -10,7 +10,7 @@
 #include "box.h"
 #include "clock.h"
 #include "delays.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "police/shaped.h"
 #include "totals.h"
 

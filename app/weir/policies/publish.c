@@ -11,12 +11,14 @@
 #include "base/time.h"
 #include "box.h"
 #include "log.h"
+#include "police/charge.h"
 #include "police/lend.h"
 #include "police/other.h"
+#include "engine/profile.h"
 #include "parts.h"
-#include "police/profile.h"
 #include "police/shaped.h"
 #include "tenant.h"
+#include "policy/kind.h"
 #include "totals.h"
 
 static bool is_conserved(const struct box *box, unsigned policy)

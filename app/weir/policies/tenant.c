@@ -12,8 +12,9 @@
 #include "log.h"
 #include "police/lend.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 
 bool tenant_is_lent(const struct box *box, const struct policy *policy)
 {

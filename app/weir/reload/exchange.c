@@ -19,6 +19,7 @@
 #include "police/other.h"
 #include "police/shaped.h"
 #include "policy/diff.h"
+#include "policy/kind.h"
 #include "policy/overlap.h"
 #include "publish.h"
 #include "settle.h"

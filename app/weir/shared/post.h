@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "police/police.h"
+#include "police/policy_state.h"
 
 struct rte_ring;
 

@@ -10,6 +10,7 @@
 #include "box.h"
 #include "delays.h"
 #include "show_json.h"
+#include "policy/kind.h"
 #include "totals.h"
 
 #define MICRO 1e6

@@ -12,8 +12,9 @@
 #include "packet/parse.h"
 #include "packet/tunnel.h"
 #include "packet/mark.h"
+#include "police/charge.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "replay_limits.h"
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */

@@ -13,7 +13,7 @@
 #include "classify/classify.h"
 #include "drop/drop_reason.h"
 #include "link.h"
-#include "police/police.h"
+#include "police/charge.h"
 #include "policy/config.h"
 
 #define DECIDE_BURST 32 /* as a worker takes them */

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "police/profile.h"
+#include "engine/profile.h"
 
 static struct limiter_policy *make_policies(const struct config *config, unsigned n)
 {

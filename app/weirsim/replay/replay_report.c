@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "replay_report.h"
+#include "police/charge.h"
 
 #include <errno.h>
 #include <stdlib.h>

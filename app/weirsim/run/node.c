@@ -12,6 +12,8 @@
 #include "base/name_hash.h"
 #include "record.h"
 #include "settle.h"
+#include "police/charge.h"
+#include "police/sample.h"
 
 #define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
 #define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */

@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "world/disk.h"
+#include "engine/profile.h"
+#include "flow/flow_sample.h"
 #include "limiter/limiter.h"
+#include "police/charge.h"
 #include "police/other.h"
-#include "police/police.h"
-#include "police/profile.h"
+#include "police/policy_state.h"
+#include "world/disk.h"
 #include "sim.h"
 
 #define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */

@@ -9,6 +9,7 @@
 
 #include "node.h"
 #include "record.h"
+#include "police/charge.h"
 
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10

@@ -18,6 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/*
+ * What a worker may take, at some tens of cycles each, and some hundreds where there are so many
+ * policies that their samples lie in no cache: about half a percent of it, or a cycle of a packet.
+ */
+#define SAMPLES_PER_WORKER_S 50000
+
 #define BOUND_ROUND     64 /* samples between two looks at how long they took */
 #define BOUND_SHIFT_MAX 10 /* a worker has less than 1024 times as many candidates as it may take */
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "police/police.h"
+#include "police/policy_state.h"
 #include "meter/reserve.h"
 
 /* A bucket that only holds what it is lent. Any thread. */

@@ -4,33 +4,9 @@
 #include "police/other.h"
 
 #include "flow/new_flow.h"
-#include "police/profile.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 #include "source/source_table.h"
-
-static bool per_source(const struct policy *policy)
-{
-	return policy->per_v4 || policy->per_v6;
-}
-
-bool policy_is_plain(const struct policy *policy)
-{
-	return limit_profile_kind(policy) == METER_TOKEN_BUCKET && !per_source(policy) &&
-	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
-	       !policy->allocator->drains;
-}
-
-static bool is_total(const struct policy *policy)
-{
-	return policy->allocator->counts_units && policy->count == COUNT_BYTES &&
-	       policy->action == ACTION_DROP;
-}
-
-static bool is_phantom(const struct policy *policy)
-{
-	return policy->meter == METER_PHANTOM && policy->classes.by == CLASSES_BY_FLOW &&
-	       policy->count == COUNT_BYTES && policy->action == ACTION_DROP;
-}
 
 static size_t whole_lines(size_t bytes)
 {
@@ -39,9 +15,9 @@ static size_t whole_lines(size_t bytes)
 
 static size_t sources_bytes(const struct policy *policy)
 {
-	if (!per_source(policy))
+	if (!policy_is_per_source(policy))
 		return 0;
-	return whole_lines(source_table_bytes(limit_profile_kind(policy), policy->sources));
+	return whole_lines(source_table_bytes(policy_meter_kind(policy), policy->sources));
 }
 
 static size_t flows_bytes(const struct policy *policy)
@@ -78,7 +54,7 @@ size_t policy_other_bytes(const struct policy *policy)
 {
 	if (policy_is_plain(policy))
 		return 0;
-	if (is_phantom(policy))
+	if (policy_is_phantom(policy))
 		return classes_bytes(policy);
 	return sizeof(struct policy_other) + sources_bytes(policy) + flows_bytes(policy) +
 	       shape_bytes(policy) + classes_bytes(policy);
@@ -89,8 +65,8 @@ static unsigned flags_of(const struct policy *policy)
 	unsigned flags = policy_is_plain(policy) ? POLICE_PLAIN : 0;
 
 	flags |= policy->weigh_tcp_only ? POLICE_TCP_ONLY : 0;
-	flags |= is_total(policy) ? POLICE_TOTAL : 0;
-	flags |= is_phantom(policy) ? POLICE_PHANTOM : 0;
+	flags |= policy_is_total(policy) ? POLICE_TOTAL : 0;
+	flags |= policy_is_phantom(policy) ? POLICE_PHANTOM : 0;
 	flags |= policy_is_shaped(policy) ? POLICE_SHAPED : 0;
 	return flags;
 }

@@ -12,16 +12,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "police/police.h"
+#include "police/policy_state.h"
 
 /* Flows without a handshake that a policy of COUNT_FLOWS can tell from new ones, on one worker. */
 #define POLICE_FLOWS 65536
-
-/*
- * Whether a policy is decided from its line alone. A token bucket for each source is no token
- * bucket but a GCRA; one that others drain has a rate below 0; a total has a purse. Any thread.
- */
-bool policy_is_plain(const struct policy *policy);
 
 /* Bytes that a policy's state takes on one worker beside its line; 0 if plain. Any thread. */
 size_t policy_other_bytes(const struct policy *policy);

@@ -8,11 +8,6 @@
 
 #define US_PER_S UINT64_C(1000000)
 
-bool policy_is_shaped(const struct policy *policy)
-{
-	return policy->action == ACTION_SHAPE;
-}
-
 struct shape_terms shaped_terms(const struct policy *policy)
 {
 	const struct shape_config *shape = &policy->shape;

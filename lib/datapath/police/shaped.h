@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "drop/drop_reason.h"
-#include "police/police.h"
+#include "police/policy_state.h"
 #include "shape/delay.h"
 #include "shape/shape.h"
 
@@ -42,9 +42,6 @@ struct policy_shape {
 } __attribute__((aligned(CACHE_LINE)));
 
 static_assert(offsetof(struct policy_shape, queue) == 0, "see shaped_fetch()");
-
-/* Whether its packets wait. Any thread. */
-bool policy_is_shaped(const struct policy *policy);
 
 /* "shape" as a worker is told of it. Control. */
 struct shape_terms shaped_terms(const struct policy *policy);

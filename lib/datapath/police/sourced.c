@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include "police/charge.h"
 #include "police/sourced.h"
 
 #include "source/source_burst.h"

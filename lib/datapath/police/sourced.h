@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "police/police.h"
+#include "police/policy_state.h"
 
 #define SOURCED_MAX 64 /* packets of a burst: bits of a word */
 

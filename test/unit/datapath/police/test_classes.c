@@ -5,8 +5,9 @@
  */
 #include "config_cases.h"
 
+#include "police/charge.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "policy/diff.h"
 
 #define GHZ   UINT64_C(1000000000)

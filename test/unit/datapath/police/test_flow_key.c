@@ -12,8 +12,10 @@
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
+#include "police/charge.h"
+#include "police/sample.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "source/source_hash.h"
 
 #define GHZ UINT64_C(1000000000)

@@ -4,6 +4,7 @@
 #include "check.h"
 
 #include "base/prng.h"
+#include "police/charge.h"
 #include "police/lend.h"
 #include "police/other.h"
 

@@ -14,8 +14,10 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "police/other.h"
-#include "police/police.h"
-#include "police/profile.h"
+#include "police/charge.h"
+#include "police/policy_state.h"
+#include "police/sample.h"
+#include "engine/profile.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define GHZ      UINT64_C(1000000000)

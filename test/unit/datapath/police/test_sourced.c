@@ -12,8 +12,9 @@
 
 #include "allocate/allocate.h"
 #include "base/prng.h"
+#include "police/charge.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 #include "police/sourced.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

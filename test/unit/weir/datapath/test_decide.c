@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * A burst through decide(), against police_charge() of its packets one by one: the same pass, the same is
- * counted, buckets end the same, and a packet that nobody has to look into is not read.
+ * A burst through decide(), against police_charge() of its packets one by one: the same pass, the
+ * same is counted, buckets end the same, and a packet that nobody has to look into is not read.
  */
 #include "check.h"
 
@@ -15,10 +15,12 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "decide.h"
+#include "police/charge.h"
+#include "police/sample.h"
 #include "police/lend.h"
 #include "packet/mark.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
 
 #define COUNT(a)    (sizeof(a) / sizeof((a)[0]))
 #define GHZ         UINT64_C(1000000000)

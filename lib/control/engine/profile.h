@@ -4,14 +4,15 @@
  * What the brain has decided, as the packet path reads it: from a limiter's view of a policy to the
  * profile of each worker, and how often to sample. Pure; control thread.
  */
-#ifndef WEIR_POLICE_PROFILE_H
-#define WEIR_POLICE_PROFILE_H
+#ifndef WEIR_ENGINE_PROFILE_H
+#define WEIR_ENGINE_PROFILE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "flow/sample_bound.h"
 #include "limiter/limiter.h"
-#include "police/police.h"
+#include "police/policy_state.h"
 
 /* How often a policy is sampled: one packet in 2^shift. Zeroed before use. */
 struct sampling {
@@ -33,20 +34,6 @@ struct sampling_budget {
 
 /* Samples of a policy a second: enough for flow rates, and bounded whatever the load. */
 #define SAMPLES_PER_S 2000
-
-/*
- * Of a worker, at some tens of cycles each, and some hundreds where there are so many policies that
- * their samples lie in no cache: about half a percent of it, or a cycle of a packet.
- */
-#define SAMPLES_PER_WORKER_S 50000
-
-/*
- * The meter that a policy runs: as configured, but a token bucket for each source is kept as a
- * GCRA, which decides the same in a quarter of the memory; and a conserved GCRA as a token bucket,
- * which several workers may draw from at any time without passing more than one would. Of a total
- * it is the purse, whose fallback the configured limit is.
- */
-enum meter_kind limit_profile_kind(const struct policy *policy);
 
 /* A policy as the brain sees it, in the period of a quota that it is at that Unix time. */
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s);

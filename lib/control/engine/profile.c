@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "police/profile.h"
+#include "engine/profile.h"
 
 #include <math.h>
 
-#include "allocate/allocate.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 #include "policy/period.h"
 
 /*
@@ -30,22 +30,6 @@
 
 #define SMOOTH_S 1.0  /* memory of a policy's rate of packets */
 #define GROWTH   16.0 /* of the allowance from one round to the next, at most */
-
-static bool per_source(const struct policy *policy)
-{
-	return policy->per_v4 || policy->per_v6;
-}
-
-enum meter_kind limit_profile_kind(const struct policy *policy)
-{
-	if (policy->allocator->counts_units)
-		return METER_PURSE;
-	if (per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
-		return METER_GCRA;
-	if (policy->guarantee == GUARANTEE_CONSERVED && policy->meter == METER_GCRA)
-		return METER_TOKEN_BUCKET;
-	return policy->meter;
-}
 
 /*
  * The smallest burst that limits flows and does not stop them. What waits for its tokens gets them,
@@ -133,12 +117,12 @@ void limit_rate_params(struct token_bucket_params *params, const struct policy *
 int limit_profile_init(struct limit_profile *profile, const struct policy *policy, unsigned index,
 	const struct limiter_view *view, const struct sampling *sampling, double share, uint64_t hz)
 {
-	double part = per_source(policy) ? 1 : share, rate = view->local_limit * 8 * part;
+	double part = policy_is_per_source(policy) ? 1 : share, rate = view->local_limit * 8 * part;
 	double drain = fmin(view->drain * 8 * part, DRAIN_MAX);
 	unsigned below = bits_below(policy, fmax(rate, drain));
-	bool none = policy->allocator->counts_units && policy->limit_bps == 0;
+	bool none = policy_is_quota(policy) && policy->limit_bps == 0;
 	struct meter_params params = {
-		.kind = limit_profile_kind(policy),
+		.kind = policy_meter_kind(policy),
 		.rate_bps = rate_of(rate, below),
 		.drain_bps = rate_of(drain, below),
 		.rate_below = below,
@@ -152,8 +136,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 	*profile = (struct limit_profile){
 		.policy = index,
 		.kind = (uint8_t)params.kind,
-		.sample_shift = policy->allocator->samples_flows ? sampling->shift
-								 : POLICE_UNSAMPLED,
+		.sample_shift = policy_samples_flows(policy) ? sampling->shift : POLICE_UNSAMPLED,
 	};
 	err = meter_profile_init(&profile->meter, &params, hz);
 	profile->shaped = policy_is_shaped(policy);

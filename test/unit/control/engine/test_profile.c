@@ -13,8 +13,10 @@
 #include "allocate/allocate.h"
 #include "base/prng.h"
 #include "flow/new_flow.h"
+#include "police/charge.h"
 #include "police/other.h"
-#include "police/profile.h"
+#include "engine/profile.h"
+#include "policy/kind.h"
 #include "policy/period.h"
 #include "source/source_table.h"
 #include "datapath/meter/meter_checks.h"
@@ -238,7 +240,7 @@ static void test_conserved_parts(void **state)
 		struct limit_profile profile;
 
 		policy.guarantee = GUARANTEE_CONSERVED;
-		assert_int_equal(limit_profile_kind(&policy), METER_TOKEN_BUCKET);
+		assert_int_equal(policy_meter_kind(&policy), METER_TOKEN_BUCKET);
 		assert_int_equal(make(&profile, &policy, &whole, 1e-6, GHZ), 0);
 		assert_int_equal(profile.kind, METER_TOKEN_BUCKET);
 		assert_int_equal(profile.meter.bucket.burst, 0);

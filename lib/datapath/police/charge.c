@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "police/police.h"
+#include "police/charge.h"
+#include "police/policy_state.h"
+#include "police/sample.h"
 
 #include "flow/new_flow.h"
 #include "source/source_table.h"

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * From a parsed and classified packet to what happens to it: charge, sample, meter, action. The
+ * worker lcores, the simulator and the replay of captures all decide here: no lock, no allocation,
+ * no clock.
+ *
+ * A packet's way, for whoever has the time to prefetch between the steps:
+ *
+ *     cost = police_cost(...);
+ *     if (police_samples(...))                     what FPS takes as evidence
+ *             police_sample(..., cost);
+ *     verdict = police_charge(..., cost, now);     counts, unless it says VERDICT_MARK
+ *     if (verdict == VERDICT_MARK)
+ *             police_marked(..., mark_frame(...)); counts then
+ *
+ * Policies that are plain are decided inline, from and into their line; police_charge_burst()
+ * decides a burst of one such policy at once. Where flows share the bucket it is decided in the
+ * same line as long as nobody presses on it, by police_charge_free(), and else from a struct
+ * phantom. All others cost a call.
+ */
+#ifndef WEIR_POLICE_CHARGE_H
+#define WEIR_POLICE_CHARGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "packet/parse.h"
+#include "police/policy_state.h"
+
+#define POLICE_WIRE 24 /* bytes of FCS, preamble and inter-frame gap */
+
+enum verdict {
+	VERDICT_PASS,
+	VERDICT_DROP,
+	VERDICT_MARK,  /* passes if it can be marked, see police_marked(); else dropped */
+	VERDICT_COUNT, /* passes; would have been dropped */
+};
+
+/*
+ * Charges a packet of police_bytes() to a policy that police_is_total(), and counts it: 0 if it
+ * passes, all ones if it is dropped. The state's one writer.
+ */
+uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
+
+/*
+ * The same of one that police_is_phantom(), by the hash of the packet's flow, when
+ * police_over_line() has asked for it: what is left to be counted is whether it is dropped.
+ */
+uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);
+
+/*
+ * Charges n packets (at most 64) to such a policy, that arrived at `now`, and counts them: a bit
+ * each, 1 for those that pass.
+ */
+uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
+	const uint32_t *hashes, unsigned n, uint64_t now);
+
+/* police_cost() and police_charge() of policies that are not plain. */
+uint32_t police_cost_other(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t bytes, uint64_t now);
+enum verdict police_charge_other(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now);
+
+/*
+ * Bytes that a policy charges for a frame of frame_len bytes, l2_len of them before the L3 header,
+ * as "accounting" says.
+ */
+static inline uint32_t police_bytes(
+	const struct policy_state *state, uint32_t l2_len, uint32_t frame_len)
+{
+	enum accounting accounting = police_accounting(state);
+
+	return frame_len - (accounting == ACCOUNTING_L3 ? l2_len : 0) +
+	       (accounting == ACCOUNTING_WIRE ? POLICE_WIRE : 0);
+}
+
+/*
+ * What a packet costs: its bytes; 1, when packets are counted; or, when flows are, 1 if it begins
+ * a flow and else 0.
+ *
+ * A flow begins with each TCP SYN without ACK (also one that is sent again), and with a UDP packet
+ * whose flow has not been let through in the last 30 s (lib/datapath/flow/new_flow.h). Fragments of
+ * either have no ports and perhaps no flags, so all fragments between two addresses are one such
+ * flow. Whatever else there is begins nothing. The two directions of a UDP flow are two flows;
+ * TCP's other direction begins with a SYN-ACK, and so none.
+ */
+static inline uint32_t police_cost(const struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t frame_len, uint64_t now)
+{
+	uint32_t bytes = police_bytes(state, packet->l2_len, frame_len);
+
+	if (__builtin_expect(!police_has_other(state), 1))
+		return bytes;
+	return police_cost_other(state, packet, data, bytes, now);
+}
+
+/* Charges a packet to a plain policy, and counts it: 0 if it passes, all ones if it is dropped. */
+static inline uint64_t police_over(struct policy_state *state, uint32_t cost, uint64_t now)
+{
+	uint64_t over;
+
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	over = token_bucket_over(&state->bucket, cost);
+	/* Sums, not branches, as in the meter. */
+	police_count(state, 1, cost, -(uint32_t)over, cost & over);
+	return over;
+}
+
+/* police_charge() of a plain policy; for loops that have asked police_is_plain() already. */
+static inline enum verdict police_charge_plain(
+	struct policy_state *state, uint32_t cost, uint64_t now)
+{
+	return police_over(state, cost, now) ? VERDICT_DROP : VERDICT_PASS;
+}
+
+/*
+ * The verdicts of police_charge_plain() for n packets (at most 64) that arrived at `now`, one by
+ * one: a bit each, 1 for those that pass. Bucket and counters are read and written once, and when
+ * all pass, or none can, nobody is asked.
+ */
+static inline uint64_t police_charge_burst(
+	struct policy_state *state, const uint32_t *costs, unsigned n, uint64_t now)
+{
+	uint64_t sum = 0, passed_bytes = 0, passes = 0, tokens;
+	uint32_t least = UINT32_MAX;
+
+	for (unsigned i = 0; i < n; i++) {
+		least = costs[i] < least ? costs[i] : least;
+		sum += costs[i];
+	}
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	tokens = state->bucket.tokens;
+	if (tokens >= sum << TOKEN_BYTE) {
+		state->bucket.tokens = tokens - (sum << TOKEN_BYTE);
+		police_count(state, n, sum, 0, 0);
+		return n ? UINT64_MAX >> (64 - n) : 0;
+	}
+	if (tokens < (uint64_t)least << TOKEN_BYTE) {
+		police_count(state, n, sum, n, sum);
+		return 0;
+	}
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t conforms = tokens >= (uint64_t)costs[i] << TOKEN_BYTE;
+		uint64_t taken = costs[i] & -conforms;
+
+		tokens -= taken << TOKEN_BYTE;
+		passed_bytes += taken;
+		passes |= conforms << i;
+	}
+	state->bucket.tokens = tokens;
+	police_count(state, n, sum, n - (uint32_t)__builtin_popcountll(passes), sum - passed_bytes);
+	return passes;
+}
+
+/*
+ * Charges packets of so many bytes to a policy that police_is_phantom(), and counts them, if they
+ * may pass whoever they are of: then nothing is read but the line. Else the bucket is refilled, and
+ * they remain to be charged. The state's one writer.
+ */
+static inline bool police_charge_free(
+	struct policy_state *state, uint32_t packets, uint64_t bytes, uint64_t now)
+{
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (!phantom_take_free(&state->bucket, &state->limit, bytes))
+		return false;
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
+	return true;
+}
+
+/* Counts packets that such a policy has dropped, and their bytes; as packets they are counted. */
+static inline void police_count_refused(
+	struct policy_state *state, uint32_t packets, uint64_t bytes)
+{
+	counter_add32(&state->dropped_packets, packets);
+	counter_add(&state->phantom->refused, bytes);
+}
+
+/*
+ * Charges what police_charge_free() has not, and counts it, if there are no tokens even for the
+ * least of these packets: all are dropped, whoever they are of. Else they remain to be charged. The
+ * state's one writer.
+ */
+static inline bool police_refuse_all(
+	struct policy_state *state, uint32_t packets, uint64_t bytes, uint32_t least)
+{
+	if (state->bucket.tokens >= (uint64_t)least << TOKEN_BYTE)
+		return false;
+	counter_add32(&state->packets, packets);
+	counter_add(&state->bytes, bytes);
+	police_count_refused(state, packets, bytes);
+	return true;
+}
+
+#define POLICE_ASKS_FLOW 1 /* neither of police_over()'s two answers */
+
+/*
+ * police_over() of a packet of such a policy, by the line alone: it passes whoever it is of, or
+ * there are no tokens for it. Else police_over_flow() is to be asked. The bucket has been refilled,
+ * by token_bucket_refill() or police_fetch_phantom(). The state's one writer.
+ */
+static inline uint64_t police_over_line(struct policy_state *state, uint32_t bytes)
+{
+	counter_add32(&state->packets, 1);
+	counter_add(&state->bytes, bytes);
+	if (phantom_take_free(&state->bucket, &state->limit, bytes))
+		return 0;
+	if (phantom_asks(&state->bucket, &state->limit, bytes))
+		return POLICE_ASKS_FLOW;
+	police_count_refused(state, 1, bytes);
+	return UINT64_MAX;
+}
+
+/*
+ * Refills the bucket, and begins to fetch what police_over_flow() will read, if the line tells that
+ * it will be asked; and says so: that is the first step. In the second one reads what the first has
+ * fetched. The state's one writer.
+ */
+static inline bool police_fetch_phantom(struct policy_state *state, uint32_t bytes, uint64_t now)
+{
+	token_bucket_refill(&state->bucket, &state->limit, now);
+	if (!phantom_asks(&state->bucket, &state->limit, bytes))
+		return false;
+	__builtin_prefetch(state->phantom, 1);
+	return true;
+}
+
+static inline void police_fetch_class(const struct policy_state *state, uint32_t hash)
+{
+	phantom_fetch(state->phantom, hash);
+}
+
+/*
+ * Meters a packet of that cost, and counts it. `data` are the bytes that `packet` was parsed from.
+ * With VERDICT_MARK nothing is counted yet: the caller tries to mark and says police_marked().
+ */
+static inline enum verdict police_charge(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
+{
+	if (__builtin_expect(police_is_plain(state), 1))
+		return police_charge_plain(state, cost, now);
+	return police_charge_other(state, packet, data, cost, now);
+}
+
+/*
+ * police_charge() of a packet that is metered already (police/sourced.h), of a policy that is not
+ * plain.
+ */
+enum verdict police_enact(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming);
+
+/* Counts a packet of VERDICT_MARK: as passed if it has been marked, else as dropped. */
+void police_marked(struct policy_state *state, const struct packet *packet, const uint8_t *data,
+	uint32_t cost, uint64_t now, bool marked);
+
+/*
+ * The limit is `profile` from tick `now` on: what was earned before was earned at the old rate. Its
+ * policy and kind are the state's. The state's one writer.
+ */
+void police_limit(struct policy_state *state, const struct limit_profile *profile, uint64_t now);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a policy is on one worker: its state, its limit on the way there, and what may be read of
+ * both. police/charge.h decides packets by it.
+ *
+ * The policies that nearly everybody has (a token bucket for the whole aggregate, in bytes, that
+ * drops) are *plain*: all that they are lies in the one line that is the policy's state on a
+ * worker, its limit included. The same bucket that flows share (METER_PHANTOM) has a struct phantom
+ * beside it. What all others need beyond the line lies in struct policy_other, which is theirs
+ * alone.
+ *
+ * State has one writer, who is also told of new limits, by police_limit(): nobody changes a limit
+ * under him. Counters may be read by anybody, with counter_read(). None ever decreases; those of
+ * packets have 32 bits, so that whoever wants totals has to look, with counter_fold(), once in 2^32
+ * packets: every 28 s at what 100 Gbit/s can carry, which is far more than a worker can.
+ */
+#ifndef WEIR_POLICE_POLICY_STATE_H
+#define WEIR_POLICE_POLICY_STATE_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/counter.h"
+#include "meter/meter.h"
+#include "meter/phantom.h"
+#include "packet/parse.h"
+#include "policy/config.h"
+#include "source/source_hash.h"
+
+#define CACHE_LINE 64
+
+struct new_flows;
+struct policy_shape;
+struct source_table;
+
+/* Set for a policy's life. */
+enum {
+	POLICE_PLAIN = 1 << 0,
+	POLICE_TCP_ONLY = 1 << 1, /* only TCP flows are sampled */
+	POLICE_TOTAL = 1 << 2,    /* not plain, but nothing of a packet is asked but its bytes */
+	POLICE_PHANTOM = 1 << 3,  /* likewise, and its flow */
+	POLICE_SHAPED = 1 << 4,   /* packets wait that do not conform */
+};
+
+#define POLICE_SHIFT_MAX 15
+#define POLICE_UNSAMPLED (POLICE_SHIFT_MAX + 1)
+
+/*
+ * One policy on one worker: all that a plain one reads or writes for a packet. "Bytes" are what the
+ * policy counts: with COUNT_PACKETS packets, with COUNT_FLOWS new flows.
+ */
+struct policy_state {
+	/* Its owner's bits: police_owner(). The rest, and the limit: unless police_has_other(). */
+	struct token_bucket bucket;
+	union {
+		struct token_bucket_profile limit;
+		struct policy_other *other;
+	};
+	uint64_t bytes; /* of all packets, */
+	union {
+		uint64_t dropped_bytes;  /* and of the dropped; */
+		struct phantom *phantom; /* police_is_phantom(): which counts these */
+	};
+	uint32_t packets, dropped_packets;
+} __attribute__((aligned(CACHE_LINE)));
+
+static_assert(sizeof(struct policy_state) == CACHE_LINE, "one line a packet");
+
+/* What policies have that are neither plain nor phantoms. The worker's own; counters as above. */
+struct policy_other {
+	union meter meter; /* first: of METER_PURSE both are one line */
+	union meter_profile profile;
+	struct source_table *sources; /* "per" a source */
+	struct new_flows *flows;      /* "count" flows */
+	struct policy_shape *shape;   /* ACTION_SHAPE, see police/shaped.h */
+	bool by_dscp;                 /* METER_PHANTOM: what a packet's class is; else its flow */
+	uint8_t kind;                 /* enum meter_kind */
+	uint8_t count;                /* enum counting */
+	uint8_t action;               /* enum action */
+	int8_t mark;                  /* MARK_ECN or a DSCP */
+	uint8_t per_v4, per_v6;       /* bits of the source address that make a source; 0: none */
+	uint8_t unit_bits;            /* see policy_unit_bits(): of what its meter is charged */
+	struct source_key flow_key;   /* of what `flows` are known by */
+	uint64_t over_packets, over_bytes; /* passed, not conforming */
+	/* METER_PURSE: of those that conformed, what the total did not pay for */
+	uint64_t fallback_packets, fallback_bytes;
+} __attribute__((aligned(CACHE_LINE)));
+
+/* How packets wait, as struct shape_config says it, and as long as the clock is told in ticks. */
+struct shape_terms {
+	uint64_t units; /* that wait at most; 0: as many as leave in the delay */
+	uint32_t delay_us, target_us, interval_us;
+	bool codel, ecn;
+	bool conserved; /* see shaped_is_strict() */
+	bool timed;     /* see policy_is_timed() */
+};
+
+/* Its classes, of METER_PHANTOM, which has neither sources nor flows to know. */
+static inline struct phantom *police_phantom(struct policy_other *other)
+{
+	return (struct phantom *)(other + 1);
+}
+
+/* One policy's limit, on its way to one worker. Made by limit_profile_init(). */
+struct limit_profile {
+	union {
+		union meter_profile meter;
+		struct {
+			struct token_bucket_profile bucket; /* meter.bucket */
+			struct shape_terms terms;
+		} shape; /* of policies that police_is_shaped() */
+	};
+	uint32_t policy;      /* its index: the sender's and the receiver's */
+	uint8_t kind;         /* enum meter_kind */
+	uint8_t sample_shift; /* one packet in 2^this is sampled, or POLICE_UNSAMPLED */
+	bool shaped;
+};
+
+static_assert(sizeof(struct limit_profile) == 64, "a line in a ring");
+
+/*
+ * What a policy is, in the bits that its bucket leaves to its owner, from below:
+ *
+ *     16  of 2^15 packets those that are not just charged, see police_aside()
+ *      5  shift: one packet in 2^this is sampled, or POLICE_UNSAMPLED
+ *      5  flags
+ *      6  enum accounting
+ */
+static inline uint32_t police_owner(unsigned flags, unsigned shift, enum accounting accounting)
+{
+	uint32_t aside = flags & POLICE_PLAIN ? UINT32_C(0x8000) >> shift : UINT16_MAX;
+
+	return (uint32_t)accounting << 26 | flags << 21 | shift << 16 | aside;
+}
+
+static inline unsigned police_flags(const struct policy_state *state)
+{
+	return token_bucket_owner(&state->bucket) >> 21 & 31;
+}
+
+static inline unsigned police_shift(const struct policy_state *state)
+{
+	return token_bucket_owner(&state->bucket) >> 16 & 31;
+}
+
+static inline enum accounting police_accounting(const struct policy_state *state)
+{
+	return (enum accounting)(token_bucket_owner(&state->bucket) >> 26);
+}
+
+/* Anybody. */
+static inline bool police_is_plain(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_PLAIN;
+}
+
+/* Whether police_over_total() is all that a packet needs: a total in bytes, that drops. Anybody. */
+static inline bool police_is_total(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_TOTAL;
+}
+
+/* Whether packets wait that do not conform. Anybody. */
+static inline bool police_is_shaped(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_SHAPED;
+}
+
+/*
+ * Whether police_over_line() and police_over_flow() are all that a packet needs: flows that share a
+ * limit in bytes, that drops. Anybody.
+ */
+static inline bool police_is_phantom(const struct policy_state *state)
+{
+	return police_flags(state) & POLICE_PHANTOM;
+}
+
+/* Whether all that there is of it is its line, and its phantom if it is one. Anybody. */
+static inline bool police_has_other(const struct policy_state *state)
+{
+	return !(police_flags(state) & (POLICE_PLAIN | POLICE_PHANTOM));
+}
+
+/* Counts packets, so many of them dropped, and their bytes. */
+static inline void police_count(struct policy_state *state, uint32_t packets, uint64_t bytes,
+	uint32_t dropped_packets, uint64_t dropped_bytes)
+{
+	counter_add32(&state->packets, packets);
+	counter_add32(&state->dropped_packets, dropped_packets);
+	counter_add(&state->bytes, bytes);
+	counter_add(&state->dropped_bytes, dropped_bytes);
+}
+
+/*
+ * What a reader knows of a policy's packets on one worker, from when the state began; zero at
+ * first. The reader's own.
+ */
+struct police_totals {
+	uint64_t packets, dropped_packets;
+};
+
+/* Brings totals up to what the state says now; due once in 2^32 packets. */
+static inline void police_fold(struct police_totals *totals, const struct policy_state *state)
+{
+	counter_fold(&totals->dropped_packets, &state->dropped_packets);
+	counter_fold(&totals->packets, &state->packets);
+}
+
+/*
+ * Of all, on one worker or several, less those dropped; the difference of counters that workers
+ * change meanwhile. It may be too low by what is on its way, or too high by drops between the two
+ * looks, until the next time; but what has been said once (*passed, zero at first) is not taken
+ * back.
+ */
+static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t dropped)
+{
+	if ((int64_t)(all - dropped - *passed) > 0)
+		*passed = all - dropped;
+}
+
+/* The policy's DSCP to mark with, or MARK_ECN; it is one that said VERDICT_MARK. */
+static inline int police_mark(const struct policy_state *state)
+{
+	return state->other->mark;
+}
+
+/*
+ * Weight of the classes that have a queue, which of flows is their number: as of the last packet
+ * that asked, or limit that was told. While the bucket is in its free part nobody asks. Anybody.
+ */
+static inline uint64_t police_backlogged(const struct policy_state *state)
+{
+	if (police_is_phantom(state))
+		return phantom_backlogged(state->phantom);
+	if (police_has_other(state) && state->other->kind == METER_PHANTOM)
+		return phantom_backlogged(police_phantom(state->other));
+	return 0;
+}
+
+/* Bytes of the packets that were dropped. Anybody. */
+static inline uint64_t police_dropped_bytes(const struct policy_state *state)
+{
+	return counter_read(
+		police_is_phantom(state) ? &state->phantom->refused : &state->dropped_bytes);
+}
+
+/* Of those passed, what did not conform; 0 for most. Anybody. */
+static inline uint64_t police_over_packets(const struct policy_state *state)
+{
+	return police_has_other(state) ? counter_read(&state->other->over_packets) : 0;
+}
+
+static inline uint64_t police_over_bytes(const struct policy_state *state)
+{
+	return police_has_other(state) ? counter_read(&state->other->over_bytes) : 0;
+}
+
+/* Whether what the policy drops is beyond a total, and not a rate. Anybody. */
+static inline bool police_is_quota(const struct policy_state *state)
+{
+	return police_has_other(state) && state->other->kind == METER_PURSE;
+}
+
+/* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
+static inline uint64_t police_fallback_packets(const struct policy_state *state)
+{
+	return police_has_other(state) ? counter_read(&state->other->fallback_packets) : 0;
+}
+
+static inline uint64_t police_fallback_bytes(const struct policy_state *state)
+{
+	return police_has_other(state) ? counter_read(&state->other->fallback_bytes) : 0;
+}
+
+/*
+ * Units of a total that lie here and can be given back to a purse of this generation, see
+ * purse_hand_returns(). Control, when nobody charges packets to the state any more.
+ */
+static inline uint64_t police_returns(const struct policy_state *state, uint16_t generation)
+{
+	const struct policy_other *other = state->other;
+
+	if (!police_is_quota(state))
+		return 0;
+	return purse_hand_returns(&other->meter.purse, &other->profile.purse, generation);
+}
+
+/* The policy's table of sources, or NULL. Anybody; what may be read of it, it says itself. */
+static inline struct source_table *police_sources(const struct policy_state *state)
+{
+	return police_has_other(state) ? state->other->sources : NULL;
+}
+
+/*
+ * Bits of the packet's source address that have a meter of their own: 0 when the policy has one for
+ * all, or the packet no address, as those share one.
+ */
+static inline unsigned police_source_bits(
+	const struct policy_state *state, const struct packet *packet)
+{
+	if (!police_has_other(state) || packet->family == PACKET_OTHER)
+		return 0;
+	return packet->family == PACKET_IPV4 ? state->other->per_v4 : state->other->per_v6;
+}
+
+#endif
