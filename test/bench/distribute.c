@@ -25,6 +25,7 @@
 #include "tx.h"
 #include "usher.h"
 #include "worker.h"
+#include "worker_own.h"
 
 #define ROUNDS     31
 #define ROUNDS_MAX 10001
@@ -124,7 +125,7 @@ static void open_seats(struct bench *bench)
 	if (classifier_create(&policy, 1, SOCKET_ID_ANY, &bench->classifier) ||
 		lanes_seat(bench->lanes, bench->workers, 1))
 		die("out of memory");
-	bench->workers[0].view.classifier = bench->classifier;
+	worker_own(&bench->workers[0])->view.classifier = bench->classifier;
 	seating_init(&bench->seating, &key, 0);
 	for (unsigned i = 0; i < SEATS; i += 2)
 		seating_want(&bench->seating, i, 1);

@@ -13,6 +13,7 @@
 #include "police/lend.h"
 #include "packet/mark.h"
 #include "police/shaped.h"
+#include "worker_own.h"
 
 static bool has_hash(const struct burst *burst, unsigned i)
 {
@@ -81,11 +82,13 @@ static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigne
 	const struct policy_state *state = &w->policies[policy];
 	uint64_t now = burst->frames.now;
 
-	if (!sample_bound_takes(&w->bound, now) || !sampled_hash(state, burst, i, &hash))
+	if (!sample_bound_takes(&worker_own(w)->bound, now) ||
+		!sampled_hash(state, burst, i, &hash))
 		return;
 	burst->sampled[burst->n_sampled++] = (struct sampled){
 		.sample = w->samples[policy],
-		.bytes = police_sample_bytes(state, cost) << sample_bound_took(&w->bound, now),
+		.bytes = police_sample_bytes(state, cost)
+			 << sample_bound_took(&worker_own(w)->bound, now),
 		.hash = hash,
 	};
 	flow_sample_prefetch(w->samples[policy], hash);
@@ -291,7 +294,7 @@ static void states_of(struct policy_state *states[], struct worker *w, struct bu
 		rte_prefetch0(states[i]);
 	}
 	burst->sourced.packets = 0;
-	if (unlikely(w->view.n_sourced))
+	if (unlikely(worker_own(w)->view.n_sourced))
 		add_sources(w, burst, n);
 }
 
@@ -391,7 +394,7 @@ static uint16_t decide_each(
 	costs_of(costs, burst);
 	if (unlikely(phantoms))
 		fetch_phantoms(states, burst, costs, n, now);
-	if (unlikely(w->view.shapes))
+	if (unlikely(worker_own(w)->view.shapes))
 		fetch_queues(states, burst, n);
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);

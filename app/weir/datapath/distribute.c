@@ -23,7 +23,7 @@
 #include "lanes.h"
 #include "tx.h"
 #include "usher.h"
-#include "worker.h"
+#include "worker_own.h"
 
 unsigned lanes_mbufs(unsigned n_workers)
 {
@@ -222,7 +222,7 @@ static uint16_t spread(
 	struct rte_mbuf *sorted[BURST];
 	uint8_t targets[BURST];
 
-	if (w->view.shapes)
+	if (worker_own(w)->view.shapes)
 		stamp(w, path, mbufs, n);
 	if (unlikely(seats_here(path->lanes)))
 		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
@@ -271,7 +271,7 @@ uint16_t distribute_receive(
 	n = rte_eth_rx_burst(path->rx_port, path->queue, mbufs, BURST);
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
-		w->idle_since = rte_rdtsc();
+		worker_own(w)->idle_since = rte_rdtsc();
 	return n ? spread(w, path, mbufs, n) : 0;
 }
 

@@ -103,7 +103,7 @@ enum shape_verdict hold_arrive(
 	shaped_counts_arrival(state, held->cost);
 	if (verdict == SHAPE_WAITS) {
 		shaped_waits(shape, held->cost);
-		held->m->hash.usr = held->slot;
+		hold_set_slot(held->m, held->slot);
 		if (unlikely(held->m->nb_segs > 1))
 			shaper_hold(w->shaper, held->m->nb_segs - 1);
 	} else {

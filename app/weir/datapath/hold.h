@@ -45,6 +45,20 @@ static inline struct rte_mbuf *hold_mbuf(struct shape_packet *packet)
 	return (struct rte_mbuf *)((uintptr_t)packet - (uintptr_t)hold_offset);
 }
 
+/*
+ * The slot of the policy of a packet that waits. It lies where the hash of its flow was, since a
+ * field more of our own would take the last four bytes that an mbuf has for its drivers.
+ */
+static inline uint32_t hold_slot(const struct rte_mbuf *m)
+{
+	return m->hash.usr;
+}
+
+static inline void hold_set_slot(struct rte_mbuf *m, uint32_t slot)
+{
+	m->hash.usr = slot;
+}
+
 /* Notes when a packet arrived that another worker will decide. */
 static inline void hold_stamp(struct rte_mbuf *m, uint64_t arrival)
 {

@@ -17,7 +17,7 @@
 #include "police/shaped.h"
 #include "snapshot.h"
 #include "tx.h"
-#include "worker.h"
+#include "worker_own.h"
 
 /*
  * Bursts that are sent before others have their turn: as many as the wires of a usual box bring in
@@ -84,7 +84,7 @@ static void take(struct worker *w, struct leaving *leaving, struct shape_packet 
 	uint64_t now, bool flushed)
 {
 	struct rte_mbuf *m = hold_mbuf(packet);
-	struct policy_state *state = &w->policies[m->hash.usr];
+	struct policy_state *state = &w->policies[hold_slot(m)];
 	struct policy_shape *shape = state->other->shape;
 	enum drop_reason why;
 
@@ -191,7 +191,7 @@ static void send_patiently(
 	struct stall stall = stall_now(path);
 	uint16_t sent = 0;
 
-	while (sent < n && w->patient) {
+	while (sent < n && worker_own(w)->patient) {
 		bool down = seems_down(w, path, &stall);
 		uint16_t taken = tx_try_pass_on(w, path, mbufs + sent, n - sent);
 
@@ -199,7 +199,7 @@ static void send_patiently(
 		if (taken > 0)
 			stall = stall_now(path);
 		else if (down)
-			w->patient = false;
+			worker_own(w)->patient = false;
 		else if (!distribute_collect(w)) /* or two who wait for each other would for ever */
 			rte_pause();
 	}
@@ -247,7 +247,7 @@ bool release_due(struct worker *w)
 	}
 	if (n == 0)
 		return false;
-	w->idle_since = now;
+	worker_own(w)->idle_since = now;
 	counter_add(&w->counters.busy_cycles, rte_rdtsc() - now);
 	return true;
 }
@@ -255,9 +255,9 @@ bool release_due(struct worker *w)
 static const struct shape_queue *queue_of(const struct shape_packet *packet, void *worker)
 {
 	const struct worker *w = worker;
+	const struct rte_mbuf *m = hold_mbuf((struct shape_packet *)(uintptr_t)packet);
 
-	return &w->policies[hold_mbuf((struct shape_packet *)(uintptr_t)packet)->hash.usr]
-			.other->shape->queue;
+	return &w->policies[hold_slot(m)].other->shape->queue;
 }
 
 /* All queues that are timed, of those that have been looked at; true when they are empty. */
@@ -320,26 +320,27 @@ static void send_due(struct worker *w, uint64_t now)
 
 static void begin_to_empty(struct worker *w)
 {
-	w->patient = true;
+	worker_own(w)->patient = true;
 	send_due(w, rte_rdtsc());
 }
 
 bool release_leaving(struct worker *w, const struct snapshot *newer)
 {
 	unsigned bursts = BURSTS_A_TURN, queues = QUEUES_A_TURN;
+	struct worker_own *own = worker_own(w);
 
-	if (!w->empties && newer->n_leaving > 0) {
+	if (!own->empties && newer->n_leaving > 0) {
 		begin_to_empty(w);
-		w->empties = true;
+		own->empties = true;
 	}
-	for (; w->left < newer->n_leaving; w->left++) {
-		if (queues-- == 0 || !empty_queue(w, newer->leaving[w->left], &bursts))
+	for (; own->left < newer->n_leaving; own->left++) {
+		if (queues-- == 0 || !empty_queue(w, newer->leaving[own->left], &bursts))
 			return false;
 	}
 	if (!empty_timed(w, &bursts))
 		return false;
-	w->left = 0;
-	w->empties = false;
+	own->left = 0;
+	own->empties = false;
 	return true;
 }
 

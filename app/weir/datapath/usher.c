@@ -16,7 +16,7 @@
 #include "lanes.h"
 #include "pages.h"
 #include "slots.h"
-#include "worker.h"
+#include "worker_own.h"
 
 static void meet(struct usher *usher, unsigned owner, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back)
@@ -152,7 +152,7 @@ static bool all_have(const struct usher *usher)
  */
 static bool hushed(struct usher *usher, const struct worker *w)
 {
-	uint64_t generation = w->view.seated;
+	uint64_t generation = worker_own_const(w)->view.seated;
 
 	if (usher->hush == HUSH_NONE) {
 		usher->hush = HUSH_MOVE;
@@ -203,7 +203,8 @@ static void begin(struct usher *usher)
 
 bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
 {
-	bool hush = unlikely(usher->generation != w->view.seated) && hushed(usher, w);
+	bool hush = unlikely(usher->generation != worker_own_const(w)->view.seated) &&
+		    hushed(usher, w);
 
 	if (!hush && mover_is_idle(&usher->mover))
 		begin(usher);
@@ -251,7 +252,7 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 	struct frames frames;
 
 	look_at(&frames, usher, w, mbufs, n);
-	classify_frames(w->view.classifier, path->wire, path->direction, &frames, n);
+	classify_frames(worker_own(w)->view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];
 		struct owner_seats *seats = slot == CLASSIFY_NONE ? NULL

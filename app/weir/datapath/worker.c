@@ -24,6 +24,7 @@
 #include "police/shaped.h"
 #include "release.h"
 #include "tx.h"
+#include "worker_own.h"
 
 /*
  * "sleep": half of what the wire has been quiet for, so that a packet after a pause waits at most
@@ -141,9 +142,10 @@ static bool forward(struct worker *w, const struct path *path, struct burst *bur
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
 	burst->frames.now = now;
 	burst->path = (uint16_t)(path - w->paths);
-	if (unlikely(path->clock && w->view.shapes) && !path->lanes)
+	if (unlikely(path->clock && worker_own(w)->view.shapes) && !path->lanes)
 		hold_stamp_all(burst->mbufs, n, path->clock, now, w->ticks_per_us);
-	classify_frames(w->view.classifier, path->wire, path->direction, &burst->frames, n);
+	classify_frames(
+		worker_own(w)->view.classifier, path->wire, path->direction, &burst->frames, n);
 	pass = decide(w, burst, n, now, dropped);
 	tx_pass_on(w, path, burst->mbufs, pass);
 	n_dropped = n - pass - burst->n_held;
@@ -154,7 +156,7 @@ static bool forward(struct worker *w, const struct path *path, struct burst *bur
 	if (unlikely(is_timed(w->counters.bursts)))
 		counter_add(&w->counters.busy_cycles, (rte_rdtsc() - now) << TIMED_LOG2);
 	counter_add(&w->counters.bursts, 1);
-	w->idle_since = now;
+	worker_own(w)->idle_since = now;
 	return true;
 }
 
@@ -203,7 +205,7 @@ static uint64_t sleep_after(uint64_t quiet_ns)
 static uint64_t sleep_ns(const struct worker *w)
 {
 	uint64_t now = rte_rdtsc(),
-		 ns = sleep_after((now - w->idle_since) / w->ticks_per_us * 1000);
+		 ns = sleep_after((now - worker_own_const(w)->idle_since) / w->ticks_per_us * 1000);
 
 	if (shaper_waits(w->shaper)) {
 		uint64_t due = shaper_next(w->shaper, now) - now;
@@ -233,7 +235,8 @@ static void rest(struct worker *w)
 /* The next policy of those that have a table of sources, a little. */
 static void age(struct worker *w)
 {
-	uint32_t policy = w->view.sourced[w->aged++ % w->view.n_sourced];
+	struct worker_own *own = worker_own(w);
+	uint32_t policy = own->view.sourced[own->aged++ % own->view.n_sourced];
 
 	policy_state_age(&w->policies[policy], rte_rdtsc(), AGE_LINES);
 }
@@ -247,11 +250,11 @@ static bool move(struct worker *w)
 {
 	const struct snapshot *newest = publisher_current(w->publisher);
 
-	if (likely(newest->generation == w->view.generation))
+	if (likely(newest->generation == worker_own(w)->view.generation))
 		return false;
 	if (!release_leaving(w, newest))
 		return true;
-	w->view = (struct snapshot){
+	worker_own(w)->view = (struct snapshot){
 		.generation = newest->generation,
 		.classifier = newest->classifier,
 		.sourced = newest->sourced,
@@ -270,7 +273,7 @@ void worker_begin(struct worker *w)
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
 	move(w);
-	w->idle_since = rte_rdtsc();
+	worker_own(w)->idle_since = rte_rdtsc();
 }
 
 void worker_end(struct worker *w)
@@ -284,13 +287,15 @@ void worker_end(struct worker *w)
 
 void worker_turn(struct worker *w)
 {
+	struct worker_own *own = worker_own(w);
 	struct burst burst;
 	bool more = take_limits(w), busy = release_due(w);
 
 	busy |= move(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
 		busy |= forward(w, &w->paths[i], &burst);
-	if (w->view.n_sourced && (++w->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
+	if (own->view.n_sourced &&
+		(++own->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
 		age(w);
 	/* Release: who sees the turn over sees what it has done to packets. */
 	__atomic_store_n(&w->turn, w->turn + 1, __ATOMIC_RELEASE);

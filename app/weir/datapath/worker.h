@@ -15,7 +15,6 @@
 
 #include "drop/drop_reason.h"
 #include "flow/flow_sample.h"
-#include "flow/sample_bound.h"
 #include "police/policy_state.h"
 #include "policy/config.h"
 #include "post.h"
@@ -57,6 +56,13 @@ struct path {
 	const struct nic_clock *clock; /* the device tells when packets came in; else NULL */
 };
 
+#define WORKER_OWN_BYTES 120
+#define WORKER_OWN_ALIGN 8
+
+/*
+ * What control may see of a worker, and what it hands over to it: that is the contract of the two.
+ * An array of these is control's, in zeroed memory.
+ */
 struct worker {
 	/* set up by control before the launch */
 	unsigned index, lcore, cpu;
@@ -87,16 +93,15 @@ struct worker {
 	bool phantoms; /* there is, or was, a policy that police_is_phantom(); atomics only */
 	uint32_t turn; /* turns that have ended; owners of queues read it: atomics only */
 
-	/* the worker's own */
-	struct snapshot view; /* a copy of that snapshot */
-	unsigned left;        /* queues of the next one's `leaving` that are empty */
-	bool empties;         /* has begun with them, by what was due */
-	bool patient;         /* what leaves outside of its time waits for room in the ring */
-	struct sample_bound bound;
-	uint64_t idle_since; /* tick of the last packet */
-	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
-	uint32_t aged;       /* turns in which one was */
+	/* the worker's own, and no business of control's: see worker_own.h */
+	uint8_t own[WORKER_OWN_BYTES] __attribute__((aligned(WORKER_OWN_ALIGN)));
 } __rte_cache_aligned;
+
+/* Of a policy on this worker that police_is_shaped(): what it has beside its line. Any thread. */
+static inline struct policy_shape *worker_shape(const struct worker *worker, uint32_t slot)
+{
+	return worker->policies[slot].other->shape;
+}
 
 /*
  * Control: room for so many policies, on the worker's NUMA node, and memory for the first `used` of

@@ -18,7 +18,7 @@
 #include "police/shaped.h"
 #include "policy/kind.h"
 #include "usher.h"
-#include "worker.h"
+#include "worker_own.h"
 
 static void *alloc_lines(size_t bytes, int socket)
 {
@@ -60,7 +60,7 @@ int worker_init(struct worker *w, unsigned n_policies, unsigned used, uint32_t w
 	w->policies = pages_alloc(
 		n_policies * sizeof(*w->policies), used * sizeof(*w->policies), socket_of(w));
 	w->samples = pages_alloc(n_policies * sizeof(*w->samples), 0, SOCKET_ID_ANY);
-	sample_bound_init(&w->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
+	sample_bound_init(&worker_own(w)->bound, SAMPLES_PER_WORKER_S, rte_get_tsc_hz());
 	w->ticks_per_us = RTE_MAX(rte_get_tsc_hz() / 1000000, UINT64_C(1));
 	if (!w->policies || !w->samples || add_shaper(w, waiting))
 		return -ENOMEM;

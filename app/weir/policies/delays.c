@@ -99,7 +99,7 @@ static void fold(struct box *box, uint32_t slot)
 	struct delay_sum *sums = of_slot(box, slot)->sums;
 
 	for (unsigned w = 0; sums && w < box->config->n_workers; w++)
-		delay_fold(&sums[w], &box->workers[w].policies[slot].other->shape->delay);
+		delay_fold(&sums[w], &worker_shape(&box->workers[w], slot)->delay);
 }
 
 static void add_worker(struct delays_totals *totals, const struct policy_shape *shape)
@@ -118,7 +118,7 @@ static void add_slot(struct box *box, uint32_t slot, struct delays_totals *total
 	fold(box, slot);
 	for (unsigned w = 0; sums && w < box->config->n_workers; w++) {
 		delay_merge(&totals->delay, &sums[w]);
-		add_worker(totals, box->workers[w].policies[slot].other->shape);
+		add_worker(totals, worker_shape(&box->workers[w], slot));
 	}
 }
 

@@ -117,7 +117,7 @@ static int placing_prepare(struct box *box, const struct policy *policy, uint32_
 		return -ENOMEM;
 	list_lanes(box, policy, placing->lanes);
 	for (unsigned w = 0; w < placing->n_workers; w++)
-		box->workers[w].policies[slot].other->shape->seat = placing->workers[w].seat;
+		worker_shape(&box->workers[w], slot)->seat = placing->workers[w].seat;
 	return 0;
 }
 
@@ -168,7 +168,7 @@ static unsigned least_busy(const struct box *box, unsigned owner)
 static const struct policy_shape *shape_on(
 	const struct box *box, const struct placing *placing, unsigned w)
 {
-	return box->workers[w].policies[placing->slot].other->shape;
+	return worker_shape(&box->workers[w], placing->slot);
 }
 
 static void want(struct placing *placing)

@@ -13,6 +13,7 @@
 #include "distribute.h"
 #include "lanes.h"
 #include "usher.h"
+#include "worker_own.h"
 
 #define SLOTS 4
 #define SLOT  2
@@ -74,7 +75,7 @@ static void test_hush(void **state)
 	back = world.lanes->back[1];
 	assert_false(turn(&world));
 	assert_int_equal(rte_ring_sp_enqueue(out, &world), 0);
-	world.workers[0].view.seated = 1;
+	worker_own(&world.workers[0])->view.seated = 1;
 	assert_true(turn(&world));
 	pass(out);
 	assert_true(turn(&world)); /* it goes by the former one still */
@@ -106,7 +107,7 @@ static void test_hush_after_the_last(void **state)
 		(void)state;
 		open_world(&world);
 		back = world.lanes->back[1];
-		world.workers[0].view.seated = 1;
+		worker_own(&world.workers[0])->view.seated = 1;
 		world.workers[1].generation = step > 0;
 		assert_true(owner_turn(&world));
 		assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
@@ -126,7 +127,7 @@ static void test_hush_after_the_last(void **state)
 		assert_false(usher_has_seats(world.usher));
 		usher_add(world.usher, SLOT, &world.seats);
 		assert_false(owner_turn(&world));
-		world.workers[0].view.seated = world.workers[1].generation = 2;
+		worker_own(&world.workers[0])->view.seated = world.workers[1].generation = 2;
 		for (unsigned i = 0; i < 3; i++) {
 			owner_turn(&world);
 			world.workers[1].turn++;
@@ -143,9 +144,9 @@ static void test_hush_again(void **state)
 
 	(void)state;
 	open_world(&world);
-	world.workers[0].view.seated = world.workers[1].generation = 1;
+	worker_own(&world.workers[0])->view.seated = world.workers[1].generation = 1;
 	assert_true(turn(&world));
-	world.workers[0].view.seated = 2;
+	worker_own(&world.workers[0])->view.seated = 2;
 	for (unsigned i = 0; i < 3; i++) {
 		world.workers[1].turn++;
 		assert_true(turn(&world));
@@ -169,7 +170,7 @@ static void test_hush_ends_moves(void **state)
 	world.waited = 1; /* and does not leave */
 	assert_false(turn(&world));
 	assert_false(usher_is_done(world.usher, SLOT));
-	world.workers[0].view.seated = world.workers[1].generation = 1;
+	worker_own(&world.workers[0])->view.seated = world.workers[1].generation = 1;
 	assert_true(turn(&world));
 	assert_true(usher_is_done(world.usher, SLOT));
 	for (unsigned i = 0; i < 3 && turn(&world); i++)

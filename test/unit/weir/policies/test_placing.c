@@ -18,6 +18,7 @@
 #include "exchange.h"
 #include "placing.h"
 #include "usher.h"
+#include "worker_own.h"
 
 #define ROUND UINT64_C(100000000)
 #define STEP  UINT64_C(20000000)
@@ -247,8 +248,8 @@ static void test_reseats(void **state)
 		for (unsigned n = 0; n < 10 && !exchange_settle(x); n++)
 			box_world_turn_all(&world.box);
 		for (unsigned w = 0; w < BOX_WORKERS; w++)
-			assert_int_equal(
-				world.box.box.workers[w].view.seated, publisher->current->seated);
+			assert_int_equal(worker_own(&world.box.box.workers[w])->view.seated,
+				publisher->current->seated);
 		exchange_free(x);
 		box_world_close(&world.box);
 	}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What a worker keeps for itself. This header is for this room alone: control has no name for any
+ * of it. All is written and read by the worker's own thread, but for worker_init().
+ */
+#ifndef WEIR_APP_WORKER_OWN_H
+#define WEIR_APP_WORKER_OWN_H
+
+#include <stdalign.h>
+
+#include "flow/sample_bound.h"
+#include "snapshot.h"
+#include "worker.h"
+
+struct worker_own {
+	struct snapshot view; /* a copy of the snapshot that it goes by */
+	unsigned left;        /* queues of the next one's `leaving` that are empty */
+	bool empties;         /* has begun with them, by what was due */
+	bool patient;         /* what leaves outside of its time waits for room in the ring */
+	struct sample_bound bound;
+	uint64_t idle_since; /* tick of the last packet */
+	uint32_t turns;      /* of the loop, if there are tables of sources to look after */
+	uint32_t aged;       /* turns in which one was */
+};
+
+static_assert(sizeof(struct worker_own) == WORKER_OWN_BYTES, "as struct worker has it");
+static_assert(alignof(struct worker_own) <= WORKER_OWN_ALIGN, "as struct worker has it");
+
+static inline struct worker_own *worker_own(struct worker *worker)
+{
+	return (struct worker_own *)worker->own;
+}
+
+static inline const struct worker_own *worker_own_const(const struct worker *worker)
+{
+	return (const struct worker_own *)worker->own;
+}
+
+#endif
