@@ -6,7 +6,6 @@
 #include "gossip/gossip.h"
 
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,18 +131,6 @@ size_t gossip_send(struct gossip *g, uint8_t *buf, unsigned *peer)
 	g->counters.sent++;
 	g->counters.sent_bytes += len;
 	return len;
-}
-
-void estimator_believe(
-	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns)
-{
-	g->estimator->forget(g, index);
-	peer_believe(g->estimator->find(g, index), epoch, tick, now_ns);
-}
-
-bool estimator_rate_valid(float value)
-{
-	return isfinite(value) && value >= 0;
 }
 
 /* Ticks since we sent what the body echoes, or UINT32_MAX when it echoes nothing of ours. */

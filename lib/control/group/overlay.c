@@ -201,16 +201,6 @@ unsigned overlay_position(const struct overlay *o, uint32_t id)
 	return at;
 }
 
-unsigned overlay_edge_to(const struct overlay *o, unsigned position, unsigned peer)
-{
-	const struct overlay_edge *edges = overlay_edges(o, position);
-	unsigned at = 0;
-
-	while (at < o->n_edges[position] && edges[at].peer != peer)
-		at++;
-	return at;
-}
-
 static bool is_dead(const uint64_t *dead, unsigned position)
 {
 	return dead && bitmap_has(dead, position);

@@ -82,7 +82,15 @@ static inline const struct overlay_edge *overlay_edges(const struct overlay *o, 
 }
 
 /* Which edge of `position` leads to `peer`, or n_edges[position]. */
-unsigned overlay_edge_to(const struct overlay *o, unsigned position, unsigned peer);
+static inline unsigned overlay_edge_to(const struct overlay *o, unsigned position, unsigned peer)
+{
+	const struct overlay_edge *edges = overlay_edges(o, position);
+	unsigned at = 0;
+
+	while (at < o->n_edges[position] && edges[at].peer != peer)
+		at++;
+	return at;
+}
 
 /*
  * The edge to the best friend, who inherits (GDRL, section IV), if there is any edge: the first

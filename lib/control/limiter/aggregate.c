@@ -15,7 +15,7 @@
  */
 #define BURST_FLOOR UINT64_C(9084)
 
-double policy_rate(const struct limiter_policy *policy)
+double limiter_policy_rate(const struct limiter_policy *policy)
 {
 	return (double)policy->limit_bps / 8 / limiter_time(policy);
 }
@@ -27,7 +27,7 @@ uint64_t policy_burst_floor(const struct limiter_policy *policy)
 
 double limiter_first_limit(const struct limiter_policy *policy, unsigned n)
 {
-	return policy_rate(policy) / (policy->allocator->alone ? 1 : n);
+	return limiter_policy_rate(policy) / (policy->allocator->alone ? 1 : n);
 }
 
 double limiter_first_burst(const struct limiter_policy *policy, unsigned n)
@@ -72,7 +72,7 @@ static double shared_burst(const struct aggregate *a, double limit)
 
 uint64_t aggregate_burst(const struct limiter *l, const struct aggregate *a)
 {
-	double limit = policy_rate(&a->policy);
+	double limit = limiter_policy_rate(&a->policy);
 	uint64_t burst, least = policy_burst_floor(&a->policy);
 
 	if (aggregate_conserved(a))

@@ -59,7 +59,7 @@ struct limiter {
 };
 
 /* Bytes per second over all limiters, and bytes below which no bucket is made. */
-double policy_rate(const struct limiter_policy *policy);
+double limiter_policy_rate(const struct limiter_policy *policy);
 uint64_t policy_burst_floor(const struct limiter_policy *policy);
 
 /* Bytes per second that a policy begins with at a limiter of n. */

@@ -226,7 +226,7 @@ static void allocate(
 		.keep_slow = keeps->slow,
 		.n = l->n,
 		.lost = sum.lost,
-		.limit = policy_rate(&a->policy),
+		.limit = limiter_policy_rate(&a->policy),
 		.demand_now = arrived_since(a, sample) / interval_s,
 		.dropped = sample->dropped_packets != a->dropped_packets,
 		.remote_weight = sum.weight,
@@ -395,7 +395,7 @@ void limiter_view(const struct limiter *l, unsigned policy, struct limiter_view 
 	const struct aggregate *a = &l->aggregates[policy];
 
 	*view = (struct limiter_view){
-		.limit = policy_rate(&a->policy),
+		.limit = limiter_policy_rate(&a->policy),
 		.effective_limit = a->effective_limit,
 		.local_limit = a->state.local_limit,
 		.drain = a->state.drain,

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "gossip/estimator.h"
+
+#include <math.h>
+
+void estimator_believe(
+	struct gossip *g, unsigned index, uint64_t epoch, uint32_t tick, uint64_t now_ns)
+{
+	g->estimator->forget(g, index);
+	peer_believe(g->estimator->find(g, index), epoch, tick, now_ns);
+}
+
+bool estimator_rate_valid(float value)
+{
+	return isfinite(value) && value >= 0;
+}
