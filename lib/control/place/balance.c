@@ -72,25 +72,6 @@ static bool limits_of(const struct placer *placer, const struct placement *place
 	return true;
 }
 
-/*
- * A model that has the whole bucket wrong has its parts wrong by as much; and so has a record that
- * is shorter than what was counted.
- */
-double place_worth(const struct placer *placer, const struct placement *placement)
-{
-	const struct place_aggregate *a = &placer->problem->aggregate;
-	struct lack whole;
-	struct mix mix;
-
-	if (a->backlog <= 0)
-		return 1;
-	if (placer->level > 0)
-		return placer->level / a->backlog;
-	mix_of(&mix, placer, placement->at, PLACE_NOWHERE, 0);
-	lack_of(&whole, &mix, (double)a->limit);
-	return whole.decay > 0 ? lack_level(&whole, PLACE_TAIL) / a->backlog : 1;
-}
-
 bool place_balance(const struct placer *placer, const struct placement *placement,
 	double limits[PLACE_BROKERS], double bursts[PLACE_BROKERS])
 {
