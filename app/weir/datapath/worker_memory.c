@@ -191,14 +191,6 @@ int worker_add_policy(
 	return w->samples[profile->policy] ? 0 : no_memory(w, policy, sizeof(struct flow_sample));
 }
 
-/* A line that no policy has been given is all zero: neither plain nor anything else. */
-static void *memory_of(const struct policy_state *state)
-{
-	if (police_is_phantom(state))
-		return state->phantom;
-	return police_is_plain(state) ? NULL : state->other;
-}
-
 int worker_change_policy(struct worker *w, const struct policy *policy)
 {
 	return add_fragments(w, policy);
@@ -206,7 +198,7 @@ int worker_change_policy(struct worker *w, const struct policy *policy)
 
 void worker_remove_policy(struct worker *w, uint32_t slot)
 {
-	rte_free(memory_of(&w->policies[slot]));
+	rte_free(policy_state_memory(&w->policies[slot]));
 	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
 	if (!w->samples[slot])
 		return;
@@ -217,7 +209,7 @@ void worker_remove_policy(struct worker *w, uint32_t slot)
 void worker_free(struct worker *w)
 {
 	for (unsigned i = 0; w->policies && i < w->n_policies; i++)
-		rte_free(memory_of(&w->policies[i]));
+		rte_free(policy_state_memory(&w->policies[i]));
 	chunks_free(w);
 	pages_free(w->policies, w->n_policies * sizeof(*w->policies));
 	rte_free(w->fragments);

@@ -5,16 +5,14 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/name_hash.h"
+#include "engine/counts.h"
+#include "engine/states.h"
 #include "packet/fragment.h"
+#include "packet/mark.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
-#include "packet/mark.h"
-#include "police/charge.h"
-#include "police/other.h"
-#include "engine/profile.h"
 #include "replay_limits.h"
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */
@@ -25,18 +23,11 @@
 /* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
 #define SECRET 0
 
-/* One policy as a worker has it. */
-struct policed {
-	struct policy_state state;
-	struct police_totals totals;
-	void *memory; /* of what is not in state */
-};
-
 struct decider {
 	struct decide_params params;
 	struct classifier *classifier;
 	struct replay_limits limits;
-	struct policed *policies;
+	struct engine engine;          /* of one worker */
 	const struct tunnels *tunnels; /* NULL: not entered */
 	struct fragments *fragments;   /* NULL: nobody asks for ports */
 	uint64_t now_ns;               /* the latest time seen, as no worker's clock steps back */
@@ -47,48 +38,28 @@ struct decider {
 	uint32_t classes[DECIDE_BURST];
 };
 
-static int make_profile(const struct decider *d, unsigned i, struct limit_profile *profile)
+static struct engine_limit limit_of(const struct decider *d, unsigned i)
 {
-	static const struct sampling all = {0}; /* of which nobody reads any */
-	struct limiter_view view;
+	struct engine_limit limit = {
+		.policy = &d->params.config->policies[i], .slot = i, .hz = TICKS_PER_S};
 
-	limiter_view(d->limits.limiter, i, &view);
-	return limit_profile_init(
-		profile, &d->params.config->policies[i], i, &view, &all, 1, TICKS_PER_S);
-}
-
-static void *lines_alloc(size_t size)
-{
-	size_t whole = (size + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
-	void *memory = aligned_alloc(CACHE_LINE, whole);
-
-	return memory ? memset(memory, 0, whole) : NULL;
+	engine_view(&d->engine, d->limits.limiter, i, &limit);
+	return limit;
 }
 
 /* The lots of a meter that drops at random are drawn alike in every run. */
 static int start_policy(struct decider *d, unsigned i)
 {
-	const struct policy *policy = &d->params.config->policies[i];
 	const struct policy_start start = {
 		.now = d->params.start_ns,
 		.hz = TICKS_PER_S,
 		.secret = SECRET,
-		.seed = name_hash(policy->name),
+		.seed = name_hash(d->params.config->policies[i].name),
 	};
-	size_t bytes = policy_other_bytes(policy);
-	struct policed *policed = &d->policies[i];
-	struct limit_profile profile;
-	int ret = make_profile(d, i, &profile);
+	struct engine_limit limit = limit_of(d, i);
+	int ret = engine_states_add(&d->engine, 0, &limit, &start);
 
-	if (ret)
-		return ret;
-	if (bytes) {
-		policed->memory = lines_alloc(bytes);
-		if (!policed->memory)
-			return -ENOMEM;
-	}
-	policy_state_init(&policed->state, policed->memory, policy, &profile, &start);
-	return 0;
+	return ret ? ret : engine_begin(&d->engine, &limit, start.now, start.now, false);
 }
 
 static int start_fragments(struct decider *d)
@@ -97,7 +68,7 @@ static int start_fragments(struct decider *d)
 
 	if (!policies_name_ports(config->policies, config->n_policies))
 		return 0;
-	d->fragments = lines_alloc(sizeof(*d->fragments));
+	d->fragments = aligned_alloc(CACHE_LINE, sizeof(*d->fragments));
 	if (!d->fragments)
 		return -ENOMEM;
 	fragments_init(d->fragments, SECRET, TICKS_PER_S);
@@ -115,8 +86,8 @@ int decider_create(const struct decide_params *params, struct decider **out)
 	d->params = *params;
 	d->now_ns = params->start_ns;
 	d->tunnels = tunnels_to_enter(config);
-	d->policies = lines_alloc((config->n_policies + 1) * sizeof(*d->policies));
-	ret = d->policies ? 0 : -ENOMEM;
+	ret = engine_states_alloc(&d->engine, 1, config->n_policies);
+	engine_share_begin(&d->engine, config->policies, config->n_policies, params->start_ns);
 	if (ret == 0)
 		ret = start_fragments(d);
 	if (ret == 0)
@@ -137,12 +108,10 @@ void decider_destroy(struct decider *d)
 {
 	if (!d)
 		return;
-	for (unsigned i = 0; d->policies && i < d->params.config->n_policies; i++)
-		free(d->policies[i].memory);
 	classifier_destroy(d->classifier);
 	limits_destroy(&d->limits);
 	free(d->fragments);
-	free(d->policies);
+	engine_states_free(&d->engine, d->params.config->n_policies);
 	free(d);
 }
 
@@ -208,25 +177,21 @@ static bool truncated(const struct frame *frame, const struct packet *packet)
 	       frame->captured < packet->l2_len + header_bytes(frame, packet);
 }
 
-/* What is marked or only counted is too much all the same. */
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+/* Nobody asks how often to sample, which is what the time of a measurement is for. */
+static void measure_policy(void *context, unsigned policy, struct limiter_sample *sample)
 {
-	struct policed *policed = &((struct decider *)context)->policies[policy];
-	const struct policy_state *state = &policed->state;
+	struct decider *d = context;
 
-	police_fold(&policed->totals, state);
-	sample->arrived_bytes = state->bytes;
-	sample->dropped_packets = policed->totals.dropped_packets + police_over_packets(state);
+	engine_measure(&d->engine, policy, &d->params.config->policies[policy], d->now_ns, sample);
 }
 
 /* A limit that no meter can express leaves the old one in force, as in the appliance. */
 static void renew_limits(struct decider *d)
 {
 	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
-		struct limit_profile profile;
+		struct engine_limit limit = limit_of(d, i);
 
-		if (make_profile(d, i, &profile) == 0)
-			police_limit(&d->policies[i].state, &profile, d->now_ns);
+		engine_enforce(&d->engine, &limit, d->now_ns);
 	}
 }
 
@@ -235,7 +200,7 @@ static void set_time(struct decider *d, uint64_t now_ns)
 	if (now_ns <= d->now_ns)
 		return;
 	d->now_ns = now_ns;
-	if (limits_advance(&d->limits, now_ns, measure, d))
+	if (limits_advance(&d->limits, now_ns, measure_policy, d))
 		renew_limits(d);
 }
 
@@ -256,12 +221,12 @@ static void note_source(const struct policy_state *state, const struct frame *fr
 static void decide_one(struct decider *d, struct frame *frame, const struct packet *packet,
 	struct decision *decision)
 {
-	struct policy_state *state = &d->policies[decision->policy].state;
+	struct policy_state *state = &d->engine.workers[0].states[decision->policy];
 	bool marked;
 
 	note_source(state, frame, packet, &decision->source);
-	decision->cost = police_cost(state, packet, frame->data, frame->bytes, d->now_ns);
-	decision->verdict = police_charge(state, packet, frame->data, decision->cost, d->now_ns);
+	decision->verdict = engine_states_police(&d->engine, 0, decision->policy, packet,
+		frame->data, frame->bytes, d->now_ns, &decision->cost);
 	decision->reason = decision->verdict == VERDICT_PASS ? REASON_CONFORMS : REASON_LIMIT;
 	if (decision->verdict != VERDICT_MARK)
 		return;

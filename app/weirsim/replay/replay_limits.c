@@ -6,16 +6,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "engine/profile.h"
+#include "engine/engine.h"
 
 static struct limiter_policy *make_policies(const struct config *config, unsigned n)
 {
-	struct limiter_policy *policies = calloc(config->n_policies + 1, sizeof(*policies));
+	struct limiter_policy *policies = engine_limiter_policies(
+		config->policies, config->n_policies, 0);
 
-	for (unsigned i = 0; policies && i < config->n_policies; i++) {
-		policies[i] = limit_profile_policy(&config->policies[i], 0);
+	for (unsigned i = 0; policies && i < config->n_policies; i++)
 		policies[i].allocator = n > 1 ? &allocator_static : &allocator_central;
-	}
 	return policies;
 }
 

@@ -10,10 +10,11 @@
 #include <string.h>
 
 #include "base/name_hash.h"
+#include "engine/counts.h"
+#include "engine/states.h"
+#include "police/other.h"
 #include "record.h"
 #include "settle.h"
-#include "police/charge.h"
-#include "police/sample.h"
 
 #define NODE_HZ    UINT64_C(1000000000) /* a node's clock ticks in nanoseconds */
 #define HELD_MAX   256                  /* datagrams: what a socket's buffer holds */
@@ -47,7 +48,7 @@ static uint64_t sim_time(const struct sim *sim, const struct node *node, uint64_
 static void set_enforced(
 	struct sim *sim, struct node *node, unsigned p, double rate, uint64_t burst)
 {
-	struct enforced *mine = &node->policies[p].enforced, *all = &sim->enforced[p];
+	struct enforced *mine = &node->enforced[p], *all = &sim->enforced[p];
 
 	all->rate += rate - mine->rate;
 	all->burst += burst - mine->burst;
@@ -62,63 +63,54 @@ static double units_in_time(const struct policy *policy, double rate)
 
 static void policies_free(struct sim *sim, struct node *node)
 {
-	for (unsigned p = 0; node->policies && p < sim->scenario->group.n_policies; p++) {
+	unsigned n = sim->scenario->group.n_policies;
+
+	for (unsigned p = 0; node->enforced && p < n; p++)
 		set_enforced(sim, node, p, 0, 0);
-		free(node->policies[p].memory);
-	}
-	free(node->policies);
-	node->policies = NULL;
+	free(node->enforced);
+	node->enforced = NULL;
+	engine_states_free(&node->engine, n);
 }
 
-static int profile_make(struct sim *sim, struct node *node, unsigned p, struct limit_profile *out)
+/* What the limiter says of a policy now, which its meters are about to enforce. */
+static struct engine_limit limit_of(struct sim *sim, struct node *node, unsigned p)
 {
-	struct limiter_view view;
+	const struct policy *policy = &sim->scenario->group.policies[p];
+	struct engine_limit limit = {.policy = policy, .slot = p, .hz = NODE_HZ};
 
-	limiter_view(node->limiter, p, &view);
-	set_enforced(sim, node, p,
-		units_in_time(&sim->scenario->group.policies[p], view.local_limit),
-		view.local_burst);
-	return limit_profile_init(out, &sim->scenario->group.policies[p], p, &view,
-		&node->policies[p].sampling, 1, NODE_HZ);
+	engine_view(&node->engine, node->limiter, p, &limit);
+	set_enforced(sim, node, p, units_in_time(policy, limit.view.local_limit),
+		limit.view.local_burst);
+	return limit;
 }
 
 static int policy_create(struct sim *sim, struct node *node, unsigned p)
 {
-	const struct policy *policy = &sim->scenario->group.policies[p];
-	size_t bytes = policy_other_bytes(policy);
 	struct policy_start start = {
 		.now = node_clock(sim, node, sim->events.now_ns),
 		.hz = NODE_HZ,
 		.secret = node->secret,
 		.seed = prng_next(&sim->prng[STREAM_NODES]),
 	};
-	struct node_policy *mine = &node->policies[p];
-	struct limit_profile profile;
-	int ret = profile_make(sim, node, p, &profile);
+	struct engine_limit limit = limit_of(sim, node, p);
+	int ret = engine_states_add(&node->engine, 0, &limit, &start);
 
 	if (ret)
 		return ret;
-	if (bytes) {
-		mine->memory = aligned_alloc(CACHE_LINE, bytes);
-		if (!mine->memory)
-			return -ENOMEM;
-	}
-	policy_state_init(&mine->state, mine->memory, policy, &profile, &start);
-	if (policy->guarantee == GUARANTEE_CONSERVED)
-		policy_state_spend(&mine->state, start.now);
-	return 0;
+	return engine_begin(&node->engine, &limit, start.now, start.now,
+		limit.policy->guarantee == GUARANTEE_CONSERVED);
 }
 
 static int policies_create(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
-	int ret = 0;
+	int ret = engine_states_alloc(&node->engine, 1, n);
 
-	sampling_budget_init(&node->budget, 1, sim->scenario->group.n_policies);
-	node->policies = aligned_alloc(CACHE_LINE, (n + 1) * sizeof(*node->policies));
-	if (!node->policies)
-		return -ENOMEM;
-	memset(node->policies, 0, (n + 1) * sizeof(*node->policies));
+	node->enforced = calloc(n + 1, sizeof(*node->enforced));
+	if (!node->enforced)
+		ret = -ENOMEM;
+	engine_share_begin(&node->engine, sim->scenario->group.policies, n,
+		node_clock(sim, node, sim->events.now_ns));
 	for (unsigned p = 0; ret == 0 && p < n; p++)
 		ret = policy_create(sim, node, p);
 	return ret;
@@ -160,7 +152,8 @@ static struct limiter_ledger ledger_of(
 static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
-	struct limiter_policy *policies = calloc(s->group.n_policies + 1, sizeof(*policies));
+	struct limiter_policy *policies = engine_limiter_policies(
+		s->group.policies, s->group.n_policies, 0);
 	struct limiter_record *records = records_of(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
@@ -179,8 +172,6 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 	};
 	int ret = -ENOMEM;
 
-	for (unsigned i = 0; policies && i < s->group.n_policies; i++)
-		policies[i] = limit_profile_policy(&s->group.policies[i], 0);
 	if (policies && records)
 		ret = limiter_create(&params, node_clock(sim, node, sim->events.now_ns) - age_ns,
 			&node->limiter);
@@ -189,17 +180,19 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 	return ret;
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
-{
-	struct node *node = context;
-	struct node_policy *p = &node->policies[policy];
+/* What a limiter measures, by its own clock. */
+struct measuring {
+	struct sim *sim;
+	struct node *node;
+	uint64_t now_ns;
+};
 
-	police_fold(&p->totals, &p->state);
-	*sample = (struct limiter_sample){
-		.arrived_bytes = p->state.bytes,
-		.dropped_packets = p->totals.dropped_packets + police_over_packets(&p->state),
-		.slots = p->sample.slot,
-	};
+static void measure_policy(void *context, unsigned policy, struct limiter_sample *sample)
+{
+	const struct measuring *m = context;
+
+	engine_measure(&m->node->engine, policy, &m->sim->scenario->group.policies[policy],
+		m->now_ns, sample);
 }
 
 static void check_view(struct sim *sim, const struct node *node, unsigned p)
@@ -233,43 +226,24 @@ static void check_sum(struct sim *sim, unsigned p)
 			all->rate * 8 / policy_limit_s(policy));
 }
 
-static void sample_adapt(struct node *node, struct node_policy *policy, double interval_s)
-{
-	uint64_t before = policy->sampled_packets;
-
-	police_fold(&policy->totals, &policy->state);
-	policy->sampled_packets = policy->totals.packets;
-	sampling_adapt(
-		&policy->sampling, &node->budget, policy->sampled_packets - before, interval_s);
-}
-
 static void enforce(struct sim *sim, struct node *node, unsigned p)
 {
-	uint64_t now = node_clock(sim, node, sim->events.now_ns);
-	struct limit_profile profile;
+	struct engine_limit limit = limit_of(sim, node, p);
 
-	if (profile_make(sim, node, p, &profile))
+	if (engine_enforce(&node->engine, &limit, node_clock(sim, node, sim->events.now_ns)))
 		record_problem(sim, "limiter %u: rate out of range", node->index);
-	else
-		police_limit(&node->policies[p].state, &profile, now);
 	check_view(sim, node, p);
 	check_sum(sim, p);
 }
 
-/* After an interval of so many seconds. */
-static void publish(struct sim *sim, struct node *node, double interval_s)
+/* After an interval. */
+static void publish(struct sim *sim, struct node *node, uint64_t now)
 {
-	uint64_t now = node_clock(sim, node, sim->events.now_ns);
-
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
-		struct node_policy *policy = &node->policies[p];
-
-		if (sim->scenario->group.policies[p].allocator->samples_flows)
-			sample_adapt(node, policy, interval_s);
 		enforce(sim, node, p);
-		policy_state_age(&policy->state, now, AGED_LINES);
+		policy_state_age(&node->engine.workers[0].states[p], now, AGED_LINES);
 	}
-	sampling_budget_adapt(&node->budget, interval_s);
+	engine_share_samples(&node->engine, now);
 }
 
 static void schedule_tick(struct sim *sim, struct node *node);
@@ -278,14 +252,14 @@ static void tick(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct node *node = object;
+	struct measuring measuring = {sim, node, node_clock(sim, node, sim->events.now_ns)};
 
 	/* An event of before a crash or a pause. */
 	if (!node->limiter || node->paused || argument != node->next_tick_ns)
 		return;
-	limiter_tick(node->limiter, node_clock(sim, node, sim->events.now_ns), measure, node);
+	limiter_tick(node->limiter, measuring.now_ns, measure_policy, &measuring);
 	sim->ticks++;
-	publish(sim, node, (double)(sim->events.now_ns - node->ticked_ns) / 1e9);
-	node->ticked_ns = sim->events.now_ns;
+	publish(sim, node, measuring.now_ns);
 	node_follow_up(sim, node);
 	schedule_tick(sim, node);
 }
@@ -304,7 +278,6 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 
 	node->starts++;
 	ret = limiter_build(sim, node, age_ns);
-	node->ticked_ns = sim->events.now_ns;
 	if (ret == 0)
 		ret = policies_create(sim, node);
 	if (ret == 0)
@@ -426,23 +399,21 @@ enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
-	struct node_policy *p;
+	struct policy_state *state;
 	enum verdict verdict;
 	uint32_t cost;
 	bool markable;
 
 	if (!node->limiter)
 		return VERDICT_DROP;
-	p = &node->policies[policy];
-	cost = police_cost(&p->state, packet, data, frame_len, now);
-	if (police_samples(&p->state))
-		police_sample(&p->sample, &p->state, packet, data, cost);
-	verdict = police_charge(&p->state, packet, data, cost, now);
+	verdict = engine_states_police(
+		&node->engine, 0, policy, packet, data, frame_len, now, &cost);
 	if (verdict != VERDICT_MARK)
 		return verdict;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
-	markable = police_mark(&p->state) != MARK_ECN;
-	police_marked(&p->state, packet, data, cost, now, markable);
+	state = &node->engine.workers[0].states[policy];
+	markable = police_mark(state) != MARK_ECN;
+	police_marked(state, packet, data, cost, now, markable);
 	return markable ? VERDICT_MARK : VERDICT_DROP;
 }
 

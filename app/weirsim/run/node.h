@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * One limiter of the simulation: the appliance's brain (lib/control/limiter) and its packet
- * decisions (lib/datapath/police, one worker), on a clock of its own.
+ * One limiter of the simulation: the appliance's brain (lib/control/limiter) and packet
+ * decisions (lib/datapath/police), driven by its engine with one worker, on a clock of its own.
  */
 #ifndef WEIR_SIM_NODE_H
 #define WEIR_SIM_NODE_H
@@ -11,35 +11,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/profile.h"
-#include "flow/flow_sample.h"
+#include "engine/engine.h"
 #include "limiter/limiter.h"
-#include "police/charge.h"
-#include "police/other.h"
 #include "police/policy_state.h"
 #include "world/disk.h"
 #include "sim.h"
 
 #define CLOCK_START UINT64_C(1000000000000) /* so that no offset makes a clock negative */
 
-struct node_policy {
-	struct policy_state state;
-	struct police_totals totals;
-	uint64_t sampled_packets; /* those that how often to sample was chosen by */
-	struct flow_sample sample;
-	struct sampling sampling;
-	struct enforced enforced;
-	void *memory; /* of what is not in state */
-};
-
 struct node {
 	unsigned index;
 	struct limiter *limiter; /* NULL: crashed */
 	bool paused;
-	uint64_t resume_ns; /* of the event that counts, while it is paused */
-	uint64_t secret;    /* of its tables of sources */
-	struct sampling_budget budget;
-	uint64_t ticked_ns;
+	uint64_t resume_ns;    /* of the event that counts, while it is paused */
+	uint64_t secret;       /* of its tables of sources */
 	uint64_t next_tick_ns; /* of the event that counts; those before a restart do not */
 	uint64_t starts;       /* so far; the epoch of its ledgers */
 	bool settling;
@@ -49,7 +34,8 @@ struct node {
 		size_t len;
 	} * held; /* datagrams that wait while it is paused */
 	unsigned n_held;
-	struct node_policy *policies;
+	struct engine engine;
+	struct enforced *enforced; /* n_policies: by its meters */
 };
 
 int nodes_create(struct sim *sim);

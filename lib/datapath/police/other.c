@@ -127,6 +127,14 @@ void policy_state_init(struct policy_state *state, void *memory, const struct po
 	}
 }
 
+/* A line that no policy has been given is all zero: neither plain nor anything else. */
+void *policy_state_memory(const struct policy_state *state)
+{
+	if (police_is_phantom(state))
+		return state->phantom;
+	return police_is_plain(state) ? NULL : state->other;
+}
+
 /* Ever smaller packets, until none passes. */
 void policy_state_spend(struct policy_state *state, uint64_t now)
 {

@@ -34,6 +34,9 @@ struct policy_start {
 void policy_state_init(struct policy_state *state, void *memory, const struct policy *policy,
 	const struct limit_profile *profile, const struct policy_start *start);
 
+/* The memory that a state was given, or NULL; of one that is all zero too. Control thread. */
+void *policy_state_memory(const struct policy_state *state);
+
 /*
  * As if all that may pass at once had passed at `now`. Not of a meter for each source, each of
  * which begins with its burst; nor of one that draws lots. Control thread, before the worker sees

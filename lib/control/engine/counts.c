@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "engine/counts.h"
+
+#include "base/time.h"
+#include "police/other.h"
+#include "police/shaped.h"
+#include "policy/kind.h"
+
+static const struct policy_state *state_of(
+	const struct engine *engine, uint32_t slot, unsigned worker)
+{
+	return &engine->workers[worker].states[slot];
+}
+
+static struct police_totals *fold_totals(struct engine *engine, uint32_t slot, unsigned worker)
+{
+	struct police_totals *totals = engine_totals_of(engine, slot, worker);
+
+	police_fold(totals, state_of(engine, slot, worker));
+	return totals;
+}
+
+struct waiting engine_waiting(const struct engine *engine, uint32_t slot)
+{
+	struct waiting waiting = {0};
+
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		const struct policy_state *state = state_of(engine, slot, w);
+
+		if (!police_is_shaped(state) || !state->other)
+			continue;
+		waiting.packets += counter_read32(&state->other->shape->waiting);
+		waiting.units += counter_read32(&state->other->shape->units);
+	}
+	return waiting;
+}
+
+bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *totals)
+{
+	struct engine_slot *said = &engine->slots[slot];
+	struct waiting waiting = engine_waiting(engine, slot);
+	uint64_t packets = 0, bytes = 0;
+	bool news = false;
+
+	*totals = (struct policy_totals){0};
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		const struct policy_state *state = state_of(engine, slot, w);
+		uint64_t before = engine_totals_of(engine, slot, w)->packets;
+		const struct police_totals *folded = fold_totals(engine, slot, w);
+
+		news |= folded->packets != before;
+		totals->dropped_packets += folded->dropped_packets;
+		totals->dropped_bytes += police_dropped_bytes(state);
+		totals->over_packets += police_over_packets(state);
+		totals->over_bytes += police_over_bytes(state);
+		totals->fallback_packets += police_fallback_packets(state);
+		totals->fallback_bytes += police_fallback_bytes(state);
+		packets += folded->packets;
+		bytes += counter_read(&state->bytes);
+	}
+	police_passed(&said->passed_packets, packets, totals->dropped_packets + waiting.packets);
+	police_passed(&said->passed_bytes, bytes, totals->dropped_bytes + waiting.units);
+	totals->passed_packets = said->passed_packets;
+	totals->passed_bytes = said->passed_bytes;
+	return news;
+}
+
+struct source_table_stats engine_source_totals(const struct engine *engine, uint32_t slot)
+{
+	struct source_table_stats totals = {0};
+
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		const struct source_table *table = police_sources(state_of(engine, slot, w));
+		struct source_table_stats stats;
+
+		if (!table)
+			continue;
+		source_table_read_stats(table, &stats);
+		totals.sources += stats.sources;
+		totals.capacity += stats.capacity;
+		totals.overflows += stats.overflows;
+		totals.new_sources += stats.new_sources;
+	}
+	return totals;
+}
+
+uint64_t engine_measure_counters(
+	struct engine *engine, uint32_t slot, unsigned worker, struct limiter_sample *sample)
+{
+	const struct policy_state *state = state_of(engine, slot, worker);
+	uint64_t arrived = counter_read(&state->bytes);
+
+	sample->arrived_bytes += arrived;
+	/* What is marked, only counted, or made to wait is too much all the same. */
+	sample->dropped_packets += fold_totals(engine, slot, worker)->dropped_packets +
+				   police_over_packets(state) + shaped_waited(state);
+	return arrived;
+}
+
+/* What a worker has counted and sampled, and how the demand lies over all of them. */
+static void measure_worker(struct engine *engine, uint32_t slot, unsigned w, double interval_s,
+	struct limiter_sample *sample)
+{
+	struct flow_sample *const *samples = engine->workers[w].samples;
+	struct share *shares = engine->slots[slot].shares;
+	uint64_t arrived = engine_measure_counters(engine, slot, w, sample);
+
+	if (shares)
+		share_look(&shares[w], arrived, interval_s, shares_keep(interval_s));
+	for (unsigned i = 0; i < FLOW_SLOTS; i++)
+		engine->flows[w * FLOW_SLOTS + i] = samples[slot] ? flow_slot_read(samples[slot], i)
+								  : 0;
+}
+
+static uint64_t packets_of(const struct engine *engine, uint32_t slot)
+{
+	uint64_t packets = 0;
+
+	for (unsigned w = 0; w < engine->n_workers; w++)
+		packets += engine_totals_of(engine, slot, w)->packets;
+	return packets;
+}
+
+bool engine_measure(struct engine *engine, uint32_t slot, const struct policy *policy,
+	uint64_t now_ns, struct limiter_sample *sample)
+{
+	struct engine_slot *mine = &engine->slots[slot];
+	double interval_s = (double)(now_ns - mine->measured_ns) / SECOND_NS;
+	uint8_t shift = mine->sampling.shift;
+	uint64_t packets;
+
+	/* What waits now is the least that has waited at some time since the last measurement. */
+	*sample = (struct limiter_sample){
+		.slots = engine->flows, .backlog = engine_waiting(engine, slot).units};
+	for (unsigned w = 0; w < engine->n_workers; w++)
+		measure_worker(engine, slot, w, interval_s, sample);
+	/* Since the last measurement: somebody may have looked in between. */
+	packets = packets_of(engine, slot) - mine->packets;
+	mine->packets += packets;
+	if (policy_samples_flows(policy))
+		sampling_adapt(&mine->sampling, &engine->budget, packets, interval_s);
+	mine->measured_ns = now_ns;
+	return mine->shares || mine->sampling.shift != shift;
+}
+
+void engine_wake(
+	const struct engine *engine, struct limiter *limiter, const uint32_t *slots, unsigned n)
+{
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		const struct policy_state *states = engine->workers[w].states;
+
+		for (unsigned i = 0; i < n; i++) {
+			uint32_t slot = slots[i];
+			uint32_t seen = (uint32_t)engine_totals_of(engine, slot, w)->packets;
+
+			if (counter_read32(&states[slot].packets) != seen)
+				limiter_wake(limiter, i);
+		}
+	}
+}
+
+void engine_share_begin(
+	struct engine *engine, const struct policy *policies, unsigned n, uint64_t now_ns)
+{
+	unsigned sampled = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		sampled += policy_samples_flows(&policies[i]);
+	sampling_budget_init(&engine->budget, engine->n_workers, sampled);
+	engine->budget_ns = now_ns;
+}
+
+void engine_share_samples(struct engine *engine, uint64_t now_ns)
+{
+	if (now_ns - engine->budget_ns < SECOND_NS && !sampling_budget_spent(&engine->budget))
+		return;
+	sampling_budget_adapt(&engine->budget, (double)(now_ns - engine->budget_ns) / SECOND_NS);
+	engine->budget_ns = now_ns;
+}

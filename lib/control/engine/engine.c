@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "engine/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "engine/counts.h"
+#include "police/charge.h"
+#include "police/lend.h"
+#include "police/other.h"
+#include "police/shaped.h"
+#include "policy/kind.h"
+
+int engine_init(struct engine *engine, unsigned n_workers)
+{
+	engine->n_workers = n_workers;
+	engine->workers = calloc(n_workers, sizeof(*engine->workers));
+	engine->flows = calloc((size_t)n_workers * FLOW_SLOTS, sizeof(*engine->flows));
+	return engine->workers && engine->flows ? 0 : -ENOMEM;
+}
+
+void engine_free(struct engine *engine)
+{
+	free(engine->workers);
+	free(engine->flows);
+	engine->workers = NULL;
+	engine->flows = NULL;
+}
+
+struct limiter_policy *engine_limiter_policies(
+	const struct policy *policies, unsigned n, int64_t unix_s)
+{
+	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
+
+	for (unsigned i = 0; limits && i < n; i++)
+		limits[i] = limit_profile_policy(&policies[i], unix_s);
+	return limits;
+}
+
+bool engine_is_lent(const struct engine *engine, const struct policy *policy)
+{
+	return engine->reserves && (policy_is_plain(policy) || policy_is_shaped(policy));
+}
+
+static bool is_conserved(const struct policy *policy)
+{
+	return policy->guarantee == GUARANTEE_CONSERVED;
+}
+
+void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
+	struct engine_limit *limit)
+{
+	limiter_view(limiter, index, &limit->view);
+	if (engine->slots[limit->slot].held) {
+		limit->view.local_limit = 0;
+		limit->view.local_burst = 0;
+	}
+}
+
+/*
+ * The parts of a policy's local limit that workers get; their sum is at most 1. A conserved one's
+ * never change: a worker that hears of its larger part before another has heard of its smaller one
+ * would pass what is not there.
+ */
+static void divide_limit(
+	const struct engine *engine, const struct engine_limit *limit, double *parts)
+{
+	static const struct share even[CONFIG_WORKERS_MAX];
+	const struct share *shares = engine->slots[limit->slot].shares;
+
+	for (unsigned w = 0; w < engine->n_workers; w++)
+		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
+	if (shares)
+		shares_divide(
+			is_conserved(limit->policy) ? even : shares, engine->n_workers, parts);
+}
+
+int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
+	struct limit_profile *profile)
+{
+	int ret = limit_profile_init(profile, limit->policy, limit->slot, &limit->view,
+		&engine->slots[limit->slot].sampling, part, limit->hz);
+
+	if (ret == 0 && engine_is_lent(engine, limit->policy) && !profile->shaped)
+		profile->meter.bucket = police_lent_profile();
+	return ret;
+}
+
+/*
+ * Of what is conserved workers hold no quanta: what is lowered elsewhere would leave them these.
+ * Nor where packets wait, each until its own tokens have come.
+ */
+static bool holds_quanta(const struct policy *policy)
+{
+	return !is_conserved(policy) && !policy_is_shaped(policy);
+}
+
+int engine_reserve_profile(const struct engine *engine, const struct engine_limit *limit,
+	struct reserve_profile *profile)
+{
+	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst};
+
+	limit_rate_params(&params, limit->policy, limit->view.local_limit);
+	return reserve_profile_init(profile, &params, engine->n_workers,
+		holds_quanta(limit->policy) ? engine->frame : 0, limit->hz);
+}
+
+static int make_profile(const struct engine *engine, const struct engine_limit *limit, double part,
+	struct limit_profile *profile)
+{
+	const struct engine_driver *driver = &engine->driver;
+	int ret = engine_profile(engine, limit, part, profile);
+
+	if (ret == 0 && driver->join)
+		driver->join(driver->context, limit->slot, profile);
+	return ret;
+}
+
+static int begin_reserve(
+	struct engine *engine, const struct engine_limit *limit, uint64_t now, bool spent)
+{
+	struct reserve *reserve = &engine->reserves[limit->slot];
+	struct reserve_profile profile;
+	int ret = engine_reserve_profile(engine, limit, &profile);
+
+	if (ret)
+		return ret;
+	engine->slots[limit->slot].reserve_told = 0;
+	reserve_init(reserve, &profile, now);
+	if (spent)
+		reserve_spend(reserve);
+	return 0;
+}
+
+static void begin_queue(struct engine *engine, const struct engine_limit *limit,
+	struct policy_state *state, const struct limit_profile *profile, uint64_t now)
+{
+	const struct policy_start start = {
+		.now = now,
+		.hz = limit->hz,
+		.reserve = engine->reserves ? &engine->reserves[limit->slot] : NULL,
+	};
+
+	shaped_init(state, profile, &start);
+}
+
+static void begin_worker(struct engine *engine, const struct engine_limit *limit, unsigned worker,
+	const struct limit_profile *profile, uint64_t now, bool spent)
+{
+	struct policy_state *state = &engine->workers[worker].states[limit->slot];
+	const struct engine_driver *driver = &engine->driver;
+
+	police_limit(state, profile, now);
+	if (profile->shaped)
+		begin_queue(engine, limit, state, profile, now);
+	else if (engine_is_lent(engine, limit->policy))
+		police_lend_init(state, engine->reserves[limit->slot].profile);
+	if (spent)
+		policy_state_spend(state, now);
+	if (driver->begun)
+		driver->begun(driver->context, worker, profile);
+}
+
+int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64_t now,
+	uint64_t now_ns, bool spent)
+{
+	struct engine_slot *slot = &engine->slots[limit->slot];
+	double parts[CONFIG_WORKERS_MAX];
+	int ret = 0;
+
+	slot->measured_ns = now_ns;
+	slot->packets = 0;
+	divide_limit(engine, limit, parts);
+	if (engine_is_lent(engine, limit->policy))
+		ret = begin_reserve(engine, limit, now, spent);
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		struct limit_profile profile;
+		int err = make_profile(engine, limit, parts[w], &profile);
+
+		if (err == 0)
+			begin_worker(engine, limit, w, &profile, now, spent);
+		ret = ret ? ret : err;
+		*engine_totals_of(engine, limit->slot, w) = (struct police_totals){0};
+	}
+	return ret;
+}
+
+static bool tell_worker(
+	struct engine *engine, unsigned worker, const struct limit_profile *profile, uint64_t now)
+{
+	const struct engine_driver *driver = &engine->driver;
+
+	if (driver->tell)
+		return driver->tell(driver->context, worker, profile);
+	police_limit(&engine->workers[worker].states[profile->policy], profile, now);
+	return true;
+}
+
+int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	double parts[CONFIG_WORKERS_MAX];
+	int ret = 0;
+
+	divide_limit(engine, limit, parts);
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		struct limit_profile profile;
+		int err = make_profile(engine, limit, parts[w], &profile);
+
+		if (err == 0 && !tell_worker(engine, w, &profile, now))
+			return -EAGAIN;
+		ret = ret ? ret : err;
+	}
+	return ret;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * What drives a limiter's workers by what the limiter has decided: from its view of a policy to the
+ * profile of each worker. The appliance, the simulator and the replay of captures are three drivers
+ * of this one engine. In the appliance workers are threads, which are told of a profile by a ring;
+ * in the others they are states alone, which the engine changes itself.
+ *
+ * A policy is known here by its slot, its place in each worker's memory, which it keeps while it
+ * lives. Pure: no clock, socket or thread of its own. One thread, control's, unless it is said.
+ */
+#ifndef WEIR_ENGINE_ENGINE_H
+#define WEIR_ENGINE_ENGINE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "engine/profile.h"
+#include "flow/flow_sample.h"
+#include "limiter/limiter.h"
+#include "meter/reserve.h"
+#include "meter/shares.h"
+#include "police/policy_state.h"
+#include "policy/config.h"
+
+struct police_totals;
+
+/* One worker's memory, by slot. */
+struct engine_worker {
+	struct policy_state *states;
+	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
+};
+
+/* How a policy is divided over the workers, and how often they sample it. Zeroed before use. */
+struct engine_slot {
+	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
+	uint64_t measured_ns;
+	uint64_t packets;                      /* that had arrived by then */
+	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
+	struct sampling sampling;
+	uint64_t reserve_told; /* tick at which a policy_is_timed() had another reserve, or 0 */
+	bool held; /* passes nothing yet, as workers may still be at what was in its place */
+};
+
+/* What a driver adds whose workers are threads. All NULL: states are changed at once. */
+struct engine_driver {
+	void *context;
+	/* Adds to a profile what the engine does not know of. */
+	void (*join)(void *context, uint32_t slot, struct limit_profile *profile);
+	/* A worker's state has begun with a profile. */
+	void (*begun)(void *context, unsigned worker, const struct limit_profile *profile);
+	/* Tells a worker; false when there is no room. */
+	bool (*tell)(void *context, unsigned worker, const struct limit_profile *profile);
+};
+
+struct engine {
+	unsigned n_workers; /* at most CONFIG_WORKERS_MAX */
+	uint32_t frame;     /* bytes that the largest packet may cost a policy */
+	struct engine_worker *workers;
+	struct engine_slot *slots;
+	struct police_totals *totals; /* by slot, n_workers of each */
+	struct reserve *reserves;     /* by slot, if there are several workers; else NULL */
+	struct engine_driver driver;
+	uint64_t *flows; /* n_workers × FLOW_SLOTS: one policy's samples, being measured */
+	struct sampling_budget budget;
+	uint64_t budget_ns; /* when its round began */
+};
+
+/* What the policy in a slot may pass, on a counter of hz ticks a second. */
+struct engine_limit {
+	const struct policy *policy;
+	uint32_t slot;
+	uint64_t hz;
+	struct limiter_view view; /* of engine_view() */
+};
+
+/*
+ * Zeroed before, but for the members whose memory is the driver's: slots, totals, reserves and what
+ * is in workers[]. Returns 0 or -ENOMEM; engine_free() is due in either case.
+ */
+int engine_init(struct engine *engine, unsigned n_workers);
+void engine_free(struct engine *engine);
+
+/* Policies as the limiter is told of them (of malloc()), or NULL; see limit_profile_policy(). */
+struct limiter_policy *engine_limiter_policies(
+	const struct policy *policies, unsigned n, int64_t unix_s);
+
+/* Whether workers draw from one reserve what packets of the policy need. Any thread. */
+bool engine_is_lent(const struct engine *engine, const struct policy *policy);
+
+/* Fills in limit->view: what the limiter, which knows the policy by an index, lets it pass now. */
+void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
+	struct engine_limit *limit);
+
+/*
+ * The profile of a worker that gets a part of the limit, (0 to 1], without what the driver joins.
+ * Returns 0, or a negative errno as limit_profile_init() does. Any thread.
+ */
+int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
+	struct limit_profile *profile);
+
+/* The profile of a reserve of several workers. Returns 0 or -ERANGE. */
+int engine_reserve_profile(const struct engine *engine, const struct engine_limit *limit,
+	struct reserve_profile *profile);
+
+/*
+ * The policy in a slot begins with that limit at tick `now`, on workers that have its state already
+ * and cannot come by it yet: with its burst, or as if that had just been `spent`. What it has
+ * counted is nothing, and was measured at now_ns. Returns 0, or the negative errno of a limit that
+ * no meter can express, and then the states are as they were.
+ */
+int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64_t now,
+	uint64_t now_ns, bool spent);
+
+/*
+ * The workers have that limit, from tick `now` on where the engine changes their states itself.
+ * Of a policy that engine_is_lent() its reserve is the driver's to change. Returns 0; -EAGAIN when
+ * some worker was not told, as there was no room; or the negative errno of a limit that no meter
+ * can express, which leaves the old one in force.
+ */
+int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now);
+
+#endif

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "engine/states.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "police/sample.h"
+#include "policy/kind.h"
+
+/* Whole lines of zeros, at least one, or NULL. */
+static void *lines_alloc(size_t size)
+{
+	size_t whole = (size / CACHE_LINE + 1) * CACHE_LINE;
+	void *memory = aligned_alloc(CACHE_LINE, whole);
+
+	return memory ? memset(memory, 0, whole) : NULL;
+}
+
+static int worker_alloc(struct engine_worker *worker, unsigned n_policies)
+{
+	worker->states = lines_alloc(n_policies * sizeof(*worker->states));
+	worker->samples = calloc((size_t)n_policies + 1, sizeof(*worker->samples));
+	return worker->states && worker->samples ? 0 : -ENOMEM;
+}
+
+int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies)
+{
+	size_t n = (size_t)n_policies + 1;
+	int ret = engine_init(engine, n_workers);
+
+	engine->slots = calloc(n, sizeof(*engine->slots));
+	engine->totals = calloc(n * n_workers, sizeof(*engine->totals));
+	if (!engine->slots || !engine->totals)
+		ret = -ENOMEM;
+	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
+		ret = worker_alloc(&engine->workers[w], n_policies);
+	return ret;
+}
+
+static void worker_free(struct engine_worker *worker, unsigned n_policies)
+{
+	for (unsigned i = 0; i < n_policies; i++) {
+		if (worker->states)
+			free(policy_state_memory(&worker->states[i]));
+		if (worker->samples)
+			free(worker->samples[i]);
+	}
+	free(worker->states);
+	free(worker->samples);
+}
+
+void engine_states_free(struct engine *engine, unsigned n_policies)
+{
+	for (unsigned w = 0; engine->workers && w < engine->n_workers; w++)
+		worker_free(&engine->workers[w], n_policies);
+	free(engine->slots);
+	free(engine->totals);
+	engine_free(engine);
+	*engine = (struct engine){0};
+}
+
+int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
+	const struct policy_start *start)
+{
+	struct engine_worker *mine = &engine->workers[worker];
+	size_t bytes = policy_other_bytes(limit->policy);
+	struct limit_profile profile;
+	void *memory = NULL;
+	int ret = engine_profile(engine, limit, 1, &profile);
+
+	if (ret)
+		return ret;
+	if (policy_samples_flows(limit->policy)) {
+		mine->samples[limit->slot] = calloc(1, sizeof(struct flow_sample));
+		if (!mine->samples[limit->slot])
+			return -ENOMEM;
+	}
+	if (bytes) {
+		memory = lines_alloc(bytes);
+		if (!memory)
+			return -ENOMEM;
+	}
+	policy_state_init(&mine->states[limit->slot], memory, limit->policy, &profile, start);
+	return 0;
+}
+
+enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
+	uint32_t *cost)
+{
+	struct engine_worker *mine = &engine->workers[worker];
+	struct policy_state *state = &mine->states[slot];
+
+	*cost = police_cost(state, packet, data, frame_len, now);
+	if (police_samples(state) && mine->samples[slot])
+		police_sample(mine->samples[slot], state, packet, data, *cost);
+	return police_charge(state, packet, data, *cost, now);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * An engine with workers of its own, which are states and no threads: for the simulator and the
+ * replay of captures. A policy's slot is its index.
+ */
+#ifndef WEIR_ENGINE_STATES_H
+#define WEIR_ENGINE_STATES_H
+
+#include <stdint.h>
+
+#include "engine/engine.h"
+#include "packet/parse.h"
+#include "police/charge.h"
+#include "police/other.h"
+
+/* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */
+int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies);
+
+/* Of an engine that is all zero nothing. */
+void engine_states_free(struct engine *engine, unsigned n_policies);
+
+/*
+ * Gives a policy its state on a worker, with its first limit, before engine_begin(). Returns 0,
+ * -ENOMEM or what engine_profile() does.
+ */
+int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
+	const struct policy_start *start);
+
+/*
+ * A packet's whole way on a worker, from its cost to what happens to it. With VERDICT_MARK the
+ * caller tries to mark and says police_marked().
+ */
+enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
+	uint32_t *cost);
+
+#endif
