@@ -3,21 +3,14 @@
  */
 #include "base/prng.h"
 
+#include "base/hash.h"
+
 static uint64_t rotl(uint64_t x, int k)
 {
 	return (x << k) | (x >> (64 - k));
 }
 
-/* splitmix64 spreads a small seed over the whole state, as the authors of xoshiro advise. */
-static uint64_t splitmix64(uint64_t *state)
-{
-	uint64_t z = *state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return z ^ (z >> 31);
-}
-
+/* SplitMix64 spreads a small seed over the whole state, as the authors of xoshiro advise. */
 void prng_seed(struct prng *prng, uint64_t seed)
 {
 	for (int i = 0; i < 4; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Numbers as bytes, big-endian, in messages and records. Each function writes, or reads, one number
- * at a place where there is room for it, and returns the place behind it. Pure; any thread.
+ * Numbers as bytes, big-endian and unaligned, in packets, messages and records. Each function
+ * writes, or reads, one number at a place where there is room for it. Pure; any thread.
  */
 #ifndef WEIR_BASE_WIRE_H
 #define WEIR_BASE_WIRE_H
@@ -11,6 +11,47 @@
 #include <stdint.h>
 #include <string.h>
 
+/* Words as they lie there: for what is only compared or hashed. */
+static inline uint16_t raw16(const uint8_t *at)
+{
+	uint16_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static inline uint32_t raw32(const uint8_t *at)
+{
+	uint32_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static inline uint64_t raw64(const uint8_t *at)
+{
+	uint64_t word;
+
+	memcpy(&word, at, sizeof(word));
+	return word;
+}
+
+static inline uint16_t be16(const uint8_t *at)
+{
+	return be16toh(raw16(at));
+}
+
+static inline uint32_t be32(const uint8_t *at)
+{
+	return be32toh(raw32(at));
+}
+
+static inline uint64_t be64(const uint8_t *at)
+{
+	return be64toh(raw64(at));
+}
+
+/* Each of these returns the place behind the number. */
 static inline uint8_t *wire_put16(uint8_t *at, uint16_t number)
 {
 	number = htobe16(number);
@@ -43,22 +84,19 @@ static inline uint8_t *wire_put_double(uint8_t *at, double number)
 
 static inline const uint8_t *wire_get16(const uint8_t *at, uint16_t *number)
 {
-	memcpy(number, at, sizeof(*number));
-	*number = be16toh(*number);
+	*number = be16(at);
 	return at + sizeof(*number);
 }
 
 static inline const uint8_t *wire_get32(const uint8_t *at, uint32_t *number)
 {
-	memcpy(number, at, sizeof(*number));
-	*number = be32toh(*number);
+	*number = be32(at);
 	return at + sizeof(*number);
 }
 
 static inline const uint8_t *wire_get64(const uint8_t *at, uint64_t *number)
 {
-	memcpy(number, at, sizeof(*number));
-	*number = be64toh(*number);
+	*number = be64(at);
 	return at + sizeof(*number);
 }
 

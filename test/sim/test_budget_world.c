@@ -18,7 +18,6 @@
 
 #include "base/prng.h"
 #include "budget/budget.h"
-#include "world/simnet.h"
 
 #define MOST     40
 #define POLICIES 3
@@ -26,6 +25,7 @@
 #define MS       UINT64_C(1000000)
 #define SECOND   (1000 * MS)
 #define TIMEOUT  (800 * MS)
+#define WHEEL    512 /* steps of 1 ms, more than any letter is under way */
 #define LETTER   900
 #define RECORD   4096
 #define CHUNK    32
@@ -35,6 +35,13 @@
 
 /* Policy 0 has periods, 1 rises, 2 is drawn. */
 enum { PERIODIC, RISING, DRAWN };
+
+struct transit {
+	struct transit *next;
+	unsigned from, to;
+	size_t len;
+	uint8_t at[LETTER];
+};
 
 struct record {
 	size_t len;
@@ -55,8 +62,7 @@ struct box {
 
 struct world {
 	struct box boxes[MOST];
-	struct events events; /* of one step, the newest first */
-	struct simnet net;
+	struct transit *wheel[WHEEL];
 	uint32_t ids[MOST];
 	unsigned n, degree;
 	struct prng prng;
@@ -134,8 +140,6 @@ static void boot(struct world *w, unsigned k, bool blank)
 	memset(box->wants, 0, sizeof(box->wants));
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
-
 static struct world *world_new(uint64_t seed)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -145,8 +149,6 @@ static struct world *world_new(uint64_t seed)
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
 	w->now_ns = SECOND;
-	w->events.newest_first = true;
-	w->net = (struct simnet){.events = &w->events, .receive = receive};
 	w->n = 2 + prng_below(&w->prng, chance(w, 2) ? MOST - 1 : 15);
 	w->degree = 3 + prng_below(&w->prng, 3);
 	w->blanks = chance(w, 3);
@@ -174,8 +176,13 @@ static void world_free(struct world *w)
 {
 	for (unsigned k = 0; k < w->n; k++)
 		budget_destroy(w->boxes[k].budget);
-	simnet_free(&w->net);
-	events_free(&w->events);
+	for (unsigned i = 0; i < WHEEL; i++)
+		while (w->wheel[i]) {
+			struct transit *t = w->wheel[i];
+
+			w->wheel[i] = t->next;
+			free(t);
+		}
 	free(w);
 }
 
@@ -187,11 +194,18 @@ static double delay_ms(const struct world *w, unsigned a, unsigned b)
 
 static void put(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
 {
+	struct transit *t = malloc(sizeof(*t));
 	double ms = delay_ms(w, from, to) * (1 + prng_unit(&w->prng) / 10);
+	uint64_t at;
 
+	if (!t)
+		abort();
 	if (w->faults && chance(w, 20))
 		ms += prng_unit(&w->prng) * 300;
-	simnet_carry(&w->net, from, to, w->now_ns + (uint64_t)ms * MS, buf, len);
+	at = (w->now_ns / MS + (uint64_t)ms) % WHEEL;
+	*t = (struct transit){.next = w->wheel[at], .from = from, .to = to, .len = len};
+	memcpy(t->at, buf, len);
+	w->wheel[at] = t;
 }
 
 static void post(struct world *w, unsigned k)
@@ -215,17 +229,23 @@ static void post(struct world *w, unsigned k)
 	}
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
+static void deliver(struct world *w)
 {
-	struct world *w = world;
-	struct box *box = &w->boxes[to];
+	struct transit *t = w->wheel[w->now_ns / MS % WHEEL];
 
-	if (!box->budget)
-		return false;
-	if (budget_hear(box->budget, from, w->now_ns, buf, len))
-		fail(w, "a letter is refused", from);
-	post(w, to);
-	return true;
+	w->wheel[w->now_ns / MS % WHEEL] = NULL;
+	while (t) {
+		struct transit *next = t->next;
+		struct box *box = &w->boxes[t->to];
+
+		if (box->budget) {
+			if (budget_hear(box->budget, t->from, w->now_ns, t->at, t->len))
+				fail(w, "a letter is refused", t->from);
+			post(w, t->to);
+		}
+		free(t);
+		t = next;
+	}
 }
 
 static int keep(void *context, uint32_t id, const void *record, size_t len)
@@ -363,9 +383,7 @@ static void roll(struct world *w, struct box *box)
 static void step(struct world *w, bool busy)
 {
 	w->now_ns += MS;
-	events_run(&w->events, w->now_ns, w);
-	if (w->events.error)
-		abort();
+	deliver(w);
 	for (unsigned k = 0; k < w->n; k++) {
 		struct box *box = &w->boxes[k];
 

@@ -6,17 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
+#include "base/math.h"
 #include "base/time.h"
 
 /* A ring is sized for packets of this mean size; what does not fit is counted as an overrun. */
 #define MEAN_BYTES   256
 #define CAPACITY_MIN 1024u
 #define CAPACITY_MAX 65536u
-
-static uint64_t max_u64(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
 
 uint32_t lane_capacity(const struct lane_params *params)
 {
@@ -46,14 +43,10 @@ void lane_fini(struct lane *lane)
 	lane->ring = NULL;
 }
 
-/* SplitMix64: any seed will do, and a packet's fate depends on its number alone. */
+/* Any seed will do, and a packet's fate depends on its number alone. */
 static double uniform(uint64_t *state)
 {
-	uint64_t z = *state += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+	return (double)(splitmix64(state) >> 11) * 0x1p-53;
 }
 
 static uint64_t serialisation_ns(const struct lane_params *params, uint32_t bytes)

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/hash.h"
 #include "source/source_hash.h"
 
 #define MAC_LEN 6
@@ -40,9 +41,8 @@ static uint8_t host_of(const uint8_t *addr, unsigned len, unsigned prefix_bits)
 
 static uint8_t hash_prefix(const uint8_t *addr, unsigned family, unsigned bits)
 {
-	static const struct source_key no_secret = {
-		{UINT64_C(0x9e3779b97f4a7c15), UINT64_C(0xbf58476d1ce4e5b9),
-			UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93)}};
+	static const struct source_key no_secret = {{HASH_GOLDEN, UINT64_C(0xbf58476d1ce4e5b9),
+		UINT64_C(0x94d049bb133111eb), UINT64_C(0xd6e8feb86659fd93)}};
 
 	return (uint8_t)(source_key_hash(&no_secret, addr, family, bits) >> 56);
 }

@@ -3,6 +3,8 @@
  */
 #include "draw_units.h"
 
+#include "base/math.h"
+
 #define AHEAD_S   10   /* what is drawn lasts so long */
 #define PACE_UNIT 1000 /* what rates of lib/control/quota are in */
 
@@ -12,23 +14,13 @@
 /* It is drawn before all is spent: when so much of the stock is gone. */
 #define PART_GONE 4
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 uint64_t draw_stock(const struct draw_need *need)
 {
 	uint64_t ahead = need->pace / PACE_UNIT;
 
 	ahead = ahead < UINT64_MAX / AHEAD_S ? ahead * AHEAD_S : UINT64_MAX;
-	ahead = least(most(ahead, need->chunk), need->total / PART_OF_TOTAL);
-	return most(least(ahead, need->left / PART_OF_LEFT), need->packet);
+	ahead = min_u64(max_u64(ahead, need->chunk), need->total / PART_OF_TOTAL);
+	return max_u64(min_u64(ahead, need->left / PART_OF_LEFT), need->packet);
 }
 
 uint64_t draw_units(const struct draw_need *need)

@@ -14,6 +14,7 @@
 #include <rte_memory.h>
 #include <rte_ring_elem.h>
 
+#include "base/hash.h"
 #include "pages.h"
 
 static struct rte_ring *ring_new(unsigned capacity)
@@ -51,7 +52,7 @@ void post_free(struct post *post)
 /* Each step can be undone, and leaves each bit to hang on the lower and on some higher ones. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
-	hash = (hash ^ word) * UINT64_C(0x9e3779b97f4a7c15); /* 2^64 over the golden ratio */
+	hash = (hash ^ word) * HASH_GOLDEN;
 	return hash ^ hash >> 32;
 }
 

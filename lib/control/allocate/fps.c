@@ -34,6 +34,8 @@
  */
 #include "allocate/allocate.h"
 
+#include "base/math.h"
+
 /* Room to grow, as a share of the demand: without drops, and with drops in every interval. */
 #define ROOM   0.05
 #define GROWTH 0.60
@@ -55,16 +57,6 @@
 
 /* A flow is taken as unbottlenecked from this share of the byte-weighted mean rate on. */
 #define UNBOTTLENECKED_FROM (2.0 / 3)
-
-static double min(double a, double b)
-{
-	return a < b ? a : b;
-}
-
-static double max(double a, double b)
-{
-	return a > b ? a : b;
-}
 
 /* Mean rate of the flows that are not held back elsewhere; 0 when nothing is sampled. */
 static double unbottlenecked_rate(const double *flow, unsigned n)
@@ -96,7 +88,7 @@ static bool held_back_here(const struct allocate_state *state, const struct allo
 /* Number of unbottlenecked flows that the demand amounts to: where there is demand there is one. */
 static double flow_count(const struct allocate_state *state, const struct allocate_input *in)
 {
-	return state->flow_rate > 0 ? max(in->demand_slow / state->flow_rate, 1) : 1;
+	return state->flow_rate > 0 ? max_double(in->demand_slow / state->flow_rate, 1) : 1;
 }
 
 /*
@@ -112,7 +104,7 @@ static double wanted_limit(const struct allocate_state *state, const struct allo
 	double pressure = held ? state->pressure : 0;
 	double wanted = demand * (1 + ROOM + (GROWTH - ROOM) * pressure);
 
-	return max(max(wanted, spare), pressure > PRESSED ? state->local_limit : 0);
+	return max_double(max_double(wanted, spare), pressure > PRESSED ? state->local_limit : 0);
 }
 
 /*
@@ -126,7 +118,7 @@ static double claimed_weight(
 {
 	if (in->remote_weight <= 0)
 		return count;
-	wanted = min(wanted, CLAIM_MAX * limit);
+	wanted = min_double(wanted, CLAIM_MAX * limit);
 	return wanted * in->remote_weight / (limit - wanted);
 }
 
@@ -155,10 +147,10 @@ static double weigh(
 	state->count = smoothed(state, in, flow_count(state, in));
 	claim = claimed_weight(in, limit, wanted, state->count);
 	/* Who holds back a flow has one; without that unit all claims would drift together. */
-	claim = held ? max(claim, 1) : claim;
+	claim = held ? max_double(claim, 1) : claim;
 	state->regime = held && state->count <= claim ? ALLOCATE_UNBOTTLENECKED
 						      : ALLOCATE_BOTTLENECKED;
-	return min(state->count, claim);
+	return min_double(state->count, claim);
 }
 
 /* An interval as long as the memory is all that there is to remember. */
@@ -166,7 +158,8 @@ static double pressed(const struct allocate_state *state, const struct allocate_
 {
 	double now = in->dropped ? 1 : 0;
 
-	return state->pressure + min(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
+	return state->pressure +
+	       min_double(in->interval_s / PRESSURE_S, 1) * (now - state->pressure);
 }
 
 static void fps_allocate(

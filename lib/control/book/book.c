@@ -6,21 +6,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "book/private.h"
 
 /* Epochs of ledgers in one start: one that is forgotten and comes again needs another. */
 #define EPOCH_BITS 20
 
-#define HASH_BASIS UINT64_C(0xcbf29ce484222325)
-#define HASH_PRIME UINT64_C(0x100000001b3)
-
 static uint64_t edges_fingerprint(const struct book *book)
 {
 	const struct overlay_edge *edges = overlay_edges(book->overlay, book->position);
-	uint64_t hash = (HASH_BASIS ^ book->overlay->ids[book->position]) * HASH_PRIME;
+	uint64_t hash = hash64_step(HASH64_BASIS, book->overlay->ids[book->position]);
 
 	for (unsigned e = 0; e < book->n_edges; e++)
-		hash = (hash ^ book->overlay->ids[edges[e].peer]) * HASH_PRIME;
+		hash = hash64_step(hash, book->overlay->ids[edges[e].peer]);
 	return hash;
 }
 

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "conserve/private.h"
 
 /* More than any balance, and exact as a double. */
@@ -26,11 +27,6 @@ static double target_of(const struct rate_account *a)
 	if (a->book.gone)
 		return 0;
 	return a->policy.indicator ? a->measure.demand : fmax(a->measure.demand, (double)a->floor);
-}
-
-static uint64_t smaller(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 static uint64_t whole_amount(double amount)
@@ -73,7 +69,7 @@ static void rate_grant(struct conserve *c, struct rate_account *a, unsigned edge
 
 	if (amount > free && amount - free > a->headroom)
 		a->headroom = amount - free;
-	amount = smaller(amount, free);
+	amount = min_u64(amount, free);
 	if (amount == 0 || ledger_grant(a->ledger, edge, amount))
 		return;
 	a->edges[edge].neighbour.fresh = false;
@@ -137,14 +133,14 @@ static void rate_pay(struct conserve *c, struct rate_account *a)
 
 		if (c->book.links[e].alive && edge->neighbour.fresh && edge->asked > 0)
 			rate_grant(c, a, e,
-				smaller(asked_part(c, a, edge->asked),
+				min_u64(asked_part(c, a, edge->asked),
 					edge->in_debt ? rate_held(a) : above_floor(a)));
 	}
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t adopted = ledger_view(a->ledger, e).adopted;
 
 		if (adopted > 0 && c->book.links[e].alive && a->edges[e].neighbour.fresh)
-			rate_grant(c, a, e, smaller(adopted, above_floor(a)));
+			rate_grant(c, a, e, min_u64(adopted, above_floor(a)));
 	}
 }
 
@@ -204,7 +200,7 @@ static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 /* What is meant to be given; of what is promised only later, when the friend knows. */
 static void rate_give(struct conserve *c, struct rate_account *a)
 {
-	uint64_t sum = plan_gifts(c, a), free = smaller(ledger_free(a->ledger), above_floor(a));
+	uint64_t sum = plan_gifts(c, a), free = min_u64(ledger_free(a->ledger), above_floor(a));
 
 	for (unsigned e = 0; e < c->book.n_edges; e++) {
 		uint64_t amount = c->amounts[e];

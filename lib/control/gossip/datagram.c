@@ -4,11 +4,12 @@
 #include "gossip/datagram.h"
 
 #include <assert.h>
-#include <endian.h>
 #include <errno.h>
 #include <string.h>
 
 #include <sodium.h>
+
+#include "base/wire.h"
 
 #define NONCE_FROM 4 /* sender, epoch and counter: never the same twice under one key */
 #define NONCE_LEN  20
@@ -45,9 +46,7 @@ static void put32(struct cursor *cursor, uint32_t value)
 		cursor->failed = true;
 		return;
 	}
-	value = htobe32(value);
-	memcpy(cursor->at, &value, 4);
-	cursor->at += 4;
+	cursor->at = wire_put32(cursor->at, value);
 }
 
 static uint32_t get32(struct cursor *cursor)
@@ -58,9 +57,9 @@ static uint32_t get32(struct cursor *cursor)
 		cursor->failed = true;
 		return 0;
 	}
-	memcpy(&value, cursor->at, 4);
+	value = be32(cursor->at);
 	cursor->at += 4;
-	return be32toh(value);
+	return value;
 }
 
 static void put_float(struct cursor *cursor, float value)

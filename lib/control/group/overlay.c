@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/bitmap.h"
+#include "base/hash.h"
 #include "base/prng.h"
 #include "group/graph.h"
 
@@ -21,10 +22,10 @@ static int compare_ids(const void *a, const void *b)
 /* FNV-1a over the sorted ids, 64 bits: the seed that all limiters of a roster share. */
 static uint64_t roster_seed(const uint32_t *ids, unsigned n)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	uint64_t hash = HASH64_BASIS;
 
 	for (unsigned i = 0; i < n; i++)
-		hash = (hash ^ ids[i]) * UINT64_C(0x100000001b3);
+		hash = hash64_step(hash, ids[i]);
 	return hash;
 }
 

@@ -43,7 +43,7 @@ static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
 
 	if (lock > e->now.granted)
 		l->balance -= (int64_t)(lock - e->now.granted);
-	e->now.granted = larger(e->now.granted, lock);
+	e->now.granted = max_u64(e->now.granted, lock);
 	e->now.promised = e->now.granted;
 	e->leased_ns = 0;
 	e->adopted = 0;
@@ -80,10 +80,10 @@ enum ledger_verdict blank_asks(
  */
 static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
 {
-	uint64_t known = larger(s->least_epoch, s->echo_epoch);
+	uint64_t known = max_u64(s->least_epoch, s->echo_epoch);
 
 	if (s->echo_epoch == 0)
-		known = larger(known, s->echo_stamp);
+		known = max_u64(known, s->echo_stamp);
 	if (known < l->epoch || (known == l->epoch && s->echo_epoch == 0) || known >= LEDGER_MOST)
 		return false;
 	l->epoch = l->next_epoch = known + 1;
@@ -103,7 +103,7 @@ static void edge_closed(struct ledger_edge *e, const struct ledger_statement *s)
 	struct ledger_terms terms = {
 		.granted = s->received,
 		.promised = s->received,
-		.least_epoch = larger(e->now.least_epoch, s->epoch),
+		.least_epoch = max_u64(e->now.least_epoch, s->epoch),
 	};
 
 	edge_settle_all(e, &terms);
@@ -155,7 +155,7 @@ enum ledger_verdict blank_hears(
 		e->heard.known = true;
 	}
 	if (e->closed) {
-		e->received = e->heard.granted = larger(e->received, s->granted);
+		e->received = e->heard.granted = max_u64(e->received, s->granted);
 		return verdict;
 	}
 	edge_closed(e, s);

@@ -36,7 +36,7 @@ static uint64_t next_stamp(struct ledger *l, struct ledger_edge *e, uint64_t now
 {
 	uint64_t stamp = now_ns > e->said ? now_ns : e->said + 1;
 
-	l->ahead_ns = larger(l->ahead_ns, stamp - now_ns);
+	l->ahead_ns = max_u64(l->ahead_ns, stamp - now_ns);
 	e->said = stamp;
 	return stamp;
 }
@@ -48,8 +48,8 @@ static void promise_said(struct ledger_edge *e, uint64_t stamp)
 		e->mark = stamp;
 		e->high = 0;
 	}
-	e->high = larger(e->high, e->settled.promised);
-	e->locked = larger(e->locked, e->settled.promised);
+	e->high = max_u64(e->high, e->settled.promised);
+	e->locked = max_u64(e->locked, e->settled.promised);
 }
 
 void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledger_statement *s)
@@ -102,7 +102,7 @@ static void believe_received(
 		return;
 	l->balance -= (int64_t)(s->received - e->now.granted);
 	e->now.granted = s->received;
-	e->now.promised = larger(e->now.promised, e->now.granted);
+	e->now.promised = max_u64(e->now.promised, e->now.granted);
 	l->dirty = true;
 }
 
@@ -128,7 +128,7 @@ static void believe_echo(
 	if (end < s->echo_stamp)
 		end = UINT64_MAX;
 	end -= l->ahead_ns < end ? l->ahead_ns : end;
-	e->leased_ns = larger(e->leased_ns, end);
+	e->leased_ns = max_u64(e->leased_ns, end);
 	if (e->mark != 0 && s->echo_stamp >= e->mark) {
 		e->locked = e->high;
 		e->mark = 0;
@@ -142,7 +142,7 @@ static void believe_echo(
  */
 static void believe_epoch(struct ledger *l, const struct ledger_statement *s)
 {
-	uint64_t least = larger(s->least_epoch, s->echo_epoch > l->epoch ? s->echo_epoch + 1 : 0);
+	uint64_t least = max_u64(s->least_epoch, s->echo_epoch > l->epoch ? s->echo_epoch + 1 : 0);
 
 	if (least <= l->next_epoch || least > LEDGER_MOST)
 		return;

@@ -235,7 +235,7 @@ struct ledger_view ledger_view(const struct ledger *l, uint32_t edge)
 		.promised = e->now.promised,
 		.received = e->received,
 		.in_flight = e->now.granted > acked ? e->now.granted - acked : 0,
-		.locked = larger(edge_lock(e), e->now.granted),
+		.locked = max_u64(edge_lock(e), e->now.granted),
 		.adopted = e->adopted,
 		.known = e->heard.known,
 		.heard_ns = e->heard.at_ns,

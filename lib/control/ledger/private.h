@@ -6,6 +6,7 @@
 #ifndef WEIR_LEDGER_PRIVATE_H
 #define WEIR_LEDGER_PRIVATE_H
 
+#include "base/math.h"
 #include "ledger/ledger.h"
 
 /* What a neighbour is told only once it is settled; see struct ledger_statement. */
@@ -57,19 +58,14 @@ struct ledger {
 	struct ledger_edge edges[];
 };
 
-static inline uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /*
  * The most that the neighbour may have received, now or after any statement that can still be made
  * of what is settled, being saved, or meant.
  */
 static inline uint64_t edge_lock(const struct ledger_edge *e)
 {
-	return larger(
-		larger(e->locked, e->settled.promised), larger(e->saved.promised, e->now.promised));
+	return max_u64(max_u64(e->locked, e->settled.promised),
+		max_u64(e->saved.promised, e->now.promised));
 }
 
 /* All three alike, as after a start. */

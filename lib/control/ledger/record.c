@@ -13,22 +13,21 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/hash.h"
 #include "base/wire.h"
 #include "ledger/private.h"
 
-#define MAGIC     UINT64_C(0x576569724c656401) /* "WeirLed" and the version, 1 */
-#define FIXED     6
-#define PER_EDGE  6
-#define CHECKSUM  1
-#define SUM_BASIS UINT64_C(0xcbf29ce484222325)
-#define SUM_PRIME UINT64_C(0x100000001b3)
+#define MAGIC    UINT64_C(0x576569724c656401) /* "WeirLed" and the version, 1 */
+#define FIXED    6
+#define PER_EDGE 6
+#define CHECKSUM 1
 
 static uint64_t sum_of(const uint8_t *bytes, size_t len)
 {
-	uint64_t sum = SUM_BASIS;
+	uint64_t sum = HASH64_BASIS;
 
 	for (size_t i = 0; i < len; i++)
-		sum = (sum ^ bytes[i]) * SUM_PRIME;
+		sum = hash64_step(sum, bytes[i]);
 	return sum;
 }
 
@@ -114,7 +113,7 @@ static bool read_record(struct ledger *l, const uint8_t *record)
 		return false;
 	l->balance = (int64_t)balance;
 	l->dirty = l->epoch <= epoch;
-	l->epoch = l->next_epoch = larger(l->epoch, epoch + 1);
+	l->epoch = l->next_epoch = max_u64(l->epoch, epoch + 1);
 	return read_edges(l, at);
 }
 

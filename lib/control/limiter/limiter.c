@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/math.h"
 #include "base/time.h"
 #include "limiter/aggregate.h"
 
@@ -180,11 +181,6 @@ static const struct keeps *keeps_of(
 	return keeps;
 }
 
-static double least(double a, double b)
-{
-	return a < b ? a : b;
-}
-
 static void hold(struct limiter *l, struct aggregate *a, unsigned lost,
 	const struct allocate_state *before, uint64_t now_ns)
 {
@@ -193,8 +189,8 @@ static void hold(struct limiter *l, struct aggregate *a, unsigned lost,
 	a->lost = lost;
 	if (now_ns >= a->hold_until_ns)
 		return;
-	a->state.local_limit = least(a->state.local_limit, before->local_limit);
-	a->state.local_burst = least(a->state.local_burst, before->local_burst);
+	a->state.local_limit = min_double(a->state.local_limit, before->local_limit);
+	a->state.local_burst = min_double(a->state.local_burst, before->local_burst);
 }
 
 /* What is left of a demand of long ago is none; of its flows' rates there is no more left. */

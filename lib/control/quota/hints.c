@@ -5,6 +5,8 @@
  */
 #include "quota/private.h"
 
+#include "base/math.h"
+
 /* By which a threshold is more than what is spent while units are fetched. */
 #define SAFETY 2
 
@@ -20,16 +22,6 @@
 /* Nor is a rate at which units last for a day; 1/1000 units a second. */
 #define RATE_LEAST(units) ((units) / 86400 * 1000)
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
-
-static uint64_t most(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 /* Units spent at a rate in a time. */
 static uint64_t spent_in(uint64_t rate, uint64_t ns)
 {
@@ -43,14 +35,14 @@ static uint64_t since(uint64_t from_ns, uint64_t now_ns)
 
 uint64_t hint_rate(const struct quota_node *q, uint64_t now_ns)
 {
-	return least(pace_rate(&q->pace, now_ns, q->params.memory_ns), LEDGER_MOST);
+	return min_u64(pace_rate(&q->pace, now_ns, q->params.memory_ns), LEDGER_MOST);
 }
 
 uint64_t hint_threshold(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t fetched = spent_in(hint_rate(q, now_ns), q->theta_ns);
 
-	return least(SAFETY * least(fetched, LEDGER_MOST / SAFETY) + (uint64_t)q->pace.typical,
+	return min_u64(SAFETY * min_u64(fetched, LEDGER_MOST / SAFETY) + (uint64_t)q->pace.typical,
 		LEDGER_MOST);
 }
 
@@ -72,7 +64,7 @@ uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].linked)
-			sum = least(sum + hint_behind(&q->edges[i], now_ns), LEDGER_MOST);
+			sum = min_u64(sum + hint_behind(&q->edges[i], now_ns), LEDGER_MOST);
 	return sum;
 }
 
@@ -82,7 +74,7 @@ uint64_t hint_pace(const struct quota_node *q, uint64_t now_ns)
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].linked && q->edges[i].heard)
-			sum = least(sum + q->edges[i].pace, LEDGER_MOST);
+			sum = min_u64(sum + q->edges[i].pace, LEDGER_MOST);
 	return sum;
 }
 
@@ -97,7 +89,7 @@ uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 		if (!e->linked || !e->heard)
 			continue;
 		rates += e->pace;
-		held = least(held + hint_behind(e, now_ns), LEDGER_MOST);
+		held = min_u64(held + hint_behind(e, now_ns), LEDGER_MOST);
 	}
 	return rates ? (uint64_t)((unsigned __int128)held * rate / rates) : 0;
 }
@@ -105,9 +97,9 @@ uint64_t hint_part(const struct quota_node *q, uint64_t now_ns)
 uint64_t hint_target(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
-	uint64_t ahead = least(threshold, LEDGER_MOST / q->reach) * q->reach;
+	uint64_t ahead = min_u64(threshold, LEDGER_MOST / q->reach) * q->reach;
 
-	return most(most(ahead, q->waiting), hint_part(q, now_ns) / PART_ASKED);
+	return max_u64(max_u64(ahead, q->waiting), hint_part(q, now_ns) / PART_ASKED);
 }
 
 void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message *m, uint64_t now_ns)
@@ -120,8 +112,8 @@ void hint_write(const struct quota_node *q, uint32_t edge, struct quota_message 
 
 		if (!e->linked || i == edge)
 			continue;
-		m->held = least(m->held + e->held, LEDGER_MOST);
-		m->pace = least(m->pace + e->pace, LEDGER_MOST);
+		m->held = min_u64(m->held + e->held, LEDGER_MOST);
+		m->pace = min_u64(m->pace + e->pace, LEDGER_MOST);
 		m->known &= e->known;
 	}
 }
@@ -137,7 +129,7 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 		q->retry_ns = now_ns;
 	}
 	/* It may not have had what is on its way when it spoke. */
-	e->held = least(m->held + ledger_view(q->ledger, edge).in_flight, LEDGER_MOST);
+	e->held = min_u64(m->held + ledger_view(q->ledger, edge).in_flight, LEDGER_MOST);
 	e->pace = m->pace;
 	e->known = m->known;
 	e->heard = true;
@@ -147,9 +139,9 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 
 static bool apart(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
 {
-	uint64_t difference = most(a, b) - least(a, b);
+	uint64_t difference = max_u64(a, b) - min_u64(a, b);
 
-	return difference > little && difference > most(a, b) / part;
+	return difference > little && difference > max_u64(a, b) / part;
 }
 
 /* Of what is behind another edge. */

@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 
+#include "base/math.h"
 #include "quota/divide.h"
 #include "quota/private.h"
 
@@ -41,11 +42,6 @@
 #define THETAS_SOON 16
 #define REACH_LEAST 2
 #define REACH_MOST  64
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
-}
 
 static uint64_t beyond(uint64_t a, uint64_t b)
 {
@@ -81,12 +77,12 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 
 		if (e->claim != CLAIM_OPEN)
 			continue;
-		w.need = least(w.need + e->need, LEDGER_MOST);
-		w.urgent = least(w.urgent + e->urgent, LEDGER_MOST);
-		w.asking = least(w.asking + e->asking, LEDGER_MOST);
+		w.need = min_u64(w.need + e->need, LEDGER_MOST);
+		w.urgent = min_u64(w.urgent + e->urgent, LEDGER_MOST);
+		w.asking = min_u64(w.asking + e->asking, LEDGER_MOST);
 	}
-	w.need = beyond(least(w.need + debt, LEDGER_MOST), free);
-	w.urgent = beyond(least(w.urgent + debt, LEDGER_MOST), free);
+	w.need = beyond(min_u64(w.need + debt, LEDGER_MOST), free);
+	w.urgent = beyond(min_u64(w.urgent + debt, LEDGER_MOST), free);
 	return w;
 }
 
@@ -180,7 +176,7 @@ static void give(struct quota_node *q, uint32_t edge, uint64_t units)
 
 	if (units == 0 || ledger_grant(q->ledger, edge, units))
 		return;
-	e->held = least(e->held + units, LEDGER_MOST);
+	e->held = min_u64(e->held + units, LEDGER_MOST);
 	e->unsettled = q->params.durable;
 	e->due |= e->claim == CLAIM_ANSWERED ? QUOTA_DISTRIBUTE : QUOTA_REPORT;
 	e->need = beyond(e->need, units);
@@ -242,7 +238,7 @@ static void give_to_few(struct quota_node *q, uint64_t pool, uint64_t own)
 		if (k == q->params.n_edges && own == 0)
 			return;
 		units = k == q->params.n_edges ? own : q->edges[k].urgent;
-		units = least(units, pool);
+		units = min_u64(units, pool);
 		pool -= units;
 		if (k == q->params.n_edges)
 			own = 0;
@@ -261,7 +257,7 @@ static void divide_plenty(struct quota_node *q, uint64_t now_ns)
 	needs = beyond(needs, had);
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
-			needs = least(needs + q->edges[i].need, LEDGER_MOST);
+			needs = min_u64(needs + q->edges[i].need, LEDGER_MOST);
 	give_by_rate(q, CLAIM_OPEN, beyond(ledger_free(q->ledger), needs), true, now_ns);
 }
 
@@ -273,7 +269,7 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 	own = beyond(q->waiting, quota_stock(q) - free);
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
-			urgent = least(urgent + q->edges[i].urgent, LEDGER_MOST);
+			urgent = min_u64(urgent + q->edges[i].urgent, LEDGER_MOST);
 	kept = urgent || q->lean ? own : keep(q, now_ns);
 	if (urgent + own > free) {
 		give_to_few(q, free, own);
@@ -339,7 +335,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 		return;
 	}
 	q->refused = !is_busy(q) || q->failures >= REFUSALS;
-	q->retry_ns = now_ns + about(q, q->theta_ns << least(q->failures, BACKOFF_MOST));
+	q->retry_ns = now_ns + about(q, q->theta_ns << min_u64(q->failures, BACKOFF_MOST));
 	if (q->failures < REFUSALS)
 		q->failures++;
 }
@@ -348,7 +344,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 static bool is_low(const struct quota_node *q, uint64_t now_ns)
 {
 	return hint_part(q, now_ns) <
-	       LEAN_END * least(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
+	       LEAN_END * min_u64(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
 }
 
 static void end(struct quota_node *q, bool enough, uint64_t now_ns)
@@ -396,7 +392,7 @@ static bool is_needy(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = hint_threshold(q, now_ns), stock = quota_stock(q);
 
-	if (stock > LEAN_END * least(threshold, LEDGER_MOST / LEAN_END))
+	if (stock > LEAN_END * min_u64(threshold, LEDGER_MOST / LEAN_END))
 		q->lean = false;
 	if ((int64_t)(now_ns - q->retry_ns) < 0)
 		return false;
@@ -539,7 +535,7 @@ void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
 	e->patience--;
 	e->resent = false;
 	e->asked_ns = now_ns;
-	e->theta_ns = least(2 * e->theta_ns, q->params.repeat_ns);
+	e->theta_ns = min_u64(2 * e->theta_ns, q->params.repeat_ns);
 }
 
 static void give_up(struct quota_node *q, struct edge *e, uint64_t now_ns)
@@ -570,12 +566,12 @@ uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 		if (now_ns >= give_up_ns)
 			give_up(q, e, now_ns);
 		else
-			next = least(next, e->resent ? give_up_ns : repeat);
+			next = min_u64(next, e->resent ? give_up_ns : repeat);
 	}
 	if (q->waiting && now_ns - q->waiting_ns > THETAS_WAITING * q->theta_ns)
 		quota_forgo(q);
 	round_consider(q, now_ns);
 	if (!q->active && (int64_t)(q->retry_ns - now_ns) > 0)
-		next = least(next, q->retry_ns);
+		next = min_u64(next, q->retry_ns);
 	return next;
 }

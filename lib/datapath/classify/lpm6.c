@@ -10,6 +10,8 @@
 #include <rte_malloc.h>
 #include <rte_prefetch.h>
 
+#include "base/hash.h"
+
 #define LENGTHS 129
 
 /* Half of the slots in use, on average: few buckets overflow. */
@@ -18,7 +20,7 @@
 /* Which bucket. The addresses in the table are the operator's, so nobody can aim at one bucket. */
 static inline uint32_t bucket_of(const struct lpm6_node *node, struct lpm6_addr key)
 {
-	uint64_t h = key.word[0] * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t h = key.word[0] * HASH_GOLDEN;
 
 	h = (h ^ h >> 32 ^ key.word[1]) * UINT64_C(0xd6e8feb86659fd93);
 	return node->first + (uint32_t)((h >> 32) * node->n_buckets >> 32);

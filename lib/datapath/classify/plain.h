@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "packet/bytes.h"
+#include "base/wire.h"
 #include "classify/lpm6.h"
 
 #define ETHER_LEN 14

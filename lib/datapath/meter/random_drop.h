@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
+
 struct random_drop_profile {
 	uint64_t threshold; /* of 2^32: random numbers below it drop; all of them when it is that */
 };
@@ -39,11 +41,9 @@ static inline void random_drop_init(struct random_drop *drop, uint64_t seed)
 static inline bool random_drop_conforms(
 	struct random_drop *drop, const struct random_drop_profile *profile, uint32_t cost)
 {
-	uint64_t z = drop->state += 0x9e3779b97f4a7c15;
+	uint64_t random = splitmix64_short(&drop->state) >> 32;
 
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-	return (z >> 32) >= profile->threshold || cost == 0;
+	return random >= profile->threshold || cost == 0;
 }
 
 #endif

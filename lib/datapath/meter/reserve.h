@@ -30,6 +30,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/hash.h"
 #include "meter/gcra.h"
 
 #define RESERVE_TAKES_PER_S 100000
@@ -40,8 +41,6 @@
  * for each of 16. Virtual time that lies ahead no further than twice that has not wrapped.
  */
 #define RESERVE_AHEAD (UINT64_C(1) << 20)
-
-#define RESERVE_WEYL UINT64_C(0x9e3779b97f4a7c15) /* 2^64 over the golden ratio */
 
 /* Part of the burst, less one packet, that may lie in quanta, over all workers: a 16th, in bits. */
 #define RESERVE_HELD_SHIFT 4
@@ -301,7 +300,7 @@ static inline bool reserve_change_booked(struct reserve_changes *changes, struct
 /* From 0 up to the least, as the time decides: a lot that no two packets share for long. */
 static inline uint64_t reserve_lot(const struct reserve_profile *profile, uint64_t now)
 {
-	uint64_t lot = now * RESERVE_WEYL >> 48;
+	uint64_t lot = now * HASH_GOLDEN >> 48;
 
 	return lot * ((uint64_t)profile->least << GCRA_SHIFT) >> 16;
 }

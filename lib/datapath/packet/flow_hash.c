@@ -3,7 +3,8 @@
  *
  * Which flow a packet belongs to, in 32 bits, from what parsing found.
  */
-#include "packet/bytes.h"
+#include "base/hash.h"
+#include "base/wire.h"
 #include "packet/parse.h"
 #include "source/source_hash.h"
 
@@ -16,7 +17,7 @@
  */
 static uint64_t hash_step(uint64_t h, uint64_t word)
 {
-	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+	h = (h ^ word) * HASH_GOLDEN;
 	return h ^ (h >> 32);
 }
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 
 #include "base/counter.h"
-#include "packet/bytes.h"
+#include "base/wire.h"
 #include "policy/config.h"
 
 /* What fragments of one packet have in common: the lines of their addresses, a line, an entry. */

@@ -3,9 +3,7 @@
  */
 #include "packet/mark.h"
 
-#include <endian.h>
-#include <string.h>
-
+#include "base/wire.h"
 #include "policy/config.h"
 
 #define IPV4_LEN      20u
@@ -15,20 +13,6 @@
 #define ECN_BITS 0x3
 #define ECN_CE   0x3
 #define NOT_ECT  0x0
-
-static uint16_t read16(const uint8_t *at)
-{
-	uint16_t word;
-
-	memcpy(&word, at, sizeof(word));
-	return be16toh(word);
-}
-
-static void write16(uint8_t *at, uint16_t word)
-{
-	word = htobe16(word);
-	memcpy(at, &word, sizeof(word));
-}
 
 /* What the byte of DSCP and ECN becomes; false when the packet cannot bear the mark. */
 static bool marked(uint8_t traffic_class, int mark, uint8_t *out)
@@ -57,7 +41,7 @@ static uint16_t checksum_update(uint16_t checksum, uint16_t old, uint16_t new)
 
 static bool mark_ipv4(uint8_t *ip, int mark)
 {
-	uint16_t before = read16(ip), checksum = read16(ip + IPV4_CHECKSUM);
+	uint16_t before = be16(ip), checksum = be16(ip + IPV4_CHECKSUM);
 	uint8_t tos;
 
 	if (!marked(ip[1], mark, &tos))
@@ -65,19 +49,19 @@ static bool mark_ipv4(uint8_t *ip, int mark)
 	if (tos == ip[1])
 		return true;
 	ip[1] = tos;
-	write16(ip + IPV4_CHECKSUM, checksum_update(checksum, before, read16(ip)));
+	wire_put16(ip + IPV4_CHECKSUM, checksum_update(checksum, before, be16(ip)));
 	return true;
 }
 
 /* The traffic class lies across the first two bytes, between version and flow label. */
 static bool mark_ipv6(uint8_t *ip, int mark)
 {
-	uint16_t word = read16(ip);
+	uint16_t word = be16(ip);
 	uint8_t traffic_class;
 
 	if (!marked(word >> 4 & 0xff, mark, &traffic_class))
 		return false;
-	write16(ip, (word & 0xf00f) | (uint16_t)(traffic_class << 4));
+	wire_put16(ip, (word & 0xf00f) | (uint16_t)(traffic_class << 4));
 	return true;
 }
 
@@ -90,7 +74,7 @@ bool mark_understood(const uint8_t *data, uint32_t len, const struct packet *pac
 		return false;
 	if (ip[0] >> 4 == 4)
 		return (ip[1] & ECN_BITS) != NOT_ECT;
-	return there >= IPV6_LEN && (read16(ip) >> 4 & ECN_BITS) != NOT_ECT;
+	return there >= IPV6_LEN && (be16(ip) >> 4 & ECN_BITS) != NOT_ECT;
 }
 
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark)

@@ -5,7 +5,8 @@
 
 #include <stdbool.h>
 
-#include "packet/bytes.h"
+#include "base/math.h"
+#include "base/wire.h"
 #include "packet/layers.h"
 #include "policy/config.h"
 
@@ -54,11 +55,6 @@ enum {
 	PROTO_DESTINATION = 60,
 };
 
-static uint32_t min32(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
 static inline void take_ports(const uint8_t *transport, struct packet *out)
 {
 	const uint32_t ports = be32(transport);
@@ -99,7 +95,7 @@ static void parse_fragment(uint32_t end, uint32_t off, bool later, uint32_t id, 
 /* Where the packet ends: bytes behind that are Ethernet's padding, not ports. */
 static inline uint32_t ipv4_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 {
-	return min32(len, l3 + be16(ip + 2));
+	return min_u32(len, l3 + be16(ip + 2));
 }
 
 /* Leaves *out untouched when this is no whole and sound IPv4 header. */
@@ -182,7 +178,7 @@ static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 
 	if (payload == 0 && ip[6] == PROTO_HOP_BY_HOP)
 		return len;
-	return min32(len, l3 + IPV6_LEN + payload);
+	return min_u32(len, l3 + IPV6_LEN + payload);
 }
 
 /* Leaves *out untouched when this is no whole IPv6 header. */
@@ -322,7 +318,7 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 	uint16_t type;
 
 	*out = (struct packet){.vlan = PARSE_NO_VLAN};
-	len = min32(len, PARSE_BYTES_MAX);
+	len = min_u32(len, PARSE_BYTES_MAX);
 	if (len < ETHER_LEN) {
 		out->l2_len = len;
 		return;

@@ -3,7 +3,7 @@
  */
 #include "packet/tunnel.h"
 
-#include "packet/bytes.h"
+#include "base/wire.h"
 #include "packet/layers.h"
 
 #define TUNNELS_MAX 2 /* as VXLAN in GRE; what is deeper is somebody else's network */

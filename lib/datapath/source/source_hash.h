@@ -15,6 +15,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/hash.h"
+
 struct source_key {
 	uint64_t word[4];
 };
@@ -22,13 +24,8 @@ struct source_key {
 /* Any secret does, zero too; equal secrets make equal keys. Set-up. */
 static inline void source_key_init(struct source_key *key, uint64_t secret)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		uint64_t word = secret += UINT64_C(0x9e3779b97f4a7c15); /* SplitMix64 */
-
-		word = (word ^ word >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-		word = (word ^ word >> 27) * UINT64_C(0x94d049bb133111eb);
-		key->word[i] = word ^ word >> 31;
-	}
+	for (unsigned i = 0; i < 4; i++)
+		key->word[i] = splitmix64(&secret);
 }
 
 static inline uint64_t source_fold(uint64_t a, uint64_t b)

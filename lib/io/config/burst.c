@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <netinet/in.h>
 
+#include "base/math.h"
 #include "config/check.h"
 #include "policy/units.h"
 
@@ -48,11 +49,6 @@
 /* A burst so much below the default loses what can be seen: at 200 ms it is 5 %. */
 #define WARN_PART(bytes) ((bytes) / 5 * 4)
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
 static unsigned depth_ms(const struct policy *policy)
 {
 	if (policy->count != COUNT_BYTES)
@@ -70,7 +66,7 @@ static uint64_t least(const struct policy *policy, unsigned n_limiters)
 
 	if (policy->count != COUNT_BYTES)
 		return part;
-	return PACKET * (policy->action == ACTION_SHAPE ? part : larger(part, LEAST_PACKETS));
+	return PACKET * (policy->action == ACTION_SHAPE ? part : max_u64(part, LEAST_PACKETS));
 }
 
 /* The limit has at most 4 × 10^11 bit/s: this fits. */
@@ -84,7 +80,7 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters)
 	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
 	uint64_t burst = in_time(policy->limit_bps, depth_ms(policy)) / policy_limit_s(policy);
 
-	burst = larger(burst, least(policy, n_limiters));
+	burst = max_u64(burst, least(policy, n_limiters));
 	return burst < most ? burst : most;
 }
 
@@ -148,8 +144,8 @@ static void warn_tcp(struct reader *reader, const struct json_path *at, const st
 	uint64_t parts = is_parted(policy) ? FRAMES * frame * n_limiters : 0;
 	char text[UNITS_TEXT_MAX];
 
-	units_format_size(larger(larger(time, few), parts), text, sizeof(text));
-	if (policy->burst_bytes < larger(WARN_PART(time), few))
+	units_format_size(max_u64(max_u64(time, few), parts), text, sizeof(text));
+	if (policy->burst_bytes < max_u64(WARN_PART(time), few))
 		reader_warn(reader, at,
 			"less than TCP needs to reach the limit over a short round trip, as it "
 			"waits 200 ms when the last of what it sent is lost: %s is enough",
