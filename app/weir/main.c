@@ -15,6 +15,8 @@
 #include <rte_version.h>
 #include <sodium.h>
 
+#include "config/describe.h"
+#include "config/load.h"
 #include "eal.h"
 #include "gossip_socket.h"
 #include "log.h"

@@ -17,6 +17,7 @@
 #include "base/time.h"
 #include "brain.h"
 #include "classify/classify.h"
+#include "config/buffers.h"
 #include "packet/tunnel.h"
 #include "control.h"
 #include "delays.h"

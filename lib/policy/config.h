@@ -271,26 +271,6 @@ struct config {
 	unsigned n_policies;
 };
 
-/*
- * Reads and validates the file. Every error found is written to err, one a line, in the form
- * `FILE: policies[3].limit: "10Mbit": expected bit/s such as "10Mbit/s"`; warnings likewise with
- * `warning: ` after the file. Returns 0 and a config for config_free(), or -EINVAL (refused),
- * -ENOMEM, or the negative errno of reading the file (also reported to err).
- */
-int config_load(const char *path, FILE *err, struct config **out);
-
-/*
- * The same of one whose policies are to come into a limiter that runs: warnings are of what that
- * has, which cannot change any more. `running` is as it was started with; NULL: none runs.
- */
-int config_load_beside(
-	const char *path, const struct config *running, FILE *err, struct config **out);
-
-/* The same from memory; `name` stands for the file in messages. */
-int config_parse(const char *text, size_t len, const char *name, FILE *err, struct config **out);
-
-void config_free(struct config *config);
-
 /* Whether any of n policies is conserved or a quota, so that something must survive a crash. */
 bool policies_need_ledger(const struct policy *policies, unsigned n);
 bool config_needs_ledger(const struct config *config);
@@ -338,22 +318,8 @@ static inline bool policy_is_placed(const struct policy *policy)
 	return policy->slo_p99_ns > 0;
 }
 
-/* Says in words what a limiter with this configuration would do (`weir --check`). */
-void config_describe(const struct config *config, FILE *out);
-
-/*
- * Packet buffers that a port has beside those that its queues hold; and packets that may wait in
- * the shaper of each worker: its even part, one at least, of the share of the port's that has
- * fewest, as all may have come in there.
- */
-uint32_t config_buffers(const struct config *config, unsigned port);
-uint32_t config_waiting(const struct config *config);
-
 /* Whether any of n policies asks for a port. */
 bool policies_name_ports(const struct policy *policies, unsigned n);
-
-/* "tcp" and the other names that "proto" knows, or NULL. */
-const char *proto_name(uint8_t proto);
 
 /* Whether its headers begin with a source and a destination port. Any thread. */
 static inline bool proto_has_ports(uint8_t proto)
@@ -361,11 +327,5 @@ static inline bool proto_has_ports(uint8_t proto)
 	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
 	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
 }
-
-const char *direction_name(enum direction direction);
-const char *accounting_name(enum accounting accounting);
-
-/* "any", "192.0.2.0/24", "2001:db8::/32" into buf (at least 64 bytes); returns buf. */
-char *prefix_format(const struct prefix *prefix, char *buf, size_t size);
 
 #endif

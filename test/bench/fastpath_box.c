@@ -18,6 +18,7 @@
 #include <rte_mbuf.h>
 
 #include "classify/frames.h"
+#include "config/load.h"
 #include "fastpath.h"
 
 #define SOURCES 1048576 /* that a table has room for */

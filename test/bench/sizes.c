@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config/load.h"
 #include "start.h"
 #include "totals.h"
 #include "delays.h"

@@ -11,6 +11,8 @@
 #include <stdlib.h>
 
 #include "allocate/allocate.h"
+#include "config/describe.h"
+#include "config/load.h"
 #include "policy/config.h"
 #include "config/group.h"
 

@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "allocate/allocate.h"
+#include "config/load.h"
 #include "policy/config.h"
 
 #define PORTS  "'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null1'}}, "

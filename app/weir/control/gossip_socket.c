@@ -16,7 +16,7 @@
 #include <sodium.h>
 
 #include "log.h"
-#include "json/value.h"
+#include "policy/value.h"
 
 #define HEADERS    512 /* and what small datagrams cost the kernel more */
 #define KEY_DIGITS (2 * DATAGRAM_KEY)

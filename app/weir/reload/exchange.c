@@ -12,6 +12,7 @@
 
 #include "box.h"
 #include "classify/classify.h"
+#include "config/load.h"
 #include "draw.h"
 #include "grace.h"
 #include "log.h"

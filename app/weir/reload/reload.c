@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "box.h"
+#include "config/load.h"
 #include "exchange.h"
 #include "log.h"
 #include "base/time.h"

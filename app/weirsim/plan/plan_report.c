@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "policy/units.h"
+#include "policy/value.h"
 
 #define MS 1e3 /* in a second */
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "config/value_keys.h"
 #include "json/read.h"
 #include "policy/units.h"
 

@@ -17,8 +17,10 @@
 #include <rte_errno.h>
 
 #include "capture.h"
+#include "config/load.h"
 #include "link.h"
 #include "policy/config.h"
+#include "policy/value.h"
 #include "replay_decide.h"
 #include "replay_report.h"
 

@@ -10,6 +10,8 @@
 
 #include <jansson.h>
 
+#include "policy/value.h"
+
 #define ROW_BUFFER (1U << 20)
 
 /* Of a row: three numbers of 20 digits, a name, a prefix, two words, and what is between them. */

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/time.h"
+#include "config/value_keys.h"
 #include "policy/units.h"
 
 #define EXPECTED_TIME "a time such as \"50ms\""

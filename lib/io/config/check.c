@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "config/unique.h"
-#include "json/value.h"
+#include "policy/value.h"
 
 #define STATE_LIMITERS 64 /* most that each keep everybody's record, unless told to */
 

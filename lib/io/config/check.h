@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: what no key can decide by itself. Values that were refused before are
+ * Private to this room: what no key can decide by itself. Values that were refused before are
  * marked (empty name, zero length, the constants below) and not complained about twice.
  */
-#ifndef WEIR_POLICY_CHECK_H
-#define WEIR_POLICY_CHECK_H
+#ifndef WEIR_CONFIG_CHECK_H
+#define WEIR_CONFIG_CHECK_H
 
 #include <limits.h>
 
+#include "config/value_keys.h"
 #include "policy/config.h"
 #include "json/read.h"
 
-#define WIRE_REFUSED   (-2)     /* match.wire of a match with an error anywhere in it */
-#define PORT_REFUSED   UINT_MAX /* wire.a and wire.b */
-#define CHOICE_REFUSED 255      /* policy.count, meter, action, guarantee; gossip.estimator */
+#define WIRE_REFUSED (-2)     /* match.wire of a match with an error anywhere in it */
+#define PORT_REFUSED UINT_MAX /* wire.a and wire.b */
 
 #define METER_DEFAULT METER_KINDS /* policy.meter before policies_complete(): what is usual */
 

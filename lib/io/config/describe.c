@@ -8,30 +8,9 @@
 #include "allocate/allocate.h"
 #include "config/check.h"
 #include "config/describe.h"
+#include "policy/kind.h"
 #include "policy/units.h"
-#include "json/value.h"
-
-const char *direction_name(enum direction direction)
-{
-	static const char *const names[] = {
-		[DIRECTION_ANY] = "any",
-		[DIRECTION_A_TO_B] = "a-to-b",
-		[DIRECTION_B_TO_A] = "b-to-a",
-	};
-
-	return names[direction];
-}
-
-const char *accounting_name(enum accounting accounting)
-{
-	static const char *const names[] = {
-		[ACCOUNTING_L2] = "l2",
-		[ACCOUNTING_L3] = "l3",
-		[ACCOUNTING_WIRE] = "wire",
-	};
-
-	return names[accounting];
-}
+#include "policy/value.h"
 
 static const char *plural(unsigned n)
 {
@@ -177,35 +156,6 @@ static void describe_match(const struct config *config, const struct match *matc
 	fputs(parts > 0 ? "\n" : " every packet that no other policy takes\n", out);
 }
 
-const char *counting_words(const struct policy *policy)
-{
-	static const char *const accountings[] = {
-		[ACCOUNTING_L2] = "L2 bytes (whole frames without FCS)",
-		[ACCOUNTING_L3] = "L3 bytes (without Ethernet and VLAN headers)",
-		[ACCOUNTING_WIRE] = "wire bytes (frames and 24 bytes each: FCS, preamble, gap)",
-	};
-
-	if (policy->count == COUNT_PACKETS)
-		return "packets";
-	if (policy->count == COUNT_FLOWS)
-		return "new flows (TCP SYN, first packet of a UDP flow)";
-	return accountings[policy->accounting];
-}
-
-char *format_limit(const struct policy *policy, unsigned parts, char *buf, size_t size)
-{
-	return policy->count == COUNT_BYTES
-		       ? units_format_rate(policy->limit_bps / parts, buf, size)
-		       : units_format_count_part(
-				 policy->limit_bps, policy_limit_s(policy), parts, buf, size);
-}
-
-char *format_units(const struct policy *policy, uint64_t units, char *buf, size_t size)
-{
-	return policy->count == COUNT_BYTES ? units_format_size(units, buf, size)
-					    : units_format_count(units, buf, size);
-}
-
 static void describe_sources(const struct policy *policy, FILE *out)
 {
 	if (policy->per_v4 == 0)
@@ -214,18 +164,30 @@ static void describe_sources(const struct policy *policy, FILE *out)
 		policy->per_v4, policy->per_v6, policy->sources);
 }
 
-void describe_action(const struct policy *policy, FILE *out)
+static void describe_shape(const struct policy *policy, FILE *out)
 {
-	if (policy->action == ACTION_DROP)
-		fputs("is dropped", out);
-	else if (policy->action == ACTION_COUNT)
-		fputs("is counted, and passes", out);
-	else if (policy->action == ACTION_SHAPE)
-		fputs("waits", out);
-	else if (policy->mark == MARK_ECN)
-		fputs("is marked (ECN: congestion experienced), or dropped if it cannot be", out);
+	const struct shape_config *shape = &policy->shape;
+	char text[UNITS_TEXT_MAX], other[UNITS_TEXT_MAX];
+
+	if (!policy_is_shaped(policy))
+		return;
+	fprintf(out, "  waits at most %s", units_format_time(shape->delay_ns, text, sizeof(text)));
+	if (shape->bytes > 0)
+		fprintf(out, ", %s %s", format_units(policy, shape->bytes, text, sizeof(text)),
+			policy_is_timed(policy) ? "in all" : "a worker");
+	if (shape->drop == SHAPE_DROP_CODEL)
+		fprintf(out, "; above %s for %s CoDel %s",
+			units_format_time(shape->target_ns, text, sizeof(text)),
+			units_format_time(shape->interval_ns, other, sizeof(other)),
+			shape->ecn ? "marks, or drops what cannot be marked" : "drops");
 	else
-		fprintf(out, "is marked (DSCP %d), or dropped if it cannot be", policy->mark);
+		fputs("; what finds the queue full is dropped", out);
+	if (policy_is_timed(policy))
+		fputs("; another limit is that of what comes after it", out);
+	fputc('\n', out);
+	if (policy->slo_p99_ns > 0)
+		fprintf(out, "  meant that 99 %% of the packets wait at most %s\n",
+			units_format_time(policy->slo_p99_ns, text, sizeof(text)));
 }
 
 static void describe_classes(const struct policy *policy, FILE *out)

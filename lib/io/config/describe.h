@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: the parts of config_describe(). Each writes whole lines to out.
+ * What a configuration means, in words, and the parts of that, which are private to this room. Each
+ * writes whole lines to out.
  */
-#ifndef WEIR_POLICY_DESCRIBE_H
-#define WEIR_POLICY_DESCRIBE_H
+#ifndef WEIR_CONFIG_DESCRIBE_H
+#define WEIR_CONFIG_DESCRIBE_H
 
 #include "policy/config.h"
+
+/* Says in words what a limiter with this configuration would do (`weir --check`). */
+void config_describe(const struct config *config, FILE *out);
 
 /* One of so many parts of its limit; its units: in the policy's unit, into buf (UNITS_TEXT_MAX). */
 char *format_limit(const struct policy *policy, unsigned parts, char *buf, size_t size);
@@ -17,9 +21,6 @@ const char *counting_words(const struct policy *policy);
 
 /* "is dropped", in the middle of a line. */
 void describe_action(const struct policy *policy, FILE *out);
-
-/* How packets wait, of a policy whose do. */
-void describe_shape(const struct policy *policy, FILE *out);
 
 /* Where its sources are decided, of a policy that has an objective. */
 void describe_place(const struct config *config, const struct policy *policy, FILE *out);

@@ -10,8 +10,8 @@
  *
  * and group_init() before read_keys(), group_check() after it. The two keys stand at the root.
  */
-#ifndef WEIR_POLICY_GROUP_H
-#define WEIR_POLICY_GROUP_H
+#ifndef WEIR_CONFIG_GROUP_H
+#define WEIR_CONFIG_GROUP_H
 
 #include "policy/config.h"
 #include "json/read.h"

@@ -12,18 +12,12 @@
 
 #include "base/time.h"
 #include "config/check.h"
+#include "config/value_keys.h"
 #include "policy/units.h"
-#include "json/value.h"
+#include "policy/value.h"
 
 #define CPU_MAX       1023 /* CPU_SETSIZE of glibc less one */
 #define EXPECTED_HOST "an address and port such as \"10.0.0.1:7946\" or \"[2001:db8::1]:7946\""
-
-void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	key_store(key, base, CHOICE_REFUSED);
-	read_choice(reader, path, value, key, base);
-}
 
 static void read_eal(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: the key tables, and the defaults of what they fill.
+ * Private to this room: the key tables, and the defaults of what they fill.
  */
-#ifndef WEIR_POLICY_KEYS_H
-#define WEIR_POLICY_KEYS_H
+#ifndef WEIR_CONFIG_KEYS_H
+#define WEIR_CONFIG_KEYS_H
 
 #include "policy/config.h"
+#include "config/value_keys.h"
 #include "json/read.h"
 
 #define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
@@ -53,16 +54,5 @@ void read_classes(struct reader *reader, const struct json_path *path, json_t *v
 /* Of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
 void place_config_init(struct place_config *place);
-
-/* Like read_quantity(), also of a JSON number. */
-void read_count(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base);
-
-/*
- * Like read_choice(), for a field of 32 bits that other keys depend on: CHOICE_REFUSED when it is
- * refused, so that they do not complain of its default.
- */
-void read_marked_choice(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/load.h"
 #include "json/read.h"
 
 #define VXLAN_PORT 4789 /* IANA's */

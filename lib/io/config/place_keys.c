@@ -11,7 +11,7 @@
 #include "config/describe.h"
 #include "config/keys.h"
 #include "policy/units.h"
-#include "json/value.h"
+#include "policy/value.h"
 
 /* "src/24": hosts of such an IPv4 prefix, and of one IPv6 subnet; "src/56": of an IPv6 prefix. */
 static void read_place_key(struct reader *reader, const struct json_path *path, json_t *value,

@@ -11,13 +11,13 @@
 #include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "config/value_keys.h"
 #include "policy/units.h"
-#include "json/value.h"
+#include "policy/value.h"
 
-#define DSCP_MAX        63
-#define DAY_S           86400
-#define EXPECTED_PORTS  "a port such as 443, or a range such as \"1024-2047\""
-#define EXPECTED_PREFIX "a prefix such as \"192.0.2.0/24\" or \"2001:db8::/32\""
+#define DSCP_MAX       63
+#define DAY_S          86400
+#define EXPECTED_PORTS "a port such as 443, or a range such as \"1024-2047\""
 
 static void read_wire_name(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
@@ -42,55 +42,13 @@ static const struct choice directions[] = {
 	{0},
 };
 
-void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	struct prefix prefix = {0};
-	int rc = json_is_string(value) ? prefix_parse(json_string_value(value), &prefix) : -EINVAL;
-	char text[PREFIX_TEXT_MAX];
-
-	if (rc == -EDOM)
-		reader_expected(reader, path, "no host bits, as in \"%s\"",
-			prefix_format(&prefix, text, sizeof(text)));
-	else if (rc < 0)
-		reader_expected(reader, path, EXPECTED_PREFIX);
-	else
-		memcpy(key_field(key, base), &prefix, sizeof(prefix));
-}
-
-static const struct choice protos[] = {
-	{"icmp", IPPROTO_ICMP},
-	{"tcp", IPPROTO_TCP},
-	{"udp", IPPROTO_UDP},
-	{"dccp", IPPROTO_DCCP},
-	{"gre", IPPROTO_GRE},
-	{"esp", IPPROTO_ESP},
-	{"icmpv6", IPPROTO_ICMPV6},
-	{"sctp", IPPROTO_SCTP},
-	{"udplite", IPPROTO_UDPLITE},
-	{0},
-};
-
-const char *proto_name(uint8_t proto)
-{
-	for (const struct choice *choice = protos; choice->name != NULL; choice++) {
-		if (choice->value == proto)
-			return choice->name;
-	}
-	return NULL;
-}
-
 /* 0 is no protocol to limit: it also stands for one that lies beyond the bytes looked at. */
 static void read_proto(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value);
-	json_int_t number = json_integer_value(value);
+	json_int_t number = text != NULL ? proto_number(text) : json_integer_value(value);
 
-	for (const struct choice *choice = protos; text != NULL && choice->name; choice++) {
-		if (strcmp(text, choice->name) == 0)
-			number = choice->value;
-	}
 	if (number >= 1 && number <= UINT8_MAX)
 		key_store(key, base, (uint64_t)number);
 	else
@@ -236,20 +194,6 @@ static void read_count_rate(
 		policy->limit_bps = eighths;
 		policy->limit_s = seconds;
 	}
-}
-
-void read_count(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const struct quantity_range *range = key->detail;
-	json_int_t number = json_integer_value(value);
-
-	if (!json_is_integer(value))
-		read_quantity(reader, path, value, key, base);
-	else if (number < (json_int_t)range->min || number > (json_int_t)range->max)
-		reader_expected(reader, path, "%s", range->words);
-	else
-		key_store(key, base, (uint64_t)number);
 }
 
 /*

@@ -1,34 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Policies whose packets wait: what fits them, the buffers that they take, and all of it in words.
+ * Policies whose packets wait: what fits them.
  */
-#include <inttypes.h>
-#include <math.h>
-
 #include "allocate/allocate.h"
-#include "base/time.h"
 #include "config/check.h"
-#include "config/describe.h"
-#include "policy/units.h"
-#include "shape/shape.h"
-
-#define PACKET 1500 /* bytes: how large one is taken to be when buffers are counted */
-
-/*
- * Of what a port has beyond its queues' own: enough for a few policies that a reload brings, and
- * no more by itself than some 150 MB.
- */
-#define BUFFERS_PLAIN 4096
-#define BUFFERS_LEAST 16384
-#define BUFFERS_MOST  65536
-
-#define ROUNDING 1e-6
-
-static bool is_shaped(const struct policy *policy)
-{
-	return policy->action == ACTION_SHAPE;
-}
+#include "policy/kind.h"
 
 static void expect_of(struct reader *reader, const struct json_path *path, const char *key,
 	bool right, const char *words)
@@ -62,7 +39,7 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 {
 	const struct allocator *allocator = policy->allocator;
 
-	if (!is_shaped(policy))
+	if (!policy_is_shaped(policy))
 		return;
 	if (policy->meter != CHOICE_REFUSED && reader_has(reader, path, "meter"))
 		expect_of(reader, path, "meter", policy->meter == METER_TOKEN_BUCKET,
@@ -75,112 +52,4 @@ void shape_check(struct reader *reader, const struct json_path *path, const stru
 				!allocator->counts_units,
 			"none of \"gtb\", \"grd\" and \"quota\"");
 	check_codel(reader, path, &policy->shape);
-}
-
-/* Packets that a policy may have waiting, each as large as is usual. */
-static uint64_t packets_of(const struct policy *policy)
-{
-	const struct shape_config *shape = &policy->shape;
-	unsigned __int128 units = (unsigned __int128)policy->limit_bps * shape->delay_ns /
-				  (8 * SECOND_NS * policy_limit_s(policy));
-	uint64_t most = shape->bytes;
-
-	if (most == 0 || units < most)
-		most = (uint64_t)units;
-	return policy->count == COUNT_BYTES ? most / PACKET + 1 : most + 1;
-}
-
-/* On each worker: every one has a queue of each policy, with room for the whole delay. */
-static uint64_t packets_waiting(const struct config *config)
-{
-	uint64_t packets = 0;
-
-	for (unsigned i = 0; i < config->n_policies; i++)
-		if (is_shaped(&config->policies[i]))
-			packets += packets_of(&config->policies[i]);
-	return packets;
-}
-
-uint32_t config_buffers(const struct config *config, unsigned port)
-{
-	uint64_t packets;
-	double buffers;
-
-	if (config->ports[port].buffers > 0)
-		return config->ports[port].buffers;
-	packets = packets_waiting(config);
-	if (packets == 0)
-		return BUFFERS_PLAIN;
-	buffers = ceil((double)packets * config->n_workers / config->shape_pool);
-	if (buffers < BUFFERS_LEAST)
-		return BUFFERS_LEAST;
-	return buffers < BUFFERS_MOST ? (uint32_t)buffers : BUFFERS_MOST;
-}
-
-/* Over all workers, of the port that has the fewest buffers; none without a port. */
-static uint32_t room_waiting(const struct config *config)
-{
-	uint32_t least = config->n_ports > 0 ? UINT32_MAX : 0;
-
-	for (unsigned i = 0; i < config->n_ports; i++)
-		if (config_buffers(config, i) < least)
-			least = config_buffers(config, i);
-	/* 30 % of what n is 30 % of is n, though 0.3 is no number that a double has. */
-	return (uint32_t)(least * config->shape_pool + ROUNDING);
-}
-
-uint32_t config_waiting(const struct config *config)
-{
-	uint32_t each = room_waiting(config) / config->n_workers;
-
-	return each > 0 ? each : 1;
-}
-
-/* Pools are those of the start: what has come since finds them as they are. */
-void shape_warn(struct reader *reader, const struct config *config, const struct config *running)
-{
-	static const struct json_path ports = {.key = "ports"};
-	const struct config *pools = running ? running : config;
-	const char *whose = running ? "as the pools were made at the start" : "as \"buffers\" says";
-	uint64_t packets = packets_waiting(config);
-	uint32_t room = room_waiting(pools);
-
-	if (config->n_ports == 0 || packets == 0)
-		return;
-	if (room < config->n_workers)
-		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait, %s, not one on each of %u "
-			"workers: each lets one wait all the same",
-			room, whose, config->n_workers);
-	else if (config_waiting(pools) < packets)
-		reader_warn(reader, &ports,
-			"%" PRIu32 " packets may wait on each worker, %s, fewer "
-			"than the %" PRIu64 " of %d bytes that its queues together have room for",
-			config_waiting(pools), whose, packets, PACKET);
-}
-
-void describe_shape(const struct policy *policy, FILE *out)
-{
-	const struct shape_config *shape = &policy->shape;
-	char text[UNITS_TEXT_MAX], other[UNITS_TEXT_MAX];
-
-	if (!is_shaped(policy))
-		return;
-	fprintf(out, "  waits at most %s", units_format_time(shape->delay_ns, text, sizeof(text)));
-	if (shape->bytes > 0)
-		fprintf(out, ", %s %s", format_units(policy, shape->bytes, text, sizeof(text)),
-			policy_is_timed(policy) ? "in all" : "a worker");
-	if (shape->drop == SHAPE_DROP_CODEL)
-		fprintf(out, "; above %s for %s CoDel %s",
-			units_format_time(shape->target_ns, text, sizeof(text)),
-			units_format_time(shape->interval_ns, other, sizeof(other)),
-			shape->ecn ? "marks, or drops what cannot be marked" : "drops");
-	else
-		fputs("; what finds the queue full is dropped", out);
-	if (policy_is_timed(policy))
-		fputs("; another limit is that of what comes after it", out);
-	fputc('\n', out);
-	if (policy->slo_p99_ns > 0)
-		fprintf(out, "  meant that 99 %% of the packets wait at most %s\n",
-			units_format_time(policy->slo_p99_ns, text, sizeof(text)));
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: what must differ between the elements of an array.
+ * Private to this room: what must differ between the elements of an array.
  */
-#ifndef WEIR_POLICY_UNIQUE_H
-#define WEIR_POLICY_UNIQUE_H
+#ifndef WEIR_CONFIG_UNIQUE_H
+#define WEIR_CONFIG_UNIQUE_H
 
 #include "json/read.h"
 

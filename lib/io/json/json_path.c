@@ -98,8 +98,10 @@ json_t *json_path_find(json_t *root, const struct json_path *path)
 }
 
 /*
- * The scanner for duplicate keys. One node for each member of an object and for each array element
- * that is a container, so that a path is a walk upwards; then a sort by (object, key).
+ * The scanner for duplicate keys. jansson's JSON_REJECT_DUPLICATES does not do: it stops at the
+ * first, and knows its line but not its path, while people want to hear of all. There is one node
+ * for each member of an object and for each array element that is a container, so that a path is a
+ * walk upwards; then comes a sort by (object, key).
  */
 struct node {
 	struct json_path path;

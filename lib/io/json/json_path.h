@@ -4,8 +4,8 @@
  * Where in a JSON document something stands, so that every message can say it. A path lives on the
  * stack of whoever walks the document: each step points to the one above it. Any thread.
  */
-#ifndef WEIR_POLICY_JSON_PATH_H
-#define WEIR_POLICY_JSON_PATH_H
+#ifndef WEIR_JSON_JSON_PATH_H
+#define WEIR_JSON_JSON_PATH_H
 
 #include <stddef.h>
 #include <stdio.h>

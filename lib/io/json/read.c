@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json/value.h"
-
 #define SUGGEST_MAX      32 /* characters of a key that is compared with those we know */
 #define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
 
@@ -269,17 +267,6 @@ void read_text(struct reader *reader, const struct json_path *path, json_t *valu
 			key->size - 1);
 	else
 		memcpy(key_field(key, base), text, len + 1);
-}
-
-void read_name(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
-{
-	const char *text = json_string_value(value);
-
-	if (text == NULL || !name_valid(text))
-		reader_expected(reader, path, EXPECTED_NAME);
-	else
-		memcpy(key_field(key, base), text, strlen(text) + 1);
 }
 
 void read_bool(struct reader *reader, const struct json_path *path, json_t *value,

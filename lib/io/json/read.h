@@ -11,8 +11,8 @@
  * The document stays whole in between: what one key means to another is looked up in reader.root.
  * For the configuration, and for whoever else has documents of its own. One thread a reader.
  */
-#ifndef WEIR_POLICY_READ_H
-#define WEIR_POLICY_READ_H
+#ifndef WEIR_JSON_READ_H
+#define WEIR_JSON_READ_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -155,14 +155,6 @@ bool text_printable(const char *text);
 
 /* A printable string that is not empty and shorter than the field; expected says what it is. */
 void read_text(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base);
-
-/* A name of 1 to 63 characters of A-Z a-z 0-9 _ . - into an array of CONFIG_NAME_MAX. */
-void read_name(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base);
-
-/* An IPv4 or IPv6 prefix into a struct prefix. */
-void read_ip_prefix(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
 void read_bool(struct reader *reader, const struct json_path *path, json_t *value,

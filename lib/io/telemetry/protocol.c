@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "private.h"
+#include "telemetry/telemetry_server.h"
 
 static json_t *list_commands(const char *params, void *context);
 static json_t *show_help(const char *params, void *context);

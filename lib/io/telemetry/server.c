@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "private.h"
+#include "telemetry/telemetry_server.h"
 
 #define ACCEPTS_PER_CALL 16 /* so that a storm of connections delays the control loop little */
 

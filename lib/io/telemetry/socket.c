@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "private.h"
+#include "telemetry/telemetry_server.h"
 
 #define DIRECTORY_UMASK 0022
 #define SOCKET_UMASK    0117 /* 0777 without these is 0660 */

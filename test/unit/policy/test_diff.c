@@ -5,6 +5,7 @@
  */
 #include "config_cases.h"
 
+#include "config/load.h"
 #include "policy/diff.h"
 #include "policy/overlap.h"
 

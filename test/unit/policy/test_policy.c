@@ -6,6 +6,8 @@
  */
 #include "config_cases.h"
 
+#include "config/load.h"
+
 static void test_policy(void **state)
 {
 #define LIMIT(text) POLICY(", 'limit': " text)

@@ -11,6 +11,8 @@
 
 #include <sodium.h>
 
+#include "config/load.h"
+
 #define KEYS                                                                      \
 	"'limiter': 'test', 'workers': [0, 1], 'idle': 'sleep', "                 \
 	"'ports': {'a': {'device': 'net_null0'}, 'b': {'device': 'net_null1'}}, " \

@@ -5,6 +5,8 @@
  */
 #include "config_cases.h"
 
+#include "config/describe.h"
+#include "config/load.h"
 #include "police/charge.h"
 #include "police/other.h"
 #include "engine/profile.h"

@@ -5,6 +5,8 @@
  */
 #include "config_cases.h"
 
+#include "config/load.h"
+
 /*
  * 250 ms of the limit, but neither less than twenty packets nor more than any burst may be; more
  * where a class alone has a part of it, less where packets wait.

@@ -10,9 +10,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "config/load.h"
 #include "config_cases.h"
 
 #include "json/read.h"
+#include "policy/value.h"
 
 static void test_document(void **state)
 {

@@ -5,6 +5,10 @@
  */
 #include "config_cases.h"
 
+#include "config/describe.h"
+#include "config/load.h"
+#include "policy/value.h"
+
 static const char *const described[] = {
 	"limiter me\n  1 worker on CPU 1, always polling\n",
 	"  control on CPU 0, socket /run/weir/me.sock\n",

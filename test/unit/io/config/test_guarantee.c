@@ -8,6 +8,7 @@
 
 #include "allocate/gdrl.h"
 #include "config/group.h"
+#include "config/load.h"
 
 #define GROUP(gossip, policies)                                                             \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \

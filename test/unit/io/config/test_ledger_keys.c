@@ -5,6 +5,8 @@
  */
 #include "config_cases.h"
 
+#include "config/load.h"
+
 #define MEMBER(name, host) "{'name': '" name "', 'address': '10.0.0." host ":1'}"
 #define ROSTER4            MEMBER("a", "1") "," MEMBER("b", "2") "," MEMBER("c", "3") "," MEMBER("d", "4")
 #define POLICY_P           "{'name': 'p', 'limit': '10Mbit/s', 'guarantee': 'conserved'}"

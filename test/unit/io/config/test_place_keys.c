@@ -5,6 +5,8 @@
  */
 #include "config_cases.h"
 
+#include "config/describe.h"
+#include "config/load.h"
 #include "policy/diff.h"
 
 #define AT              "w.json: policies[0]."

@@ -8,6 +8,9 @@
 
 #include <math.h>
 
+#include "config/buffers.h"
+#include "config/describe.h"
+#include "config/load.h"
 #include "policy/diff.h"
 
 #define SHAPED(members) LIMITED(", 'action': 'shape'" members)

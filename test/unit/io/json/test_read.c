@@ -20,6 +20,7 @@
 
 #include "allocate/allocate.h"
 #include "config/group.h"
+#include "config/value_keys.h"
 #include "policy/units.h"
 
 #define P "'policies': [{'name': 'p', 'limit': '10Mbit/s'}]"

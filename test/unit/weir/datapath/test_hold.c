@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "clock.h"
+#include "config/buffers.h"
 #include "delays.h"
 #include "grace.h"
 #include "hold.h"

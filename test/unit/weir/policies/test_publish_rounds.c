@@ -18,6 +18,7 @@
 #include <sodium.h>
 
 #include "base/prng.h"
+#include "config/load.h"
 #include "start.h"
 #include "pages.h"
 #include "police/other.h"

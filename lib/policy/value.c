@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "json/value.h"
+#include "policy/value.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -284,5 +284,60 @@ int source_parse(const char *text, unsigned *bits)
 		prefix_length_parse(number, SOURCE_V6_BITS, &length) < 0)
 		return -EINVAL;
 	*bits = length;
+	return 0;
+}
+
+const char *direction_name(enum direction direction)
+{
+	static const char *const names[] = {
+		[DIRECTION_ANY] = "any",
+		[DIRECTION_A_TO_B] = "a-to-b",
+		[DIRECTION_B_TO_A] = "b-to-a",
+	};
+
+	return names[direction];
+}
+
+const char *accounting_name(enum accounting accounting)
+{
+	static const char *const names[] = {
+		[ACCOUNTING_L2] = "l2",
+		[ACCOUNTING_L3] = "l3",
+		[ACCOUNTING_WIRE] = "wire",
+	};
+
+	return names[accounting];
+}
+
+static const struct {
+	const char *name;
+	uint8_t number;
+} protos[] = {
+	{"icmp", IPPROTO_ICMP},
+	{"tcp", IPPROTO_TCP},
+	{"udp", IPPROTO_UDP},
+	{"dccp", IPPROTO_DCCP},
+	{"gre", IPPROTO_GRE},
+	{"esp", IPPROTO_ESP},
+	{"icmpv6", IPPROTO_ICMPV6},
+	{"sctp", IPPROTO_SCTP},
+	{"udplite", IPPROTO_UDPLITE},
+};
+
+#define PROTOS (sizeof(protos) / sizeof(protos[0]))
+
+const char *proto_name(uint8_t proto)
+{
+	for (unsigned i = 0; i < PROTOS; i++)
+		if (protos[i].number == proto)
+			return protos[i].name;
+	return NULL;
+}
+
+uint8_t proto_number(const char *name)
+{
+	for (unsigned i = 0; i < PROTOS; i++)
+		if (strcmp(protos[i].name, name) == 0)
+			return protos[i].number;
 	return 0;
 }

@@ -4,8 +4,8 @@
  * What the three files of the telemetry server share: socket.c owns the path, server.c the
  * clients, protocol.c the meaning of a request. Nobody else includes this.
  */
-#ifndef WEIR_TELEMETRY_PRIVATE_H
-#define WEIR_TELEMETRY_PRIVATE_H
+#ifndef WEIR_TELEMETRY_TELEMETRY_SERVER_H
+#define WEIR_TELEMETRY_TELEMETRY_SERVER_H
 
 #include <stdbool.h>
 #include <stdint.h>

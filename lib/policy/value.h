@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * Private to lib/policy: the texts inside the JSON strings. Parsers return 0 or -EINVAL and leave
+ * What names, addresses, prefixes and ports are written as. Parsers return 0 or -EINVAL and leave
  * their results alone unless 0. Pure; any thread.
  */
 #ifndef WEIR_POLICY_VALUE_H
@@ -37,6 +37,9 @@ bool address_is_one_host(const struct sockaddr_storage *address); /* no group, n
 /* "192.0.2.0/24". Returns -EDOM when host bits are set; then out holds the prefix without them. */
 int prefix_parse(const char *text, struct prefix *out);
 
+/* "any", "192.0.2.0/24", "2001:db8::/32" into buf (at least PREFIX_TEXT_MAX); returns buf. */
+char *prefix_format(const struct prefix *prefix, char *buf, size_t size);
+
 /* "443", or "1024-2047": 1 to 65535, not falling. */
 int port_range_parse(const char *text, struct port_range *out);
 
@@ -50,5 +53,12 @@ char *port_range_format(const struct port_range *range, char *buf, size_t size);
 
 /* "src": 0 bits, or "src/N": N bits of 1 to SOURCE_V6_BITS. */
 int source_parse(const char *text, unsigned *bits);
+
+/* "tcp" and the other names that "proto" knows, or NULL; and the number of a name, or 0. */
+const char *proto_name(uint8_t proto);
+uint8_t proto_number(const char *name);
+
+const char *direction_name(enum direction direction);
+const char *accounting_name(enum accounting accounting);
 
 #endif
