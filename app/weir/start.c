@@ -162,7 +162,7 @@ static void splits_free(struct box *box)
 	pages_free(box->carried, slots * sizeof(*box->carried));
 	pages_free(box->reserves, slots * sizeof(*box->reserves));
 	pages_free(box->totals, slots * workers * sizeof(*box->totals));
-	rte_free(box->changes.places);
+	rte_free(box->rounds.changes.places);
 	dirty_free(&box->dirty);
 }
 
@@ -178,7 +178,7 @@ static uint32_t largest_frame(const struct config *config)
 
 static int reserves_alloc(struct box *box)
 {
-	struct reserve_changes *changes = &box->changes;
+	struct reserve_changes *changes = &box->rounds.changes;
 	size_t n = box->slots.capacity;
 
 	box->frame = largest_frame(box->config);

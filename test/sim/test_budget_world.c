@@ -18,6 +18,7 @@
 
 #include "base/prng.h"
 #include "budget/budget.h"
+#include "world/simnet.h"
 
 #define MOST     40
 #define POLICIES 3
@@ -25,7 +26,6 @@
 #define MS       UINT64_C(1000000)
 #define SECOND   (1000 * MS)
 #define TIMEOUT  (800 * MS)
-#define WHEEL    512 /* steps of 1 ms, more than any letter is under way */
 #define LETTER   900
 #define RECORD   4096
 #define CHUNK    32
@@ -35,13 +35,6 @@
 
 /* Policy 0 has periods, 1 rises, 2 is drawn. */
 enum { PERIODIC, RISING, DRAWN };
-
-struct transit {
-	struct transit *next;
-	unsigned from, to;
-	size_t len;
-	uint8_t at[LETTER];
-};
 
 struct record {
 	size_t len;
@@ -62,7 +55,8 @@ struct box {
 
 struct world {
 	struct box boxes[MOST];
-	struct transit *wheel[WHEEL];
+	struct events events; /* of one step, the newest first */
+	struct simnet net;
 	uint32_t ids[MOST];
 	unsigned n, degree;
 	struct prng prng;
@@ -140,6 +134,8 @@ static void boot(struct world *w, unsigned k, bool blank)
 	memset(box->wants, 0, sizeof(box->wants));
 }
 
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
+
 static struct world *world_new(uint64_t seed)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -149,6 +145,8 @@ static struct world *world_new(uint64_t seed)
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
 	w->now_ns = SECOND;
+	w->events.newest_first = true;
+	w->net = (struct simnet){.events = &w->events, .receive = receive};
 	w->n = 2 + prng_below(&w->prng, chance(w, 2) ? MOST - 1 : 15);
 	w->degree = 3 + prng_below(&w->prng, 3);
 	w->blanks = chance(w, 3);
@@ -176,13 +174,8 @@ static void world_free(struct world *w)
 {
 	for (unsigned k = 0; k < w->n; k++)
 		budget_destroy(w->boxes[k].budget);
-	for (unsigned i = 0; i < WHEEL; i++)
-		while (w->wheel[i]) {
-			struct transit *t = w->wheel[i];
-
-			w->wheel[i] = t->next;
-			free(t);
-		}
+	simnet_free(&w->net);
+	events_free(&w->events);
 	free(w);
 }
 
@@ -194,18 +187,11 @@ static double delay_ms(const struct world *w, unsigned a, unsigned b)
 
 static void put(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
 {
-	struct transit *t = malloc(sizeof(*t));
 	double ms = delay_ms(w, from, to) * (1 + prng_unit(&w->prng) / 10);
-	uint64_t at;
 
-	if (!t)
-		abort();
 	if (w->faults && chance(w, 20))
 		ms += prng_unit(&w->prng) * 300;
-	at = (w->now_ns / MS + (uint64_t)ms) % WHEEL;
-	*t = (struct transit){.next = w->wheel[at], .from = from, .to = to, .len = len};
-	memcpy(t->at, buf, len);
-	w->wheel[at] = t;
+	simnet_carry(&w->net, from, to, w->now_ns + (uint64_t)ms * MS, buf, len);
 }
 
 static void post(struct world *w, unsigned k)
@@ -229,23 +215,17 @@ static void post(struct world *w, unsigned k)
 	}
 }
 
-static void deliver(struct world *w)
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
-	struct transit *t = w->wheel[w->now_ns / MS % WHEEL];
+	struct world *w = world;
+	struct box *box = &w->boxes[to];
 
-	w->wheel[w->now_ns / MS % WHEEL] = NULL;
-	while (t) {
-		struct transit *next = t->next;
-		struct box *box = &w->boxes[t->to];
-
-		if (box->budget) {
-			if (budget_hear(box->budget, t->from, w->now_ns, t->at, t->len))
-				fail(w, "a letter is refused", t->from);
-			post(w, t->to);
-		}
-		free(t);
-		t = next;
-	}
+	if (!box->budget)
+		return false;
+	if (budget_hear(box->budget, from, w->now_ns, buf, len))
+		fail(w, "a letter is refused", from);
+	post(w, to);
+	return true;
 }
 
 static int keep(void *context, uint32_t id, const void *record, size_t len)
@@ -383,7 +363,9 @@ static void roll(struct world *w, struct box *box)
 static void step(struct world *w, bool busy)
 {
 	w->now_ns += MS;
-	deliver(w);
+	events_run(&w->events, w->now_ns, w);
+	if (w->events.error)
+		abort();
 	for (unsigned k = 0; k < w->n; k++) {
 		struct box *box = &w->boxes[k];
 

@@ -62,6 +62,13 @@ struct carried {
 	uint32_t also; /* that other one, while workers may still be at it; else SLOT_NONE */
 };
 
+/* Reserves change in rounds, each of them once (publish.c). */
+struct reserve_rounds {
+	struct reserve_changes changes;
+	uint64_t ended; /* the publisher_moment() of the last one that changed any */
+	unsigned moved; /* in this round: those that changed in the one before */
+};
+
 struct box {
 	const struct config *config; /* as it was at the start, which holds but for its policies: */
 	const struct policy *policies; /* those in force */
@@ -102,10 +109,8 @@ struct box {
 	struct dirty dirty;       /* slots that some worker has yet to be told of */
 	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
 	uint32_t frame;           /* bytes that the largest packet may cost a policy */
-	struct reserve_changes changes;
-	uint64_t reserves_token; /* of the last round that changed any, for rte_rcu_qsbr_check() */
-	unsigned reserves_moved; /* in this round: those that changed in the one before */
-	unsigned leaked;         /* mbufs that did not come back at the stop */
+	struct reserve_rounds rounds;
+	unsigned leaked; /* mbufs that did not come back at the stop */
 };
 
 #endif

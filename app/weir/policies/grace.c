@@ -8,8 +8,27 @@
 void grace_begin(struct grace *grace, const struct box *box)
 {
 	grace->taken = false;
+	grace->generation = 0;
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		grace->marks[w] = post_mark(&box->workers[w].post);
+}
+
+void grace_begin_snapshot(struct grace *grace, const struct box *box)
+{
+	grace_begin(grace, box);
+	grace->generation = box->publisher.current->generation;
+}
+
+static bool all_moved(const struct grace *grace, const struct box *box)
+{
+	for (unsigned w = 0; w < box->config->n_workers; w++) {
+		/* Acquire pairs with the release in move(): what it has sent before it said so. */
+		uint64_t seen = __atomic_load_n(&box->workers[w].generation, __ATOMIC_ACQUIRE);
+
+		if (seen < grace->generation)
+			return false;
+	}
+	return true;
 }
 
 static bool all_taken(const struct grace *grace, const struct box *box)
@@ -22,13 +41,13 @@ static bool all_taken(const struct grace *grace, const struct box *box)
 
 bool grace_done(struct grace *grace, const struct box *box)
 {
-	struct rte_rcu_qsbr *rcu = box->publisher.rcu;
-
+	if (!all_moved(grace, box))
+		return false;
 	if (!grace->taken) {
 		if (!all_taken(grace, box))
 			return false;
-		grace->token = rte_rcu_qsbr_start(rcu);
+		grace->moment = publisher_moment(&box->publisher);
 		grace->taken = true;
 	}
-	return rte_rcu_qsbr_check(rcu, grace->token, false) == 1;
+	return publisher_is_past(&box->publisher, grace->moment);
 }

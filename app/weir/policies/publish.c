@@ -115,9 +115,9 @@ static bool change_reserve(struct box *box, unsigned policy, const struct limite
 	if (reserve_profile_equal(&profile, reserve->profile))
 		return true;
 	if (policy_is_timed(&box->policies[policy]))
-		return reserve_change_booked(&box->changes, reserve, &profile,
+		return reserve_change_booked(&box->rounds.changes, reserve, &profile,
 			&box->splits[slot].reserve_told, longest_wait(box, policy), rte_rdtsc());
-	return reserve_change(&box->changes, reserve, &profile, rte_rdtsc());
+	return reserve_change(&box->rounds.changes, reserve, &profile, rte_rdtsc());
 }
 
 /* False when there was no room, in some worker's ring or else. */
@@ -148,16 +148,16 @@ static bool begin_round(struct box *box)
 {
 	if (!box->reserves)
 		return true;
-	if (rte_rcu_qsbr_check(box->publisher.rcu, box->reserves_token, false) != 1)
+	if (!publisher_is_past(&box->publisher, box->rounds.ended))
 		return false;
-	box->reserves_moved = reserve_round(&box->changes);
+	box->rounds.moved = reserve_round(&box->rounds.changes);
 	return true;
 }
 
 static void end_round(struct box *box)
 {
-	if (box->reserves_moved || box->changes.n)
-		box->reserves_token = rte_rcu_qsbr_start(box->publisher.rcu);
+	if (box->rounds.moved || box->rounds.changes.n)
+		box->rounds.ended = publisher_moment(&box->publisher);
 }
 
 /* Up to the first that does not fit: the others would not, either. */

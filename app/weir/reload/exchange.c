@@ -57,9 +57,8 @@ struct exchange {
 	unsigned prepared;          /* policies whose slots are */
 
 	enum step step;
-	struct grace grace;  /* of the commit */
-	uint64_t generation; /* of the snapshot that was published by it */
-	uint32_t *leaving;   /* slots that are left and whose packets may wait */
+	struct grace grace; /* of the commit */
+	uint32_t *leaving;  /* slots that are left and whose packets may wait */
 	unsigned n_leaving;
 	unsigned ended, said; /* former policies looked at, and removed ones named */
 };
@@ -364,23 +363,6 @@ static bool all_done(const struct exchange *x)
 	return true;
 }
 
-/*
- * Whether every worker goes by what was published, so that nothing waits any more in what was left.
- * To be quiescent is not enough: one that sleeps goes on, for as long as it still empties queues,
- * by what it went by before.
- */
-static bool all_moved(const struct exchange *x)
-{
-	for (unsigned w = 0; w < x->box->config->n_workers; w++) {
-		/* Acquire pairs with the release in move(): what it has sent before it said so. */
-		uint64_t seen = __atomic_load_n(&x->box->workers[w].generation, __ATOMIC_ACQUIRE);
-
-		if (seen < x->generation)
-			return false;
-	}
-	return true;
-}
-
 /* With a ledger, if this brings the first policies that need one. */
 static int update_limiter(struct exchange *x)
 {
@@ -422,10 +404,9 @@ int exchange_commit(struct exchange *x)
 	draw_exchange(box, &x->drawings);
 	begin_policies(x);
 	list_leaving(x);
-	x->generation = snapshot->generation;
 	publish_classifier(
 		box, snapshot, &(struct publish_changes){x->leaving, x->n_leaving, x->reseats});
-	grace_begin(&x->grace, box);
+	grace_begin_snapshot(&x->grace, box);
 	x->step = WAITING;
 	return 0;
 }
@@ -507,7 +488,7 @@ static bool end_removed(struct exchange *x)
 
 bool exchange_settle(struct exchange *x)
 {
-	if (x->step == WAITING && all_moved(x) && grace_done(&x->grace, x->box) && all_done(x)) {
+	if (x->step == WAITING && grace_done(&x->grace, x->box) && all_done(x)) {
 		let_go(x->box);
 		end_moves(x->box);
 		publisher_reclaim(&x->box->publisher);

@@ -63,6 +63,16 @@ struct snapshot *publisher_take(struct publisher *publisher)
 	return snapshot;
 }
 
+uint64_t publisher_moment(const struct publisher *publisher)
+{
+	return rte_rcu_qsbr_start(publisher->rcu);
+}
+
+bool publisher_is_past(const struct publisher *publisher, uint64_t moment)
+{
+	return rte_rcu_qsbr_check(publisher->rcu, moment, false) == 1;
+}
+
 void publisher_publish(struct publisher *publisher, struct snapshot *snapshot)
 {
 	struct snapshot *old, **tail = &publisher->retired;
@@ -70,7 +80,7 @@ void publisher_publish(struct publisher *publisher, struct snapshot *snapshot)
 	old = __atomic_exchange_n(&publisher->current, snapshot, __ATOMIC_ACQ_REL);
 	if (!old)
 		return;
-	old->token = rte_rcu_qsbr_start(publisher->rcu);
+	old->retired = publisher_moment(publisher);
 	old->next = NULL;
 	while (*tail)
 		tail = &(*tail)->next;
@@ -82,7 +92,7 @@ void publisher_reclaim(struct publisher *publisher)
 	while (publisher->retired) {
 		struct snapshot *oldest = publisher->retired;
 
-		if (rte_rcu_qsbr_check(publisher->rcu, oldest->token, false) != 1)
+		if (!publisher_is_past(publisher, oldest->retired))
 			return;
 		publisher->retired = oldest->next;
 		oldest->next = publisher->spare;

@@ -24,7 +24,7 @@ struct classifier;
 
 struct snapshot {
 	struct snapshot *next; /* control: on a list of the publisher */
-	uint64_t token;        /* control: when it was retired */
+	uint64_t retired;      /* control: the publisher_moment() when it was */
 	uint64_t generation;
 	const struct classifier *classifier;
 	const unsigned *sourced; /* the policies that have a meter for each source */
@@ -61,6 +61,13 @@ void publisher_publish(struct publisher *publisher, struct snapshot *snapshot);
 
 /* Control, now and then: takes back what no worker reads any more. */
 void publisher_reclaim(struct publisher *publisher);
+
+/*
+ * Control: what stands for this moment; and whether every worker has been quiescent since, so that
+ * none holds any more what it was led to before. One that sleeps is quiescent.
+ */
+uint64_t publisher_moment(const struct publisher *publisher);
+bool publisher_is_past(const struct publisher *publisher, uint64_t moment);
 
 /* Worker: the current snapshot, valid until it next reports a quiescent state. */
 static inline const struct snapshot *publisher_current(const struct publisher *publisher)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #define CHILDREN   4
-#define FIRST_ROOM 1024
+#define FIRST_ROOM 64
 
 /* By time, then by order, in one comparison that does not branch. */
 static bool event_before(const struct event *a, const struct event *b)

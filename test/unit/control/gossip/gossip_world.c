@@ -5,7 +5,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/name_hash.h"
 
@@ -39,9 +38,20 @@ static void name_all(struct world *w, unsigned n, unsigned n_policies)
 	}
 }
 
+static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
+{
+	struct world *w = world;
+
+	if (!w->nodes[to].gossip || w->nodes[from].side != w->nodes[to].side)
+		return false;
+	gossip_receive(w->nodes[to].gossip, w->now_ns, buf, len);
+	return true;
+}
+
 void world_create(struct world *w, const struct world_params *params)
 {
-	*w = (struct world){.params = *params, .now_ns = 5000 * MS};
+	*w = (struct world){.params = *params, .now_ns = 5000 * MS, .events.newest_first = true};
+	w->net = (struct simnet){.events = &w->events, .receive = receive};
 	prng_seed(&w->prng, params->seed);
 	name_all(w, params->n, params->n_policies);
 	w->nodes = or_abort(calloc(params->n, sizeof(*w->nodes)));
@@ -55,13 +65,8 @@ void world_destroy(struct world *w)
 {
 	for (unsigned i = 0; i < w->params.n; i++)
 		gossip_destroy(w->nodes[i].gossip);
-	for (unsigned i = 0; i < WORLD_FAR; i++)
-		while (w->wheel[i]) {
-			struct flight *next = w->wheel[i]->next;
-
-			free(w->wheel[i]);
-			w->wheel[i] = next;
-		}
+	simnet_free(&w->net);
+	events_free(&w->events);
 	roster_destroy(w->roster);
 	free(w->policies);
 	free(w->nodes);
@@ -124,30 +129,8 @@ static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf,
 	while (copies-- > 0) {
 		double late = prng_unit(&w->prng) * (double)w->params.jitter_ns;
 		uint64_t steps = (w->params.delay_ns + (uint64_t)late) / WORLD_STEP + 1;
-		struct flight **slot = &w->wheel[(w->now_ns / WORLD_STEP + steps) % WORLD_FAR];
-		struct flight *flight = or_abort(malloc(sizeof(*flight) + len));
 
-		if (steps >= WORLD_FAR)
-			abort();
-		*flight = (struct flight){*slot, from, to, len};
-		memcpy(flight->buf, buf, len);
-		*slot = flight;
-	}
-}
-
-static void land(struct world *w)
-{
-	struct flight **slot = &w->wheel[w->now_ns / WORLD_STEP % WORLD_FAR];
-
-	while (*slot) {
-		struct flight *flight = *slot;
-
-		*slot = flight->next;
-		if (w->nodes[flight->to].gossip &&
-			w->nodes[flight->from].side == w->nodes[flight->to].side)
-			gossip_receive(
-				w->nodes[flight->to].gossip, w->now_ns, flight->buf, flight->len);
-		free(flight);
+		simnet_carry(&w->net, from, to, w->now_ns + steps * WORLD_STEP, buf, len);
 	}
 }
 
@@ -159,7 +142,9 @@ void world_run(struct world *w, uint64_t ns)
 
 	for (uint64_t end = w->now_ns + ns; w->now_ns < end;) {
 		w->now_ns += WORLD_STEP;
-		land(w);
+		events_run(&w->events, w->now_ns, w);
+		if (w->events.error)
+			abort();
 		for (unsigned i = 0; i < w->params.n; i++) {
 			struct world_node *node = &w->nodes[i];
 

@@ -14,10 +14,10 @@
 
 #include "base/prng.h"
 #include "gossip/gossip.h"
+#include "world/simnet.h"
 
 #define MS         UINT64_C(1000000)
 #define WORLD_STEP MS
-#define WORLD_FAR  512 /* steps: delay and jitter are less */
 
 struct world_params {
 	uint64_t seed;
@@ -36,13 +36,6 @@ struct world_node {
 	unsigned side; /* of a partition */
 };
 
-struct flight {
-	struct flight *next;
-	unsigned from, to;
-	size_t len;
-	uint8_t buf[];
-};
-
 struct world {
 	struct world_params params;
 	uint64_t now_ns;
@@ -55,7 +48,8 @@ struct world {
 		const struct world *world, unsigned from, unsigned to); /* NULL: by sides alone */
 	unsigned cut_from, cut_to;                                      /* for it */
 	uint64_t sent, sent_bytes; /* datagrams, and their bytes with IPv4 and UDP headers */
-	struct flight *wheel[WORLD_FAR];
+	struct events events;      /* of one step, the newest first */
+	struct simnet net;
 };
 
 /* All limiters are started, and say nothing yet. */

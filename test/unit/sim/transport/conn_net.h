@@ -15,11 +15,11 @@
 #include "base/prng.h"
 #include "transport/conn_state.h"
 #include "meter/token_bucket.h"
+#include "world/events.h"
 
-#define MS       UINT64_C(1000000)
-#define SECOND   (1000 * MS)
-#define NET_LOG  8192
-#define NET_HEAP (1u << 17)
+#define MS      UINT64_C(1000000)
+#define SECOND  (1000 * MS)
+#define NET_LOG 8192
 
 struct net_params {
 	uint64_t delay_ns;                 /* one way */
@@ -50,7 +50,6 @@ struct net_sent {
 };
 
 struct net_flight {
-	uint64_t at_ns, order;
 	unsigned conn;
 	enum conn_end to;
 	struct segment segment;
@@ -63,7 +62,7 @@ struct net {
 	uint64_t *starts; /* when each begins */
 	bool *begun;
 	unsigned n;
-	uint64_t now_ns, order;
+	uint64_t now_ns;
 	struct prng prng;
 	struct token_bucket bucket;
 	struct token_bucket_profile profile;
@@ -71,8 +70,7 @@ struct net {
 	uint64_t passed_bytes; /* IP, through the bottleneck */
 	uint32_t n_data, next_drop;
 	unsigned n_syns, n_synacks;
-	struct net_flight *heap;
-	unsigned n_heap;
+	struct events flights;
 	struct net_sent *log; /* of the first NET_LOG segments */
 	unsigned n_log;
 };
@@ -98,7 +96,6 @@ static inline struct net *net_create(
 	net->conns = net_array(n, sizeof(*net->conns));
 	net->starts = net_array(n, sizeof(*net->starts));
 	net->begun = net_array(n, sizeof(*net->begun));
-	net->heap = net_array(NET_HEAP, sizeof(*net->heap));
 	net->log = net_array(NET_LOG, sizeof(*net->log));
 	prng_seed(&net->prng, p->seed);
 	for (unsigned i = 0; i < n; i++) {
@@ -117,43 +114,11 @@ static inline void net_destroy(struct net *net)
 	free(net->conns);
 	free(net->starts);
 	free(net->begun);
-	free(net->heap);
+	for (size_t i = 0; i < net->flights.n; i++)
+		free(net->flights.heap[i].object);
+	events_free(&net->flights);
 	free(net->log);
 	free(net);
-}
-
-static inline bool net_before(const struct net_flight *a, const struct net_flight *b)
-{
-	return a->at_ns < b->at_ns || (a->at_ns == b->at_ns && a->order < b->order);
-}
-
-static inline void net_push(struct net *net, const struct net_flight *flight)
-{
-	unsigned i = net->n_heap++;
-
-	assert_true(net->n_heap < NET_HEAP);
-	for (; i > 0 && net_before(flight, &net->heap[(i - 1) / 2]); i = (i - 1) / 2)
-		net->heap[i] = net->heap[(i - 1) / 2];
-	net->heap[i] = *flight;
-}
-
-static inline struct net_flight net_pop(struct net *net)
-{
-	struct net_flight top = net->heap[0], last = net->heap[--net->n_heap];
-	unsigned i = 0;
-
-	while (2 * i + 1 < net->n_heap) {
-		unsigned child = 2 * i + 1;
-
-		if (child + 1 < net->n_heap && net_before(&net->heap[child + 1], &net->heap[child]))
-			child++;
-		if (!net_before(&net->heap[child], &last))
-			break;
-		net->heap[i] = net->heap[child];
-		i = child;
-	}
-	net->heap[i] = last;
-	return top;
 }
 
 static inline bool net_chance(struct net *net, double p)
@@ -203,15 +168,16 @@ static inline uint64_t net_bottleneck(struct net *net, uint32_t bytes)
 static inline void net_fly(struct net *net, unsigned conn, enum conn_end to, uint64_t at_ns,
 	const struct segment *segment)
 {
-	struct net_flight flight = {at_ns, net->order++, conn, to, *segment};
+	struct net_flight *flight = net_array(1, sizeof(*flight));
 
+	*flight = (struct net_flight){conn, to, *segment};
 	if (net_chance(net, net->p.jittered))
-		flight.at_ns += prng_next(&net->prng) % (net->p.jitter_ns + 1);
+		at_ns += prng_next(&net->prng) % (net->p.jitter_ns + 1);
 	if (net->p.late_ns && segment->len && net->n_data == net->p.late + 1)
-		flight.at_ns += net->p.late_ns;
-	if (flight.at_ns >= net->p.pause_ns && flight.at_ns < net->p.resume_ns)
-		flight.at_ns = net->p.resume_ns;
-	net_push(net, &flight);
+		at_ns += net->p.late_ns;
+	if (at_ns >= net->p.pause_ns && at_ns < net->p.resume_ns)
+		at_ns = net->p.resume_ns;
+	assert_int_equal(events_at(&net->flights, at_ns, NULL, flight, 0), 0);
 }
 
 static inline void net_transmit(
@@ -281,15 +247,19 @@ static inline void net_run(struct net *net, uint64_t until_ns)
 	while (true) {
 		unsigned which = 0;
 		uint64_t timer_ns = net_next_timer(net, &which);
-		uint64_t flight_ns = net->n_heap ? net->heap[0].at_ns : CONN_NEVER;
+		uint64_t flight_ns = net->flights.n ? net->flights.heap[0].at_ns : CONN_NEVER;
 		uint64_t next_ns = timer_ns < flight_ns ? timer_ns : flight_ns;
 
 		if (next_ns > until_ns || next_ns == CONN_NEVER)
 			break;
 		net->now_ns = next_ns > net->now_ns ? next_ns : net->now_ns;
 		if (flight_ns <= timer_ns) {
-			struct net_flight f = net_pop(net);
+			struct event event;
+			struct net_flight f;
 
+			assert_true(events_take(&net->flights, flight_ns, &event));
+			f = *(struct net_flight *)event.object;
+			free(event.object);
 			conn_receive(&net->conns[f.conn], f.to, net->now_ns, &f.segment);
 			net_drain(net, f.conn);
 		} else {

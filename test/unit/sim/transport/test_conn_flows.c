@@ -226,7 +226,7 @@ static void check_bad_run(struct net *net, enum transport transport, uint64_t se
 	bool done = net_finish(net, 100000 * SECOND);
 	uint64_t bytes = net->params[0].bytes;
 
-	if (!done || s->delivered != bytes || s->bytes < bytes || net->n_heap ||
+	if (!done || s->delivered != bytes || s->bytes < bytes || net->flights.n ||
 		s->segments - s->resent != net->conns[0].stream.total ||
 		conn_deadline(&net->conns[0]) != CONN_NEVER)
 		fail_msg("transport %d seed %llu: done %d, %llu of %llu bytes, %llu sent",

@@ -178,14 +178,14 @@ static void test_rounds_of_reserves(void **state)
 		box.clock.hz += box.clock.hz / 10; /* so that all limits are other ones */
 		publish_all_later(&box);
 		assert_true(publish_rest(&box));
-		assert_int_equal(box.changes.n, 10);
+		assert_int_equal(box.rounds.changes.n, 10);
 		publish_all_later(&box);
 		assert_false(publish_rest(&box));
 		rte_rcu_qsbr_quiescent(rcu, 0);
 		assert_false(publish_rest(&box));
 		rte_rcu_qsbr_quiescent(rcu, 1);
 		assert_true(publish_rest(&box)); /* nothing new; the former ones have come home */
-		assert_int_equal(box.changes.n, 0);
+		assert_int_equal(box.rounds.changes.n, 0);
 		for (unsigned w = 0; w < 2; w++)
 			rte_rcu_qsbr_quiescent(rcu, w);
 	}
