@@ -28,7 +28,6 @@
 #include "hold.h"
 #include "links.h"
 #include "log.h"
-#include "measure.h"
 #include "pages.h"
 #include "placing.h"
 #include "police/charge.h"
@@ -152,16 +151,18 @@ static void classifier_stop(struct box *box)
 	slots_free(&box->slots);
 }
 
-static void splits_free(struct box *box)
+static void engine_memory_free(struct box *box)
 {
 	size_t slots = box->slots.capacity, workers = box->config->n_workers;
+	struct engine *engine = &box->engine;
 
-	for (size_t i = 0; box->splits && i < slots; i++)
-		free(box->splits[i].shares);
-	pages_free(box->splits, slots * sizeof(*box->splits));
+	for (size_t i = 0; engine->slots && i < slots; i++)
+		free(engine->slots[i].shares);
+	pages_free(engine->slots, slots * sizeof(*engine->slots));
+	pages_free(engine->reserves, slots * sizeof(*engine->reserves));
+	pages_free(engine->totals, slots * workers * sizeof(*engine->totals));
+	engine_free(engine);
 	pages_free(box->carried, slots * sizeof(*box->carried));
-	pages_free(box->reserves, slots * sizeof(*box->reserves));
-	pages_free(box->totals, slots * workers * sizeof(*box->totals));
 	rte_free(box->rounds.changes.places);
 	dirty_free(&box->dirty);
 }
@@ -181,28 +182,34 @@ static int reserves_alloc(struct box *box)
 	struct reserve_changes *changes = &box->rounds.changes;
 	size_t n = box->slots.capacity;
 
-	box->frame = largest_frame(box->config);
+	box->engine.frame = largest_frame(box->config);
 	if (box->config->n_workers == 1)
 		return 0;
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
 	changes->places = rte_zmalloc(
 		"reserves", 2 * changes->most * sizeof(*changes->places), RTE_CACHE_LINE_SIZE);
-	box->reserves = pages_alloc(n * sizeof(*box->reserves),
-		box->n_policies * sizeof(*box->reserves), SOCKET_ID_ANY);
+	box->engine.reserves = pages_alloc(n * sizeof(*box->engine.reserves),
+		box->n_policies * sizeof(*box->engine.reserves), SOCKET_ID_ANY);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
-		box->workers[w].reserves = box->reserves;
-	return box->reserves && changes->places ? 0 : -ENOMEM;
+		box->workers[w].reserves = box->engine.reserves;
+	return box->engine.reserves && changes->places ? 0 : -ENOMEM;
 }
 
-static int splits_alloc(struct box *box)
+static int engine_memory_alloc(struct box *box)
 {
+	struct engine *engine = &box->engine;
 	unsigned n = box->config->n_workers;
 	size_t slots = box->slots.capacity;
+	int ret = engine_init(engine, n);
 
-	box->splits = pages_alloc(slots * sizeof(*box->splits), 0, SOCKET_ID_ANY);
+	for (unsigned w = 0; ret == 0 && w < n; w++)
+		engine->workers[w] = (struct engine_worker){
+			box->workers[w].policies, box->workers[w].samples};
+	engine_share_begin(engine, box->policies, box->n_policies, control_now());
+	engine->slots = pages_alloc(slots * sizeof(*engine->slots), 0, SOCKET_ID_ANY);
+	engine->totals = pages_alloc(slots * n * sizeof(*engine->totals), 0, SOCKET_ID_ANY);
 	box->carried = pages_alloc(slots * sizeof(*box->carried), 0, SOCKET_ID_ANY);
-	box->totals = pages_alloc(slots * n * sizeof(*box->totals), 0, SOCKET_ID_ANY);
-	if (!box->splits || !box->carried || !box->totals ||
+	if (ret || !engine->slots || !engine->totals || !box->carried ||
 		dirty_init(&box->dirty, box->slots.capacity))
 		return -ENOMEM;
 	return reserves_alloc(box);
@@ -235,7 +242,7 @@ static void memory_stop(struct box *box)
 		worker_free(&box->workers[i]);
 	free(box->workers);
 	publisher_free(&box->publisher);
-	splits_free(box);
+	engine_memory_free(box);
 }
 
 static const struct nic_clock *clock_of(const struct box *box, const struct port *port)
@@ -337,7 +344,7 @@ static int memory_start(struct box *box)
 	if (ret == 0)
 		ret = paths_assign(box);
 	if (ret == 0)
-		ret = splits_alloc(box);
+		ret = engine_memory_alloc(box);
 	if (ret)
 		memory_stop(box);
 	return ret;
@@ -463,7 +470,6 @@ static const struct module {
 	{"classifier", classifier_start, classifier_stop},
 	{"memory", memory_start, memory_stop},
 	{"delays", delays_start, delays_stop},
-	{"measurement", measure_start, measure_stop},
 	{"ledger", settle_start, settle_stop},
 	{"limiter", brain_start, brain_stop},
 	{"gossip", gossip_start, gossip_stop},

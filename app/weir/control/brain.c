@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include <rte_common.h>
 
@@ -116,7 +117,8 @@ static int brain_alloc(struct box *box)
 
 int brain_start(struct box *box)
 {
-	struct limiter_policy *policies = tenants_limits(box->policies, box->n_policies);
+	struct limiter_policy *policies = engine_limiter_policies(
+		box->policies, box->n_policies, (int64_t)time(NULL));
 	int ret = policies ? brain_alloc(box) : -ENOMEM;
 
 	if (ret == 0)
@@ -175,9 +177,9 @@ static void tick(struct box *box)
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
 		publish_all_later(box);
 	}
-	measure_wake(box);
+	engine_wake(&box->engine, box->limiter, box->slots.of, box->n_policies);
 	limiter_tick(box->limiter, control_now(), measure_policy, box);
-	measure_share_samples(box, control_now());
+	engine_share_samples(&box->engine, control_now());
 	delays_look(box, control_now());
 	brain_tell(box);
 	log_peers(box);

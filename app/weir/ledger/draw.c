@@ -377,7 +377,8 @@ static uint64_t wanted(
 		.held = vain ? here : view->remaining,
 		.pace = view->pace,
 		.chunk = policy->chunk,
-		.packet = policy->count == COUNT_BYTES ? (uint64_t)PACKETS * box->frame : PACKETS,
+		.packet = policy->count == COUNT_BYTES ? (uint64_t)PACKETS * box->engine.frame
+						       : PACKETS,
 	};
 
 	if (vain)

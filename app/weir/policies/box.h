@@ -17,44 +17,23 @@
 #include "dirty.h"
 #include "limiter/limiter.h"
 #include "nic_clock.h"
-#include "engine/profile.h"
+#include "engine/counts.h"
+#include "engine/engine.h"
 #include "policy/config.h"
 #include "port.h"
 #include "slots.h"
 #include "snapshot.h"
-#include "shape/delay.h"
 #include "meter/reserve.h"
-#include "meter/shares.h"
-#include "source/source_table.h"
 #include "worker.h"
 
 struct brain;
 struct delays;
 struct gossip_socket;
 struct links;
-struct measurement;
 struct placings;
 struct policy_part;
 struct purses;
 struct telemetry_server;
-
-/* How control splits one policy over the workers, and how often they sample it. */
-struct split {
-	struct share *shares; /* n_workers, where they do not draw from a reserve; else NULL */
-	uint64_t measured_ns;
-	uint64_t packets;                      /* that had arrived by then */
-	uint64_t passed_packets, passed_bytes; /* as last said, see police_passed() */
-	struct sampling sampling;
-	uint64_t reserve_told; /* tick at which a policy_is_timed() had another reserve, or 0 */
-	bool held; /* passes nothing yet, as workers may still be at what was in its place */
-};
-
-/* Sums over the workers; "bytes" are what the policy counts. */
-struct policy_totals {
-	uint64_t passed_packets, passed_bytes, dropped_packets, dropped_bytes;
-	uint64_t over_packets, over_bytes;         /* of those passed, what did not conform */
-	uint64_t fallback_packets, fallback_bytes; /* and what a total did not pay for */
-};
 
 /* What a policy had counted when it came into its slot from another. */
 struct carried {
@@ -92,23 +71,19 @@ struct box {
 	unsigned landed; /* workers that have come to their end: atomics only */
 	struct brain *brain;
 	struct limiter *limiter;
+	struct engine engine; /* which drives the workers by what that decides */
 	struct gossip_socket *gossip;
 	struct telemetry_server *telemetry;
 	struct reload *reload;                  /* NULL: there is no file to read again */
 	struct settle *settle;                  /* NULL: no ledger is kept */
 	struct draw *draw;                      /* NULL: no total is kept elsewhere */
-	struct split *splits;                   /* by slot */
 	struct carried *carried;                /* by slot */
-	struct police_totals *totals;           /* by slot, n_workers of each */
 	const struct policy_part *const *parts; /* what a policy consists of, up to NULL */
 	struct delays *delays;
 	struct purses *purses;
 	struct placings *placings;
 	struct policy_totals gone; /* of the policies that were removed */
-	struct measurement *measurement;
-	struct dirty dirty;       /* slots that some worker has yet to be told of */
-	struct reserve *reserves; /* by slot, if there are several workers; else NULL */
-	uint32_t frame;           /* bytes that the largest packet may cost a policy */
+	struct dirty dirty;        /* slots that some worker has yet to be told of */
 	struct reserve_rounds rounds;
 	unsigned leaked; /* mbufs that did not come back at the stop */
 };

@@ -12,23 +12,10 @@
 struct box;
 struct limiter_sample;
 
-/* The module of start-up: 0 or -ENOMEM, and then nothing is left. */
-int measure_start(struct box *box);
-void measure_stop(struct box *box);
-
 /*
  * The brain's measurement (limiter_measure) of a policy of the box, which is the context. On the
  * way it sees how the policy's demand lies over the workers, and marks it where that is news.
  */
 void measure_policy(void *context, unsigned policy, struct limiter_sample *sample);
-
-/* Divides what workers may sample anew, every second or when that is spent. */
-void measure_share_samples(struct box *box, uint64_t now_ns);
-
-/*
- * Policies that nothing had arrived for are skipped until something has, which this looks for: it
- * is all that an idle one costs.
- */
-void measure_wake(struct box *box);
 
 #endif

@@ -6,36 +6,27 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "box.h"
 #include "log.h"
-#include "police/lend.h"
 #include "police/other.h"
-#include "engine/profile.h"
-#include "police/shaped.h"
 #include "policy/kind.h"
-
-bool tenant_is_lent(const struct box *box, const struct policy *policy)
-{
-	return box->reserves && (policy_is_plain(policy) || policy_is_shaped(policy));
-}
 
 static int shares_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	struct split *split = &box->splits[slot];
+	struct engine_slot *mine = &box->engine.slots[slot];
 
 	(void)hz;
-	if (box->config->n_workers == 1 || tenant_is_lent(box, policy))
+	if (box->config->n_workers == 1 || engine_is_lent(&box->engine, policy))
 		return 0;
-	split->shares = calloc(box->config->n_workers, sizeof(*split->shares));
-	return split->shares ? 0 : -ENOMEM;
+	mine->shares = calloc(box->config->n_workers, sizeof(*mine->shares));
+	return mine->shares ? 0 : -ENOMEM;
 }
 
 static void shares_remove(struct box *box, uint32_t slot)
 {
-	free(box->splits[slot].shares);
-	box->splits[slot].shares = NULL;
+	free(box->engine.slots[slot].shares);
+	box->engine.slots[slot].shares = NULL;
 }
 
 const struct policy_part shares_part = {.prepare = shares_prepare, .remove = shares_remove};
@@ -46,16 +37,13 @@ const struct policy_part shares_part = {.prepare = shares_prepare, .remove = sha
  */
 static int lines_prepare(struct box *box, const struct policy *policy, uint32_t slot, uint64_t hz)
 {
-	const struct limiter_view whole = {
-		.local_limit = policy_rate(policy),
-		.local_burst = policy->burst_bytes,
-	};
+	const struct engine_limit whole = {.policy = policy,
+		.slot = slot,
+		.hz = hz,
+		.view = {.local_limit = policy_rate(policy), .local_burst = policy->burst_bytes}};
 	struct limit_profile profile;
-	int ret = limit_profile_init(
-		&profile, policy, slot, &whole, &box->splits[slot].sampling, 1, hz);
+	int ret = engine_profile(&box->engine, &whole, 1, &profile);
 
-	if (ret == 0 && tenant_is_lent(box, policy) && !profile.shaped)
-		profile.meter.bucket = police_lent_profile();
 	for (unsigned w = 0; ret == 0 && w < box->config->n_workers; w++)
 		ret = worker_add_policy(&box->workers[w], policy, &profile);
 	return ret;
@@ -87,7 +75,7 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 	int ret;
 
 	box->carried[slot] = (struct carried){.also = SLOT_NONE};
-	box->splits[slot] = (struct split){0};
+	box->engine.slots[slot] = (struct engine_slot){0};
 	ret = parts_prepare(box, policy, slot, hz);
 	if (ret)
 		log_err("policy %s: %s", policy->name, strerror(-ret));
@@ -97,16 +85,7 @@ int tenant_prepare(struct box *box, const struct policy *policy, uint32_t slot, 
 void tenant_remove(struct box *box, uint32_t slot)
 {
 	parts_remove(box, slot);
-	box->splits[slot] = (struct split){0};
-}
-
-struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n)
-{
-	struct limiter_policy *limits = calloc((size_t)n + 1, sizeof(*limits));
-
-	for (unsigned i = 0; limits && i < n; i++)
-		limits[i] = limit_profile_policy(&policies[i], (int64_t)time(NULL));
-	return limits;
+	box->engine.slots[slot] = (struct engine_slot){0};
 }
 
 unsigned *tenants_sourced(

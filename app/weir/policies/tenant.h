@@ -16,13 +16,6 @@
 #include "parts.h"
 
 struct box;
-struct limiter_policy;
-
-/*
- * Plain policies, and those whose packets wait, draw from a reserve if there are several workers;
- * what others have is divided.
- */
-bool tenant_is_lent(const struct box *box, const struct policy *policy);
 
 /*
  * Makes a free slot one of the policy, on a counter of hz ticks a second. Returns 0, -ENOMEM, or
@@ -39,10 +32,7 @@ extern const struct policy_part shares_part;
 /* Its line on every worker. */
 extern const struct policy_part lines_part;
 
-/* The policies as the limiter sees them: free() them; NULL when out of memory. */
-struct limiter_policy *tenants_limits(const struct policy *policies, unsigned n);
-
-/* The slots of those that have a meter for each source: likewise, and how many. */
+/* The slots of policies that have a meter for each source: free() them; NULL: no memory. */
 unsigned *tenants_sourced(
 	const struct policy *policies, const uint32_t *slots, unsigned n, unsigned *n_sourced);
 

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <rte_memory.h>
 
@@ -92,7 +93,7 @@ static int allocate(struct exchange *x)
 	x->slots = calloc(n, sizeof(*x->slots));
 	x->former = malloc(((size_t)slots->n + 1) * sizeof(*x->former));
 	x->leaving = malloc(((size_t)slots->n + 1) * sizeof(*x->leaving));
-	x->limits = tenants_limits(x->policies, x->n);
+	x->limits = engine_limiter_policies(x->policies, x->n, (int64_t)time(NULL));
 	if (!x->keeps || !x->known || !x->slots || !x->former || !x->leaving || !x->limits)
 		return -ENOMEM;
 	memcpy(x->former, slots->of, slots->n * sizeof(*x->former));
@@ -305,8 +306,8 @@ static void begin_policies(struct exchange *x)
 		if (x->keeps[i] == SLOT_ANEW) {
 			if (moves)
 				carry(x, i);
-			box->splits[box->slots.of[i]].held = box->policies[i].guarantee ==
-							     GUARANTEE_CONSERVED;
+			box->engine.slots[box->slots.of[i]].held = box->policies[i].guarantee ==
+								   GUARANTEE_CONSERVED;
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
 			dirty_mark(&box->dirty, box->slots.of[i]);
@@ -420,9 +421,9 @@ static void let_go(struct box *box)
 	for (unsigned i = 0; i < box->n_policies; i++) {
 		uint32_t slot = box->slots.of[i];
 
-		if (!box->splits[slot].held)
+		if (!box->engine.slots[slot].held)
 			continue;
-		box->splits[slot].held = false;
+		box->engine.slots[slot].held = false;
 		dirty_mark(&box->dirty, slot);
 	}
 }

@@ -198,7 +198,7 @@ static void add_verdicts(json_t *json, struct box *box, unsigned i)
 /* Null when the policy has one meter for all. */
 static json_t *sources_json(const struct box *box, unsigned policy)
 {
-	struct source_table_stats stats = box_source_totals(box, box->slots.of[policy]);
+	struct source_table_stats stats = engine_source_totals(&box->engine, box->slots.of[policy]);
 
 	if (stats.capacity == 0)
 		return json_null();

@@ -76,7 +76,7 @@ void show_shape(json_t *json, struct box *box, unsigned i)
 {
 	const struct policy *policy = &box->policies[i];
 	uint32_t slot = box->slots.of[i];
-	struct waiting waiting = box_waiting(box, slot);
+	struct waiting waiting = engine_waiting(&box->engine, slot);
 	struct delays_totals totals;
 	json_t *shape;
 

@@ -134,7 +134,7 @@ static inline uint64_t drops_of(const struct box_world *w, enum drop_reason reas
 
 static inline struct waiting waiting(const struct box_world *w)
 {
-	return box_waiting(&w->box, w->box.slots.of[0]);
+	return engine_waiting(&w->box.engine, w->box.slots.of[0]);
 }
 
 /* What came has left, waits, or is counted as dropped; for its policy and the workers. */

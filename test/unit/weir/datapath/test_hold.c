@@ -228,7 +228,7 @@ static void test_policy_leaves(void **state)
 		/* Quiescent or not: the other has packets in it. */
 		rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 1);
 		assert_false(exchange_settle(x));
-		assert_true(box_waiting(&w.box, slot).packets > 0);
+		assert_true(engine_waiting(&w.box.engine, slot).packets > 0);
 		end_reload(&w, x);
 		assert_int_equal(w.box.slots.tenant[slot], SLOT_FREE);
 		turn(&w, 2);

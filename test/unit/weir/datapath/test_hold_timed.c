@@ -42,7 +42,7 @@ static uint64_t waiting_anywhere(const struct box_world *w)
 	uint64_t packets = 0;
 
 	for (uint32_t slot = 0; slot < w->box.slots.capacity; slot++)
-		packets += box_waiting(&w->box, slot).packets;
+		packets += engine_waiting(&w->box.engine, slot).packets;
 	return packets;
 }
 
@@ -371,7 +371,7 @@ static void test_removed(void **state)
 		box_world_turn(&w, 0);
 	rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 1); /* it has packets in it all the same */
 	assert_false(exchange_settle(x));
-	assert_true(box_waiting(&w.box, slot).packets > 0);
+	assert_true(engine_waiting(&w.box.engine, slot).packets > 0);
 	check_none_lost(&w);
 	end_reload(&w, x);
 	assert_int_equal(w.box.slots.tenant[slot], SLOT_FREE);
@@ -402,7 +402,7 @@ static void test_slot_again(void **state)
 		again += w.box.slots.of[0] == before;
 		assert_int_equal(dropped(&w), 0);
 		check_none_lost(&w);
-		assert_int_equal(box_waiting(&w.box, slot).packets, 0);
+		assert_int_equal(engine_waiting(&w.box.engine, slot).packets, 0);
 	}
 	assert_true(again > n);
 	stop(&w);
@@ -454,8 +454,8 @@ static void test_others_stay(void **state)
 		become(&w, i % 2 ? TIMED("p", "800kbit/s") : TIMED("q", "800kbit/s"));
 		assert_in_range(left() - before, 0, 2 + grant(800000, control_now() - since));
 		assert_true(waiting(&w).packets > 0);
-		assert_int_equal(
-			box_waiting(&w.box, w.box.slots.of[0]).packets, waiting_anywhere(&w));
+		assert_int_equal(engine_waiting(&w.box.engine, w.box.slots.of[0]).packets,
+			waiting_anywhere(&w));
 		check_none_lost(&w);
 	}
 	stop(&w);

@@ -121,7 +121,7 @@ static void open_wire(struct box_world *w, const char *limit)
 /* From here on packets are counted, those that wait as having come. */
 static void watch_wire(struct box_world *w)
 {
-	wire.came = box_waiting(&w->box, w->box.slots.of[0]).packets;
+	wire.came = engine_waiting(&w->box.engine, w->box.slots.of[0]).packets;
 	wire.rx = rte_eth_add_rx_callback(wire.a, 0, count, NULL);
 	wire.tx = rte_eth_add_tx_callback(wire.b, 0, take, NULL);
 	assert_non_null(wire.rx);
@@ -143,9 +143,9 @@ static void fill(struct box_world *w, unsigned worker, unsigned packets)
 
 	/* In a few turns more than bring as many: meanwhile some leave. */
 	for (unsigned i = 0; i < packets / BOX_BURST * 4; i++)
-		if (box_waiting(&w->box, slot).packets <= packets)
+		if (engine_waiting(&w->box.engine, slot).packets <= packets)
 			box_world_turn(w, worker);
-	assert_true(box_waiting(&w->box, slot).packets > packets);
+	assert_true(engine_waiting(&w->box.engine, slot).packets > packets);
 }
 
 /* The first worker owns the queue of them all, by which packets go from `a` to `b`. */

@@ -629,7 +629,7 @@ static void demand_at_first(struct box_world *w)
 {
 	uint32_t slot = w->box.slots.of[0];
 
-	share_look(&w->box.splits[slot].shares[0], 1000000, 1, 0);
+	share_look(&w->box.engine.slots[slot].shares[0], 1000000, 1, 0);
 	dirty_mark(&w->box.dirty, slot);
 	assert_true(publish(&w->box));
 	box_world_turn_all(w);

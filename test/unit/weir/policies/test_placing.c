@@ -301,9 +301,10 @@ static void test_fragments(void **state)
 	box_world_turn(&world.box, 0);
 	assert_int_equal(owner->fragments->first, expected);
 	assert_int_equal(owner->fragments->found + owner->fragments->unknown, 0);
-	assert_true(box_world_totals(&world.box, 0).passed_packets +
-			    box_waiting(&world.box.box, world.box.box.slots.of[0]).packets >=
-		    BOX_BURST);
+	assert_true(
+		box_world_totals(&world.box, 0).passed_packets +
+			engine_waiting(&world.box.box.engine, world.box.box.slots.of[0]).packets >=
+		BOX_BURST);
 	box_world_close(&world.box);
 	assert_int_equal(rte_eth_remove_rx_callback(port, 0, callback), 0);
 }

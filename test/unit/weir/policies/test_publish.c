@@ -21,7 +21,7 @@
 /* How often a policy is sampled, which the workers have not heard of yet. */
 static void change(struct box_world *w, unsigned policy, uint8_t shift)
 {
-	w->box.splits[w->box.slots.of[policy]].sampling.shift = shift;
+	w->box.engine.slots[w->box.slots.of[policy]].sampling.shift = shift;
 	dirty_mark(&w->box.dirty, w->box.slots.of[policy]);
 }
 
@@ -145,7 +145,7 @@ static void test_reserves_wait(void **state)
 
 	(void)state;
 	box_world_open(&w, RESERVED);
-	reserve = &w.box.reserves[w.box.slots.of[0]];
+	reserve = &w.box.engine.reserves[w.box.slots.of[0]];
 	quiescent_all(&w);
 	first = reserve->profile;
 	relimit(&w, 100000000);
@@ -178,7 +178,7 @@ static void test_parts(void **state)
 	slot = w.box.slots.of[0];
 	limiter_view(w.box.limiter, 0, &view);
 	assert_int_equal(limit_profile_init(&alone, &w.config->policies[0], slot, &view,
-				 &w.box.splits[slot].sampling, 1, w.box.clock.hz),
+				 &w.box.engine.slots[slot].sampling, 1, w.box.clock.hz),
 		0);
 	for (unsigned i = 0; i < BOX_WORKERS; i++) {
 		change(&w, 0, (uint8_t)(3 + i)); /* news for both */

@@ -76,7 +76,7 @@ static void close_box(struct box *box)
 static void sample_all(struct box *box, uint8_t shift)
 {
 	for (unsigned p = 0; p < box->n_policies; p++)
-		box->splits[box->slots.of[p]].sampling.shift = shift;
+		box->engine.slots[box->slots.of[p]].sampling.shift = shift;
 	publish_all_later(box);
 }
 
@@ -135,10 +135,10 @@ static void test_rounds(void **state)
 	expect_nothing(&box);
 	/* The first have something new to say, but others have waited for longer. */
 	for (unsigned p = 0; p < 2; p++) {
-		box.splits[box.slots.of[p]].sampling.shift = 5;
+		box.engine.slots[box.slots.of[p]].sampling.shift = 5;
 		dirty_mark(&box.dirty, box.slots.of[p]);
 	}
-	box.splits[box.slots.of[MANY - 1]].sampling.shift = 6;
+	box.engine.slots[box.slots.of[MANY - 1]].sampling.shift = 6;
 	assert_true(publish_rest(&box));
 	expect(&box, MANY - 1 - POST_MAX - 100, POST_MAX + 100, 3);
 	expect(&box, 1, MANY - 1, 6);
