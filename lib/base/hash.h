@@ -36,4 +36,20 @@ static inline uint64_t splitmix64(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
+#define NAME_HASH_BASIS 2166136261U /* FNV-1a, 32 bits */
+#define NAME_HASH_PRIME 16777619U
+
+/*
+ * The 32-bit identity of a name on the wire. Gossip sends this instead of the name; the
+ * configuration refuses two names of one kind that share it.
+ */
+static inline uint32_t name_hash(const char *name)
+{
+	uint32_t hash = NAME_HASH_BASIS;
+
+	for (const unsigned char *at = (const unsigned char *)name; *at != '\0'; at++)
+		hash = (hash ^ *at) * NAME_HASH_PRIME;
+	return hash;
+}
+
 #endif

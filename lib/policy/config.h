@@ -271,21 +271,6 @@ struct config {
 	unsigned n_policies;
 };
 
-/* Whether any of n policies is conserved or a quota, so that something must survive a crash. */
-bool policies_need_ledger(const struct policy *policies, unsigned n);
-bool config_needs_ledger(const struct config *config);
-
-/* A budget of units rather than a rate. False of an allocator that was refused. */
-bool policy_is_quota(const struct policy *policy);
-
-/*
- * Whether its packets wait, and it is settled as each arrives when it leaves, by the limit of then:
- * a third of the cost. Not where a lower limit is to hold at once, nor where what waits for long
- * may be dropped before it leaves; nor of packets, of which a limit may be a few a second: that is
- * too slow for struct shape_edt. Any thread.
- */
-bool policy_is_timed(const struct policy *policy);
-
 /* Seconds that limit_bps is of. Any thread. */
 static inline uint32_t policy_limit_s(const struct policy *policy)
 {
@@ -297,29 +282,6 @@ static inline double policy_rate(const struct policy *policy)
 {
 	return (double)policy->limit_bps / 8 / policy_limit_s(policy);
 }
-
-/*
- * Of how many parts, as a power of two, its bucket makes a packet or flow: a slow limit is less of
- * one a tick than a bucket's smallest part else would be exact for. 0 of bytes, of meters that
- * count whole units in a window, and where packets wait. Any thread.
- */
-unsigned policy_unit_bits(const struct policy *policy);
-
-/*
- * What limiters know a policy by: the FNV-1a hash of its name, and of a quota its budget_id(). One
- * that is conserved in another time than a second has one of its own for that, as its ledger is of
- * whole units in that time. No two of a configuration are the same.
- */
-uint32_t policy_id(const struct policy *policy);
-
-/* Whether its sources are given to workers one by one, where a wire lets them. Any thread. */
-static inline bool policy_is_placed(const struct policy *policy)
-{
-	return policy->slo_p99_ns > 0;
-}
-
-/* Whether any of n policies asks for a port. */
-bool policies_name_ports(const struct policy *policies, unsigned n);
 
 /* Whether its headers begin with a source and a destination port. Any thread. */
 static inline bool proto_has_ports(uint8_t proto)

@@ -2,6 +2,7 @@
  * Copyright (c) 2026 The Weir authors
  */
 #include "policy/diff.h"
+#include "policy/kind.h"
 
 #include <assert.h>
 #include <errno.h>

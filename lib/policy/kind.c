@@ -4,7 +4,7 @@
 #include "policy/kind.h"
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "policy/period.h"
 #include "shape/shape.h"
@@ -20,7 +20,7 @@ enum meter_kind policy_meter_kind(const struct policy *policy)
 		return METER_PURSE;
 	if (policy_is_per_source(policy) && policy->meter == METER_TOKEN_BUCKET)
 		return METER_GCRA;
-	if (policy->guarantee == GUARANTEE_CONSERVED && policy->meter == METER_GCRA)
+	if (policy_is_conserved(policy) && policy->meter == METER_GCRA)
 		return METER_TOKEN_BUCKET;
 	return policy->meter;
 }
@@ -59,7 +59,7 @@ uint32_t policy_id(const struct policy *policy)
 
 	if (policy_is_quota(policy))
 		return budget_id(policy);
-	if (policy->guarantee == GUARANTEE_CONSERVED && seconds > 1)
+	if (policy_is_conserved(policy) && seconds > 1)
 		id = (id ^ seconds) * NAME_HASH_PRIME;
 	return id;
 }
@@ -95,7 +95,7 @@ unsigned policy_unit_bits(const struct policy *policy)
 bool policies_need_ledger(const struct policy *policies, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		if (policies[i].guarantee == GUARANTEE_CONSERVED || policy_is_quota(&policies[i]))
+		if (policy_is_conserved(&policies[i]) || policy_is_quota(&policies[i]))
 			return true;
 	return false;
 }
@@ -120,7 +120,7 @@ bool policies_name_ports(const struct policy *policies, unsigned n)
 
 bool policy_is_timed(const struct policy *policy)
 {
-	return policy->action == ACTION_SHAPE && policy->guarantee != GUARANTEE_CONSERVED &&
+	return policy->action == ACTION_SHAPE && !policy_is_conserved(policy) &&
 	       policy->count == COUNT_BYTES && policy->shape.drop == SHAPE_DROP_TAIL &&
 	       policy->shape.delay_ns <= SECOND_NS / SHAPE_TIMED_PARTS;
 }

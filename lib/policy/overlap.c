@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
+#include "policy/kind.h"
 #include "policy/overlap.h"
 
 #include <stdlib.h>

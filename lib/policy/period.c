@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "base/time.h"
 
 #define DAY_S  INT64_C(86400)

@@ -20,7 +20,7 @@
 
 #include <rte_cycles.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "clock.h"
 #include "fastpath.h"
 #include "gossip_socket.h"

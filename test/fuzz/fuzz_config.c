@@ -14,6 +14,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "policy/config.h"
+#include "policy/kind.h"
 #include "config/group.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

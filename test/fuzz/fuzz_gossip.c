@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "gossip/gossip.h"
 
 #define N          5

@@ -11,7 +11,7 @@
 
 #include <sodium.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "base/time.h"
 #include "box.h"
 #include "delays.h"

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "ledger_store.h"
+#include "policy/kind.h"
 #include "store/store.h"
 
 #define PARENT_MODE 0755 /* as systemd makes a StateDirectory */

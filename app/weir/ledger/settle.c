@@ -12,13 +12,14 @@
 #include <rte_common.h>
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "box.h"
 #include "grace.h"
 #include "ledger_store.h"
 #include "log.h"
 #include "publish.h"
 #include "base/time.h"
+#include "policy/kind.h"
 #include "store/store.h"
 
 #define RETRY_FIRST    (100 * MS_NS)

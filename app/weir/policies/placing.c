@@ -17,6 +17,7 @@
 #include "pages.h"
 #include "base/time.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 #include "usher.h"
 
 /* A round that has seen few packets goes on, for so many times as long. */
@@ -183,7 +184,7 @@ static void begin_lane(
 	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
 
 	owner_seats_init(lane->seats, &placing->seating);
-	lane->seats->strict = policy->guarantee == GUARANTEE_CONSERVED;
+	lane->seats->strict = policy_is_conserved(policy);
 	for (unsigned w = 0; w < placing->n_workers; w++)
 		lane->seats->queues[w] = (struct seat_queue){
 			.waited = &shape_on(box, placing, w)->waited,

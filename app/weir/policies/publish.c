@@ -148,7 +148,7 @@ void publish_begin(struct box *box, unsigned policy, bool spent)
 {
 	struct engine_limit limit = limit_of(box, policy);
 
-	spent |= limit.policy->guarantee == GUARANTEE_CONSERVED;
+	spent |= policy_is_conserved(limit.policy);
 	parts_begin(box, policy);
 	log_limit(limit.policy,
 		engine_begin(&box->engine, &limit, rte_rdtsc(), control_now(), spent));

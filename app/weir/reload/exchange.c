@@ -301,13 +301,13 @@ static void begin_policies(struct exchange *x)
 	struct box *box = x->box;
 
 	for (unsigned i = 0; i < box->n_policies; i++) {
+		const struct policy *policy = &box->policies[i];
 		bool moves = !begins_anew(x, i);
 
 		if (x->keeps[i] == SLOT_ANEW) {
 			if (moves)
 				carry(x, i);
-			box->engine.slots[box->slots.of[i]].held = box->policies[i].guarantee ==
-								   GUARANTEE_CONSERVED;
+			box->engine.slots[box->slots.of[i]].held = policy_is_conserved(policy);
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
 			dirty_mark(&box->dirty, box->slots.of[i]);
@@ -325,7 +325,7 @@ enum leaving { LEAVES_TIMED, LEAVES_LISTED, LEAVES_CONSERVED, LEAVINGS };
 
 static enum leaving leaving_of(const struct policy *policy)
 {
-	if (policy->guarantee == GUARANTEE_CONSERVED)
+	if (policy_is_conserved(policy))
 		return LEAVES_CONSERVED;
 	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
 }

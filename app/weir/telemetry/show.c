@@ -14,6 +14,7 @@
 #include "gossip_socket.h"
 #include "links.h"
 #include "packet/fragment.h"
+#include "policy/kind.h"
 #include "policy/value.h"
 #include "reload.h"
 #include "policy/units.h"
@@ -120,7 +121,7 @@ static json_t *guarantee_json(const struct policy *policy)
 {
 	if (policy->allocator->counts_units)
 		return json_null();
-	return json_string(policy->guarantee == GUARANTEE_CONSERVED ? "conserved" : "soft");
+	return json_string(policy_is_conserved(policy) ? "conserved" : "soft");
 }
 
 /* Beside a total there need not be one. */

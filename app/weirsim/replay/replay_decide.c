@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "engine/counts.h"
 #include "engine/states.h"
 #include "packet/fragment.h"
 #include "packet/mark.h"
 #include "packet/parse.h"
 #include "packet/tunnel.h"
+#include "policy/kind.h"
 #include "replay_limits.h"
 
 #define TICKS_PER_S UINT64_C(1000000000) /* a tick is a nanosecond of the capture */

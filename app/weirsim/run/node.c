@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "engine/counts.h"
 #include "engine/states.h"
 #include "police/other.h"
+#include "policy/kind.h"
 #include "record.h"
 #include "settle.h"
 
@@ -97,8 +98,8 @@ static int policy_create(struct sim *sim, struct node *node, unsigned p)
 
 	if (ret)
 		return ret;
-	return engine_begin(&node->engine, &limit, start.now, start.now,
-		limit.policy->guarantee == GUARANTEE_CONSERVED);
+	return engine_begin(
+		&node->engine, &limit, start.now, start.now, policy_is_conserved(limit.policy));
 }
 
 static int policies_create(struct sim *sim, struct node *node)
@@ -216,7 +217,7 @@ static void check_sum(struct sim *sim, unsigned p)
 	const struct policy *policy = &sim->scenario->group.policies[p];
 	const struct enforced *all = &sim->enforced[p];
 
-	if (policy->guarantee != GUARANTEE_CONSERVED)
+	if (!policy_is_conserved(policy))
 		return;
 	if (all->burst > policy->burst_bytes)
 		record_problem(sim, "policy %s: buckets of %" PRIu64 " bytes in all", policy->name,

@@ -41,12 +41,7 @@ struct limiter_policy *engine_limiter_policies(
 
 bool engine_is_lent(const struct engine *engine, const struct policy *policy)
 {
-	return engine->reserves && (policy_is_plain(policy) || policy_is_shaped(policy));
-}
-
-static bool is_conserved(const struct policy *policy)
-{
-	return policy->guarantee == GUARANTEE_CONSERVED;
+	return engine->reserves && policy_shares_reserve(policy);
 }
 
 void engine_view(const struct engine *engine, const struct limiter *limiter, unsigned index,
@@ -73,8 +68,8 @@ static void divide_limit(
 	for (unsigned w = 0; w < engine->n_workers; w++)
 		parts[w] = 1; /* alone, or of a reserve, which is what limits all */
 	if (shares)
-		shares_divide(
-			is_conserved(limit->policy) ? even : shares, engine->n_workers, parts);
+		shares_divide(policy_is_conserved(limit->policy) ? even : shares, engine->n_workers,
+			parts);
 }
 
 int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
@@ -94,7 +89,7 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
  */
 static bool holds_quanta(const struct policy *policy)
 {
-	return !is_conserved(policy) && !policy_is_shaped(policy);
+	return !policy_is_conserved(policy) && !policy_is_shaped(policy);
 }
 
 int engine_reserve_profile(const struct engine *engine, const struct engine_limit *limit,

@@ -48,7 +48,7 @@ static uint64_t burst_floor(const struct policy *policy)
 
 struct limiter_policy limit_profile_policy(const struct policy *policy, int64_t unix_s)
 {
-	bool conserved = policy->guarantee == GUARANTEE_CONSERVED;
+	bool conserved = policy_is_conserved(policy);
 
 	return (struct limiter_policy){
 		.id = policy_id(policy),
@@ -80,7 +80,7 @@ static uint64_t worker_burst(const struct policy *policy, uint64_t local, double
 		[COUNT_PACKETS] = WORKER_PACKETS,
 		[COUNT_FLOWS] = WORKER_FLOWS,
 	};
-	uint64_t least = policy->guarantee == GUARANTEE_CONSERVED ? 0 : floors[policy->count];
+	uint64_t least = policy_is_conserved(policy) ? 0 : floors[policy->count];
 	uint64_t burst = (uint64_t)((double)local * share);
 
 	if (burst < least)

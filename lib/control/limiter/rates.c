@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "limiter/aggregate.h"
 
 #define BITS 8

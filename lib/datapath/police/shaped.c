@@ -5,6 +5,7 @@
 
 #include "base/time.h"
 #include "police/other.h"
+#include "policy/kind.h"
 
 #define US_PER_S UINT64_C(1000000)
 
@@ -19,7 +20,7 @@ struct shape_terms shaped_terms(const struct policy *policy)
 		.interval_us = (uint32_t)(shape->interval_ns / US_NS),
 		.codel = shape->drop == SHAPE_DROP_CODEL,
 		.ecn = shape->ecn,
-		.conserved = policy->guarantee == GUARANTEE_CONSERVED,
+		.conserved = policy_is_conserved(policy),
 		.timed = policy_is_timed(policy),
 	};
 }

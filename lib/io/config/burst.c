@@ -9,6 +9,7 @@
 
 #include "base/math.h"
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 #define PACKET 1500 /* bytes: the usual MTU */
@@ -61,7 +62,7 @@ static unsigned depth_ms(const struct policy *policy)
 /* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
 static uint64_t least(const struct policy *policy, unsigned n_limiters)
 {
-	unsigned parts = policy->guarantee == GUARANTEE_CONSERVED ? n_limiters : 1;
+	unsigned parts = policy_is_conserved(policy) ? n_limiters : 1;
 	uint64_t part = UINT64_C(1) * parts * LEAST_PART;
 
 	if (policy->count != COUNT_BYTES)
@@ -100,7 +101,7 @@ static bool has_bucket(const struct policy *policy)
 /* Whether each limiter's bucket has a part of the burst, and no more. */
 static bool is_parted(const struct policy *policy)
 {
-	return policy->guarantee == GUARANTEE_CONSERVED && policy->action != ACTION_SHAPE;
+	return policy_is_conserved(policy) && policy->action != ACTION_SHAPE;
 }
 
 /* By itself, and of what is divided its part. True when it has warned. */

@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "config/unique.h"
+#include "policy/kind.h"
 #include "policy/value.h"
 
 #define STATE_LIMITERS 64 /* most that each keep everybody's record, unless told to */

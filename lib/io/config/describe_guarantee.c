@@ -6,13 +6,14 @@
 #include "allocate/allocate.h"
 #include "allocate/gdrl.h"
 #include "config/describe.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 void describe_guarantee(const struct policy *policy, unsigned n, FILE *out)
 {
 	char rate[UNITS_TEXT_MAX];
 
-	if (policy->guarantee == GUARANTEE_CONSERVED) {
+	if (policy_is_conserved(policy)) {
 		fprintf(out, "  never above %s", format_limit(policy, 1, rate, sizeof(rate)));
 		if (n > 1)
 			fprintf(out, " over all %u limiters", n);
@@ -32,7 +33,7 @@ void describe_share(const struct policy *policy, unsigned n, FILE *out)
 	if (n <= 1 || policy_is_quota(policy))
 		return;
 	format_limit(policy, n, text, sizeof(text));
-	if (policy->guarantee == GUARANTEE_CONSERVED)
+	if (policy_is_conserved(policy))
 		fprintf(out,
 			"  at the very start: %s here (limit/%u); at a partition: what it holds then\n",
 			text, n);

@@ -10,6 +10,7 @@
 #include "budget/budget.h"
 #include "gossip/datagram.h"
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 #define EIGHTHS 8
@@ -124,9 +125,9 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 	}
 	if (policy->allocator != NULL && policy->allocator->moves)
 		check_moved(reader, path, policy);
-	else if (policy->guarantee == GUARANTEE_CONSERVED)
+	else if (policy_is_conserved(policy))
 		check_conserved(reader, path, policy);
-	if (policy->guarantee == GUARANTEE_CONSERVED)
+	if (policy_is_conserved(policy))
 		check_parts(reader, path, policy, n_limiters);
 }
 

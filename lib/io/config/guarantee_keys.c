@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "config/check.h"
 #include "config/keys.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 const struct choice guarantees[] = {

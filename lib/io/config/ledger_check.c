@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 #define LEASE_DEFAULT_NS UINT64_C(5000000000)

@@ -10,6 +10,7 @@
 #include "base/time.h"
 #include "config/describe.h"
 #include "config/keys.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
 

@@ -7,6 +7,7 @@
 #include "allocate/history.h"
 #include "base/time.h"
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 #include "config/unique.h"
 

@@ -12,6 +12,7 @@
 #include "config/check.h"
 #include "config/keys.h"
 #include "config/value_keys.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 #include "policy/value.h"
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 
 bool name_known(const void *element)
 {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "config/check.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 
 #define ETHERNET_BYTES    18U /* header 14 and FCS 4 */
@@ -87,14 +88,6 @@ static bool counts_bytes_in(const struct policy *policy, enum meter_kind a, enum
 	return policy->count == COUNT_BYTES && (policy->meter == a || policy->meter == b);
 }
 
-/* As policy_is_plain() of those that are conserved, and those whose packets wait. */
-static bool shares_reserve(const struct policy *policy)
-{
-	return policy->action == ACTION_SHAPE ||
-	       (policy->count == COUNT_BYTES && policy->action == ACTION_DROP &&
-		       policy->meter != METER_PHANTOM);
-}
-
 /* Each limiter, and each of its workers, has windows of its own, in which at least one passes. */
 static void warn_windows(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, const struct config *config)
@@ -133,7 +126,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 		reader_warn(reader, &per,
 			"a source whose flows are spread over %u workers may get up to %u times its limit",
 			n_workers, n_workers);
-	if (policy->guarantee == GUARANTEE_CONSERVED && n_workers > 1 && !shares_reserve(policy))
+	if (policy_is_conserved(policy) && n_workers > 1 && !policy_shares_reserve(policy))
 		reader_warn(reader, &guarantee,
 			"each of %u workers has an even part of it, whatever its load: only what "
 			"drops, and counts bytes, is shared as needed",

@@ -14,7 +14,8 @@
 #include <cmocka.h>
 
 #include "allocate/allocate.h"
-#include "base/name_hash.h"
+#include "base/hash.h"
+#include "policy/kind.h"
 #include "policy/period.h"
 
 #define DAY                INT64_C(86400)

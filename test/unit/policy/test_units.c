@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "policy/units.h"
 
 #define UNTOUCHED 4242 /* a refused text leaves the result alone */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 
 #define IP_UDP 28 /* bytes of IPv4 and UDP headers */
 

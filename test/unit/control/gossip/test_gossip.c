@@ -9,7 +9,7 @@
 
 #include <sodium.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "base/prng.h"
 #include "gossip/gossip.h"
 

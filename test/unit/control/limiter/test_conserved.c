@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "flow/flow_sample.h"
 #include "limiter/limiter.h"
 

@@ -18,6 +18,7 @@
 #include "police/policy_state.h"
 #include "police/sample.h"
 #include "engine/profile.h"
+#include "policy/kind.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define GHZ      UINT64_C(1000000000)

@@ -15,6 +15,7 @@
 #include "police/charge.h"
 #include "police/other.h"
 #include "engine/profile.h"
+#include "policy/kind.h"
 #include "policy/units.h"
 #include "source/source_table.h"
 

@@ -9,6 +9,7 @@
 #include "allocate/gdrl.h"
 #include "config/group.h"
 #include "config/load.h"
+#include "policy/kind.h"
 
 #define GROUP(gossip, policies)                                                             \
 	"{'limiter': 'me', " PORTS WIRES ", 'gossip': {'key_file': 'k', 'roster': [" GROUP2 \

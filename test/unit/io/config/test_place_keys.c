@@ -8,6 +8,7 @@
 #include "config/describe.h"
 #include "config/load.h"
 #include "policy/diff.h"
+#include "policy/kind.h"
 
 #define AT              "w.json: policies[0]."
 #define SLO             ", 'action': 'shape', 'slo': {'p99': '1ms'}"

@@ -12,6 +12,7 @@
 #include "base/prng.h"
 #include "clock.h"
 #include "police/shaped.h"
+#include "policy/kind.h"
 #include "publish.h"
 #include "release.h"
 

@@ -14,7 +14,7 @@
 
 #include <sys/eventfd.h>
 
-#include "base/name_hash.h"
+#include "base/hash.h"
 #include "clock.h"
 #include "exchange.h"
 #include "grace.h"
