@@ -8,7 +8,6 @@
 #include <errno.h>
 
 #include "field.h"
-#include "table.h"
 
 #define LOOK_MS 50
 
@@ -21,15 +20,9 @@ int config_gather(struct source *source, const struct request *request, json_t *
 	return source_get(source, "/weir/config", document);
 }
 
-static void print_messages(const json_t *document, FILE *out)
+static int print_messages(const json_t *document, FILE *out)
 {
-	const json_t *messages = field_at(document, "last_reload.messages"), *line;
-	size_t i;
-
-	json_array_foreach (messages, i, line) {
-		print_safe(json_string_value(line) ? json_string_value(line) : "?", out);
-		fputc('\n', out);
-	}
+	return fields_lines(field_at(document, "last_reload.messages"), out);
 }
 
 int config_print(const json_t *document, FILE *out)
@@ -51,7 +44,7 @@ int config_print(const json_t *document, FILE *out)
 	int ret = fields_detail(document, FIELDS(fields), out);
 
 	if (ret == 0 && json_is_true(field_at(document, "last_reload.ok")))
-		print_messages(document, out); /* warnings */
+		ret = print_messages(document, out); /* warnings */
 	return ret;
 }
 

@@ -6,11 +6,11 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include <libsmartcols.h>
+
 #include "human.h"
-#include "table.h"
 
 #define MEMBER_MAX 64
 
@@ -150,40 +150,94 @@ char *field_text(const json_t *json, const struct field *field, char text[FIELD_
 	return text;
 }
 
+/* Columns of which none is cut: on a terminal too a line is as long as what is in it. */
+static struct libscols_table *open_table(unsigned n, const struct field *fields, FILE *out)
+{
+	struct libscols_table *table = scols_new_table();
+	bool failed = !table || scols_table_set_column_separator(table, "  ");
+
+	for (unsigned i = 0; i < n && !failed; i++) {
+		bool right = fields && fields[i].kind != KIND_TEXT;
+
+		failed = !scols_table_new_column(table, NULL, 0, right ? SCOLS_FL_RIGHT : 0);
+	}
+	if (failed) {
+		scols_unref_table(table);
+		return NULL;
+	}
+	scols_table_enable_noheadings(table, 1);
+	scols_table_enable_minout(table, 1);
+	scols_table_set_termforce(table, SCOLS_TERMFORCE_NEVER);
+	scols_table_set_stream(table, out);
+	return table;
+}
+
+/* NULL: there is no memory, or there was none for the table. */
+static struct libscols_line *add_line(struct libscols_table *table)
+{
+	return table ? scols_table_new_line(table, NULL) : NULL;
+}
+
+/* The text is copied. True: there was no memory, now or for the line. */
+static bool set_cell(struct libscols_line *line, unsigned column, const char *text)
+{
+	return !line || scols_line_set_data(line, column, text);
+}
+
+/* Prints it, unless something has failed. 0 or -ENOMEM. */
+static int close_table(struct libscols_table *table, bool failed)
+{
+	int ret = failed || scols_print_table(table) ? -ENOMEM : 0;
+
+	scols_unref_table(table);
+	return ret;
+}
+
 int fields_list(const json_t *rows, const struct field *fields, unsigned n, FILE *out)
 {
-	bool *right = calloc(n, sizeof(*right));
-	struct table *table = right ? table_create(n, right) : NULL;
+	struct libscols_table *table = open_table(n, fields, out);
+	struct libscols_line *line = add_line(table);
 	char text[FIELD_TEXT_MAX];
+	bool failed = !line;
 	const json_t *row;
 	size_t i;
-	int ret;
 
-	for (unsigned c = 0; c < n && table; c++) {
-		right[c] = fields[c].kind != KIND_TEXT;
-		table_add(table, fields[c].head);
-	}
-	json_array_foreach (rows, i, row)
+	for (unsigned c = 0; c < n; c++)
+		failed |= set_cell(line, c, fields[c].head);
+	json_array_foreach (rows, i, row) {
+		line = add_line(table);
 		for (unsigned c = 0; c < n; c++)
-			table_add(table, field_text(row, &fields[c], text));
-	ret = table_print(table, out);
-	table_destroy(table);
-	free(right);
-	return ret;
+			failed |= set_cell(line, c, field_text(row, &fields[c], text));
+	}
+	return close_table(table, failed);
 }
 
 int fields_detail(const json_t *json, const struct field *fields, unsigned n, FILE *out)
 {
-	static const bool left[2];
-	struct table *table = table_create(2, left);
+	struct libscols_table *table = open_table(2, NULL, out);
 	char text[FIELD_TEXT_MAX];
-	int ret;
+	bool failed = !table;
 
 	for (unsigned i = 0; i < n; i++) {
-		table_add(table, fields[i].head);
-		table_add(table, field_text(json, &fields[i], text));
+		struct libscols_line *line = add_line(table);
+
+		failed |= set_cell(line, 0, fields[i].head);
+		failed |= set_cell(line, 1, field_text(json, &fields[i], text));
 	}
-	ret = table_print(table, out);
-	table_destroy(table);
-	return ret;
+	return close_table(table, failed);
+}
+
+int fields_lines(const json_t *texts, FILE *out)
+{
+	struct libscols_table *table = open_table(1, NULL, out);
+	bool failed = !table;
+	const json_t *text;
+	size_t i;
+
+	json_array_foreach (texts, i, text) {
+		const char *line = json_string_value(text);
+
+		failed |= set_cell(add_line(table), 0, line ? line : "?");
+	}
+	return close_table(table, failed);
 }

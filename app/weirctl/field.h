@@ -2,7 +2,9 @@
  * Copyright (c) 2026 The Weir authors
  *
  * What of a reply is looked at, and as what it is shown. A value that is not there is shown as "-":
- * servers may be older than this program, or newer.
+ * servers may be older than this program, or newer. What a text might do to a terminal it does not:
+ * control characters are printed as libsmartcols escapes them, "\x1b". Text is UTF-8: the program
+ * has set LC_CTYPE so.
  */
 #ifndef WEIR_WEIRCTL_FIELD_H
 #define WEIR_WEIRCTL_FIELD_H
@@ -25,7 +27,7 @@ enum kind {
 	KIND_SECONDS,
 };
 
-#define FIELD_TEXT_MAX 512
+#define FIELD_TEXT_MAX 4096
 
 /* One thing to be shown: of each row of a list, or of one object. */
 struct field {
@@ -48,6 +50,9 @@ int fields_list(const json_t *rows, const struct field *fields, unsigned n, FILE
 
 /* A line for each field. 0 or -ENOMEM. */
 int fields_detail(const json_t *json, const struct field *fields, unsigned n, FILE *out);
+
+/* A line for each text of the array, at its whole length. 0 or -ENOMEM. */
+int fields_lines(const json_t *texts, FILE *out);
 
 #define FIELDS(array) (array), sizeof(array) / sizeof(*(array))
 

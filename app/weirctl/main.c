@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <locale.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -275,6 +276,7 @@ int main(int argc, char **argv)
 {
 	struct options options = {0};
 
+	setlocale(LC_CTYPE, "C.UTF-8"); /* what servers send, wherever this runs */
 	if (!parse_options(argc, argv, &options)) {
 		usage(stderr);
 		return EXIT_USAGE;

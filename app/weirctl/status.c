@@ -11,7 +11,6 @@
 
 #include "field.h"
 #include "human.h"
-#include "table.h"
 
 /* Between the two looks: long enough for what comes in bursts. */
 #define INTERVAL_MS 1000
@@ -155,84 +154,103 @@ static const char *self_of(const json_t *peers)
 	return "-";
 }
 
-/* "1 lost (edge-fra-1)"; nothing when none is. */
-static void print_lost(const json_t *peers, FILE *out)
+/* ", lost: edge-fra-1 edge-ams-1"; nothing when none is. */
+static json_t *lost_of(const json_t *peers)
 {
-	unsigned lost = 0;
+	json_t *text = json_string("");
 	const json_t *peer;
 	size_t i;
 
 	json_array_foreach (peers, i, peer) {
 		const char *state = json_string_value(json_object_get(peer, "state"));
 		const char *name = json_string_value(json_object_get(peer, "name"));
+		json_t *before = text;
 
 		if (!state || strcmp(state, "lost") != 0)
 			continue;
-		fputs(lost++ ? " " : ", lost: ", out);
-		print_safe(name ? name : "?", out);
+		text = json_sprintf("%s%s%s", json_string_value(before),
+			json_string_length(before) ? " " : ", lost: ", name ? name : "?");
+		json_decref(before);
 	}
+	return text;
 }
 
-static void print_group(const json_t *document, FILE *out)
+static json_t *group_of(const json_t *document)
 {
 	const json_t *peers = field_at(document, "peers.peers");
-	const json_t *sealed = field_at(document, "peers.sealed");
+	size_t n = json_array_size(peers);
+	json_t *lost, *text;
 
-	fputs("limiter   ", out);
-	print_safe(self_of(peers), out);
-	if (json_array_size(peers) < 2) {
-		fputs(json_array_size(peers) ? "\ngroup     alone\n" : "\ngroup     -\n", out);
-		return;
-	}
-	fprintf(out, "\ngroup     %zu limiters, %.0f of %zu peers alive", json_array_size(peers),
-		field_number(document, "peers.alive"), json_array_size(peers) - 1);
-	print_lost(peers, out);
-	fputs(json_is_true(sealed) ? "; sealed\n" : "; NOT SEALED\n", out);
+	if (n < 2)
+		return json_string(n ? "alone" : "-");
+	lost = lost_of(peers);
+	text = json_sprintf("%zu limiters, %.0f of %zu peers alive%s; %s", n,
+		field_number(document, "peers.alive"), n - 1, json_string_value(lost),
+		json_is_true(field_at(document, "peers.sealed")) ? "sealed" : "NOT SEALED");
+	json_decref(lost);
+	return text;
 }
 
-static void print_links(const json_t *ports, FILE *out)
+/* "servers UP 10.0 Gbit/s" of each port. */
+static json_t *links_of(const json_t *ports)
 {
+	static const struct field fields[] = {
+		{"", "name", KIND_TEXT},
+		{"", "link", KIND_TEXT},
+		{"", "speed_mbps", KIND_MBITS},
+	};
+	json_t *links = json_array();
 	const json_t *port;
 	size_t i;
 
-	fputs("ports    ", out);
 	json_array_foreach (ports, i, port) {
-		static const struct field name = {"", "name", KIND_TEXT};
-		static const struct field link = {"", "link", KIND_TEXT};
-		static const struct field speed = {"", "speed_mbps", KIND_MBITS};
-		char text[FIELD_TEXT_MAX];
+		char name[FIELD_TEXT_MAX], link[FIELD_TEXT_MAX], speed[FIELD_TEXT_MAX];
+		bool known = strcmp(field_text(port, &fields[2], speed), "-") != 0;
 
-		fputs(i ? ", " : " ", out);
-		print_safe(field_text(port, &name, text), out);
-		fputc(' ', out);
-		print_safe(field_text(port, &link, text), out);
-		if (strcmp(field_text(port, &speed, text), "-") != 0)
-			fprintf(out, " %s", text);
+		json_array_append_new(
+			links, json_sprintf("%s %s%s%s", field_text(port, &fields[0], name),
+				       field_text(port, &fields[1], link), known ? " " : "",
+				       known ? speed : ""));
 	}
-	fputs(json_array_size(ports) ? "\n" : " -\n", out);
+	return links;
 }
 
-static void print_rate(
-	const char *head, const json_t *rates, const char *packets, const char *bits, FILE *out)
+static json_t *rate_of(const json_t *rates, const char *packets, const char *bits)
 {
 	const struct field pps = {"", packets, KIND_PACKETS}, bps = {"", bits, KIND_BITS};
 	char first[FIELD_TEXT_MAX], second[FIELD_TEXT_MAX];
 
-	fprintf(out, "%-9s %s, %s\n", head, field_text(rates, &pps, first),
-		field_text(rates, &bps, second));
+	return json_sprintf(
+		"%s, %s", field_text(rates, &pps, first), field_text(rates, &bps, second));
 }
 
 static int print_details(const json_t *document, FILE *out)
 {
 	static const struct field fields[] = {
+		{"limiter", "limiter", KIND_TEXT},
+		{"group", "group", KIND_TEXT},
 		{"version", "info.version", KIND_TEXT},
 		{"pid", "info.pid", KIND_COUNT},
 		{"policies", "config.policies", KIND_COUNT},
 		{"reload", "config.reload", KIND_TEXT},
 		{"ledger", "ledger.state", KIND_TEXT},
+		{"workers", "n_workers", KIND_COUNT},
+		{"ports", "links", KIND_TEXT},
+		{"received", "received", KIND_TEXT},
+		{"sent", "sent", KIND_TEXT},
 	};
+	const json_t *rates = field_at(document, "rates");
+	json_t *shown = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o}", "limiter",
+		self_of(field_at(document, "peers.peers")), "group", group_of(document),
+		"n_workers", (int)json_array_size(json_object_get(document, "workers")), "links",
+		links_of(json_object_get(document, "ports")), "received",
+		rate_of(rates, "rx_pps", "rx_bps"), "sent", rate_of(rates, "tx_pps", "tx_bps"));
+	int ret = json_object_update_missing(shown, (json_t *)document)
+			  ? -ENOMEM
+			  : fields_detail(shown, FIELDS(fields), out);
 
-	return fields_detail(document, FIELDS(fields), out);
+	json_decref(shown);
+	return ret;
 }
 
 static int print_drops(const json_t *document, FILE *out)
@@ -260,17 +278,10 @@ static int print_drops(const json_t *document, FILE *out)
 
 int status_print(const json_t *document, FILE *out)
 {
-	const json_t *rates = field_at(document, "rates");
-	int ret;
+	int ret = print_details(document, out);
 
-	print_group(document, out);
-	ret = print_details(document, out);
 	if (ret)
 		return ret;
-	fprintf(out, "workers   %zu\n", json_array_size(json_object_get(document, "workers")));
-	print_links(json_object_get(document, "ports"), out);
-	print_rate("received", rates, "rx_pps", "rx_bps", out);
-	print_rate("sent", rates, "tx_pps", "tx_bps", out);
 	fputc('\n', out);
 	return print_drops(document, out);
 }
