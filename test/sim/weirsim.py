@@ -254,6 +254,7 @@ def random_scenario(seed):
             entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
     return {"name": f"random {seed}", "seed": seed, "duration": f"{seconds}s", "warmup": "2s",
             "limiters": limiters,
+            "workers": random.Random(f"{seed} workers").choice([1, 1, 2, 7]),
             "policies": [policy],
             "gossip": {"branching": dice.randint(1, 5),
                        "estimator": dice.choice(["state", "tree", "push-sum"])},
@@ -333,10 +334,34 @@ def tiny_limits_add_up(_):
     return found
 
 
+def workers_share_one_limit(_):
+    """What one worker passes several do, whether they draw from a reserve or have a part each; and
+    of what is conserved nobody ever enforces more."""
+    found = {}
+    for name, more in (("reserve", {}), ("shares", {"meter": "gcra"}),
+                       ("conserved", {"guarantee": "conserved"})):
+        for workers in (1, 4):
+            scenario = {"duration": "25s", "warmup": "5s", "limiters": 2, "workers": workers,
+                        "policies": [{"name": "p", "limit": "20Mbit/s", "burst": "300kB",
+                                      "allocator": "fps", **more}],
+                        "network": {"delay": "10ms"},
+                        "traffic": [{"kind": "tcp", "count": 12, "limiter": "each",
+                                     "rtt": "30ms"}]}
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(scenario, file)
+                file.flush()
+                done = run("run", file.name, "--json", "-", "--quiet")
+            expect(done.returncode == 0, done.stderr)
+            ratio = json.loads(done.stdout)["aggregate_ratio"]
+            expect(0.98 < ratio < 1.01, f"{name}, {workers} workers: {ratio} of the limit")
+            found[f"{name} {workers}"] = round(ratio, 4)
+    return found
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, a_picture_has_every_limiter, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
-         ten_thousand_limiters, work_is_linear, tiny_limits_add_up]
+         ten_thousand_limiters, work_is_linear, tiny_limits_add_up, workers_share_one_limit]
 
 
 def main():

@@ -87,26 +87,42 @@ static struct engine_limit limit_of(struct sim *sim, struct node *node, unsigned
 
 static int policy_create(struct sim *sim, struct node *node, unsigned p)
 {
-	struct policy_start start = {
-		.now = node_clock(sim, node, sim->events.now_ns),
-		.hz = NODE_HZ,
-		.secret = node->secret,
-		.seed = prng_next(&sim->prng[STREAM_NODES]),
-	};
 	struct engine_limit limit = limit_of(sim, node, p);
-	int ret = engine_states_add(&node->engine, 0, &limit, &start);
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	int ret = 0;
 
+	for (unsigned w = 0; ret == 0 && w < sim->scenario->n_workers; w++) {
+		struct policy_start start = {
+			.now = now,
+			.hz = NODE_HZ,
+			.secret = node->secret,
+			.seed = prng_next(&sim->prng[STREAM_NODES]),
+		};
+
+		ret = engine_states_add(&node->engine, w, &limit, &start);
+	}
 	if (ret)
 		return ret;
-	return engine_begin(
-		&node->engine, &limit, start.now, start.now, policy_is_conserved(limit.policy));
+	return engine_begin(&node->engine, &limit, now, now, policy_is_conserved(limit.policy));
+}
+
+/* Bytes that the largest packet may cost, however it is accounted. */
+static uint32_t largest_frame(const struct scenario *s)
+{
+	uint32_t largest = 0;
+
+	for (unsigned i = 0; i < s->n_traffic; i++)
+		if (s->traffic[i].packet_bytes > largest)
+			largest = s->traffic[i].packet_bytes;
+	return largest + ETHERNET_HEADER + POLICE_WIRE;
 }
 
 static int policies_create(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
-	int ret = engine_states_alloc(&node->engine, 1, n);
+	int ret = engine_states_alloc(&node->engine, sim->scenario->n_workers, n);
 
+	node->engine.frame = largest_frame(sim->scenario);
 	node->enforced = calloc(n + 1, sizeof(*node->enforced));
 	if (!node->enforced)
 		ret = -ENOMEM;
@@ -168,7 +184,7 @@ static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
 			.compensate = s->group.gossip.compensate},
 		.policies = policies,
 		.n_policies = s->group.n_policies,
-		.n_workers = 1,
+		.n_workers = s->n_workers,
 		.ledger = ledger_of(sim, node, records),
 	};
 	int ret = -ENOMEM;
@@ -242,7 +258,8 @@ static void publish(struct sim *sim, struct node *node, uint64_t now)
 {
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
 		enforce(sim, node, p);
-		policy_state_age(&node->engine.workers[0].states[p], now, AGED_LINES);
+		for (unsigned w = 0; w < node->engine.n_workers; w++)
+			policy_state_age(&node->engine.workers[w].states[p], now, AGED_LINES);
 	}
 	engine_share_samples(&node->engine, now);
 }
@@ -396,23 +413,33 @@ bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t 
 	return true;
 }
 
+/* As a port spreads flows over its queues. */
+static unsigned worker_of(const struct node *node, const struct packet *packet, const uint8_t *data)
+{
+	if (node->engine.n_workers == 1)
+		return 0;
+	return packet_flow_hash(packet, data) % node->engine.n_workers;
+}
+
 enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	struct policy_state *state;
 	enum verdict verdict;
+	unsigned worker;
 	uint32_t cost;
 	bool markable;
 
 	if (!node->limiter)
 		return VERDICT_DROP;
+	worker = worker_of(node, packet, data);
 	verdict = engine_states_police(
-		&node->engine, 0, policy, packet, data, frame_len, now, &cost);
+		&node->engine, worker, policy, packet, data, frame_len, now, &cost);
 	if (verdict != VERDICT_MARK)
 		return verdict;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
-	state = &node->engine.workers[0].states[policy];
+	state = &node->engine.workers[worker].states[policy];
 	markable = police_mark(state) != MARK_ECN;
 	police_marked(state, packet, data, cost, now, markable);
 	return markable ? VERDICT_MARK : VERDICT_DROP;

@@ -14,8 +14,7 @@
 #include "world/link_queue.h"
 #include "sim.h"
 
-#define ETHERNET_HEADER 14
-#define SOURCE_BYTES    4
+#define SOURCE_BYTES 4
 
 struct flow {
 	const struct traffic *traffic;

@@ -106,6 +106,7 @@ struct scenario {
 	uint64_t duration_ns, warmup_ns, interval_ns; /* interval of the series */
 	struct limiter_config *limiters;
 	unsigned n_limiters;
+	unsigned n_workers;          /* of each limiter */
 	struct group group;          /* policies and gossip, as in the appliance */
 	struct ledger_config ledger; /* likewise: overlay, lease, promise and drift */
 	uint64_t settle_ns;          /* until a disk has it, and the workers have heard */

@@ -364,6 +364,8 @@ const struct key scenario_keys[] = {
 			"10ms to 1s", "ns"}},
 	{"limiters", read_limiters, KEY_FIELD(struct scenario, limiters),
 		.expected = "1 to 16384, or an array of limiters", .required = true},
+	{"workers", read_integer, KEY_FIELD(struct scenario, n_workers),
+		.detail = &(const struct integer_range){1, CONFIG_WORKERS_MAX}},
 	{"policies", read_group_policies, KEY_FIELD(struct scenario, group), .required = true},
 	{"gossip", read_group_gossip, KEY_FIELD(struct scenario, group)},
 	{"ledger", read_object, KEY_FIELD(struct scenario, ledger), .detail = ledger_keys},
@@ -379,8 +381,11 @@ const struct key scenario_keys[] = {
 
 void scenario_init(struct scenario *scenario)
 {
-	*scenario = (struct scenario){
-		.name = "scenario", .seed = 1, .interval_ns = 100000000, .settle_ns = 2000000};
+	*scenario = (struct scenario){.name = "scenario",
+		.seed = 1,
+		.interval_ns = 100000000,
+		.n_workers = 1,
+		.settle_ns = 2000000};
 	group_init(&scenario->group);
 	ledger_init(&scenario->ledger);
 	network_init(&scenario->network);

@@ -16,6 +16,8 @@
 #include "gossip/datagram.h"
 #include "scenario.h"
 
+#define ETHERNET_HEADER 14 /* bytes of a frame before its IP packet */
+
 /* Streams of random numbers, so that a change in one part leaves the others as they were. */
 enum random_stream { STREAM_NETWORK, STREAM_TRAFFIC, STREAM_JITTER, STREAM_NODES, STREAMS };
 

@@ -193,11 +193,29 @@ static bool tell_worker(
 	return true;
 }
 
+/* Nobody is at a reserve meanwhile, so that each change is a round of its own. */
+static int change_reserve(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	struct reserve *reserve = &engine->reserves[limit->slot];
+	struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	struct reserve_profile profile;
+	int ret = engine_reserve_profile(engine, limit, &profile);
+
+	if (ret || reserve_profile_equal(&profile, reserve->profile))
+		return ret;
+	reserve_change(&changes, reserve, &profile, now);
+	reserve_round(&changes);
+	return 0;
+}
+
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)
 {
 	double parts[CONFIG_WORKERS_MAX];
 	int ret = 0;
 
+	if (!engine->driver.tell && engine_is_lent(engine, limit->policy))
+		ret = change_reserve(engine, limit, now);
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct limit_profile profile;

@@ -114,7 +114,8 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 
 /*
  * The workers have that limit, from tick `now` on where the engine changes their states itself.
- * Of a policy that engine_is_lent() its reserve is the driver's to change. Returns 0; -EAGAIN when
+ * Where it tells them, the reserve of a policy that engine_is_lent() is the driver's to change,
+ * before. Returns 0; -EAGAIN when
  * some worker was not told, as there was no room; or the negative errno of a limit that no meter
  * can express, which leaves the old one in force.
  */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "police/lend.h"
 #include "police/sample.h"
 #include "policy/kind.h"
 
@@ -35,6 +36,10 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 	engine->totals = calloc(n * n_workers, sizeof(*engine->totals));
 	if (!engine->slots || !engine->totals)
 		ret = -ENOMEM;
+	if (n_workers > 1) {
+		engine->reserves = lines_alloc(n * sizeof(*engine->reserves));
+		ret = engine->reserves ? ret : -ENOMEM;
+	}
 	for (unsigned w = 0; ret == 0 && w < n_workers; w++)
 		ret = worker_alloc(&engine->workers[w], n_policies);
 	return ret;
@@ -56,10 +61,24 @@ void engine_states_free(struct engine *engine, unsigned n_policies)
 {
 	for (unsigned w = 0; engine->workers && w < engine->n_workers; w++)
 		worker_free(&engine->workers[w], n_policies);
+	for (unsigned i = 0; engine->slots && i < n_policies; i++)
+		free(engine->slots[i].shares);
 	free(engine->slots);
 	free(engine->totals);
+	free(engine->reserves);
 	engine_free(engine);
 	*engine = (struct engine){0};
+}
+
+/* What several workers divide, as they have no reserve of it. */
+static int shares_alloc(struct engine *engine, const struct engine_limit *limit)
+{
+	struct engine_slot *slot = &engine->slots[limit->slot];
+
+	if (engine->n_workers == 1 || slot->shares || engine_is_lent(engine, limit->policy))
+		return 0;
+	slot->shares = calloc(engine->n_workers, sizeof(*slot->shares));
+	return slot->shares ? 0 : -ENOMEM;
 }
 
 int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
@@ -71,6 +90,8 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 	void *memory = NULL;
 	int ret = engine_profile(engine, limit, 1, &profile);
 
+	if (ret == 0)
+		ret = shares_alloc(engine, limit);
 	if (ret)
 		return ret;
 	if (policy_samples_flows(limit->policy)) {
@@ -97,5 +118,7 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	*cost = police_cost(state, packet, data, frame_len, now);
 	if (police_samples(state) && mine->samples[slot])
 		police_sample(mine->samples[slot], state, packet, data, *cost);
+	if (engine->reserves && police_is_plain(state))
+		police_lend(state, &engine->reserves[slot], *cost, now);
 	return police_charge(state, packet, data, *cost, now);
 }

@@ -21,8 +21,8 @@ int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_po
 void engine_states_free(struct engine *engine, unsigned n_policies);
 
 /*
- * Gives a policy its state on a worker, with its first limit, before engine_begin(). Returns 0,
- * -ENOMEM or what engine_profile() does.
+ * Gives a policy its state on a worker, with its first limit: on every one, before engine_begin().
+ * Returns 0, -ENOMEM or what engine_profile() does.
  */
 int engine_states_add(struct engine *engine, unsigned worker, const struct engine_limit *limit,
 	const struct policy_start *start);

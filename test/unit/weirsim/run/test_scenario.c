@@ -51,6 +51,7 @@ static void test_ledger(void **state)
 	(void)state;
 	assert_int_equal(parse("{" BASE "," TRAFFIC "}", said, &s), 0);
 	assert_int_equal(s->settle_ns, 2000000);
+	assert_int_equal(s->n_workers, 1);
 	assert_int_equal(s->ledger.lease_ns, 5000000000);
 	assert_int_equal(s->ledger.promise, 50);
 	assert_int_equal(s->ledger.drift_ppm, 1000);
@@ -60,12 +61,14 @@ static void test_ledger(void **state)
 		parse("{" BASE "," TRAFFIC ",\"gossip\":{\"timeout\":\"9s\"}}", said, &s), 0);
 	assert_int_equal(s->ledger.lease_ns, 18000000000);
 	scenario_free(s);
-	assert_int_equal(parse("{" BASE "," TRAFFIC
-			       ",\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
-			       "\"drift\":0,\"overlay\":{\"degree\":5}}}",
-				 said, &s),
+	assert_int_equal(
+		parse("{" BASE "," TRAFFIC
+		      ",\"workers\":4,\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
+		      "\"drift\":0,\"overlay\":{\"degree\":5}}}",
+			said, &s),
 		0);
 	assert_int_equal(s->settle_ns, 0);
+	assert_int_equal(s->n_workers, 4);
 	assert_int_equal(s->ledger.lease_ns, 3000000000);
 	assert_int_equal(s->ledger.promise, 90);
 	assert_int_equal(s->ledger.drift_ppm, 0);
@@ -135,6 +138,8 @@ static void test_refused(void **state)
 		{"{" BASE "," TRAFFIC ",\"limitters\":2}", "limitters: unknown key"},
 		{"{" BASE "," TRAFFIC ",\"interval\":\"30ms\"}", "a part of 1s"},
 		{"{" BASE "," TRAFFIC ",\"warmup\":\"10s\"}", "warmup: \"10s\": expected less"},
+		{"{" BASE "," TRAFFIC ",\"workers\":0}", "workers: 0: expected"},
+		{"{" BASE "," TRAFFIC ",\"workers\":65}", "workers: 65: expected"},
 		{"{" BASE "," TRAFFIC ",\"network\":{\"loss\":2}}", "network.loss: 2"},
 		{"{\"duration\":\"10s\",\"limiters\":[\"a\",\"a\"]," POLICY "," TRAFFIC "}",
 			"limiters[1]: \"a\": expected each name once"},

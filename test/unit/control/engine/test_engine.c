@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ *
+ * One limit over several workers, which are states of the engine's own; and what it tells a driver.
+ */
+#include "check.h"
+
+#include <errno.h>
+
+#include "allocate/allocate.h"
+#include "engine/counts.h"
+#include "engine/states.h"
+#include "police/lend.h"
+
+#define GHZ     UINT64_C(1000000000)
+#define SECOND  GHZ
+#define BYTES   1000   /* of a packet */
+#define RATE    100000 /* bytes a second */
+#define BURST   20000
+#define WORKERS 4
+
+struct world {
+	struct policy policy;
+	struct engine engine;
+	struct engine_limit limit;
+	unsigned told, joined, room;
+};
+
+static void world_open(struct world *w, unsigned workers, enum meter_kind meter)
+{
+	*w = (struct world){
+		.policy = {.name = "p",
+			.limit_bps = 8 * RATE,
+			.burst_bytes = BURST,
+			.allocator = allocator_find("fps"),
+			.meter = meter,
+			.mark = MARK_ECN},
+	};
+	w->limit = (struct engine_limit){.policy = &w->policy,
+		.hz = GHZ,
+		.view = {.local_limit = RATE, .local_burst = BURST}};
+	assert_int_equal(engine_states_alloc(&w->engine, workers, 1), 0);
+	w->engine.frame = BYTES;
+	engine_share_begin(&w->engine, &w->policy, 1, 0);
+	for (unsigned i = 0; i < workers; i++) {
+		const struct policy_start start = {.hz = GHZ, .secret = i};
+
+		assert_int_equal(engine_states_add(&w->engine, i, &w->limit, &start), 0);
+	}
+	assert_int_equal(engine_begin(&w->engine, &w->limit, 0, 0, false), 0);
+}
+
+static void world_close(struct world *w)
+{
+	engine_states_free(&w->engine, 1);
+}
+
+static bool passes(struct world *w, unsigned worker, uint64_t now)
+{
+	static const uint8_t data[64];
+	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
+	uint32_t cost;
+
+	return engine_states_police(&w->engine, worker, 0, &packet, data, BYTES, now, &cost) ==
+	       VERDICT_PASS;
+}
+
+/* Twice the limit for so many seconds, over all workers in turn; returns the bytes that passed. */
+static uint64_t offer(struct world *w, uint64_t from_s, unsigned seconds)
+{
+	uint64_t step = SECOND * BYTES / (2 * RATE), passed = 0;
+	unsigned worker = 0;
+
+	for (uint64_t now = from_s * SECOND; now < (from_s + seconds) * SECOND; now += step) {
+		passed += BYTES * passes(w, worker, now);
+		worker = (worker + 1) % w->engine.n_workers;
+	}
+	return passed;
+}
+
+/* One worker, a reserve of several, and what several divide: the limit and the burst, once. */
+static void test_one_limit(void **state)
+{
+	static const struct {
+		unsigned workers;
+		enum meter_kind meter;
+	} rows[] = {
+		{1, METER_TOKEN_BUCKET},
+		{WORKERS, METER_TOKEN_BUCKET},
+		{1, METER_GCRA},
+		{WORKERS, METER_GCRA},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct world w;
+
+		world_open(&w, rows[i].workers, rows[i].meter);
+		assert_near(offer(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
+		w.limit.view.local_limit = RATE / 2;
+		assert_int_equal(engine_enforce(&w.engine, &w.limit, 10 * SECOND), 0);
+		assert_near(offer(&w, 10, 10), 10 * RATE / 2, 2 * WORKERS * BYTES);
+		world_close(&w);
+	}
+}
+
+/* With the burst spent, or held, a policy begins with nothing. */
+static void test_begins(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
+	assert_int_equal(engine_begin(&w.engine, &w.limit, 0, 0, true), 0);
+	for (unsigned i = 0; i < WORKERS; i++)
+		assert_false(passes(&w, i, 0));
+	assert_near(offer(&w, 0, 10), 10 * RATE, WORKERS * BYTES);
+	world_close(&w);
+}
+
+/* What passed and what did not is all that came, and news once. */
+static void test_totals(void **state)
+{
+	struct policy_totals totals;
+	struct world w;
+	uint64_t passed;
+
+	(void)state;
+	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
+	passed = offer(&w, 0, 5);
+	assert_true(engine_totals(&w.engine, 0, &totals));
+	assert_int_equal(totals.passed_bytes, passed);
+	assert_int_equal(totals.passed_packets, passed / BYTES);
+	assert_int_equal(totals.dropped_bytes, 10 * RATE - passed);
+	assert_false(engine_totals(&w.engine, 0, &totals));
+	assert_int_equal(engine_waiting(&w.engine, 0).packets, 0);
+	world_close(&w);
+}
+
+/* Who has all the demand has all but the floor of what is divided, and that is news. */
+static void test_measures(void **state)
+{
+	struct limiter_sample sample;
+	struct world w;
+
+	(void)state;
+	world_open(&w, 2, METER_GCRA);
+	for (unsigned i = 0; i < 1000; i++)
+		passes(&w, 0, i * SECOND / 1000);
+	assert_true(engine_measure(&w.engine, 0, &w.policy, SECOND, &sample));
+	assert_int_equal(sample.arrived_bytes, 1000 * BYTES);
+	assert_true(sample.dropped_packets > 0);
+	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
+	assert_true(w.engine.slots[0].shares[0].demand > 0);
+	assert_true(w.engine.slots[0].shares[1].demand == 0);
+	w.engine.slots[0].sampling.shift = 3;
+	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
+	assert_int_equal(police_shift(&w.engine.workers[1].states[0]), 3);
+	world_close(&w);
+}
+
+static void join(void *context, uint32_t slot, struct limit_profile *profile)
+{
+	struct world *w = context;
+
+	assert_int_equal(slot, profile->policy);
+	w->joined++;
+}
+
+static bool tell(void *context, unsigned worker, const struct limit_profile *profile)
+{
+	struct world *w = context;
+
+	(void)profile;
+	if (worker >= w->room)
+		return false;
+	w->told++;
+	return true;
+}
+
+/* A driver's workers are told, up to the first that has no room, and nothing else changes. */
+static void test_driver(void **state)
+{
+	struct policy_state before;
+	struct world w;
+
+	(void)state;
+	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
+	w.engine.driver = (struct engine_driver){&w, join, NULL, tell};
+	before = w.engine.workers[0].states[0];
+	w.room = 2;
+	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), -EAGAIN);
+	assert_int_equal(w.told, 2);
+	assert_int_equal(w.joined, 3);
+	w.room = WORKERS;
+	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), 0);
+	assert_int_equal(w.told, 2 + WORKERS);
+	assert_memory_equal(&before, &w.engine.workers[0].states[0], sizeof(before));
+	world_close(&w);
+}
+
+/* A rate that no meter can express leaves the old one in force. */
+static void test_out_of_range(void **state)
+{
+	struct world w;
+
+	(void)state;
+	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
+	w.limit.view.local_limit = 1e15;
+	assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), -ERANGE);
+	assert_near(offer(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
+	world_close(&w);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_limit),
+		cmocka_unit_test(test_begins),
+		cmocka_unit_test(test_totals),
+		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_driver),
+		cmocka_unit_test(test_out_of_range),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
