@@ -23,10 +23,10 @@
 int box_start(struct box *box, const struct config *config, const char *file);
 
 /*
- * The same, but that no worker runs yet and no control socket is open: for benchmarks, which turn
- * the workers themselves. box_stop() ends it. Boxes that take turns may stand on the same ports:
- * on those of a box that was prepared before and is stopped after (`ports`, in the configured
- * order; NULL: bring up its own).
+ * Prepares all, but no worker runs yet and no control socket is open: for benchmarks, which turn
+ * the workers themselves. box_stop() ends it. Boxes that take turns may stand on the same ports: on
+ * those of a box that was prepared before and is stopped after (`ports`, in the configured order;
+ * NULL: bring up its own).
  */
 int box_prepare(struct box *box, const struct config *config, const struct port *ports);
 

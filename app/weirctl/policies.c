@@ -12,7 +12,7 @@
 
 #include "field.h"
 
-/* Of the fields of a policy, the last ones. */
+/* The last ones of a policy's fields. */
 #define SHAPE_FIELDS 16
 
 struct row {
@@ -175,7 +175,7 @@ int policy_print(const json_t *document, FILE *out)
 		{"without a place", "sources.overflows", KIND_COUNT},
 		{"classes by", "classes.by", KIND_TEXT},
 		{"weight at work", "classes.backlogged", KIND_COUNT},
-		/* Of those whose packets wait. */
+		/* Fields of policies whose packets wait. */
 		{"waiting", "shape.waiting_packets", KIND_COUNT},
 		{"waiting bytes", "shape.waiting_bytes", KIND_COUNT},
 		{"waited, half", "shape.delay_us.p50", KIND_US},

@@ -125,7 +125,7 @@ static int ask_each(
 	return 0;
 }
 
-/* Of those that a listing names. */
+/* Asks for each of those that a listing names. */
 static int each_of(struct source *source, const char *listing, const char *what,
 	const char *command, size_t most, json_t **array)
 {

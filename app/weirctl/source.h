@@ -24,7 +24,7 @@ struct source {
 /* source->ask(), and -ENOENT for null. */
 int source_get(struct source *source, const char *request, json_t **value);
 
-/* The same with a parameter. */
+/* Asks with a parameter. */
 int source_get_of(struct source *source, const char *command, const char *name, json_t **value);
 
 /*
@@ -41,7 +41,7 @@ int source_list(struct source *source, const char *command, const char *name, co
  */
 int source_each(struct source *source, const char *command, size_t most, json_t **array);
 
-/* The same of a command that lists the names of those (in `what`) if it gets none: no other. */
+/* Asks a command that lists the names of those (in `what`) if it gets none: no other. */
 int source_each_listed(
 	struct source *source, const char *command, const char *what, json_t **array);
 

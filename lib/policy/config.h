@@ -54,7 +54,7 @@ enum action {
 	ACTION_SHAPE, /* waits until it conforms */
 };
 
-/* Who is dropped, or marked, when too many wait. */
+/* Which packet is dropped, or marked, when too many wait. */
 enum shape_drop {
 	SHAPE_DROP_TAIL,  /* what comes when the queue is full */
 	SHAPE_DROP_CODEL, /* also what has waited too long for a while (RFC 8289) */

@@ -76,9 +76,9 @@ bool policy_is_quota(const struct policy *policy);
 bool policy_is_timed(const struct policy *policy);
 
 /*
- * Of how many parts, as a power of two, its bucket makes a packet or flow: a slow limit is less of
- * one a tick than a bucket's smallest part else would be exact for. 0 of bytes, of meters that
- * count whole units in a window, and where packets wait. Any thread.
+ * How many parts, as a power of two, its bucket makes a packet or flow: a slow limit is less of one
+ * a tick than a bucket's smallest part else would be exact for. 0 of bytes, of meters that count
+ * whole units in a window, and where packets wait. Any thread.
  */
 unsigned policy_unit_bits(const struct policy *policy);
 

@@ -79,7 +79,9 @@ static bool new_one_matters(struct sides *sides, const struct policy *policy,
 	return matters(sides, policy) || (before && matters(sides, before));
 }
 
-/* Of those that stay or come; what stays is noted. The first in the file wins between equals. */
+/*
+ * Looks at those that stay or come; what stays is noted. The first in the file wins between equals.
+ */
 static bool new_ones_matter(
 	const struct config_diff *diff, struct sides *sides, const bool *keeps, bool *stays)
 {

@@ -32,7 +32,7 @@ int64_t period_ends(const struct policy *policy, uint64_t number);
 uint32_t budget_id(const struct policy *policy);
 
 /*
- * The same for people, and for where budgets are known by text: "customer-7", "customer-7:month",
+ * The name for people, and for where budgets are known by text: "customer-7", "customer-7:month",
  * "customer-7:86400s". Into buf (at least BUDGET_NAME_MAX); returns buf.
  */
 #define BUDGET_NAME_MAX (CONFIG_NAME_MAX + 12)

@@ -191,7 +191,7 @@ static __attribute__((noreturn)) void write_forever(
 	abort();
 }
 
-/* Of a writer that begins with the model; the model is what was acknowledged then. */
+/* Kills a writer that begins with the model; the model is what was acknowledged then. */
 static void kill_writer(
 	const char *dir, struct model *model, uint64_t *acknowledged, struct prng *prng)
 {

@@ -43,7 +43,7 @@ struct options {
 	const char *json;
 };
 
-/* Of a part of the seeds; of the first violation, what it was. */
+/* Sums over a part of the seeds; and what the first violation was. */
 struct sums {
 	uint64_t runs, checks, lost, violations, moves, restarts, blanks, errors;
 	uint64_t first_seed;

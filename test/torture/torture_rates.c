@@ -309,7 +309,7 @@ static void shift(struct world *w, unsigned account)
 		demands[i] *= (double)world_total(w, account) / (sum > 0 ? sum : 1);
 }
 
-/* Who has much of the one need not have much of the other. */
+/* A limiter that has much of the one need not have much of the other. */
 static void shift_demand(struct world *w)
 {
 	for (unsigned a = 0; a < w->accounts; a++)

@@ -147,7 +147,7 @@ static bool judge_other(
 	return marked;
 }
 
-/* The same of those that need not look into the packet: the mask that says "dropped". */
+/* Judges those that need not look into the packet: the mask that says "dropped". */
 static uint64_t judge_total(
 	struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
@@ -158,7 +158,9 @@ static uint64_t judge_total(
 	return over;
 }
 
-/* Of a packet's flow; what the device has not told is kept, as it will be asked for again. */
+/*
+ * The hash of a packet's flow; what the device has not told is kept, as it will be asked for again.
+ */
 static uint32_t flow_hash(struct burst *burst, unsigned i)
 {
 	struct packet *packet;
@@ -170,14 +172,14 @@ static uint32_t flow_hash(struct burst *burst, unsigned i)
 	return packet->flow_hash;
 }
 
-/* The same where it takes to know its flow. */
+/* Judges where it takes to know the packet's flow. */
 static __rte_noinline uint64_t judge_flow(
 	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
 {
 	return police_over_flow(state, bytes, flow_hash(burst, i));
 }
 
-/* The same of those that flows share, whose buckets have been refilled. */
+/* Judges those that flows share, whose buckets have been refilled. */
 static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct policy_state *state,
 	struct burst *burst, unsigned i, uint32_t bytes)
 {
@@ -454,7 +456,7 @@ static uint16_t decide_alike(
 	return divide(burst->mbufs, passes, n, dropped);
 }
 
-/* The same where each packet's flow counts. */
+/* Charges where each packet's flow counts. */
 static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct burst *burst,
 	const uint32_t *costs, uint16_t n, uint64_t now)
 {

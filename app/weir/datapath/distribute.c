@@ -246,7 +246,9 @@ static uint16_t spread(
 			lost += tx_hand_over(w, path->lanes->out[t], part, counts[t]);
 		}
 	}
-	/* Who decides a packet counts it as received; if nobody does, it is still ours. */
+	/*
+	 * The worker that decides a packet counts it as received; if nobody does, it is still ours.
+	 */
 	counter_add(&w->counters.rx_packets, lost);
 	return own;
 }

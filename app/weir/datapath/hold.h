@@ -67,8 +67,8 @@ static inline void hold_stamp(struct rte_mbuf *m, uint64_t arrival)
 }
 
 /*
- * The same, of each of n packets received by tick `now`, as their device says; of those that it
- * says nothing of, `now` is to be taken. ticks_per_us: of the TSC.
+ * Stamps each of n packets received by tick `now`, as their device says; of those that it says
+ * nothing of, `now` is to be taken. ticks_per_us: of the TSC.
  */
 void hold_stamp_all(struct rte_mbuf **mbufs, uint16_t n, const struct nic_clock *clock,
 	uint64_t now, uint64_t ticks_per_us);

@@ -27,7 +27,7 @@ bool release_due(struct worker *worker);
  */
 bool release_leaving(struct worker *worker, const struct snapshot *newer);
 
-/* The same of all that the worker holds: it stops. */
+/* Releases all that the worker holds: it stops. */
 void release_all(struct worker *worker);
 
 #endif

@@ -59,7 +59,10 @@
 /* One burst in so many is timed. */
 #define TIMED_LOG2 4
 
-/* Of frames in several segments what the headers are in, if the first one is too short for them. */
+/*
+ * Gathers what the headers of frames in several segments are in, if the first one is too short for
+ * them.
+ */
 static __rte_noinline void gather_chains(struct burst *burst, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {

@@ -97,7 +97,10 @@ struct worker {
 	uint8_t own[WORKER_OWN_BYTES] __attribute__((aligned(WORKER_OWN_ALIGN)));
 } __rte_cache_aligned;
 
-/* Of a policy on this worker that police_is_shaped(): what it has beside its line. Any thread. */
+/*
+ * What a policy on this worker that police_is_shaped() has: what it has beside its line. Any
+ * thread.
+ */
 static inline struct policy_shape *worker_shape(const struct worker *worker, uint32_t slot)
 {
 	return worker->policies[slot].other->shape;
@@ -119,12 +122,10 @@ void worker_free(struct worker *worker);
 int worker_add_policy(
 	struct worker *worker, const struct policy *policy, const struct limit_profile *profile);
 
-/*
- * The same: what a worker needs beside its line of a policy that it has already, and that changed.
- */
+/* Makes what a worker needs beside its line of a policy that it has already, and that changed. */
 int worker_change_policy(struct worker *worker, const struct policy *policy);
 
-/* The same: the line of a policy that the worker cannot come by any more, or never could. */
+/* Frees the line of a policy that the worker cannot come by any more, or never could. */
 void worker_remove_policy(struct worker *worker, uint32_t slot);
 
 /* Body of the lcore, for rte_eal_remote_launch(); arg is a struct worker. Runs until *stop. */

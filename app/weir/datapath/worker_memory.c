@@ -86,7 +86,7 @@ static struct fragments *new_fragments(const struct worker *w)
 	return fragments;
 }
 
-/* The same for those of its queues that it shares: there it looks twice. */
+/* Adds the fragments of those queues that it shares: there it looks twice. */
 static bool add_owners_fragments(const struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {

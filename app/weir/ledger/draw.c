@@ -307,7 +307,7 @@ static bool take(struct box *box, struct drawing *a, const struct etcd_answer *a
 	return news;
 }
 
-/* Of a policy that has gone, or a period that has ended: units that nobody needs. */
+/* Hears of a policy that has gone, or a period that has ended: units that nobody needs. */
 static bool hear(struct box *box, const struct etcd_answer *answer)
 {
 	struct draw *d = box->draw;

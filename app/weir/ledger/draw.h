@@ -25,7 +25,7 @@ struct box;
 struct drawing;
 struct policy;
 
-/* Of each policy that is drawn, what is known of it; sorted. */
+/* What is known of each policy that is drawn; sorted. */
 struct drawings {
 	struct drawing *at;
 	unsigned n;

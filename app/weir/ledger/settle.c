@@ -221,7 +221,7 @@ static int put(
 	return store_put(s->opened.store, (uint8_t)kind, id, record, len);
 }
 
-/* Of 100,000 at once each round takes some, so that what control does beside has its turn. */
+/* Each round takes some of 100,000 at once, so that what control does beside has its turn. */
 static int put_some(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {

@@ -22,7 +22,7 @@ struct delays_totals {
 	struct delay_sum delay; /* of those that left */
 };
 
-/* Of the policy in a slot. */
+/* Reads the delays of the policy in a slot. */
 struct slot_delays {
 	struct delay_sum *sums;        /* n_workers; NULL where no packets wait */
 	struct delays_totals *earlier; /* of one whose packets waited in a slot before this */
@@ -50,7 +50,7 @@ void delays_stop(struct box *box);
  */
 void delays_look(struct box *box, uint64_t now_ns);
 
-/* Of the policy in a slot. */
+/* Reads the delays of the policy in a slot. */
 void delays_totals(struct box *box, uint32_t slot, struct delays_totals *totals);
 
 /* Its window of the last seconds; NULL of a policy without an objective. */

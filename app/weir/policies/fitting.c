@@ -9,10 +9,10 @@
 /* Packets of a worker that a 99th percentile can be told from: three are beyond it. */
 #define WORKER_LEAST 300
 
-/* Of what a worker can do; above, what it is to do waits ever longer. */
+/* The part of what a worker can do above which what it is to do waits ever longer. */
 #define USE_MOST 0.7
 
-/* Who needs no ring is chosen of those that have as much room. */
+/* A worker that needs no ring is chosen among those that have as much room. */
 #define HOME_BONUS 1.01
 
 /* Room that fewer workers must have had to spare, and for how many rounds, before it is tried. */
@@ -24,13 +24,15 @@
 /* A worker is to blame if it has added this part of the objective. */
 #define BLAME 0.5
 
-/* Of what it can do, cycles of a second aside: a packet whose cost nobody knows. */
+/* The part of what it can do, cycles of a second aside: a packet whose cost nobody knows. */
 #define COST_UNKNOWN 1e-6
 
 /* A limit that is none: packets wait for tokens alike wherever they are. */
 #define LIMIT_NONE UINT64_C(1000000000000000)
 
-/* Of the mean rate: so that buckets without packets are dealt out too, who may come. */
+/*
+ * The least part of the mean rate: so that buckets without packets are dealt out too, who may come.
+ */
 #define RATE_LEAST (1.0 / 16)
 
 const char *fitting_state_name(enum fitting_state state)

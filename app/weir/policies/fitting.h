@@ -41,7 +41,7 @@ struct fitting_params {
 	double slo;                     /* seconds */
 };
 
-/* Of one worker, in a round. Times in seconds. */
+/* What one worker did in a round. Times in seconds. */
 struct fitting_worker {
 	uint64_t packets; /* of this policy, that left */
 	double p99;       /* of what they waited in all */

@@ -67,7 +67,7 @@ uint64_t lately_sum(const struct lately *lately, enum lately_window window,
 	const struct lately_marks *marks = &lately->windows[window];
 	unsigned from = begin_of(marks, lengths[window], now_ns);
 
-	/* Of what was less than 2^32 ago, 32 bits are enough. */
+	/* For what was less than 2^32 ago, 32 bits are enough. */
 	for (unsigned b = 0; b < DELAY_BINS; b++)
 		sum->bins[b] = (uint32_t)((uint32_t)total->bins[b] - marks->bins[from][b]);
 	return now_ns - marks->ns[from];

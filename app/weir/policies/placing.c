@@ -148,7 +148,7 @@ static uint64_t buckets_at(const struct box *box, unsigned worker)
 	return n;
 }
 
-/* Of those that have the least to do the first: the owner of the wire's queue, as a rule. */
+/* The first of those that have the least to do: the owner of the wire's queue, as a rule. */
 static unsigned least_busy(const struct box *box, unsigned owner)
 {
 	unsigned n = box->config->n_workers, best = owner;

@@ -71,14 +71,16 @@ extern const struct policy_part placing_part;
 int placings_start(struct box *box);
 void placings_stop(struct box *box);
 
-/* Of the policy in a slot, or NULL. */
+/* Finds that of the policy in a slot, or NULL. */
 struct placing *placing_of(const struct box *box, uint32_t slot);
 
 /* A round that is due by now, if there is any; and when the next one is. */
 void placings_look(struct box *box, uint64_t now);
 uint64_t placings_next(const struct box *box);
 
-/* Of one policy: buckets that are not where they are wanted, packets kept back, and so on. */
+/*
+ * Counts of one policy: buckets that are not where they are wanted, packets kept back, and so on.
+ */
 struct placing_counts {
 	unsigned away;              /* buckets of all owners */
 	unsigned kept;              /* packets that owners keep back, of whatever policy */

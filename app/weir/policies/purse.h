@@ -28,7 +28,7 @@ struct box;
 struct purse_account;
 struct quota_view;
 
-/* Of a policy with a total, what the brain knows of it; else false. */
+/* What the brain knows of a policy with a total; else false. */
 bool box_budget(const struct box *box, unsigned policy, struct quota_view *view);
 
 struct purses {

@@ -32,7 +32,7 @@
 /* Removed policies whose last counts get a line of the log each. */
 #define SAID_MAX 64
 
-/* Of them, so many at a time: a millisecond or so. */
+/* So many of them at a time: a millisecond or so. */
 #define ENDED_MAX 4096
 
 enum step { PREPARED, WAITING, ENDING, SETTLED };
@@ -330,7 +330,7 @@ static enum leaving leaving_of(const struct policy *policy)
 	return policy_is_timed(policy) ? LEAVES_TIMED : LEAVES_LISTED;
 }
 
-/* Of the former policies, which are ours by now: those that workers may hold packets of. */
+/* Lists, of the former policies, which are ours by now, those that workers may hold packets of. */
 static void list_leaving_of(struct exchange *x, enum leaving which)
 {
 	for (unsigned i = 0; i < x->n; i++) {

@@ -44,7 +44,10 @@ void reload_advance(struct box *box);
 const char *reload_state(const struct box *box);
 bool reload_settling(const struct box *box);
 
-/* Of the last one that has come to its end, or is settling; NULL if there is nothing to read. */
+/*
+ * The outcome of the last one that has come to its end, or is settling; NULL if there is nothing to
+ * read.
+ */
 const struct reload_outcome *reload_last(const struct box *box);
 
 #endif

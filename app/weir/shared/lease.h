@@ -32,7 +32,7 @@ struct lease {
 	uint64_t taken_ns; /* last look that found that some had been taken, or wanted */
 };
 
-/* Of an empty purse. */
+/* Begins with an empty purse. */
 void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns);
 
 /* What purse_left() and purse_wanted() say at some time. */

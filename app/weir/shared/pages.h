@@ -21,7 +21,7 @@
  */
 void *pages_alloc(size_t bytes, size_t used, int socket);
 
-/* The same bytes as at pages_alloc(). NULL is nothing. */
+/* Frees as many bytes as at pages_alloc(). NULL is nothing. */
 void pages_free(void *memory, size_t bytes);
 
 #endif

@@ -163,7 +163,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 
 static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
 {
-	/* Of what allocators do not ask for nobody is told. */
+	/* Nobody is told of what allocators do not ask for. */
 	bool heard = policy->allocator->gossips;
 
 	show_rate(json, policy, "effective_limit", limit_or_none(policy, view->effective_limit));

@@ -78,7 +78,9 @@ static void add_view(
 	json_object_set_new(json, "blank", json_boolean(view->blank));
 }
 
-/* Of a burst that has an account of its own; a whole number of units, but for the target. */
+/*
+ * The part of a burst that has an account of its own; a whole number of units, but for the target.
+ */
 static json_t *burst_json(const struct policy *policy, struct conserve_view view, uint64_t now)
 {
 	json_t *json = json_object();

@@ -46,7 +46,9 @@ static void add_period(json_t *json, const struct policy *policy, uint64_t numbe
 	json_object_set_new(json, "period_ends_in_s", ends_in(policy, number));
 }
 
-/* Of the group, as far as has been heard: with what is left of the total where it is drawn from. */
+/*
+ * Adds the group, as far as has been heard: with what is left of the total where it is drawn from.
+ */
 static void add_group(
 	const struct box *box, json_t *json, unsigned i, const struct quota_view *view)
 {

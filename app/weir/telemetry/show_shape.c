@@ -42,7 +42,7 @@ static json_t *drops_json(const struct delays_totals *totals)
 	return json;
 }
 
-/* Of nothing nobody knows. */
+/* Where nothing waited there is no percentile. */
 static json_t *p99_json(const struct delay_sum *sum)
 {
 	return delay_count(sum) ? json_real(quantile_us(sum, 0.99)) : json_null();

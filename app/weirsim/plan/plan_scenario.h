@@ -32,7 +32,7 @@ struct plan_scenario {
 	unsigned n_sources;
 	struct plan_limiter *limiters;
 	unsigned n_limiters;
-	/* The same in the terms of lib/control/place: units are bytes. */
+	/* The scenario in the terms of lib/control/place: units are bytes. */
 	struct place_source *place_sources;
 	struct place_broker brokers[PLACE_BROKERS];
 	struct place_problem problem;

@@ -21,7 +21,10 @@
 #define LABEL_LEN   4
 #define PPPOE_LEN   8
 
-/* Of the tables of sources. Nobody can aim at a replay, and every one is to say the same. */
+/*
+ * The secret of the tables of sources. Nobody can aim at a replay, and every one is to say the
+ * same.
+ */
 #define SECRET 0
 
 struct decider {

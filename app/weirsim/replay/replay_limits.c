@@ -18,7 +18,7 @@ static struct limiter_policy *make_policies(const struct config *config, unsigne
 	return policies;
 }
 
-/* Who they are makes no difference to limit/N. */
+/* Their names make no difference to limit/N. */
 static int make_roster(unsigned n, struct roster **out)
 {
 	uint32_t *ids = calloc(n, sizeof(*ids));

@@ -14,7 +14,10 @@
 
 #define ROW_BUFFER (1U << 20)
 
-/* Of a row: three numbers of 20 digits, a name, a prefix, two words, and what is between them. */
+/*
+ * The most bytes of a row: three numbers of 20 digits, a name, a prefix, two words, and what is
+ * between them.
+ */
 #define ROW_MAX (3 * 20 + CONFIG_NAME_MAX + 64 + 32 + 8)
 
 static const char header[] = "index,time_ns,bytes,policy,source,verdict,reason\n";

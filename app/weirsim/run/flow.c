@@ -262,7 +262,7 @@ static void start(void *world, void *object, uint64_t k)
 	const struct traffic *t = object;
 	struct flow *flow;
 
-	/* Of those that start one after the other some may come after the stop. */
+	/* Some of those that start one after the other may come after the stop. */
 	if (sim->events.now_ns >= end_of(sim, t, sim->events.now_ns))
 		return;
 	flow = flow_create(sim, t, limiter_of(sim, t, k));

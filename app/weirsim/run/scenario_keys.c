@@ -26,7 +26,7 @@ static const struct quantity_range round_trip = {
 	units_parse_time, 1000, 100 * SECOND_NS, "1us to 100s", "ns"};
 static const struct quantity_range delay_spread = {
 	units_parse_time, 0, 100 * SECOND_NS, "0s to 100s", "ns"};
-/* Of any use, and the many periods of a long run are counted through. */
+/* A period of any use, and the many of a long run are counted through. */
 static const struct quantity_range period = {
 	units_parse_time, 100000, 86400 * SECOND_NS, "100us to 86400s", "ns"};
 static const struct quantity_range any_rate = {

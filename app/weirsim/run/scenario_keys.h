@@ -9,7 +9,7 @@
 #include "json/read.h"
 #include "scenario.h"
 
-/* Of a struct scenario. */
+/* Keys of a struct scenario. */
 extern const struct key scenario_keys[];
 
 /* What is written of a network replaces what it was. */

@@ -27,7 +27,7 @@
  */
 #include "allocate/allocate.h"
 
-/* Of the burst, at most so much is kept in equal parts. */
+/* At most so much of the burst is kept in equal parts. */
 #define BURST_RESERVED 0.5
 
 /* The burst in proportion to backlogs over what the reserves of all leave; nobody has any: equal

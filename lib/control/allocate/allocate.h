@@ -99,7 +99,10 @@ static inline void allocate_rest(struct allocate_state *state, double seconds)
 	state->since_byte_s += seconds;
 }
 
-/* Of the limit, kept for limiters that show no demand, so that a first packet gets through. */
+/*
+ * The part of the limit that is kept for limiters that show no demand, so that a first packet gets
+ * through.
+ */
 #define ALLOCATE_FLOOR 0.01
 
 /*

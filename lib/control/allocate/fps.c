@@ -146,7 +146,10 @@ static double weigh(
 	wanted = wanted_limit(state, in, limit, first ? in->demand_now : in->demand, held);
 	state->count = smoothed(state, in, flow_count(state, in));
 	claim = claimed_weight(in, limit, wanted, state->count);
-	/* Who holds back a flow has one; without that unit all claims would drift together. */
+	/*
+	 * A limiter that holds back a flow has one; without that unit all claims would drift
+	 * together.
+	 */
 	claim = held ? max_double(claim, 1) : claim;
 	state->regime = held && state->count <= claim ? ALLOCATE_UNBOTTLENECKED
 						      : ALLOCATE_BOTTLENECKED;

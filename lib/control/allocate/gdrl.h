@@ -85,7 +85,7 @@ struct gdrl_statement {
 	double gain; /* of one edge: capacity that may be given per unit of q; above 0 */
 };
 
-/* Of one edge. Zeroed before its first use. */
+/* What is known of one edge. Zeroed before its first use. */
 struct gdrl_neighbour {
 	struct gdrl_statement heard;
 	bool fresh;         /* `heard` has not been used */

@@ -35,7 +35,7 @@ static void advance(struct history *h, uint64_t step)
 	h->step = step > h->step ? step : h->step;
 }
 
-/* Of the time from `from` to `to` the part that lies in a step. */
+/* The part of the time from `from` to `to` that lies in a step. */
 static double part_in(const struct history *h, uint64_t step, uint64_t from, uint64_t to)
 {
 	uint64_t begin = step * h->step_ns, end = begin + h->step_ns;

@@ -101,9 +101,9 @@ void budget_forgo(struct budget *b, unsigned policy);
 int budget_period(struct budget *b, unsigned policy, uint64_t period, uint64_t now_ns);
 
 /*
- * Of a policy that is drawn: all that has been drawn for this limiter in this period; said twice it
- * is the same. One that starts blank holds nothing before it is said for the first time, and what
- * is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or -ENOMEM.
+ * For a policy whose total is kept elsewhere: all that has been drawn for this limiter in this
+ * period; said twice it is the same. One that starts blank holds nothing before it is said for the
+ * first time, and what is said then counts as spent. 0; -EINVAL (not drawn), -EOVERFLOW or -ENOMEM.
  */
 int budget_set_share(struct budget *b, unsigned policy, uint64_t share, uint64_t now_ns);
 

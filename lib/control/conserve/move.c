@@ -86,9 +86,9 @@ static uint64_t above_floor(const struct rate_account *a)
 }
 
 /*
- * Of what a neighbour asks for, what is ours to pay. Where all are neighbours that goes by what
- * each has: all have together what is missing beyond the limit, so their parts of it are enough.
- * Else the neighbour has divided it already.
+ * Our part of what a neighbour asks for. Where all are neighbours that goes by what each has: all
+ * have together what is missing beyond the limit, so their parts of it are enough. Else the
+ * neighbour has divided it already.
  */
 static uint64_t asked_part(const struct conserve *c, const struct rate_account *a, double asked)
 {

@@ -65,7 +65,7 @@ uint64_t engine_measure_counters(
 void engine_wake(
 	const struct engine *engine, struct limiter *limiter, const uint32_t *slots, unsigned n);
 
-/* Of so many policies that are sampled, what samples may cost from now_ns on. */
+/* Sets what samples of so many policies may cost from now_ns on. */
 void engine_share_begin(
 	struct engine *engine, const struct policy *policies, unsigned n, uint64_t now_ns);
 

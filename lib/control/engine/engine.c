@@ -84,7 +84,7 @@ int engine_profile(const struct engine *engine, const struct engine_limit *limit
 }
 
 /*
- * Of what is conserved workers hold no quanta: what is lowered elsewhere would leave them these.
+ * Workers hold no quanta of what is conserved: what is lowered elsewhere would leave them these.
  * Nor where packets wait, each until its own tokens have come.
  */
 static bool holds_quanta(const struct policy *policy)

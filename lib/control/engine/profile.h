@@ -59,7 +59,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 void limit_rate_params(
 	struct token_bucket_params *params, const struct policy *policy, double rate);
 
-/* Of so many policies that are sampled: they begin as if all were busy. */
+/* The budget of so many policies that are sampled: they begin as if all were busy. */
 void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsigned policies);
 
 /*

@@ -17,7 +17,7 @@
 /* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies);
 
-/* Of an engine that is all zero nothing. */
+/* Frees nothing of an engine that is all zero. */
 void engine_states_free(struct engine *engine, unsigned n_policies);
 
 /*

@@ -108,7 +108,7 @@ struct datagram_section {
 	uint16_t n_records;
 };
 
-/* Of a tree: what the sender takes its edge to the receiver for. */
+/* In a tree, what the sender takes its edge to the receiver for. */
 enum datagram_link {
 	DATAGRAM_APART, /* none: a probe, an answer to one, or the end of a link. No records */
 	DATAGRAM_UP,    /* the receiver is its parent */

@@ -62,10 +62,10 @@ struct estimator {
 	/* What is known of a limiter, or NULL. */
 	struct peer *(*find)(const struct gossip *g, unsigned index);
 
-	/* The same, but NULL for one that it would not matter to lose: see gossip_peer(). */
+	/* The peer, but NULL for one that it would not matter to lose: see gossip_peer(). */
 	struct peer *(*watched)(const struct gossip *g, unsigned index);
 
-	/* The same for one that has sent an authentic datagram: NULL when there is no room. */
+	/* The peer of one that has sent an authentic datagram: NULL when there is no room. */
 	struct peer *(*admit)(struct gossip *g, unsigned index, uint64_t now_ns);
 
 	/* It has restarted, or is believed for the first time: what it said before is void. */

@@ -51,7 +51,7 @@ struct entry {
 	uint8_t fresh; /* datagrams that are still to carry it */
 };
 
-/* Of a record of ours. */
+/* What we have said in a record of ours. */
 struct announced {
 	float demand, weight; /* as last marked to be sent */
 	uint32_t turn;        /* in which it was last sent */
@@ -258,7 +258,7 @@ static void write_own_record(struct gossip *g, struct cursor *cursor, unsigned p
 	s->announced[policy].turn = s->turn.number;
 }
 
-/* Of one word: true when all of it has been said. */
+/* Writes one word's records; true when all of it has been said. */
 static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, uint16_t *n)
 {
 	struct state *s = g->own;

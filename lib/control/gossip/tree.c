@@ -47,7 +47,9 @@
 /* Heartbeats between probes of better candidates, while there is a parent. */
 #define PATIENCE 4
 
-/* Who has no link and is silent for this part of the timeout makes room, if room is short. */
+/*
+ * A peer that has no link and is silent for this part of the timeout makes room, if room is short.
+ */
 #define IDLE_SHARE 4
 
 struct sum {
@@ -478,7 +480,10 @@ static struct peer *tree_admit(struct gossip *g, unsigned index, uint64_t now_ns
 		g->changes++; /* one that is watched may have made room */
 	}
 	e->spoke_ns = now_ns;
-	/* Who probes us is answered, and who does not know us yet hears of us without delay. */
+	/*
+	 * A peer that probes us is answered, and one that does not know us yet hears of us without
+	 * delay.
+	 */
 	if ((is_child(t, e) && !e->said) || !e->peer.known)
 		e->answer = true;
 	return &e->peer;

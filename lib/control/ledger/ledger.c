@@ -77,7 +77,7 @@ static uint64_t above_zero(__int128 amount)
 	return amount > 0 ? (uint64_t)amount : 0;
 }
 
-/* Of the balance, what the neighbour at the end of this edge may take. */
+/* What the neighbour at the end of this edge may take of the balance. */
 static uint64_t edge_promised(const struct ledger_edge *e)
 {
 	uint64_t lock = edge_lock(e);

@@ -134,7 +134,7 @@ uint64_t ledger_spent(const struct ledger *l);
 int ledger_refund(struct ledger *l, uint64_t units);
 
 /*
- * Of the balance, the part that the best friend may take from now on; less only counts when the
+ * Sets the part of the balance that the best friend may take from now on; less only counts when the
  * friend has said that it knows. What is granted to the friend does not count towards it. 0;
  * -EDQUOT (more than is held), -ENOENT (no friend), -EOVERFLOW, -EAGAIN (blank).
  */

@@ -32,7 +32,7 @@ double place_room(const struct place_broker *broker)
 	return broker->full ? 0 : fmax(0, broker->capacity - broker->load);
 }
 
-/* Of equal ones the first. A few dozen: an insertion sort. */
+/* Sorts; the first stays first among equals. A few dozen: an insertion sort. */
 static void sort_by_room(const struct place_broker *brokers, unsigned n, unsigned *sorted)
 {
 	for (unsigned i = 0; i < n; i++) {

@@ -10,7 +10,7 @@
 #define DUST  1e-12 /* of all: a part that is rounding */
 
 /*
- * Of sources that send by themselves and at random, batches of one size, a part is the same as all,
+ * Where sources send by themselves and at random, batches of one size, a part is the same as all,
  * but less often.
  */
 static bool any_part_is_alike(const struct place_problem *problem)

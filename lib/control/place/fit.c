@@ -73,7 +73,7 @@ static void count_homes(const struct place_fit *fit, uint32_t given[PLACE_BROKER
 			given[fit->home[i]]++;
 }
 
-/* Of the sources that a broker was given, `keep` stay: in the placer's order at even distances. */
+/* `keep` of the sources that a broker was given stay: in the placer's order at even distances. */
 static void make_trial(struct place_fit *fit)
 {
 	const uint32_t *order = place_order(fit->placer);
@@ -225,7 +225,9 @@ static enum place_fit_state try_chosen(struct place_fit *fit, unsigned k)
 	return fit->sure ? PLACE_SETTLED : PLACE_MEASURE;
 }
 
-/* The same brokers once more, if what was measured has them share otherwise, and that may do. */
+/*
+ * Chooses these brokers once more, if what was measured has them share otherwise, and that may do.
+ */
 static bool choose_again(struct place_fit *fit, double slo)
 {
 	size_t size = fit->problem.n_sources * sizeof(fit->home[0]);
@@ -296,7 +298,10 @@ static enum place_fit_state stay_with_best(struct place_fit *fit)
 	return PLACE_EXHAUSTED;
 }
 
-/* Who was slower than predicted is predicted so; who was not tried, like the slowest that was. */
+/*
+ * A broker that was slower than predicted is predicted so; one that was not tried, like the slowest
+ * that was.
+ */
 static double correct(struct place_fit *fit, const double *p99)
 {
 	double slowest = 1, worst = 0;

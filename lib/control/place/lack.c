@@ -7,7 +7,10 @@
 
 #define HALVINGS 100
 
-/* Of the limit: a load that is as large as it but for rounding has no end of waiting, either. */
+/*
+ * The part of the limit that counts as all of it: a load that is as large but for rounding has no
+ * end of waiting, either.
+ */
 #define FULL (1 - 1e-9)
 
 static double bursts(const struct mix *mix, double decay)
@@ -49,8 +52,8 @@ double mix_square(const struct mix *mix)
 }
 
 /*
- * Of a unit that arrives, with what comes before it in its own burst: the sum over all places in
- * bursts is the tail of the work divided by the load, for any mix.
+ * What a unit that arrives lacks, with what comes before it in its own burst: the sum over all
+ * places in bursts is the tail of the work divided by the load, for any mix.
  */
 void lack_of(struct lack *lack, const struct mix *mix, double limit)
 {

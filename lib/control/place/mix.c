@@ -45,7 +45,7 @@ struct together {
 };
 
 /*
- * Of a burst that takes its time, a queue sees what it does not serve meanwhile, and the rest as
+ * Where a burst takes its time, a queue sees what it does not serve meanwhile, and the rest as
  * batches by themselves.
  */
 static void add_together(struct mix *mix, const struct together *t, double speed)

@@ -67,7 +67,7 @@ static int compare_sources(const void *a, const void *b, void *context)
 	return order ? order : x < y ? -1 : x > y;
 }
 
-/* Of sources with a period: when in it they were first seen. */
+/* Notes when in their period sources were first seen. */
 static int note_phases(struct placer *placer)
 {
 	const struct place_record *record = placer->problem->record;

@@ -39,7 +39,7 @@ struct place_delay {
 	double most;
 };
 
-/* Of the units of one broker, which has sources. */
+/* Predicts the waits of the units of one broker, which has sources. */
 void place_predict(const struct placer *placer, const struct placement *placement, unsigned broker,
 	struct place_delay *delay);
 

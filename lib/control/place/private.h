@@ -9,7 +9,7 @@
 #include "place/place.h"
 #include "place/predict.h"
 
-/* Of sources in the order that the principles ask for. */
+/* The sources in the order that the principles ask for. */
 const uint32_t *place_order(const struct placer *placer);
 
 /* The fewest brokers with room for a rate, those with most room first; they are in chosen[]. */
@@ -47,7 +47,7 @@ void mix_add(struct mix *mix, double size, double rate);
 void mix_of(struct mix *mix, const struct placer *placer, const uint32_t *at, uint32_t broker,
 	double speed);
 
-/* Of sizes, a second. */
+/* The second moment of sizes, a second. */
 double mix_square(const struct mix *mix);
 
 /* The tail of what a part of the bucket lacks, as a unit finds it that has come. */

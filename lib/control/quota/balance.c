@@ -5,7 +5,7 @@
  */
 #include "quota/private.h"
 
-/* Of what is free, the part that is saved as spent at a time: little is lost with little left. */
+/* The part of what is free that is saved as spent at a time: little is lost with little left. */
 #define DRAW_PART 8
 
 uint64_t quota_stock(const struct quota_node *q)

@@ -10,7 +10,7 @@
 /* By which a threshold is more than what is spent while units are fetched. */
 #define SAFETY 2
 
-/* Of its part by rate of what is left, what a limiter asks for: half. All is never to be had. */
+/* A limiter asks for half of its part by rate of what is left. All is never to be had. */
 #define PART_ASKED 2
 
 #define NS_MILLI UINT64_C(1000000000000)
@@ -144,7 +144,7 @@ static bool apart(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
 	return difference > little && difference > max_u64(a, b) / part;
 }
 
-/* Of what is behind another edge. */
+/* Whether something was heard of what is behind another edge. */
 static bool has_heard(const struct quota_node *q, const struct edge *except)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
@@ -153,7 +153,10 @@ static bool has_heard(const struct quota_node *q, const struct edge *except)
 	return false;
 }
 
-/* Who has never been told anything has a guess, which is right where nothing has happened. */
+/*
+ * A neighbour that has never been told anything has a guess, which is right where nothing has
+ * happened.
+ */
 static bool is_news(const struct quota_node *q, const struct edge *e, const struct quota_message *m,
 	uint64_t now_ns)
 {

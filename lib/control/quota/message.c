@@ -70,8 +70,8 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 }
 
 /*
- * Who has not confirmed what it was granted; or may have granted us what we confirmed, and forgot
- * in a crash: it would not say so again by itself.
+ * Whether a neighbour has not confirmed what it was granted; or may have granted us what we
+ * confirmed, and forgot in a crash: it would not say so again by itself.
  */
 static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 {

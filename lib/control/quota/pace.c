@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* Of the largest at a time, what is forgotten with each that is smaller. */
+/* The part of the largest at a time that is forgotten with each that is smaller. */
 #define TYPICAL_FALL (1.0 / 16)
 
 #define PER_SECOND_MILLI 1e12 /* nanoseconds, and thousandths */

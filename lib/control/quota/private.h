@@ -142,7 +142,9 @@ void round_answer(
 /* A neighbour that was asked again has said something: it is alive, and still asking others. */
 void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns);
 
-/* Who is silent is asked again, and then not waited for. Returns when to look again. */
+/*
+ * A neighbour that is silent is asked again, and then not waited for. Returns when to look again.
+ */
 uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns);
 
 /* Units needed in all, beyond what is here, by us and by those whom the round is for. */

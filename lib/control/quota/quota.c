@@ -118,7 +118,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	}
 	quota_settle_now(*out);
 	(*out)->back = true;
-	/* Who took us for gone is told what there is here. */
+	/* A neighbour that took us for gone is told what there is here. */
 	for (uint32_t i = 0; i < params->n_edges; i++)
 		(*out)->edges[i].told_dry = true;
 	return 0;
@@ -154,7 +154,7 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 		q->refused = false;
 		q->retry_ns = q->ended_ns;
 	}
-	/* Who has taken us for a neighbour before we did has said what it has. */
+	/* A node that has taken us for a neighbour before we did has said what it has. */
 	e->heard = linked && e->early;
 	if (!e->heard) {
 		e->held = guess < LEDGER_MOST ? guess : LEDGER_MOST;

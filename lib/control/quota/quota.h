@@ -144,7 +144,7 @@ bool quota_hear(
 bool quota_next(
 	struct quota_node *q, uint64_t now_ns, uint32_t *edge, struct quota_message *message);
 
-/* The same of one edge, for messages that ride with others to the same neighbour. */
+/* quota_next() of one edge, for messages that ride with others to the same neighbour. */
 bool quota_next_to(
 	struct quota_node *q, uint64_t now_ns, uint32_t edge, struct quota_message *message);
 

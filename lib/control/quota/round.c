@@ -208,7 +208,7 @@ static void give_by_rate(
 	}
 }
 
-/* Of those whose traffic waits, the one that needs least; n_edges: us. */
+/* The one that needs least of those whose traffic waits; n_edges: us. */
 static uint32_t most_modest(const struct quota_node *q, uint64_t own)
 {
 	uint32_t n = q->params.n_edges, best = n;
@@ -296,7 +296,10 @@ static void close_claims(struct quota_node *q, uint64_t now_ns)
 	}
 }
 
-/* Of those who were heard, somebody may get units yet. Who is silent is not waited for. */
+/*
+ * Whether somebody of those who were heard may get units yet. A neighbour that is silent is not
+ * waited for.
+ */
 static bool is_busy(const struct quota_node *q)
 {
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
@@ -418,7 +421,10 @@ static void start(struct quota_node *q, bool own, uint64_t now_ns)
 	}
 }
 
-/* Who was told that there is too little, and whose traffic waits, has its part of what came. */
+/*
+ * A neighbour that was told that there is too little, and whose traffic waits, has its part of what
+ * came.
+ */
 static void give_late(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t target = hint_target(q, now_ns);

@@ -53,7 +53,7 @@ struct facts {
  */
 void columns_of_frames(struct burst *burst, struct frames *frames, enum side side);
 
-/* The same of some packets of which it is known where they are. */
+/* Fills the columns of some packets of which it is known where they are. */
 void columns_of(struct burst *burst, const uint8_t *who, unsigned n, enum side side);
 
 struct facts facts_of(const struct burst *burst, unsigned i);

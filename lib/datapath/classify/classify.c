@@ -87,7 +87,7 @@ static void start_mixed(struct burst *burst, const struct table *table)
 	scatter(burst, burst->other, starts, burst->n_other);
 }
 
-/* The same of a burst in which all may be alike; returns all bits of the starts together. */
+/* Starts a burst in which all may be alike; returns all bits of the starts together. */
 static uint32_t start(struct burst *burst, const struct table *table)
 {
 	if (burst->in_order && burst->n4 == burst->n)

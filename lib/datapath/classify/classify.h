@@ -31,7 +31,7 @@ struct classifier;
 int classifier_create(
 	const struct policy *policies, unsigned n_policies, int socket, struct classifier **out);
 
-/* The same, but that the answer for policy i is answers[i], below 2^30, and not i. */
+/* classifier_create(), but that the answer for policy i is answers[i], below 2^30, and not i. */
 int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 	unsigned n_policies, int socket, struct classifier **out);
 

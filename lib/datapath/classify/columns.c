@@ -63,7 +63,9 @@ static void parse_all(struct frames *frames, unsigned n)
 		frames->l2_len[i] = frames_packet(frames, i)->l2_len;
 }
 
-/* Of all frames there may be, as a few wide stores cost less than to count them. */
+/*
+ * Fills the places of all frames there may be, as a few wide stores cost less than to count them.
+ */
 static void fill_l2(struct frames *frames, unsigned l2)
 {
 	for (unsigned i = 0; i < FRAMES_MAX; i++)

@@ -145,7 +145,7 @@ static __attribute__((noinline)) uint32_t step(const struct fib4 *fib, const uin
 	return all;
 }
 
-/* Of those that go on: whose way leads to a table, or else to ranges. */
+/* Picks, of those that go on, whose way leads to a table, or else to ranges. */
 static unsigned choose(
 	const uint32_t *answers, const uint8_t *who, unsigned n, bool tables, uint8_t *chosen)
 {
@@ -160,7 +160,7 @@ static unsigned choose(
 	return n_chosen;
 }
 
-/* The same as search(), where some have a table before them. */
+/* search() where some have a table before them. */
 static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	const uint32_t *addr, const uint8_t *who, unsigned n, uint32_t *answers)
 {
@@ -375,7 +375,7 @@ static uint32_t build_table(struct builder *builder, uint64_t first, unsigned bi
 	return TABLE | (uint32_t)at;
 }
 
-/* Of 2^bits addresses from this one on, which the range at hand is the first of. */
+/* The entry of 2^bits addresses from this one on, which the range at hand is the first of. */
 static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bits)
 {
 	const uint64_t end = first + (UINT64_C(1) << bits);

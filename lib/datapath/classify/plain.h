@@ -58,7 +58,7 @@ static inline uint64_t not_plain4(const uint8_t *data, unsigned l2)
 	return begin >> 32 | (raw16(data + l2 + 6) & htobe16(V4_FRAGMENT));
 }
 
-/* Likewise plain IPv6, of at least IPV6_LEN. */
+/* Not 0 unless it is plain IPv6, of at least IPV6_LEN. */
 static inline uint32_t not_plain6(const uint8_t *data, unsigned l2)
 {
 	const uint8_t next = data[l2 + 6];
@@ -75,7 +75,7 @@ static inline uint32_t not_plain6(const uint8_t *data, unsigned l2)
 bool all_plain4(const uint8_t *const *data, const uint32_t *len, unsigned n, unsigned l2,
 	unsigned at, uint32_t *addr);
 
-/* Likewise IPv6, and 16 bytes as they are. */
+/* Whether all are plain IPv6, and 16 bytes of each as they are. */
 bool all_plain6(const uint8_t *const *data, const uint32_t *len, unsigned n, unsigned l2,
 	unsigned at, struct lpm6_addr *addr);
 

@@ -199,7 +199,7 @@ static inline void phantom_set_weight(struct phantom *p, uint64_t weight)
 	__atomic_store_n(&p->weight, weight, __ATOMIC_RELAXED);
 }
 
-/* Of all classes with a queue; of flows it is their number. Anybody, at any time. */
+/* The weight of all classes with a queue; of flows it is their number. Anybody, at any time. */
 static inline uint64_t phantom_backlogged(const struct phantom *p)
 {
 	return __atomic_load_n(&p->weight, __ATOMIC_RELAXED);
@@ -270,8 +270,8 @@ static inline uint64_t phantom_mark(const struct token_bucket_profile *profile)
 }
 
 /*
- * Of a full bucket of PHANTOM_BURST_MAX at most: all queues empty. `memory` is of phantom_bytes(),
- * aligned to 64. Control thread, before the writer sees it.
+ * Begins with a full bucket of PHANTOM_BURST_MAX at most: all queues empty. `memory` is of
+ * phantom_bytes(), aligned to 64. Control thread, before the writer sees it.
  */
 static inline struct phantom *phantom_init(void *memory, const struct phantom_params *params,
 	const struct token_bucket_profile *profile)
@@ -306,7 +306,7 @@ static inline unsigned phantom_next(const struct phantom *p)
 	return (unsigned)__builtin_ctzll(p->busy >> turn | p->busy << (-turn & 63));
 }
 
-/* The same: where the last one does. */
+/* Where the last class ends. */
 static inline unsigned phantom_last(const struct phantom *p)
 {
 	unsigned turn = p->time >> p->shift & (PHANTOM_SLOTS - 1);
@@ -385,9 +385,9 @@ static inline uint64_t phantom_part(const struct phantom *p)
 }
 
 /*
- * The same when it is worth the while: enough waits to be served, or the queues have ended. So it
- * is when the weight is none; and when tokens have been taken away, as the difference is then as
- * good as endless.
+ * phantom_serve() when it is worth the while: enough waits to be served, or the queues have ended.
+ * So it is when the weight is none; and when tokens have been taken away, as the difference is then
+ * as good as endless.
  */
 static inline void phantom_follow(struct phantom *p, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)
@@ -464,7 +464,7 @@ static inline void phantom_fetch_class(const struct phantom *p, uint32_t hash)
 	__builtin_prefetch(&p->classes[phantom_set(p, hash * p->key)], 1);
 }
 
-/* The same, and the slots that are likely to be. */
+/* Prefetches the classes, and the slots that are likely to be asked for. */
 static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
 {
 	phantom_fetch_class(p, hash);
@@ -472,7 +472,7 @@ static inline void phantom_fetch(const struct phantom *p, uint32_t hash)
 	__builtin_prefetch(&p->slots[((p->time >> p->shift) + 4) & (PHANTOM_SLOTS - 1)], 1);
 }
 
-/* Of a set those classes that have no queue, a bit each. */
+/* Those classes of a set that have no queue, a bit each. */
 static inline unsigned phantom_empty(const struct phantom *p, const struct phantom_class *classes)
 {
 	unsigned empty = 0;
@@ -500,7 +500,7 @@ static inline bool phantom_may_end(const struct phantom *p, const struct phantom
 	return waits >= first * p->weight;
 }
 
-/* The same once the queues have been served all that is earned: which may have ended some. */
+/* Looks again once the queues have been served all that is earned: which may have ended some. */
 static inline __attribute__((cold)) unsigned phantom_look_again(struct phantom *p,
 	const struct phantom_class *classes, const struct token_bucket *bucket,
 	const struct token_bucket_profile *profile)

@@ -96,7 +96,7 @@ static inline uint64_t purse_wanted(struct purse *purse)
 	return __atomic_exchange_n(&purse->wanted, 0, __ATOMIC_RELAXED);
 }
 
-/* Of several workers at once any may be heard: each asks again with its next packet. */
+/* Any of several workers at once may be heard: each asks again with its next packet. */
 static inline void purse_want(struct purse *purse, uint64_t need)
 {
 	if (__atomic_load_n(&purse->wanted, __ATOMIC_RELAXED) < need)

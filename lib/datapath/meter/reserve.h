@@ -405,8 +405,8 @@ struct reserve_booking {
 };
 
 /*
- * The same for one who books for all packets that wait, not for the first one alone: where the
- * units come within so many ticks, and within so many of those in which the limit is in force;
+ * reserve_book() for one who books for all packets that wait, not for the first one alone: where
+ * the units come within so many ticks, and within so many of those in which the limit is in force;
  * fewer than 2^(RESERVE_SECOND - 1). A packet that came before that, and is looked at by `now` or
  * later, is taken to have come as it began. Returns whether they do.
  */

@@ -48,7 +48,7 @@ struct token_bucket_params {
 	uint64_t burst_bytes; /* depth of the bucket */
 	uint64_t drain_bps;   /* with rate 0: bit/s that others take away */
 	/*
-	 * Of what is counted one by one, and seldom. Bits of both rates that are below the point:
+	 * For what is counted one by one, and seldom. Bits of both rates that are below the point:
 	 * they are of 2^-rate_below bit/s. And as a power of two, of how many parts, which are what
 	 * the bucket counts in, a unit is: its costs are multiples of that.
 	 */
@@ -184,7 +184,7 @@ static inline __attribute__((cold)) void token_bucket_refill_any(
 }
 
 /*
- * The same. A second or more since the last look, and a clock that steps back, are rare enough to
+ * Refills. A second or more since the last look, and a clock that steps back, are rare enough to
  * ask, in one question; below that nothing overflows: less than 2^63 are earned, and no more were
  * there. Full or not is anybody's guess, so that is masks and no branches.
  */
@@ -206,7 +206,7 @@ static inline void token_bucket_refill(
 	bucket->last = now;
 }
 
-/* The same at a negative rate, down to no tokens and not below. */
+/* Drains at a negative rate, down to no tokens and not below. */
 static inline void token_bucket_drain(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
@@ -221,7 +221,7 @@ static inline void token_bucket_drain(
 	bucket->last += elapsed;
 }
 
-/* The same at any rate. */
+/* Advances at any rate. */
 static inline void token_bucket_advance(
 	struct token_bucket *bucket, const struct token_bucket_profile *profile, uint64_t now)
 {
@@ -256,7 +256,7 @@ static inline uint64_t token_bucket_over(struct token_bucket *bucket, uint32_t b
 	return over;
 }
 
-/* The same: whether it conforms. */
+/* Charges a packet if it conforms; whether it does. */
 static inline bool token_bucket_take(struct token_bucket *bucket, uint32_t bytes)
 {
 	return !token_bucket_over(bucket, bytes);

@@ -30,7 +30,7 @@ void fragments_init(struct fragments *fragments, uint64_t secret, uint64_t hz)
 	source_key_init(&fragments->key, secret);
 }
 
-/* Of all but the identification. */
+/* Hashes all but the identification. */
 static uint64_t hash_pair(
 	const uint64_t *key, const uint8_t *addresses, const struct packet *packet)
 {

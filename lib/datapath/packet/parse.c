@@ -221,7 +221,7 @@ static inline __attribute__((always_inline)) bool parse_ip(
 	return true;
 }
 
-/* The same out of line, for where the offset is no constant. */
+/* parse_ip() out of line, for where the offset is no constant. */
 static __attribute__((noinline)) void parse_ip_at(
 	const uint8_t *data, uint32_t len, uint32_t off, uint16_t type, struct packet *out)
 {

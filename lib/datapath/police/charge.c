@@ -12,7 +12,7 @@
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 
-/* Of packets that may begin a flow: whether the table knows when one did. */
+/* For packets that may begin a flow: whether the table knows when one did. */
 static bool in_table(const struct packet *packet)
 {
 	return packet->proto == UDP || (packet->proto == POLICE_TCP && packet->fragment);
@@ -200,7 +200,7 @@ uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t h
 	return UINT64_MAX;
 }
 
-/* The same as police_over_line() and it say, but for what is counted. */
+/* What police_over_line() and it say, but for what is counted. */
 static bool fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	if (phantom_take_free(&state->bucket, &state->limit, bytes))

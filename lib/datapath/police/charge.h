@@ -44,7 +44,7 @@ enum verdict {
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now);
 
 /*
- * The same of one that police_is_phantom(), by the hash of the packet's flow, when
+ * police_over() of one that police_is_phantom(), by the hash of the packet's flow, when
  * police_over_line() has asked for it: what is left to be counted is whether it is dropped.
  */
 uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t hash);

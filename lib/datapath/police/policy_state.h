@@ -209,10 +209,10 @@ static inline void police_fold(struct police_totals *totals, const struct policy
 }
 
 /*
- * Of all, on one worker or several, less those dropped; the difference of counters that workers
- * change meanwhile. It may be too low by what is on its way, or too high by drops between the two
- * looks, until the next time; but what has been said once (*passed, zero at first) is not taken
- * back.
+ * What passed of all, on one worker or several, less those dropped; the difference of counters that
+ * workers change meanwhile. It may be too low by what is on its way, or too high by drops between
+ * the two looks, until the next time; but what has been said once (*passed, zero at first) is not
+ * taken back.
  */
 static inline void police_passed(uint64_t *passed, uint64_t all, uint64_t dropped)
 {
@@ -246,7 +246,7 @@ static inline uint64_t police_dropped_bytes(const struct policy_state *state)
 		police_is_phantom(state) ? &state->phantom->refused : &state->dropped_bytes);
 }
 
-/* Of those passed, what did not conform; 0 for most. Anybody. */
+/* What did not conform of those passed; 0 for most. Anybody. */
 static inline uint64_t police_over_packets(const struct policy_state *state)
 {
 	return police_has_other(state) ? counter_read(&state->other->over_packets) : 0;
@@ -263,7 +263,7 @@ static inline bool police_is_quota(const struct policy_state *state)
 	return police_has_other(state) && state->other->kind == METER_PURSE;
 }
 
-/* Of those passed, what a total did not pay for and its fallback let through. Anybody. */
+/* What passed that a total did not pay for and its fallback let through. Anybody. */
 static inline uint64_t police_fallback_packets(const struct policy_state *state)
 {
 	return police_has_other(state) ? counter_read(&state->other->fallback_packets) : 0;

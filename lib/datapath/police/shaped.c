@@ -43,7 +43,7 @@ static struct shape_params params_of(const struct shape_terms *terms, uint64_t h
 	};
 }
 
-/* Of what its queue is told: all else is a policy's for as long as it has its place. */
+/* Compares what its queue is told: all else is a policy's for as long as it has its place. */
 static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&

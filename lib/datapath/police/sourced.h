@@ -51,7 +51,7 @@ static inline bool sourced_knows(const struct sourced *sourced, unsigned i)
 	return sourced->packets >> i & 1;
 }
 
-/* Of a packet that sourced_knows(). */
+/* Whether a packet conforms that sourced_knows(). */
 static inline bool sourced_conforms(const struct sourced *sourced, unsigned i)
 {
 	return sourced->conforming >> i & 1;

@@ -31,7 +31,7 @@ struct delay_sum {
 	uint64_t bins[DELAY_BINS];
 };
 
-/* Of a counter of hz ticks a second; 0 where that is coarser than the finest bin. */
+/* The unit for a counter of hz ticks a second; 0 where that is coarser than the finest bin. */
 static inline unsigned delay_unit(uint64_t hz)
 {
 	uint64_t part = hz / DELAY_PARTS;

@@ -71,7 +71,7 @@ static inline void pace_refill(struct shape_queue *queue, uint32_t cost, uint64_
 	token_bucket_advance(&queue->bucket, &limit, at);
 }
 
-/* The same at a rate that is not negative. */
+/* pace_refill() at a rate that is not negative. */
 static inline void pace_refill_up(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t need = (uint64_t)cost << TOKEN_BYTE;

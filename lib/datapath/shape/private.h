@@ -25,7 +25,7 @@ struct shaper {
 	struct wheel wheel __attribute__((aligned(64))); /* last: its lines are behind it */
 };
 
-/* Of struct shape_queue, `state`. */
+/* Bits of struct shape_queue's `state`. */
 enum {
 	QUEUE_LATE = 1 << 0,  /* the first packet is dropped when it is due: patience ends before */
 	QUEUE_CODEL = 1 << 1, /* packets are dropped before the queue is full */
@@ -47,7 +47,7 @@ void queue_depart(struct shape_queue *queue, struct shape_packet *packet);
 
 #define PATIENCE 6 /* a packet may wait for 1/2^this longer than its queue is made for */
 
-/* Of struct shape_queue, `patience` and `most`. */
+/* Sets struct shape_queue's `patience` and `most`. */
 static inline void shape_set_patience(struct shape_queue *queue, const struct shape_params *params)
 {
 	queue->patience = params->delay + (params->delay >> PATIENCE);
@@ -55,7 +55,7 @@ static inline void shape_set_patience(struct shape_queue *queue, const struct sh
 								  : UINT32_MAX;
 }
 
-/* Of struct shape_queue, `gone`. */
+/* Sets struct shape_queue's `gone`. */
 static inline void queue_set_gone(struct shape_queue *queue, uint32_t gone)
 {
 	queue->gone = gone;
@@ -63,7 +63,7 @@ static inline void queue_set_gone(struct shape_queue *queue, uint32_t gone)
 	queue->state |= gone ? QUEUE_GONE : 0;
 }
 
-/* Of queues that are timed (timed.c): as the public functions. */
+/* What the public functions do for queues that are timed (timed.c). */
 enum shape_verdict timed_arrive(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now);
 unsigned timed_release(struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n);

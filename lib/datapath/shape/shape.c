@@ -45,7 +45,7 @@ static uint64_t reserve_ticks(const struct shape_queue *queue, uint64_t at)
 	return lack > 0 ? pace_ticks(queue, tokens_of((uint64_t)lack)) : 0;
 }
 
-/* The same when nothing may be booked yet: until it is worth to ask again. */
+/* The wait when nothing may be booked yet: until it is worth to ask again. */
 static uint64_t reserve_wait(struct shape_queue *queue, uint32_t cost, uint64_t at)
 {
 	uint64_t over = 0;
@@ -384,8 +384,9 @@ static void turn_prefetch(struct shaper *shaper, struct turn *turn, unsigned slo
 }
 
 /*
- * The same for the next call, which will have as much to do as this one: the queues that were asked
- * for at the end of the last one are there by now, and tell which packets are to be asked for.
+ * Looks ahead for the next call, which will have as much to do as this one: the queues that were
+ * asked for at the end of the last one are there by now, and tell which packets are to be asked
+ * for.
  */
 static void turn_look_ahead(struct shaper *shaper, const struct turn *turn)
 {
@@ -450,7 +451,7 @@ static void turn_slot(struct shaper *shaper, struct turn *turn, unsigned slot)
 	wheel_look_on(wheel, slot, rest);
 }
 
-/* Of queues that are not timed. */
+/* Releases from queues that are not timed. */
 static unsigned release_listed(
 	struct shaper *shaper, uint64_t now, struct shape_packet **out, unsigned n)
 {

@@ -283,8 +283,8 @@ struct shape_whose {
 };
 
 /*
- * The same of queues that are timed, all at once: those that shape_leave() has been told of. So
- * long as something waits in such a queue what comes for it waits behind that; then it passes.
+ * shaper_flush() of queues that are timed, all at once: those that shape_leave() has been told of.
+ * So long as something waits in such a queue what comes for it waits behind that; then it passes.
  * Returns how many; it may be 0 while shaper_leaves(), as the search has its bounds too: call
  * again, after others have had their turn.
  */

@@ -53,7 +53,7 @@ static __attribute__((noinline)) bool is_full(
 	       (tick_after(due, from) && due - from > queue->edt.ahead);
 }
 
-/* Of packets that nothing else refuses. */
+/* Takes a packet that nothing else refuses. */
 static inline enum shape_verdict stay(struct shaper *shaper, struct shape_edt *edt,
 	struct shape_packet *packet, uint64_t due, uint64_t now)
 {
@@ -92,7 +92,7 @@ static uint64_t ticks_of(const struct shape_edt *edt, uint64_t lack, uint64_t ra
 	return (uint64_t)(((tokens_t)lack << (TOKEN_SHIFT - GCRA_SHIFT)) / rate) + 1;
 }
 
-/* Of a bucket of its own. */
+/* Takes a packet of a queue with a bucket of its own. */
 static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint32_t cost, uint64_t arrival, uint64_t now)
 {
@@ -118,7 +118,7 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 	return verdict;
 }
 
-/* Of one that several workers draw from. */
+/* Takes a packet of a queue whose bucket several workers draw from. */
 static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint32_t cost, uint64_t arrival,
 	uint64_t now)
@@ -211,7 +211,7 @@ static inline bool drain_chunk(
 	return place == to;
 }
 
-/* Of the packets of a chunk the first that leaves stands for all: they are of one slot. */
+/* The first packet of a chunk that leaves stands for all: they are of one slot. */
 static inline void be_late(
 	struct shaper *shaper, calendar_entry entry, uint64_t late, uint32_t packets)
 {
@@ -331,7 +331,7 @@ static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *wh
 }
 
 /*
- * The same of a slot. Returns how many chunks it had. None is kept in which nothing waits: where
+ * Searches a slot. Returns how many chunks it had. None is kept in which nothing waits: where
  * nothing waits at all nobody comes to see that it is over.
  */
 static unsigned search(

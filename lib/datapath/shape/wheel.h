@@ -212,7 +212,9 @@ static inline unsigned wheel_list(
 	}
 }
 
-/* The same of all slots from one on, which is at the base and not empty, that have begun by now. */
+/*
+ * wheel_due() of all slots from one on, which is at the base and not empty, that have begun by now.
+ */
 static inline unsigned wheel_peek(
 	struct wheel *wheel, unsigned slot, uint64_t now, struct shape_queue **queues, unsigned n)
 {

@@ -17,7 +17,7 @@ void burst_at_home(const struct visit *visit, const struct source_burst *burst, 
 		union source_line *line = burst->home[i];
 		unsigned found = source_find(line, burst->tag[i]);
 		struct gcra *state = &line->gcra.state[__builtin_ctz(found | 16)];
-		/* Of nobody nothing is taken: a mask, since a branch would wait for the line. */
+		/* Nothing is taken of nobody: a mask, since a branch would wait for the line. */
 		uint32_t cost = burst->cost[i] & -(uint32_t)(found != 0);
 
 		refused |= (uint64_t)!gcra_conforms_now(state, &now, cost) << i;
@@ -91,9 +91,9 @@ struct four {
 };
 
 /*
- * Who is not at home is put to whoever lives in the last way, and will be charged nothing: that is
- * to nobody's harm, and takes no branch. To branch here would be to wait for the line, each time
- * that it is guessed wrong, while no other is on its way.
+ * A source that is not at home is put to whoever lives in the last way, and will be charged
+ * nothing: that is to nobody's harm, and takes no branch. To branch here would be to wait for the
+ * line, each time that it is guessed wrong, while no other is on its way.
  */
 static inline TARGET struct four find_four(union source_line *const *home, const uint32_t *tag)
 {

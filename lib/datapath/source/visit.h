@@ -56,7 +56,7 @@ static inline void visit_count(uint64_t *counter, uint64_t value)
 /* Meters a packet of a source that is not at home; returns whether it conforms. */
 bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost);
 
-/* Of a burst, a bit each; neither: conforms. */
+/* The verdicts of a burst, a bit each; neither: conforms. */
 struct burst_verdicts {
 	uint64_t refused;
 	uint64_t missed; /* not at home, and nothing done yet */
@@ -70,7 +70,7 @@ struct burst_verdicts {
 void burst_at_home(const struct visit *visit, const struct source_burst *burst, unsigned from,
 	unsigned to, struct burst_verdicts *verdicts);
 
-/* The same of all packets, on a CPU that has AVX2. */
+/* Visits the sources of all packets, on a CPU that has AVX2. */
 void burst_at_home_avx2(const struct visit *visit, const struct source_burst *burst,
 	struct burst_verdicts *verdicts);
 

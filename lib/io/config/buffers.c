@@ -13,8 +13,8 @@
 #define PACKET 1500 /* bytes: how large one is taken to be when buffers are counted */
 
 /*
- * Of what a port has beyond its queues' own: enough for a few policies that a reload brings, and
- * no more by itself than some 150 MB.
+ * Buffers that a port has beyond its queues' own: enough for a few policies that a reload brings,
+ * and no more by itself than some 150 MB.
  */
 #define BUFFERS_PLAIN 4096
 #define BUFFERS_LEAST 16384

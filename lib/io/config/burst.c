@@ -29,7 +29,7 @@
 /* What waits is not lost. */
 #define SHAPE_MS 100
 
-/* Of packets and flows, where nothing is known of a round trip. */
+/* The depth for packets and flows, where nothing is known of a round trip. */
 #define COUNT_MS 100
 
 /* Below a limit of 1 Mbit/s a flow of a long round trip needs more than a time. */
@@ -44,7 +44,7 @@
 /* A flow that loses one of so many still hears of it from those behind; see limiter.c. */
 #define FRAMES 6
 
-/* Of a slow limit a flow needs so many, whatever the time: with two 0.1 Mbit/s have .83. */
+/* A flow needs so many of a slow limit, whatever the time: with two 0.1 Mbit/s have .83. */
 #define FEW_FRAMES 3
 
 /* A burst so much below the default loses what can be seen: at 200 ms it is 5 %. */
@@ -86,8 +86,8 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters)
 }
 
 /*
- * Of a quota: for when its total is spent, if anything is to pass then. What waits has its tokens
- * in the end, however small the bucket.
+ * A quota has one for when its total is spent, if anything is to pass then. What waits has its
+ * tokens in the end, however small the bucket.
  */
 static bool has_bucket(const struct policy *policy)
 {
@@ -129,7 +129,7 @@ static bool drops_tcp(const struct policy *policy)
 		       (policy->action == ACTION_MARK && policy->mark == MARK_ECN));
 }
 
-/* Of the limit at which TCP needs most, the time; at whatever limiters it is. */
+/* The time at the limit at which TCP needs most; at whatever limiters it is. */
 static uint64_t tcp_needs(const struct policy *policy, unsigned n_limiters)
 {
 	uint64_t most = TCP_BPS * n_limiters;

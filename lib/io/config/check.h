@@ -30,7 +30,7 @@ void config_check(struct reader *reader, const struct config *config);
  */
 void config_warn(struct reader *reader, const struct config *config, const struct config *running);
 
-/* The same of gossip, and of policies, that a group of n_limiters shares. */
+/* Completes and checks gossip, and policies, that a group of n_limiters shares. */
 void gossip_complete(const struct reader *reader, struct gossip_config *gossip);
 void gossip_check(struct reader *reader, const struct gossip_config *gossip);
 void policies_complete(
@@ -41,7 +41,7 @@ void policies_check(
 /* What a policy's "classes" leave open. */
 void classes_complete(struct policy *policy);
 
-/* Of one policy that is never exceeded, at `path`; of others nothing. */
+/* For a policy that is never exceeded, at `path`; others have nothing to check. */
 void guarantee_complete(const struct reader *reader, const struct json_path *path,
 	struct policy *policy, unsigned n_limiters);
 void guarantee_check(struct reader *reader, const struct json_path *path,
@@ -61,12 +61,12 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters);
 void burst_warn(struct reader *reader, const struct json_path *path, const struct policy *policy,
 	uint64_t frame, unsigned n_limiters);
 
-/* Of one policy whose packets wait; and of all of them. */
+/* Checks one policy whose packets wait; and all of them. */
 void shape_check(struct reader *reader, const struct json_path *path, const struct policy *policy);
 void place_check(struct reader *reader, const struct json_path *path);
 void shape_warn(struct reader *reader, const struct config *config, const struct config *running);
 
-/* Of "ledger"; interval_ns: the shortest of a policy. */
+/* Completes and checks "ledger"; interval_ns: the shortest of a policy. */
 void ledger_complete(struct ledger_config *ledger, const struct config *config);
 void ledger_check(struct reader *reader, const struct config *config);
 void ledger_warn(struct reader *reader, const struct config *config, uint64_t interval_ns);

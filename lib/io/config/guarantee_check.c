@@ -16,7 +16,7 @@
 #define EIGHTHS 8
 
 /*
- * Of a total so much is saved as spent at a time: about a thousandth of a limiter's part, so that a
+ * So much of a total is saved as spent at a time: about a thousandth of a limiter's part, so that a
  * crash costs next to nothing of it, and one that spends it all within an hour writes some tens of
  * times a minute. Less than 64 KiB, or packets, are not worth a write; and with 64 MiB writes are
  * few enough at any rate. A power of two, which people can read.
@@ -146,7 +146,7 @@ void guarantee_check_gossip(struct reader *reader, const struct gossip_config *g
 		reader_expected(reader, &at, "at least %uB with the allocator \"quota\"", least);
 }
 
-/* Of an even division; and what is in hand at all limiters. */
+/* Parts of an even division; and what is in hand at all limiters. */
 #define CHUNKS_OF_TOTAL 10
 
 static void warn_total(struct reader *reader, const struct json_path *path,

@@ -13,25 +13,28 @@
 #define EXPECTED_SIZE "bytes such as \"75kB\" or \"64KiB\""
 #define EXPECTED_TIME "a time such as \"50ms\""
 
-/* Of a struct config. */
+/* Keys of a struct config. */
 extern const struct key config_keys[];
 
-/* Of a struct gossip_config: all keys, and those that do not need a network to mean something. */
+/* Keys of a struct gossip_config: all, and those that do not need a network to mean something. */
 extern const struct key gossip_keys[];
 extern const struct key *const gossip_tuning_keys;
 void gossip_config_init(struct gossip_config *gossip);
 
-/* Of a struct policy. */
+/* Keys of a struct policy. */
 extern const struct key policy_keys[];
 void policy_init(void *policy);
 
-/* Of a struct ledger_config. Edges name limiters of "gossip", which is looked up in the document. */
+/*
+ * Keys of a struct ledger_config. Edges name limiters of "gossip", which is looked up in the
+ * document.
+ */
 extern const struct key ledger_keys[];
 void ledger_config_init(struct ledger_config *ledger);
 
 /*
- * Of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total that
- * is missing too.
+ * Keys of a policy that is never exceeded (guarantee_keys.c). read_total() wants to hear of a total
+ * that is missing too.
  */
 extern const struct choice guarantees[];
 void read_indicator(struct reader *reader, const struct json_path *path, json_t *value,
@@ -41,17 +44,17 @@ void read_total(struct reader *reader, const struct json_path *path, json_t *val
 void read_period(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Of a policy whose packets wait, and of the box (shape_keys.c). */
+/* Keys of a policy whose packets wait, and of the limiter (shape_keys.c). */
 extern const struct key shape_keys[];
 extern const struct key slo_keys[];
 extern const struct key box_shape_keys[];
 void shape_config_init(struct shape_config *shape);
 
-/* Of a policy's "classes" (class_keys.c). */
+/* Reads a policy's "classes" (class_keys.c). */
 void read_classes(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base);
 
-/* Of a policy whose sources are given to workers (place_keys.c). */
+/* Keys of a policy whose sources are given to workers (place_keys.c). */
 extern const struct key place_keys[];
 void place_config_init(struct place_config *place);
 

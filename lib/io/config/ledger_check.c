@@ -86,7 +86,7 @@ static void check_doubles(struct reader *reader, const struct ledger_config *led
 	free(edges);
 }
 
-/* Of sets that are joined, each points to its first member by way of others. */
+/* Each of the sets that are joined points to its first member by way of others. */
 static unsigned root_of(unsigned *parent, unsigned at)
 {
 	while (parent[at] != at)

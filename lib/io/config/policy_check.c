@@ -325,7 +325,7 @@ static void check_window(
 		check_quota(reader, path, &at, policy);
 }
 
-/* Of whole steps, of which each has at least an interval. */
+/* A history is of whole steps, each of at least an interval. */
 static void check_history(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {

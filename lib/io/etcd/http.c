@@ -244,7 +244,7 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
 	return error_of(code);
 }
 
-/* Of several errors the one that says most: -EPROTO, then that it may have been done. */
+/* The error that says most of several: -EPROTO, then that it may have been done. */
 static int worse(int a, int b)
 {
 	static const int order[] = {-EPROTO, -ENOMEM, -ETIMEDOUT, -ENETUNREACH};

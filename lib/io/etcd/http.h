@@ -16,7 +16,7 @@
 
 struct http;
 
-/* Of params the endpoints, files and the timeout, which are copied. 0, -EINVAL or -ENOMEM. */
+/* Takes the endpoints, files and the timeout of params, which are copied. 0, -EINVAL or -ENOMEM. */
 int http_open(const struct etcd_params *params, struct http **out);
 void http_close(struct http *http);
 

@@ -93,7 +93,7 @@ static int read_one(const json_t *response, struct kv *kv)
 	return decode(json_object_get(found, "value"), kv->value);
 }
 
-/* Of puts there is one response each as well. */
+/* A put has one response as well. */
 static int read_answer(const json_t *root, bool *held, struct kv *got, unsigned n)
 {
 	const json_t *responses = json_object_get(root, "responses");

@@ -113,7 +113,7 @@ struct row {
 	size_t len;
 };
 
-/* Of a statement that asks for key and record. What is empty has no address in SQLite. */
+/* The row of a statement that asks for key and record. What is empty has no address in SQLite. */
 static struct row row_at(sqlite3_stmt *statement)
 {
 	const void *record = sqlite3_column_blob(statement, 1);
@@ -214,7 +214,7 @@ static int write_all(struct db *db, const struct batch *batch)
 
 /* ---- opening */
 
-/* Of a file that is ours, and whose pages are in order. */
+/* Asks a file that is ours, and whose pages are in order. */
 static const char head_question[] =
 	"SELECT epoch, blank, commits, seal"
 	" FROM head, pragma_application_id, pragma_user_version, pragma_quick_check"

@@ -38,9 +38,9 @@ int store_create(const char *directory);
 int store_open(const char *directory, struct store **out, uint64_t *epoch);
 
 /*
- * The same where store_open() found none: makes one that remembers that what was before is not
- * known, for a blank start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so
- * that they are larger than those that were forgotten. -EEXIST: there is one.
+ * store_open() where it found none: makes one that remembers that what was before is not known, for
+ * a blank start (ledger/ledger.h). Its epochs go on from the wall clock's seconds, so that they are
+ * larger than those that were forgotten. -EEXIST: there is one.
  */
 int store_open_blank(const char *directory, struct store **out, uint64_t *epoch);
 

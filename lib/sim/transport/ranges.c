@@ -44,7 +44,7 @@ static enum ranges_verdict insert(struct ranges *ranges, unsigned i, uint32_t fr
 	return RANGES_NEW;
 }
 
-/* Of [from, to), counted from base; it is not at base itself. */
+/* Adds [from, to), counted from base; it is not at base itself. */
 static enum ranges_verdict add_above(struct ranges *ranges, uint32_t from, uint32_t to)
 {
 	unsigned i = 0, last;

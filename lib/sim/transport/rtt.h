@@ -26,7 +26,7 @@ struct rtt {
 /* A measurement of us. una and next are the sender's. */
 void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next);
 
-/* Of the latest segment that was acknowledged: the path's own time. */
+/* Takes the time of the latest segment that was acknowledged: the path's own time. */
 void rtt_sample_least(struct rtt *rtt, uint32_t us);
 
 /* The timeout, before any back-off, µs. */

@@ -36,7 +36,7 @@ struct broker_figure {
 	struct broker_panel panels[BROKER_PANELS];
 	double x[BROKER_POINTS];
 	enum broker_method contenders[BROKER_CONTENDERS];
-	/* Of these two the paper has the second one's delays nowhere above the first one's. */
+	/* The paper has, of these two, the second one's delays nowhere above the first one's. */
 	unsigned worse, better;
 	double loads[BROKERS];
 };

@@ -16,7 +16,7 @@
 void broker_report_text(const void *results, FILE *out);
 json_t *broker_report_json(const void *results);
 
-/* Likewise: struct broker_table. */
+/* Writes a struct broker_table. */
 void broker_table_text(const void *table, FILE *out);
 json_t *broker_table_json(const void *table);
 

@@ -34,7 +34,7 @@ struct broker_outcome {
 /* Returns 0 or -ENOMEM. */
 int broker_run(struct broker_world *world, enum broker_method method, struct broker_outcome *out);
 
-/* The same with a number of brokers that is given, whatever their capacity. */
+/* Runs with a number of brokers that is given, whatever their capacity. */
 int broker_run_on(struct broker_world *world, enum broker_method method, unsigned k,
 	struct broker_outcome *out);
 

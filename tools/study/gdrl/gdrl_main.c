@@ -231,7 +231,7 @@ static bool check_eta(const struct gdrl_run *run)
 	return false;
 }
 
-/* Of a case's runs, the one that has been made last. */
+/* Prints the run of a case that has been made last. */
 static void print_run(const struct options *o, const struct gdrl_run *run, FILE *table)
 {
 	unsigned seed = (unsigned)(run->c.seed - o->c.seed) + 1;

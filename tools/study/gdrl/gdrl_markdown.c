@@ -47,7 +47,7 @@ static void print_slot(double slot, FILE *out)
 		fprintf(out, "%.0f", slot);
 }
 
-/* Of an even number of seeds the median is between two; of which one may be never, and so is it. */
+/* The median of an even number of seeds is between two, of which one may be never, and so is it. */
 static double median_of(const unsigned *slots, unsigned n)
 {
 	if (slots[n / 2] == GDRL_NEVER)

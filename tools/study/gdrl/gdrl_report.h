@@ -18,9 +18,9 @@ void gdrl_report_row(const struct gdrl_run *run, FILE *out);
 void gdrl_report_changes(const struct gdrl_run *run, FILE *out);
 
 /*
- * The same as a table of a document: a row for n runs of one case, that differ by their seeds. The
- * index is the least of the seeds; of slots the least, the median and the most, of which "never"
- * comes last.
+ * Writes a table of a document: a row for n runs of one case, that differ by their seeds. The index
+ * is the least of the seeds; of slots the least, the median and the most, of which "never" comes
+ * last.
  */
 void gdrl_markdown_head(FILE *out);
 void gdrl_markdown_row(const struct gdrl_run *runs, unsigned n, FILE *out);

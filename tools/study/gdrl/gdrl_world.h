@@ -17,7 +17,7 @@
 
 #define GDRL_UNIT 1e9 /* bytes per second that a packet a slot is */
 
-/* Of a case; what is 0 in most of them stands last. */
+/* The parameters of a case; what is 0 in most of them stands last. */
 struct gdrl_case {
 	unsigned n, degree; /* degree 2 of a ring: in the order of the servers */
 	bool ring;
@@ -55,7 +55,7 @@ double gdrl_world_estimate(const struct gdrl_world *w, unsigned server);
 double gdrl_world_jain(const struct gdrl_world *w);
 double gdrl_world_spread(const struct gdrl_world *w);
 
-/* The same index, had the limiters measured exactly what is asked of them now. */
+/* Jain's index, had the limiters measured exactly what is asked of them now. */
 double gdrl_world_true_jain(const struct gdrl_world *w);
 
 struct gdrl_totals {

@@ -25,7 +25,7 @@ struct penalty_kinds {
 
 void penalty_report_text(const struct penalty_kind *kind, FILE *out);
 
-/* The same as a table of a document. */
+/* Writes it as a table of a document. */
 void penalty_report_markdown(const struct penalty_kind *kind, FILE *out);
 
 /* A new reference. */

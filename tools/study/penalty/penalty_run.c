@@ -114,7 +114,7 @@ int penalty_run(struct penalty_row *row, const struct penalty_case *c, uint64_t 
 	return err;
 }
 
-/* Of a batch dealt out, a part gets the same number each time, or one packet or none. */
+/* A part gets, of a batch dealt out, the same number each time, or one packet or none. */
 static bool batch_of_part(const struct penalty_case *c, unsigned parts, unsigned *batch)
 {
 	switch (c->arrivals) {

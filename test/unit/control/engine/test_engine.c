@@ -137,7 +137,7 @@ static void test_totals(void **state)
 	world_close(&w);
 }
 
-/* Who has all the demand has all but the floor of what is divided, and that is news. */
+/* The worker that has all the demand has all but the floor of what is divided, and that is news. */
 static void test_measures(void **state)
 {
 	struct limiter_sample sample;
