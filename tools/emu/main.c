@@ -19,11 +19,12 @@
 #include <rte_mbuf.h>
 
 #include "base/time.h"
-#include "control.h"
+#include "command/output.h"
 #include "link.h"
 #include "options.h"
 #include "port.h"
 #include "stats.h"
+#include "telemetry/server.h"
 #include "wake.h"
 
 #define BURST     32
@@ -39,10 +40,10 @@ struct emu {
 	uint16_t ports[LANES_MAX];    /* link i: [2i] A, [2i + 1] B */
 	unsigned n_lanes, n_ports;    /* set up so far */
 	struct rte_mempool *pool;
-	struct control control;
-	struct pollfd fds[CONTROL_FDS + WAKE_FDS_MAX]; /* the control's, then the ports' */
-	unsigned n_wake;                               /* 0: arrivals cannot wake us */
-	bool woken;                                    /* by an arrival, it seemed */
+	struct telemetry_server *control;                    /* NULL: there is none */
+	struct pollfd fds[WAKE_FDS_MAX + TELEMETRY_MAX_FDS]; /* the ports', then the control's */
+	unsigned n_wake; /* of the ports'; 0: arrivals cannot wake us */
+	bool woken;      /* by an arrival, it seemed */
 };
 
 static volatile sig_atomic_t stop_wanted, stats_wanted;
@@ -143,7 +144,7 @@ static void free_waiting(struct lane *lane)
 		rte_pktmbuf_free(packet);
 }
 
-static char *emu_stats(const struct emu *emu)
+static json_t *emu_stats(const struct emu *emu)
 {
 	uint64_t no_mbuf = 0;
 
@@ -156,62 +157,46 @@ static char *emu_stats(const struct emu *emu)
 	return stats_json(&emu->options, emu->lanes, no_mbuf);
 }
 
+static int write_stats(const void *stats, FILE *out)
+{
+	return json_dumpf(stats, out, JSON_COMPACT) || fputc('\n', out) == EOF ? -EIO : 0;
+}
+
 static void print_stats(const struct emu *emu)
 {
-	FILE *out = emu->options.stats ? fopen(emu->options.stats, "w") : stdout;
-	char *text = emu_stats(emu);
+	json_t *stats = emu_stats(emu);
 
-	if (!out || !text)
-		fprintf(stderr, "%s: %s\n", emu->options.stats, strerror(errno));
-	else
-		fprintf(out, "%s\n", text);
-	free(text);
-	if (out == stdout)
-		fflush(out);
-	else if (out)
-		fclose(out);
+	output_write(emu->options.stats ? emu->options.stats : "-", write_stats, stats);
+	json_decref(stats);
 }
 
-/* Words that end in the settings of one link: `INDEX [a-to-b|b-to-a] KEY=VALUE...`. */
-static const char *change_link(struct emu *emu, char *rest)
+static json_t *show_stats(const char *params, void *context)
 {
-	char *word = strsep(&rest, " "), *end, prefixed[160];
-	unsigned long index = word ? strtoul(word, &end, 10) : 0;
-	struct lane_params next[DIRECTIONS];
-	const char *direction = NULL;
-	struct lane *pair;
-
-	if (!word || end == word || *end || index >= emu->options.n_links)
-		return "error: no such link";
-	pair = &emu->lanes[index * DIRECTIONS];
-	for (unsigned d = 0; d < DIRECTIONS; d++)
-		next[d] = pair[d].params;
-	while ((word = strsep(&rest, " "))) {
-		if (!strcmp(word, direction_name(A_TO_B)) ||
-			!strcmp(word, direction_name(B_TO_A))) {
-			direction = word;
-			continue;
-		}
-		snprintf(prefixed, sizeof(prefixed), "%s%s%s", direction ? direction : "",
-			direction ? "." : "", word);
-		if (options_set(next, prefixed))
-			return "error: expected delay=, rate=, loss= or queue=";
-	}
-	for (unsigned d = 0; d < DIRECTIONS; d++)
-		pair[d].params = next[d];
-	return "ok";
+	(void)params;
+	return emu_stats(context);
 }
 
-static char *on_command(void *context, char *command)
+/* The index of the link, and what can stand behind the ports of --link. */
+static json_t *change_link(const char *params, void *context)
 {
 	struct emu *emu = context;
-	char *rest = command, *verb = strsep(&rest, " ");
+	struct lane_params next[DIRECTIONS];
+	char *rest, *words;
+	unsigned long index = params ? strtoul(params, &rest, 10) : 0;
+	json_t *answer;
 
-	if (!strcmp(verb, "stats"))
-		return emu_stats(emu);
-	if (!strcmp(verb, "link") && rest)
-		return strdup(change_link(emu, rest));
-	return strdup("error: expected stats or link INDEX [a-to-b|b-to-a] KEY=VALUE...");
+	if (!params || rest == params || *rest != ',' || index >= emu->options.n_links)
+		return json_string("error: no such link");
+	for (unsigned d = 0; d < DIRECTIONS; d++)
+		next[d] = emu->lanes[index * DIRECTIONS + d].params;
+	words = strdup(rest + 1);
+	answer = json_string(!words || options_set(next, words)
+				     ? "error: expected delay=, rate=, loss= or queue="
+				     : "ok");
+	for (unsigned d = 0; d < DIRECTIONS; d++)
+		emu->lanes[index * DIRECTIONS + d].params = next[d];
+	free(words);
+	return answer;
 }
 
 static uint64_t next_due(const struct emu *emu)
@@ -223,20 +208,31 @@ static uint64_t next_due(const struct emu *emu)
 	return next_ns;
 }
 
+static bool is_any_ready(const struct pollfd *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (fds[i].revents)
+			return true;
+	}
+	return false;
+}
+
 /* Sleeps until a time at the latest; true if something woke us before. */
 static bool sleep_until(struct emu *emu, uint64_t until_ns, bool listen)
 {
 	uint64_t now_ns = clock_ns(), ns = until_ns > now_ns ? until_ns - now_ns : 0;
 	struct timespec pause = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
+	struct pollfd *control = emu->fds + emu->n_wake;
+	unsigned n_control = emu->control ? telemetry_pollfds(emu->control, control) : 0;
+	unsigned n_wake = listen ? emu->n_wake : 0;
 	sigset_t none;
-	int ready;
 
 	sigemptyset(&none);
-	ready = ppoll(emu->fds, CONTROL_FDS + (listen ? emu->n_wake : 0), &pause, &none);
-	if (ready <= 0)
+	if (ppoll(control - n_wake, n_wake + n_control, &pause, &none) <= 0)
 		return false;
-	control_serve(&emu->control, on_command, emu);
-	wake_clear_errors(emu->fds + CONTROL_FDS, emu->n_wake);
+	if (is_any_ready(control, n_control))
+		telemetry_serve(emu->control);
+	wake_clear_errors(emu->fds, n_wake);
 	return true;
 }
 
@@ -318,6 +314,13 @@ static int open_ports(struct emu *emu)
 
 static int set_up(struct emu *emu)
 {
+	static const struct telemetry_command commands[] = {
+		{"/stats", "Returns the counters of all links. Takes no parameters", show_stats},
+		{"/link", "Changes a link. Parameters: int index, its settings", change_link},
+		{NULL, NULL, NULL},
+	};
+	static const struct telemetry_command *const tables[] = {commands};
+	const char *path = emu->options.control;
 	int rc = create_lanes(emu);
 
 	if (!rc)
@@ -326,16 +329,17 @@ static int set_up(struct emu *emu)
 		rc = open_ports(emu);
 	if (rc)
 		return rc;
-	emu->n_wake = wake_find(emu->fds + CONTROL_FDS, emu->n_ports);
-	rc = control_open(&emu->control, emu->fds, emu->options.control);
+	emu->n_wake = wake_find(emu->fds, emu->n_ports);
+	if (path)
+		rc = telemetry_listen(path, tables, 1, emu, &emu->control);
 	if (rc)
-		fprintf(stderr, "%s: %s\n", emu->options.control, strerror(-rc));
+		fprintf(stderr, "%s: %s\n", path, strerror(-rc));
 	return rc;
 }
 
 static void tear_down(struct emu *emu)
 {
-	control_close(&emu->control);
+	telemetry_close(emu->control);
 	for (unsigned i = 0; i < emu->n_lanes; i++) {
 		free_waiting(&emu->lanes[i]);
 		lane_fini(&emu->lanes[i]);
@@ -377,7 +381,6 @@ int main(int argc, char **argv)
 		return EXIT_SUCCESS;
 	}
 	catch_signals();
-	control_open(&emu.control, emu.fds, NULL);
 	prctl(PR_SET_TIMERSLACK, SLACK_NS, 0, 0, 0);
 	used = rte_eal_init(argc, argv);
 	if (used < 0) {

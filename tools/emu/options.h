@@ -16,7 +16,7 @@
 #define EMU_NAME_MAX  64
 #define EMU_LINKS_MAX 16 /* two ports each, and RTE_MAX_ETHPORTS of Debian's DPDK is 32 */
 
-enum { A_TO_B, B_TO_A, DIRECTIONS };
+#define DIRECTIONS 2 /* a-to-b, b-to-a */
 
 struct link_options {
 	char port[2][EMU_NAME_MAX]; /* A and B: what EAL calls the ports */
@@ -35,10 +35,14 @@ struct options {
 /* What follows EAL's arguments; argv[0] is skipped. Says what is wrong on stderr: -EINVAL. */
 int options_parse(struct options *options, int argc, char **argv);
 
-/* `KEY=VALUE`, or `a-to-b.KEY=VALUE` for one direction. -EINVAL leaves the lanes as they were. */
-int options_set(struct lane_params lane[DIRECTIONS], const char *word);
+#define OPTIONS_SETTINGS "delay=20ms, rate=100Mbit/s, loss=1%%, queue=1000 or queue=64kB"
 
-const char *direction_name(unsigned direction);
+/*
+ * Settings with commas between them, `KEY=VALUE`, or `a-to-b.KEY=VALUE` for one direction; NULL:
+ * none. The text is cut up. Returns NULL, or the first one that makes no sense: then the lanes are
+ * as they were.
+ */
+const char *options_set(struct lane_params lane[DIRECTIONS], char *words);
 
 void options_help(void);
 

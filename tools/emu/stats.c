@@ -3,7 +3,7 @@
  */
 #include "stats.h"
 
-#include <jansson.h>
+#include "policy/value.h"
 
 /* The time in µs within which `share` of the packets left, rounded up to a power of two. */
 static uint64_t late_quantile_us(const struct lane_counters *counters, double share)
@@ -55,26 +55,16 @@ static json_t *lane_json(const struct lane *lane)
 
 static json_t *link_json(const struct link_options *link, const struct lane lane[DIRECTIONS])
 {
-	json_t *object = json_object();
-
-	json_object_set_new(object, "a", json_string(link->port[0]));
-	json_object_set_new(object, "b", json_string(link->port[1]));
-	for (unsigned d = 0; d < DIRECTIONS; d++)
-		json_object_set_new(object, direction_name(d), lane_json(&lane[d]));
-	return object;
+	return json_pack("{s:s, s:s, s:o, s:o}", "a", link->port[0], "b", link->port[1],
+		direction_name(DIRECTION_A_TO_B), lane_json(&lane[0]),
+		direction_name(DIRECTION_B_TO_A), lane_json(&lane[1]));
 }
 
-char *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf)
+json_t *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf)
 {
 	json_t *links = json_array();
-	json_t *root = json_object();
-	char *text;
 
 	for (unsigned i = 0; i < options->n_links; i++)
 		json_array_append_new(links, link_json(&options->link[i], &lanes[i * DIRECTIONS]));
-	json_object_set_new(root, "links", links);
-	add_count(root, "no_mbuf", no_mbuf);
-	text = json_dumps(root, JSON_COMPACT);
-	json_decref(root);
-	return text;
+	return json_pack("{s:o, s:I}", "links", links, "no_mbuf", (json_int_t)no_mbuf);
 }

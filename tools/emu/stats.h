@@ -7,12 +7,14 @@
 #ifndef WEIR_EMU_STATS_H
 #define WEIR_EMU_STATS_H
 
+#include <jansson.h>
+
 #include "options.h"
 
 /*
  * lanes: DIRECTIONS for each of the links of options. no_mbuf: receptions that found the packet
- * pool empty. A string for free(), or NULL when out of memory.
+ * pool empty. A new reference, or NULL when out of memory.
  */
-char *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf);
+json_t *stats_json(const struct options *options, const struct lane *lanes, uint64_t no_mbuf);
 
 #endif

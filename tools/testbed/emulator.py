@@ -2,11 +2,10 @@
 # Copyright (c) 2026 The Weir authors
 """Emulators: their command line, and changes on the way through their control socket."""
 
-import json
 import os
-import socket
 
 from .processes import TestbedError, wait_until
+from .telemetry import Client
 
 MEAN_BYTES = 256  # the packet size for which weir-emu sizes its buffers
 MBUF_BYTES = 2432
@@ -57,21 +56,17 @@ class Emulator:
         self.process.check()
         return os.path.exists(self.control)
 
-    def command(self, text):
-        """One command; TestbedError if it was refused."""
-        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-            client.settimeout(2)
-            client.connect(self.control)
-            client.send(text.encode())
-            answer = client.recv(1 << 17).decode()
-        if answer.startswith("error"):
-            raise TestbedError(f"{self.name}: {text}: {answer}")
-        return answer
-
     def set_link(self, index, settings, direction=""):
-        """settings such as "loss=100%" or "rate=2Mbit/s queue=30kB"."""
-        self.command(f"link {index} {direction} {settings}".replace("  ", " "))
+        """settings such as "loss=100%" or "rate=2Mbit/s queue=30kB"; TestbedError if refused."""
+        words = [f"{direction}.{word}" if direction else word for word in settings.split()]
+        answer = self._get(",".join(["/link", str(index), *words]))
+        if answer != "ok":
+            raise TestbedError(f"{self.name}: link {index} {direction} {settings}: {answer}")
 
     def stats(self):
         """The counters of its links."""
-        return json.loads(self.command("stats"))
+        return self._get("/stats")
+
+    def _get(self, request):
+        with Client(self.control) as client:
+            return client.get(request)

@@ -114,7 +114,8 @@ static int help(const struct option_set *set)
 
 int option_refuse(const struct option_set *set)
 {
-	fprintf(stderr, "%s; see weirsim %s --help\n", set->expected, set->command);
+	fprintf(stderr, "%s; see %s%s%s --help\n", set->expected, program_invocation_short_name,
+		set->command ? " " : "", set->command ? set->command : "");
 	return EXIT_BAD;
 }
 

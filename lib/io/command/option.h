@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The options of weirsim's commands: what each has is a table, and what is wrong is said here.
+ * The options of programs and of their commands: what each has is a table, and what is wrong is
+ * said here.
  */
 #ifndef WEIRSIM_OPTION_H
 #define WEIRSIM_OPTION_H
@@ -65,8 +66,8 @@ struct option_row {
 	}
 
 struct option_set {
-	const char *command;
-	const char *usage; /* --help writes it */
+	const char *command; /* NULL: the program has none */
+	const char *usage;   /* --help writes it */
 	const struct option_row *rows;
 	unsigned n;
 	const char
