@@ -27,7 +27,10 @@ struct command {
 	bool sorts;         /* knows --sort */
 	bool takes_a_while; /* it pauses by itself */
 
-	/* 0; -EINVAL (what was asked makes no sense), or what source.h says. */
+	const char *asks;  /* "/weir/peers": with the word, if there is one; NULL: gather() asks */
+	const char *lists; /* the reply's array that comes in pages; NULL: it comes at once */
+
+	/* As command_gather(), where more than one thing has to be asked. */
 	int (*gather)(struct source *source, const struct request *request, json_t **document);
 
 	/* 0 or -ENOMEM. */
@@ -39,6 +42,10 @@ struct command {
 
 /* NULL: there is none of that name. */
 const struct command *command_find(const char *name);
+
+/* The document: 0; -EINVAL (what was asked makes no sense), or what source.h says. */
+int command_gather(const struct command *command, struct source *source,
+	const struct request *request, json_t **document);
 
 /* A line for each. */
 void commands_help(FILE *out);
@@ -52,33 +59,24 @@ int status_print(const json_t *document, FILE *out);
 
 int policies_gather(struct source *source, const struct request *request, json_t **document);
 int policies_print(const json_t *document, FILE *out);
-int policy_gather(struct source *source, const struct request *request, json_t **document);
 int policy_print(const json_t *document, FILE *out);
 
 int placement_gather(struct source *source, const struct request *request, json_t **document);
 int placement_print(const json_t *document, FILE *out);
 
-int peers_gather(struct source *source, const struct request *request, json_t **document);
 int peers_print(const json_t *document, FILE *out);
-int gossip_gather(struct source *source, const struct request *request, json_t **document);
 int gossip_print(const json_t *document, FILE *out);
-int drops_gather(struct source *source, const struct request *request, json_t **document);
 int drops_print(const json_t *document, FILE *out);
-int workers_gather(struct source *source, const struct request *request, json_t **document);
 int workers_print(const json_t *document, FILE *out);
-int ports_gather(struct source *source, const struct request *request, json_t **document);
 int ports_print(const json_t *document, FILE *out);
 
 int ledger_gather(struct source *source, const struct request *request, json_t **document);
 int ledger_print(const json_t *document, FILE *out);
 int quota_gather(struct source *source, const struct request *request, json_t **document);
 int quota_print(const json_t *document, FILE *out);
-int tree_gather(struct source *source, const struct request *request, json_t **document);
 int tree_print(const json_t *document, FILE *out);
-int etcd_gather(struct source *source, const struct request *request, json_t **document);
 int etcd_print(const json_t *document, FILE *out);
 
-int config_gather(struct source *source, const struct request *request, json_t **document);
 int config_print(const json_t *document, FILE *out);
 int reload_gather(struct source *source, const struct request *request, json_t **document);
 bool reload_refused(const json_t *document, FILE *err);

@@ -14,12 +14,6 @@
 /* As long as the largest file may take to be read, and workers to let go of what was before. */
 #define RELOAD_LOOKS (120 * 1000 / LOOK_MS)
 
-int config_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_get(source, "/weir/config", document);
-}
-
 static int print_messages(const json_t *document, FILE *out)
 {
 	return fields_lines(field_at(document, "last_reload.messages"), out);
@@ -75,8 +69,9 @@ static int wait_for(struct source *source, const json_t *before, json_t **docume
 int reload_gather(struct source *source, const struct request *request, json_t **document)
 {
 	json_t *before, *answer;
-	int ret = config_gather(source, request, &before);
+	int ret = source_get(source, "/weir/config", &before);
 
+	(void)request;
 	*document = NULL;
 	if (ret)
 		return ret;

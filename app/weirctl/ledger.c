@@ -182,12 +182,6 @@ int quota_print(const json_t *document, FILE *out)
 						 : print_budget(document, out);
 }
 
-int tree_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_list(source, "/weir/tree", NULL, "neighbours", document);
-}
-
 int tree_print(const json_t *document, FILE *out)
 {
 	static const struct field whole[] = {
@@ -205,12 +199,6 @@ int tree_print(const json_t *document, FILE *out)
 	int ret = fields_detail(document, FIELDS(whole), out);
 
 	return ret ? ret : print_list(json_object_get(document, "neighbours"), FIELDS(each), out);
-}
-
-int etcd_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_list(source, "/weir/etcd", NULL, "budgets", document);
 }
 
 int etcd_print(const json_t *document, FILE *out)

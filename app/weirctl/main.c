@@ -207,7 +207,7 @@ static int answer(
 	const struct command *command = options->command;
 	json_t *document = NULL;
 	bool refused;
-	int ret = command->gather(&client->source, &options->request, &document);
+	int ret = command_gather(command, &client->source, &options->request, &document);
 
 	if (ret) {
 		complain(options, path, -ret);

@@ -10,12 +10,6 @@
 
 #include "field.h"
 
-int peers_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_list(source, "/weir/peers", NULL, "peers", document);
-}
-
 int peers_print(const json_t *document, FILE *out)
 {
 	static const struct field fields[] = {
@@ -28,12 +22,6 @@ int peers_print(const json_t *document, FILE *out)
 	};
 
 	return fields_list(json_object_get(document, "peers"), FIELDS(fields), out);
-}
-
-int drops_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_get(source, "/weir/drops", document);
 }
 
 /* Numbers by name, whose names are the server's: there may be others than are known here. */
@@ -59,12 +47,6 @@ int drops_print(const json_t *document, FILE *out)
 	return print_counts(document, "REASON", "PACKETS", out);
 }
 
-int gossip_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_get(source, "/weir/gossip", document);
-}
-
 int gossip_print(const json_t *document, FILE *out)
 {
 	static const struct field fields[] = {
@@ -80,12 +62,6 @@ int gossip_print(const json_t *document, FILE *out)
 		return ret;
 	fputc('\n', out);
 	return print_counts(json_object_get(document, "received"), "RECEIVED", "DATAGRAMS", out);
-}
-
-int workers_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_get(source, "/weir/workers", document);
 }
 
 int workers_print(const json_t *document, FILE *out)
@@ -106,12 +82,6 @@ int workers_print(const json_t *document, FILE *out)
 	};
 
 	return fields_list(document, FIELDS(fields), out);
-}
-
-int ports_gather(struct source *source, const struct request *request, json_t **document)
-{
-	(void)request;
-	return source_get(source, "/weir/ports", document);
 }
 
 int ports_print(const json_t *document, FILE *out)

@@ -133,11 +133,6 @@ int policies_print(const json_t *document, FILE *out)
 	return fields_list(document, FIELDS(fields), out);
 }
 
-int policy_gather(struct source *source, const struct request *request, json_t **document)
-{
-	return source_get_of(source, "/weir/policy", request->word, document);
-}
-
 int policy_print(const json_t *document, FILE *out)
 {
 	static const struct field fields[] = {

@@ -71,7 +71,7 @@ static char *printed(const char *name, const struct request *request, struct can
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(command);
-	assert_int_equal(command->gather(&canned->source, request, &document), 0);
+	assert_int_equal(command_gather(command, &canned->source, request, &document), 0);
 	assert_int_equal(command->print(document, out), 0);
 	fclose(out);
 	json_decref(document);
@@ -91,7 +91,7 @@ static void assert_prints(const char *name, const struct row *rows, const char *
 static int gather_fails(const char *name, const struct request *request, struct canned *canned)
 {
 	json_t *document = NULL;
-	int ret = command_find(name)->gather(&canned->source, request, &document);
+	int ret = command_gather(command_find(name), &canned->source, request, &document);
 
 	json_decref(document);
 	return ret;
