@@ -204,7 +204,7 @@ static int engine_memory_alloc(struct box *box)
 
 	for (unsigned w = 0; ret == 0 && w < n; w++)
 		engine->workers[w] = (struct engine_worker){
-			box->workers[w].policies, box->workers[w].samples};
+			.states = box->workers[w].policies, .samples = box->workers[w].samples};
 	engine_share_begin(engine, box->policies, box->n_policies, control_now());
 	engine->slots = pages_alloc(slots * sizeof(*engine->slots), 0, SOCKET_ID_ANY);
 	engine->totals = pages_alloc(slots * n * sizeof(*engine->totals), 0, SOCKET_ID_ANY);

@@ -206,6 +206,16 @@ def conserve(dice, policy):
                                                                "drops", "delay"]))
 
 
+def wait(dice, policy):
+    """Many of those whose packets may wait let them."""
+    if policy["action"] != "drop" or "per" in policy or policy["allocator"] == "gtb" or \
+            policy["meter"] != "token-bucket" or dice.random() < 0.3:
+        return
+    policy["action"] = "shape"
+    policy["shape"] = {"delay": dice.choice(["20ms", "100ms", "500ms"]),
+                       "drop": dice.choice(["tail", "codel"])}
+
+
 def random_ledger(dice):
     """A control that pauses (1.5 s and another, at most) takes back what it promised in time."""
     return {"lease": f"{dice.randint(9, 12)}s", "promise": dice.choice([0, 50, 100]),
@@ -249,6 +259,7 @@ def random_scenario(seed):
                  "drift_ppm": dice.uniform(-200, 200)} for name in names]
     policy = random_policy(dice, n)
     conserve(dice, policy)
+    wait(random.Random(f"{seed} waits"), policy)
     if policy["action"] == "count":  # where nothing is dropped TCP knows no bounds
         for entry in traffic:
             entry.setdefault("bottleneck", {"rate": "5Mbit/s"})
@@ -358,10 +369,41 @@ def workers_share_one_limit(_):
     return found
 
 
+def what_waits_keeps_the_limit(_):
+    """Packets that wait leave at the limit, second by second, and each is somewhere: delivered,
+    dropped, lost where a limiter crashes, or still waiting."""
+    found = {}
+    for guarantee in ("soft", "conserved"):
+        for workers in (1, 4):
+            scenario = {"duration": "25s", "warmup": "5s", "limiters": 2, "workers": workers,
+                        "policies": [{"name": "p", "limit": "20Mbit/s", "burst": "30kB",
+                                      "allocator": "fps", "guarantee": guarantee,
+                                      "action": "shape", "shape": {"delay": "300ms"}}],
+                        "events": [{"at": "12s", "crash": "l1"}, {"at": "14s", "restart": "l1"}],
+                        "network": {"delay": "10ms"},
+                        "traffic": [{"kind": "tcp", "count": 12, "limiter": "each",
+                                     "rtt": "30ms"}]}
+            with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+                json.dump(scenario, file)
+                file.flush()
+                done = run("run", file.name, "--json", "-", "--quiet")
+            expect(done.returncode == 0, done.stderr)
+            summary = json.loads(done.stdout)
+            packets, most = summary["packets"], summary["aggregate_ratio_max_1s"]
+            expect(packets["sent"] == sum(packets.values()) - packets["sent"], packets)
+            expect(packets["down"] > 0 and packets["under_way"] > 0, packets)
+            bound = 1.005 if guarantee == "conserved" else 1.05  # while news travels
+            expect(0.9 < summary["aggregate_ratio"] < 1 and most < bound,
+                   f"{guarantee}, {workers} workers: {summary['aggregate_ratio']}, {most}")
+            found[f"{guarantee} {workers}"] = most
+    return found
+
+
 TESTS = [same_seed_same_bytes, other_seed_other_bytes, bad_input_is_refused,
          schema_says_what_the_reader_says, a_picture_has_every_limiter, standard_output_is_for_one,
          failed_expectation_replays, interrupt_ends_it, memory_is_constant, anything_goes,
-         ten_thousand_limiters, work_is_linear, tiny_limits_add_up, workers_share_one_limit]
+         ten_thousand_limiters, work_is_linear, tiny_limits_add_up, workers_share_one_limit,
+         what_waits_keeps_the_limit]
 
 
 def main():

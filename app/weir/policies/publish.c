@@ -8,7 +8,6 @@
 
 #include <rte_cycles.h>
 
-#include "base/time.h"
 #include "box.h"
 #include "clock.h"
 #include "log.h"
@@ -33,29 +32,6 @@ static struct engine_limit limit_of(const struct box *box, unsigned policy)
 	return limit;
 }
 
-/* Ticks that a packet waits at most. */
-static uint64_t longest_wait(const struct engine_limit *limit)
-{
-	return (uint64_t)((unsigned __int128)limit->policy->shape.delay_ns * limit->hz / SECOND_NS);
-}
-
-/* False when the round has no place for it. */
-static bool change_reserve(struct box *box, const struct engine_limit *limit)
-{
-	struct reserve *reserve = &box->engine.reserves[limit->slot];
-	struct reserve_profile profile;
-	int ret = engine_reserve_profile(&box->engine, limit, &profile);
-
-	log_limit(limit->policy, ret);
-	if (ret || reserve_profile_equal(&profile, reserve->profile))
-		return true;
-	if (policy_is_timed(limit->policy))
-		return reserve_change_booked(&box->rounds.changes, reserve, &profile,
-			&box->engine.slots[limit->slot].reserve_told, longest_wait(limit),
-			rte_rdtsc());
-	return reserve_change(&box->rounds.changes, reserve, &profile, rte_rdtsc());
-}
-
 static void join_parts(void *context, uint32_t slot, struct limit_profile *profile)
 {
 	parts_join(context, slot, profile);
@@ -75,11 +51,13 @@ static bool send_post(void *context, unsigned worker, const struct limit_profile
 static bool tell(struct box *box, uint32_t slot)
 {
 	struct engine_limit limit = limit_of(box, box->slots.tenant[slot]);
-	int ret;
+	int ret = 0;
 
-	if (engine_is_lent(&box->engine, limit.policy) && !change_reserve(box, &limit))
-		return false;
-	ret = engine_enforce(&box->engine, &limit, rte_rdtsc());
+	if (engine_is_lent(&box->engine, limit.policy))
+		ret = engine_change_reserve(
+			&box->engine, &limit, &box->rounds.changes, rte_rdtsc());
+	if (ret == 0)
+		ret = engine_enforce(&box->engine, &limit, rte_rdtsc());
 	if (ret == -EAGAIN)
 		return false;
 	log_limit(limit.policy, ret);

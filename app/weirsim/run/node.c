@@ -22,6 +22,9 @@
 #define AGED_LINES 64                   /* of a table of sources, each interval */
 #define SPARES     2                    /* deaths side by side that do not part the others */
 
+#define WAITING_MOST 16384 /* packets, on each worker */
+#define RELEASE_NS   1000  /* no sooner are those that wait looked at again */
+
 /* A limit may be above its policy's by rounding alone. */
 #define ABOVE 1.000001
 
@@ -69,7 +72,9 @@ static void policies_free(struct sim *sim, struct node *node)
 	for (unsigned p = 0; node->enforced && p < n; p++)
 		set_enforced(sim, node, p, 0, 0);
 	free(node->enforced);
+	free(node->release_ns);
 	node->enforced = NULL;
+	node->release_ns = NULL;
 	engine_states_free(&node->engine, n);
 }
 
@@ -117,6 +122,14 @@ static uint32_t largest_frame(const struct scenario *s)
 	return largest + ETHERNET_HEADER + POLICE_WIRE;
 }
 
+static bool any_is_shaped(const struct scenario *s)
+{
+	for (unsigned i = 0; i < s->group.n_policies; i++)
+		if (policy_is_shaped(&s->group.policies[i]))
+			return true;
+	return false;
+}
+
 static int policies_create(struct sim *sim, struct node *node)
 {
 	unsigned n = sim->scenario->group.n_policies;
@@ -124,8 +137,12 @@ static int policies_create(struct sim *sim, struct node *node)
 
 	node->engine.frame = largest_frame(sim->scenario);
 	node->enforced = calloc(n + 1, sizeof(*node->enforced));
-	if (!node->enforced)
+	node->release_ns = calloc(sim->scenario->n_workers, sizeof(*node->release_ns));
+	if (!node->enforced || !node->release_ns)
 		ret = -ENOMEM;
+	if (ret == 0 && any_is_shaped(sim->scenario))
+		ret = engine_states_wait(&node->engine, WAITING_MOST, NODE_HZ,
+			node_clock(sim, node, sim->events.now_ns));
 	engine_share_begin(&node->engine, sim->scenario->group.policies, n,
 		node_clock(sim, node, sim->events.now_ns));
 	for (unsigned p = 0; ret == 0 && p < n; p++)
@@ -249,6 +266,8 @@ static void enforce(struct sim *sim, struct node *node, unsigned p)
 
 	if (engine_enforce(&node->engine, &limit, node_clock(sim, node, sim->events.now_ns)))
 		record_problem(sim, "limiter %u: rate out of range", node->index);
+	for (unsigned w = 0; w < node->engine.n_workers; w++)
+		node_await_release(sim, node, w);
 	check_view(sim, node, p);
 	check_sum(sim, p);
 }
@@ -421,8 +440,23 @@ static unsigned worker_of(const struct node *node, const struct packet *packet, 
 	return packet_flow_hash(packet, data) % node->engine.n_workers;
 }
 
-enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len)
+static enum passage node_shape(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
+	struct shape_packet *waiting)
+{
+	uint64_t now = node_clock(sim, node, sim->events.now_ns);
+	enum shape_verdict verdict = engine_states_arrive(
+		&node->engine, worker, policy, packet, data, frame_len, now, waiting);
+
+	if (verdict != SHAPE_WAITS)
+		return verdict == SHAPE_PASSES ? PASSAGE_PASSES : PASSAGE_DROPPED;
+	node_await_release(sim, node, worker);
+	return PASSAGE_WAITS;
+}
+
+enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
+	struct shape_packet *waiting)
 {
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	struct policy_state *state;
@@ -432,17 +466,70 @@ enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
 	bool markable;
 
 	if (!node->limiter)
-		return VERDICT_DROP;
+		return PASSAGE_DROPPED;
 	worker = worker_of(node, packet, data);
+	state = &node->engine.workers[worker].states[policy];
+	if (police_is_shaped(state))
+		return node_shape(sim, node, worker, policy, packet, data, frame_len, waiting);
 	verdict = engine_states_police(
 		&node->engine, worker, policy, packet, data, frame_len, now, &cost);
 	if (verdict != VERDICT_MARK)
-		return verdict;
+		return verdict == VERDICT_DROP ? PASSAGE_DROPPED : PASSAGE_PASSES;
 	/* The simulation's transports are not ECN-capable; a DSCP can always be written. */
-	state = &node->engine.workers[worker].states[policy];
 	markable = police_mark(state) != MARK_ECN;
 	police_marked(state, packet, data, cost, now, markable);
-	return markable ? VERDICT_MARK : VERDICT_DROP;
+	return markable ? PASSAGE_PASSES : PASSAGE_DROPPED;
+}
+
+void node_await_release(struct sim *sim, struct node *node, unsigned worker)
+{
+	const struct shaper *shaper = node->engine.workers[worker].shaper;
+	uint64_t now = sim->events.now_ns, at;
+
+	if (!shaper || !shaper_waits(shaper))
+		return;
+	at = sim_time(sim, node, shaper_next(shaper, node_clock(sim, node, now)));
+	if (at < now + RELEASE_NS)
+		at = now + RELEASE_NS;
+	if (node->release_ns[worker] && node->release_ns[worker] <= at)
+		return;
+	node->release_ns[worker] = at;
+	events_at(&sim->events, at, sim->released, node, worker);
+}
+
+unsigned node_release(
+	struct sim *sim, struct node *node, unsigned worker, struct shape_packet **out, unsigned n)
+{
+	return shaper_release(node->engine.workers[worker].shaper,
+		node_clock(sim, node, sim->events.now_ns), out, n);
+}
+
+bool node_leaves(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
+	const struct shape_packet *waiting)
+{
+	return engine_states_leave(
+		&node->engine, worker, policy, waiting, node_clock(sim, node, sim->events.now_ns));
+}
+
+unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n)
+{
+	for (unsigned w = 0; w < node->engine.n_workers; w++) {
+		struct shaper *shaper = node->engine.workers[w].shaper;
+
+		if (shaper && shaper_waits(shaper))
+			return shaper_flush(shaper, out, n);
+	}
+	return 0;
+}
+
+uint64_t node_waiting(const struct node *node)
+{
+	uint64_t packets = 0;
+
+	for (unsigned w = 0; w < node->engine.n_workers; w++)
+		if (node->engine.workers[w].shaper)
+			packets += shaper_counts(node->engine.workers[w].shaper)->packets;
+	return packets;
 }
 
 void node_view(const struct node *node, unsigned policy, struct limiter_view *view)

@@ -14,6 +14,7 @@
 #include "engine/engine.h"
 #include "limiter/limiter.h"
 #include "police/policy_state.h"
+#include "shape/shape.h"
 #include "world/disk.h"
 #include "sim.h"
 
@@ -35,6 +36,7 @@ struct node {
 	} * held; /* datagrams that wait while it is paused */
 	unsigned n_held;
 	struct engine engine;
+	uint64_t *release_ns;      /* of each worker: of the event that counts; 0: nothing waits */
 	struct enforced *enforced; /* n_policies: by its meters */
 };
 
@@ -59,9 +61,31 @@ void node_pause(struct sim *sim, struct node *node, uint64_t for_ns);
 /* A simnet_receive of a struct sim: a datagram for the limiter `to`. */
 bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
-/* What happens to a packet (frame_len with its Ethernet header); a crashed one drops it. */
-enum verdict node_police(struct sim *sim, struct node *node, unsigned policy,
-	const struct packet *packet, const uint8_t *data, uint32_t frame_len);
+enum passage { PASSAGE_PASSES, PASSAGE_DROPPED, PASSAGE_WAITS };
+
+/*
+ * What happens to a packet (frame_len with its Ethernet header); a crashed one drops it. One that
+ * waits is the node's, until sim->released says that it may be taken by node_release(); `waiting`
+ * lies in it.
+ */
+enum passage node_police(struct sim *sim, struct node *node, unsigned policy,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len,
+	struct shape_packet *waiting);
+
+/* Packets that waited and are due, at most n of them; each is due for node_leaves(). */
+unsigned node_release(
+	struct sim *sim, struct node *node, unsigned worker, struct shape_packet **out, unsigned n);
+
+/* Whether such a packet of a policy leaves, or is dropped. */
+bool node_leaves(struct sim *sim, struct node *node, unsigned worker, unsigned policy,
+	const struct shape_packet *waiting);
+
+/* Has sim->released called when packets that wait on a worker may leave. */
+void node_await_release(struct sim *sim, struct node *node, unsigned worker);
+
+/* Packets that wait, whatever becomes of them; and how many there are. */
+unsigned node_flush(struct node *node, struct shape_packet **out, unsigned n);
+uint64_t node_waiting(const struct node *node);
 
 /* What its clock shows when the simulation's shows now_ns. */
 static inline uint64_t node_clock(const struct sim *sim, const struct node *node, uint64_t now_ns)

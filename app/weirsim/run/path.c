@@ -4,6 +4,7 @@
 #include "path.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,7 +15,8 @@
 #define TCP_SYN 0x02
 #define TCP_ACK 0x10
 
-#define SLAB 256 /* objects that are allocated together */
+#define SLAB  256 /* objects that are allocated together */
+#define BATCH 32  /* packets that leave together */
 
 /* Objects come in slabs that are freed at the end: a run takes and returns millions. */
 static void *slab(struct sim *sim, size_t size)
@@ -113,6 +115,20 @@ static struct packet describe(const struct flow *flow, const struct segment *seg
 	return packet;
 }
 
+static void leave_limiter(struct sim *sim, struct carried *carried)
+{
+	struct flow *flow = carried->flow;
+
+	record_forwarded(sim, flow->policy, flow->limiter, carried->bytes);
+	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
+}
+
+static void lose(struct sim *sim, struct carried *carried, enum fate fate)
+{
+	record_fate(sim, carried->flow->record, fate);
+	carried_free(sim, carried);
+}
+
 static void at_limiter(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
@@ -120,17 +136,54 @@ static void at_limiter(void *world, void *object, uint64_t argument)
 	struct flow *flow = carried->flow;
 	struct node *node = &sim->nodes[flow->limiter];
 	struct packet packet = describe(flow, &carried->segment);
-	enum verdict verdict = node_police(
-		sim, node, flow->policy, &packet, flow->source, carried->bytes + ETHERNET_HEADER);
+	enum passage passage = node_police(sim, node, flow->policy, &packet, flow->source,
+		carried->bytes + ETHERNET_HEADER, &carried->waiting);
 
 	(void)argument;
-	if (verdict == VERDICT_DROP) {
-		record_fate(sim, flow->record, node->limiter ? FATE_LIMIT : FATE_DOWN);
-		carried_free(sim, carried);
+	if (passage == PASSAGE_DROPPED)
+		lose(sim, carried, node->limiter ? FATE_LIMIT : FATE_DOWN);
+	else if (passage == PASSAGE_PASSES)
+		leave_limiter(sim, carried);
+}
+
+static struct carried *carried_of(struct shape_packet *waiting)
+{
+	return (struct carried *)((char *)waiting - offsetof(struct carried, waiting));
+}
+
+void path_release(void *world, void *object, uint64_t worker)
+{
+	struct sim *sim = world;
+	struct node *node = object;
+	struct shape_packet *out[BATCH];
+	unsigned n;
+
+	/* An event of before a crash, or later than another that came instead. */
+	if (!node->limiter || node->release_ns[worker] != sim->events.now_ns)
 		return;
-	}
-	record_forwarded(sim, flow->policy, flow->limiter, carried->bytes);
-	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
+	node->release_ns[worker] = 0;
+	do {
+		n = node_release(sim, node, (unsigned)worker, out, BATCH);
+		for (unsigned i = 0; i < n; i++) {
+			struct carried *carried = carried_of(out[i]);
+
+			if (node_leaves(sim, node, (unsigned)worker, carried->flow->policy, out[i]))
+				leave_limiter(sim, carried);
+			else
+				lose(sim, carried, FATE_LIMIT);
+		}
+	} while (n == BATCH);
+	node_await_release(sim, node, (unsigned)worker);
+}
+
+void path_lose(struct sim *sim, struct node *node)
+{
+	struct shape_packet *out[BATCH];
+	unsigned n;
+
+	while ((n = node_flush(node, out, BATCH)) > 0)
+		for (unsigned i = 0; i < n; i++)
+			lose(sim, carried_of(out[i]), FATE_DOWN);
 }
 
 /* The upstream link takes packets as they come, whoever sent them. */
@@ -162,6 +215,8 @@ uint64_t path_under_way(const struct sim *sim)
 
 		n += fn == at_bottleneck || fn == at_limiter || fn == at_receiver;
 	}
+	for (unsigned i = 0; i < sim->scenario->n_limiters; i++)
+		n += node_waiting(&sim->nodes[i]);
 	return n;
 }
 

@@ -12,9 +12,12 @@
 #include "packet/parse.h"
 #include "transport/conn_state.h"
 #include "world/link_queue.h"
+#include "shape/shape.h"
 #include "sim.h"
 
 #define SOURCE_BYTES 4
+
+struct node;
 
 struct flow {
 	const struct traffic *traffic;
@@ -40,6 +43,7 @@ struct carried {
 	struct flow *flow;
 	struct segment segment;
 	uint32_t bytes; /* IP packet */
+	struct shape_packet waiting;
 	struct carried *next_free;
 };
 
@@ -49,7 +53,13 @@ void path_send(struct sim *sim, struct flow *flow, const struct segment *segment
 /* The receiver's answer. */
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment);
 
-/* Packets between their sender and their receiver: those of the events that are to come. */
+/* What waits at a limiter that is about to crash is lost. */
+void path_lose(struct sim *sim, struct node *node);
+
+/* An event_fn, of a node and a worker: what waited there and may leave does. */
+void path_release(void *world, void *object, uint64_t worker);
+
+/* Packets between their sender and their receiver: of the events to come, and those that wait. */
 uint64_t path_under_way(const struct sim *sim);
 
 /* An end of a flow takes a segment. */

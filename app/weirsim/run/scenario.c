@@ -380,11 +380,6 @@ static void check_policies(struct reader *reader, const struct scenario *s)
 		const struct allocator *allocator = s->group.policies[i].allocator;
 		struct json_path path = {.parent = &policies, .index = i};
 		struct json_path at = {.parent = &path, .key = "allocator"};
-		struct json_path action = {.parent = &path, .key = "action"};
-
-		if (s->group.policies[i].action == ACTION_SHAPE)
-			reader_expected(reader, &action,
-				"one that decides at once: what waits is for weir-study penalty");
 		if (allocator && allocator->counts_units)
 			reader_expected(reader, &at,
 				"one that divides a rate: totals are for weir-study quota");

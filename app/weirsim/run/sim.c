@@ -8,6 +8,7 @@
 
 #include "flow.h"
 #include "node.h"
+#include "path.h"
 #include "record.h"
 
 #define PROGRESS_STEPS 200
@@ -47,9 +48,11 @@ static void happen(void *world, void *object, uint64_t argument)
 		sim->network = &fault->network;
 		break;
 	case FAULT_CRASH:
+		path_lose(sim, node);
 		node_crash(sim, node);
 		break;
 	case FAULT_RESTART:
+		path_lose(sim, node);
 		node_crash(sim, node);
 		sim->events.error = node_start(sim, node, 0);
 		break;
@@ -91,7 +94,7 @@ int sim_run(struct sim *sim, const struct scenario *scenario, uint64_t seed, sim
 	uint64_t end = scenario->duration_ns, step = end / PROGRESS_STEPS + 1;
 	int ret;
 
-	*sim = (struct sim){.scenario = scenario, .seed = seed};
+	*sim = (struct sim){.scenario = scenario, .seed = seed, .released = path_release};
 	for (unsigned i = 0; i < STREAMS; i++)
 		prng_seed(&sim->prng[i], seed * STREAMS + i);
 	ret = build(sim);

@@ -43,6 +43,7 @@ struct sim {
 	struct simnet net;
 	const struct network *network; /* as it is now: the scenario's, or a fault's */
 	struct flows *flows;
+	event_fn released; /* of a node and a worker: packets that waited there may leave */
 	struct record *record;
 	uint64_t ticks;    /* of all limiters */
 	uint64_t looks;    /* at peers, by limiters that have crashed */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/time.h"
 #include "engine/counts.h"
 #include "police/charge.h"
 #include "police/lend.h"
@@ -92,7 +93,7 @@ static bool holds_quanta(const struct policy *policy)
 	return !policy_is_conserved(policy) && !policy_is_shaped(policy);
 }
 
-int engine_reserve_profile(const struct engine *engine, const struct engine_limit *limit,
+static int reserve_profile_of(const struct engine *engine, const struct engine_limit *limit,
 	struct reserve_profile *profile)
 {
 	struct token_bucket_params params = {.burst_bytes = limit->view.local_burst};
@@ -118,7 +119,7 @@ static int begin_reserve(
 {
 	struct reserve *reserve = &engine->reserves[limit->slot];
 	struct reserve_profile profile;
-	int ret = engine_reserve_profile(engine, limit, &profile);
+	int ret = reserve_profile_of(engine, limit, &profile);
 
 	if (ret)
 		return ret;
@@ -182,31 +183,54 @@ int engine_begin(struct engine *engine, const struct engine_limit *limit, uint64
 	return ret;
 }
 
-static bool tell_worker(
-	struct engine *engine, unsigned worker, const struct limit_profile *profile, uint64_t now)
+static bool tell_worker(struct engine *engine, const struct engine_limit *limit, unsigned worker,
+	const struct limit_profile *profile, uint64_t now)
 {
 	const struct engine_driver *driver = &engine->driver;
+	struct policy_state *state = &engine->workers[worker].states[limit->slot];
 
 	if (driver->tell)
 		return driver->tell(driver->context, worker, profile);
-	police_limit(&engine->workers[worker].states[profile->policy], profile, now);
+	police_limit(state, profile, now);
+	if (profile->shaped)
+		shaped_limit(engine->workers[worker].shaper, state, profile, now, limit->hz);
 	return true;
 }
 
-/* Nobody is at a reserve meanwhile, so that each change is a round of its own. */
-static int change_reserve(struct engine *engine, const struct engine_limit *limit, uint64_t now)
+/* Ticks that a packet waits at most. */
+static uint64_t longest_wait(const struct engine_limit *limit)
+{
+	return (uint64_t)((unsigned __int128)limit->policy->shape.delay_ns * limit->hz / SECOND_NS);
+}
+
+int engine_change_reserve(struct engine *engine, const struct engine_limit *limit,
+	struct reserve_changes *changes, uint64_t now)
 {
 	struct reserve *reserve = &engine->reserves[limit->slot];
-	struct reserve_change places[2];
-	struct reserve_changes changes = {.places = places, .most = 1};
 	struct reserve_profile profile;
-	int ret = engine_reserve_profile(engine, limit, &profile);
+	int ret = reserve_profile_of(engine, limit, &profile);
+	bool changed;
 
 	if (ret || reserve_profile_equal(&profile, reserve->profile))
 		return ret;
-	reserve_change(&changes, reserve, &profile, now);
+	if (policy_is_timed(limit->policy))
+		changed = reserve_change_booked(changes, reserve, &profile,
+			&engine->slots[limit->slot].reserve_told, longest_wait(limit), now);
+	else
+		changed = reserve_change(changes, reserve, &profile, now);
+	return changed ? 0 : -EAGAIN;
+}
+
+/* Nobody is at a reserve meanwhile, so that each change is a round of its own. */
+static int change_reserve_alone(
+	struct engine *engine, const struct engine_limit *limit, uint64_t now)
+{
+	struct reserve_change places[2];
+	struct reserve_changes changes = {.places = places, .most = 1};
+	int ret = engine_change_reserve(engine, limit, &changes, now);
+
 	reserve_round(&changes);
-	return 0;
+	return ret;
 }
 
 int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint64_t now)
@@ -215,13 +239,13 @@ int engine_enforce(struct engine *engine, const struct engine_limit *limit, uint
 	int ret = 0;
 
 	if (!engine->driver.tell && engine_is_lent(engine, limit->policy))
-		ret = change_reserve(engine, limit, now);
+		ret = change_reserve_alone(engine, limit, now);
 	divide_limit(engine, limit, parts);
 	for (unsigned w = 0; w < engine->n_workers; w++) {
 		struct limit_profile profile;
 		int err = make_profile(engine, limit, parts[w], &profile);
 
-		if (err == 0 && !tell_worker(engine, w, &profile, now))
+		if (err == 0 && !tell_worker(engine, limit, w, &profile, now))
 			return -EAGAIN;
 		ret = ret ? ret : err;
 	}

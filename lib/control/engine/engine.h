@@ -24,11 +24,14 @@
 #include "policy/config.h"
 
 struct police_totals;
+struct shaper;
 
 /* One worker's memory, by slot. */
 struct engine_worker {
 	struct policy_state *states;
 	struct flow_sample **samples; /* of the policies that are sampled, else NULL */
+	struct shaper *shaper;        /* where the engine changes states itself, and packets wait */
+	void *shaper_memory;
 };
 
 /* How a policy is divided over the workers, and how often they sample it. Zeroed before use. */
@@ -99,9 +102,13 @@ void engine_view(const struct engine *engine, const struct limiter *limiter, uns
 int engine_profile(const struct engine *engine, const struct engine_limit *limit, double part,
 	struct limit_profile *profile);
 
-/* The profile of a reserve of several workers. Returns 0 or -ERANGE. */
-int engine_reserve_profile(const struct engine *engine, const struct engine_limit *limit,
-	struct reserve_profile *profile);
+/*
+ * The reserve of a policy that engine_is_lent() has that limit from tick `now` on, in a round of
+ * changes. Returns 0; -EAGAIN when the round has no place for it; or -ERANGE, and nothing has
+ * changed.
+ */
+int engine_change_reserve(struct engine *engine, const struct engine_limit *limit,
+	struct reserve_changes *changes, uint64_t now);
 
 /*
  * The policy in a slot begins with that limit at tick `now`, on workers that have its state already

@@ -9,6 +9,7 @@
 
 #include "police/lend.h"
 #include "police/sample.h"
+#include "police/shaped.h"
 #include "policy/kind.h"
 
 /* Whole lines of zeros, at least one, or NULL. */
@@ -55,6 +56,7 @@ static void worker_free(struct engine_worker *worker, unsigned n_policies)
 	}
 	free(worker->states);
 	free(worker->samples);
+	free(worker->shaper_memory);
 }
 
 void engine_states_free(struct engine *engine, unsigned n_policies)
@@ -68,6 +70,23 @@ void engine_states_free(struct engine *engine, unsigned n_policies)
 	free(engine->reserves);
 	engine_free(engine);
 	*engine = (struct engine){0};
+}
+
+/* Most of it is never touched, and takes no memory then. */
+int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64_t now)
+{
+	for (unsigned w = 0; w < engine->n_workers; w++) {
+		struct engine_worker *worker = &engine->workers[w];
+		uintptr_t at;
+
+		worker->shaper_memory = calloc(1, shaper_bytes(most) + CACHE_LINE);
+		if (!worker->shaper_memory)
+			return -ENOMEM;
+		at = (uintptr_t)worker->shaper_memory + CACHE_LINE - 1;
+		worker->shaper = (struct shaper *)(at / CACHE_LINE * CACHE_LINE);
+		shaper_init(worker->shaper, hz, most, now);
+	}
+	return 0;
 }
 
 /* What several workers divide, as they have no reserve of it. */
@@ -108,6 +127,17 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 	return 0;
 }
 
+static uint32_t charge_of(const struct engine_worker *mine, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now)
+{
+	const struct policy_state *state = &mine->states[slot];
+	uint32_t cost = police_cost(state, packet, data, frame_len, now);
+
+	if (police_samples(state) && mine->samples[slot])
+		police_sample(mine->samples[slot], state, packet, data, cost);
+	return cost;
+}
+
 enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32_t slot,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
 	uint32_t *cost)
@@ -115,10 +145,56 @@ enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32
 	struct engine_worker *mine = &engine->workers[worker];
 	struct policy_state *state = &mine->states[slot];
 
-	*cost = police_cost(state, packet, data, frame_len, now);
-	if (police_samples(state) && mine->samples[slot])
-		police_sample(mine->samples[slot], state, packet, data, *cost);
+	*cost = charge_of(mine, slot, packet, data, frame_len, now);
 	if (engine->reserves && police_is_plain(state))
 		police_lend(state, &engine->reserves[slot], *cost, now);
 	return police_charge(state, packet, data, *cost, now);
+}
+
+static void add_delay(
+	struct engine_worker *mine, struct policy_shape *shape, uint64_t arrival, uint64_t now)
+{
+	delay_add(&shape->delay, shaper_counts(mine->shaper)->lateness_unit,
+		now > arrival ? now - arrival : 0);
+}
+
+enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
+	struct shape_packet *waiting)
+{
+	struct engine_worker *mine = &engine->workers[worker];
+	struct policy_state *state = &mine->states[slot];
+	struct policy_shape *shape = state->other->shape;
+	uint32_t cost = charge_of(mine, slot, packet, data, frame_len, now);
+	enum shape_verdict verdict;
+
+	*waiting = (struct shape_packet){.cost = cost, .arrival = now};
+	verdict = shape_arrive(mine->shaper, &shape->queue, waiting, cost, now, now);
+	if (verdict > SHAPE_WAITS) {
+		shaped_counts_refusal(state, cost, (enum drop_reason)verdict);
+		return verdict;
+	}
+	shaped_counts_arrival(state, cost);
+	if (verdict == SHAPE_WAITS)
+		shaped_waits(shape, cost);
+	else
+		add_delay(mine, shape, now, now);
+	return verdict;
+}
+
+bool engine_states_leave(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct shape_packet *waiting, uint64_t now)
+{
+	struct engine_worker *mine = &engine->workers[worker];
+	struct policy_state *state = &mine->states[slot];
+	struct policy_shape *shape = state->other->shape;
+
+	shaped_leaves(shape, waiting->cost);
+	if (waiting->flags & SHAPE_DROP) {
+		shaped_counts_drop(
+			state, waiting->cost, waiting->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL);
+		return false;
+	}
+	add_delay(mine, shape, waiting->arrival, now);
+	return true;
 }

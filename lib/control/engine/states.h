@@ -13,6 +13,7 @@
 #include "packet/parse.h"
 #include "police/charge.h"
 #include "police/other.h"
+#include "shape/shape.h"
 
 /* Returns 0 or -ENOMEM; engine_states_free() is due in either case. */
 int engine_states_alloc(struct engine *engine, unsigned n_workers, unsigned n_policies);
@@ -34,5 +35,23 @@ int engine_states_add(struct engine *engine, unsigned worker, const struct engin
 enum verdict engine_states_police(struct engine *engine, unsigned worker, uint32_t slot,
 	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
 	uint32_t *cost);
+
+/*
+ * Lets packets wait, at most so many on each worker, on a counter of hz ticks a second: before
+ * engine_states_add() of a policy that policy_is_shaped(). Returns 0 or -ENOMEM.
+ */
+int engine_states_wait(struct engine *engine, uint32_t most, uint64_t hz, uint64_t now);
+
+/*
+ * engine_states_police() of a policy that policy_is_shaped(). A packet that waits is the worker's
+ * shaper's, from shaper_release() or shaper_flush() of which it comes back; `waiting` lies in it.
+ */
+enum shape_verdict engine_states_arrive(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct packet *packet, const uint8_t *data, uint32_t frame_len, uint64_t now,
+	struct shape_packet *waiting);
+
+/* Counts a packet that shaper_release() has given back. Whether it leaves; else it is dropped. */
+bool engine_states_leave(struct engine *engine, unsigned worker, uint32_t slot,
+	const struct shape_packet *waiting, uint64_t now);
 
 #endif

@@ -26,7 +26,7 @@ struct world {
 	unsigned told, joined, room;
 };
 
-static void world_open(struct world *w, unsigned workers, enum meter_kind meter)
+static void world_make(struct world *w, enum meter_kind meter)
 {
 	*w = (struct world){
 		.policy = {.name = "p",
@@ -39,7 +39,12 @@ static void world_open(struct world *w, unsigned workers, enum meter_kind meter)
 	w->limit = (struct engine_limit){.policy = &w->policy,
 		.hz = GHZ,
 		.view = {.local_limit = RATE, .local_burst = BURST}};
+}
+
+static void world_begin(struct world *w, unsigned workers)
+{
 	assert_int_equal(engine_states_alloc(&w->engine, workers, 1), 0);
+	assert_int_equal(engine_states_wait(&w->engine, 16, GHZ, 0), 0);
 	w->engine.frame = BYTES;
 	engine_share_begin(&w->engine, &w->policy, 1, 0);
 	for (unsigned i = 0; i < workers; i++) {
@@ -48,6 +53,12 @@ static void world_open(struct world *w, unsigned workers, enum meter_kind meter)
 		assert_int_equal(engine_states_add(&w->engine, i, &w->limit, &start), 0);
 	}
 	assert_int_equal(engine_begin(&w->engine, &w->limit, 0, 0, false), 0);
+}
+
+static void world_open(struct world *w, unsigned workers, enum meter_kind meter)
+{
+	world_make(w, meter);
+	world_begin(w, workers);
 }
 
 static void world_close(struct world *w)
@@ -159,6 +170,42 @@ static void test_measures(void **state)
 	world_close(&w);
 }
 
+/* The second packet waits for its tokens, and all who wait are counted as such until they leave. */
+static void test_waits(void **state)
+{
+	static const uint8_t data[64];
+	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
+	struct shape_packet packets[3], *out[3];
+	struct policy_totals totals;
+	struct world w;
+
+	(void)state;
+	world_make(&w, METER_TOKEN_BUCKET);
+	w.policy.action = ACTION_SHAPE;
+	w.policy.shape.delay_ns = SECOND;
+	w.limit.view.local_burst = BYTES;
+	world_begin(&w, WORKERS);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(
+			engine_states_arrive(&w.engine, i, 0, &packet, data, BYTES, 0, &packets[i]),
+			i ? SHAPE_WAITS : SHAPE_PASSES);
+	assert_int_equal(engine_waiting(&w.engine, 0).units, 2 * BYTES);
+	for (unsigned i = 1; i < 3; i++) {
+		uint64_t due = i * SECOND * BYTES / RATE;
+
+		assert_int_equal(
+			shaper_release(w.engine.workers[i].shaper, due - 10000, out, 3), 0);
+		assert_int_equal(
+			shaper_release(w.engine.workers[i].shaper, due + 10000, out, 3), 1);
+		assert_ptr_equal(out[0], &packets[i]);
+		assert_true(engine_states_leave(&w.engine, i, 0, out[0], due + 10000));
+	}
+	engine_totals(&w.engine, 0, &totals);
+	assert_int_equal(totals.passed_packets, 3);
+	assert_int_equal(engine_waiting(&w.engine, 0).packets, 0);
+	world_close(&w);
+}
+
 static void join(void *context, uint32_t slot, struct limit_profile *profile)
 {
 	struct world *w = context;
@@ -219,6 +266,7 @@ int main(void)
 		cmocka_unit_test(test_begins),
 		cmocka_unit_test(test_totals),
 		cmocka_unit_test(test_measures),
+		cmocka_unit_test(test_waits),
 		cmocka_unit_test(test_driver),
 		cmocka_unit_test(test_out_of_range),
 	};

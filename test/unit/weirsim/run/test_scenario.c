@@ -150,8 +150,8 @@ static void test_refused(void **state)
 		 "\"1GB\",\"allocator\":\"quota\"}]," TRAFFIC "}",
 			"policies[0].allocator: \"quota\": expected one that divides a rate"},
 		{"{\"duration\":\"10s\",\"limiters\":2,\"policies\":[{\"name\":\"p\",\"limit\":"
-		 "\"1Mbit/s\",\"action\":\"shape\"}]," TRAFFIC "}",
-			"policies[0].action: \"shape\": expected one that decides at once"},
+		 "\"1Mbit/s\",\"shape\":{\"delay\":\"50ms\"}}]," TRAFFIC "}",
+			"policies[0].shape"},
 		{WITH_LEDGER("\"lease\":\"199ms\""), "ledger.lease: \"199ms\": expected 200ms"},
 		{WITH_LEDGER("\"lease\":\"1s\""), "ledger.lease: \"1s\": expected more than the"},
 		{WITH_LEDGER("\"promise\":101"), "ledger.promise: 101"},
