@@ -38,10 +38,6 @@
 #include "reload.h"
 #include "settle.h"
 #include "show.h"
-#include "show_etcd.h"
-#include "show_placing.h"
-#include "show_ledger.h"
-#include "show_quota.h"
 #include "telemetry/server.h"
 #include "tenant.h"
 
@@ -352,9 +348,7 @@ static int memory_start(struct box *box)
 
 static int telemetry_start(struct box *box)
 {
-	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands,
-		show_ledger_commands, show_quota_commands, show_etcd_commands,
-		show_placing_commands};
+	static const struct telemetry_command *const tables[] = {telemetry_ethdev, show_commands};
 	const char *path = box->config->control_socket;
 	int ret = telemetry_listen(path, tables, RTE_DIM(tables), box, &box->telemetry);
 

@@ -39,9 +39,9 @@ static json_t *fuzz_grow(const char *params, void *context)
 }
 
 static const struct telemetry_command fuzz_commands[] = {
-	{"/fuzz/echo", "Returns its parameter", fuzz_echo},
-	{"/fuzz/grow", "Returns its parameter many times", fuzz_grow},
-	{NULL, NULL, NULL},
+	{"/fuzz/echo", "Returns its parameter", fuzz_echo, TELEMETRY_PARAMS},
+	{"/fuzz/grow", "Returns its parameter many times", fuzz_grow, TELEMETRY_PARAMS},
+	{0},
 };
 static const struct telemetry_command *const tables[] = {fuzz_commands, telemetry_ethdev};
 

@@ -315,9 +315,11 @@ static int open_ports(struct emu *emu)
 static int set_up(struct emu *emu)
 {
 	static const struct telemetry_command commands[] = {
-		{"/stats", "Returns the counters of all links. Takes no parameters", show_stats},
-		{"/link", "Changes a link. Parameters: int index, its settings", change_link},
-		{NULL, NULL, NULL},
+		{"/stats", "Returns the counters of all links. Takes no parameters", show_stats,
+			TELEMETRY_PARAMS},
+		{"/link", "Changes a link. Parameters: int index, its settings", change_link,
+			TELEMETRY_PARAMS},
+		{0},
 	};
 	static const struct telemetry_command *const tables[] = {commands};
 	const char *path = emu->options.control;

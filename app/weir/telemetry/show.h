@@ -1,13 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  *
- * The appliance's state as JSON, for lib/telemetry. Control thread; the context is a struct box.
+ * The appliance's state as JSON: the commands, and what the files that answer them share. Control
+ * thread; the context of every command is the struct box.
  */
 #ifndef WEIR_APP_SHOW_H
 #define WEIR_APP_SHOW_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/time.h"
+#include "policy/config.h"
 #include "telemetry/server.h"
 
+struct box;
+
+/* All of them, for start-up to hand to the server: a new one is a file, and a row in commands.c. */
 extern const struct telemetry_command show_commands[];
+
+/* The handlers, each in a file of its subject. */
+json_t *show_config(const char *params, void *context);
+json_t *show_delays(const char *params, void *context);
+json_t *show_drops(const char *params, void *context);
+json_t *show_etcd(const char *params, void *context);
+json_t *show_gossip(const char *params, void *context);
+json_t *show_ledger(const char *params, void *context);
+json_t *show_peers(const char *params, void *context);
+json_t *show_placement(const char *params, void *context);
+json_t *show_policies(const char *params, void *context);
+json_t *show_policy(const char *params, void *context);
+json_t *show_ports(const char *params, void *context);
+json_t *show_quota(const char *params, void *context);
+json_t *show_reload(const char *params, void *context);
+json_t *show_tree(const char *params, void *context);
+json_t *show_workers(const char *params, void *context);
+
+/* "shape" and "slo" of a policy of the box, by its index; null of one whose packets do not wait. */
+void show_shape(json_t *json, struct box *box, unsigned policy);
+
+/* "waiting" of a worker. */
+json_t *show_waiting(struct box *box, unsigned worker);
+
+static inline json_t *integer(uint64_t value)
+{
+	return json_integer((json_int_t)value);
+}
+
+/* Milliseconds since then, or null. */
+static inline json_t *age_ms(bool known, uint64_t then, uint64_t now)
+{
+	return known ? integer((now - then) / MS_NS) : json_null();
+}
+
+/* What a member of a struct is, and so how it is shown. */
+enum show_kind {
+	SHOW_NUMBER,  /* uint64_t */
+	SHOW_COUNTER, /* uint64_t that a worker counts in */
+	SHOW_FLAG,    /* bool */
+	SHOW_TEXT,    /* const char * */
+	SHOW_MS,      /* uint64_t, nanoseconds: shown in milliseconds */
+	/* What the policy counts decides on the key and the unit of these. */
+	SHOW_UNITS,     /* uint64_t: see show_units() */
+	SHOW_RATE,      /* double, units a second: see show_rate() */
+	SHOW_THOUSANDS, /* uint64_t, thousandths of a unit a second: a rate, too */
+	SHOW_PART,      /* uint64_t or int64_t, units in the time that the limit is of: likewise */
+};
+
+struct show_field {
+	const char *key;
+	uint16_t offset;
+	uint8_t kind;
+};
+
+/* A row of a table, which {0} ends: the key is the member's name, or another one. */
+#define SHOW_FIELD(type, kind, member) SHOW_FIELD_AS(#member, type, kind, member)
+#define SHOW_FIELD_AS(key, type, kind, member)                  \
+	{                                                       \
+		key, offsetof(struct type, member), SHOW_##kind \
+	}
+
+/* Adds the members of the struct `from`, in the table's order. policy: NULL if no row needs it. */
+void show_fields(json_t *json, const struct show_field *table, const void *from,
+	const struct policy *policy);
+
+/*
+ * A page of `what`: `most` of the `total` items from the index in params on, which absent is 0;
+ * "next" is the parameter of the next page, or null. NULL, to which jansson adds nothing, when
+ * params is no index.
+ */
+typedef json_t *(*show_item)(const void *context, unsigned index);
+json_t *show_page(const char *what, const char *params, unsigned total, unsigned most,
+	show_item item, const void *context);
+
+/* A page of names of those policies of the box that are listed; a NULL function lists all. */
+json_t *show_names(const char *what, const char *params, const struct box *box,
+	bool (*is_listed)(const struct box *box, unsigned policy));
+
+/* Index of the policy in force, or n_policies, also without a name. */
+unsigned show_find(const struct box *box, const char *name);
+
+/* "bytes", "packets" or "flows". */
+const char *show_counting(enum counting count);
+
+/*
+ * A rate of the policy's: NAME_bps, or NAME_per_s of packets or flows. Given in units a second; NAN
+ * is null.
+ */
+void show_rate(json_t *json, const struct policy *policy, const char *name, double rate);
+
+/* A number of its units: NAME_bytes, or NAME. */
+void show_units(json_t *json, const struct policy *policy, const char *name, uint64_t units);
 
 #endif

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "show_etcd.h"
+#include "show.h"
 
 #include <string.h>
 
 #include "box.h"
 #include "draw.h"
-#include "show_json.h"
 
 static const char *state_name(enum draw_state state)
 {
@@ -30,51 +29,41 @@ static json_t *endpoints_json(const struct ledger_config *ledger)
 	return json;
 }
 
-/* Amounts are missing until etcd has told them. */
-static json_t *budget_json(const struct box *box, const struct drawing_view *view)
-{
-	const struct policy *policy = &box->policies[view->policy];
-	json_t *json = json_pack("{s:s, s:s, s:o}", "policy", policy->name, "name", view->name,
-		"period_number", integer(view->period));
+#define UNITS(member) SHOW_FIELD(drawing_view, UNITS, member)
+static const struct show_field amounts_fields[] = {UNITS(total), UNITS(drawn), UNITS(left), {0}};
+#undef UNITS
 
-	if (view->known) {
-		show_units(json, policy, "total", view->total);
-		show_units(json, policy, "drawn", view->drawn);
-		show_units(json, policy, "left", view->left);
-	}
+/* Amounts are missing until etcd has told them. */
+static json_t *budget_json(const void *context, unsigned budget)
+{
+	const struct box *box = context;
+	struct drawing_view view = draw_budget(box, budget);
+	const struct policy *policy = &box->policies[view.policy];
+	json_t *json = json_pack("{s:s, s:s, s:o}", "policy", policy->name, "name", view.name,
+		"period_number", integer(view.period));
+
+	if (view.known)
+		show_fields(json, amounts_fields, &view, policy);
+	json_object_set_new(json, "as_of_ms_ago", age_ms(view.known, view.as_of_ns, control_now()));
+	json_object_set_new(json, "asked", json_boolean(view.asked));
 	json_object_set_new(
-		json, "as_of_ms_ago", age_ms(view->known, view->as_of_ns, control_now()));
-	json_object_set_new(json, "asked", json_boolean(view->asked));
-	json_object_set_new(
-		json, "error", view->error ? json_string(strerror(-view->error)) : json_null());
+		json, "error", view.error ? json_string(strerror(-view.error)) : json_null());
 	return json;
 }
 
 /* Null where no etcd is configured. */
-static json_t *show_etcd(const char *params, void *context)
+json_t *show_etcd(const char *params, void *context)
 {
 	const struct box *box = context;
 	struct draw_view draw;
-	json_t *budgets, *json;
-	unsigned start;
+	json_t *json;
 
-	if (!draw_view(box, &draw) || !show_page_start(params, &start))
+	if (!draw_view(box, &draw))
 		return NULL;
-	budgets = json_array();
-	for (unsigned i = start; i < draw_budgets(box) && i - start < TELEMETRY_PAGE; i++) {
-		struct drawing_view view = draw_budget(box, i);
-
-		json_array_append_new(budgets, budget_json(box, &view));
-	}
-	json = show_page("budgets", budgets, start, draw_budgets(box));
+	json = show_page("budgets", params, draw_budgets(box), TELEMETRY_PAGE, budget_json, box);
 	json_object_set_new(json, "state", json_string(state_name(draw.state)));
 	json_object_set_new(json, "endpoints", endpoints_json(&box->config->ledger));
 	json_object_set_new(json, "prefix", json_string(box->config->ledger.etcd_prefix));
 	json_object_set_new(json, "error", *draw.why ? json_string(draw.why) : json_null());
 	return json;
 }
-
-const struct telemetry_command show_etcd_commands[] = {
-	{"/weir/etcd", "Totals that live in etcd. Parameter: first budget of a page", show_etcd},
-	{0},
-};

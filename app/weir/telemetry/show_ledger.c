@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "show_ledger.h"
+#include "show.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -9,42 +9,34 @@
 #include "box.h"
 #include "ledger_store.h"
 #include "settle.h"
-#include "show_json.h"
 
 /* Edges in one page: each takes some 300 bytes of a reply. */
 #define EDGES_PAGE 32
 
-/* "POLICY" or "POLICY,START". */
-struct wanted {
-	char name[CONFIG_NAME_MAX];
-	unsigned start;
+/* The edges of a policy, which it has under this index. */
+struct edges {
+	const struct box *box;
+	const struct policy *policy;
+	unsigned index;
+	uint64_t now;
 };
 
-static bool parse(const char *params, struct wanted *wanted)
+static json_t *edge_json(const void *context, unsigned i)
 {
-	size_t len = strcspn(params, ",");
+	const struct edges *of = context;
+	struct conserve_edge_view edge = conserve_edge(
+		limiter_conserve(of->box->limiter), of->index, i, of->now);
+	const struct ledger_view *ledger = &edge.ledger;
+	double time = policy_limit_s(of->policy);
+	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o, s:o, s:o}", "peer",
+		of->box->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
+		edge.in_use, "spare", edge.spare, "heard_ms_ago",
+		age_ms(ledger->known, ledger->heard_ns, of->now), "granted",
+		integer(ledger->granted), "received", integer(ledger->received));
 
-	if (len >= sizeof(wanted->name))
-		return false;
-	snprintf(wanted->name, sizeof(wanted->name), "%.*s", (int)len, params);
-	return show_page_start(params[len] ? params + len + 1 : NULL, &wanted->start);
-}
-
-static json_t *edge_json(const struct box *box, const struct policy *policy,
-	const struct conserve_edge_view *edge, uint64_t now)
-{
-	const struct ledger_view *ledger = &edge->ledger;
-	double time = policy_limit_s(policy);
-	json_t *json = json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer",
-		box->config->gossip.roster[edge->peer].name, "alive", edge->alive, "in_use",
-		edge->in_use, "spare", edge->spare, "heard_ms_ago",
-		age_ms(ledger->known, ledger->heard_ns, now));
-
-	json_object_set_new(json, "granted", integer(ledger->granted));
-	json_object_set_new(json, "received", integer(ledger->received));
-	show_rate(json, policy, "in_flight", (double)ledger->in_flight / time);
-	show_rate(json, policy, "promised", (double)(ledger->locked - ledger->granted) / time);
-	show_rate(json, policy, "adopted", (double)ledger->adopted / time);
+	show_rate(json, of->policy, "in_flight", (double)ledger->in_flight / time);
+	show_rate(json, of->policy, "promised", (double)(ledger->locked - ledger->granted) / time);
+	show_rate(json, of->policy, "adopted", (double)ledger->adopted / time);
 	return json;
 }
 
@@ -54,28 +46,32 @@ static json_t *until_json(uint64_t until, uint64_t now)
 	return until == UINT64_MAX ? json_null() : integer(until > now ? (until - now) / MS_NS : 0);
 }
 
-static void add_view(
-	json_t *json, const struct policy *policy, const struct conserve_view *view, uint64_t now)
-{
-	/* Its units are those in the time that the limit is of. */
-	double time = policy_limit_s(policy);
+#define FIELD(kind, member) SHOW_FIELD(conserve_view, kind, member)
+/* Units of a limit are those in the time that it is of; units of a burst are whole ones. */
+static const struct show_field limit_held_fields[] = {
+	FIELD(PART, share), FIELD(PART, balance), FIELD(PART, usable), {0}};
+static const struct show_field limit_moved_fields[] = {FIELD(PART, free), FIELD(PART, in_flight),
+	FIELD(PART, promised), FIELD(PART, adopted), {0}};
+static const struct show_field burst_held_fields[] = {
+	FIELD(UNITS, share), FIELD(UNITS, usable), {0}};
+static const struct show_field burst_moved_fields[] = {FIELD(UNITS, free), FIELD(UNITS, in_flight),
+	FIELD(UNITS, promised), FIELD(UNITS, adopted), {0}};
+#undef FIELD
 
+static void add_view(
+	json_t *json, const struct policy *policy, struct conserve_view view, uint64_t now)
+{
 	json_object_set_new(json, "name", json_string(policy->name));
 	show_rate(json, policy, "limit", policy_rate(policy));
-	show_rate(json, policy, "share", (double)view->share / time);
-	show_rate(json, policy, "balance", (double)view->balance / time);
-	show_rate(json, policy, "usable", (double)view->usable / time);
-	json_object_set_new(json, "usable_for_ms", until_json(view->until_ns, now));
-	show_rate(json, policy, "free", (double)view->free / time);
-	show_rate(json, policy, "in_flight", (double)view->in_flight / time);
-	show_rate(json, policy, "promised", (double)view->promised / time);
-	show_rate(json, policy, "adopted", (double)view->adopted / time);
+	show_fields(json, limit_held_fields, &view, policy);
+	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
+	show_fields(json, limit_moved_fields, &view, policy);
 	/* An indicator's value is of a unit of its own. */
 	if (policy->indicator)
-		json_object_set_new(json, "indicator", json_real(view->target));
+		json_object_set_new(json, "indicator", json_real(view.target));
 	else
-		show_rate(json, policy, "target", view->target / time);
-	json_object_set_new(json, "blank", json_boolean(view->blank));
+		show_rate(json, policy, "target", view.target / policy_limit_s(policy));
+	json_object_set_new(json, "blank", json_boolean(view.blank));
 }
 
 /*
@@ -86,46 +82,40 @@ static json_t *burst_json(const struct policy *policy, struct conserve_view view
 	json_t *json = json_object();
 
 	show_units(json, policy, "limit", policy->burst_bytes);
-	show_units(json, policy, "share", view.share);
-	show_units(json, policy, "usable", view.usable);
+	show_fields(json, burst_held_fields, &view, policy);
 	json_object_set_new(json, "usable_for_ms", until_json(view.until_ns, now));
-	show_units(json, policy, "free", view.free);
-	show_units(json, policy, "in_flight", view.in_flight);
-	show_units(json, policy, "promised", view.promised);
-	show_units(json, policy, "adopted", view.adopted);
+	show_fields(json, burst_moved_fields, &view, policy);
 	show_units(json, policy, "target", view.target > 0 ? (uint64_t)view.target : 0);
 	json_object_set_new(json, "blank", json_boolean(view.blank));
 	return json;
 }
 
-static json_t *show_policy(const struct box *box, const struct wanted *wanted)
+/* params: "POLICY" or "POLICY,START". */
+static json_t *policy_json(const struct box *box, const char *params)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
-	unsigned i = show_find(box, wanted->name), index;
-	uint64_t now = control_now();
-	struct conserve_view view;
-	json_t *edges, *json;
+	size_t len = strcspn(params, ",");
+	struct edges of = {.box = box, .now = control_now()};
+	char name[CONFIG_NAME_MAX];
+	unsigned i, burst;
+	json_t *json;
 
-	if (i == box->n_policies)
+	snprintf(name, sizeof(name), "%.*s", (int)len, params);
+	i = show_find(box, name);
+	if (!conserve || len >= sizeof(name) || i == box->n_policies)
 		return NULL;
-	index = limiter_conserve_index(box->limiter, i);
-	if (!conserve || index == LIMITER_ADDED)
+	of.policy = &box->policies[i];
+	of.index = limiter_conserve_index(box->limiter, i);
+	if (of.index == LIMITER_ADDED)
 		return NULL;
-	edges = json_array();
-	for (unsigned e = wanted->start;
-		e < conserve_edges(conserve) && e - wanted->start < EDGES_PAGE; e++) {
-		struct conserve_edge_view edge = conserve_edge(conserve, index, e, now);
-
-		json_array_append_new(edges, edge_json(box, &box->policies[i], &edge, now));
-	}
-	json = show_page("edges", edges, wanted->start, conserve_edges(conserve));
-	view = conserve_view(conserve, index, now);
-	add_view(json, &box->policies[i], &view, now);
-	index = limiter_conserve_burst_index(box->limiter, i);
+	json = show_page("edges", params[len] ? params + len + 1 : NULL, conserve_edges(conserve),
+		EDGES_PAGE, edge_json, &of);
+	add_view(json, of.policy, conserve_view(conserve, of.index, of.now), of.now);
+	burst = limiter_conserve_burst_index(box->limiter, i);
 	json_object_set_new(json, "burst",
-		index == LIMITER_ADDED
+		burst == LIMITER_ADDED
 			? json_null()
-			: burst_json(&box->policies[i], conserve_view(conserve, index, now), now));
+			: burst_json(of.policy, conserve_view(conserve, burst, of.now), of.now));
 	return json;
 }
 
@@ -136,18 +126,18 @@ static json_t *statements_json(const uint64_t *verdicts)
 		integer(verdicts[LEDGER_INVALID]));
 }
 
-static void add_counters(json_t *json, const struct conserve *conserve)
-{
-	const struct conserve_counters *c = conserve_counters(conserve);
+#define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
+static const struct show_field sent_fields[] = {
+	NUMBER(letters_sent), NUMBER(letters_heard), NUMBER(statements_sent), {0}};
+static const struct show_field heard_fields[] = {
+	NUMBER(unknown), NUMBER(malformed), NUMBER(grants), NUMBER(adoptions), {0}};
+#undef NUMBER
 
-	json_object_set_new(json, "letters_sent", integer(c->letters_sent));
-	json_object_set_new(json, "letters_heard", integer(c->letters_heard));
-	json_object_set_new(json, "statements_sent", integer(c->statements_sent));
-	json_object_set_new(json, "statements_heard", statements_json(c->verdicts));
-	json_object_set_new(json, "unknown", integer(c->unknown));
-	json_object_set_new(json, "malformed", integer(c->malformed));
-	json_object_set_new(json, "grants", integer(c->grants));
-	json_object_set_new(json, "adoptions", integer(c->adoptions));
+static void add_counters(json_t *json, const struct conserve_counters *counters)
+{
+	show_fields(json, sent_fields, counters, NULL);
+	json_object_set_new(json, "statements_heard", statements_json(counters->verdicts));
+	show_fields(json, heard_fields, counters, NULL);
 }
 
 /* One word for all, the worst that is true. */
@@ -163,24 +153,27 @@ static const char *state_of(
 	return kept || limiter_conserve(box->limiter) ? "settled" : "none";
 }
 
+#define FIELD(kind, member) SHOW_FIELD(settle_view, kind, member)
+static const struct show_field store_fields[] = {
+	SHOW_FIELD_AS("store", settle_view, TEXT, directory), FIELD(NUMBER, epoch),
+	SHOW_FIELD_AS("began_blank", settle_view, FLAG, blank), FIELD(FLAG, saved),
+	FIELD(FLAG, obeyed), {0}};
+static const struct show_field rounds_fields[] = {
+	SHOW_FIELD_AS("rounds", settle_view, NUMBER, counters.rounds),
+	SHOW_FIELD_AS("failures", settle_view, NUMBER, counters.failures),
+	SHOW_FIELD_AS("last_round_ms", settle_view, MS, counters.last_ns),
+	SHOW_FIELD_AS("longest_round_ms", settle_view, MS, counters.most_ns), {0}};
+#undef FIELD
+
 static void add_settling(json_t *json, const struct settle_view *settle)
 {
-	const struct settle_counters *c = &settle->counters;
-
-	json_object_set_new(json, "store", json_string(settle->directory));
-	json_object_set_new(json, "epoch", integer(settle->epoch));
-	json_object_set_new(json, "began_blank", json_boolean(settle->blank));
-	json_object_set_new(json, "saved", json_boolean(settle->saved));
-	json_object_set_new(json, "obeyed", json_boolean(settle->obeyed));
+	show_fields(json, store_fields, settle, NULL);
 	json_object_set_new(json, "error",
 		settle->error ? json_string(ledger_store_reason(settle->error)) : json_null());
-	json_object_set_new(json, "rounds", integer(c->rounds));
-	json_object_set_new(json, "failures", integer(c->failures));
-	json_object_set_new(json, "last_round_ms", json_real((double)c->last_ns / MS_NS));
-	json_object_set_new(json, "longest_round_ms", json_real((double)c->most_ns / MS_NS));
+	show_fields(json, rounds_fields, settle, NULL);
 }
 
-static json_t *show_whole(const struct box *box)
+static json_t *whole_json(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	struct settle_view settle = {0};
@@ -194,23 +187,11 @@ static json_t *show_whole(const struct box *box)
 		add_settling(json, &settle);
 	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / MS_NS));
 	if (conserve)
-		add_counters(json, conserve);
+		add_counters(json, conserve_counters(conserve));
 	return json;
 }
 
-static json_t *show_ledger(const char *params, void *context)
+json_t *show_ledger(const char *params, void *context)
 {
-	const struct box *box = context;
-	struct wanted wanted;
-
-	if (!params)
-		return show_whole(box);
-	return parse(params, &wanted) ? show_policy(box, &wanted) : NULL;
+	return params ? policy_json(context, params) : whole_json(context);
 }
-
-const struct telemetry_command show_ledger_commands[] = {
-	{"/weir/ledger",
-		"Limits that are never exceeded. Parameters: a policy, first edge of a page",
-		show_ledger},
-	{0},
-};

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "show_placing.h"
+#include "show.h"
 
 #include "base/time.h"
-
 #include "box.h"
 #include "placing.h"
-#include "show_json.h"
 
 #define MICRO 1e6
 
@@ -56,48 +54,15 @@ static bool is_placed(const struct box *box, unsigned i)
 	return placing_of(box, box->slots.of[i]) != NULL;
 }
 
-/* The n-th of those that are placed; or n_policies. */
-static unsigned nth(const struct box *box, unsigned n)
-{
-	unsigned i = 0;
-
-	for (; i < box->n_policies; i++)
-		if (is_placed(box, i) && n-- == 0)
-			break;
-	return i;
-}
-
-static json_t *list(const struct box *box, unsigned start)
-{
-	json_t *names = json_array();
-	unsigned total = 0;
-
-	for (unsigned i = 0; i < box->n_policies; i++)
-		total += is_placed(box, i);
-	for (unsigned i = nth(box, start), n = 0; i < box->n_policies && n < TELEMETRY_PAGE; i++)
-		if (is_placed(box, i)) {
-			json_array_append_new(names, json_string(box->policies[i].name));
-			n++;
-		}
-	return show_page("placements", names, start, total);
-}
-
 /* Null of a policy that is not placed. */
-static json_t *show_placement(const char *params, void *context)
+json_t *show_placement(const char *params, void *context)
 {
 	const struct box *box = context;
-	unsigned start, i;
+	json_t *page = show_names("placements", params, box, is_placed);
+	unsigned i;
 
-	if (show_page_start(params, &start))
-		return list(box, start);
+	if (page)
+		return page;
 	i = show_find(box, params);
 	return i < box->n_policies && is_placed(box, i) ? policy_json(box, i) : NULL;
 }
-
-const struct telemetry_command show_placing_commands[] = {
-	{"/weir/placement",
-		"Workers that a policy's sources are given to. Parameter: its name, or first index "
-		"of a page of names",
-		show_placement},
-	{0},
-};

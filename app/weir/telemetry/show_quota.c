@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "show_quota.h"
+#include "show.h"
 
 #include <time.h>
 
@@ -12,7 +12,6 @@
 #include "base/time.h"
 #include "policy/period.h"
 #include "purse.h"
-#include "show_json.h"
 
 /* What rates of lib/control/quota are in. */
 #define PER_UNIT 1000.0
@@ -71,23 +70,15 @@ static void add_group(
 	json_object_set_new(json, "lean", json_boolean(view->lean));
 }
 
-static void add_own(json_t *json, const struct policy *policy, const struct quota_view *view)
-{
-	show_units(json, policy, "held", (uint64_t)view->balance);
-	show_units(json, policy, "spent", view->spent);
-	show_units(json, policy, "pocket", view->pocket);
-	show_rate(json, policy, "rate", (double)view->rate / PER_UNIT);
-	show_units(json, policy, "threshold", view->threshold);
-	json_object_set_new(json, "asking", json_boolean(view->asking));
-	json_object_set_new(json, "waiting", json_boolean(view->waiting));
-	json_object_set_new(json, "rounds", integer(view->rounds));
-	json_object_set_new(json, "short_rounds", integer(view->short_rounds));
-	json_object_set_new(json, "messages", integer(view->messages));
-	json_object_set_new(json, "invalid", integer(view->invalid));
-	json_object_set_new(json, "reallocation_ms", json_real((double)view->theta_ns / MS_NS));
-}
+#define FIELD(kind, member) SHOW_FIELD(quota_view, kind, member)
+static const struct show_field own_fields[] = {SHOW_FIELD_AS("held", quota_view, UNITS, balance),
+	FIELD(UNITS, spent), FIELD(UNITS, pocket), FIELD(THOUSANDS, rate), FIELD(UNITS, threshold),
+	FIELD(FLAG, asking), FIELD(FLAG, waiting), FIELD(NUMBER, rounds),
+	FIELD(NUMBER, short_rounds), FIELD(NUMBER, messages), FIELD(NUMBER, invalid),
+	SHOW_FIELD_AS("reallocation_ms", quota_view, MS, theta_ns), {0}};
+#undef FIELD
 
-static json_t *show_policy(const struct box *box, const char *name)
+static json_t *policy_json(const struct box *box, const char *name)
 {
 	const struct budget *budget = limiter_budget(box->limiter);
 	unsigned i = show_find(box, name), index;
@@ -106,7 +97,7 @@ static json_t *show_policy(const struct box *box, const char *name)
 	json_object_set_new(json, "name", json_string(policy->name));
 	add_period(json, policy, view.period);
 	add_group(box, json, i, &view);
-	add_own(json, policy, &view);
+	show_fields(json, own_fields, &view, policy);
 	show_units(json, policy, "purse", purses_held(box, box->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));
 	return json;
@@ -121,26 +112,24 @@ static unsigned count_budgets(const struct box *box)
 	return n;
 }
 
-static json_t *show_whole(const struct box *box)
+#define NUMBER(member) SHOW_FIELD(budget_counters, NUMBER, member)
+static const struct show_field counters_fields[] = {NUMBER(letters_sent), NUMBER(letters_heard),
+	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(unknown), NUMBER(malformed), {0}};
+#undef NUMBER
+
+static json_t *whole_json(const struct box *box)
 {
 	const struct budget *budget = limiter_budget(box->limiter);
-	const struct budget_counters *c = budget ? budget_counters(budget) : NULL;
 	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(box));
 
-	if (!c)
-		return json;
-	json_object_set_new(json, "letters_sent", integer(c->letters_sent));
-	json_object_set_new(json, "letters_heard", integer(c->letters_heard));
-	json_object_set_new(json, "messages_sent", integer(c->messages_sent));
-	json_object_set_new(json, "messages_heard", integer(c->messages_heard));
-	json_object_set_new(json, "unknown", integer(c->unknown));
-	json_object_set_new(json, "malformed", integer(c->malformed));
+	if (budget)
+		show_fields(json, counters_fields, budget_counters(budget), NULL);
 	return json;
 }
 
-static json_t *show_quota(const char *params, void *context)
+json_t *show_quota(const char *params, void *context)
 {
-	return params ? show_policy(context, params) : show_whole(context);
+	return params ? policy_json(context, params) : whole_json(context);
 }
 
 static const char *peer_name(const struct box *box, unsigned peer)
@@ -150,41 +139,31 @@ static const char *peer_name(const struct box *box, unsigned peer)
 	return peer < gossip->n_roster ? gossip->roster[peer].name : NULL;
 }
 
-static json_t *neighbour_json(const struct box *box, const struct budget_peer *peer)
+static json_t *neighbour_json(const void *context, unsigned i)
 {
-	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(box, peer->peer), "alive",
-		peer->alive, "linked", peer->linked, "parent", peer->parent, "round_trip_ms",
-		peer->round_trip_ns ? json_real((double)peer->round_trip_ns / MS_NS) : json_null());
+	const struct box *box = context;
+	struct budget_peer peer = budget_peer(limiter_budget(box->limiter), i);
+
+	return json_pack("{s:s, s:b, s:b, s:b, s:o}", "peer", peer_name(box, peer.peer), "alive",
+		peer.alive, "linked", peer.linked, "parent", peer.parent, "round_trip_ms",
+		peer.round_trip_ns ? json_real((double)peer.round_trip_ns / MS_NS) : json_null());
 }
 
 /* Null without a budget: there is no tree. */
-static json_t *show_tree(const char *params, void *context)
+json_t *show_tree(const char *params, void *context)
 {
 	const struct box *box = context;
 	const struct budget *budget = limiter_budget(box->limiter);
-	json_t *neighbours, *json;
 	const char *root;
-	unsigned start;
+	json_t *json;
 
-	if (!budget || !show_page_start(params, &start))
+	if (!budget)
 		return NULL;
-	neighbours = json_array();
-	for (unsigned i = start; i < budget_peers(budget) && i - start < TELEMETRY_PAGE; i++) {
-		struct budget_peer peer = budget_peer(budget, i);
-
-		json_array_append_new(neighbours, neighbour_json(box, &peer));
-	}
-	json = show_page("neighbours", neighbours, start, budget_peers(budget));
+	json = show_page(
+		"neighbours", params, budget_peers(budget), TELEMETRY_PAGE, neighbour_json, box);
 	json_object_set_new(json, "is_root", json_boolean(budget_is_root(budget)));
 	root = peer_name(box, budget_root(budget));
 	json_object_set_new(json, "root", root ? json_string(root) : json_null());
 	json_object_set_new(json, "relinked", integer(budget_counters(budget)->relinked));
 	return json;
 }
-
-const struct telemetry_command show_quota_commands[] = {
-	{"/weir/quota", "Budgets: what is left of them. Parameter: a policy", show_quota},
-	{"/weir/tree", "The tree that budgets move along. Parameter: first neighbour of a page",
-		show_tree},
-	{0},
-};

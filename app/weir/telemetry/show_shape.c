@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  * Copyright (c) 2026 The Weir authors
  */
-#include "show_shape.h"
+#include "show.h"
 
 #include <rte_cycles.h>
 
 #include "base/time.h"
-
 #include "box.h"
 #include "delays.h"
-#include "show_json.h"
 #include "policy/kind.h"
 #include "totals.h"
 
@@ -116,10 +114,14 @@ static json_t *bins_json(const struct delay_sum *sum)
 	return json;
 }
 
+/*
+ * How many of a policy's packets have waited how long: in bins, which add up over limiters and
+ * subtract over time, as quantiles do not.
+ */
 json_t *show_delays(const char *params, void *context)
 {
 	struct box *box = context;
-	unsigned i = params ? show_find(box, params) : box->n_policies;
+	unsigned i = show_find(box, params);
 	struct delays_totals totals;
 
 	if (i == box->n_policies || !policy_is_shaped(&box->policies[i]))

@@ -329,15 +329,17 @@ static json_t *ethdev_link_status(const char *params, void *context)
 }
 
 const struct telemetry_command telemetry_ethdev[] = {
-	{"/ethdev/list", "Returns the ids of all ports. Takes no parameters", ethdev_list},
+	{"/ethdev/list", "Returns the ids of all ports. Takes no parameters", ethdev_list,
+		TELEMETRY_PARAMS},
 	{"/ethdev/stats", "Returns the common stats of a port. Parameters: int port_id",
-		ethdev_stats},
+		ethdev_stats, TELEMETRY_PARAMS},
 	{"/ethdev/xstats",
 		"Returns the extended stats of a port, as many as one reply holds. Parameters: "
 		"int port_id, hide_zero=true|false (optional), from=int (optional, how many to skip)",
-		ethdev_xstats},
-	{"/ethdev/info", "Returns the device info of a port. Parameters: int port_id", ethdev_info},
+		ethdev_xstats, TELEMETRY_PARAMS},
+	{"/ethdev/info", "Returns the device info of a port. Parameters: int port_id", ethdev_info,
+		TELEMETRY_PARAMS},
 	{"/ethdev/link_status", "Returns the link status of a port. Parameters: int port_id",
-		ethdev_link_status},
-	{NULL, NULL, NULL},
+		ethdev_link_status, TELEMETRY_PARAMS},
+	{0},
 };

@@ -16,11 +16,14 @@ static json_t *show_stats(const char *params, void *context);
 
 /* Their context is the server. */
 static const struct telemetry_command builtin[] = {
-	{"/", "Lists the commands. Takes no parameters", list_commands},
-	{"/help", "Returns help text for a command. Parameters: string command", show_help},
-	{"/info", "Returns version, pid and the longest reply. Takes no parameters", show_info},
-	{"/weir/telemetry", "Returns what this server did. Takes no parameters", show_stats},
-	{NULL, NULL, NULL},
+	{"/", "Lists the commands. Takes no parameters", list_commands, TELEMETRY_PARAMS},
+	{"/help", "Returns help text for a command. Parameters: string command", show_help,
+		TELEMETRY_PARAMS},
+	{"/info", "Returns version, pid and the longest reply. Takes no parameters", show_info,
+		TELEMETRY_PARAMS},
+	{"/weir/telemetry", "Returns what this server did. Takes no parameters", show_stats,
+		TELEMETRY_PARAMS},
+	{0},
 };
 
 static const struct telemetry_command *find_in(
@@ -170,6 +173,8 @@ static json_t *call(const struct telemetry_server *server, const struct telemetr
 	/* The built-in handlers only read the server; the signature has no const to offer. */
 	void *context = is_builtin ? (void *)server : server->context;
 
+	if (params != NULL && command->params == TELEMETRY_ALONE)
+		return NULL;
 	return command->handler(params, context);
 }
 

@@ -24,10 +24,16 @@
  */
 typedef json_t *(*telemetry_handler)(const char *params, void *context);
 
+enum telemetry_params {
+	TELEMETRY_PARAMS, /* what stands after the comma is the handler's to judge */
+	TELEMETRY_ALONE,  /* with any the reply is null, and the handler is not called */
+};
+
 struct telemetry_command {
 	const char *path; /* "/weir/policies" */
 	const char *help; /* one sentence, for /help */
 	telemetry_handler handler;
+	enum telemetry_params params;
 };
 
 struct telemetry_server;

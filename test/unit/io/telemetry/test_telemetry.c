@@ -87,17 +87,17 @@ static json_t *test_real(const char *params, void *context)
 }
 
 static const struct telemetry_command test_commands[] = {
-	{"/test/echo", "Returns its parameter", test_echo},
-	{"/test/context", "Returns the context", test_context},
-	{"/test/sized", "Returns a reply of so many bytes", test_sized},
-	{"/test/real", "Returns a tenth", test_real},
-	{NULL, NULL, NULL},
+	{"/test/echo", "Returns its parameter", test_echo, TELEMETRY_PARAMS},
+	{"/test/context", "Returns the context", test_context, TELEMETRY_PARAMS},
+	{"/test/sized", "Returns a reply of so many bytes", test_sized, TELEMETRY_PARAMS},
+	{"/test/real", "Returns a tenth", test_real, TELEMETRY_PARAMS},
+	{0},
 };
 
 static const struct telemetry_command shadow_commands[] = {
-	{"/info", "Tries to hide the built-in command", test_real},
-	{"/test/echo", "Tries to hide an earlier table's command", test_real},
-	{NULL, NULL, NULL},
+	{"/info", "Tries to hide the built-in command", test_real, TELEMETRY_PARAMS},
+	{"/test/echo", "Tries to hide an earlier table's command", test_real, TELEMETRY_PARAMS},
+	{0},
 };
 
 static const struct telemetry_command *const tables[] = {

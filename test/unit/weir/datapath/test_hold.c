@@ -19,7 +19,7 @@
 #include "police/shaped.h"
 #include "publish.h"
 #include "release.h"
-#include "show_shape.h"
+#include "show.h"
 
 /* A device that tells the time, in ns. */
 static struct {

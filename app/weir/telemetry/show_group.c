@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show.h"
+
+#include <netdb.h>
+#include <string.h>
+
+#include "box.h"
+#include "gossip_socket.h"
+
+static json_t *address_json(const struct peer_config *peer)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getnameinfo((const struct sockaddr *)&peer->address, peer->address_len, host,
+		    sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV))
+		return json_null();
+	return json_sprintf(strchr(host, ':') ? "[%s]:%s" : "%s:%s", host, port);
+}
+
+static json_t *peer_json(const void *context, unsigned i)
+{
+	const struct box *box = context;
+	const struct gossip_config *config = &box->config->gossip;
+	const struct peer *peer = gossip_peer(limiter_gossip(box->limiter), i);
+	static const struct peer unwatched = {0};
+	uint64_t now = control_now();
+	const char *state = i == config->self ? "self"
+			    : !peer           ? "unwatched"
+			    : peer->alive     ? "alive"
+					      : "lost";
+
+	if (!peer)
+		peer = &unwatched;
+
+	return json_pack("{s:s, s:o, s:s, s:o, s:o, s:o}", "name", config->roster[i].name,
+		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
+		age_ms(peer->known, peer->heard_ns, now), "confirmed_ms_ago",
+		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
+		integer(peer->restarts));
+}
+
+json_t *show_peers(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct gossip *gossip = limiter_gossip(box->limiter);
+	json_t *json = show_page(
+		"peers", params, box->config->gossip.n_roster, TELEMETRY_PAGE, peer_json, box);
+
+	json_object_set_new(json, "alive", integer(gossip_alive(gossip)));
+	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / MS_NS));
+	json_object_set_new(json, "sealed", json_boolean(box->config->gossip.key_file[0]));
+	return json;
+}
+
+json_t *show_gossip(const char *params, void *context)
+{
+	const struct box *box = context;
+	const struct gossip_counters *c = gossip_counters(limiter_gossip(box->limiter));
+	json_t *received = json_object();
+
+	(void)params;
+	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
+		json_object_set_new(received, gossip_verdict_name(v), integer(c->verdict[v]));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sent", integer(c->sent), "sent_bytes",
+		integer(c->sent_bytes), "send_errors", integer(box->gossip->send_errors),
+		"received_bytes", integer(c->received_bytes), "unknown_policy",
+		integer(c->unknown_policy), "received", received);
+}

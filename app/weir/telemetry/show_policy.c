@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "box.h"
+#include "policy/kind.h"
+#include "policy/units.h"
+#include "policy/value.h"
+#include "totals.h"
+
+json_t *show_policies(const char *params, void *context)
+{
+	return show_names("policies", params, context, NULL);
+}
+
+static const char *action_name(enum action action)
+{
+	static const char *const names[] = {
+		[ACTION_DROP] = "drop",
+		[ACTION_MARK] = "mark",
+		[ACTION_COUNT] = "count",
+		[ACTION_SHAPE] = "shape",
+	};
+
+	return names[action];
+}
+
+/* Packets, and what the policy counts if that is something else. */
+static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
+{
+	json_t *json = json_pack("{s:o}", "packets", integer(packets));
+
+	if (policy->count != COUNT_PACKETS)
+		json_object_set_new(json, show_counting(policy->count), integer(units));
+	return json;
+}
+
+static json_t *proto_json(uint8_t proto)
+{
+	const char *name = proto_name(proto);
+
+	return name ? json_string(name) : json_integer(proto);
+}
+
+static void add_ports(json_t *json, const char *key, const struct port_range *range)
+{
+	char text[PORTS_TEXT_MAX];
+
+	if (range->first == 0)
+		return;
+	json_object_set_new(json, key, json_string(port_range_format(range, text, sizeof(text))));
+}
+
+static json_t *match_json(const struct config *config, const struct match *match)
+{
+	char src[64], dst[64];
+	json_t *json = json_pack("{s:s, s:s, s:s}", "src",
+		prefix_format(&match->src, src, sizeof(src)), "dst",
+		prefix_format(&match->dst, dst, sizeof(dst)), "direction",
+		direction_name(match->direction));
+
+	if (match->wire != CONFIG_ANY)
+		json_object_set_new(json, "wire", json_string(config->wires[match->wire].name));
+	if (match->vlan != CONFIG_ANY)
+		json_object_set_new(json, "vlan", json_integer(match->vlan));
+	if (match->dscp != CONFIG_ANY)
+		json_object_set_new(json, "dscp", json_integer(match->dscp));
+	if (match->proto)
+		json_object_set_new(json, "proto", proto_json(match->proto));
+	add_ports(json, "src-port", &match->src_port);
+	add_ports(json, "dst-port", &match->dst_port);
+	return json;
+}
+
+/* What makes a source, as configured; null when the policy has one meter for all. */
+static json_t *per_json(const struct policy *policy)
+{
+	if (!policy->per_v4 && !policy->per_v6)
+		return json_null();
+	if (policy->per_v4 == 32 && policy->per_v6 == 128)
+		return json_string("src");
+	return json_sprintf("src/%d", policy->per_v4 < 32 ? policy->per_v4 : policy->per_v6);
+}
+
+static json_t *mark_json(const struct policy *policy)
+{
+	if (policy->action != ACTION_MARK)
+		return json_null();
+	return policy->mark == MARK_ECN ? json_string("ecn") : json_integer(policy->mark);
+}
+
+/* Null of a budget, whose kind of guarantee is its own. */
+static json_t *guarantee_json(const struct policy *policy)
+{
+	if (policy->allocator->counts_units)
+		return json_null();
+	return json_string(policy_is_conserved(policy) ? "conserved" : "soft");
+}
+
+/* Beside a total there need not be one. */
+static double limit_or_none(const struct policy *policy, double rate)
+{
+	return policy->allocator->counts_units && policy->limit_bps == 0 ? NAN : rate;
+}
+
+/* As it was written: 100/min is no whole number a second. */
+static json_t *limit_json(const struct policy *policy)
+{
+	char text[UNITS_TEXT_MAX];
+
+	if (policy->limit_bps == 0)
+		return json_null();
+	if (policy->count == COUNT_BYTES)
+		return json_string(units_format_rate(policy->limit_bps, text, sizeof(text)));
+	return json_string(units_format_count_rate(
+		policy->limit_bps, policy_limit_s(policy), text, sizeof(text)));
+}
+
+static void add_configured(json_t *json, const struct config *config, const struct policy *policy)
+{
+	json_object_set_new(json, "name", json_string(policy->name));
+	json_object_set_new(json, "match", match_json(config, &policy->match));
+	json_object_set_new(json, "allocator", json_string(policy->allocator->name));
+	json_object_set_new(json, "guarantee", guarantee_json(policy));
+	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
+	json_object_set_new(json, "count", json_string(show_counting(policy->count)));
+	json_object_set_new(json, "per", per_json(policy));
+	json_object_set_new(json, "action", json_string(action_name(policy->action)));
+	json_object_set_new(json, "mark", mark_json(policy));
+	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
+	json_object_set_new(json, "interval_ms", json_real((double)policy->interval_ns / MS_NS));
+	json_object_set_new(json, "limit", limit_json(policy));
+	show_rate(json, policy, "limit", limit_or_none(policy, policy_rate(policy)));
+	show_units(json, policy, "burst", policy->burst_bytes);
+}
+
+static void add_view(json_t *json, const struct policy *policy, const struct limiter_view *view)
+{
+	/* Nobody is told of what allocators do not ask for. */
+	bool heard = policy->allocator->gossips;
+
+	show_rate(json, policy, "effective_limit", limit_or_none(policy, view->effective_limit));
+	show_rate(json, policy, "local_limit", limit_or_none(policy, view->local_limit));
+	show_units(json, policy, "local_burst", view->local_burst);
+	show_rate(json, policy, "demand", view->demand);
+	json_object_set_new(json, "weight", json_real(view->weight));
+	show_rate(json, policy, "global_demand", heard ? view->global_demand : NAN);
+	json_object_set_new(
+		json, "global_weight", heard ? json_real(view->global_weight) : json_null());
+	json_object_set_new(json, "peers_lost", heard ? integer(view->lost) : json_null());
+	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
+	json_object_set_new(json, "flows_sampled", integer(view->flows));
+	show_rate(json, policy, "flow_rate", view->flow_rate);
+}
+
+static void add_verdicts(json_t *json, struct box *box, unsigned i)
+{
+	const struct policy *policy = &box->policies[i];
+	struct policy_totals totals = box_policy_totals(box, box->slots.of[i]);
+
+	json_object_set_new(
+		json, "passed", packets_units(policy, totals.passed_packets, totals.passed_bytes));
+	json_object_set_new(json, "dropped",
+		packets_units(policy, totals.dropped_packets, totals.dropped_bytes));
+	if (policy->allocator->counts_units)
+		json_object_set_new(json, "fallback",
+			packets_units(policy, totals.fallback_packets, totals.fallback_bytes));
+	json_object_set_new(
+		json, "over", packets_units(policy, totals.over_packets, totals.over_bytes));
+}
+
+/* Null when the policy has one meter for all. */
+static json_t *sources_json(const struct box *box, unsigned policy)
+{
+	struct source_table_stats stats = engine_source_totals(&box->engine, box->slots.of[policy]);
+
+	if (stats.capacity == 0)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o, s:o}", "busy", integer(stats.sources), "capacity",
+		integer(stats.capacity), "new", integer(stats.new_sources), "overflows",
+		integer(stats.overflows));
+}
+
+static json_t *weights_json(const struct classes_config *classes)
+{
+	json_t *json = json_object();
+
+	for (unsigned i = 0; i < PHANTOM_DSCPS; i++) {
+		char dscp[8];
+
+		snprintf(dscp, sizeof(dscp), "%u", i);
+		if (classes->weights[i] > 1)
+			json_object_set_new(json, dscp, integer(classes->weights[i]));
+	}
+	return json;
+}
+
+/* Null unless classes share the limit. */
+static json_t *classes_json(const struct box *box, unsigned policy)
+{
+	const struct classes_config *classes = &box->policies[policy].classes;
+	uint64_t backlogged = 0;
+
+	if (box->policies[policy].meter != METER_PHANTOM)
+		return json_null();
+	for (unsigned w = 0; w < box->config->n_workers; w++)
+		backlogged += police_backlogged(&box->workers[w].policies[box->slots.of[policy]]);
+	return json_pack("{s:s, s:o, s:o, s:o}", "by",
+		classes->by == CLASSES_BY_DSCP ? "dscp" : "flow", "n", integer(classes->n),
+		"weights", weights_json(classes), "backlogged", integer(backlogged));
+}
+
+json_t *show_policy(const char *params, void *context)
+{
+	struct box *box = context;
+	unsigned i = show_find(box, params);
+	const struct policy *policy = &box->policies[i];
+	struct limiter_view view;
+	json_t *json;
+
+	if (i == box->n_policies)
+		return NULL;
+	limiter_view(box->limiter, i, &view);
+	json = json_object();
+	add_configured(json, box->config, policy);
+	add_view(json, policy, &view);
+	add_verdicts(json, box, i);
+	json_object_set_new(json, "sources", sources_json(box, i));
+	show_shape(json, box, i);
+	json_object_set_new(json, "classes", classes_json(box, i));
+	return json;
+}

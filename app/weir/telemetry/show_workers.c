@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ * Copyright (c) 2026 The Weir authors
+ */
+#include "show.h"
+
+#include <rte_ethdev.h>
+
+#include "box.h"
+#include "links.h"
+#include "packet/fragment.h"
+#include "totals.h"
+
+/* What the devices lost before a worker saw it, or after. */
+static void add_device_drops(json_t *json, const struct box *box)
+{
+	uint64_t missed = 0, no_buffer = 0, rx_errors = 0, tx_errors = 0;
+
+	for (unsigned i = 0; i < box->config->n_ports; i++) {
+		struct rte_eth_stats stats;
+
+		if (rte_eth_stats_get(box->port_ids[i], &stats))
+			continue;
+		missed += stats.imissed;
+		no_buffer += stats.rx_nombuf;
+		rx_errors += stats.ierrors;
+		tx_errors += stats.oerrors;
+	}
+	json_object_set_new(json, "rx_missed", integer(missed));
+	json_object_set_new(json, "rx_no_buffer", integer(no_buffer));
+	json_object_set_new(json, "rx_errors", integer(rx_errors));
+	json_object_set_new(json, "tx_errors", integer(tx_errors));
+}
+
+json_t *show_drops(const char *params, void *context)
+{
+	const struct box *box = context;
+	struct worker_counters totals = box_worker_totals(box);
+	json_t *json = json_object();
+
+	(void)params;
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		json_object_set_new(json, drop_reason_name(r), integer(totals.dropped[r]));
+	add_device_drops(json, box);
+	return json;
+}
+
+/* What became of fragments, or null where no policy names ports. */
+static json_t *fragments(const struct worker *worker)
+{
+	const struct fragments *table = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
+
+	if (!table)
+		return json_null();
+	return json_pack("{s:o, s:o, s:o}", "first", integer(counter_read(&table->first)), "found",
+		integer(counter_read(&table->found)), "unknown",
+		integer(counter_read(&table->unknown)));
+}
+
+#define FIELD(member) SHOW_FIELD(worker_counters, COUNTER, member)
+static const struct show_field packets_fields[] = {
+	FIELD(rx_packets), FIELD(tx_packets), FIELD(unmatched_packets), {0}};
+static const struct show_field turns_fields[] = {
+	FIELD(bursts), FIELD(empty_polls), FIELD(sleeps), {0}};
+#undef FIELD
+
+static json_t *worker_json(struct box *box, unsigned i)
+{
+	const struct worker *worker = &box->workers[i];
+	const struct worker_counters *c = &worker->counters;
+	json_t *json, *dropped = json_object();
+
+	for (unsigned r = 0; r < DROP_REASONS; r++)
+		json_object_set_new(
+			dropped, drop_reason_name(r), integer(counter_read(&c->dropped[r])));
+	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
+		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
+		(int)worker->n_paths);
+	show_fields(json, packets_fields, c, NULL);
+	json_object_set_new(json, "dropped", dropped);
+	json_object_set_new(json, "fragments", fragments(worker));
+	show_fields(json, turns_fields, c, NULL);
+	json_object_set_new(json, "busy_cycles",
+		integer(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "handing_cycles", integer(counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "waiting", show_waiting(box, i));
+	return json;
+}
+
+json_t *show_workers(const char *params, void *context)
+{
+	struct box *box = context;
+	json_t *json = json_array();
+
+	(void)params;
+	for (unsigned i = 0; i < box->config->n_workers; i++)
+		json_array_append_new(json, worker_json(box, i));
+	return json;
+}
+
+static json_t *port_json(const struct box *box, unsigned i)
+{
+	const struct link_state *link = &box->links->ports[i];
+
+	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
+		box->config->ports[i].name, "device", box->config->ports[i].device, "port",
+		(int)box->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
+		(int)link->speed_mbps, "link_changes", integer(link->changes), "queues",
+		(int)box->ports[i].queues, "rss", box->ports[i].rss);
+}
+
+json_t *show_ports(const char *params, void *context)
+{
+	const struct box *box = context;
+	json_t *json = json_array();
+
+	(void)params;
+	for (unsigned i = 0; i < box->config->n_ports; i++)
+		json_array_append_new(json, port_json(box, i));
+	return json;
+}
