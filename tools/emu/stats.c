@@ -3,6 +3,7 @@
  */
 #include "stats.h"
 
+#include "command/output.h"
 #include "policy/value.h"
 
 /* The time in µs within which `share` of the packets left, rounded up to a power of two. */
@@ -29,26 +30,21 @@ static json_t *late_json(const struct lane_counters *c)
 		(json_int_t)late_quantile_us(c, 0.99), "max", (double)c->late_max_ns / 1e3);
 }
 
-static void add_count(json_t *object, const char *key, uint64_t value)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)value));
-}
-
 static json_t *lane_json(const struct lane *lane)
 {
 	const struct lane_counters *c = &lane->counters;
 	json_t *object = json_object();
 
-	add_count(object, "received", c->received);
-	add_count(object, "received_bytes", c->received_bytes);
-	add_count(object, "sent", c->sent);
-	add_count(object, "sent_bytes", c->sent_bytes);
-	add_count(object, "lost", c->lost);
-	add_count(object, "queue_full", c->queue_full);
-	add_count(object, "overrun", c->overrun);
-	add_count(object, "refused", c->refused);
-	add_count(object, "waiting", lane_waiting(lane));
-	add_count(object, "in_flight", lane_in_flight(lane));
+	output_count(object, "received", c->received);
+	output_count(object, "received_bytes", c->received_bytes);
+	output_count(object, "sent", c->sent);
+	output_count(object, "sent_bytes", c->sent_bytes);
+	output_count(object, "lost", c->lost);
+	output_count(object, "queue_full", c->queue_full);
+	output_count(object, "overrun", c->overrun);
+	output_count(object, "refused", c->refused);
+	output_count(object, "waiting", lane_waiting(lane));
+	output_count(object, "in_flight", lane_in_flight(lane));
 	json_object_set_new(object, "late_us", late_json(c));
 	return object;
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "allocate/allocate.h"
+#include "command/output.h"
 
 #include "node.h"
 #include "path.h"
@@ -44,25 +45,10 @@ bool summary_has_ratio(const struct policy *policy)
 	return policy->count == COUNT_BYTES && !policy->per_v4 && !policy->per_v6;
 }
 
-static void put(json_t *object, const char *key, double value)
-{
-	json_object_set_new(object, key, json_real(value));
-}
-
 /* An index of fairness is above 0, if there is anybody to be fair to. */
 static void put_jain(json_t *object, const char *key, double value)
 {
 	json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());
-}
-
-static void put_text(json_t *object, const char *key, const char *value)
-{
-	json_object_set_new(object, key, json_string(value));
-}
-
-static void put_count(json_t *object, const char *key, uint64_t value)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)value));
 }
 
 static int compare_reals(const void *a, const void *b)
@@ -93,15 +79,15 @@ static void put_aggregate(const struct sim *sim, unsigned policy, json_t *out)
 		most = seconds[n - 1];
 	}
 	free(seconds);
-	put(aggregate, "mean_bps", mean);
-	put(aggregate, "p95_1s_bps", p95);
-	put(aggregate, "max_1s_bps", most);
+	output_number(aggregate, "mean_bps", mean);
+	output_number(aggregate, "p95_1s_bps", p95);
+	output_number(aggregate, "max_1s_bps", most);
 	json_object_set_new(out, "aggregate", aggregate);
 	if (!summary_has_ratio(&sim->scenario->group.policies[policy]))
 		return;
-	put(out, "aggregate_ratio", mean / limit);
-	put(out, "aggregate_ratio_p95_1s", p95 / limit);
-	put(out, "aggregate_ratio_max_1s", most / limit);
+	output_number(out, "aggregate_ratio", mean / limit);
+	output_number(out, "aggregate_ratio_p95_1s", p95 / limit);
+	output_number(out, "aggregate_ratio_max_1s", most / limit);
 }
 
 static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
@@ -116,10 +102,10 @@ static void put_limiters(const struct sim *sim, unsigned policy, json_t *out)
 		double rate = rates_limiter(sim, policy, i, rates_measured(sim));
 		json_t *limiter = json_object();
 
-		put_text(limiter, "name", sim->scenario->limiters[i].name);
-		put_count(limiter, "flows", flows[i]);
-		put(limiter, "mean_bps", rate);
-		put(limiter, "share", whole > 0 ? rate / whole : 0);
+		output_text(limiter, "name", sim->scenario->limiters[i].name);
+		output_count(limiter, "flows", flows[i]);
+		output_number(limiter, "mean_bps", rate);
+		output_number(limiter, "share", whole > 0 ? rate / whole : 0);
 		json_array_append_new(list, limiter);
 	}
 	free(flows);
@@ -139,10 +125,10 @@ static void put_flows(const struct sim *sim, unsigned policy, json_t *out)
 			json_decref(flow);
 			continue;
 		}
-		put_text(flow, "limiter", sim->scenario->limiters[record->limiter].name);
-		put_text(flow, "traffic", sim->scenario->traffic[record->traffic].name);
-		put(flow, "mean_bps", rate);
-		put(flow, "seconds", lived);
+		output_text(flow, "limiter", sim->scenario->limiters[record->limiter].name);
+		output_text(flow, "traffic", sim->scenario->traffic[record->traffic].name);
+		output_number(flow, "mean_bps", rate);
+		output_number(flow, "seconds", lived);
 		json_array_append_new(list, flow);
 	}
 	json_object_set_new(out, "flows", list);
@@ -164,18 +150,18 @@ static void put_policy(const struct sim *sim, unsigned p, json_t *out)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
 
-	put_text(out, "policy", policy->name);
-	put_text(out, "allocator", policy->allocator->name);
-	put_text(out, "meter", meter_name(policy->meter));
-	put(out, "limit_bps", policy_rate(policy) * 8);
-	put_count(out, "burst_bytes", policy->burst_bytes);
-	put(out, "interval_ms", (double)policy->interval_ns / 1e6);
+	output_text(out, "policy", policy->name);
+	output_text(out, "allocator", policy->allocator->name);
+	output_text(out, "meter", meter_name(policy->meter));
+	output_number(out, "limit_bps", policy_rate(policy) * 8);
+	output_count(out, "burst_bytes", policy->burst_bytes);
+	output_number(out, "interval_ms", (double)policy->interval_ns / 1e6);
 	put_aggregate(sim, p, out);
 	put_limiters(sim, p, out);
 	put_flows(sim, p, out);
 	put_jain(out, "jain", rates_jain(sim, p, rates_measured(sim), 1));
 	put_jain(out, "jain_1s_mean", rates_jain_1s(sim, p, rates_measured(sim)));
-	put(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
+	output_number(out, "sum_of_limits_max_ratio", limits_ratio(sim, p));
 }
 
 static void put_gossip(const struct sim *sim, json_t *out)
@@ -183,11 +169,11 @@ static void put_gossip(const struct sim *sim, json_t *out)
 	struct simnet_totals totals = sim->net.totals;
 	json_t *gossip = json_object();
 
-	put_count(gossip, "datagrams", totals.datagrams);
-	put_count(gossip, "bytes", totals.bytes);
-	put_count(gossip, "lost", totals.lost);
+	output_count(gossip, "datagrams", totals.datagrams);
+	output_count(gossip, "bytes", totals.bytes);
+	output_count(gossip, "lost", totals.lost);
 	json_object_set_new(out, "gossip", gossip);
-	put(out, "control_bps",
+	output_number(out, "control_bps",
 		(double)totals.bytes * 8e9 / (double)sim->scenario->duration_ns /
 			sim->scenario->n_limiters);
 }
@@ -214,10 +200,10 @@ static void put_packets(const struct sim *sim, json_t *out)
 	struct packets all = count_packets(sim);
 	json_t *packets = json_object();
 
-	put_count(packets, "sent", all.sent);
+	output_count(packets, "sent", all.sent);
 	for (unsigned f = 0; f < FATES; f++)
-		put_count(packets, names[f], all.fate[f]);
-	put_count(packets, "under_way", all.under_way);
+		output_count(packets, names[f], all.fate[f]);
+	output_count(packets, "under_way", all.under_way);
 	json_object_set_new(out, "packets", packets);
 }
 
@@ -240,9 +226,9 @@ static void put_web(const struct sim *sim, json_t *out)
 			slowness += (double)(r->end_ns - r->start_ns) / 8e9 / (double)r->bytes;
 			n++;
 		}
-		put_count(class, "from_bytes", web_classes[c]);
-		put_count(class, "requests", n);
-		put(class, "harmonic_mean_bps", n ? (double)n / slowness : 0);
+		output_count(class, "from_bytes", web_classes[c]);
+		output_count(class, "requests", n);
+		output_number(class, "harmonic_mean_bps", n ? (double)n / slowness : 0);
 		json_array_append_new(list, class);
 	}
 	json_object_set_new(out, "web", list);
@@ -253,11 +239,11 @@ json_t *report_summary(const struct sim *sim)
 	const struct scenario *s = sim->scenario;
 	json_t *out = json_object(), *others = json_array();
 
-	put_text(out, "scenario", s->name);
-	put_count(out, "seed", sim->seed);
-	put(out, "seconds", (double)(s->duration_ns - s->warmup_ns) / 1e9);
-	put(out, "warmup_seconds", (double)s->warmup_ns / 1e9);
-	put(out, "gossip_loss", s->network.loss);
+	output_text(out, "scenario", s->name);
+	output_count(out, "seed", sim->seed);
+	output_number(out, "seconds", (double)(s->duration_ns - s->warmup_ns) / 1e9);
+	output_number(out, "warmup_seconds", (double)s->warmup_ns / 1e9);
+	output_number(out, "gossip_loss", s->network.loss);
 	put_policy(sim, 0, out);
 	for (unsigned p = 1; p < s->group.n_policies; p++) {
 		json_t *other = json_object();
@@ -269,7 +255,7 @@ json_t *report_summary(const struct sim *sim)
 	put_gossip(sim, out);
 	put_packets(sim, out);
 	put_web(sim, out);
-	put_count(out, "events", sim->events.taken);
+	output_count(out, "events", sim->events.taken);
 	return out;
 }
 

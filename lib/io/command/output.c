@@ -4,6 +4,7 @@
 #include "command/output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 
 bool output_is_standard(const char *path)
@@ -87,4 +88,19 @@ int output_result(const struct output_forms *forms, const void *what, const char
 	if (err == 0 && json)
 		err = write_json(forms, what, json);
 	return err;
+}
+
+void output_number(json_t *object, const char *key, double value)
+{
+	json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
+}
+
+void output_count(json_t *object, const char *key, uint64_t value)
+{
+	json_object_set_new(object, key, json_integer((json_int_t)value));
+}
+
+void output_text(json_t *object, const char *key, const char *value)
+{
+	json_object_set_new(object, key, json_string(value));
 }

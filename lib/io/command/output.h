@@ -7,6 +7,7 @@
 #define WEIR_SIM_OUTPUT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <jansson.h>
@@ -31,6 +32,11 @@ struct output_forms {
  * Returns 0 or a negative errno, which is said.
  */
 int output_result(const struct output_forms *forms, const void *what, const char *json);
+
+/* Members of a result in JSON. A number that is not finite is null. */
+void output_number(json_t *object, const char *key, double value);
+void output_count(json_t *object, const char *key, uint64_t value);
+void output_text(json_t *object, const char *key, const char *value);
 
 /* For output_write(): a json_t. */
 int output_json(const void *what, FILE *out);

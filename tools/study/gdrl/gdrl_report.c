@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "command/output.h"
+
 #define SERIES_POINTS 200 /* of the index in a summary */
 #define DRAWN_POINTS  600 /* of a line of a figure: more would not be seen */
 
@@ -56,21 +58,6 @@ void gdrl_report_changes(const struct gdrl_run *run, FILE *out)
 		print_change(&run->changes[k], names[k], out);
 }
 
-static void put(json_t *object, const char *key, double value)
-{
-	json_object_set_new(object, key, json_real(value));
-}
-
-static void put_text(json_t *object, const char *key, const char *value)
-{
-	json_object_set_new(object, key, json_string(value));
-}
-
-static void put_count(json_t *object, const char *key, uint64_t value)
-{
-	json_object_set_new(object, key, json_integer((json_int_t)value));
-}
-
 static void put_slot(json_t *object, const char *key, unsigned slot)
 {
 	json_object_set_new(
@@ -79,20 +66,20 @@ static void put_slot(json_t *object, const char *key, unsigned slot)
 
 static void put_case(const struct gdrl_case *c, json_t *out)
 {
-	put_count(out, "limiters", c->n);
-	put_text(out, "graph", c->ring ? "ring" : "random");
-	put_count(out, "degree", c->degree);
-	put_text(out, "indicator", c->indicator->name);
-	put_text(out, "start", c->cold ? "cold" : "warm");
-	put(out, "headroom", c->headroom);
-	put(out, "alpha", c->alpha);
-	put_count(out, "slots", c->steps);
-	put_count(out, "seed", c->seed);
-	put(out, "eta", c->eta);
-	put_count(out, "period", c->period);
-	put_count(out, "delay", c->delay);
-	put(out, "loss", c->loss);
-	put(out, "rest", c->rest);
+	output_count(out, "limiters", c->n);
+	output_text(out, "graph", c->ring ? "ring" : "random");
+	output_count(out, "degree", c->degree);
+	output_text(out, "indicator", c->indicator->name);
+	output_text(out, "start", c->cold ? "cold" : "warm");
+	output_number(out, "headroom", c->headroom);
+	output_number(out, "alpha", c->alpha);
+	output_count(out, "slots", c->steps);
+	output_count(out, "seed", c->seed);
+	output_number(out, "eta", c->eta);
+	output_count(out, "period", c->period);
+	output_count(out, "delay", c->delay);
+	output_number(out, "loss", c->loss);
+	output_number(out, "rest", c->rest);
 }
 
 static json_t *changes_of(const struct gdrl_run *run)
@@ -102,8 +89,8 @@ static json_t *changes_of(const struct gdrl_run *run)
 	for (unsigned k = 0; k < run->n_changes; k++) {
 		json_t *change = json_object();
 
-		put_count(change, "slot", run->changes[k].at);
-		put(change, "least", run->changes[k].least);
+		output_count(change, "slot", run->changes[k].at);
+		output_number(change, "least", run->changes[k].least);
 		put_slot(change, "slots_until_goal", run->changes[k].until);
 		json_array_append_new(list, change);
 	}
@@ -150,7 +137,7 @@ static json_t *drawn_of(const struct gdrl_run *run)
 
 	for (unsigned t = 0; t < run->n; t += every)
 		json_array_append_new(index, real_or_null(run->jain[t]));
-	put_count(out, "every", every);
+	output_count(out, "every", every);
 	json_object_set_new(out, "index", index);
 	json_object_set_new(out, "indicator", servers_of(run, run->q, every));
 	if (run->c.period > 0) {
@@ -164,22 +151,22 @@ json_t *gdrl_report_json(const struct gdrl_run *run)
 {
 	json_t *out = json_object();
 
-	put_text(out, "figure", run->name);
+	output_text(out, "figure", run->name);
 	put_case(&run->c, out);
-	put(out, "goal", GDRL_GOAL);
+	output_number(out, "goal", GDRL_GOAL);
 	put_slot(out, "reached", run->reached);
 	put_slot(out, "stays", run->stays);
-	put(out, "mean", run->mean);
-	put(out, "least", run->least);
-	put(out, "least_ever", run->least_ever);
-	put(out, "true_mean", run->true_mean);
-	put(out, "spread", run->spread);
-	put_count(out, "limit", run->totals.limit);
-	put_count(out, "most_in_flight", run->totals.in_flight);
-	put_count(out, "statements", run->totals.statements);
-	put_count(out, "lost", run->totals.lost);
-	put_count(out, "grants", run->totals.grants);
-	put_count(out, "violations", run->error != 0);
+	output_number(out, "mean", run->mean);
+	output_number(out, "least", run->least);
+	output_number(out, "least_ever", run->least_ever);
+	output_number(out, "true_mean", run->true_mean);
+	output_number(out, "spread", run->spread);
+	output_count(out, "limit", run->totals.limit);
+	output_count(out, "most_in_flight", run->totals.in_flight);
+	output_count(out, "statements", run->totals.statements);
+	output_count(out, "lost", run->totals.lost);
+	output_count(out, "grants", run->totals.grants);
+	output_count(out, "violations", run->error != 0);
 	json_object_set_new(out, "changes", changes_of(run));
 	json_object_set_new(out, "jain", index_of(run));
 	if (run->q && run->name[0] != '7')

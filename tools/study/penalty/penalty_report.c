@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "command/output.h"
+
 #define TICKS_US 1e3 /* ticks of PENALTY_HZ in a microsecond */
 
 static const char *const titles[PENALTY_ARRIVALS] = {
@@ -111,11 +113,6 @@ void penalty_report_markdown(const struct penalty_kind *kind, FILE *out)
 		print_markdown(kind, &kind->rows[i], out);
 }
 
-static void put(json_t *object, const char *key, double value)
-{
-	json_object_set_new(object, key, isnan(value) ? json_null() : json_real(value));
-}
-
 static json_t *row_json(const struct penalty_kind *kind, const struct penalty_row *row)
 {
 	json_t *out = json_object();
@@ -124,13 +121,13 @@ static json_t *row_json(const struct penalty_kind *kind, const struct penalty_ro
 	figures_of(kind, row, &f);
 	json_object_set_new(out, "parts", json_integer(row->parts));
 	json_object_set_new(out, "packets", json_integer((json_int_t)row->n));
-	put(out, "mean_us", f.mean);
-	put(out, "error_us", f.error);
+	output_number(out, "mean_us", f.mean);
+	output_number(out, "error_us", f.error);
 	for (unsigned i = 0; i < QUANTILES; i++)
-		put(out, quantile_names[i], f.quantile[i]);
-	put(out, "exact_us", f.exact);
-	put(out, "paper_us", f.paper);
-	put(out, "ratio", f.ratio);
+		output_number(out, quantile_names[i], f.quantile[i]);
+	output_number(out, "exact_us", f.exact);
+	output_number(out, "paper_us", f.paper);
+	output_number(out, "ratio", f.ratio);
 	return out;
 }
 

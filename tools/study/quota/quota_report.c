@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+#include "command/output.h"
+
 static const char *const contenders[QUOTA_CONTENDERS] = {
 	"centralised", "polling", "polling at once", "weir"};
 const char *const quota_workloads[QUOTA_WORKLOADS] = {"zipf", "worldcup"};
@@ -130,27 +132,23 @@ void quota_report_text(const struct quota_row *rows, unsigned n, FILE *out)
 		print_row(&rows[i], out);
 }
 
-static void put(json_t *object, const char *key, double value)
-{
-	json_object_set_new(object, key, isfinite(value) ? json_real(value) : json_null());
-}
-
 static json_t *score_json(const struct quota_score *s, unsigned seeds)
 {
 	json_t *out = json_object(), *tenths = json_array();
 
-	put(out, "reduction_percent", s->reduction);
-	put(out, "reduction_deviation", quota_deviation(s->squares, seeds));
-	put(out, "fewer_than_polling_percent", s->fewer);
-	put(out, "fewer_than_polling_deviation", quota_deviation(s->fewer_squares, seeds));
-	put(out, "last_tenth_percent", s->last);
-	put(out, "reduction_flat_percent", s->reduction_flat);
-	put(out, "hops", s->hops);
-	put(out, "reallocations", s->reallocations);
-	put(out, "response_ms", s->response_ms);
-	put(out, "stalled_ms", s->stalled_ms);
-	put(out, "used_percent", s->used);
-	put(out, "used_least_percent", s->used_least);
+	output_number(out, "reduction_percent", s->reduction);
+	output_number(out, "reduction_deviation", quota_deviation(s->squares, seeds));
+	output_number(out, "fewer_than_polling_percent", s->fewer);
+	output_number(
+		out, "fewer_than_polling_deviation", quota_deviation(s->fewer_squares, seeds));
+	output_number(out, "last_tenth_percent", s->last);
+	output_number(out, "reduction_flat_percent", s->reduction_flat);
+	output_number(out, "hops", s->hops);
+	output_number(out, "reallocations", s->reallocations);
+	output_number(out, "response_ms", s->response_ms);
+	output_number(out, "stalled_ms", s->stalled_ms);
+	output_number(out, "used_percent", s->used);
+	output_number(out, "used_least_percent", s->used_least);
 	for (unsigned i = 0; i < QUOTA_TENTHS; i++)
 		json_array_append_new(tenths, json_real(s->tenths[i]));
 	json_object_set_new(out, "hops_by_tenth_left", tenths);
@@ -162,11 +160,11 @@ static json_t *published_json(const struct quota_published *p)
 {
 	json_t *out = json_object();
 
-	put(out, "response_ms", p->response_ms);
-	put(out, "polling_response_ms", p->response_polling_ms);
+	output_number(out, "response_ms", p->response_ms);
+	output_number(out, "polling_response_ms", p->response_polling_ms);
 	if (p->reduction > 0) {
-		put(out, "reduction_percent", p->reduction);
-		put(out, "polling_reduction_percent", p->reduction_polling);
+		output_number(out, "reduction_percent", p->reduction);
+		output_number(out, "polling_reduction_percent", p->reduction_polling);
 	}
 	return out;
 }
