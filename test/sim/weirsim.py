@@ -208,7 +208,7 @@ def conserve(dice, policy):
 
 def wait(dice, policy):
     """Many of those whose packets may wait let them."""
-    if policy["action"] != "drop" or "per" in policy or policy["allocator"] == "gtb" or \
+    if policy["action"] != "drop" or "per" in policy or policy["allocator"] in ("gtb", "grd") or \
             policy["meter"] != "token-bucket" or dice.random() < 0.3:
         return
     policy["action"] = "shape"
