@@ -15,10 +15,8 @@
 
 #include <netinet/in.h>
 
-#include "meter/meter.h"
-#include "meter/phantom.h"
+#include "policy/policy.h"
 
-#define CONFIG_NAME_MAX     64  /* bytes of a name, with the terminator */
 #define CONFIG_DEVICE_MAX   256 /* a device string, with the terminator */
 #define CONFIG_PATH_MAX     108 /* sun_path of a Unix socket */
 #define CONFIG_PORTS_MAX    32  /* RTE_MAX_ETHPORTS of Debian's DPDK */
@@ -29,79 +27,8 @@
 #define CONFIG_EAL_ARGS     32
 #define CONFIG_ETCD_MAX     9
 #define CONFIG_EDGES_MAX    262144
-#define CONFIG_BURST_MAX    (4ULL << 30)           /* bytes */
-#define CONFIG_COUNT_MAX    1000000000ULL          /* packets or flows: of a burst, and a second */
-#define CONFIG_TOTAL_MAX    1000000000000000000ULL /* units a period: 1000PB */
-
-#define CONFIG_ANY (-1) /* match: wire, vlan or dscp not named */
-
-enum direction { DIRECTION_ANY, DIRECTION_A_TO_B, DIRECTION_B_TO_A };
 
 enum idle { IDLE_POLL, IDLE_SLEEP };
-
-/* Which bytes of a packet are charged. */
-enum accounting {
-	ACCOUNTING_L2,   /* the frame as received, without its FCS */
-	ACCOUNTING_L3,   /* the frame less its Ethernet and VLAN headers */
-	ACCOUNTING_WIRE, /* L2 and 24 bytes: FCS 4, preamble 8, inter-frame gap 12 */
-};
-
-/* What happens to a packet that does not conform. */
-enum action {
-	ACTION_DROP,
-	ACTION_MARK,  /* passes, marked; what cannot be marked is dropped */
-	ACTION_COUNT, /* passes untouched: only counted (shadow mode) */
-	ACTION_SHAPE, /* waits until it conforms */
-};
-
-/* Which packet is dropped, or marked, when too many wait. */
-enum shape_drop {
-	SHAPE_DROP_TAIL,  /* what comes when the queue is full */
-	SHAPE_DROP_CODEL, /* also what has waited too long for a while (RFC 8289) */
-};
-
-/* "shape": how packets of ACTION_SHAPE wait. */
-struct shape_config {
-	uint64_t delay_ns; /* that a packet may wait: bounds the queue to so much of the limit */
-	uint64_t bytes; /* that may wait on each worker, whatever the delay; 0: as delay_ns says */
-	enum shape_drop drop;
-	uint64_t target_ns, interval_ns; /* CoDel's */
-	bool ecn;                        /* CoDel marks what allows it, instead of dropping */
-};
-
-/* What of a packet says which class it is of. */
-enum classes_by {
-	CLASSES_BY_FLOW, /* each flow is one, as long as there are enough */
-	CLASSES_BY_DSCP,
-};
-
-/* "classes": who share a limit, with the meter "phantom". */
-struct classes_config {
-	enum classes_by by;
-	unsigned n;                     /* a power of two */
-	uint8_t weights[PHANTOM_DSCPS]; /* CLASSES_BY_DSCP: of each DSCP, at least 1 */
-};
-
-/* Bits of an address whose sources burst together; all of it: each source by itself. */
-struct place_key {
-	uint8_t v4, v6;
-};
-
-/* "place": how the sources of a policy with an objective are given to workers. */
-struct place_config {
-	struct place_key key;
-	uint64_t round_ns; /* between looks at what became of the last decision */
-	bool concentrate;  /* on the fewest workers that keep the objective; else on all */
-	bool max_min;      /* the smallest part as large as can be; else equal loads of workers */
-	bool correlate;    /* sources of one key on different workers; else by lot */
-};
-
-/* What a limit counts. */
-enum counting {
-	COUNT_BYTES,   /* as "accounting" says */
-	COUNT_PACKETS, /* each packet is one */
-	COUNT_FLOWS,   /* TCP SYN, first packet of a UDP flow; other packets cost nothing */
-};
 
 /* How limiters learn the sums over all of them. */
 enum estimator {
@@ -110,89 +37,12 @@ enum estimator {
 	ESTIMATOR_PUSH_SUM, /* the paper's: shares of a mass, handed to random peers */
 };
 
-/* What of a limit holds while news travels. */
-enum guarantee {
-	GUARANTEE_SOFT,      /* exceeded for a while */
-	GUARANTEE_CONSERVED, /* never: parts move through the ledger; of "gdrl" always */
-};
-
-/* How often a budget begins anew; each period has a number, by the wall clock in UTC. */
-enum period {
-	PERIOD_NONE,  /* never: a prepaid amount */
-	PERIOD_FIXED, /* policy.period_ns from 1970 on */
-	PERIOD_MONTH, /* of the calendar */
-};
-
-#define MARK_ECN (-1) /* policy.mark: congestion experienced */
-
-struct prefix {
-	uint8_t family;   /* 0: any; 4; 6 */
-	uint8_t length;   /* bits */
-	uint8_t addr[16]; /* network order; IPv4 in the first four bytes; no host bits */
-};
-
 /* Which of a tunnelled packet's headers say whose it is. */
 enum tunnels_classify { TUNNELS_OUTER, TUNNELS_INNER };
 
 struct tunnels {
 	enum tunnels_classify classify;
 	uint16_t vxlan_port; /* UDP destination, host order */
-};
-
-struct port_range {
-	uint16_t first, last; /* inclusive; both 0: any, or none at all */
-};
-
-struct match {
-	int wire; /* index into config.wires or CONFIG_ANY */
-	enum direction direction;
-	struct prefix src, dst;
-	int vlan;                             /* outermost VLAN id 0–4094, or CONFIG_ANY */
-	int dscp;                             /* 0–63, or CONFIG_ANY */
-	uint8_t proto;                        /* transport protocol, or 0: any */
-	struct port_range src_port, dst_port; /* of a protocol that has ports */
-};
-
-struct policy {
-	char name[CONFIG_NAME_MAX];
-	struct match match;
-	/*
-	 * The limit over all limiters: bit/s; of packets or flows eight times their number in
-	 * limit_s seconds, which is the time that it was written in, 0 for one second. Not divided,
-	 * so that 100/min and 7/h are whole numbers; see policy_rate().
-	 */
-	uint64_t limit_bps;
-	uint32_t limit_s;
-	uint64_t burst_bytes; /* bytes (or packets, or flows), over all limiters */
-	enum counting count;
-	const struct allocator *allocator;
-	enum meter_kind meter;
-	struct classes_config classes; /* METER_PHANTOM */
-	uint64_t window_ns;            /* fixed-window, hybrid: quota = limit × window */
-	uint8_t per_v4, per_v6; /* bits of an address that make a source; both 0: one meter */
-	unsigned sources;       /* that a worker's table has room for */
-	bool weigh_tcp_only;    /* "weigh": FPS samples TCP flows alone */
-	enum action action;
-	int mark;                  /* ACTION_MARK: a DSCP 0 to 63, or MARK_ECN */
-	struct shape_config shape; /* ACTION_SHAPE */
-	uint64_t slo_p99_ns; /* ACTION_SHAPE, "slo": what 99 % of the packets may wait; 0: none */
-	struct place_config place; /* of such an objective */
-	enum accounting accounting;
-	uint64_t interval_ns;   /* estimate interval */
-	double keep_per_second; /* "ewma": share of an old value still kept after one second */
-	uint64_t history_ns, step_ns; /* allocator adaptor: how far it looks back */
-	enum guarantee guarantee;
-	const struct gdrl_indicator *indicator; /* allocator gdrl, else NULL */
-	double eta;                             /* of it; 0: by the measured slope */
-	/*
-	 * Allocator quota. The limit is what may pass when the total is spent, 0: nothing; and
-	 * what passes neither is the action's.
-	 */
-	uint64_t total; /* units a period, over all limiters; at most CONFIG_TOTAL_MAX */
-	enum period period;
-	uint64_t period_ns; /* PERIOD_FIXED: whole seconds */
-	uint64_t chunk;     /* units that are saved as spent ahead, at most, and lie ready */
-	bool drawn;         /* its shares are drawn from etcd */
 };
 
 struct overlay_pair_config {
@@ -270,24 +120,5 @@ struct config {
 	struct policy *policies;
 	unsigned n_policies;
 };
-
-/* Seconds that limit_bps is of. Any thread. */
-static inline uint32_t policy_limit_s(const struct policy *policy)
-{
-	return policy->limit_s ? policy->limit_s : 1;
-}
-
-/* The limit in units (bytes, packets, flows) a second, over all limiters. Any thread. */
-static inline double policy_rate(const struct policy *policy)
-{
-	return (double)policy->limit_bps / 8 / policy_limit_s(policy);
-}
-
-/* Whether its headers begin with a source and a destination port. Any thread. */
-static inline bool proto_has_ports(uint8_t proto)
-{
-	return proto == IPPROTO_TCP || proto == IPPROTO_UDP || proto == IPPROTO_SCTP ||
-	       proto == IPPROTO_DCCP || proto == IPPROTO_UDPLITE;
-}
 
 #endif

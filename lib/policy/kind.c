@@ -6,6 +6,7 @@
 #include "allocate/allocate.h"
 #include "base/hash.h"
 #include "base/time.h"
+#include "policy/config.h"
 #include "policy/period.h"
 #include "shape/shape.h"
 

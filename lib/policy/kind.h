@@ -11,7 +11,9 @@
 #include <stdbool.h>
 
 #include "meter/meter.h"
-#include "policy/config.h"
+#include "policy/policy.h"
+
+struct config;
 
 /*
  * The meter that a policy runs: as configured, but a token bucket for each source is kept as a

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "policy/config.h"
+#include "policy/policy.h"
 #include "policy/diff.h"
 
 /* Whether some packet would be of both, if each were the only one. */

@@ -4,6 +4,7 @@
 #include "policy/period.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/hash.h"
 #include "base/time.h"

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define PERIOD_NEVER INT64_MAX
 

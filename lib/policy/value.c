@@ -10,6 +10,8 @@
 
 #include <arpa/inet.h>
 
+#include "policy/config.h"
+
 #define DECIMAL       "0123456789"
 #define HEXADECIMAL   DECIMAL "abcdefABCDEF"
 #define LOWER         "abcdefghijklmnopqrstuvwxyz"

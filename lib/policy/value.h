@@ -12,7 +12,7 @@
 
 #include <netinet/in.h>
 
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define ADDRESS_TEXT_MAX 64 /* "[IPv6]:port" with the terminator */
 #define PREFIX_TEXT_MAX  64

@@ -14,7 +14,7 @@
 #include <jansson.h>
 
 #include "base/time.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 #include "telemetry/server.h"
 
 struct box;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 
 #include "place/place.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define PLAN_SOURCES_MAX 100000
 

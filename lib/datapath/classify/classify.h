@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "packet/parse.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define CLASSIFY_NONE UINT32_MAX /* no policy: the packet passes untouched */
 

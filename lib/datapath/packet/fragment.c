@@ -9,7 +9,7 @@
 
 #include "base/counter.h"
 #include "base/wire.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 /* What fragments of one packet have in common: the lines of their addresses, a line, an entry. */
 struct place {

@@ -4,7 +4,7 @@
 #include "packet/mark.h"
 
 #include "base/wire.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define IPV4_LEN      20u
 #define IPV6_LEN      40u

@@ -8,7 +8,7 @@
 #include "base/math.h"
 #include "base/wire.h"
 #include "packet/layers.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define ETHER_LEN     14
 #define VLAN_LEN      4

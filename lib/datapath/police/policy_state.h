@@ -26,7 +26,7 @@
 #include "meter/meter.h"
 #include "meter/phantom.h"
 #include "packet/parse.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 #include "source/source_hash.h"
 
 #define CACHE_LINE 64

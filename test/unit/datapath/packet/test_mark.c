@@ -13,7 +13,7 @@
 
 #include "base/prng.h"
 #include "packet/mark.h"
-#include "policy/config.h"
+#include "policy/policy.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
