@@ -8,17 +8,12 @@
 #include "box.h"
 #include "draw.h"
 
-static const char *state_name(enum draw_state state)
-{
-	static const char *const names[] = {
-		[DRAW_CONNECTING] = "connecting",
-		[DRAW_CONNECTED] = "connected",
-		[DRAW_AWAY] = "away",
-		[DRAW_FENCED] = "fenced",
-	};
-
-	return names[state];
-}
+static const char *const state_names[] = {
+	[DRAW_CONNECTING] = "connecting",
+	[DRAW_CONNECTED] = "connected",
+	[DRAW_AWAY] = "away",
+	[DRAW_FENCED] = "fenced",
+};
 
 static json_t *endpoints_json(const struct ledger_config *ledger)
 {
@@ -61,7 +56,7 @@ json_t *show_etcd(const char *params, void *context)
 	if (!draw_view(box, &draw))
 		return NULL;
 	json = show_page("budgets", params, draw_budgets(box), TELEMETRY_PAGE, budget_json, box);
-	json_object_set_new(json, "state", json_string(state_name(draw.state)));
+	json_object_set_new(json, "state", json_string(state_names[draw.state]));
 	json_object_set_new(json, "endpoints", endpoints_json(&box->config->ledger));
 	json_object_set_new(json, "prefix", json_string(box->config->ledger.etcd_prefix));
 	json_object_set_new(json, "error", *draw.why ? json_string(draw.why) : json_null());

@@ -17,17 +17,12 @@ json_t *show_policies(const char *params, void *context)
 	return show_names("policies", params, context, NULL);
 }
 
-static const char *action_name(enum action action)
-{
-	static const char *const names[] = {
-		[ACTION_DROP] = "drop",
-		[ACTION_MARK] = "mark",
-		[ACTION_COUNT] = "count",
-		[ACTION_SHAPE] = "shape",
-	};
-
-	return names[action];
-}
+static const char *const action_names[] = {
+	[ACTION_DROP] = "drop",
+	[ACTION_MARK] = "mark",
+	[ACTION_COUNT] = "count",
+	[ACTION_SHAPE] = "shape",
+};
 
 /* Packets, and what the policy counts if that is something else. */
 static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
@@ -129,7 +124,7 @@ static void add_configured(json_t *json, const struct config *config, const stru
 	json_object_set_new(json, "meter", json_string(meter_name(policy->meter)));
 	json_object_set_new(json, "count", json_string(show_counting(policy->count)));
 	json_object_set_new(json, "per", per_json(policy));
-	json_object_set_new(json, "action", json_string(action_name(policy->action)));
+	json_object_set_new(json, "action", json_string(action_names[policy->action]));
 	json_object_set_new(json, "mark", mark_json(policy));
 	json_object_set_new(json, "accounting", json_string(accounting_name(policy->accounting)));
 	json_object_set_new(json, "interval_ms", json_real((double)policy->interval_ns / MS_NS));

@@ -16,16 +16,11 @@
 /* What rates of lib/control/quota are in. */
 #define PER_UNIT 1000.0
 
-static const char *period_name(enum period period)
-{
-	static const char *const names[] = {
-		[PERIOD_NONE] = "none",
-		[PERIOD_FIXED] = "fixed",
-		[PERIOD_MONTH] = "month",
-	};
-
-	return names[period];
-}
+static const char *const period_names[] = {
+	[PERIOD_NONE] = "none",
+	[PERIOD_FIXED] = "fixed",
+	[PERIOD_MONTH] = "month",
+};
 
 /* Null of a prepaid amount, which never ends. */
 static json_t *ends_in(const struct policy *policy, uint64_t number)
@@ -37,7 +32,7 @@ static json_t *ends_in(const struct policy *policy, uint64_t number)
 
 static void add_period(json_t *json, const struct policy *policy, uint64_t number)
 {
-	json_object_set_new(json, "period", json_string(period_name(policy->period)));
+	json_object_set_new(json, "period", json_string(period_names[policy->period]));
 	json_object_set_new(json, "period_s",
 		policy->period == PERIOD_FIXED ? integer(policy->period_ns / SECOND_NS)
 					       : json_null());
