@@ -49,7 +49,7 @@ static void args_free(struct args *args)
 		free(args->arg[i]);
 }
 
-static bool is_vdev(const char *device)
+static bool device_is_vdev(const char *device)
 {
 	return strncmp(device, "net_", 4) == 0;
 }
@@ -72,7 +72,7 @@ static void add_port(struct args *args, const struct port_config *port)
 {
 	unsigned frame = af_packet_frame(port);
 
-	if (!is_vdev(port->device))
+	if (!device_is_vdev(port->device))
 		args_add(args, "--allow=%s", port->device);
 	else if (frame)
 		args_add(args, "--vdev=%s,framesz=%u,blocksz=%u", port->device, frame,
@@ -106,7 +106,7 @@ static void build_args(struct args *args, const struct config *config)
 	args_add(args, "--file-prefix=weir-%s", config->limiter);
 	for (unsigned i = 0; i < config->n_ports; i++) {
 		add_port(args, &config->ports[i]);
-		pci |= !is_vdev(config->ports[i].device);
+		pci |= !device_is_vdev(config->ports[i].device);
 	}
 	if (!pci)
 		args_add(args, "--no-pci");
@@ -143,7 +143,7 @@ static int check_cpus(const struct config *config)
 }
 
 /* EAL's own words are on stderr, but not what to do. */
-static void complain(const struct config *config, int error)
+static void complain_eal(const struct config *config, int error)
 {
 	if (error == EACCES)
 		fputs("weir: EAL did not start: if it got no hugepages reserve some (sysctl "
@@ -175,7 +175,7 @@ int eal_start(const struct config *config)
 	ret = rte_eal_init(args.n, argv);
 	args_free(&args);
 	if (ret < 0) {
-		complain(config, rte_errno);
+		complain_eal(config, rte_errno);
 		return rte_errno ? -rte_errno : -EINVAL;
 	}
 	return 0;

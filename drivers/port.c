@@ -36,7 +36,7 @@
 /* A device that still hands out packets after so many bursts is fed from outside, not draining. */
 #define DRAIN_BURSTS 4096
 
-static int complain(const struct port *port, const char *what, int err)
+static int complain_port(const struct port *port, const char *what, int err)
 {
 	fprintf(stderr, "weir: ports.%s (%s): %s: %s\n", port->config->name, port->config->device,
 		what, rte_strerror(-err));
@@ -50,7 +50,7 @@ int port_probe(struct port *port, const struct port_config *config, uint16_t id)
 	*port = (struct port){.config = config, .id = id};
 	ret = rte_eth_dev_info_get(id, &port->info);
 	if (ret)
-		return complain(port, "cannot read device information", ret);
+		return complain_port(port, "cannot read device information", ret);
 	port->queues_max = RTE_MIN(port->info.max_rx_queues, port->info.max_tx_queues);
 	return 0;
 }
@@ -80,7 +80,7 @@ static uint16_t data_room(const struct port *port)
 	return (uint16_t)RTE_MIN(room + RTE_PKTMBUF_HEADROOM, (unsigned)UINT16_MAX);
 }
 
-static int create_pool(struct port *port, unsigned held, uint32_t buffers)
+static int create_port_pool(struct port *port, unsigned held, uint32_t buffers)
 {
 	unsigned n = port->queues * (2 * DESCRIPTORS + QUEUE_EXTRA + held) + buffers;
 	char name[RTE_MEMPOOL_NAMESIZE];
@@ -90,7 +90,8 @@ static int create_pool(struct port *port, unsigned held, uint32_t buffers)
 		name, n, POOL_CACHE, 0, data_room(port), rte_eth_dev_socket_id(port->id));
 	if (port->pool)
 		return 0;
-	return complain(port, "cannot allocate packet buffers", rte_errno ? -rte_errno : -ENOMEM);
+	return complain_port(
+		port, "cannot allocate packet buffers", rte_errno ? -rte_errno : -ENOMEM);
 }
 
 static uint64_t rss_types(const struct port *port)
@@ -117,7 +118,7 @@ static uint32_t driver_mtu(const struct port *port)
 	return mtu;
 }
 
-static int configure(struct port *port)
+static int configure_port(struct port *port)
 {
 	struct rte_eth_conf conf = {0};
 	uint64_t rx = port->info.rx_offload_capa;
@@ -158,11 +159,11 @@ static void raise_mtu(const struct port *port)
 		return;
 	ret = rte_eth_dev_set_mtu(port->id, port->config->mtu);
 	if (ret && ret != -ENOTSUP)
-		complain(port, "warning: cannot set the MTU", ret);
+		complain_port(port, "warning: cannot set the MTU", ret);
 }
 
 /* Throws away what has been received and not looked at. */
-static void drain(const struct port *port)
+static void drain_port(const struct port *port)
 {
 	struct rte_mbuf *mbufs[32];
 
@@ -183,7 +184,7 @@ static void drain(const struct port *port)
 static void forget_strangers(const struct port *port)
 {
 	if (is_af_packet(port))
-		drain(port);
+		drain_port(port);
 }
 
 int port_clock(const struct port *port, uint64_t *clock)
@@ -205,24 +206,24 @@ int port_start(struct port *port, uint16_t queues, unsigned held, uint32_t buffe
 	int ret;
 
 	port->queues = queues;
-	ret = create_pool(port, held, buffers);
+	ret = create_port_pool(port, held, buffers);
 	if (ret)
 		return ret;
-	ret = configure(port);
+	ret = configure_port(port);
 	if (ret)
-		return complain(port, "cannot configure", ret);
+		return complain_port(port, "cannot configure", ret);
 	ret = setup_queues(port);
 	if (ret)
-		return complain(port, "cannot set up queues", ret);
+		return complain_port(port, "cannot set up queues", ret);
 	raise_mtu(port);
 	ret = rte_eth_dev_start(port->id);
 	if (ret)
-		return complain(port, "cannot start", ret);
+		return complain_port(port, "cannot start", ret);
 	port->started = true;
 	port->timestamps = tells_time(port);
 	ret = rte_eth_promiscuous_enable(port->id);
 	if (ret && ret != -ENOTSUP)
-		return complain(port, "cannot receive what is not addressed to it", ret);
+		return complain_port(port, "cannot receive what is not addressed to it", ret);
 	rte_eth_allmulticast_enable(port->id); /* implied by promiscuous where it is missing */
 	forget_strangers(port);
 	return 0;
@@ -276,15 +277,15 @@ void port_stop(struct port *port)
 	if (!port->config)
 		return;
 	if (port->started) {
-		drain(port); /* ring-like devices keep it, and its mbufs belong to some pool */
+		drain_port(port); /* ring-like devices keep it, and its mbufs belong to some pool */
 		ret = rte_eth_dev_stop(port->id);
 		if (ret)
-			complain(port, "cannot stop", ret);
+			complain_port(port, "cannot stop", ret);
 	}
 	port->started = false;
 	ret = rte_eth_dev_close(port->id);
 	if (ret)
-		complain(port, "cannot close", ret);
+		complain_port(port, "cannot close", ret);
 }
 
 unsigned port_free(struct port *port)

@@ -64,7 +64,7 @@ struct options {
 	const char *config;
 };
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_weir_options(int argc, char **argv, struct options *options)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -89,7 +89,7 @@ static int parse_options(int argc, char **argv, struct options *options)
 	return options->command == COMMAND_NONE || optind != argc ? -EINVAL : 0;
 }
 
-static int check(const struct config *config)
+static int check_and_describe(const struct config *config)
 {
 	uint8_t key[DATAGRAM_KEY];
 	int ret = 0;
@@ -118,7 +118,7 @@ static int open_signals(void)
 	return signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 }
 
-static void report(const struct config *config)
+static void log_startup(const struct config *config)
 {
 	log_info("%s: limiter %s of %u, %u worker(s), %u policies, %s; socket %s", WEIR_VERSION,
 		config->limiter, config->gossip.n_roster, config->n_workers, config->n_policies,
@@ -128,7 +128,7 @@ static void report(const struct config *config)
 		config->control_socket);
 }
 
-static int run(const struct config *config, const char *file)
+static int run_limiter(const struct config *config, const char *file)
 {
 	int signal_fd = open_signals(), ret;
 	static struct box box;
@@ -143,7 +143,7 @@ static int run(const struct config *config, const char *file)
 		return ret;
 	ret = box_start(&box, config, file);
 	if (ret == 0) {
-		report(config);
+		log_startup(config);
 		log_info("stopping: %s", strsignal(box_run(&box, signal_fd)));
 		box_stop(&box);
 		if (box.leaked == 0)
@@ -164,11 +164,11 @@ static int with_config(const struct options *options)
 	if (ret)
 		return ret;
 	if (options->command == COMMAND_CHECK)
-		ret = check(config);
+		ret = check_and_describe(config);
 	else if (options->command == COMMAND_LEDGER)
 		ret = new_ledger(config);
 	else
-		ret = run(config, options->config);
+		ret = run_limiter(config, options->config);
 	config_free(config);
 	return ret;
 }
@@ -178,7 +178,7 @@ int main(int argc, char **argv)
 	struct options options = {0};
 	int ret = 0;
 
-	if (parse_options(argc, argv, &options)) {
+	if (parse_weir_options(argc, argv, &options)) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}

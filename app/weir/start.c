@@ -164,7 +164,7 @@ static void engine_memory_free(struct box *box)
 }
 
 /* However it is accounted: Ethernet's header, two tags and what is on the wire beside a frame. */
-static uint32_t largest_frame(const struct config *config)
+static uint32_t largest_wire_frame(const struct config *config)
 {
 	uint32_t mtu = 0;
 
@@ -178,7 +178,7 @@ static int reserves_alloc(struct box *box)
 	struct reserve_changes *changes = &box->rounds.changes;
 	size_t n = box->slots.capacity;
 
-	box->engine.frame = largest_frame(box->config);
+	box->engine.frame = largest_wire_frame(box->config);
 	if (box->config->n_workers == 1)
 		return 0;
 	changes->most = (unsigned)RTE_MIN(n, (size_t)PUBLISH_ROUND);
@@ -366,7 +366,7 @@ static void telemetry_stop(struct box *box)
  * rte_eal_wait_lcore() spins, and under SCHED_FIFO a spinner never lets a worker of its own CPU
  * come to its end: so sleep until it has.
  */
-static void land(struct box *box)
+static void wait_for_workers(struct box *box)
 {
 	const struct timespec moment = {0, 1000000};
 
@@ -390,14 +390,14 @@ static void limits_stop(struct box *box)
 	(void)box;
 }
 
-static int launch(struct box *box)
+static int launch_workers(struct box *box)
 {
 	int ret = 0;
 
 	for (unsigned i = 0; ret == 0 && i < box->config->n_workers; i++)
 		ret = rte_eal_remote_launch(worker_run, &box->workers[i], box->workers[i].lcore);
 	if (ret)
-		land(box);
+		wait_for_workers(box);
 	return ret;
 }
 
@@ -472,7 +472,7 @@ static const struct module {
 	{"placement", placings_start, placings_stop},
 	{"limits", limits_start, limits_stop},
 	{"reload", reload_start, reload_stop},
-	{"workers", launch, land},
+	{"workers", launch_workers, wait_for_workers},
 	{"telemetry", telemetry_start, telemetry_stop},
 };
 

@@ -22,7 +22,7 @@
 #define REPLY_MAX    (1 << 20)
 
 /* One packet, ended by a NUL. Its length or a negative errno. */
-static ssize_t receive(struct client *client)
+static ssize_t receive_reply(struct client *client)
 {
 	ssize_t n;
 
@@ -40,9 +40,9 @@ static ssize_t receive(struct client *client)
 }
 
 /* One object, and nothing behind it. */
-static int parse(struct client *client, json_t **object)
+static int parse_reply(struct client *client, json_t **object)
 {
-	ssize_t n = receive(client);
+	ssize_t n = receive_reply(client);
 
 	*object = NULL;
 	if (n < 0)
@@ -65,7 +65,7 @@ static int take_value(const json_t *reply, const char *request, json_t **value)
 	return *value ? 0 : -EBADMSG;
 }
 
-static int ask(struct source *source, const char *request, json_t **value)
+static int ask_server(struct source *source, const char *request, json_t **value)
 {
 	struct client *client = (struct client *)source;
 	json_t *reply;
@@ -78,7 +78,7 @@ static int ask(struct source *source, const char *request, json_t **value)
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return errno == EPIPE ? -ECONNRESET : errno == EAGAIN ? -ETIMEDOUT : -errno;
-	ret = parse(client, &reply);
+	ret = parse_reply(client, &reply);
 	if (ret)
 		return ret;
 	ret = take_value(reply, request, value);
@@ -94,7 +94,7 @@ static double now_s(void)
 	return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
-static double rest(struct source *source, unsigned ms)
+static double sleep_ms(struct source *source, unsigned ms)
 {
 	const struct timespec ts = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000L};
 	double began = now_s();
@@ -104,7 +104,7 @@ static double rest(struct source *source, unsigned ms)
 	return now_s() - began;
 }
 
-static int dial(const char *path)
+static int connect_socket(const char *path)
 {
 	const struct timeval patience = {.tv_sec = PATIENCE_S};
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -125,7 +125,7 @@ static int dial(const char *path)
 	return -err;
 }
 
-static int make_room(struct client *client, json_int_t room)
+static int grow_reply_buffer(struct client *client, json_int_t room)
 {
 	char *reply;
 
@@ -139,14 +139,14 @@ static int make_room(struct client *client, json_int_t room)
 	return 0;
 }
 
-static int greet(struct client *client)
+static int read_greeting(struct client *client)
 {
-	int ret = make_room(client, GREETING_MAX);
+	int ret = grow_reply_buffer(client, GREETING_MAX);
 
 	if (ret == 0)
-		ret = parse(client, &client->greeting);
+		ret = parse_reply(client, &client->greeting);
 	if (ret == 0)
-		ret = make_room(client,
+		ret = grow_reply_buffer(client,
 			json_integer_value(json_object_get(client->greeting, "max_output_len")));
 	return ret;
 }
@@ -155,11 +155,11 @@ int client_open(struct client *client, const char *path)
 {
 	int ret;
 
-	*client = (struct client){.source = {.ask = ask, .pause = rest}};
-	client->fd = dial(path);
+	*client = (struct client){.source = {.ask = ask_server, .pause = sleep_ms}};
+	client->fd = connect_socket(path);
 	if (client->fd < 0)
 		return client->fd;
-	ret = greet(client);
+	ret = read_greeting(client);
 	if (ret)
 		client_close(client);
 	return ret;

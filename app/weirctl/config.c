@@ -43,7 +43,7 @@ int config_print(const json_t *document, FILE *out)
 }
 
 /* Nothing is under way, and another one was the last. */
-static bool is_over(const json_t *config, const json_t *before)
+static bool reload_is_over(const json_t *config, const json_t *before)
 {
 	const char *state = json_string_value(json_object_get(config, "reload"));
 
@@ -57,7 +57,7 @@ static int wait_for(struct source *source, const json_t *before, json_t **docume
 	for (unsigned i = 0; i < RELOAD_LOOKS; i++) {
 		int ret = source_get(source, "/weir/config", document);
 
-		if (ret || is_over(*document, before))
+		if (ret || reload_is_over(*document, before))
 			return ret;
 		json_decref(*document);
 		*document = NULL;

@@ -55,7 +55,7 @@ static void as_scalar(const json_t *value, char text[FIELD_TEXT_MAX])
 }
 
 /* Adds a part behind what is there, as far as there is room. */
-static void append(char text[FIELD_TEXT_MAX], size_t *used, const char *name, const char *part)
+static void append_part(char text[FIELD_TEXT_MAX], size_t *used, const char *name, const char *part)
 {
 	size_t room = FIELD_TEXT_MAX - *used;
 	int n = snprintf(
@@ -75,12 +75,12 @@ static void as_text(const json_t *value, char text[FIELD_TEXT_MAX])
 	as_scalar(value, text);
 	json_array_foreach (value, i, member) {
 		as_scalar(member, one);
-		append(text, &used, "", one);
+		append_part(text, &used, "", one);
 	}
 	json_object_foreach ((json_t *)value, name, member) {
 		as_scalar(member, one);
 		if (strcmp(one, "any") != 0)
-			append(text, &used, name, one);
+			append_part(text, &used, name, one);
 	}
 }
 

@@ -11,7 +11,7 @@
 #define DAY    86400
 
 /* What three digits of it leave to be said; nearly 10 is written as 10. */
-static int decimals(double value)
+static int decimals_of(double value)
 {
 	return value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
 }
@@ -27,13 +27,13 @@ char *human_amount(double value, const char *unit, char text[HUMAN_MAX])
 	for (; value >= 999.5 && i + 1 < sizeof(prefixes) / sizeof(*prefixes); i++)
 		value /= 1000;
 	snprintf(text, HUMAN_MAX, "%s%.*f%s%s%s", sign,
-		i == 0 && value == floor(value) ? 0 : decimals(value), value, i || *unit ? " " : "",
-		prefixes[i], unit);
+		i == 0 && value == floor(value) ? 0 : decimals_of(value), value,
+		i || *unit ? " " : "", prefixes[i], unit);
 	return text;
 }
 
 /* Two units, of which the smaller one is `part` seconds. */
-static char *two(
+static char *two_units(
 	double seconds, int whole, const char *unit, int part, const char *rest, char *text)
 {
 	long long n = (long long)(seconds / part);
@@ -47,17 +47,17 @@ char *human_seconds(double seconds, char text[HUMAN_MAX])
 {
 	seconds = fmax(seconds, 0);
 	if (seconds >= DAY)
-		return two(fmin(seconds, 1e15), DAY, "d", HOUR, "h", text);
+		return two_units(fmin(seconds, 1e15), DAY, "d", HOUR, "h", text);
 	if (seconds >= HOUR)
-		return two(seconds, HOUR, "h", MINUTE, "min", text);
+		return two_units(seconds, HOUR, "h", MINUTE, "min", text);
 	if (seconds >= MINUTE)
-		return two(seconds, MINUTE, "min", 1, "s", text);
+		return two_units(seconds, MINUTE, "min", 1, "s", text);
 	if (seconds > 0 && seconds < 0.9995e-3)
-		snprintf(text, HUMAN_MAX, "%.*f us", decimals(seconds * 1e6), seconds * 1e6);
+		snprintf(text, HUMAN_MAX, "%.*f us", decimals_of(seconds * 1e6), seconds * 1e6);
 	else if (seconds > 0 && seconds < 0.9995)
-		snprintf(text, HUMAN_MAX, "%.*f ms", decimals(seconds * 1e3), seconds * 1e3);
+		snprintf(text, HUMAN_MAX, "%.*f ms", decimals_of(seconds * 1e3), seconds * 1e3);
 	else
-		snprintf(text, HUMAN_MAX, seconds > 0 ? "%.*f s" : "0 s", decimals(seconds),
+		snprintf(text, HUMAN_MAX, seconds > 0 ? "%.*f s" : "0 s", decimals_of(seconds),
 			seconds);
 	return text;
 }

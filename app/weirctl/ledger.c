@@ -80,7 +80,7 @@ static int print_whole(const json_t *document, FILE *out)
 	return ret ? ret : print_list(json_object_get(document, "each"), FIELDS(each), out);
 }
 
-static int print_one(const json_t *document, FILE *out)
+static int print_ledger(const json_t *document, FILE *out)
 {
 	static const struct field one[] = {
 		{"policy", "name", KIND_TEXT},
@@ -112,7 +112,7 @@ static int print_one(const json_t *document, FILE *out)
 
 int ledger_print(const json_t *document, FILE *out)
 {
-	return json_object_get(document, "edges") ? print_one(document, out)
+	return json_object_get(document, "edges") ? print_ledger(document, out)
 						  : print_whole(document, out);
 }
 

@@ -33,13 +33,13 @@ struct options {
 
 static volatile sig_atomic_t stopped;
 
-static void stop(int number)
+static void stop_watching(int number)
 {
 	(void)number;
 	stopped = 1;
 }
 
-static void usage(FILE *out)
+static void print_ctl_usage(FILE *out)
 {
 	fputs("Usage: weirctl [-s SOCKET | -n LIMITER] [--json] COMMAND\n"
 	      "\n"
@@ -62,7 +62,7 @@ static void usage(FILE *out)
 }
 
 /* Says what makes no sense, and is false. */
-static bool nonsense(const char *word, const char *why)
+static bool refuse_argument(const char *word, const char *why)
 {
 	fprintf(stderr, "weirctl: %s: %s\n", word, why);
 	return false;
@@ -76,15 +76,15 @@ static bool check_request(const struct options *options)
 	size_t n_policies;
 
 	if (command->wants && !request->word)
-		return nonsense(command->name, "of which one?");
+		return refuse_argument(command->name, "of which one?");
 	if (options->watch && command->refused) /* it does something */
-		return nonsense(command->name, "is not to be done every second");
+		return refuse_argument(command->name, "is not to be done every second");
 	if (command->sorts && !policies_count(request->word, &n_policies))
-		return nonsense(request->word, "expected how many");
+		return refuse_argument(request->word, "expected how many");
 	if (request->sort && !command->sorts)
-		return nonsense(command->name, "is not sorted");
+		return refuse_argument(command->name, "is not sorted");
 	if (request->sort && !policies_sort_known(request->sort))
-		return nonsense(request->sort, "expected rate or drops");
+		return refuse_argument(request->sort, "expected rate or drops");
 	return true;
 }
 
@@ -103,16 +103,16 @@ static bool parse_words(int n, char **words, struct options *options)
 		return false;
 	command = command_find(words[0]);
 	if (!command)
-		return nonsense(words[0], "no such command");
+		return refuse_argument(words[0], "no such command");
 	most = command->wants || command->takes ? 2 : 1;
 	if (n > most)
-		return nonsense(words[most], "one word too many");
+		return refuse_argument(words[most], "one word too many");
 	options->command = command;
 	options->request.word = n == 2 ? words[1] : NULL;
 	return check_request(options);
 }
 
-static bool parse_options(int argc, char **argv, struct options *options)
+static bool parse_ctl_options(int argc, char **argv, struct options *options)
 {
 	static const struct option longs[] = {
 		{"socket", required_argument, NULL, 's'},
@@ -150,7 +150,7 @@ static bool parse_options(int argc, char **argv, struct options *options)
 		}
 	}
 	if (options->socket && options->limiter)
-		return nonsense(options->limiter, "either -s or -n");
+		return refuse_argument(options->limiter, "either -s or -n");
 	return parse_words(argc - optind, argv + optind, options);
 }
 
@@ -185,7 +185,7 @@ static void complain_null(const struct options *options)
 		fprintf(stderr, "weirctl: this weir knows nothing of %s: it is older\n", name);
 }
 
-static void complain(const struct options *options, const char *path, int error)
+static void complain_socket(const struct options *options, const char *path, int error)
 {
 	if (error == ENOENT)
 		complain_null(options);
@@ -193,7 +193,7 @@ static void complain(const struct options *options, const char *path, int error)
 		sockets_complain(path, error, stderr);
 }
 
-static int write_json(const json_t *document)
+static int print_json_document(const json_t *document)
 {
 	int ret = json_dumpf(document, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(15));
 
@@ -201,7 +201,7 @@ static int write_json(const json_t *document)
 }
 
 /* One answer; `first`: it is not a repetition. */
-static int answer(
+static int print_answer(
 	struct client *client, const struct options *options, const char *path, bool first)
 {
 	const struct command *command = options->command;
@@ -210,7 +210,7 @@ static int answer(
 	int ret = command_gather(command, &client->source, &options->request, &document);
 
 	if (ret) {
-		complain(options, path, -ret);
+		complain_socket(options, path, -ret);
 		json_decref(document);
 		return EXIT_FAILURE;
 	}
@@ -220,7 +220,7 @@ static int answer(
 		fputc('\n', stdout);
 	refused = command->refused && command->refused(document, stderr);
 	if (options->json)
-		ret = write_json(document);
+		ret = print_json_document(document);
 	else if (!refused)
 		ret = command->print(document, stdout);
 	json_decref(document);
@@ -231,16 +231,17 @@ static int answer(
 	return refused || ret ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int watch(struct client *client, const struct options *options, const char *path)
+static int watch_answers(struct client *client, const struct options *options, const char *path)
 {
 	/* Once: who does not want to wait for an answer that does not come says it again. */
-	const struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
+	const struct sigaction action = {
+		.sa_handler = stop_watching, .sa_flags = (int)SA_RESETHAND};
 	bool first = true;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	while (!stopped) {
-		int status = answer(client, options, path, first);
+		int status = print_answer(client, options, path, first);
 
 		if (status)
 			return status;
@@ -251,7 +252,7 @@ static int watch(struct client *client, const struct options *options, const cha
 	return EXIT_SUCCESS;
 }
 
-static int run(const struct options *options)
+static int run_command(const struct options *options)
 {
 	char *path = find_socket(options);
 	struct client client;
@@ -265,8 +266,8 @@ static int run(const struct options *options)
 		free(path);
 		return EXIT_FAILURE;
 	}
-	status = options->watch ? watch(&client, options, path)
-				: answer(&client, options, path, true);
+	status = options->watch ? watch_answers(&client, options, path)
+				: print_answer(&client, options, path, true);
 	client_close(&client);
 	free(path);
 	return status;
@@ -277,15 +278,15 @@ int main(int argc, char **argv)
 	struct options options = {0};
 
 	setlocale(LC_CTYPE, "C.UTF-8"); /* what servers send, wherever this runs */
-	if (!parse_options(argc, argv, &options)) {
-		usage(stderr);
+	if (!parse_ctl_options(argc, argv, &options)) {
+		print_ctl_usage(stderr);
 		return EXIT_USAGE;
 	}
 	if (options.help)
-		usage(stdout);
+		print_ctl_usage(stdout);
 	else if (options.version)
 		puts("weirctl " WEIR_VERSION);
 	else
-		return run(&options);
+		return run_command(&options);
 	return EXIT_SUCCESS;
 }

@@ -14,7 +14,7 @@ int placement_gather(struct source *source, const struct request *request, json_
 	return source_each_listed(source, "/weir/placement", "placements", document);
 }
 
-static int print_one(const json_t *document, FILE *out)
+static int print_placement(const json_t *document, FILE *out)
 {
 	static const struct field one[] = {
 		{"policy", "name", KIND_TEXT},
@@ -58,5 +58,5 @@ int placement_print(const json_t *document, FILE *out)
 
 	if (json_is_array(document))
 		return fields_list(document, FIELDS(each), out);
-	return print_one(document, out);
+	return print_placement(document, out);
 }

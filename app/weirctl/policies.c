@@ -21,12 +21,12 @@ struct row {
 };
 
 /* What is sorted by: of a rate the part that is told, in units that may not be bits. */
-static double demand(const json_t *policy)
+static double policy_demand(const json_t *policy)
 {
 	return field_number(policy, "demand_bps") + field_number(policy, "demand_per_s");
 }
 
-static double drops(const json_t *policy)
+static double policy_drops(const json_t *policy)
 {
 	return field_number(policy, "dropped.packets");
 }
@@ -35,7 +35,9 @@ typedef double (*measure)(const json_t *policy);
 
 static measure measure_of(const char *sort)
 {
-	return strcmp(sort, "rate") == 0 ? demand : strcmp(sort, "drops") == 0 ? drops : NULL;
+	return strcmp(sort, "rate") == 0    ? policy_demand
+	       : strcmp(sort, "drops") == 0 ? policy_drops
+					    : NULL;
 }
 
 bool policies_sort_known(const char *sort)
@@ -51,7 +53,7 @@ static const char *name_of(const json_t *policy)
 }
 
 /* The most first; by name where it is the same. */
-static int compare(const void *a, const void *b)
+static int compare_policy_rows(const void *a, const void *b)
 {
 	const struct row *left = a, *right = b;
 
@@ -60,7 +62,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(name_of(left->policy), name_of(right->policy));
 }
 
-static int sort(json_t **policies, measure by)
+static int sort_policies(json_t **policies, measure by)
 {
 	size_t n = json_array_size(*policies), i;
 	struct row *rows = calloc(n + 1, sizeof(*rows));
@@ -73,7 +75,7 @@ static int sort(json_t **policies, measure by)
 	}
 	json_array_foreach (*policies, i, policy)
 		rows[i] = (struct row){policy, by(policy)};
-	qsort(rows, n, sizeof(*rows), compare);
+	qsort(rows, n, sizeof(*rows), compare_policy_rows);
 	for (i = 0; i < n; i++)
 		json_array_append(sorted, rows[i].policy);
 	free(rows);
@@ -94,7 +96,7 @@ bool policies_count(const char *word, size_t *n)
 	return *word >= '0' && *word <= '9' && !*end && !errno && *n > 0;
 }
 
-static void cut(json_t *array, size_t n)
+static void truncate_array(json_t *array, size_t n)
 {
 	while (json_array_size(array) > n)
 		json_array_remove(array, json_array_size(array) - 1);
@@ -110,8 +112,8 @@ int policies_gather(struct source *source, const struct request *request, json_t
 		return -EINVAL;
 	ret = source_each(source, "/weir/policy", request->sort ? SIZE_MAX : n, document);
 	if (ret == 0 && request->sort)
-		ret = sort(document, measure_of(request->sort));
-	cut(*document, n);
+		ret = sort_policies(document, measure_of(request->sort));
+	truncate_array(*document, n);
 	return ret;
 }
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static void list(const glob_t *found, FILE *err)
+static void list_sockets(const glob_t *found, FILE *err)
 {
 	fputs("weirctl: several limiters run here; name one by -n:\n", err);
 	for (size_t i = 0; i < found->gl_pathc; i++) {
@@ -36,7 +36,7 @@ char *sockets_only(const char *directory, FILE *err)
 		fprintf(err, "weirctl: no socket in %s: is weir running? -s names one elsewhere\n",
 			directory);
 	else if (found.gl_pathc > 1)
-		list(&found, err);
+		list_sockets(&found, err);
 	else
 		only = strdup(found.gl_pathv[0]);
 	globfree(&found);
@@ -44,7 +44,7 @@ char *sockets_only(const char *directory, FILE *err)
 	return only;
 }
 
-static void permission(const char *path, FILE *err)
+static void explain_permission(const char *path, FILE *err)
 {
 	struct stat file;
 	struct group *group = stat(path, &file) ? NULL : getgrgid(file.st_gid);
@@ -63,7 +63,7 @@ void sockets_complain(const char *path, int error, FILE *err)
 	switch (error) {
 	case EACCES:
 	case EPERM:
-		permission(path, err);
+		explain_permission(path, err);
 		return;
 	case ENOENT:
 		what = "no such socket: is weir running? -s names one elsewhere";

@@ -63,8 +63,8 @@ static int get_page(struct source *source, const char *command, const char *name
 	return source_get_of(source, command, parameters, page);
 }
 
-static int follow(struct source *source, const char *command, const char *name, const char *what,
-	json_t *all, json_int_t next)
+static int follow_pages(struct source *source, const char *command, const char *name,
+	const char *what, json_t *all, json_int_t next)
 {
 	while (next) {
 		json_t *page;
@@ -90,7 +90,7 @@ int source_list(struct source *source, const char *command, const char *name, co
 	if (ret == 0)
 		ret = take_page(all, *listing, what, &next);
 	if (ret == 0)
-		ret = follow(source, command, name, what, all, next);
+		ret = follow_pages(source, command, name, what, all, next);
 	if (ret) {
 		json_decref(*listing);
 		json_decref(all);

@@ -54,8 +54,8 @@ static void look_at_workers(const json_t *workers, struct look *look)
 }
 
 /* A part that the server does not have is null in the document; 0 or what else went wrong. */
-static int add(struct source *source, json_t *document, const char *key, const char *request,
-	const char *listing)
+static int add_status_part(struct source *source, json_t *document, const char *key,
+	const char *request, const char *listing)
 {
 	json_t *value = NULL;
 	int ret = listing ? source_list(source, request, NULL, listing, &value)
@@ -69,13 +69,13 @@ static int add(struct source *source, json_t *document, const char *key, const c
 
 static int look_once(struct source *source, json_t *document, struct look *look)
 {
-	int ret = add(source, document, "workers", "/weir/workers", NULL);
+	int ret = add_status_part(source, document, "workers", "/weir/workers", NULL);
 
 	*look = (struct look){0};
 	if (ret == 0)
-		ret = add(source, document, "ports", "/weir/ports", NULL);
+		ret = add_status_part(source, document, "ports", "/weir/ports", NULL);
 	if (ret == 0)
-		ret = add(source, document, "drops", "/weir/drops", NULL);
+		ret = add_status_part(source, document, "drops", "/weir/drops", NULL);
 	if (ret)
 		return ret;
 	look_at_workers(json_object_get(document, "workers"), look);
@@ -101,7 +101,7 @@ static json_t *rates_between(const struct look *a, const struct look *b, double 
 		(b->tx_bytes - a->tx_bytes) * BITS / seconds, "drops_pps", drops);
 }
 
-static int measure(struct source *source, json_t *document)
+static int measure_rates(struct source *source, json_t *document)
 {
 	struct look a = {0}, b = {0};
 	int ret = look_once(source, document, &a);
@@ -134,12 +134,13 @@ int status_gather(struct source *source, const struct request *request, json_t *
 	(void)request;
 	*document = json_object();
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && ret == 0; i++)
-		ret = add(source, *document, parts[i].key, parts[i].request, parts[i].listing);
-	return ret ? ret : measure(source, *document);
+		ret = add_status_part(
+			source, *document, parts[i].key, parts[i].request, parts[i].listing);
+	return ret ? ret : measure_rates(source, *document);
 }
 
 /* The name of the one of ourselves, or "-". */
-static const char *self_of(const json_t *peers)
+static const char *self_name(const json_t *peers)
 {
 	const json_t *peer;
 	size_t i;
@@ -215,7 +216,7 @@ static json_t *links_of(const json_t *ports)
 	return links;
 }
 
-static json_t *rate_of(const json_t *rates, const char *packets, const char *bits)
+static json_t *status_rate_of(const json_t *rates, const char *packets, const char *bits)
 {
 	const struct field pps = {"", packets, KIND_PACKETS}, bps = {"", bits, KIND_BITS};
 	char first[FIELD_TEXT_MAX], second[FIELD_TEXT_MAX];
@@ -241,10 +242,11 @@ static int print_details(const json_t *document, FILE *out)
 	};
 	const json_t *rates = field_at(document, "rates");
 	json_t *shown = json_pack("{s:s, s:o, s:i, s:o, s:o, s:o}", "limiter",
-		self_of(field_at(document, "peers.peers")), "group", group_of(document),
+		self_name(field_at(document, "peers.peers")), "group", group_of(document),
 		"n_workers", (int)json_array_size(json_object_get(document, "workers")), "links",
 		links_of(json_object_get(document, "ports")), "received",
-		rate_of(rates, "rx_pps", "rx_bps"), "sent", rate_of(rates, "tx_pps", "tx_bps"));
+		status_rate_of(rates, "rx_pps", "rx_bps"), "sent",
+		status_rate_of(rates, "tx_pps", "tx_bps"));
 	int ret = json_object_update_missing(shown, (json_t *)document)
 			  ? -ENOMEM
 			  : fields_detail(shown, FIELDS(fields), out);

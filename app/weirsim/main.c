@@ -11,8 +11,8 @@
 
 #define EXIT_USAGE 2
 
-static int help_main(int argc, char **argv);
-static int version_main(int argc, char **argv);
+static int sim_help_main(int argc, char **argv);
+static int sim_version_main(int argc, char **argv);
 
 static const struct command {
 	const char *name, *help;
@@ -21,11 +21,11 @@ static const struct command {
 	{"run", "run a scenario: a group of limiters in virtual time", run_main},
 	{"replay", "run a capture through a limiter's policies", replay_main},
 	{"plan", "propose which source should be sent to which limiter", plan_main},
-	{"--help", "write this", help_main},
-	{"--version", "write the version", version_main},
+	{"--help", "write this", sim_help_main},
+	{"--version", "write the version", sim_version_main},
 };
 
-static void write_usage(FILE *out)
+static void write_sim_usage(FILE *out)
 {
 	fputs("Usage: weirsim COMMAND [OPTION...]\n\n"
 	      "Weir without a network: the appliance's own code in another time than now.\n\n",
@@ -35,15 +35,15 @@ static void write_usage(FILE *out)
 	fputs("\n\"weirsim COMMAND --help\" says more.\n", out);
 }
 
-static int help_main(int argc, char **argv)
+static int sim_help_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	write_usage(stdout);
+	write_sim_usage(stdout);
 	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int version_main(int argc, char **argv)
+static int sim_version_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
@@ -56,6 +56,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	write_usage(stderr);
+	write_sim_usage(stderr);
 	return EXIT_USAGE;
 }

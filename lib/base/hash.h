@@ -29,7 +29,7 @@ static inline uint64_t splitmix64_short(uint64_t *state)
 }
 
 /* SplitMix64 (Steele, Lea and Flood 2014): the next of numbers that differ in every bit. */
-static inline uint64_t splitmix64(uint64_t *state)
+static inline uint64_t splitmix64_next(uint64_t *state)
 {
 	uint64_t z = splitmix64_short(state);
 

@@ -5,7 +5,7 @@
 
 #include "base/hash.h"
 
-static uint64_t rotl(uint64_t x, int k)
+static uint64_t rotate_left(uint64_t x, int k)
 {
 	return (x << k) | (x >> (64 - k));
 }
@@ -14,20 +14,20 @@ static uint64_t rotl(uint64_t x, int k)
 void prng_seed(struct prng *prng, uint64_t seed)
 {
 	for (int i = 0; i < 4; i++)
-		prng->s[i] = splitmix64(&seed);
+		prng->s[i] = splitmix64_next(&seed);
 }
 
 uint64_t prng_next(struct prng *prng)
 {
 	uint64_t *s = prng->s;
-	uint64_t result = rotl(s[1] * 5, 7) * 9, t = s[1] << 17;
+	uint64_t result = rotate_left(s[1] * 5, 7) * 9, t = s[1] << 17;
 
 	s[2] ^= s[0];
 	s[3] ^= s[1];
 	s[1] ^= s[2];
 	s[0] ^= s[3];
 	s[2] ^= t;
-	s[3] = rotl(s[3], 45);
+	s[3] = rotate_left(s[3], 45);
 	return result;
 }
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 /* Words as they lie there: for what is only compared or hashed. */
-static inline uint16_t raw16(const uint8_t *at)
+static inline uint16_t read_raw16(const uint8_t *at)
 {
 	uint16_t word;
 
@@ -20,7 +20,7 @@ static inline uint16_t raw16(const uint8_t *at)
 	return word;
 }
 
-static inline uint32_t raw32(const uint8_t *at)
+static inline uint32_t read_raw32(const uint8_t *at)
 {
 	uint32_t word;
 
@@ -28,7 +28,7 @@ static inline uint32_t raw32(const uint8_t *at)
 	return word;
 }
 
-static inline uint64_t raw64(const uint8_t *at)
+static inline uint64_t read_raw64(const uint8_t *at)
 {
 	uint64_t word;
 
@@ -36,19 +36,19 @@ static inline uint64_t raw64(const uint8_t *at)
 	return word;
 }
 
-static inline uint16_t be16(const uint8_t *at)
+static inline uint16_t read_be16(const uint8_t *at)
 {
-	return be16toh(raw16(at));
+	return be16toh(read_raw16(at));
 }
 
-static inline uint32_t be32(const uint8_t *at)
+static inline uint32_t read_be32(const uint8_t *at)
 {
-	return be32toh(raw32(at));
+	return be32toh(read_raw32(at));
 }
 
-static inline uint64_t be64(const uint8_t *at)
+static inline uint64_t read_be64(const uint8_t *at)
 {
-	return be64toh(raw64(at));
+	return be64toh(read_raw64(at));
 }
 
 /* Each of these returns the place behind the number. */
@@ -84,19 +84,19 @@ static inline uint8_t *wire_put_double(uint8_t *at, double number)
 
 static inline const uint8_t *wire_get16(const uint8_t *at, uint16_t *number)
 {
-	*number = be16(at);
+	*number = read_be16(at);
 	return at + sizeof(*number);
 }
 
 static inline const uint8_t *wire_get32(const uint8_t *at, uint32_t *number)
 {
-	*number = be32(at);
+	*number = read_be32(at);
 	return at + sizeof(*number);
 }
 
 static inline const uint8_t *wire_get64(const uint8_t *at, uint64_t *number)
 {
-	*number = be64(at);
+	*number = read_be64(at);
 	return at + sizeof(*number);
 }
 

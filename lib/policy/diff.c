@@ -18,7 +18,7 @@ struct complaints {
 };
 
 /* The place is as in the messages of config_load(). */
-__attribute__((format(printf, 3, 4))) static void check(
+__attribute__((format(printf, 3, 4))) static void check_unchanged(
 	struct complaints *c, bool same, const char *place, ...)
 {
 	va_list args;
@@ -46,40 +46,42 @@ static void check_process(
 
 	for (unsigned i = 0; same && i < old->n_eal; i++)
 		same = strcmp(old->eal[i], config->eal[i]) == 0;
-	check(c, strcmp(old->limiter, config->limiter) == 0, "limiter");
-	check(c, same, "eal");
-	check(c,
+	check_unchanged(c, strcmp(old->limiter, config->limiter) == 0, "limiter");
+	check_unchanged(c, same, "eal");
+	check_unchanged(c,
 		old->n_workers == config->n_workers &&
 			memcmp(old->workers, config->workers,
 				old->n_workers * sizeof(*old->workers)) == 0,
 		"workers");
-	check(c, old->idle == config->idle, "idle");
-	check(c, old->shape_pool == config->shape_pool, "shape.pool");
-	check(c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
-	check(c, old->control_cpu == config->control_cpu, "control.cpu");
-	check(c,
+	check_unchanged(c, old->idle == config->idle, "idle");
+	check_unchanged(c, old->shape_pool == config->shape_pool, "shape.pool");
+	check_unchanged(
+		c, strcmp(old->control_socket, config->control_socket) == 0, "control.socket");
+	check_unchanged(c, old->control_cpu == config->control_cpu, "control.cpu");
+	check_unchanged(c,
 		old->tunnels.classify == config->tunnels.classify &&
 			old->tunnels.vxlan_port == config->tunnels.vxlan_port,
 		"tunnels");
 }
 
 /* In their order, which wires and whoever numbers them go by. */
-static void check_ports(struct complaints *c, const struct config *old, const struct config *config)
+static void check_same_ports(
+	struct complaints *c, const struct config *old, const struct config *config)
 {
-	check(c, old->n_ports == config->n_ports, "ports");
+	check_unchanged(c, old->n_ports == config->n_ports, "ports");
 	for (unsigned i = 0; i < old->n_ports && old->n_ports == config->n_ports; i++) {
 		const struct port_config *a = &old->ports[i], *b = &config->ports[i];
 
-		check(c,
+		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && strcmp(a->device, b->device) == 0 &&
 				a->mtu == b->mtu && a->buffers == b->buffers,
 			"ports.%s", b->name);
 	}
-	check(c, old->n_wires == config->n_wires, "wires");
+	check_unchanged(c, old->n_wires == config->n_wires, "wires");
 	for (unsigned i = 0; i < old->n_wires && old->n_wires == config->n_wires; i++) {
 		const struct wire *a = &old->wires[i], *b = &config->wires[i];
 
-		check(c,
+		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && a->a == b->a && a->b == b->b &&
 				a->distribute == b->distribute,
 			"wires[%u]", i);
@@ -89,11 +91,11 @@ static void check_ports(struct complaints *c, const struct config *old, const st
 static void check_roster(
 	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
 {
-	check(c, old->n_roster == gossip->n_roster, "gossip.roster");
+	check_unchanged(c, old->n_roster == gossip->n_roster, "gossip.roster");
 	for (unsigned i = 0; i < old->n_roster && old->n_roster == gossip->n_roster; i++) {
 		const struct peer_config *a = &old->roster[i], *b = &gossip->roster[i];
 
-		check(c,
+		check_unchanged(c,
 			strcmp(a->name, b->name) == 0 && address_equal(&a->address, a->address_len,
 								 &b->address, b->address_len),
 			"gossip.roster[%u]", i);
@@ -103,16 +105,17 @@ static void check_roster(
 static void check_gossip(
 	struct complaints *c, const struct gossip_config *old, const struct gossip_config *gossip)
 {
-	check(c, address_equal(&old->listen, old->listen_len, &gossip->listen, gossip->listen_len),
+	check_unchanged(c,
+		address_equal(&old->listen, old->listen_len, &gossip->listen, gossip->listen_len),
 		"gossip.listen");
 	check_roster(c, old, gossip);
-	check(c, strcmp(old->key_file, gossip->key_file) == 0, "gossip.key_file");
-	check(c, old->insecure == gossip->insecure, "gossip.insecure");
-	check(c, old->branching == gossip->branching, "gossip.branching");
-	check(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
-	check(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
-	check(c, old->estimator == gossip->estimator, "gossip.estimator");
-	check(c, old->compensate == gossip->compensate, "gossip.compensate");
+	check_unchanged(c, strcmp(old->key_file, gossip->key_file) == 0, "gossip.key_file");
+	check_unchanged(c, old->insecure == gossip->insecure, "gossip.insecure");
+	check_unchanged(c, old->branching == gossip->branching, "gossip.branching");
+	check_unchanged(c, old->timeout_ns == gossip->timeout_ns, "gossip.timeout");
+	check_unchanged(c, old->datagram_max == gossip->datagram_max, "gossip.datagram");
+	check_unchanged(c, old->estimator == gossip->estimator, "gossip.estimator");
+	check_unchanged(c, old->compensate == gossip->compensate, "gossip.compensate");
 }
 
 static bool overlay_equal(const struct ledger_config *a, const struct ledger_config *b)
@@ -137,16 +140,16 @@ static bool etcd_equal(const struct ledger_config *a, const struct ledger_config
 }
 
 /* What edges, records and leases stand on. */
-static void check_ledger(
+static void check_same_ledger(
 	struct complaints *c, const struct ledger_config *old, const struct ledger_config *ledger)
 {
-	check(c, strcmp(old->store, ledger->store) == 0, "ledger.store");
-	check(c, old->lease_ns == ledger->lease_ns, "ledger.lease");
-	check(c, old->promise == ledger->promise, "ledger.promise");
-	check(c, old->drift_ppm == ledger->drift_ppm, "ledger.drift");
-	check(c, overlay_equal(old, ledger), "ledger.overlay");
-	check(c, old->tree_degree == ledger->tree_degree, "ledger.tree.degree");
-	check(c, etcd_equal(old, ledger), "ledger.etcd");
+	check_unchanged(c, strcmp(old->store, ledger->store) == 0, "ledger.store");
+	check_unchanged(c, old->lease_ns == ledger->lease_ns, "ledger.lease");
+	check_unchanged(c, old->promise == ledger->promise, "ledger.promise");
+	check_unchanged(c, old->drift_ppm == ledger->drift_ppm, "ledger.drift");
+	check_unchanged(c, overlay_equal(old, ledger), "ledger.overlay");
+	check_unchanged(c, old->tree_degree == ledger->tree_degree, "ledger.tree.degree");
+	check_unchanged(c, etcd_equal(old, ledger), "ledger.etcd");
 }
 
 static bool prefix_equal(const struct prefix *a, const struct prefix *b)
@@ -183,7 +186,7 @@ static bool place_equal(const struct place_config *a, const struct place_config 
 	       a->correlate == b->correlate;
 }
 
-static bool terms_equal(const struct policy *a, const struct policy *b)
+static bool policy_terms_equal(const struct policy *a, const struct policy *b)
 {
 	return a->limit_bps == b->limit_bps && policy_limit_s(a) == policy_limit_s(b) &&
 	       a->burst_bytes == b->burst_bytes && a->window_ns == b->window_ns &&
@@ -204,15 +207,15 @@ static bool kind_equal(const struct policy *a, const struct policy *b)
 	       a->period_ns == b->period_ns && policy_id(a) == policy_id(b);
 }
 
-static uint8_t changes_of(const struct policy *old, const struct policy *policy)
+static uint8_t policy_changes(const struct policy *old, const struct policy *policy)
 {
 	return (uint8_t)((match_equal(&old->match, &policy->match) ? 0 : POLICY_MATCH) |
-			 (terms_equal(old, policy) ? 0 : POLICY_TERMS) |
+			 (policy_terms_equal(old, policy) ? 0 : POLICY_TERMS) |
 			 (kind_equal(old, policy) ? 0 : POLICY_ANEW));
 }
 
 /* Policies begin with their name, so that one stands for the other here. */
-static int compare_names(const void *a, const void *b)
+static int compare_policy_names(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -224,14 +227,14 @@ static const char **sort_names(const struct config *config)
 	for (unsigned i = 0; names && i < config->n_policies; i++)
 		names[i] = config->policies[i].name;
 	if (names)
-		qsort(names, config->n_policies, sizeof(*names), compare_names);
+		qsort(names, config->n_policies, sizeof(*names), compare_policy_names);
 	return names;
 }
 
 static unsigned find_policy(const struct config *config, const char *const *names, const char *name)
 {
 	const char *const *found = bsearch(
-		&name, names, config->n_policies, sizeof(*names), compare_names);
+		&name, names, config->n_policies, sizeof(*names), compare_policy_names);
 
 	if (!found)
 		return POLICY_NEW;
@@ -250,7 +253,7 @@ static void diff_policies(struct config_diff *diff, const struct config *old,
 			diff->added++;
 			continue;
 		}
-		diff->changes[i] = changes_of(&old->policies[diff->from[i]], policy);
+		diff->changes[i] = policy_changes(&old->policies[diff->from[i]], policy);
 		diff->changed += diff->changes[i] != 0;
 	}
 	diff->removed = old->n_policies - (diff->n - diff->added);
@@ -285,9 +288,9 @@ int config_diff(const struct config *old, const struct config *config, const cha
 
 	*out = NULL;
 	check_process(&c, old, config);
-	check_ports(&c, old, config);
+	check_same_ports(&c, old, config);
 	check_gossip(&c, &old->gossip, &config->gossip);
-	check_ledger(&c, &old->ledger, &config->ledger);
+	check_same_ledger(&c, &old->ledger, &config->ledger);
 	return c.n > 0 ? -EINVAL : make_diff(old, config, out);
 }
 

@@ -57,7 +57,7 @@ static void add_placed(struct sides *sides, const struct policy *policies, unsig
 }
 
 /* A policy that has other packets than before. Placed or not: it overlaps with itself. */
-static bool matters(struct sides *sides, const struct policy *policy)
+static bool overlap_matters(struct sides *sides, const struct policy *policy)
 {
 	if (sides->pairs < sides->n_placed)
 		return true;
@@ -76,7 +76,7 @@ static bool new_one_matters(struct sides *sides, const struct policy *policy,
 		return true;
 	if (!(changes & (POLICY_ADDED | POLICY_MATCH)))
 		return false;
-	return matters(sides, policy) || (before && matters(sides, before));
+	return overlap_matters(sides, policy) || (before && overlap_matters(sides, before));
 }
 
 /*
@@ -106,7 +106,7 @@ static bool new_ones_matter(
 static bool old_ones_matter(struct sides *sides, const bool *stays)
 {
 	for (unsigned i = 0; i < sides->n_old; i++)
-		if (!stays[i] && matters(sides, &sides->old[i]))
+		if (!stays[i] && overlap_matters(sides, &sides->old[i]))
 			return true;
 	return false;
 }

@@ -81,7 +81,7 @@ int64_t period_ends(const struct policy *policy, uint64_t number)
 	return policy->period == PERIOD_NONE ? PERIOD_NEVER : period_begins(policy, number + 1);
 }
 
-static uint32_t mix(uint32_t hash, uint64_t value)
+static uint32_t hash_u64(uint32_t hash, uint64_t value)
 {
 	for (unsigned i = 0; i < sizeof(value); i++, value >>= 8)
 		hash = (hash ^ (uint8_t)value) * NAME_HASH_PRIME;
@@ -97,9 +97,9 @@ uint32_t budget_id(const struct policy *policy)
 	case PERIOD_NONE:
 		break;
 	case PERIOD_FIXED:
-		return mix(hash, policy->period_ns);
+		return hash_u64(hash, policy->period_ns);
 	case PERIOD_MONTH:
-		return mix(hash, 0);
+		return hash_u64(hash, 0);
 	}
 	return hash;
 }

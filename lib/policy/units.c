@@ -110,7 +110,7 @@ static size_t span_digits(const char *text)
 	return strspn(text, "0123456789");
 }
 
-static int split(const char *text, struct quantity *out)
+static int split_quantity(const char *text, struct quantity *out)
 {
 	*out = (struct quantity){.negative = *text == '-'};
 	out->whole = text + out->negative;
@@ -170,11 +170,11 @@ static int scale_fraction(const struct quantity *quantity, uint64_t scale, uint6
 	return 0;
 }
 
-static int parse(const struct unit *units, const char *text, uint64_t *out)
+static int parse_quantity(const struct unit *units, const char *text, uint64_t *out)
 {
 	struct quantity quantity;
 	uint64_t scale, whole, fraction;
-	int rc = split(text, &quantity);
+	int rc = split_quantity(text, &quantity);
 
 	scale = rc == 0 ? find_scale(units, quantity.unit) : 0;
 	if (scale == 0)
@@ -194,26 +194,26 @@ static int parse(const struct unit *units, const char *text, uint64_t *out)
 
 int units_parse_rate(const char *text, uint64_t *bits_per_s)
 {
-	return parse(rates, text, bits_per_s);
+	return parse_quantity(rates, text, bits_per_s);
 }
 
 int units_parse_size(const char *text, uint64_t *bytes)
 {
-	int rc = parse(sizes, text, bytes);
+	int rc = parse_quantity(sizes, text, bytes);
 
-	return rc == -EINVAL ? parse(binary_sizes, text, bytes) : rc;
+	return rc == -EINVAL ? parse_quantity(binary_sizes, text, bytes) : rc;
 }
 
 int units_parse_time(const char *text, uint64_t *ns)
 {
-	int rc = parse(times, text, ns);
+	int rc = parse_quantity(times, text, ns);
 
-	return rc == -EINVAL ? parse(long_times, text, ns) : rc;
+	return rc == -EINVAL ? parse_quantity(long_times, text, ns) : rc;
 }
 
 int units_parse_count(const char *text, uint64_t *count)
 {
-	return parse(counts, text, count);
+	return parse_quantity(counts, text, count);
 }
 
 int units_parse_count_rate(const char *text, uint64_t *eighths, uint32_t *seconds)
@@ -221,7 +221,7 @@ int units_parse_count_rate(const char *text, uint64_t *eighths, uint32_t *second
 	int rc = -EINVAL;
 
 	for (size_t i = 0; i < N_PERIODS && rc == -EINVAL; i++) {
-		rc = parse(periods[i].eighths, text, eighths);
+		rc = parse_quantity(periods[i].eighths, text, eighths);
 		if (rc == 0)
 			*seconds = periods[i].seconds;
 	}
@@ -310,7 +310,7 @@ char *units_format_count_part(
 }
 
 /* Times scale, about: six digits of the fraction; UINT64_MAX is too much to say. */
-static uint64_t roughly(const struct quantity *quantity, uint64_t scale)
+static uint64_t approximate_quantity(const struct quantity *quantity, uint64_t scale)
 {
 	uint64_t whole, fraction = 0, parts = 1;
 
@@ -335,12 +335,12 @@ char *units_nearest_count_rate(const char *text, char *buf, size_t size)
 {
 	struct quantity quantity;
 
-	for (size_t i = 0; i < N_PERIODS && split(text, &quantity) == 0; i++) {
+	for (size_t i = 0; i < N_PERIODS && split_quantity(text, &quantity) == 0; i++) {
 		uint64_t scale = find_scale(periods[i].eighths, quantity.unit);
 
 		if (scale > 0)
 			return units_format_count_rate(
-				nearest_eighths(roughly(&quantity, 1000 * scale)),
+				nearest_eighths(approximate_quantity(&quantity, 1000 * scale)),
 				periods[i].seconds, buf, size);
 	}
 	snprintf(buf, size, "1/s");

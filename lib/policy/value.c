@@ -31,7 +31,7 @@ size_t device_id_length(const char *device)
 }
 
 /* Steps over least to most characters of a set; NULL when there are too few or no text before. */
-static const char *skip(const char *text, const char *set, size_t least, size_t most)
+static const char *skip_chars(const char *text, const char *set, size_t least, size_t most)
 {
 	size_t n = text != NULL ? strspn(text, set) : 0;
 
@@ -41,21 +41,21 @@ static const char *skip(const char *text, const char *set, size_t least, size_t 
 /* Domain (four digits; more behind some bridges), bus, device, function. */
 static bool is_pci(const char *device)
 {
-	const char *at = skip(device, HEXADECIMAL, 4, 8);
+	const char *at = skip_chars(device, HEXADECIMAL, 4, 8);
 
-	at = skip(skip(at, ":", 1, 1), HEXADECIMAL, 2, 2);
-	at = skip(skip(at, ":", 1, 1), HEXADECIMAL, 2, 2);
-	at = skip(skip(at, ".", 1, 1), "01234567", 1, 1);
+	at = skip_chars(skip_chars(at, ":", 1, 1), HEXADECIMAL, 2, 2);
+	at = skip_chars(skip_chars(at, ":", 1, 1), HEXADECIMAL, 2, 2);
+	at = skip_chars(skip_chars(at, ".", 1, 1), "01234567", 1, 1);
 	return at != NULL && (*at == ',' || *at == '\0');
 }
 
-static bool is_vdev(const char *device)
+static bool is_vdev_name(const char *device)
 {
 	const char *at = device;
 
 	if (strncmp(device, "net_", strlen("net_")) != 0)
 		return false;
-	at = skip(at + strlen("net_"), LOWER UPPER DECIMAL "_", 1, DEVICE_ID_MAX);
+	at = skip_chars(at + strlen("net_"), LOWER UPPER DECIMAL "_", 1, DEVICE_ID_MAX);
 	return at != NULL && (*at == ',' || *at == '\0');
 }
 
@@ -68,7 +68,7 @@ bool device_valid(const char *device)
 			return false;
 	}
 	return len < CONFIG_DEVICE_MAX && device_id_length(device) <= DEVICE_ID_MAX &&
-	       (is_pci(device) || is_vdev(device));
+	       (is_pci(device) || is_vdev_name(device));
 }
 
 /* Copies the host of host:port or [host]:port and finds the port; false if it has another form. */
@@ -89,7 +89,7 @@ static bool split_address(const char *text, char *host, size_t size, const char 
 
 static int port_parse(const char *text, in_port_t *out)
 {
-	const char *end = skip(text, DECIMAL, 1, 5);
+	const char *end = skip_chars(text, DECIMAL, 1, 5);
 	unsigned long port = strtoul(text, NULL, 10);
 
 	if (end == NULL || *end != '\0' || port == 0 || port > UINT16_MAX)
@@ -191,7 +191,7 @@ static bool clear_host_bits(uint8_t *addr, unsigned length, unsigned bytes)
 
 static int prefix_length_parse(const char *text, unsigned bits, uint8_t *out)
 {
-	const char *end = skip(text, DECIMAL, 1, 3);
+	const char *end = skip_chars(text, DECIMAL, 1, 3);
 	unsigned long length = strtoul(text, NULL, 10);
 
 	if (end == NULL || *end != '\0' || length > bits)
@@ -239,7 +239,7 @@ static uint16_t port_number_parse(const char *text, const char **end)
 {
 	unsigned long number;
 
-	*end = skip(text, DECIMAL, 1, 5);
+	*end = skip_chars(text, DECIMAL, 1, 5);
 	number = *end != NULL && *text != '0' ? strtoul(text, NULL, 10) : 0;
 	return number <= UINT16_MAX ? (uint16_t)number : 0;
 }

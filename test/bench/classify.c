@@ -181,7 +181,7 @@ static struct policy random_policy(struct prng *prng, enum prefixes prefixes)
 /* The packets */
 
 /* A policy's rank, of which each is as likely as 1 / rank. */
-static unsigned zipf(struct prng *prng, unsigned n)
+static unsigned zipf_rank(struct prng *prng, unsigned n)
 {
 	const unsigned rank = (unsigned)pow(n + 1.0, prng_unit(prng));
 
@@ -191,7 +191,7 @@ static unsigned zipf(struct prng *prng, unsigned n)
 static void random_destination(struct prng *prng, struct bench *bench, uint8_t *addr)
 {
 	const struct bench_case *which = bench->which;
-	const unsigned i = which->traffic == ZIPF ? zipf(prng, which->n)
+	const unsigned i = which->traffic == ZIPF ? zipf_rank(prng, which->n)
 						  : prng_below(prng, which->n);
 	const struct prefix *dst = &bench->policies[i].match.dst;
 
@@ -255,7 +255,7 @@ static inline void put_addresses(struct bench *bench, unsigned at)
 	}
 }
 
-static inline void get4(const struct bench *bench, uint32_t *addr)
+static inline void gather_addr4(const struct bench *bench, uint32_t *addr)
 {
 	for (unsigned i = 0; i < BURST; i++) {
 		memcpy(&addr[i], bench->frames.data[i] + bench->dst[i], 4);
@@ -269,7 +269,7 @@ static inline void *any_addr(const void *addr)
 	return (void *)(uintptr_t)addr;
 }
 
-static inline void get6(const struct bench *bench, uint8_t addr[][16])
+static inline void gather_addr6(const struct bench *bench, uint8_t addr[][16])
 {
 	for (unsigned i = 0; i < BURST; i++)
 		memcpy(addr[i], bench->frames.data[i] + bench->dst[i], 16);
@@ -281,10 +281,10 @@ static void run_read(struct bench *bench)
 	uint32_t addr4[BURST];
 
 	if (is_v6(bench)) {
-		get6(bench, addr6);
+		gather_addr6(bench, addr6);
 		__asm__ volatile("" : : "m"(addr6));
 	} else {
-		get4(bench, addr4);
+		gather_addr4(bench, addr4);
 		__asm__ volatile("" : : "m"(addr4));
 	}
 }
@@ -311,7 +311,7 @@ static void run_lpm_bulk(struct bench *bench)
 {
 	uint32_t addr[BURST], hop[BURST];
 
-	get4(bench, addr);
+	gather_addr4(bench, addr);
 	rte_lpm_lookup_bulk(bench->lpm, addr, hop, BURST);
 	bench->sum += hop[0];
 }
@@ -320,7 +320,7 @@ static void run_lpm_x4(struct bench *bench)
 {
 	uint32_t addr[BURST], hop[BURST];
 
-	get4(bench, addr);
+	gather_addr4(bench, addr);
 	for (unsigned i = 0; i < BURST; i += 4)
 		rte_lpm_lookupx4(bench->lpm, _mm_loadu_si128((const __m128i *)&addr[i]), &hop[i],
 			UINT32_MAX);
@@ -332,7 +332,7 @@ static void run_fib(struct bench *bench)
 	uint32_t addr[BURST];
 	uint64_t hop[BURST];
 
-	get4(bench, addr);
+	gather_addr4(bench, addr);
 	rte_fib_lookup_bulk(bench->fib, addr, hop, BURST);
 	bench->sum += hop[0];
 }
@@ -342,7 +342,7 @@ static void run_lpm6(struct bench *bench)
 	uint8_t addr[BURST][16];
 	int32_t hop[BURST];
 
-	get6(bench, addr);
+	gather_addr6(bench, addr);
 	rte_lpm6_lookup_bulk_func(bench->lpm6, any_addr(addr), hop, BURST);
 	bench->sum += (uint32_t)hop[0];
 }
@@ -352,7 +352,7 @@ static void run_fib6(struct bench *bench)
 	uint8_t addr[BURST][16];
 	uint64_t hop[BURST];
 
-	get6(bench, addr);
+	gather_addr6(bench, addr);
 	rte_fib6_lookup_bulk(bench->fib6, any_addr(addr), hop, BURST);
 	bench->sum += hop[0];
 }
@@ -395,22 +395,22 @@ static double run_bursts(struct bench *bench, const struct mode *mode, unsigned 
 }
 
 /* Once for its table to be as warm as it gets: two modes share one, or a cold cache meets all. */
-static double measure(struct bench *bench, const struct mode *mode, unsigned round)
+static double measure_lookups(struct bench *bench, const struct mode *mode, unsigned round)
 {
 	run_bursts(bench, mode, round);
 	return run_bursts(bench, mode, round);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_lookups(const void *a, const void *b)
 {
 	const double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void report(const char *name, double *cycles, unsigned rounds)
+static void report_lookups(const char *name, double *cycles, unsigned rounds)
 {
-	qsort(cycles, rounds, sizeof(*cycles), compare);
+	qsort(cycles, rounds, sizeof(*cycles), compare_lookups);
 	printf("    %-24s %6.1f  (%.1f to %.1f)\n", name, cycles[rounds / 2], cycles[rounds / 10],
 		cycles[rounds - 1 - rounds / 10]);
 }
@@ -422,14 +422,14 @@ static void measure_all(struct bench *bench, unsigned rounds)
 	for (unsigned round = 0; round < rounds; round++)
 		for (unsigned m = 0; m < COUNT(modes); m++)
 			if (mode_applies(bench, &modes[m]))
-				cycles[m][round] = measure(bench, &modes[m], round);
+				cycles[m][round] = measure_lookups(bench, &modes[m], round);
 	for (unsigned m = 1; m < COUNT(modes); m++) {
 		for (unsigned round = 0; round < rounds; round++)
 			cycles[m][round] -= cycles[0][round];
 		if (mode_applies(bench, &modes[m]))
-			report(modes[m].name, cycles[m], rounds);
+			report_lookups(modes[m].name, cycles[m], rounds);
 	}
-	report(modes[0].name, cycles[0], rounds);
+	report_lookups(modes[0].name, cycles[0], rounds);
 }
 
 /* DPDK's tables with the same prefixes. */

@@ -75,7 +75,7 @@ struct bench {
 	unsigned published;
 };
 
-static void *alloc(size_t n, size_t size)
+static void *alloc_or_exit(size_t n, size_t size)
 {
 	void *p = calloc(n, size);
 
@@ -101,7 +101,7 @@ static unsigned active_policy(const struct bench *b, unsigned i)
 	return (unsigned)((uint64_t)i * b->n_policies / b->n_active);
 }
 
-static void count(struct counters *c, unsigned flow, uint64_t bytes)
+static void count_flow_bytes(struct counters *c, unsigned flow, uint64_t bytes)
 {
 	unsigned slot = (flow * 7) % FLOW_SLOTS;
 
@@ -120,7 +120,7 @@ static unsigned flows_of(const struct bench *b, unsigned policy)
 }
 
 /* One interval: limit/N and a little more, in equal parts, each give or take a third. */
-static void arrive(struct bench *b, struct traffic *t)
+static void arrive_interval(struct bench *b, struct traffic *t)
 {
 	uint64_t fair = LIMIT_BPS / 8 / LIMITERS * INTERVAL_NS / 1000000000;
 
@@ -132,14 +132,15 @@ static void arrive(struct bench *b, struct traffic *t)
 		for (unsigned f = 0; f < flows; f++) {
 			uint64_t noise = prng_next(&b->prng) % (2 * part / 3 + 1);
 
-			count(&row[f % t->n_workers], f, 2 * part / 3 + noise + part / 20);
+			count_flow_bytes(
+				&row[f % t->n_workers], f, 2 * part / 3 + noise + part / 20);
 		}
 		row[0].dropped++;
 	}
 }
 
 /* As the appliance does it: counters of all workers added up, slots copied side by side. */
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_traffic(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct traffic *t = context;
 
@@ -156,15 +157,15 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 static void make_traffic(struct traffic *t, unsigned n_policies, unsigned n_workers)
 {
 	t->n_workers = n_workers;
-	t->counters = alloc((size_t)n_policies * n_workers, sizeof(*t->counters));
-	t->slots = alloc(n_workers * FLOW_SLOTS, sizeof(*t->slots));
+	t->counters = alloc_or_exit((size_t)n_policies * n_workers, sizeof(*t->counters));
+	t->slots = alloc_or_exit(n_workers * FLOW_SLOTS, sizeof(*t->slots));
 }
 
 static void make_policies(struct bench *b)
 {
-	b->policies = alloc(b->n_policies, sizeof(*b->policies));
-	b->configs = alloc(b->n_policies, sizeof(*b->configs));
-	b->profiles = alloc((size_t)b->n_policies * WORKERS, sizeof(*b->profiles));
+	b->policies = alloc_or_exit(b->n_policies, sizeof(*b->policies));
+	b->configs = alloc_or_exit(b->n_policies, sizeof(*b->configs));
+	b->profiles = alloc_or_exit((size_t)b->n_policies * WORKERS, sizeof(*b->profiles));
 	for (unsigned i = 0; i < b->n_policies; i++) {
 		struct policy *config = &b->configs[i];
 
@@ -238,7 +239,7 @@ static void bench_free(struct bench *b)
 }
 
 /* What is sent to the first limiter waits there until that is timed. */
-static void post(struct bench *b, unsigned to, uint8_t *buf, size_t len)
+static void post_datagram(struct bench *b, unsigned to, uint8_t *buf, size_t len)
 {
 	if (to != 0) {
 		limiter_receive(b->limiters[to], b->now, buf, len);
@@ -255,7 +256,7 @@ static void post(struct bench *b, unsigned to, uint8_t *buf, size_t len)
 }
 
 /* In place of whatever tells control which policies have counted anything. */
-static void wake(struct bench *b, unsigned limiter)
+static void wake_active(struct bench *b, unsigned limiter)
 {
 	for (unsigned i = 0; i < b->n_active; i++)
 		limiter_wake(b->limiters[limiter], active_policy(b, i));
@@ -268,10 +269,10 @@ static void run_others(struct bench *b)
 	size_t len;
 
 	for (unsigned i = 1; i < LIMITERS; i++) {
-		wake(b, i);
-		limiter_tick(b->limiters[i], b->now, measure, &b->others);
+		wake_active(b, i);
+		limiter_tick(b->limiters[i], b->now, measure_traffic, &b->others);
 		while ((len = limiter_send(b->limiters[i], buf, &to)) > 0)
-			post(b, to, buf, len);
+			post_datagram(b, to, buf, len);
 	}
 }
 
@@ -280,10 +281,10 @@ static void measure_alone(struct bench *b)
 	struct limiter_sample sample;
 
 	for (unsigned i = 0; i < b->n_active; i++)
-		measure(&b->own, active_policy(b, i), &sample);
+		measure_traffic(&b->own, active_policy(b, i), &sample);
 }
 
-static void publish(struct bench *b)
+static void publish_to_workers(struct bench *b)
 {
 	const struct sampling sampling = {0};
 	struct limiter *l = b->limiters[0];
@@ -331,23 +332,23 @@ static void receive_all(struct bench *b)
 	b->n_inbox = 0;
 }
 
-static void interval(struct bench *b, double us[PARTS])
+static void run_interval(struct bench *b, double us[PARTS])
 {
 	double at[5];
 
 	b->now += INTERVAL_NS;
-	arrive(b, &b->own);
-	arrive(b, &b->others);
+	arrive_interval(b, &b->own);
+	arrive_interval(b, &b->others);
 	run_others(b);
 	at[0] = cpu_us();
 	receive_all(b);
 	at[1] = cpu_us();
 	measure_alone(b); /* once more than is needed: the tick measures too */
 	at[2] = cpu_us();
-	wake(b, 0);
-	limiter_tick(b->limiters[0], b->now, measure, &b->own);
+	wake_active(b, 0);
+	limiter_tick(b->limiters[0], b->now, measure_traffic, &b->own);
 	at[3] = cpu_us();
-	publish(b);
+	publish_to_workers(b);
 	at[4] = cpu_us();
 	us[PART_RECEIVE] = at[1] - at[0];
 	us[PART_MEASURE] = at[2] - at[1];
@@ -356,7 +357,7 @@ static void interval(struct bench *b, double us[PARTS])
 	us[PART_SEND] = send_all(b);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_shares(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -369,7 +370,7 @@ struct spread {
 
 static struct spread spread_of(double *values, unsigned n)
 {
-	qsort(values, n, sizeof(*values), compare);
+	qsort(values, n, sizeof(*values), compare_shares);
 	return (struct spread){values[n / 2], values[n / 10], values[n - 1 - n / 10]};
 }
 
@@ -403,14 +404,14 @@ static double error_of(const struct bench *b)
 	return error / b->n_active;
 }
 
-static void run(struct bench *b, unsigned rounds, struct result *result)
+static void run_control_rounds(struct bench *b, unsigned rounds, struct result *result)
 {
-	double *share = alloc(rounds, sizeof(double)), *parts[PARTS], us[PARTS];
+	double *share = alloc_or_exit(rounds, sizeof(double)), *parts[PARTS], us[PARTS];
 
 	for (unsigned p = 0; p < PARTS; p++)
-		parts[p] = alloc(rounds, sizeof(double));
+		parts[p] = alloc_or_exit(rounds, sizeof(double));
 	for (unsigned i = 0; i < rounds; i++) {
-		interval(b, us);
+		run_interval(b, us);
 		for (unsigned p = 0; p < PARTS; p++)
 			parts[p][i] = us[p];
 		share[i] = (us[PART_TICK] + us[PART_PUBLISH] + us[PART_SEND] + us[PART_RECEIVE]) *
@@ -433,7 +434,7 @@ static const struct {
 	{"control_100k_1k", 100000, 1000},
 };
 
-static void print(const char *name, const struct result *r)
+static void print_control_result(const char *name, const struct result *r)
 {
 	printf("%-18s %5.1f %%  (%.1f to %.1f) of a core; us: measure %.0f, allocate %.0f, "
 	       "publish %.0f, encode and seal %.0f, open and decode %.0f; gossip %.2f Mbit/s, "
@@ -468,9 +469,9 @@ static void run_case(unsigned i, bool quick, struct result *result)
 
 	bench_init(&b, cases[i].n_policies, cases[i].n_active);
 	for (unsigned k = 0; k < warm; k++)
-		interval(&b, us);
+		run_interval(&b, us);
 	b.sent_bytes = b.published = 0;
-	run(&b, rounds, result);
+	run_control_rounds(&b, rounds, result);
 	result->gossip_bps = (double)b.sent_bytes * 8 / ((double)(rounds * INTERVAL_NS) / 1e9);
 	result->published = (double)b.published / rounds;
 	result->error = error_of(&b);
@@ -502,7 +503,7 @@ int main(int argc, char **argv)
 		struct result result;
 
 		run_case(i, quick, &result);
-		print(cases[i].name, &result);
+		print_control_result(cases[i].name, &result);
 		if (json)
 			print_json(json, cases[i].name, &result, i == 0);
 	}

@@ -55,14 +55,14 @@ struct bench {
 	uint32_t serial;
 };
 
-static void die(const char *what)
+static void die_distribute(const char *what)
 {
 	fprintf(stderr, "bench_distribute: %s\n", what);
 	exit(1);
 }
 
 /* net_null receives what was in the buffer: UDP over IPv4 of some flow, and perhaps its hash. */
-static uint16_t fill(
+static uint16_t fill_null_frames(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, uint16_t max, void *arg)
 {
 	static const uint8_t head[42] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, 0, 0, 50,
@@ -94,9 +94,9 @@ static void open_port(struct bench *bench)
 	if (!bench->pool || rte_eth_dev_configure(0, 1, 1, &conf) ||
 		rte_eth_rx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL, bench->pool) ||
 		rte_eth_tx_queue_setup(0, 0, 512, SOCKET_ID_ANY, NULL) || rte_eth_dev_start(0))
-		die("net_null0 does not start");
-	if (!rte_eth_add_rx_callback(0, 0, fill, bench))
-		die("no receive callbacks");
+		die_distribute("net_null0 does not start");
+	if (!rte_eth_add_rx_callback(0, 0, fill_null_frames, bench))
+		die_distribute("no receive callbacks");
 }
 
 static void open_workers(struct bench *bench)
@@ -104,7 +104,7 @@ static void open_workers(struct bench *bench)
 	bench->workers = aligned_alloc(RTE_CACHE_LINE_SIZE, 2 * sizeof(*bench->workers));
 	bench->lanes = lanes_create(0, 2);
 	if (!bench->workers || !bench->lanes)
-		die("out of memory");
+		die_distribute("out of memory");
 	memset(bench->workers, 0, 2 * sizeof(*bench->workers));
 	bench->workers[1].index = 1;
 	bench->path.lanes = bench->lanes;
@@ -124,7 +124,7 @@ static void open_seats(struct bench *bench)
 
 	if (classifier_create(&policy, 1, SOCKET_ID_ANY, &bench->classifier) ||
 		lanes_seat(bench->lanes, bench->workers, 1))
-		die("out of memory");
+		die_distribute("out of memory");
 	worker_own(&bench->workers[0])->view.classifier = bench->classifier;
 	seating_init(&bench->seating, &key, 0);
 	for (unsigned i = 0; i < SEATS; i += 2)
@@ -152,7 +152,7 @@ static void turn_distributed(struct bench *bench)
 }
 
 /* Cycles a packet. */
-static double run(struct bench *bench, unsigned kind)
+static double run_distribute_kind(struct bench *bench, unsigned kind)
 {
 	uint64_t start;
 	double cycles;
@@ -173,39 +173,39 @@ static double run(struct bench *bench, unsigned kind)
 	return cycles;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_distribute(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void report(const char *name, double *values, unsigned n)
+static void report_distribute(const char *name, double *values, unsigned n)
 {
-	qsort(values, n, sizeof(*values), compare);
+	qsort(values, n, sizeof(*values), compare_distribute);
 	printf("%-48s %7.2f   %7.2f to %7.2f\n", name, values[n / 2], values[n / 10],
 		values[n - 1 - n / 10]);
 }
 
-static void measure(struct bench *bench, unsigned rounds)
+static void measure_distribute(struct bench *bench, unsigned rounds)
 {
 	static double cycles[KINDS][ROUNDS_MAX], more[3][ROUNDS_MAX];
 
 	for (unsigned k = 0; k < KINDS; k++)
-		run(bench, k);
+		run_distribute_kind(bench, k);
 	for (unsigned r = 0; r < rounds; r++) {
 		for (unsigned k = 0; k < KINDS; k++)
-			cycles[k][r] = run(bench, k);
+			cycles[k][r] = run_distribute_kind(bench, k);
 		more[0][r] = cycles[DISTRIBUTED_HASHED][r] - cycles[HASHED][r];
 		more[1][r] = cycles[DISTRIBUTED][r] - cycles[BARE][r];
 		more[2][r] = cycles[PLACED][r] - cycles[BARE][r];
 	}
 	printf("%-48s  median       p10 to     p90\n", "cycles a packet");
 	for (unsigned k = 0; k < KINDS; k++)
-		report(names[k], cycles[k], rounds);
-	report("distribution, the device's hash", more[0], rounds);
-	report("distribution, our own", more[1], rounds);
-	report("distribution, to seats", more[2], rounds);
+		report_distribute(names[k], cycles[k], rounds);
+	report_distribute("distribution, the device's hash", more[0], rounds);
+	report_distribute("distribution, our own", more[1], rounds);
+	report_distribute("distribution, to seats", more[2], rounds);
 	printf("%.1f %% of them were dropped\n",
 		100.0 * (double)bench->workers[0].counters.dropped[DROP_RING_FULL] /
 			(double)bench->workers[0].counters.tx_packets);
@@ -220,13 +220,13 @@ int main(int argc, char **argv)
 	struct bench bench = {0};
 
 	if (rounds == 0 || rounds > ROUNDS_MAX)
-		die("expected a number of rounds");
+		die_distribute("expected a number of rounds");
 	if (rte_eal_init(RTE_DIM(args), (char **)(uintptr_t)args) < 0)
-		die("EAL does not start");
+		die_distribute("EAL does not start");
 	open_port(&bench);
 	open_workers(&bench);
 	open_seats(&bench);
-	measure(&bench, rounds);
+	measure_distribute(&bench, rounds);
 	lanes_destroy(bench.lanes);
 	classifier_destroy(bench.classifier);
 	free(bench.workers);

@@ -29,7 +29,7 @@ struct error {
 
 static const char *const names[] = {"state", "tree", "push-sum", "compensated"};
 
-static int parse(struct world_params *p, int argc, char **argv)
+static int parse_estimator_args(struct world_params *p, int argc, char **argv)
 {
 	for (unsigned i = 0; argc >= 3 && i < 4; i++)
 		if (strcmp(argv[1], names[i]) == 0) {
@@ -56,7 +56,7 @@ static double total_of(const struct world *w)
 }
 
 /* The largest error of any limiter's idea of the total, as a part of it; each goes into *all. */
-static double measure(const struct world *w, struct error *all)
+static double measure_sum_error(const struct world *w, struct error *all)
 {
 	double total = total_of(w), worst = 0;
 
@@ -72,14 +72,14 @@ static double measure(const struct world *w, struct error *all)
 	return worst;
 }
 
-static void churn(struct world *w, uint64_t ns, struct error *error)
+static void churn_values(struct world *w, uint64_t ns, struct error *error)
 {
 	for (uint64_t t = 0; t < ns; t += 1000 * MS / CHANGES) {
 		unsigned i = prng_below(&w->prng, w->params.n);
 
 		world_set(w, i, 0, prng_below(&w->prng, 6));
 		world_run(w, 1000 * MS / CHANGES);
-		measure(w, error);
+		measure_sum_error(w, error);
 	}
 }
 
@@ -96,7 +96,7 @@ static unsigned most_lost(const struct world *w)
 }
 
 /* Seconds until every limiter counts every other, or 60. */
-static double assemble(struct world *w)
+static double seconds_to_assemble(struct world *w)
 {
 	uint64_t began = w->now_ns;
 
@@ -108,7 +108,7 @@ static double assemble(struct world *w)
 }
 
 /* Seconds until all are within one percent after a tenth of the total has come in one place. */
-static double settle(struct world *w)
+static double seconds_to_converge(struct world *w)
 {
 	uint64_t began = w->now_ns;
 	struct error error = {0};
@@ -116,7 +116,7 @@ static double settle(struct world *w)
 	world_set(w, prng_below(&w->prng, w->params.n), 0, 0.1 * total_of(w));
 	while (w->now_ns - began < 60000 * MS) {
 		world_run(w, 10 * MS);
-		if (measure(w, &error) < 0.01)
+		if (measure_sum_error(w, &error) < 0.01)
 			break;
 	}
 	return (double)(w->now_ns - began) / 1e9;
@@ -127,23 +127,23 @@ static double cpu_s(void)
 	return (double)clock() / CLOCKS_PER_SEC;
 }
 
-static void report(struct world *w, double seconds, double memory)
+static void report_estimator(struct world *w, double seconds, double memory)
 {
 	struct error error = {0};
-	double assembled = assemble(w), cpu, settled;
+	double assembled = seconds_to_assemble(w), cpu, settled;
 	uint64_t sent, bytes;
 	unsigned n = w->params.n;
 
-	churn(w, 3000 * MS, &error);
+	churn_values(w, 3000 * MS, &error);
 	error = (struct error){0};
 	sent = w->sent;
 	bytes = w->sent_bytes;
 	cpu = cpu_s();
-	churn(w, (uint64_t)(seconds * 1e9), &error);
+	churn_values(w, (uint64_t)(seconds * 1e9), &error);
 	cpu = cpu_s() - cpu;
 	sent = w->sent - sent;
 	bytes = w->sent_bytes - bytes;
-	settled = settle(w);
+	settled = seconds_to_converge(w);
 	printf("%-12s N %5u  loss %2.0f %%  %6.2f kbit/s  %5.1f datagrams/s of %4.0f B  error mean "
 	       "%.3f %% max %.2f %%  +10 %% known after %.2f s  all counted after %.2f s  %.1f kB  "
 	       "%.2f CPU s a simulated second\n",
@@ -165,7 +165,7 @@ int main(int argc, char **argv)
 	struct world world;
 	double before, memory;
 
-	if (parse(&params, argc, argv) || sodium_init() < 0) {
+	if (parse_estimator_args(&params, argc, argv) || sodium_init() < 0) {
 		fprintf(stderr,
 			"usage: %s state|tree|push-sum|compensated N [LOSS [SECONDS [SEED "
 			"[BRANCHING]]]]\n",
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
 	/* The neighbours of a tree are known, and in memory, when all have found each other. */
 	world_run(&world, 2000 * MS);
 	memory = (double)mallinfo2().uordblks - before;
-	report(&world, argc > 4 ? strtod(argv[4], NULL) : 20, memory);
+	report_estimator(&world, argc > 4 ? strtod(argv[4], NULL) : 20, memory);
 	world_destroy(&world);
 	return 0;
 }

@@ -78,7 +78,7 @@ void *need(size_t bytes)
 	return p;
 }
 
-static unsigned number(const char *text, unsigned least, unsigned most)
+static unsigned parse_count(const char *text, unsigned least, unsigned most)
 {
 	char *end;
 	unsigned long value = strtoul(text, &end, 10);
@@ -115,7 +115,7 @@ static bool parse_number(struct options *o, int opt)
 
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
 		if (rows[i].opt == opt) {
-			*rows[i].value = number(optarg, rows[i].least, rows[i].most);
+			*rows[i].value = parse_count(optarg, rows[i].least, rows[i].most);
 			return true;
 		}
 	return false;
@@ -206,7 +206,7 @@ static struct bench_box *open_ports(const struct options *o)
 	return bench_box_open(&params);
 }
 
-static bool wanted(const struct options *o, const char *name)
+static bool is_question_wanted(const struct options *o, const char *name)
 {
 	size_t len = strlen(name);
 	const char *at = o->only;
@@ -233,7 +233,7 @@ static void write_results(const struct lab *lab, const struct options *o)
 	json_decref(all);
 }
 
-static void run(const struct options *o)
+static void run_fastpath(const struct options *o)
 {
 	struct lab lab = {.rounds = o->rounds,
 		.slice = rte_get_tsc_hz() / 1000000 * o->slice_us,
@@ -253,7 +253,7 @@ static void run(const struct options *o)
 
 	lab.ports = lab.null->box.ports;
 	for (const struct question *q = questions; q->name; q++)
-		if (wanted(o, q->name)) {
+		if (is_question_wanted(o, q->name)) {
 			fprintf(stderr, "fastpath: %s ...\n", q->name);
 			q->ask(&lab);
 		}
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 	if (sodium_init() < 0)
 		die("libsodium does not start");
 	start_eal(&options);
-	run(&options);
+	run_fastpath(&options);
 	rte_eal_cleanup();
 	return 0;
 }

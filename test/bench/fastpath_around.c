@@ -57,7 +57,7 @@ struct around {
 	uint64_t replies;
 };
 
-static void start(struct around *around, pthread_t *thread, void *(*body)(void *))
+static void start_on_control_cpu(struct around *around, pthread_t *thread, void *(*body)(void *))
 {
 	pthread_attr_t attr;
 	cpu_set_t set;
@@ -71,7 +71,7 @@ static void start(struct around *around, pthread_t *thread, void *(*body)(void *
 	pthread_attr_destroy(&attr);
 }
 
-static bool over(const struct around *around)
+static bool around_is_over(const struct around *around)
 {
 	return __atomic_load_n(&around->ending, __ATOMIC_ACQUIRE);
 }
@@ -121,7 +121,7 @@ static void *readers_body(void *arg)
 
 	for (unsigned i = 0; i < READERS; i++)
 		fds[i] = connect_reader(around);
-	for (unsigned i = 0; !over(around); i++) {
+	for (unsigned i = 0; !around_is_over(around); i++) {
 		const char *request = requests[i / READERS % RTE_DIM(requests)];
 
 		if (send(fds[i % READERS], request, strlen(request), 0) < 0 ||
@@ -170,7 +170,7 @@ static void *peer_body(void *arg)
 {
 	struct around *around = arg;
 
-	while (!over(around)) {
+	while (!around_is_over(around)) {
 		struct pollfd fd = {.fd = around->peer.fd, .events = POLLIN};
 
 		peer_tick(&around->peer);
@@ -291,11 +291,11 @@ void around_close(struct bench_box *bench)
 void around_begin(struct around *around)
 {
 	__atomic_store_n(&around->ending, false, __ATOMIC_RELEASE);
-	start(around, &around->control, control_body);
+	start_on_control_cpu(around, &around->control, control_body);
 	if (around->what & AROUND_READERS)
-		start(around, &around->readers, readers_body);
+		start_on_control_cpu(around, &around->readers, readers_body);
 	if (around->what & AROUND_PEER)
-		start(around, &around->others, peer_body);
+		start_on_control_cpu(around, &around->others, peer_body);
 }
 
 void around_end(struct around *around)

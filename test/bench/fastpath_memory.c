@@ -61,7 +61,7 @@ static double resident_line(const char *line)
 }
 
 /* Resident bytes of the process, less those of DPDK's heaps. */
-static double resident(void)
+static double resident_bytes(void)
 {
 	FILE *smaps = fopen("/proc/self/smaps", "re");
 	struct heaps heaps = {0};
@@ -89,7 +89,7 @@ double memory_taken(void)
 	double sum;
 
 	malloc_trim(0); /* what others have freed is nobody's, and would hide what comes into it */
-	sum = resident();
+	sum = resident_bytes();
 	for (unsigned i = 0; i < rte_socket_count(); i++) {
 		struct rte_malloc_socket_stats stats;
 

@@ -31,7 +31,8 @@ struct forwarder {
 	uint64_t received, dropped;
 };
 
-static void transmit(struct forwarder *f, unsigned from, struct rte_mbuf **mbufs, uint16_t n)
+static void forwarder_transmit(
+	struct forwarder *f, unsigned from, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t sent = rte_eth_tx_burst(f->port[!from], f->queue, mbufs, n);
 
@@ -83,7 +84,7 @@ static void io_turn(void *self)
 		uint16_t n = rte_eth_rx_burst(f->port[from], f->queue, mbufs, BURST);
 
 		f->received += n;
-		transmit(f, from, mbufs, n);
+		forwarder_transmit(f, from, mbufs, n);
 	}
 }
 
@@ -181,7 +182,7 @@ static void mac_turn(void *self)
 		for (uint16_t i = 0; i < n; i++)
 			swap_addresses(mbufs[i]);
 		f->received += n;
-		transmit(f, from, mbufs, n);
+		forwarder_transmit(f, from, mbufs, n);
 	}
 }
 
@@ -252,7 +253,7 @@ static void meter_and_send(struct library *library, unsigned from, struct rte_mb
 		n_pass += passes;
 		n_drop += !passes;
 	}
-	transmit(&library->f, from, mbufs, n_pass);
+	forwarder_transmit(&library->f, from, mbufs, n_pass);
 	if (n_drop)
 		rte_pktmbuf_free_bulk(dropped, n_drop);
 	library->f.received += n;
@@ -280,7 +281,7 @@ static struct contender library_like(const char *name, struct library *library,
 
 /* ---- by prefix ---- */
 
-static uint32_t destination(const struct rte_mbuf *mbuf)
+static uint32_t ipv4_destination(const struct rte_mbuf *mbuf)
 {
 	uint32_t address;
 
@@ -295,8 +296,9 @@ static uint32_t destination(const struct rte_mbuf *mbuf)
 static void lookup_four(const struct library *library, struct rte_mbuf **mbufs, uint32_t *policy)
 {
 	const __m128i swap = _mm_set_epi8(12, 13, 14, 15, 8, 9, 10, 11, 4, 5, 6, 7, 0, 1, 2, 3);
-	__m128i address = _mm_set_epi32((int)destination(mbufs[3]), (int)destination(mbufs[2]),
-		(int)destination(mbufs[1]), (int)destination(mbufs[0]));
+	__m128i address = _mm_set_epi32((int)ipv4_destination(mbufs[3]),
+		(int)ipv4_destination(mbufs[2]), (int)ipv4_destination(mbufs[1]),
+		(int)ipv4_destination(mbufs[0]));
 
 	rte_lpm_lookupx4(library->lpm, _mm_shuffle_epi8(address, swap), policy, NO_POLICY);
 	for (unsigned k = 0; k < 4; k++)
@@ -316,7 +318,7 @@ static void library_burst(struct library *library, unsigned from)
 		lookup_four(library, &mbufs[i], &policy[i]);
 	for (; i < n; i++)
 		if (rte_lpm_lookup(
-			    library->lpm, rte_be_to_cpu_32(destination(mbufs[i])), &policy[i]))
+			    library->lpm, rte_be_to_cpu_32(ipv4_destination(mbufs[i])), &policy[i]))
 			policy[i] = NO_POLICY;
 	meter_and_send(library, from, mbufs, policy, n);
 }
@@ -433,13 +435,13 @@ static void sched_burst(struct sched *sched, unsigned from)
 	sched->f.received += n;
 	for (uint16_t i = 0; i < n; i++)
 		rte_sched_port_pkt_write(sched->port, mbufs[i], 0,
-			rte_be_to_cpu_32(destination(mbufs[i])) * 2654435761u >> 20,
+			rte_be_to_cpu_32(ipv4_destination(mbufs[i])) * 2654435761u >> 20,
 			RTE_SCHED_TRAFFIC_CLASS_BE, 0, RTE_COLOR_GREEN);
 	/* What finds its queue full is freed by the library. */
 	taken = rte_sched_port_enqueue(sched->port, mbufs, n);
 	sched->f.dropped += n - (unsigned)taken;
 	n = (uint16_t)rte_sched_port_dequeue(sched->port, mbufs, BURST);
-	transmit(&sched->f, from, mbufs, n);
+	forwarder_transmit(&sched->f, from, mbufs, n);
 }
 
 static void sched_turn(void *self)

@@ -38,7 +38,8 @@ struct stage {
 	struct traffic *traffic[CONTENDERS];
 };
 
-static struct contender *add(struct stage *stage, const char *name, struct contender contender)
+static struct contender *add_contender(
+	struct stage *stage, const char *name, struct contender contender)
 {
 	struct contender *added = &stage->contenders[stage->n++];
 
@@ -47,7 +48,7 @@ static struct contender *add(struct stage *stage, const char *name, struct conte
 	return added;
 }
 
-static const struct traffic *traffic(struct stage *stage, const struct prefixes *prefixes,
+static const struct traffic *add_traffic(struct stage *stage, const struct prefixes *prefixes,
 	enum frame_kind kind, enum drawing draw)
 {
 	struct traffic *made = traffic_make(prefixes, kind, draw, stage->lab->n_traffic);
@@ -56,7 +57,7 @@ static const struct traffic *traffic(struct stage *stage, const struct prefixes 
 	return made;
 }
 
-static void ask(struct stage *stage, const char *question)
+static void ask_question(struct stage *stage, const char *question)
 {
 	lab_ask(stage->lab, question, stage->contenders, stage->n);
 	while (stage->n_traffic)
@@ -125,7 +126,7 @@ static struct bench_box *dropping_box(
 }
 
 /* A box once more, which another contender prepares and closes. */
-static struct contender again(struct bench_box *bench, const struct traffic *packets)
+static struct contender same_box_again(struct bench_box *bench, const struct traffic *packets)
 {
 	struct contender contender = box_contender("", bench, packets);
 
@@ -139,9 +140,9 @@ static void ask_bare(struct lab *lab)
 {
 	struct stage stage = {.lab = lab};
 
-	add(&stage, "io", io_contender(lab->ports, NULL));
-	add(&stage, "mac", mac_contender(lab->ports, NULL));
-	ask(&stage, "bare");
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	add_contender(&stage, "mac", mac_contender(lab->ports, NULL));
+	ask_question(&stage, "bare");
 }
 
 /* How many policies: one, some, many. And what each stage of a packet's way takes. */
@@ -156,30 +157,33 @@ static void ask_policies(struct lab *lab)
 	prefixes_make(&one, 1);
 	prefixes_make(&some, lab->policies);
 	prefixes_make(&many, lab->scale);
-	to_one = traffic(&stage, &one, FRAME_V4, DRAW_UNIFORM);
-	to_some = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	to_many = traffic(&stage, &many, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "io", io_contender(lab->ports, NULL));
-	add(&stage, "io_with_headers", io_contender(lab->ports, to_some));
-	add(&stage, "mac", mac_contender(lab->ports, NULL));
-	add(&stage, "full_any", box_contender("", usual_box(lab, NULL), to_one));
-	add(&stage, "full_1", box_contender("", usual_box(lab, &one), to_one));
+	to_one = add_traffic(&stage, &one, FRAME_V4, DRAW_UNIFORM);
+	to_some = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	to_many = add_traffic(&stage, &many, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	add_contender(&stage, "io_with_headers", io_contender(lab->ports, to_some));
+	add_contender(&stage, "mac", mac_contender(lab->ports, NULL));
+	add_contender(&stage, "full_any", box_contender("", usual_box(lab, NULL), to_one));
+	add_contender(&stage, "full_1", box_contender("", usual_box(lab, &one), to_one));
 	bench = usual_box(lab, &some);
-	add(&stage, "full_10k", box_contender("", bench, to_some));
-	add(&stage, "full_10k_zipf", again(bench, traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
-	add(&stage, "classify_10k", classify_contender(bench, to_some));
+	add_contender(&stage, "full_10k", box_contender("", bench, to_some));
+	add_contender(&stage, "full_10k_zipf",
+		same_box_again(bench, add_traffic(&stage, &some, FRAME_V4, DRAW_ZIPF)));
+	add_contender(&stage, "classify_10k", classify_contender(bench, to_some));
 	unsampled = params_of(lab, &some);
 	unsampled.allocator = "static";
-	add(&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
+	add_contender(
+		&stage, "unsampled_10k", box_contender("", bench_box_open(&unsampled), to_some));
 	bench = usual_box(lab, &many);
-	add(&stage, "full_100k", box_contender("", bench, to_many));
-	add(&stage, "classify_100k", classify_contender(bench, to_many));
+	add_contender(&stage, "full_100k", box_contender("", bench, to_many));
+	add_contender(&stage, "classify_100k", classify_contender(bench, to_many));
 	unsampled.prefixes = &many;
 	unsampled.policies = many.n;
-	add(&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));
-	add(&stage, "library_10k", library_contender(lab->ports, to_some, &some, 0));
-	add(&stage, "library_100k", library_contender(lab->ports, to_many, &many, 0));
-	ask(&stage, "policies");
+	add_contender(
+		&stage, "unsampled_100k", box_contender("", bench_box_open(&unsampled), to_many));
+	add_contender(&stage, "library_10k", library_contender(lab->ports, to_some, &some, 0));
+	add_contender(&stage, "library_100k", library_contender(lab->ports, to_many, &many, 0));
+	ask_question(&stage, "policies");
 	prefixes_free(&one);
 	prefixes_free(&some);
 	prefixes_free(&many);
@@ -199,21 +203,21 @@ static void ask_drops(struct lab *lab)
 	const struct traffic *packets;
 
 	prefixes_make(&some, lab->policies);
-	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "io", io_contender(lab->ports, NULL));
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
-		add(&stage, rows[i].name,
+		add_contender(&stage, rows[i].name,
 			box_contender("", dropping_box(lab, &some, rows[i].over), packets));
 		if (rows[i].library)
-			add(&stage, rows[i].library,
+			add_contender(&stage, rows[i].library,
 				library_contender(lab->ports, packets, &some, rows[i].over));
 	}
-	ask(&stage, "drops");
+	ask_question(&stage, "drops");
 	prefixes_free(&some);
 }
 
 /* Whether the devices tell flows' hashes, whatever their driver says. */
-static struct bench_box *told(struct bench_box *bench, bool hashes)
+static struct bench_box *set_rx_hash(struct bench_box *bench, bool hashes)
 {
 	struct worker *worker = &bench->box.workers[0];
 
@@ -247,9 +251,9 @@ static void ask_phantom(struct lab *lab)
 	snprintf(pressed, sizeof(pressed), "%ubit/s", lab->pressed_bps);
 	prefixes_make(&one, 1);
 	prefixes_make(&some, lab->policies);
-	to_one = traffic(&stage, &one, FRAME_HASHED, DRAW_UNIFORM);
-	to_some = traffic(&stage, &some, FRAME_HASHED, DRAW_UNIFORM);
-	add(&stage, "io", io_contender(lab->ports, NULL));
+	to_one = add_traffic(&stage, &one, FRAME_HASHED, DRAW_UNIFORM);
+	to_some = add_traffic(&stage, &some, FRAME_HASHED, DRAW_UNIFORM);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++) {
 		struct box_params params = params_of(lab, rows[i].one ? &one : &some);
 		const struct traffic *packets = rows[i].one ? to_one : to_some;
@@ -258,10 +262,11 @@ static void ask_phantom(struct lab *lab)
 		params.meter = rows[i].meter;
 		params.limit = rows[i].pressed ? pressed : NULL;
 		params.burst = rows[i].pressed ? "4kB" : NULL;
-		add(&stage, rows[i].name,
-			box_contender("", told(bench_box_open(&params), rows[i].hashes), packets));
+		add_contender(&stage, rows[i].name,
+			box_contender(
+				"", set_rx_hash(bench_box_open(&params), rows[i].hashes), packets));
 	}
-	ask(&stage, "phantom");
+	ask_question(&stage, "phantom");
 	prefixes_free(&one);
 	prefixes_free(&some);
 }
@@ -274,15 +279,15 @@ static void ask_ipv6(struct lab *lab)
 
 	prefixes_make(&some, lab->policies);
 	params = params_of(lab, &some);
-	add(&stage, "io", io_contender(lab->ports, NULL));
-	add(&stage, "ipv4",
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	add_contender(&stage, "ipv4",
 		box_contender("", bench_box_open(&params),
-			traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
+			add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM)));
 	params.v6 = true;
-	add(&stage, "ipv6",
+	add_contender(&stage, "ipv6",
 		box_contender("", bench_box_open(&params),
-			traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
-	ask(&stage, "ipv6");
+			add_traffic(&stage, &some, FRAME_V6, DRAW_UNIFORM)));
+	ask_question(&stage, "ipv6");
 	prefixes_free(&some);
 }
 
@@ -313,21 +318,22 @@ static void ask_hostile(struct lab *lab)
 
 	prefixes_make(&some, lab->policies);
 	prefixes_make(&one, 1);
-	usual = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	usual = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
 	bench = usual_box(lab, &some);
-	add(&stage, "io", io_contender(lab->ports, NULL));
-	add(&stage, "full_10k", box_contender("", bench, usual));
-	add(&stage, "one_policy",
-		box_contender(
-			"", usual_box(lab, &some), traffic(&stage, &some, FRAME_V4, DRAW_FIRST)));
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	add_contender(&stage, "full_10k", box_contender("", bench, usual));
+	add_contender(&stage, "one_policy",
+		box_contender("", usual_box(lab, &some),
+			add_traffic(&stage, &some, FRAME_V4, DRAW_FIRST)));
 	for (unsigned i = 0; i < RTE_DIM(rows); i++)
-		add(&stage, rows[i].name,
-			again(bench, traffic(&stage, &some, rows[i].kind, rows[i].draw)));
-	add(&stage, "all_over", box_contender("", dropping_box(lab, &some, 1), usual));
-	add(&stage, "source_scan",
+		add_contender(&stage, rows[i].name,
+			same_box_again(
+				bench, add_traffic(&stage, &some, rows[i].kind, rows[i].draw)));
+	add_contender(&stage, "all_over", box_contender("", dropping_box(lab, &some, 1), usual));
+	add_contender(&stage, "source_scan",
 		box_contender(
-			"", source_box(lab, &one), traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
-	ask(&stage, "hostile");
+			"", source_box(lab, &one), add_traffic(&stage, &one, FRAME_V4, DRAW_SCAN)));
+	ask_question(&stage, "hostile");
 	prefixes_free(&some);
 	prefixes_free(&one);
 }
@@ -406,13 +412,13 @@ static void ask_cold(struct lab *lab)
 
 	prefixes_make(&some, lab->policies);
 	cold_open(&cold, lab, &some);
-	cold_fill(&cold, traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
+	cold_fill(&cold, add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM), lab->cold);
 	ports = cold.bench->box.ports;
-	add(&stage, "io", io_contender(ports, NULL));
-	add(&stage, "mac", mac_contender(ports, NULL));
-	add(&stage, "full_10k", box_contender("", cold.bench, NULL))->close = NULL;
-	add(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
-	ask(&stage, "cold");
+	add_contender(&stage, "io", io_contender(ports, NULL));
+	add_contender(&stage, "mac", mac_contender(ports, NULL));
+	add_contender(&stage, "full_10k", box_contender("", cold.bench, NULL))->close = NULL;
+	add_contender(&stage, "library_10k", library_contender(ports, NULL, &some, 0));
+	ask_question(&stage, "cold");
 	cold_empty(&cold);
 	bench_box_close(cold.bench);
 	rte_mempool_free(cold.pool);
@@ -421,7 +427,7 @@ static void ask_cold(struct lab *lab)
 
 /* ---- what happens around ---- */
 
-static unsigned longer(const struct lab *lab)
+static unsigned longer_slices(const struct lab *lab)
 {
 	return (unsigned)(rte_get_tsc_hz() / 1000000 * lab->long_us / lab->slice) + 1;
 }
@@ -436,15 +442,16 @@ static void ask_observed(struct lab *lab)
 	struct bench_box *bench;
 
 	prefixes_make(&some, lab->policies);
-	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
 	params = params_of(lab, &some);
 	params.allocator = "static";
-	add(&stage, "bucket", box_contender("", bench_box_open(&params), packets))->longer = longer(
-		lab);
+	add_contender(&stage, "bucket", box_contender("", bench_box_open(&params), packets))
+		->longer = longer_slices(lab);
 	bench = usual_box(lab, &some);
 	around_open(bench, AROUND_CONTROL | AROUND_READERS, NULL, 0);
-	add(&stage, "observed", box_contender("", bench, packets))->longer = longer(lab);
-	ask(&stage, "observed");
+	add_contender(&stage, "observed", box_contender("", bench, packets))->longer =
+		longer_slices(lab);
+	ask_question(&stage, "observed");
 	prefixes_free(&some);
 }
 
@@ -486,15 +493,16 @@ static void ask_updates(struct lab *lab)
 		"\"timeout\":\"3600s\"}",
 		own, peer, key);
 	prefixes_make(&some, lab->policies);
-	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer = longer(
-		lab);
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "quiet", box_contender("", usual_box(lab, &some), packets))->longer =
+		longer_slices(lab);
 	params = params_of(lab, &some);
 	params.gossip = gossip;
 	bench = bench_box_open(&params);
 	around_open(bench, AROUND_CONTROL | AROUND_PEER, key, peer);
-	add(&stage, "updated", box_contender("", bench, packets))->longer = longer(lab);
-	ask(&stage, "updates");
+	add_contender(&stage, "updated", box_contender("", bench, packets))->longer = longer_slices(
+		lab);
+	ask_question(&stage, "updates");
 	unlink(key);
 	prefixes_free(&some);
 }
@@ -515,10 +523,10 @@ static void add_workers(struct stage *stage, const char *one, const char *two,
 	struct box_params params, const struct traffic *packets)
 {
 	params.workers = 1;
-	add(stage, one, workers_box(&params))->traffic = packets;
+	add_contender(stage, one, workers_box(&params))->traffic = packets;
 	params.workers = 2;
 	params.wires = 2;
-	add(stage, two, workers_box(&params))->traffic = packets;
+	add_contender(stage, two, workers_box(&params))->traffic = packets;
 }
 
 /*
@@ -541,10 +549,10 @@ static void ask_workers(struct lab *lab)
 		single[i].queues = 1;
 	}
 	prefixes_make(&some, lab->policies);
-	packets = traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
-	add(&stage, "io_one", io_contender(lab->ports, NULL));
-	add(&stage, "io_two", io_two_contender(lab->ports, 2, NULL));
-	add(&stage, "io_two_queues", io_two_contender(lab->ports, 0, NULL));
+	packets = add_traffic(&stage, &some, FRAME_V4, DRAW_UNIFORM);
+	add_contender(&stage, "io_one", io_contender(lab->ports, NULL));
+	add_contender(&stage, "io_two", io_two_contender(lab->ports, 2, NULL));
+	add_contender(&stage, "io_two_queues", io_two_contender(lab->ports, 0, NULL));
 	params = params_of(lab, &some);
 	params.ports = single;
 	add_workers(&stage, "one", "two", params, packets);
@@ -554,8 +562,8 @@ static void ask_workers(struct lab *lab)
 	add_workers(&stage, "small_one", "small_two", params, packets);
 	params = params_of(lab, &some);
 	params.workers = 2;
-	add(&stage, "two_queues", workers_box(&params))->traffic = packets;
-	ask(&stage, "workers");
+	add_contender(&stage, "two_queues", workers_box(&params))->traffic = packets;
+	ask_question(&stage, "workers");
 	prefixes_free(&some);
 }
 
@@ -568,13 +576,13 @@ static void ask_peers(struct lab *lab)
 	const struct traffic *tuples;
 
 	prefixes_make(&some, lab->policies);
-	tuples = traffic(&stage, &some, FRAME_V4, DRAW_TUPLES);
-	add(&stage, "io", io_contender(lab->ports, NULL));
-	add(&stage, "full_10k", box_contender("", usual_box(lab, &some), tuples));
-	add(&stage, "library_10k", library_contender(lab->ports, tuples, &some, 0));
-	add(&stage, "rte_hash_10k", hash_contender(lab->ports, tuples, &some));
-	add(&stage, "rte_sched", sched_contender(lab->ports, tuples));
-	ask(&stage, "peers");
+	tuples = add_traffic(&stage, &some, FRAME_V4, DRAW_TUPLES);
+	add_contender(&stage, "io", io_contender(lab->ports, NULL));
+	add_contender(&stage, "full_10k", box_contender("", usual_box(lab, &some), tuples));
+	add_contender(&stage, "library_10k", library_contender(lab->ports, tuples, &some, 0));
+	add_contender(&stage, "rte_hash_10k", hash_contender(lab->ports, tuples, &some));
+	add_contender(&stage, "rte_sched", sched_contender(lab->ports, tuples));
+	ask_question(&stage, "peers");
 	prefixes_free(&some);
 }
 
@@ -603,7 +611,7 @@ static double further_worker(const struct box_params *params)
 	return (memory_of(params, 3) - memory_of(params, 1)) / 2 / params->policies;
 }
 
-static void once(struct lab *lab, const char *name, double value)
+static void note_once(struct lab *lab, const char *name, double value)
 {
 	json_t *values = json_object_get(lab->once, name);
 
@@ -642,7 +650,7 @@ static void time_publishing(struct lab *lab, struct bench_box *bench)
 {
 	worker_begin(&bench->box.workers[0]);
 	for (unsigned i = 0; i < PUBLISHED; i++)
-		once(lab, "publish_ms", publish_all(bench));
+		note_once(lab, "publish_ms", publish_all(bench));
 	worker_end(&bench->box.workers[0]);
 }
 
@@ -656,15 +664,15 @@ static void ask_scale(struct lab *lab)
 	params = params_of(lab, &many);
 	for (unsigned i = 0; i < TIMES; i++) {
 		bench = bench_box_open(&params);
-		once(lab, "load_s", bench->load_s + bench->prepare_s);
+		note_once(lab, "load_s", bench->load_s + bench->prepare_s);
 		if (i == 0)
 			time_publishing(lab, bench);
 		bench_box_close(bench);
 	}
-	once(lab, "sampled_policy_bytes", further_worker(&params));
+	note_once(lab, "sampled_policy_bytes", further_worker(&params));
 	params.allocator = "static";
-	once(lab, "policy_bytes", further_worker(&params));
-	once(lab, "policy_box_bytes", memory_of(&params, 2) / many.n);
+	note_once(lab, "policy_bytes", further_worker(&params));
+	note_once(lab, "policy_box_bytes", memory_of(&params, 2) / many.n);
 	prefixes_free(&many);
 }
 

@@ -16,7 +16,7 @@
 #define WARM_PART    3 /* of a slice, before it counts: others have had the caches */
 #define TURNS_A_LOOK 8 /* at the clock */
 
-static void turns(const struct contender *c, uint64_t ticks)
+static void run_turns(const struct contender *c, uint64_t ticks)
 {
 	uint64_t until = rte_rdtsc() + ticks;
 
@@ -37,16 +37,16 @@ __attribute__((noinline)) void counted_turns(const struct contender *c, unsigned
 }
 
 /* A slice of time, or of turns if these are what is counted. */
-static void spend(const struct lab *lab, const struct contender *c, uint64_t ticks)
+static void spend_slice(const struct lab *lab, const struct contender *c, uint64_t ticks)
 {
 	if (lab->turns)
 		counted_turns(c, lab->turns);
 	else
-		turns(c, ticks);
+		run_turns(c, ticks);
 }
 
 /* The headers in the pools are those of one kind of traffic at a time. */
-static void dress(const struct contender *c, unsigned round)
+static void attach_traffic(const struct contender *c, unsigned round)
 {
 	static unsigned worn;
 
@@ -60,25 +60,25 @@ static void dress(const struct contender *c, unsigned round)
 	stand_in_attach(c->ports, c->n_ports, c->traffic, round * 37 * TURN_PACKETS);
 }
 
-static void undress(const struct contender *c)
+static void detach_traffic(const struct contender *c)
 {
 	if (c->traffic)
 		stand_in_detach(c->ports, c->n_ports);
 }
 
-static void settle(const struct lab *lab, struct contender *c)
+static void settle_contender(const struct lab *lab, struct contender *c)
 {
-	dress(c, 0);
+	attach_traffic(c, 0);
 	if (c->settle) {
 		c->settle(c->self, lab->settle_ms);
 	} else {
 		if (c->begin)
 			c->begin(c->self);
-		turns(c, rte_get_tsc_hz() / 10000 * lab->settle_ms);
+		run_turns(c, rte_get_tsc_hz() / 10000 * lab->settle_ms);
 		if (c->end)
 			c->end(c->self);
 	}
-	undress(c);
+	detach_traffic(c);
 }
 
 void beside_tell(struct beside *beside)
@@ -111,24 +111,24 @@ static double cycles_had(const struct contender *c)
 	return (own + cycles_of(c->beside->clock)) / 2;
 }
 
-static void slice(const struct lab *lab, struct contender *c, unsigned round)
+static void time_slice(const struct lab *lab, struct contender *c, unsigned round)
 {
 	uint64_t ticks = lab->slice * RTE_MAX(c->longer, 1u);
 	double began, ended;
 	uint64_t received, dropped, received_then, dropped_then;
 
-	dress(c, round);
+	attach_traffic(c, round);
 	if (c->begin)
 		c->begin(c->self);
-	turns(c, ticks / WARM_PART);
+	run_turns(c, ticks / WARM_PART);
 	c->counted(c->self, &received_then, &dropped_then);
 	began = cycles_had(c);
-	spend(lab, c, ticks);
+	spend_slice(lab, c, ticks);
 	ended = cycles_had(c);
 	c->counted(c->self, &received, &dropped);
 	if (c->end)
 		c->end(c->self);
-	undress(c);
+	detach_traffic(c);
 	received -= received_then;
 	if (received == 0)
 		die("%s received nothing", c->name);
@@ -153,12 +153,12 @@ void lab_ask(struct lab *lab, const char *question, struct contender *contenders
 
 	for (unsigned i = 0; i < n; i++) {
 		contenders[i].cycles = need(lab->rounds * sizeof(double));
-		settle(lab, &contenders[i]);
+		settle_contender(lab, &contenders[i]);
 	}
 	/* There and back: nobody always comes after the one that leaves the caches cold. */
 	for (unsigned r = 0; r < lab->rounds; r++)
 		for (unsigned i = 0; i < n; i++)
-			slice(lab, &contenders[r % 2 ? n - 1 - i : i], r);
+			time_slice(lab, &contenders[r % 2 ? n - 1 - i : i], r);
 	for (unsigned i = 0; i < n; i++) {
 		json_object_set_new(results, contenders[i].name, result_of(lab, &contenders[i]));
 		free(contenders[i].cycles);

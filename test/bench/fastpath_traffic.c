@@ -77,7 +77,7 @@ static void make_v6(struct prefixes *prefixes, struct prng *prng)
 }
 
 /* So that neighbours in the address space are not neighbours in tables of policies. */
-static void shuffle(struct prefixes *prefixes, struct prng *prng)
+static void shuffle_prefixes(struct prefixes *prefixes, struct prng *prng)
 {
 	for (unsigned i = prefixes->n - 1; i > 0; i--) {
 		unsigned k = prng_below(prng, i + 1);
@@ -107,7 +107,7 @@ void prefixes_make(struct prefixes *prefixes, unsigned n)
 	prefixes->length = need(n);
 	make_v4(prefixes, &prng);
 	make_v6(prefixes, &prng);
-	shuffle(prefixes, &prng);
+	shuffle_prefixes(prefixes, &prng);
 }
 
 void prefixes_free(struct prefixes *prefixes)

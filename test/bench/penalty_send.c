@@ -181,19 +181,19 @@ static int send_all(struct sender *s, struct penalty_traffic *traffic)
 	return 0;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_lateness(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static void report(const struct sender *s)
+static void report_lateness(const struct sender *s)
 {
 	uint64_t n = s->c.packets;
 	double sum = 0;
 
-	qsort(s->late, n, sizeof(s->late[0]), compare);
+	qsort(s->late, n, sizeof(s->late[0]), compare_lateness);
 	for (uint64_t i = 0; i < n; i++)
 		sum += (double)s->late[i];
 	printf("{\"seed\": %llu, \"packets\": %llu, \"late_us\": "
@@ -212,7 +212,7 @@ static int open_sockets(struct sender *s)
 	return 0;
 }
 
-static int run(struct sender *s)
+static int run_sender(struct sender *s)
 {
 	struct penalty_traffic traffic;
 	int err = open_sockets(s);
@@ -228,7 +228,7 @@ static int run(struct sender *s)
 		err = send_all(s, &traffic);
 	penalty_traffic_free(&traffic);
 	if (err == 0)
-		report(s);
+		report_lateness(s);
 	free(s->late);
 	return err;
 }
@@ -251,7 +251,7 @@ int main(int argc, char **argv)
 		fputs(usage_text, stderr);
 		return 2;
 	}
-	err = run(&s);
+	err = run_sender(&s);
 	if (err)
 		fprintf(stderr, "penalty_send: %s\n", strerror(-err));
 	return err ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -71,7 +71,7 @@ struct contest {
 	double *cycles[CONTESTANTS]; /* a packet, of each round */
 };
 
-static void *alloc(size_t bytes)
+static void *alloc_huge(size_t bytes)
 {
 	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
 	void *memory = aligned_alloc(HUGEPAGE, whole);
@@ -89,8 +89,8 @@ static void traffic_make(struct traffic *traffic, unsigned n_policies)
 	struct prng prng;
 
 	prng_seed(&prng, n_policies);
-	traffic->policy = alloc(SEQUENCE * sizeof(uint32_t));
-	traffic->len = alloc(SEQUENCE * sizeof(uint32_t));
+	traffic->policy = alloc_huge(SEQUENCE * sizeof(uint32_t));
+	traffic->len = alloc_huge(SEQUENCE * sizeof(uint32_t));
 	for (unsigned i = 0; i < SEQUENCE; i++) {
 		traffic->policy[i] = prng_below(&prng, n_policies);
 		traffic->len[i] = 64 + prng_below(&prng, 2 * (LENGTH - 64));
@@ -118,11 +118,11 @@ static struct policy_state line_make(unsigned n_policies, unsigned drop, bool sa
 
 static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampled)
 {
-	struct worker *w = alloc(sizeof(*w));
-	struct flow_sample *samples = alloc(n_policies * sizeof(*samples));
+	struct worker *w = alloc_huge(sizeof(*w));
+	struct flow_sample *samples = alloc_huge(n_policies * sizeof(*samples));
 
-	w->policies = alloc(n_policies * sizeof(*w->policies));
-	w->samples = alloc(n_policies * sizeof(*w->samples));
+	w->policies = alloc_huge(n_policies * sizeof(*w->policies));
+	w->samples = alloc_huge(n_policies * sizeof(*w->samples));
 	for (unsigned i = 0; i < n_policies; i++) {
 		w->policies[i] = line_make(n_policies, drop, sampled);
 		w->samples[i] = &samples[i];
@@ -134,8 +134,8 @@ static struct worker *worker_make(unsigned n_policies, unsigned drop, bool sampl
 static struct worker *totals_make(unsigned n_policies)
 {
 	struct worker *w = worker_make(n_policies, 100, false);
-	struct policy_other *others = alloc(n_policies * sizeof(*others));
-	struct purse *purses = alloc(n_policies * sizeof(*purses));
+	struct policy_other *others = alloc_huge(n_policies * sizeof(*others));
+	struct purse *purses = alloc_huge(n_policies * sizeof(*purses));
 
 	for (unsigned i = 0; i < n_policies; i++) {
 		purses[i] = (struct purse){0};
@@ -155,7 +155,7 @@ static struct worker *totals_make(unsigned n_policies)
 static struct worker *others_make(unsigned n_policies, unsigned drop)
 {
 	struct worker *w = worker_make(n_policies, drop, false);
-	struct policy_other *others = alloc(n_policies * sizeof(*others));
+	struct policy_other *others = alloc_huge(n_policies * sizeof(*others));
 
 	for (unsigned i = 0; i < n_policies; i++) {
 		others[i].kind = METER_TOKEN_BUCKET;
@@ -174,7 +174,7 @@ static struct worker *phantoms_make(unsigned n_policies, unsigned drop)
 	static const struct phantom_params params = {.classes = 64, .secret = 1};
 	size_t bytes = RTE_ALIGN(phantom_bytes(&params), CACHE_LINE);
 	struct worker *w = worker_make(n_policies, drop, false);
-	uint8_t *phantoms = alloc(n_policies * bytes);
+	uint8_t *phantoms = alloc_huge(n_policies * bytes);
 
 	w->phantoms = true;
 	for (unsigned i = 0; i < n_policies; i++) {
@@ -192,9 +192,9 @@ static void contest_make(struct contest *contest, unsigned n_policies, unsigned 
 	contest->n_policies = n_policies;
 	contest->packets = RTE_MAX(ROUND, rte_align32pow2(n_policies));
 	traffic_make(&contest->traffic, n_policies);
-	contest->lines = alloc(n_policies * sizeof(contest->lines[0]));
+	contest->lines = alloc_huge(n_policies * sizeof(contest->lines[0]));
 	for (unsigned c = 0; c < CONTESTANTS; c++) {
-		contest->cycles[c] = alloc(rounds * sizeof(double));
+		contest->cycles[c] = alloc_huge(rounds * sizeof(double));
 		if (c == TOTAL)
 			contest->workers[c] = totals_make(n_policies);
 		else if (c >= PHANTOM)
@@ -254,7 +254,7 @@ static void run_decide(struct contest *contest, unsigned c, struct burst *burst,
 	}
 }
 
-static double run(struct contest *contest, unsigned c, unsigned at)
+static double run_police_round(struct contest *contest, unsigned c, unsigned at)
 {
 	static struct burst burst;
 	static struct rte_mbuf mbufs[BURST];
@@ -278,13 +278,13 @@ static void run_rounds(struct contest *contest, unsigned rounds)
 		for (unsigned c = 0; c < CONTESTANTS; c++) {
 			unsigned other = (c + round) % CONTESTANTS;
 
-			run(contest, other, at);
-			contest->cycles[other][round] = run(contest, other, at);
+			run_police_round(contest, other, at);
+			contest->cycles[other][round] = run_police_round(contest, other, at);
 		}
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_police(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -297,12 +297,12 @@ struct ratio {
 
 static struct ratio ratio_of(const double *a, const double *b, unsigned rounds)
 {
-	double *ratios = alloc(rounds * sizeof(*ratios));
+	double *ratios = alloc_huge(rounds * sizeof(*ratios));
 	struct ratio ratio;
 
 	for (unsigned i = 0; i < rounds; i++)
 		ratios[i] = a[i] / b[i];
-	qsort(ratios, rounds, sizeof(*ratios), compare);
+	qsort(ratios, rounds, sizeof(*ratios), compare_police);
 	ratio = (struct ratio){
 		ratios[rounds / 2], ratios[rounds / 10], ratios[rounds - 1 - rounds / 10]};
 	free(ratios);
@@ -311,10 +311,10 @@ static struct ratio ratio_of(const double *a, const double *b, unsigned rounds)
 
 static double median_of(const double *values, unsigned rounds)
 {
-	double *sorted = alloc(rounds * sizeof(*sorted)), median;
+	double *sorted = alloc_huge(rounds * sizeof(*sorted)), median;
 
 	memcpy(sorted, values, rounds * sizeof(*sorted));
-	qsort(sorted, rounds, sizeof(*sorted), compare);
+	qsort(sorted, rounds, sizeof(*sorted), compare_police);
 	median = sorted[rounds / 2];
 	free(sorted);
 	return median;
@@ -360,7 +360,7 @@ static void report_phantom(const struct contest *contest, unsigned c, unsigned r
 	json_ratio(json, key, contest->n_policies, plain);
 }
 
-static void report(const struct contest *contest, unsigned rounds, FILE *json)
+static void report_police(const struct contest *contest, unsigned rounds, FILE *json)
 {
 	unsigned n = contest->n_policies;
 
@@ -414,7 +414,7 @@ int main(int argc, char **argv)
 
 		contest_make(&contest, sizes[s], rounds);
 		run_rounds(&contest, rounds);
-		report(&contest, rounds, json);
+		report_police(&contest, rounds, json);
 	}
 	if (json)
 		fprintf(json, "}}\n");

@@ -51,7 +51,7 @@ static double now_ns(void)
 }
 
 /* At 10 bytes a tick, and 200 ticks a packet, there is twice what is asked for. */
-static void setup(struct bench *bench)
+static void setup_reserve_bench(struct bench *bench)
 {
 	struct token_bucket_params params = {.rate_bps = 80 * GHZ, .burst_bytes = 1 << 24};
 	struct reserve_profile profile;
@@ -64,7 +64,7 @@ static void setup(struct bench *bench)
 	reserve_init(&bench->reserve, &profile, 0);
 }
 
-static bool packet(struct bench *bench, unsigned kind)
+static bool charge_one_packet(struct bench *bench, unsigned kind)
 {
 	switch (kind) {
 	case BUCKET:
@@ -80,12 +80,12 @@ static bool packet(struct bench *bench, unsigned kind)
 	}
 }
 
-static double run(struct bench *bench, unsigned kind)
+static double run_reserve_kind(struct bench *bench, unsigned kind)
 {
 	double start = now_ns();
 
 	for (unsigned i = 0; i < PACKETS; i++) {
-		bench->passed += packet(bench, kind);
+		bench->passed += charge_one_packet(bench, kind);
 		bench->now += 200;
 	}
 	return (now_ns() - start) / PACKETS;
@@ -100,7 +100,7 @@ static void stay_on(int cpu)
 	sched_setaffinity(0, sizeof(cpus), &cpus); /* as good as can be, where there is no such */
 }
 
-static void *rival(void *arg)
+static void *rival_thread(void *arg)
 {
 	struct bench *bench = arg;
 
@@ -111,32 +111,32 @@ static void *rival(void *arg)
 	return NULL;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_reserve(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
 	return (x > y) - (x < y);
 }
 
-static void report(const char *name, double *ns, double *ratio, unsigned n)
+static void report_reserve(const char *name, double *ns, double *ratio, unsigned n)
 {
-	qsort(ns, n, sizeof(*ns), compare);
-	qsort(ratio, n, sizeof(*ratio), compare);
+	qsort(ns, n, sizeof(*ns), compare_reserve);
+	qsort(ratio, n, sizeof(*ratio), compare_reserve);
 	printf("  %-32s %7.2f ns   %6.2f  (%.2f to %.2f)\n", name, ns[n / 2], ratio[n / 2],
 		ratio[n / 10], ratio[n - 1 - n / 10]);
 }
 
-static void measure(struct bench *bench, unsigned rounds)
+static void measure_reserve(struct bench *bench, unsigned rounds)
 {
 	static double ns[KINDS][ROUNDS_MAX], ratio[KINDS][ROUNDS_MAX];
 
 	for (unsigned r = 0; r < rounds; r++)
 		for (unsigned k = 0; k < KINDS; k++) {
-			ns[k][r] = run(bench, k);
+			ns[k][r] = run_reserve_kind(bench, k);
 			ratio[k][r] = ns[k][r] / ns[BUCKET][r];
 		}
 	for (unsigned k = 0; k < KINDS; k++)
-		report(names[k], ns[k], ratio[k], rounds);
+		report_reserve(names[k], ns[k], ratio[k], rounds);
 }
 
 int main(int argc, char **argv)
@@ -146,15 +146,15 @@ int main(int argc, char **argv)
 	pthread_t thread;
 
 	stay_on(1);
-	setup(&bench);
+	setup_reserve_bench(&bench);
 	if (rounds == 0 || rounds > ROUNDS_MAX)
 		return 1;
 	printf("alone: median, its ratio to the bucket, p10 to p90\n");
-	measure(&bench, rounds);
+	measure_reserve(&bench, rounds);
 	printf("with a rival:\n");
-	if (pthread_create(&thread, NULL, rival, &bench))
+	if (pthread_create(&thread, NULL, rival_thread, &bench))
 		return 1;
-	measure(&bench, rounds);
+	measure_reserve(&bench, rounds);
 	__atomic_store_n(&bench.stop, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	printf("%.1f %% passed\n", 100.0 * (double)bench.passed / (8.0 * PACKETS * rounds));

@@ -32,7 +32,7 @@ void die(const char *what)
 }
 
 /* Reserves memory of large pages that nobody has touched yet. */
-static void *reserve(size_t bytes)
+static void *reserve_large_pages(size_t bytes)
 {
 	void *memory = aligned_alloc(HUGEPAGE, bytes);
 
@@ -46,7 +46,7 @@ void *alloc(size_t bytes)
 {
 	size_t whole = (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
 
-	return memset(reserve(whole), 0, whole);
+	return memset(reserve_large_pages(whole), 0, whole);
 }
 
 struct rte_mbuf **mbufs_make(const char *pool, unsigned n)
@@ -115,7 +115,7 @@ void disturbed(void)
 	sched_setscheduler(0, SCHED_OTHER, &param);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_shape(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -126,7 +126,7 @@ double quantile(double *values, unsigned n, double q)
 {
 	unsigned at = (unsigned)(q * n);
 
-	qsort(values, n, sizeof(*values), compare);
+	qsort(values, n, sizeof(*values), compare_shape);
 	return values[at < n ? at : n - 1];
 }
 
@@ -134,7 +134,8 @@ double quantile(double *values, unsigned n, double q)
 static int large_pages(void)
 {
 	if (rte_malloc_heap_create("large") ||
-		rte_malloc_heap_memory_add("large", reserve(HEAP), HEAP, NULL, 0, HUGEPAGE))
+		rte_malloc_heap_memory_add(
+			"large", reserve_large_pages(HEAP), HEAP, NULL, 0, HUGEPAGE))
 		die("no heap of large pages");
 	return rte_malloc_heap_get_socket("large");
 }
@@ -159,7 +160,7 @@ static const char usage[] =
 	"    [--json FILE] [sched] [late] [many]\n";
 
 /* Whether a part is asked for, or none is: then all are. */
-static bool wanted(const char *part, char **parts)
+static bool is_part_wanted(const char *part, char **parts)
 {
 	bool any = *parts == NULL;
 
@@ -168,14 +169,14 @@ static bool wanted(const char *part, char **parts)
 	return any;
 }
 
-static void run(const struct bench *bench, char **parts)
+static void run_shape_parts(const struct bench *bench, char **parts)
 {
 	start_eal();
-	if (wanted("sched", parts))
+	if (is_part_wanted("sched", parts))
 		bench_sched(bench);
-	if (wanted("late", parts))
+	if (is_part_wanted("late", parts))
 		bench_late(bench);
-	if (wanted("many", parts))
+	if (is_part_wanted("many", parts))
 		bench_many(bench);
 }
 
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
 	}
 	if (bench.json)
 		fprintf(bench.json, "{\"bench\": \"shape\"");
-	run(&bench, argv + optind);
+	run_shape_parts(&bench, argv + optind);
 	if (bench.json) {
 		fprintf(bench.json, "}\n");
 		fclose(bench.json);

@@ -82,7 +82,7 @@ static void turn_others(struct many *many)
 }
 
 /* As is done for a whole burst before any of its packets is decided upon. Inline, as in sched. */
-static inline __attribute__((always_inline)) void ask(struct many *many)
+static inline __attribute__((always_inline)) void prefetch_coming(struct many *many)
 {
 	for (unsigned i = 0; i < many->n_coming; i++)
 		shape_prefetch(&many->queues[many->coming[i]->hash.usr]);
@@ -114,7 +114,7 @@ static double round_of(struct many *many, double *shaped)
 	many->cycles = 0;
 	for (unsigned i = 0; i < TURNS; i++) {
 		many->now += TURN;
-		ask(many);
+		prefetch_coming(many);
 		turn_others(many);
 		turn_shaped(many);
 	}
@@ -129,7 +129,7 @@ struct rounds {
 	double *none, *all, *ratio, *shaped;
 };
 
-static void report(const struct bench *bench, enum kind kind, const struct rounds *rounds)
+static void report_many(const struct bench *bench, enum kind kind, const struct rounds *rounds)
 {
 	unsigned n = bench->rounds;
 	double all = quantile(rounds->all, n, 0.5), none = quantile(rounds->none, n, 0.5);
@@ -168,7 +168,7 @@ static void bench_kind(const struct bench *bench, enum kind kind, struct shape_q
 	}
 	disturbed();
 	rte_mempool_free(pool);
-	report(bench, kind, rounds);
+	report_many(bench, kind, rounds);
 }
 
 void bench_many(const struct bench *bench)

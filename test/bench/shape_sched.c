@@ -72,7 +72,7 @@ static struct rte_sched_port *port_make(void)
 }
 
 /* For any pipe each; or for any queue. */
-static void deal(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+static void deal_to_pipes(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		uint32_t pipe = prng_below(&contest->prng, PIPES);
@@ -85,13 +85,13 @@ static void deal(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 	}
 }
 
-static void enqueue(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+static void sched_enqueue(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	if (rte_sched_port_enqueue(contest->port, mbufs, n) != (int)n)
 		die("rte_sched refuses packets");
 }
 
-static unsigned dequeue(struct contest *contest, struct rte_mbuf **mbufs)
+static unsigned sched_dequeue(struct contest *contest, struct rte_mbuf **mbufs)
 {
 	return (unsigned)rte_sched_port_dequeue(contest->port, mbufs, BURST);
 }
@@ -100,7 +100,7 @@ static unsigned dequeue(struct contest *contest, struct rte_mbuf **mbufs)
  * The lines of the policies are asked for ahead, as the appliance does when it decides. Inline: of
  * a function that does nothing else a compiler thinks that it does nothing.
  */
-static inline __attribute__((always_inline)) void ask(
+static inline __attribute__((always_inline)) void prefetch_policies(
 	const struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -113,9 +113,9 @@ static inline __attribute__((always_inline)) void ask(
 	}
 }
 
-static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
+static void sched_arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 {
-	ask(contest, mbufs, n);
+	prefetch_policies(contest, mbufs, n);
 	for (unsigned i = 0; i < n; i++)
 		/* Where nobody waits it would pass: it goes to another, so that as many wait. */
 		while (mbuf_arrive(contest->shaper, &contest->queues[mbufs[i]->hash.usr], mbufs[i],
@@ -124,7 +124,7 @@ static void arrive(struct contest *contest, struct rte_mbuf **mbufs, unsigned n)
 }
 
 /* In steps that differ, as a worker's do: else all queues would come to be due just after one. */
-static unsigned release(struct contest *contest, struct rte_mbuf **mbufs)
+static unsigned sched_release(struct contest *contest, struct rte_mbuf **mbufs)
 {
 	const uint64_t step = BURST * LENGTH * 8 * HZ / RATE;
 	struct shape_packet *out[BURST];
@@ -138,16 +138,17 @@ static unsigned release(struct contest *contest, struct rte_mbuf **mbufs)
 }
 
 /* A burst leaves, and as many arrive. Returns how many. */
-static unsigned turn(struct contest *contest, struct rte_mbuf **in, struct rte_mbuf **out)
+static unsigned sched_bench_turn(
+	struct contest *contest, struct rte_mbuf **in, struct rte_mbuf **out)
 {
 	unsigned n;
 
 	if (contest->port) {
-		n = dequeue(contest, out);
-		enqueue(contest, in, n);
+		n = sched_dequeue(contest, out);
+		sched_enqueue(contest, in, n);
 	} else {
-		n = release(contest, out);
-		arrive(contest, in, n);
+		n = sched_release(contest, out);
+		sched_arrive(contest, in, n);
 	}
 	return n;
 }
@@ -166,9 +167,9 @@ static double round_of(struct contest *contest)
 		uint64_t began;
 		unsigned got;
 
-		deal(contest, in + n, BURST);
+		deal_to_pipes(contest, in + n, BURST);
 		began = rte_rdtsc_precise();
-		got = turn(contest, in + n, out + n);
+		got = sched_bench_turn(contest, in + n, out + n);
 		ticks += rte_rdtsc_precise() - began;
 		n += got;
 	}
@@ -182,12 +183,12 @@ static void contest_fill(struct contest *contest, const char *name)
 
 	prng_seed(&contest->prng, 1);
 	contest->mbufs = alloc((2 * ROUND + BURST) * sizeof(*mbufs));
-	deal(contest, mbufs, WAITING);
+	deal_to_pipes(contest, mbufs, WAITING);
 	for (unsigned i = 0; i < WAITING; i += BURST)
 		if (contest->port)
-			enqueue(contest, mbufs + i, BURST);
+			sched_enqueue(contest, mbufs + i, BURST);
 		else
-			arrive(contest, mbufs + i, BURST);
+			sched_arrive(contest, mbufs + i, BURST);
 	memcpy(contest->mbufs, mbufs + WAITING, ROUND * sizeof(*mbufs));
 }
 
@@ -210,7 +211,7 @@ struct rounds {
 	double *port, *shaper, *ratio;
 };
 
-static void report(const struct bench *bench, enum kind kind, const struct rounds *rounds)
+static void report_sched(const struct bench *bench, enum kind kind, const struct rounds *rounds)
 {
 	unsigned n = bench->rounds;
 	double port = quantile(rounds->port, n, 0.5), *ratio = rounds->ratio;
@@ -241,7 +242,7 @@ static void bench_kind(const struct bench *bench, struct contest *sched, enum ki
 		rounds.ratio[i] = rounds.shaper[i] / rounds.port[i];
 	}
 	disturbed();
-	report(bench, kind, &rounds);
+	report_sched(bench, kind, &rounds);
 }
 
 void bench_sched(const struct bench *bench)

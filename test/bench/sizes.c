@@ -31,28 +31,29 @@ static const char config_text[] =
 	" \"classes\": {\"by\": \"flow\", \"n\": 1024}}"
 	"]}";
 
-static void row(const char *what, size_t bytes)
+static void print_size_row(const char *what, size_t bytes)
 {
 	printf("| %s | %zu |\n", what, bytes);
 }
 
 static void print_shape(const struct config *config)
 {
-	row("a worker", shaper_bytes(0));
-	row("for each packet that may wait there, up to 300,000 of them",
+	print_size_row("a worker", shaper_bytes(0));
+	print_size_row("for each packet that may wait there, up to 300,000 of them",
 		(shaper_bytes(MANY) - shaper_bytes(0)) / MANY);
-	row("for each one more", (shaper_bytes(10 * MANY) - shaper_bytes(MANY)) / (9 * MANY));
-	row("a shaped policy, on each worker", policy_other_bytes(&config->policies[0]));
-	row("control's sums of it, likewise", sizeof(struct delay_sum));
-	row("one with `slo`, beside that", sizeof(struct lately));
-	row("one that a reload has given another place", sizeof(struct delays_totals));
+	print_size_row(
+		"for each one more", (shaper_bytes(10 * MANY) - shaper_bytes(MANY)) / (9 * MANY));
+	print_size_row("a shaped policy, on each worker", policy_other_bytes(&config->policies[0]));
+	print_size_row("control's sums of it, likewise", sizeof(struct delay_sum));
+	print_size_row("one with `slo`, beside that", sizeof(struct lately));
+	print_size_row("one that a reload has given another place", sizeof(struct delays_totals));
 }
 
 static void print_phantom(const struct config *config)
 {
-	row("a policy of the meter `phantom`, with 64 classes",
+	print_size_row("a policy of the meter `phantom`, with 64 classes",
 		policy_other_bytes(&config->policies[1]));
-	row("with 1024 classes", policy_other_bytes(&config->policies[2]));
+	print_size_row("with 1024 classes", policy_other_bytes(&config->policies[2]));
 }
 
 int main(int argc, char **argv)

@@ -109,34 +109,36 @@ static double now_ns(void)
 	return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-static size_t whole(size_t bytes)
+static size_t whole_hugepages(size_t bytes)
 {
 	return (bytes + HUGEPAGE - 1) & ~(HUGEPAGE - 1);
 }
 
 /* Where the appliance's memory is: on huge pages, reserved ones, or what madvise() gets. */
-static void *alloc(size_t bytes, bool small_pages)
+static void *alloc_table_pages(size_t bytes, bool small_pages)
 {
 	const int prot = PROT_READ | PROT_WRITE, flags = MAP_PRIVATE | MAP_ANONYMOUS;
 	void *memory = MAP_FAILED;
 
 	if (!small_pages)
-		memory = mmap(NULL, whole(bytes), prot, flags | MAP_HUGETLB | MAP_POPULATE, -1, 0);
+		memory = mmap(NULL, whole_hugepages(bytes), prot,
+			flags | MAP_HUGETLB | MAP_POPULATE, -1, 0);
 	if (memory == MAP_FAILED) {
-		memory = mmap(NULL, whole(bytes), prot, flags, -1, 0);
+		memory = mmap(NULL, whole_hugepages(bytes), prot, flags, -1, 0);
 		if (memory == MAP_FAILED) {
 			fprintf(stderr, "no %zu bytes\n", bytes);
 			exit(1);
 		}
-		madvise(memory, whole(bytes), small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
+		madvise(memory, whole_hugepages(bytes),
+			small_pages ? MADV_NOHUGEPAGE : MADV_HUGEPAGE);
 	}
-	memset(memory, 0, whole(bytes));
+	memset(memory, 0, whole_hugepages(bytes));
 	return memory;
 }
 
-static void release(void *memory, size_t bytes)
+static void release_table_pages(void *memory, size_t bytes)
 {
-	munmap(memory, whole(bytes));
+	munmap(memory, whole_hugepages(bytes));
 }
 
 static inline __attribute__((always_inline)) uint64_t *bare_line(
@@ -145,7 +147,7 @@ static inline __attribute__((always_inline)) uint64_t *bare_line(
 	return bench->bare[source_home(bench->table, hash) - bench->table->lines];
 }
 
-static inline __attribute__((always_inline)) void begin(const struct bench *bench,
+static inline __attribute__((always_inline)) void begin_source_lookup(const struct bench *bench,
 	enum contestant who, unsigned family, const uint8_t *address, struct pending *pending)
 {
 	unsigned size = family == 4 ? 4 : 16;
@@ -170,7 +172,7 @@ static inline __attribute__((always_inline)) void begin(const struct bench *benc
 	}
 }
 
-static inline __attribute__((always_inline)) void end(
+static inline __attribute__((always_inline)) void end_source_burst(
 	struct bench *bench, enum contestant who, const struct pending *pending)
 {
 	bench->now += BURST * TICK_NS;
@@ -196,12 +198,12 @@ static inline __attribute__((always_inline)) void run_round(
 	struct pending pending[2];
 
 	if (ahead)
-		begin(bench, who, family, address, &pending[0]);
+		begin_source_lookup(bench, who, family, address, &pending[0]);
 	for (unsigned i = 0; i < PACKETS / BURST; i++) {
 		unsigned next = ahead ? i + 1 : i;
 
-		begin(bench, who, family, address + next * step, &pending[next % 2]);
-		end(bench, who, &pending[i % 2]);
+		begin_source_lookup(bench, who, family, address + next * step, &pending[next % 2]);
+		end_source_burst(bench, who, &pending[i % 2]);
 	}
 }
 
@@ -231,7 +233,7 @@ static void run_contestant(struct bench *bench, enum contestant who, const uint8
 	runs[who](bench, address);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_source_table(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -243,11 +245,11 @@ static struct spread spread_of(const double *values, unsigned n)
 	static double sorted[ROUNDS_MAX];
 
 	memcpy(sorted, values, n * sizeof(*values));
-	qsort(sorted, n, sizeof(*sorted), compare);
+	qsort(sorted, n, sizeof(*sorted), compare_source_table);
 	return (struct spread){sorted[n / 2], sorted[n / 10], sorted[n - 1 - n / 10]};
 }
 
-static void fill(uint8_t *bytes, size_t n, struct prng *prng)
+static void fill_random_bytes(uint8_t *bytes, size_t n, struct prng *prng)
 {
 	for (size_t i = 0; i < n; i += 4) {
 		uint32_t word = (uint32_t)prng_next(prng);
@@ -257,7 +259,7 @@ static void fill(uint8_t *bytes, size_t n, struct prng *prng)
 }
 
 /* One packet each of so many sources, as long as it takes at the line. */
-static void introduce(struct bench *bench, const uint8_t *source, unsigned sources)
+static void introduce_sources(struct bench *bench, const uint8_t *source, unsigned sources)
 {
 	for (unsigned i = 0; i < sources; i++) {
 		uint64_t hash = source_hash(bench->table, source + (size_t)i * bench->size,
@@ -276,19 +278,19 @@ static void make_traffic(struct bench *bench)
 	uint8_t *source;
 
 	prng_seed(&prng, 1);
-	bench->addresses = alloc(packets * bench->size, false);
-	fill(bench->addresses, packets * bench->size, &prng);
+	bench->addresses = alloc_table_pages(packets * bench->size, false);
+	fill_random_bytes(bench->addresses, packets * bench->size, &prng);
 	bytes = (size_t)known * bench->size;
-	source = alloc(bytes, false);
-	fill(source, bytes, &prng);
+	source = alloc_table_pages(bytes, false);
+	fill_random_bytes(source, bytes, &prng);
 	if (bench->scenario->traffic != SCAN)
-		introduce(bench, source, known);
+		introduce_sources(bench, source, known);
 	if (bench->scenario->traffic == RANDOM)
 		for (size_t i = 0; i < packets; i++)
 			memcpy(bench->addresses + i * bench->size,
 				source + (size_t)prng_below(&prng, known) * bench->size,
 				bench->size);
-	release(source, bytes);
+	release_table_pages(source, bytes);
 }
 
 static void run_rounds(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX])
@@ -324,7 +326,8 @@ static void report_ratio(const struct bench *bench, const struct comparison *com
 			spread.p10, spread.p90);
 }
 
-static void report(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX], FILE *json)
+static void report_source_table(
+	struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX], FILE *json)
 {
 	double packets = (double)PACKETS * rounds * 3; /* those of the table's contestants */
 	struct source_table_stats stats;
@@ -349,7 +352,8 @@ static void report(struct bench *bench, unsigned rounds, double (*ns)[ROUNDS_MAX
 	fflush(stdout);
 }
 
-static void run(const struct scenario *scenario, unsigned sources, unsigned rounds, FILE *json)
+static void run_source_scenario(
+	const struct scenario *scenario, unsigned sources, unsigned rounds, FILE *json)
 {
 	static double ns[CONTESTANTS][ROUNDS_MAX];
 	struct meter_params params = {
@@ -360,9 +364,9 @@ static void run(const struct scenario *scenario, unsigned sources, unsigned roun
 		.now = 1,
 		.bytes = source_table_bytes(METER_GCRA, sources)};
 	struct source_table_stats stats;
-	void *memory = alloc(bench.bytes, scenario->small_pages);
+	void *memory = alloc_table_pages(bench.bytes, scenario->small_pages);
 
-	bench.bare = alloc(bench.bytes, scenario->small_pages);
+	bench.bare = alloc_table_pages(bench.bytes, scenario->small_pages);
 	bench.table = source_table_init(memory, METER_GCRA, sources, 1);
 	if (meter_profile_init(&bench.profile, &params, 1000000000))
 		exit(1);
@@ -371,10 +375,10 @@ static void run(const struct scenario *scenario, unsigned sources, unsigned roun
 	bench.known = stats.new_sources;
 	bench.table->stats.overflows = 0;
 	run_rounds(&bench, rounds, ns);
-	report(&bench, rounds, ns, json);
-	release(memory, bench.bytes);
-	release(bench.bare, bench.bytes);
-	release(bench.addresses, ((size_t)PACKETS * SEQUENCE + BURST) * bench.size);
+	report_source_table(&bench, rounds, ns, json);
+	release_table_pages(memory, bench.bytes);
+	release_table_pages(bench.bare, bench.bytes);
+	release_table_pages(bench.addresses, ((size_t)PACKETS * SEQUENCE + BURST) * bench.size);
 }
 
 static void run_all(const char *only, unsigned sources, unsigned rounds, FILE *json)
@@ -385,7 +389,7 @@ static void run_all(const char *only, unsigned sources, unsigned rounds, FILE *j
 		fprintf(json, "{\n\t\"ratios\": {");
 	for (size_t i = 0; i < SCENARIOS; i++)
 		if (only == NULL || strcmp(only, scenarios[i].key) == 0)
-			run(&scenarios[i], sources, rounds, json);
+			run_source_scenario(&scenarios[i], sources, rounds, json);
 	printf("%.3f bytes a source\n", bytes);
 	if (json)
 		fprintf(json,
@@ -394,7 +398,7 @@ static void run_all(const char *only, unsigned sources, unsigned rounds, FILE *j
 			bytes, sources, rounds);
 }
 
-static int usage(void)
+static int source_table_usage(void)
 {
 	fprintf(stderr, "bench_source_table [--quick] [--json FILE] [--only CASE] [--sources N] "
 			"[--rounds N]\n");
@@ -430,12 +434,12 @@ int main(int argc, char **argv)
 			rounds = strtoul(optarg, NULL, 10);
 			break;
 		default:
-			return usage();
+			return source_table_usage();
 		}
 	}
 	if (optind < argc || sources == 0 || sources > UINT32_MAX / 2 || rounds == 0 ||
 		rounds > ROUNDS_MAX)
-		return usage();
+		return source_table_usage();
 	if (path != NULL && (json = fopen(path, "w")) == NULL) {
 		perror(path);
 		return 1;

@@ -57,7 +57,7 @@ static struct world_params params_of(
 	};
 }
 
-static struct figures measure(const struct world_params *params)
+static struct figures measure_split(const struct world_params *params)
 {
 	struct world_result results[JUDGES];
 	struct figures figures = {0};
@@ -76,7 +76,7 @@ static struct figures measure(const struct world_params *params)
 	return figures;
 }
 
-static void worsen(struct figures *worst, const struct figures *figures)
+static void keep_worst_figures(struct figures *worst, const struct figures *figures)
 {
 	for (unsigned k = 0; k < JUDGES; k++) {
 		worst->lost[k] = fmax(worst->lost[k], figures->lost[k]);
@@ -125,10 +125,10 @@ static struct figures run_traffic(
 					bursts_s[b] * 1e3, params.workers);
 				if (strncmp(name, only, strlen(only)) != 0)
 					continue;
-				figures = measure(&params);
+				figures = measure_split(&params);
 				if (!quiet)
 					print_figures(name, &figures);
-				worsen(&worst, &figures);
+				keep_worst_figures(&worst, &figures);
 			}
 	return worst;
 }

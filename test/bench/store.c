@@ -41,7 +41,7 @@
 
 static const char *const names[FILES] = {"records", "records-journal"};
 
-static void die(const char *what, int err)
+static void die_store(const char *what, int err)
 {
 	fprintf(stderr, "bench_store: %s: %s\n", what, strerror(-err));
 	exit(1);
@@ -53,7 +53,7 @@ static void remove_all(const char *dir)
 
 	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
 	if (system(command))
-		die(dir, -errno);
+		die_store(dir, -errno);
 }
 
 /* ---- what the store must have */
@@ -64,7 +64,7 @@ struct model {
 };
 
 /* The commit's records: id 0 is always among them. */
-static unsigned choose(uint64_t commit, uint32_t ids[IDS])
+static unsigned choose_record_ids(uint64_t commit, uint32_t ids[IDS])
 {
 	struct prng prng;
 	unsigned n;
@@ -80,14 +80,14 @@ static unsigned choose(uint64_t commit, uint32_t ids[IDS])
 static void model_advance(struct model *model)
 {
 	uint32_t ids[IDS];
-	unsigned n = choose(++model->commits, ids);
+	unsigned n = choose_record_ids(++model->commits, ids);
 
 	for (unsigned i = 0; i < n; i++)
 		model->round[ids[i]] = model->commits;
 }
 
 /* The commit's number, and bytes that follow from it. */
-static size_t compose(uint8_t bytes[MOST], uint32_t id, uint64_t commit)
+static size_t compose_record(uint8_t bytes[MOST], uint32_t id, uint64_t commit)
 {
 	struct prng prng;
 	size_t len;
@@ -116,7 +116,7 @@ static int read_one(void *context, uint32_t id, const void *record, size_t len)
 		return 0;
 	}
 	memcpy(&commit, record, sizeof(commit));
-	if (len != compose(want, id, commit) || memcmp(record, want, len) != 0)
+	if (len != compose_record(want, id, commit) || memcmp(record, want, len) != 0)
 		content->wrong = true;
 	content->round[id] = commit;
 	return 0;
@@ -151,11 +151,11 @@ static int write_commit(struct store *store, uint64_t commit)
 {
 	uint8_t bytes[MOST];
 	uint32_t ids[IDS];
-	unsigned n = choose(commit, ids);
+	unsigned n = choose_record_ids(commit, ids);
 
 	for (unsigned i = 0; i < n; i++)
-		if (store_put(store, KIND, ids[i], bytes, compose(bytes, ids[i], commit)))
-			die("put", -ENOMEM);
+		if (store_put(store, KIND, ids[i], bytes, compose_record(bytes, ids[i], commit)))
+			die_store("put", -ENOMEM);
 	return commit_and_wait(store);
 }
 
@@ -187,7 +187,7 @@ static __attribute__((noreturn)) void write_forever(
 		if (err == 0)
 			__atomic_store_n(acknowledged, commit, __ATOMIC_RELEASE);
 	}
-	die("writer", err);
+	die_store("writer", err);
 	abort();
 }
 
@@ -207,7 +207,7 @@ static void kill_writer(
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	if (!WIFSIGNALED(status))
-		die("the writer has ended by itself", -EIO);
+		die_store("the writer has ended by itself", -EIO);
 	while (model->commits < *acknowledged)
 		model_advance(model);
 }
@@ -241,7 +241,7 @@ static void make_store(const char *dir)
 	remove_all(dir);
 	err = store_create(dir);
 	if (err)
-		die(dir, err);
+		die_store(dir, err);
 }
 
 static int run_kills(const char *dir, unsigned n)
@@ -260,7 +260,7 @@ static int run_kills(const char *dir, unsigned n)
 		hot += is_hot(dir);
 		err = open_and_compare(dir, &model);
 		if (err)
-			die("after a kill", err);
+			die_store("after a kill", err);
 	}
 	printf("%u kills, %" PRIu64 " commits, %u journals rolled back: nothing lost\n", n,
 		model.commits, hot);
@@ -289,7 +289,7 @@ static void load_image(const char *dir, struct image *image)
 		image->len[i] = (size_t)st.st_size;
 		image->bytes[i] = malloc(image->len[i] + 1);
 		if (fd >= 0 && read(fd, image->bytes[i], image->len[i]) < 0)
-			die(path, -errno);
+			die_store(path, -errno);
 		close(fd);
 	}
 }
@@ -307,7 +307,7 @@ static void save_image(const char *dir, const struct image *image)
 			continue;
 		fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 		if (fd < 0 || write(fd, image->bytes[i], image->len[i]) < 0)
-			die(path, -errno);
+			die_store(path, -errno);
 		close(fd);
 	}
 }
@@ -330,7 +330,7 @@ static void damage_file(const char *dir, const struct image *image, struct prng 
 	fd = open(path, O_WRONLY | O_CLOEXEC);
 	if (kind == CUT) {
 		if (ftruncate(fd, (off_t)at))
-			die(path, -errno);
+			die_store(path, -errno);
 	} else {
 		n = sizes[kind];
 		at = at / n * n;
@@ -340,14 +340,14 @@ static void damage_file(const char *dir, const struct image *image, struct prng 
 		if (kind == BIT)
 			bytes[0] = image->bytes[file][at] ^ (uint8_t)(1 << prng_below(prng, 8));
 		if (pwrite(fd, bytes, n < len - at ? n : len - at, (off_t)at) < 0)
-			die(path, -errno);
+			die_store(path, -errno);
 	}
 	free(bytes);
 	close(fd);
 }
 
 /* Whoever can open it goes on: what is damaged must not show later either. */
-static int use(const char *dir, const struct model *known)
+static int use_store(const char *dir, const struct model *known)
 {
 	struct model model = *known;
 	struct store *store;
@@ -368,14 +368,14 @@ static int use(const char *dir, const struct model *known)
 
 enum outcome { REFUSED, RIGHT, WRONG, CRASHED, HUNG, OUTCOMES };
 
-static enum outcome try(const char *dir, const struct model *model)
+static enum outcome try_store_in_child(const char *dir, const struct model *model)
 {
 	int status;
 	pid_t pid = fork();
 
 	if (pid == 0) {
 		alarm(LOOKS_S);
-		status = use(dir, model);
+		status = use_store(dir, model);
 		_exit(status == 0 ? RIGHT : status == -EILSEQ ? WRONG : REFUSED);
 	}
 	waitpid(pid, &status, 0);
@@ -395,7 +395,7 @@ static void damage_many(const char *dir, const struct model *model, unsigned n, 
 	for (unsigned i = 0; i < n; i++) {
 		save_image(dir, &image);
 		damage_file(dir, &image, &prng);
-		outcomes[try(dir, model)]++;
+		outcomes[try_store_in_child(dir, model)]++;
 	}
 	printf("%s, %u places: %u refused, %u right, %u wrong, %u crashed, %u hung\n", what, n,
 		outcomes[REFUSED], outcomes[RIGHT], outcomes[WRONG], outcomes[CRASHED],
@@ -418,7 +418,7 @@ static bool prepare_store(
 		if (want_journal && i >= 20 && is_hot(dir))
 			return true;
 		if (open_and_compare(dir, model))
-			die("after a kill", -EILSEQ);
+			die_store("after a kill", -EILSEQ);
 		if (i >= 20 && (!want_journal || access(journal, F_OK)))
 			return !want_journal;
 	}
@@ -501,7 +501,7 @@ static int run_commits(const char *dir, unsigned n, unsigned records, size_t len
 		printf("%.0f\n", now_us() - began);
 	}
 	if (err)
-		die(dir, err);
+		die_store(dir, err);
 	store_close(store);
 	free(bytes);
 	return 0;

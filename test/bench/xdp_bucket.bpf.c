@@ -30,7 +30,7 @@ struct {
 	__type(value, __u32); /* interface of the other port */
 } other_port SEC(".maps");
 
-static __always_inline int conforms(struct xdp_bucket *bucket, __u64 now, __u64 cost)
+static __always_inline int xdp_bucket_conforms(struct xdp_bucket *bucket, __u64 now, __u64 cost)
 {
 	__u64 tokens, elapsed;
 	int pass;
@@ -66,7 +66,7 @@ int limit(struct xdp_md *ctx)
 		return bpf_redirect_map(&other_port, 0, XDP_DROP);
 	bucket = bpf_map_lookup_elem(&buckets, &ip->daddr);
 	cost = (__u64)(end - data - sizeof(*ether)) << XDP_TOKEN_SHIFT;
-	if (bucket && !conforms(bucket, bpf_ktime_get_ns(), cost))
+	if (bucket && !xdp_bucket_conforms(bucket, bpf_ktime_get_ns(), cost))
 		return XDP_DROP;
 	return bpf_redirect_map(&other_port, 0, XDP_DROP);
 }

@@ -22,7 +22,7 @@
 
 #include "xdp_bucket.h"
 
-static int fail(const char *what)
+static int fail_xdp_bucket(const char *what)
 {
 	fprintf(stderr, "xdp_bucket: %s: %s\n", what, strerror(errno));
 	return -1;
@@ -39,15 +39,15 @@ static int add_bucket(int map, const char *words, uint64_t burst)
 	if (sscanf(words, "%15[0-9.]=%lf", address, &bps) != 2 ||
 		inet_pton(AF_INET, address, &key) != 1 || bps < 8) {
 		errno = EINVAL;
-		return fail(words);
+		return fail_xdp_bucket(words);
 	}
 	bucket.rate = (uint64_t)(bps / 8e9 * (double)(UINT64_C(1) << XDP_TOKEN_SHIFT));
 	bucket.full_ns = bucket.burst / bucket.rate + 1;
-	return bpf_map_update_elem(map, &key, &bucket, BPF_NOEXIST) ? fail(words) : 0;
+	return bpf_map_update_elem(map, &key, &bucket, BPF_NOEXIST) ? fail_xdp_bucket(words) : 0;
 }
 
 /* The limits of the command line from `argv` on, and the way out. */
-static int fill(struct bpf_object *object, unsigned out, const char *burst, char **argv)
+static int fill_bucket_maps(struct bpf_object *object, unsigned out, const char *burst, char **argv)
 {
 	int buckets = bpf_object__find_map_fd_by_name(object, "buckets");
 	int port = bpf_object__find_map_fd_by_name(object, "other_port");
@@ -55,7 +55,7 @@ static int fill(struct bpf_object *object, unsigned out, const char *burst, char
 	uint32_t zero = 0;
 
 	if (bpf_map_update_elem(port, &zero, &out, BPF_ANY))
-		return fail("other_port");
+		return fail_xdp_bucket("other_port");
 	for (; *argv; argv++)
 		if (add_bucket(buckets, *argv, bytes))
 			return -1;
@@ -63,17 +63,18 @@ static int fill(struct bpf_object *object, unsigned out, const char *burst, char
 }
 
 /* NULL on failure. Until it is destroyed, or we end, however that is. */
-static struct bpf_link *attach(struct bpf_object *object, const char *program, unsigned interface)
+static struct bpf_link *attach_program(
+	struct bpf_object *object, const char *program, unsigned interface)
 {
 	struct bpf_program *found = bpf_object__find_program_by_name(object, program);
 	struct bpf_link *link = bpf_program__attach_xdp(found, (int)interface);
 
 	if (link == NULL)
-		fail(program);
+		fail_xdp_bucket(program);
 	return link;
 }
 
-static void tell(struct bpf_object *object)
+static void print_buckets(struct bpf_object *object)
 {
 	int map = bpf_object__find_map_fd_by_name(object, "buckets");
 	char address[INET_ADDRSTRLEN];
@@ -90,7 +91,7 @@ static void tell(struct bpf_object *object)
 }
 
 /* Says so when it begins; returns when a signal comes. */
-static void serve(void)
+static void wait_for_signal(void)
 {
 	sigset_t set;
 	int number;
@@ -104,22 +105,22 @@ static void serve(void)
 	sigwait(&set, &number);
 }
 
-static int run(struct bpf_object *object, char **argv)
+static int run_xdp_bucket(struct bpf_object *object, char **argv)
 {
 	unsigned in = if_nametoindex(argv[2]), out = if_nametoindex(argv[3]);
 	unsigned far = if_nametoindex(argv[4]);
 	struct bpf_link *sink, *limit = NULL;
 
 	if (!in || !out || !far)
-		return fail("interfaces");
-	if (bpf_object__load(object) || fill(object, out, argv[5], argv + 6))
+		return fail_xdp_bucket("interfaces");
+	if (bpf_object__load(object) || fill_bucket_maps(object, out, argv[5], argv + 6))
 		return -1;
-	sink = attach(object, "sink", far);
+	sink = attach_program(object, "sink", far);
 	if (sink)
-		limit = attach(object, "limit", in);
+		limit = attach_program(object, "limit", in);
 	if (limit) {
-		serve();
-		tell(object);
+		wait_for_signal();
+		print_buckets(object);
 	}
 	bpf_link__destroy(limit);
 	bpf_link__destroy(sink);
@@ -137,10 +138,10 @@ int main(int argc, char **argv)
 	}
 	object = bpf_object__open_file(argv[1], NULL);
 	if (object == NULL) {
-		fail(argv[1]);
+		fail_xdp_bucket(argv[1]);
 		return 1;
 	}
-	err = run(object, argv);
+	err = run_xdp_bucket(object, argv);
 	bpf_object__close(object);
 	return err ? 1 : 0;
 }

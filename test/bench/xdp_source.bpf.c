@@ -16,7 +16,7 @@
 const volatile struct xdp_source_constants constants;
 struct xdp_source_variables variables;
 
-static long look(__u32 turn, void *context)
+static long read_clock_turn(__u32 turn, void *context)
 {
 	__u64 *now = context, before = *now;
 
@@ -34,7 +34,7 @@ static __always_inline void wait_until_due(void)
 	if (variables.due == 0)
 		variables.due = now;
 	if (now < variables.due)
-		bpf_loop(XDP_SOURCE_LOOKS, look, &now, 0);
+		bpf_loop(XDP_SOURCE_LOOKS, read_clock_turn, &now, 0);
 	variables.due += constants.batch_ns;
 }
 

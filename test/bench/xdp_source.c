@@ -75,7 +75,7 @@ static uint64_t process_ns(pid_t pid)
 }
 
 /* Packets that an interface of this network namespace has received; 0 if there is none. */
-static uint64_t received(const char *interface)
+static uint64_t received_packets(const char *interface)
 {
 	FILE *table = fopen("/proc/self/net/dev", "r");
 	unsigned long long packets = 0;
@@ -89,7 +89,7 @@ static uint64_t received(const char *interface)
 	return strcmp(name, interface) == 0 ? packets : 0;
 }
 
-static uint16_t checksum(const void *header, unsigned bytes)
+static uint16_t header_checksum(const void *header, unsigned bytes)
 {
 	const uint16_t *words = header;
 	uint32_t sum = 0;
@@ -115,7 +115,7 @@ static int make_frame(struct source *source, const char *destination)
 	if (source->bytes < ETH_ZLEN || source->bytes > ETH_FRAME_LEN ||
 		inet_pton(AF_INET, destination, &ip.daddr) != 1)
 		return -EINVAL;
-	ip.check = checksum(&ip, sizeof(ip));
+	ip.check = header_checksum(&ip, sizeof(ip));
 	source->frame = (struct frame){
 		.ether = {{2, 0, 0, 0, 0, 2}, {2, 0, 0, 0, 0, 1}, htons(ETH_P_IP)},
 		.ip = ip,
@@ -130,7 +130,7 @@ static int make_frame(struct source *source, const char *destination)
 	return 0;
 }
 
-static int load(struct source *source, const char *path, const char *interface)
+static int load_xdp_source(struct source *source, const char *path, const char *interface)
 {
 	struct xdp_source_constants constants = {
 		.interface = if_nametoindex(interface),
@@ -179,11 +179,11 @@ static int send_for(struct source *source, double seconds)
 	return err == -EINTR ? 0 : err;
 }
 
-static int run(struct source *source, const char *far, double seconds, char **pids)
+static int run_xdp_source(struct source *source, const char *far, double seconds, char **pids)
 {
 	uint64_t others[PIDS] = {0}, cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	uint64_t start = clock_ns(CLOCK_MONOTONIC);
-	uint64_t arrived = received(far);
+	uint64_t arrived = received_packets(far);
 	struct xdp_source_variables variables;
 	uint32_t zero = 0;
 	int err;
@@ -195,7 +195,7 @@ static int run(struct source *source, const char *far, double seconds, char **pi
 		return err;
 	start = clock_ns(CLOCK_MONOTONIC) - start;
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
-	arrived = received(far) - arrived;
+	arrived = received_packets(far) - arrived;
 	if (bpf_map_lookup_elem(source->variables, &zero, &variables))
 		return -errno;
 	printf("{\"sent\": %llu, \"arrived\": %" PRIu64 ", \"seconds\": %.6f, \"cpu_ns\": %" PRId64
@@ -223,9 +223,9 @@ int main(int argc, char **argv)
 	source.rate = strtoull(argv[6], NULL, 10);
 	err = make_frame(&source, argv[4]);
 	if (!err)
-		err = load(&source, argv[1], argv[2]);
+		err = load_xdp_source(&source, argv[1], argv[2]);
 	if (!err)
-		err = run(&source, argv[3], strtod(argv[7], NULL), argv + 8);
+		err = run_xdp_source(&source, argv[3], strtod(argv[7], NULL), argv + 8);
 	if (err)
 		fprintf(stderr, "xdp_source: %s\n", strerror(-err));
 	bpf_object__close(source.object);

@@ -31,13 +31,13 @@ struct record {
 
 static const uint32_t ids[N] = {11, 7, 13, 5};
 
-static void check(bool condition)
+static void check_budget(bool condition)
 {
 	if (!condition)
 		abort();
 }
 
-static uint8_t next(struct input *in)
+static uint8_t next_budget_byte(struct input *in)
 {
 	if (in->left == 0)
 		return 0;
@@ -45,7 +45,7 @@ static uint8_t next(struct input *in)
 	return *in->at++;
 }
 
-static struct budget *create(unsigned self, const struct record *record, bool blank)
+static struct budget *create_fuzz_budget(unsigned self, const struct record *record, bool blank)
 {
 	static const struct budget_policy policies[] = {{.id = 1, .total = TOTAL, .chunk = 8},
 		{.id = 2, .total = LEDGER_MOST, .period = 3}};
@@ -66,7 +66,7 @@ static struct budget *create(unsigned self, const struct record *record, bool bl
 		.timeout_ns = TIMEOUT};
 	struct budget *b;
 
-	check(budget_create(&params, 1, &b) == 0);
+	check_budget(budget_create(&params, 1, &b) == 0);
 	return b;
 }
 
@@ -77,7 +77,7 @@ static void check_books(const struct budget *b, unsigned policy)
 	struct quota_view view = quota_view(account->quota, 0);
 	__int128 sum = (__int128)view.balance + view.spent;
 
-	check(view.pocket <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
+	check_budget(view.pocket <= view.spent && view.balance <= (int64_t)LEDGER_MOST);
 	if (view.blank)
 		return;
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
@@ -85,7 +85,7 @@ static void check_books(const struct budget *b, unsigned policy)
 
 		sum += (__int128)edge.granted - edge.received;
 	}
-	check(sum == unit_share(b, &account->policy));
+	check_budget(sum == unit_share(b, &account->policy));
 }
 
 static void check_tree(const struct budget *b)
@@ -94,15 +94,15 @@ static void check_tree(const struct budget *b)
 
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		linked += b->links[e].linked;
-	check(linked <= b->params.degree && b->route.root <= b->book.position);
-	check(b->parent == b->book.n_edges || b->links[b->parent].linked);
+	check_budget(linked <= b->params.degree && b->route.root <= b->book.position);
+	check_budget(b->parent == b->book.n_edges || b->links[b->parent].linked);
 }
 
-static int keep(void *context, uint32_t id, const void *record, size_t len)
+static int keep_budget_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct record *to = context;
 
-	check(len <= RECORD);
+	check_budget(len <= RECORD);
 	if (id == 1) {
 		memcpy(to->at, record, len);
 		to->len = len;
@@ -110,87 +110,90 @@ static int keep(void *context, uint32_t id, const void *record, size_t len)
 	return 0;
 }
 
-static void save(struct budget *b, struct input *in)
+static void save_fuzz_budget(struct budget *b, struct input *in)
 {
 	struct record record = {.len = 0};
 	struct budget *again;
 
-	if (book_save(budget_book(b), keep, &record))
+	if (book_save(budget_book(b), keep_budget_record, &record))
 		return;
 	if (record.len > 0) {
-		again = create(SELF, &record, false);
-		check(budget_view(again, 0, 0).balance == budget_view(b, 0, 0).balance);
-		check(budget_view(again, 0, 0).spent == budget_view(b, 0, 0).spent);
+		again = create_fuzz_budget(SELF, &record, false);
+		check_budget(budget_view(again, 0, 0).balance == budget_view(b, 0, 0).balance);
+		check_budget(budget_view(again, 0, 0).spent == budget_view(b, 0, 0).spent);
 		budget_destroy(again);
 	}
-	if (next(in) & 1)
+	if (next_budget_byte(in) & 1)
 		book_committed(budget_book(b));
 	else
 		book_save_failed(budget_book(b));
 }
 
-static void act(struct budget *b, struct input *in, uint64_t now)
+static void act_on_budget(struct budget *b, struct input *in, uint64_t now)
 {
-	unsigned policy = next(in) % 2;
+	unsigned policy = next_budget_byte(in) % 2;
 
-	switch (next(in) % 6) {
+	switch (next_budget_byte(in) % 6) {
 	case 0:
-		budget_spend(b, policy, next(in), now);
+		budget_spend(b, policy, next_budget_byte(in), now);
 		break;
 	case 1:
-		budget_refund(b, policy, next(in));
+		budget_refund(b, policy, next_budget_byte(in));
 		break;
 	case 2:
-		budget_period(b, policy, next(in), now);
+		budget_period(b, policy, next_budget_byte(in), now);
 		break;
 	case 3:
 		budget_forgo(b, policy);
 		break;
 	case 4:
-		save(b, in);
+		save_fuzz_budget(b, in);
 		break;
 	default:
 		budget_tick(b, now);
 	}
 }
 
-static void hear(struct budget *b, struct budget *neighbour, struct input *in, uint64_t now)
+static void hear_budget_message(
+	struct budget *b, struct budget *neighbour, struct input *in, uint64_t now)
 {
 	uint8_t buf[ROOM];
 	size_t len = 0;
 	unsigned to;
 
-	budget_spend(neighbour, next(in) % 2, next(in), now);
+	budget_spend(neighbour, next_budget_byte(in) % 2, next_budget_byte(in), now);
 	budget_tick(neighbour, now);
-	if (next(in) & 1) {
+	if (next_budget_byte(in) & 1) {
 		while (len < sizeof(buf) && in->left > 0)
-			buf[len++] = next(in);
+			buf[len++] = next_budget_byte(in);
 	} else {
 		while ((len = budget_send(neighbour, now, buf, sizeof(buf), &to)) > 0 && to != SELF)
-			check(len <= ROOM);
-		for (unsigned k = next(in) % 8; k > 0 && len > 0; k--)
-			buf[(next(in) * 256u + next(in)) % len] ^= next(in);
+			check_budget(len <= ROOM);
+		for (unsigned k = next_budget_byte(in) % 8; k > 0 && len > 0; k--)
+			buf[(next_budget_byte(in) * 256u + next_budget_byte(in)) % len] ^=
+				next_budget_byte(in);
 	}
-	budget_hear(b, next(in) % (N + 1), now, buf, len);
+	budget_hear(b, next_budget_byte(in) % (N + 1), now, buf, len);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
-	struct budget *b = create(SELF, NULL, next(&in) & 1), *neighbour = create(0, NULL, false);
+	struct budget *b = create_fuzz_budget(SELF, NULL, next_budget_byte(&in) & 1),
+		      *neighbour = create_fuzz_budget(0, NULL, false);
 	uint64_t now = 1;
 	uint8_t buf[ROOM];
 	unsigned to;
 	size_t len;
 
 	while (in.left > 0) {
-		now += next(&in) * UINT64_C(8);
-		if (next(&in) & 1)
-			hear(b, neighbour, &in, now);
+		now += next_budget_byte(&in) * UINT64_C(8);
+		if (next_budget_byte(&in) & 1)
+			hear_budget_message(b, neighbour, &in, now);
 		else
-			act(b, &in, now);
+			act_on_budget(b, &in, now);
 		while ((len = budget_send(b, now, buf, sizeof(buf), &to)) > 0) {
-			check(len <= ROOM && to < N && to != SELF);
+			check_budget(len <= ROOM && to < N && to != SELF);
 			budget_hear(neighbour, SELF, now, buf, to == 0 ? len : 0);
 		}
 		check_books(b, 0);

@@ -14,7 +14,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int condition)
+static void check_capture(int condition)
 {
 	if (!condition)
 		abort();
@@ -25,14 +25,14 @@ static void check_packet(const struct capture_packet *packet, size_t size)
 	struct frame frame;
 	unsigned sum = 0;
 
-	check(packet->captured <= packet->bytes && packet->captured <= size);
-	check(packet->bytes <= CAPTURE_BYTES_MAX);
-	check(packet->time_ns <= INT64_MAX && packet->timed == (packet->time_ns > 0));
+	check_capture(packet->captured <= packet->bytes && packet->captured <= size);
+	check_capture(packet->bytes <= CAPTURE_BYTES_MAX);
+	check_capture(packet->time_ns <= INT64_MAX && packet->timed == (packet->time_ns > 0));
 	for (uint32_t i = 0; i < packet->captured; i++)
 		sum += packet->data[i];
-	check(sum <= 255U * packet->captured);
+	check_capture(sum <= 255U * packet->captured);
 	link_frame(packet, &frame);
-	check(frame.captured <= sizeof(frame.data) && frame.captured <= frame.bytes);
+	check_capture(frame.captured <= sizeof(frame.data) && frame.captured <= frame.bytes);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -43,14 +43,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = 0;
 	int ret;
 
-	check(file != NULL);
+	check_capture(file != NULL);
 	capture_init(&capture, file);
 	while ((ret = capture_next(&capture, &packet)) == 1) {
-		check(packet.number == ++n && n < size);
+		check_capture(packet.number == ++n && n < size);
 		check_packet(&packet, size);
 	}
-	check((ret < 0) == (capture_error(&capture)[0] != '\0'));
-	check(capture_next(&capture, &packet) == ret);
+	check_capture((ret < 0) == (capture_error(&capture)[0] != '\0'));
+	check_capture(capture_next(&capture, &packet) == ret);
 	capture_free(&capture);
 	return 0;
 }

@@ -26,14 +26,14 @@ struct model {
 	uint16_t port;
 };
 
-static void check(int condition)
+static void check_fragment(int condition)
 {
 	if (!condition)
 		abort();
 }
 
 /* A UDP fragment of packet `number`: 4 pairs of addresses of either family, 8 identifications. */
-static uint32_t build(uint8_t *frame, unsigned number, bool first, uint16_t port)
+static uint32_t build_fragment(uint8_t *frame, unsigned number, bool first, uint16_t port)
 {
 	const bool ipv6 = number & 1;
 	const uint8_t host = 1 + (number >> 1 & 3), id = number >> 3 & 7;
@@ -60,7 +60,7 @@ static uint32_t build(uint8_t *frame, unsigned number, bool first, uint16_t port
 	return LEN;
 }
 
-static void step(
+static void step_fragments(
 	struct fragments *table, struct model *model, const uint8_t *op, uint64_t now, bool roomy)
 {
 	const unsigned number = op[0] % (roomy ? FRAGMENT_WAYS : PACKETS);
@@ -70,19 +70,19 @@ static void step(
 	uint8_t frame[LEN];
 	struct packet packet;
 
-	packet_parse(frame, build(frame, number, first, port), &packet);
-	check(packet.fragment == (first ? PACKET_FRAGMENT_FIRST : PACKET_FRAGMENT_LATER));
+	packet_parse(frame, build_fragment(frame, number, first, port), &packet);
+	check_fragment(packet.fragment == (first ? PACKET_FRAGMENT_FIRST : PACKET_FRAGMENT_LATER));
 	fragments_ports(table, frame, now, &packet);
 	if (first) {
 		*known = (struct model){true, now, port};
-		check(packet.src_port == port);
+		check_fragment(packet.src_port == port);
 		return;
 	}
 	if (packet.src_port != 0) {
-		check(known->seen && packet.src_port == known->port);
-		check(now - known->time <= FRAGMENT_SECONDS * HZ + 2 * TICK);
+		check_fragment(known->seen && packet.src_port == known->port);
+		check_fragment(now - known->time <= FRAGMENT_SECONDS * HZ + 2 * TICK);
 	} else if (roomy) {
-		check(!known->seen || now - known->time > FRAGMENT_SECONDS * HZ);
+		check_fragment(!known->seen || now - known->time > FRAGMENT_SECONDS * HZ);
 	}
 }
 
@@ -98,8 +98,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fragments_init(&table, data[0], HZ);
 	for (size_t at = 1; at + 4 <= size; at += 4) {
 		now += (uint64_t)data[at + 3] * data[at + 3] * (HZ / 8192);
-		step(&table, model, data + at, now, data[0] & 1);
+		step_fragments(&table, model, data + at, now, data[0] & 1);
 	}
-	check(table.first + table.found + table.unknown == (size - 1) / 4);
+	check_fragment(table.first + table.found + table.unknown == (size - 1) / 4);
 	return 0;
 }

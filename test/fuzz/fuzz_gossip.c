@@ -41,7 +41,7 @@ struct world {
 	unsigned datagram_max;
 };
 
-static void expect(bool condition, int line)
+static void expect_gossip(bool condition, int line)
 {
 	if (!condition) {
 		fprintf(stderr, "fuzz_gossip.c:%d: it does not hold\n", line);
@@ -49,17 +49,17 @@ static void expect(bool condition, int line)
 	}
 }
 
-#define check(condition) expect((condition), __LINE__)
+#define check(condition) expect_gossip((condition), __LINE__)
 
 /* The next byte of the input; zeros after its end. */
-static unsigned next(struct world *w)
+static unsigned next_gossip_byte(struct world *w)
 {
 	return w->at < w->end ? *w->at++ : 0;
 }
 
 static size_t next_bytes(struct world *w, uint8_t *buf, size_t most)
 {
-	size_t n = next(w) * 2, left = (size_t)(w->end - w->at);
+	size_t n = next_gossip_byte(w) * 2, left = (size_t)(w->end - w->at);
 
 	n = n < left ? n : left;
 	n = n < most ? n : most;
@@ -90,7 +90,8 @@ static void check_state(const struct world *w, unsigned i)
 }
 
 /* In memory of exactly its length, so that a byte too far is caught. */
-static enum gossip_verdict deliver(struct world *w, unsigned to, const uint8_t *buf, size_t len)
+static enum gossip_verdict deliver_gossip(
+	struct world *w, unsigned to, const uint8_t *buf, size_t len)
 {
 	uint8_t *copy = malloc(len ? len : 1);
 	enum gossip_verdict verdict;
@@ -112,7 +113,7 @@ static enum gossip_verdict deliver(struct world *w, unsigned to, const uint8_t *
 static void deliver_raw(struct world *w, unsigned to)
 {
 	uint8_t buf[LENGTH_MAX];
-	enum gossip_verdict verdict = deliver(w, to, buf, next_bytes(w, buf, sizeof(buf)));
+	enum gossip_verdict verdict = deliver_gossip(w, to, buf, next_bytes(w, buf, sizeof(buf)));
 
 	if (w->sealed)
 		check(verdict != GOSSIP_ACCEPTED && verdict != GOSSIP_UNPROVEN &&
@@ -122,7 +123,7 @@ static void deliver_raw(struct world *w, unsigned to)
 
 static uint32_t some_name(struct world *w)
 {
-	unsigned i = next(w) % (N + 1);
+	unsigned i = next_gossip_byte(w) % (N + 1);
 
 	return i < N ? w->ids[i] : 0x0badbad0;
 }
@@ -130,12 +131,12 @@ static uint32_t some_name(struct world *w)
 static uint64_t some_epoch(struct world *w)
 {
 	/* 0, those of the two, and a few that others may have had. */
-	return next(w) % 8;
+	return next_gossip_byte(w) % 8;
 }
 
 static uint32_t some_tick(struct world *w)
 {
-	unsigned choice = next(w);
+	unsigned choice = next_gossip_byte(w);
 
 	return choice < 0xf0 ? w->ticks + 4 - choice % 32 : choice << 28;
 }
@@ -143,7 +144,7 @@ static uint32_t some_tick(struct world *w)
 static float some_float(struct world *w)
 {
 	static const float odd[] = {INFINITY, -1, NAN, 3.4e38F, 1e-45F, -0.0F};
-	unsigned choice = next(w);
+	unsigned choice = next_gossip_byte(w);
 
 	return choice < 6 ? odd[choice] : (float)choice * 1000;
 }
@@ -151,7 +152,7 @@ static float some_float(struct world *w)
 static void write_some_records(struct world *w, struct cursor *cursor, unsigned n)
 {
 	while (n--) {
-		unsigned policy = next(w) % (N_POLICIES + 1);
+		unsigned policy = next_gossip_byte(w) % (N_POLICIES + 1);
 		struct datagram_record record = {
 			policy < N_POLICIES ? w->policies[policy] : 0x0badbad0, some_tick(w),
 			some_float(w), some_float(w)};
@@ -162,12 +163,13 @@ static void write_some_records(struct world *w, struct cursor *cursor, unsigned 
 
 static void write_some_sections(struct world *w, struct cursor *cursor)
 {
-	for (unsigned n = next(w) % 4; n; n--) {
+	for (unsigned n = next_gossip_byte(w) % 4; n; n--) {
 		struct datagram_section section = {some_name(w), some_epoch(w), some_tick(w), 0};
-		unsigned records = next(w) % 5;
+		unsigned records = next_gossip_byte(w) % 5;
 
 		/* Mostly, as many as it says. */
-		section.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
+		section.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records
+									  : next_gossip_byte(w));
 		datagram_write_section(cursor, &section);
 		write_some_records(w, cursor, records);
 	}
@@ -175,11 +177,11 @@ static void write_some_sections(struct world *w, struct cursor *cursor)
 
 static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
 {
-	datagram_write_link(cursor, (enum datagram_link)(next(w) % 4));
+	datagram_write_link(cursor, (enum datagram_link)(next_gossip_byte(w) % 4));
 	while (n--) {
-		unsigned policy = next(w) % (N_POLICIES + 1);
+		unsigned policy = next_gossip_byte(w) % (N_POLICIES + 1);
 		struct datagram_sum sum = {policy < N_POLICIES ? w->policies[policy] : 0x0badbad0,
-			next(w) % (N + 1), some_float(w), some_float(w)};
+			next_gossip_byte(w) % (N + 1), some_float(w), some_float(w)};
 
 		datagram_write_sum(cursor, &sum);
 	}
@@ -187,11 +189,11 @@ static void write_some_sums(struct world *w, struct cursor *cursor, unsigned n)
 
 static void write_some_shares(struct world *w, struct cursor *cursor, unsigned n)
 {
-	struct datagram_round round = {next(w) % 4, some_tick(w)};
+	struct datagram_round round = {next_gossip_byte(w) % 4, some_tick(w)};
 
 	datagram_write_round(cursor, &round);
 	while (n--) {
-		unsigned policy = next(w) % (N_POLICIES + 1);
+		unsigned policy = next_gossip_byte(w) % (N_POLICIES + 1);
 		struct datagram_share share = {
 			policy < N_POLICIES ? w->policies[policy] : 0x0badbad0, some_float(w),
 			some_float(w) - 5e4F, some_float(w)};
@@ -202,14 +204,15 @@ static void write_some_shares(struct world *w, struct cursor *cursor, unsigned n
 
 static void write_some_body(struct world *w, struct cursor *cursor, unsigned to)
 {
-	struct datagram_body body = {.receiver = next(w) < 0xf0 ? w->ids[to] : some_name(w),
-		.echo_epoch = next(w) < 0xe0 ? to + 1 : some_epoch(w),
+	struct datagram_body body = {
+		.receiver = next_gossip_byte(w) < 0xf0 ? w->ids[to] : some_name(w),
+		.echo_epoch = next_gossip_byte(w) < 0xe0 ? to + 1 : some_epoch(w),
 		.echo_tick = some_tick(w),
 		.tick = some_tick(w)};
-	unsigned records = next(w) % 5;
+	unsigned records = next_gossip_byte(w) % 5;
 
 	/* Mostly, as many as it says. */
-	body.n_records = (uint16_t)(next(w) < 0xf8 ? records : next(w));
+	body.n_records = (uint16_t)(next_gossip_byte(w) < 0xf8 ? records : next_gossip_byte(w));
 	datagram_write_body(cursor, &body);
 	if (w->estimator == GOSSIP_TREE) {
 		write_some_sums(w, cursor, records);
@@ -226,10 +229,11 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 {
 	uint8_t buf[LENGTH_MAX * 2 + DATAGRAM_TAG];
 	struct cursor cursor = {.at = buf, .end = buf + LENGTH_MAX * 2};
-	unsigned kind = next(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT : DATAGRAM_LETTER;
+	unsigned kind = next_gossip_byte(w) < 0xf0 ? w->estimator << DATAGRAM_ESTIMATOR_SHIFT
+						   : DATAGRAM_LETTER;
 	struct datagram_header header = {DATAGRAM_VERSION,
 		(uint8_t)((w->sealed ? DATAGRAM_SEALED : 0) | kind), some_name(w), some_epoch(w),
-		next(w)};
+		next_gossip_byte(w)};
 	size_t len;
 
 	datagram_write_header(&cursor, &header);
@@ -240,12 +244,12 @@ static void deliver_insider(struct world *w, unsigned to, bool structured)
 	len = (size_t)(cursor.at - buf);
 	if (w->sealed)
 		len = datagram_seal(buf, len, key);
-	deliver(w, to, buf, len);
+	deliver_gossip(w, to, buf, len);
 }
 
-static void tick(struct world *w, unsigned i)
+static void tick_gossip(struct world *w, unsigned i)
 {
-	w->now += next(w) * 4 * MS;
+	w->now += next_gossip_byte(w) * 4 * MS;
 	w->ticks += i == 0;
 	gossip_tick(w->g[i], w->now);
 	check_state(w, i);
@@ -260,7 +264,7 @@ static void send_all(struct world *w, unsigned from)
 
 	check(buf != NULL);
 	while ((len = gossip_send(w->g[from], buf, &peer)) > 0) {
-		unsigned fate = next(w);
+		unsigned fate = next_gossip_byte(w);
 		enum gossip_verdict verdict;
 
 		/* In each of those for one peer, a record that it has not had this tick. */
@@ -269,29 +273,29 @@ static void send_all(struct world *w, unsigned from)
 		if (peer > 1 || fate >= 0xc0)
 			continue;
 		if (fate >= 0x80) {
-			deliver(w, peer, buf, fate % len);
+			deliver_gossip(w, peer, buf, fate % len);
 			continue;
 		}
 		/*
 		 * Genuine: never malformed. That it is a replay or unproven is for others to say.
 		 */
-		verdict = deliver(w, peer, buf, len);
+		verdict = deliver_gossip(w, peer, buf, len);
 		check(verdict == GOSSIP_ACCEPTED || verdict == GOSSIP_UNPROVEN ||
 			verdict == GOSSIP_REPLAY);
 		if (fate >= 0x40 && verdict == GOSSIP_ACCEPTED)
-			check(deliver(w, peer, buf, len) == GOSSIP_REPLAY);
-		check(deliver(w, from, buf, len) == GOSSIP_SELF);
+			check(deliver_gossip(w, peer, buf, len) == GOSSIP_REPLAY);
+		check(deliver_gossip(w, from, buf, len) == GOSSIP_SELF);
 	}
 	free(buf);
 }
 
-static void step(struct world *w)
+static void step_gossip(struct world *w)
 {
-	unsigned op = next(w), who = op >> 7;
+	unsigned op = next_gossip_byte(w), who = op >> 7;
 
 	switch (op % 8) {
 	case 0:
-		tick(w, who);
+		tick_gossip(w, who);
 		break;
 	case 1:
 		deliver_raw(w, who);
@@ -300,10 +304,11 @@ static void step(struct world *w)
 		deliver_insider(w, who, false);
 		break;
 	case 3:
-		gossip_set(w->g[who], next(w) % N_POLICIES, next(w) * 1e5, next(w));
+		gossip_set(w->g[who], next_gossip_byte(w) % N_POLICIES, next_gossip_byte(w) * 1e5,
+			next_gossip_byte(w));
 		break;
 	case 4:
-		tick(w, who);
+		tick_gossip(w, who);
 		/* fall through */
 	case 5:
 		send_all(w, who);
@@ -313,7 +318,7 @@ static void step(struct world *w)
 	}
 }
 
-static void create(struct world *w, unsigned branching)
+static void create_fuzz_gossip(struct world *w, unsigned branching)
 {
 	static const char *const names[N] = {"l1", "l2", "l3", "l4", "l5"};
 	static const char *const policies[N_POLICIES] = {"p1", "p2", "p3", "p4", "p5", "p6"};
@@ -345,15 +350,15 @@ static void create(struct world *w, unsigned branching)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct world w = {.at = data, .end = data + size, .now = 5000 * MS};
-	unsigned options = next(&w);
+	unsigned options = next_gossip_byte(&w);
 
 	w.sealed = options & 1;
 	w.datagram_max = options & 2 ? 1200 : DATAGRAM_MIN + 64;
 	w.estimator = (enum gossip_estimator)(options >> 3 & 3) % GOSSIP_ESTIMATORS;
 	w.compensate = options & 0x20;
-	create(&w, options & 4 ? N - 1 : 2);
+	create_fuzz_gossip(&w, options & 4 ? N - 1 : 2);
 	for (unsigned i = 0; i < STEPS_MAX && w.at < w.end; i++)
-		step(&w);
+		step_gossip(&w);
 	gossip_destroy(w.g[0]);
 	gossip_destroy(w.g[1]);
 	roster_destroy(w.roster);

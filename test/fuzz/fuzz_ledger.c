@@ -23,13 +23,13 @@ struct input {
 	size_t left;
 };
 
-static void check(bool condition)
+static void check_ledger_fuzz(bool condition)
 {
 	if (!condition)
 		abort();
 }
 
-static uint8_t next(struct input *in)
+static uint8_t next_ledger_byte(struct input *in)
 {
 	if (in->left == 0)
 		return 0;
@@ -38,37 +38,37 @@ static uint8_t next(struct input *in)
 }
 
 /* Small, or near the largest. */
-static uint64_t number(struct input *in)
+static uint64_t next_ledger_number(struct input *in)
 {
-	uint8_t kind = next(in);
-	uint64_t value = next(in);
+	uint8_t kind = next_ledger_byte(in);
+	uint64_t value = next_ledger_byte(in);
 
 	return kind & 1 ? value : kind & 2 ? LEDGER_MOST - value : value << (kind >> 2);
 }
 
 static struct ledger_statement any_statement(struct input *in, uint64_t now)
 {
-	struct ledger_statement s = {.epoch = next(in) % 8,
-		.stamp = now - next(in),
-		.granted = number(in),
-		.received = number(in),
-		.echo_epoch = next(in) % 8,
-		.echo_stamp = now - next(in),
-		.least_epoch = next(in) % 8};
+	struct ledger_statement s = {.epoch = next_ledger_byte(in) % 8,
+		.stamp = now - next_ledger_byte(in),
+		.granted = next_ledger_number(in),
+		.received = next_ledger_number(in),
+		.echo_epoch = next_ledger_byte(in) % 8,
+		.echo_stamp = now - next_ledger_byte(in),
+		.least_epoch = next_ledger_byte(in) % 8};
 
-	s.promised = s.granted + number(in);
+	s.promised = s.granted + next_ledger_number(in);
 	return s;
 }
 
-static __int128 books(const struct ledger *l, uint64_t share)
+static __int128 ledger_book_sum(const struct ledger *l, uint64_t share)
 {
 	__int128 sum = (__int128)ledger_balance(l) + ledger_spent(l) - share;
 
 	for (uint32_t e = 0; e < N_EDGES; e++) {
 		struct ledger_view view = ledger_view(l, e);
 
-		check(view.granted <= view.promised && view.promised <= view.locked);
-		check(view.locked <= LEDGER_MOST && view.received <= LEDGER_MOST);
+		check_ledger_fuzz(view.granted <= view.promised && view.promised <= view.locked);
+		check_ledger_fuzz(view.locked <= LEDGER_MOST && view.received <= LEDGER_MOST);
 		sum += (__int128)view.granted - view.received;
 	}
 	return sum;
@@ -79,17 +79,17 @@ static void check_ledger(const struct ledger *l, uint64_t share, uint64_t now)
 	uint64_t until, usable = ledger_usable(l, now, &until);
 	uint64_t held = ledger_balance(l) > 0 ? (uint64_t)ledger_balance(l) : 0;
 
-	check(ledger_blank(l) || books(l, share) == 0);
-	check(held <= LEDGER_MOST && usable <= held && ledger_free(l) <= usable);
-	check(until > now);
+	check_ledger_fuzz(ledger_blank(l) || ledger_book_sum(l, share) == 0);
+	check_ledger_fuzz(held <= LEDGER_MOST && usable <= held && ledger_free(l) <= usable);
+	check_ledger_fuzz(until > now);
 }
 
-static void hear(struct ledger *l, struct input *in, uint64_t now)
+static void hear_any_statement(struct ledger *l, struct input *in, uint64_t now)
 {
 	struct ledger_statement said = any_statement(in, now), s;
 	int64_t balance = ledger_balance(l);
 	uint64_t free = ledger_free(l);
-	uint32_t edge = next(in) % N_EDGES;
+	uint32_t edge = next_ledger_byte(in) % N_EDGES;
 	uint8_t bytes[LEDGER_STATEMENT_BYTES], again[LEDGER_STATEMENT_BYTES];
 	enum ledger_verdict verdict;
 	bool readable;
@@ -97,11 +97,12 @@ static void hear(struct ledger *l, struct input *in, uint64_t now)
 	ledger_statement_write(&said, bytes);
 	readable = ledger_statement_read(&s, bytes, sizeof(bytes)) == 0;
 	ledger_statement_write(&s, again);
-	check(!readable || memcmp(bytes, again, sizeof(bytes)) == 0);
+	check_ledger_fuzz(!readable || memcmp(bytes, again, sizeof(bytes)) == 0);
 	verdict = ledger_hear(l, edge, now, &said);
-	check(readable || verdict == LEDGER_INVALID);
+	check_ledger_fuzz(readable || verdict == LEDGER_INVALID);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
-		check(ledger_blank(l) || (ledger_balance(l) == balance && ledger_free(l) == free));
+		check_ledger_fuzz(ledger_blank(l) ||
+				  (ledger_balance(l) == balance && ledger_free(l) == free));
 }
 
 static struct ledger_params params_of(uint64_t share, uint64_t epoch)
@@ -115,32 +116,33 @@ static void check_record(const struct ledger *l, const uint8_t *record, size_t l
 	struct ledger_params params = params_of(0, 1);
 	struct ledger *again;
 
-	check(len == ledger_record_size(l) && len <= RECORD_MAX);
-	check(ledger_restore(&params, record, len, 0, &again) == 0);
-	check(ledger_balance(again) == ledger_balance(l) && ledger_free(again) == ledger_free(l));
+	check_ledger_fuzz(len == ledger_record_size(l) && len <= RECORD_MAX);
+	check_ledger_fuzz(ledger_restore(&params, record, len, 0, &again) == 0);
+	check_ledger_fuzz(
+		ledger_balance(again) == ledger_balance(l) && ledger_free(again) == ledger_free(l));
 	ledger_destroy(again);
 }
 
-static void act(struct ledger *l, struct input *in, uint64_t now, uint64_t *share)
+static void act_on_ledger(struct ledger *l, struct input *in, uint64_t now, uint64_t *share)
 {
-	uint32_t edge = next(in) % N_EDGES;
+	uint32_t edge = next_ledger_byte(in) % N_EDGES;
 	uint8_t record[RECORD_MAX];
 	struct ledger_statement s;
 	uint64_t amount;
 	size_t len;
 
-	switch (next(in) % 8) {
+	switch (next_ledger_byte(in) % 8) {
 	case 0:
-		ledger_grant(l, edge, number(in));
+		ledger_grant(l, edge, next_ledger_number(in));
 		break;
 	case 1:
-		ledger_promise(l, number(in));
+		ledger_promise(l, next_ledger_number(in));
 		break;
 	case 2:
-		ledger_spend(l, number(in));
+		ledger_spend(l, next_ledger_number(in));
 		break;
 	case 3:
-		amount = number(in);
+		amount = next_ledger_number(in);
 		if (ledger_set_share(l, amount) == 0)
 			*share = amount;
 		break;
@@ -156,7 +158,7 @@ static void act(struct ledger *l, struct input *in, uint64_t now, uint64_t *shar
 		break;
 	default:
 		ledger_state(l, edge, now, &s);
-		check(s.granted <= s.promised && s.promised <= LEDGER_MOST);
+		check_ledger_fuzz(s.granted <= s.promised && s.promised <= LEDGER_MOST);
 	}
 }
 
@@ -167,17 +169,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct ledger_params params;
 	struct ledger *l;
 
-	share = number(&in);
+	share = next_ledger_number(&in);
 	params = params_of(share, 4);
-	params.blank = next(&in) & 1;
+	params.blank = next_ledger_byte(&in) & 1;
 	if (ledger_create(&params, now, &l))
 		return 0;
 	while (in.left > 0) {
-		now += next(&in) * UINT64_C(8);
-		if (next(&in) & 1)
-			hear(l, &in, now);
+		now += next_ledger_byte(&in) * UINT64_C(8);
+		if (next_ledger_byte(&in) & 1)
+			hear_any_statement(l, &in, now);
 		else
-			act(l, &in, now, &share);
+			act_on_ledger(l, &in, now, &share);
 		check_ledger(l, share, now);
 	}
 	ledger_destroy(l);

@@ -15,7 +15,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(int condition)
+static void check_parser(int condition)
 {
 	if (!condition)
 		abort();
@@ -25,29 +25,29 @@ static void check_addresses(const struct packet *packet, uint32_t len)
 {
 	const uint32_t size = packet->family == PACKET_IPV4 ? 4 : 16;
 
-	check(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
-	check(packet->src_off > packet->l2_len);
-	check(packet->dst_off == packet->src_off + size);
-	check(packet->dst_off + size <= len);
-	check(packet->l4_off == 0 || packet->l4_off >= packet->dst_off + size);
-	check(packet->l4_off == 0 || packet->fragment != PACKET_FRAGMENT_LATER);
-	check((packet->id_off != 0) == (packet->fragment != PACKET_WHOLE));
-	check(packet->id_off + (size == 4 ? 2 : 4) <= (int64_t)len);
+	check_parser(packet->family == PACKET_IPV4 || packet->family == PACKET_IPV6);
+	check_parser(packet->src_off > packet->l2_len);
+	check_parser(packet->dst_off == packet->src_off + size);
+	check_parser(packet->dst_off + size <= len);
+	check_parser(packet->l4_off == 0 || packet->l4_off >= packet->dst_off + size);
+	check_parser(packet->l4_off == 0 || packet->fragment != PACKET_FRAGMENT_LATER);
+	check_parser((packet->id_off != 0) == (packet->fragment != PACKET_WHOLE));
+	check_parser(packet->id_off + (size == 4 ? 2 : 4) <= (int64_t)len);
 }
 
 static void check_packet(const struct packet *packet, uint32_t len)
 {
-	check(packet->l2_len <= len && packet->l2_len <= L2_MAX);
-	check(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
-	check(packet->dscp < 64 && packet->fragment <= 2 && packet->ecn < 4);
-	check(packet->l4_off == 0 || packet->l4_off + 4u <= len);
+	check_parser(packet->l2_len <= len && packet->l2_len <= L2_MAX);
+	check_parser(packet->vlan == PARSE_NO_VLAN || packet->vlan < 4096);
+	check_parser(packet->dscp < 64 && packet->fragment <= 2 && packet->ecn < 4);
+	check_parser(packet->l4_off == 0 || packet->l4_off + 4u <= len);
 	if (packet->family != PACKET_OTHER) {
 		check_addresses(packet, len);
 		return;
 	}
-	check(packet->src_off == 0 && packet->dst_off == 0 && packet->l4_off == 0);
-	check(packet->dscp == 0 && packet->proto == 0 && packet->fragment == 0);
-	check(packet->ecn == 0 && packet->tcp_flags == 0);
+	check_parser(packet->src_off == 0 && packet->dst_off == 0 && packet->l4_off == 0);
+	check_parser(packet->dscp == 0 && packet->proto == 0 && packet->fragment == 0);
+	check_parser(packet->ecn == 0 && packet->tcp_flags == 0);
 }
 
 /* What a cut frame says must not contradict the whole. */
@@ -57,13 +57,14 @@ static void check_cut(const uint8_t *frame, uint32_t len, const struct packet *w
 
 	packet_parse(frame, len, &cut);
 	check_packet(&cut, len);
-	check(cut.vlan == whole->vlan || cut.vlan == PARSE_NO_VLAN);
+	check_parser(cut.vlan == whole->vlan || cut.vlan == PARSE_NO_VLAN);
 	if (cut.family == PACKET_OTHER)
 		return;
-	check(cut.family == whole->family && cut.dscp == whole->dscp);
-	check(cut.src_off == whole->src_off && cut.dst_off == whole->dst_off);
-	check(cut.proto == whole->proto || cut.proto == 0);
-	check(cut.l4_off == 0 || packet_flow_hash(&cut, frame) == packet_flow_hash(whole, frame));
+	check_parser(cut.family == whole->family && cut.dscp == whole->dscp);
+	check_parser(cut.src_off == whole->src_off && cut.dst_off == whole->dst_off);
+	check_parser(cut.proto == whole->proto || cut.proto == 0);
+	check_parser(
+		cut.l4_off == 0 || packet_flow_hash(&cut, frame) == packet_flow_hash(whole, frame));
 }
 
 /* Inside or outside, the marks and the way to the header are those of outside. */
@@ -76,14 +77,14 @@ static void check_tunnels(const uint8_t *frame, uint32_t len, uint16_t port)
 	inside = outside;
 	packet_enter_tunnels(frame, len, &tunnels, &inside);
 	check_packet(&inside, len);
-	check(inside.l2_len == outside.l2_len && inside.vlan == outside.vlan);
-	check(inside.dscp == outside.dscp && inside.ecn == outside.ecn);
-	check((inside.family == PACKET_OTHER) == (outside.family == PACKET_OTHER));
-	check(inside.src_off >= outside.src_off);
+	check_parser(inside.l2_len == outside.l2_len && inside.vlan == outside.vlan);
+	check_parser(inside.dscp == outside.dscp && inside.ecn == outside.ecn);
+	check_parser((inside.family == PACKET_OTHER) == (outside.family == PACKET_OTHER));
+	check_parser(inside.src_off >= outside.src_off);
 	if (inside.src_off == outside.src_off)
-		check(memcmp(&inside, &outside, sizeof(inside)) == 0);
+		check_parser(memcmp(&inside, &outside, sizeof(inside)) == 0);
 	else
-		check(outside.l4_off != 0 && inside.src_off > outside.l4_off);
+		check_parser(outside.l4_off != 0 && inside.src_off > outside.l4_off);
 	packet_flow_hash(&inside, frame);
 }
 
@@ -104,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memset(&again, 0xff, sizeof(again));
 	packet_parse(frame, len, &packet);
 	packet_parse(frame, len == PARSE_BYTES_MAX ? UINT32_MAX : len, &again);
-	check(memcmp(&packet, &again, sizeof(packet)) == 0);
+	check_parser(memcmp(&packet, &again, sizeof(packet)) == 0);
 	check_packet(&packet, len);
 	cut = len > 0 ? data[0] % len : 0;
 	check_cut(frame, cut, &packet);

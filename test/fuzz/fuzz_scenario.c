@@ -50,7 +50,7 @@ static bool cut_down(struct scenario *s)
 	return flows <= FLOWS_MAX;
 }
 
-static void run(struct scenario *s)
+static void run_fuzz_scenario(struct scenario *s)
 {
 	struct sim sim;
 	int ret = sim_run(&sim, s, 1, NULL, NULL);
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	free(messages);
 	if (ret == 0 && cut_down(s))
-		run(s);
+		run_fuzz_scenario(s);
 	scenario_free(s);
 	return 0;
 }

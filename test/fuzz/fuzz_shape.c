@@ -39,7 +39,7 @@ struct model {
 	unsigned sent;
 };
 
-static uint32_t take(struct input *input, unsigned bytes)
+static uint32_t take_input_bytes(struct input *input, unsigned bytes)
 {
 	uint32_t value = 0;
 
@@ -48,7 +48,7 @@ static uint32_t take(struct input *input, unsigned bytes)
 	return value;
 }
 
-static void need(bool holds)
+static void check_shape(bool holds)
 {
 	if (!holds)
 		abort();
@@ -57,11 +57,11 @@ static void need(bool holds)
 static struct token_bucket_profile limit_of(struct input *input)
 {
 	struct token_bucket_params params = {
-		.rate_bps = (uint64_t)take(input, 2) << take(input, 1) % 24,
-		.burst_bytes = take(input, 2)};
+		.rate_bps = (uint64_t)take_input_bytes(input, 2) << take_input_bytes(input, 1) % 24,
+		.burst_bytes = take_input_bytes(input, 2)};
 	struct token_bucket_profile limit;
 
-	need(!token_bucket_profile_init(&limit, &params, HZ));
+	check_shape(!token_bucket_profile_init(&limit, &params, HZ));
 	return limit;
 }
 
@@ -72,23 +72,24 @@ static bool is_timed(unsigned q)
 
 static struct shape_params params_of(struct input *input, unsigned q)
 {
-	uint32_t flags = take(input, 1);
+	uint32_t flags = take_input_bytes(input, 1);
 
 	if (is_timed(q))
-		return (struct shape_params){.delay = ((uint64_t)take(input, 2) << flags % 32) %
-						      (HZ / SHAPE_TIMED_PARTS),
-			.units = flags & 32 ? take(input, 2) : 0,
+		return (struct shape_params){
+			.delay = ((uint64_t)take_input_bytes(input, 2) << flags % 32) %
+				 (HZ / SHAPE_TIMED_PARTS),
+			.units = flags & 32 ? take_input_bytes(input, 2) : 0,
 			.timed = true};
-	return (struct shape_params){.delay = (uint64_t)take(input, 2) << flags % 32,
-		.units = flags & 32 ? take(input, 2) : 0,
+	return (struct shape_params){.delay = (uint64_t)take_input_bytes(input, 2) << flags % 32,
+		.units = flags & 32 ? take_input_bytes(input, 2) : 0,
 		.codel = flags & 64,
 		.ecn = flags & 128,
-		.target = take(input, 1) << 12,
-		.interval = (uint64_t)take(input, 1) << 16};
+		.target = take_input_bytes(input, 1) << 12,
+		.interval = (uint64_t)take_input_bytes(input, 1) << 16};
 }
 
 /* A bucket of each queue may have given this until that tick. */
-static void grant(struct model *m, unsigned q, uint64_t until)
+static void grant_tokens(struct model *m, unsigned q, uint64_t until)
 {
 	if (until <= m->since[q])
 		return;
@@ -96,37 +97,38 @@ static void grant(struct model *m, unsigned q, uint64_t until)
 	m->since[q] = until;
 }
 
-static void limited(struct model *m, unsigned q, const struct token_bucket_profile *limit)
+static void model_set_limit(struct model *m, unsigned q, const struct token_bucket_profile *limit)
 {
 	uint64_t last = m->queues[q].edt.last;
 	bool later = is_timed(q) && (int64_t)(last - m->now) > 0;
 
 	/* Another limit of a timed queue holds for what comes behind those that wait. */
-	grant(m, q, later ? last : m->now);
+	grant_tokens(m, q, later ? last : m->now);
 	m->rate[q] = (double)limit->rate * 0x1p-56;
 }
 
-static void leaves(struct model *m, unsigned q, const struct shape_packet *packet, uint64_t now)
+static void model_packet_leaves(
+	struct model *m, unsigned q, const struct shape_packet *packet, uint64_t now)
 {
-	grant(m, q, now);
+	grant_tokens(m, q, now);
 	m->spent[q] += packet->cost;
-	need(m->spent[q] <= m->granted[q] * (1 + 1e-9) + 1e-3);
+	check_shape(m->spent[q] <= m->granted[q] * (1 + 1e-9) + 1e-3);
 }
 
 static void comes_out(struct model *m, const struct shape_packet *packet, bool conforms)
 {
 	unsigned number = (unsigned)(packet - m->packets), q = packet->path;
 
-	need(m->n_out[q] < m->n_in[q] && m->in[q][m->n_out[q]] == number);
+	check_shape(m->n_out[q] < m->n_in[q] && m->in[q][m->n_out[q]] == number);
 	m->n_out[q]++;
-	need(!(packet->flags & SHAPE_LATE) || packet->flags & SHAPE_DROP);
+	check_shape(!(packet->flags & SHAPE_LATE) || packet->flags & SHAPE_DROP);
 	if (is_timed(q)) /* it has been charged as it came */
-		need(packet->flags == 0 && (!conforms || m->due[number] < m->now));
+		check_shape(packet->flags == 0 && (!conforms || m->due[number] < m->now));
 	else if (conforms && !(packet->flags & SHAPE_DROP))
-		leaves(m, q, packet, m->now);
+		model_packet_leaves(m, q, packet, m->now);
 }
 
-static unsigned waits(const struct model *m, unsigned q)
+static unsigned count_waiting(const struct model *m, unsigned q)
 {
 	return m->n_in[q] - m->n_out[q];
 }
@@ -137,26 +139,26 @@ static void is_settled(struct model *m, unsigned q, const struct shape_packet *p
 	uint64_t due = m->queues[q].edt.last;
 
 	/* Behind those that wait; and after an end that is not far. */
-	need(waits(m, q) == 0 || due >= m->due[m->in[q][m->n_in[q] - 1]]);
-	need((int64_t)(due - m->now) <= (int64_t)(HZ / SHAPE_TIMED_PARTS / 64 * 65));
+	check_shape(count_waiting(m, q) == 0 || due >= m->due[m->in[q][m->n_in[q] - 1]]);
+	check_shape((int64_t)(due - m->now) <= (int64_t)(HZ / SHAPE_TIMED_PARTS / 64 * 65));
 	m->due[m->sent] = due;
-	leaves(m, q, packet, due);
+	model_packet_leaves(m, q, packet, due);
 }
 
-static void arrives(struct model *m, unsigned q, struct input *input)
+static void model_packet_arrives(struct model *m, unsigned q, struct input *input)
 {
 	struct shape_packet *packet = &m->packets[m->sent];
 	enum shape_verdict verdict;
 
 	if (m->sent == PACKETS)
 		return;
-	*packet = (struct shape_packet){.cost = take(input, 2), .path = (uint16_t)q};
-	packet->flags = take(input, 1) & (is_timed(q) ? 0 : SHAPE_ECN);
+	*packet = (struct shape_packet){.cost = take_input_bytes(input, 2), .path = (uint16_t)q};
+	packet->flags = take_input_bytes(input, 1) & (is_timed(q) ? 0 : SHAPE_ECN);
 	verdict = shape_arrive(m->shaper, &m->queues[q], packet, packet->cost, m->now, m->now);
 	if (verdict == SHAPE_PASSES) {
-		need(waits(m, q) == 0);
+		check_shape(count_waiting(m, q) == 0);
 		if (!m->leaves[q]) /* whatever it has */
-			leaves(m, q, packet, m->now);
+			model_packet_leaves(m, q, packet, m->now);
 	}
 	if (verdict == SHAPE_WAITS && is_timed(q))
 		is_settled(m, q, packet);
@@ -165,13 +167,13 @@ static void arrives(struct model *m, unsigned q, struct input *input)
 	m->sent++;
 }
 
-static void released(struct model *m, unsigned n, struct shape_packet **out, bool conforms)
+static void model_released(struct model *m, unsigned n, struct shape_packet **out, bool conforms)
 {
 	for (unsigned i = 0; i < n; i++)
 		comes_out(m, out[i], conforms);
 }
 
-static void changes(struct model *m, unsigned q, struct input *input, bool params)
+static void change_queue(struct model *m, unsigned q, struct input *input, bool params)
 {
 	if (params) {
 		struct shape_params next = params_of(input, q);
@@ -180,7 +182,7 @@ static void changes(struct model *m, unsigned q, struct input *input, bool param
 	} else {
 		struct token_bucket_profile limit = limit_of(input);
 
-		limited(m, q, &limit);
+		model_set_limit(m, q, &limit);
 		shape_limit(m->shaper, &m->queues[q], &limit, m->now);
 	}
 }
@@ -207,75 +209,75 @@ static const struct shape_queue *queue_of(const struct shape_packet *packet, voi
 }
 
 /* A queue leaves, or something is taken out of those that do, or one begins anew that has. */
-static void aside(struct model *m, unsigned q, unsigned n, struct input *input)
+static void set_queue_aside(struct model *m, unsigned q, unsigned n, struct input *input)
 {
 	const struct shape_whose whose = {queue_of, m};
 	struct shape_packet *out[OUT];
-	uint32_t what = take(input, 1) % 4;
+	uint32_t what = take_input_bytes(input, 1) % 4;
 
 	if (what == 0) {
 		shape_leave(m->shaper, &m->queues[q]);
 		m->leaves[q] = true;
-	} else if (what == 1 && m->leaves[q] && waits(m, q) == 0) {
+	} else if (what == 1 && m->leaves[q] && count_waiting(m, q) == 0) {
 		queue_begins(m, q, input);
 	} else {
 		n = shaper_flush_leaving(m->shaper, &whose, out, n);
 		for (unsigned i = 0; i < n; i++)
-			need(m->leaves[out[i]->path]);
-		released(m, n, out, false);
+			check_shape(m->leaves[out[i]->path]);
+		model_released(m, n, out, false);
 	}
 }
 
-static void call(struct model *m, struct input *input)
+static void call_shaper(struct model *m, struct input *input)
 {
-	uint32_t what = take(input, 1);
+	uint32_t what = take_input_bytes(input, 1);
 	unsigned q = what / 8 % QUEUES, n = 1 + what / 32;
 	struct shape_packet *out[OUT];
 
-	m->now += (uint64_t)take(input, 1) << what % 29;
+	m->now += (uint64_t)take_input_bytes(input, 1) << what % 29;
 	switch (what % 8) {
 	case 0:
-		changes(m, q, input, true);
+		change_queue(m, q, input, true);
 		break;
 	case 1:
-		changes(m, q, input, false);
+		change_queue(m, q, input, false);
 		break;
 	case 2:
-		released(m, shape_flush(m->shaper, &m->queues[q], out, n), out, false);
+		model_released(m, shape_flush(m->shaper, &m->queues[q], out, n), out, false);
 		if (is_timed(q))
-			aside(m, q, n, input);
+			set_queue_aside(m, q, n, input);
 		break;
 	case 3:
 	case 4:
-		released(m, shaper_release(m->shaper, m->now, out, n), out, true);
+		model_released(m, shaper_release(m->shaper, m->now, out, n), out, true);
 		break;
 	default:
-		arrives(m, q, input);
+		model_packet_arrives(m, q, input);
 	}
 }
 
-static void check(const struct model *m)
+static void check_shaper_counts(const struct model *m)
 {
 	const struct shaper_counts *counts = shaper_counts(m->shaper);
 	unsigned all = 0;
 
 	for (unsigned q = 0; q < QUEUES; q++) {
-		need(is_timed(q) || m->queues[q].packets == waits(m, q));
-		need(!m->leaves[q] || waits(m, q) == 0 || shaper_leaves(m->shaper));
-		all += waits(m, q);
+		check_shape(is_timed(q) || m->queues[q].packets == count_waiting(m, q));
+		check_shape(!m->leaves[q] || count_waiting(m, q) == 0 || shaper_leaves(m->shaper));
+		all += count_waiting(m, q);
 	}
-	need(counts->packets == all && shaper_waits(m->shaper) == (all > 0));
-	need(shaper_next(m->shaper, m->now) - m->now < UINT64_C(1) << 63);
+	check_shape(counts->packets == all && shaper_waits(m->shaper) == (all > 0));
+	check_shape(shaper_next(m->shaper, m->now) - m->now < UINT64_C(1) << 63);
 }
 
-static void begin(struct model *m, struct input *input)
+static void begin_shape_model(struct model *m, struct input *input)
 {
-	uint32_t most = 1 + take(input, 1);
+	uint32_t most = 1 + take_input_bytes(input, 1);
 	size_t bytes = shaper_bytes(most);
 
 	memset(m, 0, sizeof(*m));
 	m->shaper = aligned_alloc(64, bytes);
-	need(m->shaper != NULL);
+	check_shape(m->shaper != NULL);
 	memset(m->shaper, 0, bytes);
 	shaper_init(m->shaper, HZ, most, 0);
 	for (unsigned q = 0; q < QUEUES; q++)
@@ -289,8 +291,8 @@ static void let_all_leave(struct model *m)
 
 	m->now += UINT64_C(1) << 50;
 	for (unsigned calls = 0; shaper_waits(m->shaper); calls++) {
-		need(calls < 4 * PACKETS && shaper_next(m->shaper, m->now) == m->now);
-		released(m, shaper_release(m->shaper, m->now, out, OUT), out, true);
+		check_shape(calls < 4 * PACKETS && shaper_next(m->shaper, m->now) == m->now);
+		model_released(m, shaper_release(m->shaper, m->now, out, OUT), out, true);
 	}
 }
 
@@ -301,17 +303,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 	static struct model m;
 	unsigned n;
 
-	begin(&m, &input);
+	begin_shape_model(&m, &input);
 	while (input.len > 0) {
-		call(&m, &input);
-		check(&m);
+		call_shaper(&m, &input);
+		check_shaper_counts(&m);
 	}
 	if (len % 2)
 		let_all_leave(&m);
 	while ((n = shaper_flush(m.shaper, out, OUT)) > 0)
-		released(&m, n, out, false);
-	check(&m);
-	need(!shaper_waits(m.shaper));
+		model_released(&m, n, out, false);
+	check_shaper_counts(&m);
+	check_shape(!shaper_waits(m.shaper));
 	free(m.shaper);
 	return 0;
 }

@@ -45,7 +45,7 @@ static const struct telemetry_command fuzz_commands[] = {
 };
 static const struct telemetry_command *const tables[] = {fuzz_commands, telemetry_ethdev};
 
-static void finish(void)
+static void finish_telemetry(void)
 {
 	telemetry_close(server);
 	rmdir(home);
@@ -75,7 +75,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	strcat(path, "/socket");
 	if (telemetry_listen(path, tables, 2, NULL, &server) != 0)
 		abort();
-	atexit(finish);
+	atexit(finish_telemetry);
 	return 0;
 }
 

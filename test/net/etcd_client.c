@@ -16,7 +16,7 @@
 
 #include "etcd/etcd.h"
 
-static void say(
+static void print_etcd_answer(
 	const char *budget, uint64_t period, const char *result, const struct etcd_answer *answer)
 {
 	printf("%s %" PRIu64 " %s %" PRIu64 " %" PRIu64 " %" PRIu64 " %s\n", budget, period, result,
@@ -24,7 +24,7 @@ static void say(
 	fflush(stdout);
 }
 
-static int ask(struct etcd *etcd, const char *line)
+static int ask_etcd_line(struct etcd *etcd, const char *line)
 {
 	struct etcd_answer none = {0};
 	struct etcd_draw draw = {0};
@@ -35,24 +35,24 @@ static int ask(struct etcd *etcd, const char *line)
 		return -1;
 	err = etcd_draw(etcd, &draw);
 	if (err)
-		say(draw.budget, draw.period, strerrorname_np(-err), &none);
+		print_etcd_answer(draw.budget, draw.period, strerrorname_np(-err), &none);
 	return 0;
 }
 
-static int hear(struct etcd *etcd)
+static int hear_etcd_answers(struct etcd *etcd)
 {
 	struct etcd_answer answer;
 	int n = 0;
 
 	while (etcd_answer(etcd, &answer) == 0) {
-		say(answer.budget, answer.period,
+		print_etcd_answer(answer.budget, answer.period,
 			answer.result ? strerrorname_np(-answer.result) : "0", &answer);
 		n++;
 	}
 	return n;
 }
 
-static int serve(struct etcd *etcd)
+static int serve_etcd_lines(struct etcd *etcd)
 {
 	struct pollfd fds[2] = {
 		{.fd = 0, .events = POLLIN}, {.fd = etcd_fd(etcd), .events = POLLIN}};
@@ -60,12 +60,12 @@ static int serve(struct etcd *etcd)
 
 	while (poll(fds, 2, -1) > 0) {
 		if (fds[1].revents)
-			hear(etcd);
+			hear_etcd_answers(etcd);
 		if (fds[0].revents == 0)
 			continue;
 		if (!fgets(line, sizeof(line), stdin))
 			return 0;
-		if (ask(etcd, line))
+		if (ask_etcd_line(etcd, line))
 			return 1;
 	}
 	return 1;
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "etcd_open: %s\n", strerror(-err));
 		return 1;
 	}
-	err = serve(etcd);
+	err = serve_etcd_lines(etcd);
 	etcd_close(etcd);
 	return err;
 }

@@ -67,14 +67,14 @@ struct world {
 	uint64_t crashes, letters;
 };
 
-static void fail(const struct world *w, const char *what, uint64_t number)
+static void budget_world_fail(const struct world *w, const char *what, uint64_t number)
 {
 	fprintf(stderr, "seed %" PRIu64 ", %.3f s: %s (%" PRIu64 ")\n", w->seed,
 		(double)w->now_ns / 1e9, what, number);
 	exit(1);
 }
 
-static bool chance(struct world *w, unsigned in)
+static bool one_chance_in(struct world *w, unsigned in)
 {
 	return prng_below(&w->prng, in) == 0;
 }
@@ -86,7 +86,8 @@ static uint64_t period_of(const struct world *w, const struct box *box)
 	return period < PERIODS - 1 ? period : PERIODS - 1;
 }
 
-static void describe(const struct world *w, const struct box *box, struct budget_policy *policies)
+static void fill_budget_policies(
+	const struct world *w, const struct box *box, struct budget_policy *policies)
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct budget_policy){
@@ -98,7 +99,7 @@ static void describe(const struct world *w, const struct box *box, struct budget
 		};
 }
 
-static void boot(struct world *w, unsigned k, bool blank)
+static void boot_budget_box(struct world *w, unsigned k, bool blank)
 {
 	struct box *box = &w->boxes[k];
 	struct budget_policy policies[POLICIES];
@@ -122,19 +123,20 @@ static void boot(struct world *w, unsigned k, bool blank)
 	};
 	int ret;
 
-	describe(w, box, policies);
+	fill_budget_policies(w, box, policies);
 	for (unsigned p = 0; p < POLICIES; p++)
 		if (box->records[p].len)
 			records[params.n_records++] = (struct book_record){
 				policies[p].id, box->records[p].at, box->records[p].len};
 	ret = budget_create(&params, w->now_ns, &box->budget);
 	if (ret)
-		fail(w, "not created", (uint64_t)-ret);
+		budget_world_fail(w, "not created", (uint64_t)-ret);
 	budget_set_share(box->budget, DRAWN, box->drawn, w->now_ns);
 	memset(box->wants, 0, sizeof(box->wants));
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
+static bool receive_budget_message(
+	void *world, unsigned from, unsigned to, uint8_t *buf, size_t len);
 
 static struct world *world_new(uint64_t seed)
 {
@@ -146,11 +148,11 @@ static struct world *world_new(uint64_t seed)
 	prng_seed(&w->prng, seed);
 	w->now_ns = SECOND;
 	w->events.newest_first = true;
-	w->net = (struct simnet){.events = &w->events, .receive = receive};
-	w->n = 2 + prng_below(&w->prng, chance(w, 2) ? MOST - 1 : 15);
+	w->net = (struct simnet){.events = &w->events, .receive = receive_budget_message};
+	w->n = 2 + prng_below(&w->prng, one_chance_in(w, 2) ? MOST - 1 : 15);
 	w->degree = 3 + prng_below(&w->prng, 3);
-	w->blanks = chance(w, 3);
-	w->loss = chance(w, 2) ? 0.02 : 0.15;
+	w->blanks = one_chance_in(w, 3);
+	w->loss = one_chance_in(w, 2) ? 0.02 : 0.15;
 	w->totals[PERIODIC] = 500 + prng_below(&w->prng, 20000);
 	w->totals[RISING] = 500 + prng_below(&w->prng, 20000);
 	w->totals[DRAWN] = w->left = 500 + prng_below(&w->prng, 5000);
@@ -160,13 +162,13 @@ static struct world *world_new(uint64_t seed)
 		w->ids[k] = (uint32_t)prng_next(&w->prng) | 1;
 		box->x = prng_unit(&w->prng) * 40;
 		box->y = prng_unit(&w->prng) * 40;
-		box->durable = chance(w, 2);
+		box->durable = one_chance_in(w, 2);
 		box->rolls_ns = 5 * SECOND + prng_below(&w->prng, 500) * MS;
 		box->total = w->totals[RISING];
 		box->appetite = pow(prng_unit(&w->prng), 3);
 	}
 	for (unsigned k = 0; k < w->n; k++)
-		boot(w, k, false);
+		boot_budget_box(w, k, false);
 	return w;
 }
 
@@ -185,16 +187,17 @@ static double delay_ms(const struct world *w, unsigned a, unsigned b)
 	return 1 + hypot(w->boxes[a].x - w->boxes[b].x, w->boxes[a].y - w->boxes[b].y);
 }
 
-static void put(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
+static void put_in_transit(
+	struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
 {
 	double ms = delay_ms(w, from, to) * (1 + prng_unit(&w->prng) / 10);
 
-	if (w->faults && chance(w, 20))
+	if (w->faults && one_chance_in(w, 20))
 		ms += prng_unit(&w->prng) * 300;
 	simnet_carry(&w->net, from, to, w->now_ns + (uint64_t)ms * MS, buf, len);
 }
 
-static void post(struct world *w, unsigned k)
+static void post_budget_messages(struct world *w, unsigned k)
 {
 	struct box *box = &w->boxes[k];
 	uint8_t buf[LETTER];
@@ -204,18 +207,19 @@ static void post(struct world *w, unsigned k)
 	while ((len = budget_send(box->budget, w->now_ns, buf, sizeof(buf), &to)) > 0) {
 		w->letters++;
 		if (len > sizeof(buf))
-			fail(w, "a letter that is too long", len);
+			budget_world_fail(w, "a letter that is too long", len);
 		if (w->boxes[to].side != box->side)
 			continue;
 		if (w->faults && prng_unit(&w->prng) < w->loss)
 			continue;
-		put(w, k, to, buf, len);
-		if (w->faults && chance(w, 20))
-			put(w, k, to, buf, len);
+		put_in_transit(w, k, to, buf, len);
+		if (w->faults && one_chance_in(w, 20))
+			put_in_transit(w, k, to, buf, len);
 	}
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
+static bool receive_budget_message(
+	void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
 	struct world *w = world;
 	struct box *box = &w->boxes[to];
@@ -223,12 +227,12 @@ static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_
 	if (!box->budget)
 		return false;
 	if (budget_hear(box->budget, from, w->now_ns, buf, len))
-		fail(w, "a letter is refused", from);
-	post(w, to);
+		budget_world_fail(w, "a letter is refused", from);
+	post_budget_messages(w, to);
 	return true;
 }
 
-static int keep(void *context, uint32_t id, const void *record, size_t len)
+static int keep_written_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct box *box = context;
 	struct record *to = &box->written[id / 7];
@@ -247,11 +251,11 @@ static void keep_written(struct box *box)
 			box->records[p] = box->written[p];
 }
 
-static void disk(struct world *w, struct box *box)
+static void run_budget_disk(struct world *w, struct box *box)
 {
 	if (box->writing && w->now_ns >= box->written_ns) {
 		box->writing = false;
-		if (!box->fails || chance(w, 2))
+		if (!box->fails || one_chance_in(w, 2))
 			keep_written(box);
 		if (box->fails)
 			book_save_failed(budget_book(box->budget));
@@ -262,29 +266,29 @@ static void disk(struct world *w, struct box *box)
 		return;
 	for (unsigned p = 0; p < POLICIES; p++)
 		box->written[p].len = 0;
-	if (book_save(budget_book(box->budget), keep, box))
-		fail(w, "not saved", 0);
+	if (book_save(budget_book(box->budget), keep_written_record, box))
+		budget_world_fail(w, "not saved", 0);
 	box->writing = true;
-	box->fails = w->faults && chance(w, 10);
+	box->fails = w->faults && one_chance_in(w, 10);
 	box->written_ns = w->now_ns + prng_below(&w->prng, 5 * MS);
 }
 
-static void crash(struct world *w, unsigned k)
+static void crash_budget_box(struct world *w, unsigned k)
 {
 	struct box *box = &w->boxes[k];
 
 	w->crashes++;
-	if (box->writing && chance(w, 2))
+	if (box->writing && one_chance_in(w, 2))
 		keep_written(box);
 	box->writing = false;
 	budget_destroy(box->budget);
 	box->budget = NULL;
 	box->up_ns = w->now_ns + prng_below(&w->prng, 4000) * MS;
-	if (w->blanks && chance(w, 3))
+	if (w->blanks && one_chance_in(w, 3))
 		memset(box->records, 0, sizeof(box->records));
 }
 
-static void draw(struct world *w, struct box *box)
+static void draw_prepaid_units(struct world *w, struct box *box)
 {
 	uint64_t units = 1 + prng_below(&w->prng, 200);
 
@@ -297,21 +301,21 @@ static void draw(struct world *w, struct box *box)
 	budget_set_share(box->budget, DRAWN, box->drawn, w->now_ns);
 }
 
-static int spend(struct world *w, struct box *box, unsigned p, uint64_t units)
+static int spend_budget_units(struct world *w, struct box *box, unsigned p, uint64_t units)
 {
 	uint64_t period = budget_view(box->budget, p, w->now_ns).period;
 	int ret = budget_spend(box->budget, p, units, w->now_ns);
 
 	box->wants[p] = ret == -EAGAIN ? units : 0;
 	if (ret == -EDQUOT && p == DRAWN && w->left > 0)
-		draw(w, box);
+		draw_prepaid_units(w, box);
 	if (ret)
 		return ret;
 	w->used[p][period] += units;
 	if (w->used[p][period] > w->totals[p])
-		fail(w, "more is used than the total", w->used[p][period]);
+		budget_world_fail(w, "more is used than the total", w->used[p][period]);
 	/* Some that passed is not used. */
-	if (w->faults && chance(w, 50)) {
+	if (w->faults && one_chance_in(w, 50)) {
 		uint64_t back = 1 + prng_below(&w->prng, (uint32_t)units);
 
 		budget_refund(box->budget, p, back);
@@ -320,24 +324,24 @@ static int spend(struct world *w, struct box *box, unsigned p, uint64_t units)
 	return 0;
 }
 
-static void traffic(struct world *w, struct box *box)
+static void run_budget_traffic(struct world *w, struct box *box)
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		if (prng_unit(&w->prng) < box->appetite / 8)
-			spend(w, box, p,
+			spend_budget_units(w, box, p,
 				box->wants[p] ? box->wants[p] : 1 + prng_below(&w->prng, 40));
 }
 
-static void trouble(struct world *w, unsigned k)
+static void budget_trouble(struct world *w, unsigned k)
 {
 	struct box *box = &w->boxes[k];
 
-	if (chance(w, 20000))
+	if (one_chance_in(w, 20000))
 		box->side ^= 1;
 	/* Without a disk one that was gone knows nothing. */
-	if (chance(w, 15000) && (box->durable || w->blanks))
-		crash(w, k);
-	else if (chance(w, 30000) && k == 0)
+	if (one_chance_in(w, 15000) && (box->durable || w->blanks))
+		crash_budget_box(w, k);
+	else if (one_chance_in(w, 30000) && k == 0)
 		w->totals[RISING] += 1000;
 }
 
@@ -346,21 +350,21 @@ static void raise_total(struct world *w, struct box *box)
 	struct budget_policy policies[POLICIES];
 
 	box->total = w->totals[RISING];
-	describe(w, box, policies);
+	fill_budget_policies(w, box, policies);
 	if (budget_update(box->budget, policies, POLICIES, w->now_ns))
-		fail(w, "not updated", 0);
+		budget_world_fail(w, "not updated", 0);
 }
 
-static void roll(struct world *w, struct box *box)
+static void roll_budget_period(struct world *w, struct box *box)
 {
 	uint64_t period = period_of(w, box);
 
 	if (period > budget_view(box->budget, PERIODIC, w->now_ns).period &&
 		budget_period(box->budget, PERIODIC, period, w->now_ns))
-		fail(w, "no new period", period);
+		budget_world_fail(w, "no new period", period);
 }
 
-static void step(struct world *w, bool busy)
+static void step_budget_world(struct world *w, bool busy)
 {
 	w->now_ns += MS;
 	events_run(&w->events, w->now_ns, w);
@@ -370,20 +374,20 @@ static void step(struct world *w, bool busy)
 		struct box *box = &w->boxes[k];
 
 		if (w->faults && box->budget)
-			trouble(w, k);
+			budget_trouble(w, k);
 		if (!box->budget && w->now_ns >= box->up_ns)
-			boot(w, k, !box->durable || box->records[0].len == 0);
+			boot_budget_box(w, k, !box->durable || box->records[0].len == 0);
 		if (!box->budget)
 			continue;
-		roll(w, box);
-		if (box->total < w->totals[RISING] && chance(w, 300))
+		roll_budget_period(w, box);
+		if (box->total < w->totals[RISING] && one_chance_in(w, 300))
 			raise_total(w, box);
 		if (busy)
-			traffic(w, box);
+			run_budget_traffic(w, box);
 		budget_tick(box->budget, w->now_ns);
 		if (box->durable)
-			disk(w, box);
-		post(w, k);
+			run_budget_disk(w, box);
+		post_budget_messages(w, k);
 	}
 }
 
@@ -406,14 +410,14 @@ static bool is_linked(const struct world *w, unsigned a, unsigned b)
 	return false;
 }
 
-static unsigned reach(const struct world *w, unsigned from, bool seen[MOST])
+static unsigned count_reachable(const struct world *w, unsigned from, bool seen[MOST])
 {
 	unsigned n = 1;
 
 	seen[from] = true;
 	for (unsigned k = 0; k < w->n; k++)
 		if (!seen[k] && is_linked(w, from, k) && is_linked(w, k, from))
-			n += reach(w, k, seen);
+			n += count_reachable(w, k, seen);
 	return n;
 }
 
@@ -436,7 +440,7 @@ static struct shape shape_of(const struct world *w)
 		if (degree > shape.degree)
 			shape.degree = degree;
 	}
-	shape.reached = reach(w, 0, seen);
+	shape.reached = count_reachable(w, 0, seen);
 	shape.round_trip_ms = shape.edges ? sum / shape.edges : 0;
 	return shape;
 }
@@ -452,7 +456,7 @@ static double random_round_trip(const struct world *w)
 	return sum / (w->n * (w->n - 1.0));
 }
 
-static void heal(struct world *w)
+static void heal_budget_world(struct world *w)
 {
 	w->faults = false;
 	for (unsigned k = 0; k < w->n; k++) {
@@ -460,13 +464,13 @@ static void heal(struct world *w)
 		w->boxes[k].up_ns = w->now_ns;
 	}
 	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
-		step(w, false);
+		step_budget_world(w, false);
 	/* The traffic that some wait for does not come back. */
 	for (unsigned k = 0; k < w->n; k++)
 		for (unsigned p = 0; p < POLICIES; p++)
 			budget_forgo(w->boxes[k].budget, p);
 	for (uint64_t end = w->now_ns + QUIET / 2; w->now_ns < end;)
-		step(w, false);
+		step_budget_world(w, false);
 }
 
 static struct shape check_tree(const struct world *w)
@@ -477,17 +481,17 @@ static struct shape check_tree(const struct world *w)
 	for (unsigned k = 0; k < w->n; k++)
 		roots += budget_is_root(w->boxes[k].budget);
 	if (roots != 1)
-		fail(w, "roots", roots);
+		budget_world_fail(w, "roots", roots);
 	if (shape.reached != w->n)
-		fail(w, "the tree does not reach all, but", shape.reached);
+		budget_world_fail(w, "the tree does not reach all, but", shape.reached);
 	if (shape.edges != 2 * (w->n - 1))
-		fail(w, "ends of edges", shape.edges);
+		budget_world_fail(w, "ends of edges", shape.edges);
 	if (shape.degree > w->degree)
-		fail(w, "neighbours of one", shape.degree);
+		budget_world_fail(w, "neighbours of one", shape.degree);
 	return shape;
 }
 
-static int64_t held(const struct world *w, unsigned p)
+static int64_t budget_units_held(const struct world *w, unsigned p)
 {
 	int64_t sum = 0;
 
@@ -497,7 +501,7 @@ static int64_t held(const struct world *w, unsigned p)
 	return sum;
 }
 
-static uint64_t spent(const struct world *w, unsigned p)
+static uint64_t budget_units_spent(const struct world *w, unsigned p)
 {
 	uint64_t sum = 0;
 
@@ -514,16 +518,17 @@ static void check_last_unit(struct world *w, unsigned p)
 	uint64_t total = p == DRAWN ? w->totals[p] - w->left : w->totals[p];
 
 	/* One that has no memory leaves units in flight for good; else all are somewhere. */
-	if (!w->blanks && spent(w, p) + (uint64_t)held(w, p) != total)
-		fail(w, "units are missing", total - spent(w, p) - (uint64_t)held(w, p));
-	while (w->now_ns < end && (held(w, p) > 0 || (p == DRAWN && w->left > 0))) {
-		step(w, false);
-		while (spend(w, taker, p, 1) == 0)
+	if (!w->blanks && budget_units_spent(w, p) + (uint64_t)budget_units_held(w, p) != total)
+		budget_world_fail(w, "units are missing",
+			total - budget_units_spent(w, p) - (uint64_t)budget_units_held(w, p));
+	while (w->now_ns < end && (budget_units_held(w, p) > 0 || (p == DRAWN && w->left > 0))) {
+		step_budget_world(w, false);
+		while (spend_budget_units(w, taker, p, 1) == 0)
 			;
-		post(w, (unsigned)(taker - w->boxes));
+		post_budget_messages(w, (unsigned)(taker - w->boxes));
 	}
-	if (!w->blanks && (held(w, p) != 0 || (p == DRAWN && w->left != 0)))
-		fail(w, "units are left", (uint64_t)held(w, p) + w->left);
+	if (!w->blanks && (budget_units_held(w, p) != 0 || (p == DRAWN && w->left != 0)))
+		budget_world_fail(w, "units are left", (uint64_t)budget_units_held(w, p) + w->left);
 }
 
 struct sums {
@@ -531,7 +536,7 @@ struct sums {
 	unsigned worlds, nodes;
 };
 
-static void run(uint64_t seed, struct sums *sums)
+static void run_budget_world(uint64_t seed, struct sums *sums)
 {
 	struct world *w = world_new(seed);
 	struct shape shape;
@@ -539,15 +544,15 @@ static void run(uint64_t seed, struct sums *sums)
 
 	w->faults = true;
 	while (w->now_ns < SECOND + TROUBLE)
-		step(w, true);
-	heal(w);
+		step_budget_world(w, true);
+	heal_budget_world(w);
 	shape = check_tree(w);
 	sums->tree += shape.round_trip_ms / random_round_trip(w);
 	sums->worlds++;
 	sums->nodes += w->n;
 	before = w->letters;
 	for (uint64_t end = w->now_ns + 8 * TIMEOUT; w->now_ns < end;)
-		step(w, false);
+		step_budget_world(w, false);
 	sums->letters += (double)(w->letters - before) / 8;
 	for (unsigned p = 0; p < POLICIES; p++)
 		check_last_unit(w, p);
@@ -564,7 +569,7 @@ int main(int argc, char **argv)
 	struct sums sums = {0};
 
 	for (uint64_t seed = first; seed < first + seeds; seed++)
-		run(seed, &sums);
+		run_budget_world(seed, &sums);
 	printf("%u groups: an edge of the tree is %.2f as long as one drawn by lot; %.1f letters a "
 	       "limiter and timeout when nothing happens\n",
 		sums.worlds, sums.tree / sums.worlds, sums.letters / sums.nodes);

@@ -70,7 +70,7 @@ struct world {
 	bool failed;
 };
 
-static void complain(struct world *w, const char *what, double got, double want)
+static void complain_group(struct world *w, const char *what, double got, double want)
 {
 	if (!w->failed)
 		printf("seed %llu at %.2f s: %s: %.4g, expected %.4g\n",
@@ -98,7 +98,7 @@ static struct limiter_policy policy_of(uint32_t id)
 	};
 }
 
-static void start(struct world *w, unsigned i)
+static void start_group_node(struct world *w, unsigned i)
 {
 	static const uint8_t key[DATAGRAM_KEY] = "the group's key in virtual time";
 	struct node *node = &w->nodes[i];
@@ -128,7 +128,7 @@ static void start(struct world *w, unsigned i)
 		abort();
 }
 
-static void count(struct node *node, unsigned slot, double bytes)
+static void count_slot_bytes(struct node *node, unsigned slot, double bytes)
 {
 	node->slots[slot] = (uint64_t)(slot + 1) << FLOW_COUNT_BITS |
 			    ((node->slots[slot] + (uint64_t)bytes) & FLOW_COUNT_MASK);
@@ -138,23 +138,24 @@ static void count(struct node *node, unsigned slot, double bytes)
 /*
  * What arrived since the last measurement: losses make flows ask for a little more than they get.
  */
-static void arrive(struct world *w, struct node *node)
+static void arrive_at_node(struct world *w, struct node *node)
 {
 	double dt = (double)(w->now - node->measured) / 1e9, limit = local_limit(node);
 	double left = limit - node->bottlenecked;
 
 	node->measured = w->now;
 	if (node->bottlenecked > 0)
-		count(node, 31, node->bottlenecked * dt);
+		count_slot_bytes(node, 31, node->bottlenecked * dt);
 	for (unsigned f = 0; f < node->flows; f++) {
 		double swing = 0.8 + 0.4 * prng_unit(&w->prng);
 
-		count(node, f, fmax(left, 0.1 * limit) / node->flows * 1.02 * swing * dt);
+		count_slot_bytes(
+			node, f, fmax(left, 0.1 * limit) / node->flows * 1.02 * swing * dt);
 	}
 	node->dropped += node->flows > 0 || node->bottlenecked > limit;
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_group_node(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	static const uint64_t none[FLOW_SLOTS];
 	struct node *node = context;
@@ -168,7 +169,8 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 			.slots = node->slots};
 }
 
-static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
+static void fly_datagram(
+	struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
 {
 	unsigned copies = 1 + (prng_unit(&w->prng) < w->repeat);
 
@@ -184,7 +186,7 @@ static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf,
 	}
 }
 
-static void land(struct world *w)
+static void land_datagrams(struct world *w)
 {
 	for (unsigned i = 0; i < w->n_flying;) {
 		struct flight *f = &w->flying[i];
@@ -225,15 +227,15 @@ static void check_overshoot(struct world *w)
 	if (!w->over_since)
 		w->over_since = w->now;
 	if (w->now - w->over_since > allowed)
-		complain(w, "sum of local limits / limit, for too long", sum_of_limits(w) / LIMIT,
-			1);
+		complain_group(w, "sum of local limits / limit, for too long",
+			sum_of_limits(w) / LIMIT, 1);
 }
 
-static void run(struct world *w, uint64_t duration)
+static void run_group_world(struct world *w, uint64_t duration)
 {
 	for (uint64_t end = w->now + duration; w->now < end && !w->failed;) {
 		w->now += STEP;
-		land(w);
+		land_datagrams(w);
 		for (unsigned i = 0; i < w->n; i++) {
 			struct node *node = &w->nodes[i];
 			uint8_t buf[DATAGRAM_MAX];
@@ -242,10 +244,10 @@ static void run(struct world *w, uint64_t duration)
 
 			if (!node->limiter || w->now < limiter_next(node->limiter) + node->phase)
 				continue;
-			arrive(w, node);
-			limiter_tick(node->limiter, w->now, measure, node);
+			arrive_at_node(w, node);
+			limiter_tick(node->limiter, w->now, measure_group_node, node);
 			while ((len = limiter_send(node->limiter, buf, &to)) > 0)
-				fly(w, i, to, buf, len);
+				fly_datagram(w, i, to, buf, len);
 		}
 		check_overshoot(w);
 	}
@@ -267,24 +269,24 @@ static void check_split(struct world *w)
 		double got = local_limit(&w->nodes[i]);
 
 		if (!w->nodes[i].away && fabs(got - want) > 0.03 * LIMIT)
-			complain(w, "share of the limit", got / LIMIT, want / LIMIT);
+			complain_group(w, "share of the limit", got / LIMIT, want / LIMIT);
 	}
 	if (sum_of_limits(w) > 1.03 * LIMIT)
-		complain(w, "sum of local limits / limit", sum_of_limits(w) / LIMIT, 1);
+		complain_group(w, "sum of local limits / limit", sum_of_limits(w) / LIMIT, 1);
 	if (sum_of_limits(w) < 0.95 * LIMIT)
-		complain(w, "use of the limit", sum_of_limits(w) / LIMIT, 1);
+		complain_group(w, "use of the limit", sum_of_limits(w) / LIMIT, 1);
 }
 
-static void isolate(struct world *w)
+static void isolate_all_nodes(struct world *w)
 {
 	uint64_t rounds = (w->n - 1 + 2) / 3;
 
 	for (unsigned i = 0; i < w->n; i++)
 		w->nodes[i].side = i;
-	run(w, rounds * TIMEOUT + 1000 * MS);
+	run_group_world(w, rounds * TIMEOUT + 1000 * MS);
 	for (unsigned i = 0; i < w->n; i++)
 		if (local_limit(&w->nodes[i]) > LIMIT / w->n * 1.0001)
-			complain(w, "limit of an isolated limiter", local_limit(&w->nodes[i]),
+			complain_group(w, "limit of an isolated limiter", local_limit(&w->nodes[i]),
 				LIMIT / w->n);
 	for (unsigned i = 0; i < w->n; i++)
 		w->nodes[i].side = 0;
@@ -294,7 +296,7 @@ static void split_in_two(struct world *w)
 {
 	for (unsigned i = 0; i < w->n; i++)
 		w->nodes[i].side = i % 2;
-	run(w, 4000 * MS);
+	run_group_world(w, 4000 * MS);
 	for (unsigned i = 0; i < w->n; i++)
 		w->nodes[i].side = 0;
 }
@@ -305,17 +307,17 @@ static void crash_and_restart(struct world *w)
 
 	limiter_destroy(w->nodes[i].limiter);
 	w->nodes[i].limiter = NULL;
-	run(w, (1 + prng_below(&w->prng, 5)) * 700 * MS);
-	start(w, i);
+	run_group_world(w, (1 + prng_below(&w->prng, 5)) * 700 * MS);
+	start_group_node(w, i);
 	if (local_limit(&w->nodes[i]) > LIMIT / w->n * 1.0001)
-		complain(w, "limit after a restart", local_limit(&w->nodes[i]), LIMIT / w->n);
+		complain_group(w, "limit after a restart", local_limit(&w->nodes[i]), LIMIT / w->n);
 }
 
 /*
  * One limiter is given other policies around the one with traffic, which may change its place: what
  * is known of that one stays. Whoever has others ignores those that it does not know.
  */
-static void reload(struct world *w, unsigned i)
+static void reload_group_node(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
 	unsigned n = 1 + prng_below(&w->prng, BESIDE), at = prng_below(&w->prng, n);
@@ -333,7 +335,7 @@ static void reload(struct world *w, unsigned i)
 	node->policy = at;
 	node->n_policies = n;
 	if (local_limit(node) != before)
-		complain(w, "limit after a reload", local_limit(node), before);
+		complain_group(w, "limit after a reload", local_limit(node), before);
 }
 
 /* All of them, each at its own time; what is shared is shared as before all the while. */
@@ -343,8 +345,8 @@ static void reload_all(struct world *w)
 		unsigned i = prng_below(&w->prng, w->n);
 
 		if (w->nodes[i].limiter)
-			reload(w, i);
-		run(w, prng_below(&w->prng, 20) * 50 * MS);
+			reload_group_node(w, i);
+		run_group_world(w, prng_below(&w->prng, 20) * 50 * MS);
 		check_split(w);
 	}
 }
@@ -379,7 +381,7 @@ static void take_away(struct world *w)
 	node->n_policies = 1;
 	node->flows = 0;
 	node->bottlenecked = 0;
-	run(w, 20000 * MS);
+	run_group_world(w, 20000 * MS);
 	if (others_have_flows(w))
 		check_split(w);
 	policy = policy_of(TRAFFIC);
@@ -391,10 +393,11 @@ static void take_away(struct world *w)
 	node->flows = flows;
 	node->bottlenecked = bottlenecked;
 	if (local_limit(node) > LIMIT / w->n * 1.0001)
-		complain(w, "limit of a policy that is back", local_limit(node), LIMIT / w->n);
+		complain_group(
+			w, "limit of a policy that is back", local_limit(node), LIMIT / w->n);
 }
 
-static void populate(struct world *w)
+static void populate_group(struct world *w)
 {
 	unsigned flows = 0;
 
@@ -420,10 +423,10 @@ static void populate(struct world *w)
 		if (prng_below(&w->prng, 3) == 0)
 			w->nodes[i].bottlenecked = 0.5 * prng_unit(&w->prng) * LIMIT / (flows + 1);
 	for (unsigned i = 0; i < w->n; i++)
-		start(w, i);
+		start_group_node(w, i);
 }
 
-static bool scenario(uint64_t seed, enum gossip_estimator estimator, bool reloads)
+static bool run_group_scenario(uint64_t seed, enum gossip_estimator estimator, bool reloads)
 {
 	static struct world world;
 	struct world *w = &world;
@@ -436,15 +439,15 @@ static bool scenario(uint64_t seed, enum gossip_estimator estimator, bool reload
 	if (!w->flying)
 		abort();
 	prng_seed(&w->prng, seed);
-	populate(w);
-	run(w, 20000 * MS);
+	populate_group(w);
+	run_group_world(w, 20000 * MS);
 	check_split(w);
 	for (int fault = 0; fault < 4 && !w->failed; fault++) {
 		static void (*const faults[])(struct world *) = {
-			isolate, split_in_two, crash_and_restart, reload_all, take_away};
+			isolate_all_nodes, split_in_two, crash_and_restart, reload_all, take_away};
 
 		faults[prng_below(&w->prng, reloads ? 5 : 3)](w);
-		run(w, 20000 * MS);
+		run_group_world(w, 20000 * MS);
 		check_split(w);
 	}
 	for (unsigned i = 0; i < w->n; i++)
@@ -465,7 +468,7 @@ int main(int argc, char **argv)
 	if (sodium_init() < 0)
 		return 1;
 	for (uint64_t i = 0; i < n; i++)
-		if (!scenario(seed + i, tree ? GOSSIP_TREE : GOSSIP_STATE, reloads)) {
+		if (!run_group_scenario(seed + i, tree ? GOSSIP_TREE : GOSSIP_STATE, reloads)) {
 			printf("replay: %s %llu 1 %s%s\n", argv[0], (unsigned long long)(seed + i),
 				tree ? "tree" : "state", reloads ? " reload" : "");
 			failed++;

@@ -88,7 +88,7 @@ struct world {
 	bool failed;
 };
 
-static void complain(struct world *w, const char *what, __int128 got, __int128 limit)
+static void complain_ledger_world(struct world *w, const char *what, __int128 got, __int128 limit)
 {
 	if (!w->failed)
 		printf("seed %" PRIu64 " step %" PRIu64 ": %s: %" PRId64 ", expected %" PRId64 "\n",
@@ -96,31 +96,31 @@ static void complain(struct world *w, const char *what, __int128 got, __int128 l
 	w->failed = true;
 }
 
-static uint64_t local(const struct world *w, const struct node *node)
+static uint64_t node_local_time(const struct world *w, const struct node *node)
 {
 	return node->clock + w->tick * node->pace;
 }
 
-static unsigned below(struct world *w, unsigned n)
+static unsigned ledger_rand_below(struct world *w, unsigned n)
 {
 	return prng_below(&w->prng, n);
 }
 
-static bool chance(struct world *w, unsigned percent)
+static bool ledger_chance(struct world *w, unsigned percent)
 {
-	return below(w, 100) < percent;
+	return ledger_rand_below(w, 100) < percent;
 }
 
 /* From 0 to `most`: often all, nothing or one more than there is. */
-static uint64_t amount(struct world *w, uint64_t most)
+static uint64_t random_amount(struct world *w, uint64_t most)
 {
-	switch (below(w, 6)) {
+	switch (ledger_rand_below(w, 6)) {
 	case 0:
 		return most;
 	case 1:
 		return most + 1;
 	case 2:
-		return most < 3 ? most : below(w, 3);
+		return most < 3 ? most : ledger_rand_below(w, 3);
 	default:
 		return (uint64_t)(prng_unit(&w->prng) * (double)most);
 	}
@@ -186,15 +186,15 @@ static void check_books(struct world *w, const struct books *all)
 
 			sum += (__int128)mine->granted - taken;
 			if (taken > mine->locked && !node->lost)
-				complain(w, "received beyond what was promised", taken,
+				complain_ledger_world(w, "received beyond what was promised", taken,
 					mine->locked);
 		}
 	}
 	if (sum != shares)
-		complain(w, "the books", sum, shares);
+		complain_ledger_world(w, "the books", sum, shares);
 }
 
-static uint64_t smaller(uint64_t a, uint64_t b)
+static uint64_t smaller_amount(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -225,18 +225,18 @@ static uint64_t debt_of_lost(
 		const struct ledger_view *told = &other->told_books.edges[node->there[e]];
 
 		if (!other->lost)
-			left += (__int128)(w->debts ? smaller(its->granted, told->granted)
-						    : smaller(its->locked, told->locked)) -
+			left += (__int128)(w->debts ? smaller_amount(its->granted, told->granted)
+						    : smaller_amount(its->locked, told->locked)) -
 				its->received;
 	}
 	return left < 0 ? (uint64_t)-left : 0;
 }
 
-static uint64_t enforced(const struct world *w, const struct node *node)
+static uint64_t enforced_units(const struct world *w, const struct node *node)
 {
-	uint64_t usable = ledger_usable(node->l, local(w, node), NULL);
+	uint64_t usable = ledger_usable(node->l, node_local_time(w, node), NULL);
 
-	if (local(w, node) < node->enforced_until || usable > node->enforced)
+	if (node_local_time(w, node) < node->enforced_until || usable > node->enforced)
 		return node->enforced;
 	return usable;
 }
@@ -253,21 +253,21 @@ static void check_sums(struct world *w, const struct books *all)
 		debts += node->lost ? debt_of_lost(w, node, all) : debt_of(&all[i], node->n_edges);
 		if (!node->l)
 			continue;
-		usable += ledger_usable(node->l, local(w, node), NULL);
-		enforce += enforced(w, node);
+		usable += ledger_usable(node->l, node_local_time(w, node), NULL);
+		enforce += enforced_units(w, node);
 		spend += ledger_free(node->l);
 	}
 	if (debts > 0 && !w->debts)
-		complain(w, "a debt", debts, 0);
+		complain_ledger_world(w, "a debt", debts, 0);
 	if (usable > shares + debts)
-		complain(w, "usable", usable, shares + debts);
+		complain_ledger_world(w, "usable", usable, shares + debts);
 	if (enforce > shares + debts)
-		complain(w, "enforced", enforce, shares + debts);
+		complain_ledger_world(w, "enforced", enforce, shares + debts);
 	if (spend > shares + debts)
-		complain(w, "spent, and to be spent", spend, shares + debts);
+		complain_ledger_world(w, "spent, and to be spent", spend, shares + debts);
 }
 
-static void check(struct world *w)
+static void check_ledger_world(struct world *w)
 {
 	static struct books all[N_MAX];
 
@@ -276,12 +276,12 @@ static void check(struct world *w)
 	check_sums(w, all);
 }
 
-static void publish(struct world *w, struct node *node)
+static void publish_usable(struct world *w, struct node *node)
 {
-	node->enforced = ledger_usable(node->l, local(w, node), &node->enforced_until);
+	node->enforced = ledger_usable(node->l, node_local_time(w, node), &node->enforced_until);
 }
 
-static void start(struct world *w, struct node *node, bool blank)
+static void start_ledger_node(struct world *w, struct node *node, bool blank)
 {
 	struct ledger_params params = {
 		.share = node->share,
@@ -295,28 +295,28 @@ static void start(struct world *w, struct node *node, bool blank)
 	int ret;
 
 	/* Clocks begin anywhere, also before where the last start's was. */
-	node->clock = prng_next(&w->prng) >> 4 >> below(w, 30);
+	node->clock = prng_next(&w->prng) >> 4 >> ledger_rand_below(w, 30);
 	if (blank || node->record_len == 0)
-		ret = ledger_create(&params, local(w, node), &node->l);
+		ret = ledger_create(&params, node_local_time(w, node), &node->l);
 	else
-		ret = ledger_restore(
-			&params, node->record, node->record_len, local(w, node), &node->l);
+		ret = ledger_restore(&params, node->record, node->record_len,
+			node_local_time(w, node), &node->l);
 	if (ret)
-		complain(w, "start", ret, 0);
+		complain_ledger_world(w, "start", ret, 0);
 	else if (!blank && node->record_len)
 		node->share = node->books.share; /* what the record says, until it is set again */
 	node->told_books = blank || node->record_len == 0 ? (struct books){0} : node->books;
 	node->lost = blank && ledger_blank(node->l);
 	node->saving = IDLE;
 	if (node->l)
-		publish(w, node);
+		publish_usable(w, node);
 }
 
-static void save(struct world *w, struct node *node)
+static void save_ledger_node(struct world *w, struct node *node)
 {
 	if (ledger_save(node->l, node->coming, &node->coming_len)) {
 		if (!node->lost && node->saving == IDLE)
-			complain(w, "save", 0, 1);
+			complain_ledger_world(w, "save", 0, 1);
 		return;
 	}
 	if (node->coming_len > RECORD_MAX)
@@ -338,20 +338,20 @@ static void go_on_saving(struct world *w, struct node *node)
 {
 	switch (node->saving) {
 	case IDLE:
-		save(w, node);
+		save_ledger_node(w, node);
 		break;
 	case SAVING:
-		if (chance(w, 90))
+		if (ledger_chance(w, 90))
 			make_durable(node);
 		if (node->saving == DURABLE)
 			break;
-		if (chance(w, 50))
+		if (ledger_chance(w, 50))
 			make_durable(node);
 		ledger_save_failed(node->l);
 		node->saving = IDLE;
 		break;
 	case DURABLE:
-		publish(w, node);
+		publish_usable(w, node);
 		ledger_settled(node->l);
 		node->told_books = node->coming_books;
 		node->saving = IDLE;
@@ -359,24 +359,24 @@ static void go_on_saving(struct world *w, struct node *node)
 	}
 }
 
-static void tell(struct world *w, unsigned i, unsigned e)
+static void tell_ledger_edge(struct world *w, unsigned i, unsigned e)
 {
 	struct node *node = &w->nodes[i];
 	struct ledger_statement s;
 	struct flight *f;
 
-	ledger_state(node->l, e, local(w, node), &s);
-	if (w->side[i] != w->side[node->peer[e]] || chance(w, w->loss))
+	ledger_state(node->l, e, node_local_time(w, node), &s);
+	if (w->side[i] != w->side[node->peer[e]] || ledger_chance(w, w->loss))
 		return;
-	f = &w->flying[w->n_flying < FLYING ? w->n_flying++ : below(w, FLYING)];
+	f = &w->flying[w->n_flying < FLYING ? w->n_flying++ : ledger_rand_below(w, FLYING)];
 	f->to = node->peer[e];
 	f->edge = node->there[e];
 	ledger_statement_write(&s, f->bytes);
-	if (chance(w, 10))
-		w->late[below(w, LATE)] = *f;
+	if (ledger_chance(w, 10))
+		w->late[ledger_rand_below(w, LATE)] = *f;
 }
 
-static void hear(struct world *w, const struct flight *f)
+static void hear_ledger_flight(struct world *w, const struct flight *f)
 {
 	struct node *node = &w->nodes[f->to];
 	struct ledger_statement s;
@@ -385,13 +385,14 @@ static void hear(struct world *w, const struct flight *f)
 	if (!node->l)
 		return;
 	if (ledger_statement_read(&s, f->bytes, sizeof(f->bytes))) {
-		complain(w, "a statement that cannot be read", 1, 0);
+		complain_ledger_world(w, "a statement that cannot be read", 1, 0);
 		return;
 	}
-	verdict = ledger_hear(node->l, f->edge, local(w, node), &s);
+	verdict = ledger_hear(node->l, f->edge, node_local_time(w, node), &s);
 	w->news += verdict == LEDGER_NEWS;
 	if (verdict == LEDGER_INVALID)
-		complain(w, "a statement that is not believed, from", node->peer[f->edge], -1);
+		complain_ledger_world(
+			w, "a statement that is not believed, from", node->peer[f->edge], -1);
 	if (node->lost && !ledger_blank(node->l)) {
 		node->lost = false;
 		w->blanks++;
@@ -400,29 +401,30 @@ static void hear(struct world *w, const struct flight *f)
 }
 
 /* Any that is on its way, as if there were no time; it may come again. */
-static void deliver(struct world *w)
+static void deliver_any_flight(struct world *w)
 {
 	struct flight f;
 	unsigned k;
 
-	if (chance(w, 4)) {
-		f = w->late[below(w, LATE)];
+	if (ledger_chance(w, 4)) {
+		f = w->late[ledger_rand_below(w, LATE)];
 		if (f.bytes[0] != NOTHING)
-			hear(w, &f);
+			hear_ledger_flight(w, &f);
 		return;
 	}
 	if (w->n_flying == 0)
 		return;
 	/* More often a late one, or old news would be all there is. */
-	k = chance(w, 70) ? w->n_flying - 1 - below(w, w->n_flying < 6 ? w->n_flying : 6)
-			  : below(w, w->n_flying);
+	k = ledger_chance(w, 70)
+		    ? w->n_flying - 1 - ledger_rand_below(w, w->n_flying < 6 ? w->n_flying : 6)
+		    : ledger_rand_below(w, w->n_flying);
 	f = w->flying[k];
-	if (chance(w, 80))
+	if (ledger_chance(w, 80))
 		w->flying[k] = w->flying[--w->n_flying];
-	hear(w, &f);
+	hear_ledger_flight(w, &f);
 }
 
-static void crash(struct world *w, unsigned i)
+static void crash_ledger_node(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
 	bool others_lost = false;
@@ -431,7 +433,7 @@ static void crash(struct world *w, unsigned i)
 		others_lost |= k != i && w->nodes[k].lost;
 	/* One that is being told again and goes down again is as lost as before. */
 	if (!node->lost) {
-		node->lost = w->forgets && chance(w, 40) && (w->debts || !others_lost);
+		node->lost = w->forgets && ledger_chance(w, 40) && (w->debts || !others_lost);
 		if (node->record_len == 0 && !node->lost && (w->debts || !others_lost))
 			node->lost = true;
 		else if (node->record_len == 0 && !node->lost)
@@ -447,88 +449,89 @@ static void crash(struct world *w, unsigned i)
 	node->enforced = 0;
 }
 
-static void adopt(struct world *w, struct node *node, unsigned e)
+static void adopt_from_edge(struct world *w, struct node *node, unsigned e)
 {
 	__int128 before = ledger_balance(node->l);
-	uint64_t adoptable = ledger_adoptable(node->l, e, local(w, node));
-	uint64_t taken = ledger_adopt(node->l, e, local(w, node));
+	uint64_t adoptable = ledger_adoptable(node->l, e, node_local_time(w, node));
+	uint64_t taken = ledger_adopt(node->l, e, node_local_time(w, node));
 
 	w->adoptions += taken > 0;
 	if (taken != adoptable || ledger_balance(node->l) - before != taken)
-		complain(w, "adopted", taken, adoptable);
+		complain_ledger_world(w, "adopted", taken, adoptable);
 	if (taken > 0)
-		publish(w, node); /* used at once */
+		publish_usable(w, node); /* used at once */
 }
 
 /* To the first tick in which an edge's patience may be over, and a little before or after. */
 static void wait_for_adoption(struct world *w, struct node *node, unsigned e)
 {
 	struct ledger_view view = ledger_view(node->l, e);
-	uint64_t waited = local(w, node) - view.heard_ns, pace = node->pace;
+	uint64_t waited = node_local_time(w, node) - view.heard_ns, pace = node->pace;
 	uint64_t wait = w->units ? 0
 				 : (LEASE * (MILLION + w->drift_ppm) + MILLION - w->drift_ppm - 1) /
 					   (MILLION - w->drift_ppm);
 
 	if (waited < wait)
 		w->tick += (wait - waited + pace - 1) / pace;
-	if (chance(w, 30) && w->tick > 0)
-		w->tick += below(w, 3);
-	check(w);
-	adopt(w, node, e);
+	if (ledger_chance(w, 30) && w->tick > 0)
+		w->tick += ledger_rand_below(w, 3);
+	check_ledger_world(w);
+	adopt_from_edge(w, node, e);
 }
 
 static void set_share(struct world *w, struct node *node)
 {
-	uint64_t share = w->debts ? amount(w, 1000) : node->share + below(w, 100);
+	uint64_t share = w->debts ? random_amount(w, 1000)
+				  : node->share + ledger_rand_below(w, 100);
 
 	if (node->lost || ledger_set_share(node->l, share))
 		return;
 	node->share = share;
-	publish(w, node);
+	publish_usable(w, node);
 }
 
-static void restart(struct world *w, unsigned i)
+static void restart_ledger_node(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
 
-	start(w, node, node->lost || node->record_len == 0);
+	start_ledger_node(w, node, node->lost || node->record_len == 0);
 }
 
 static void act_on(struct world *w, unsigned i)
 {
 	struct node *node = &w->nodes[i];
-	unsigned e = below(w, node->n_edges);
+	unsigned e = ledger_rand_below(w, node->n_edges);
 	uint64_t most = ledger_balance(node->l) > 0 ? (uint64_t)ledger_balance(node->l) : 0;
 
-	switch (below(w, 16)) {
+	switch (ledger_rand_below(w, 16)) {
 	case 0:
 	case 1:
-		ledger_grant(node->l, e, amount(w, ledger_free(node->l)));
+		ledger_grant(node->l, e, random_amount(w, ledger_free(node->l)));
 		break;
 	case 2:
-		ledger_promise(node->l, amount(w, most));
+		ledger_promise(node->l, random_amount(w, most));
 		break;
 	case 3:
 		if (w->units)
-			ledger_spend(node->l, amount(w, ledger_free(node->l) / 8));
+			ledger_spend(node->l, random_amount(w, ledger_free(node->l) / 8));
 		break;
 	case 4:
-		adopt(w, node, e);
+		adopt_from_edge(w, node, e);
 		break;
 	case 5:
-		publish(w, node);
+		publish_usable(w, node);
 		break;
 	case 6:
-		if (chance(w, 20))
+		if (ledger_chance(w, 20))
 			set_share(w, node);
 		break;
 	case 7:
-		if (chance(w, 30))
+		if (ledger_chance(w, 30))
 			wait_for_adoption(w, node, e);
 		break;
 	case 8:
-		if (w->crashes && chance(w, 15))
-			crash(w, i);
+		if (w->crashes && ledger_chance(w, 15))
+			crash_ledger_node(w, i);
 		break;
 	case 9:
 	case 10:
@@ -537,24 +540,24 @@ static void act_on(struct world *w, unsigned i)
 		break;
 	default:
 		for (e = 0; e < node->n_edges; e++)
-			tell(w, i, e);
+			tell_ledger_edge(w, i, e);
 	}
 }
 
-static void act(struct world *w)
+static void act_ledger_world(struct world *w)
 {
-	unsigned i = below(w, w->n);
+	unsigned i = ledger_rand_below(w, w->n);
 
-	w->tick += below(w, 4) ? below(w, 10) : below(w, 500);
-	if (w->splits && chance(w, 2))
-		w->side[below(w, w->n)] ^= 1;
+	w->tick += ledger_rand_below(w, 4) ? ledger_rand_below(w, 10) : ledger_rand_below(w, 500);
+	if (w->splits && ledger_chance(w, 2))
+		w->side[ledger_rand_below(w, w->n)] ^= 1;
 	if (w->nodes[i].l)
 		act_on(w, i);
-	else if (chance(w, 15))
-		restart(w, i);
-	for (unsigned k = below(w, 4); k > 0 && !w->failed; k--) {
-		check(w);
-		deliver(w);
+	else if (ledger_chance(w, 15))
+		restart_ledger_node(w, i);
+	for (unsigned k = ledger_rand_below(w, 4); k > 0 && !w->failed; k--) {
+		check_ledger_world(w);
+		deliver_any_flight(w);
 	}
 }
 
@@ -566,7 +569,7 @@ static void round_of(struct world *w, unsigned i)
 	for (unsigned k = 0; k < 4 && (k == 0 || node->saving != IDLE); k++)
 		go_on_saving(w, node);
 	for (unsigned e = 0; e < node->n_edges; e++)
-		tell(w, i, e);
+		tell_ledger_edge(w, i, e);
 }
 
 static void check_healed(struct world *w)
@@ -577,7 +580,7 @@ static void check_healed(struct world *w)
 		const struct node *node = &w->nodes[i];
 
 		if (ledger_blank(node->l))
-			complain(w, "still blank after healing: node", i, -1);
+			complain_ledger_world(w, "still blank after healing: node", i, -1);
 		sum += (__int128)ledger_balance(node->l) + ledger_spent(node->l) - node->share;
 		for (unsigned e = 0; e < node->n_edges; e++) {
 			const struct node *other = &w->nodes[node->peer[e]];
@@ -585,40 +588,43 @@ static void check_healed(struct world *w)
 			struct ledger_view its = ledger_view(other->l, node->there[e]);
 
 			if (mine.granted != its.received || mine.in_flight != 0)
-				complain(w, "in flight after healing", mine.granted, its.received);
+				complain_ledger_world(
+					w, "in flight after healing", mine.granted, its.received);
 			if (mine.locked != mine.promised)
-				complain(w, "locked after healing", mine.locked, mine.promised);
+				complain_ledger_world(
+					w, "locked after healing", mine.locked, mine.promised);
 			if (e != node->friend && mine.promised != mine.granted)
-				complain(w, "promised to a stranger", mine.promised, mine.granted);
+				complain_ledger_world(
+					w, "promised to a stranger", mine.promised, mine.granted);
 		}
 	}
 	if (sum != 0)
-		complain(w, "lost after healing", sum, 0);
+		complain_ledger_world(w, "lost after healing", sum, 0);
 }
 
-static void heal(struct world *w)
+static void heal_ledger_world(struct world *w)
 {
 	memset(w->side, 0, sizeof(w->side));
 	w->loss = 0;
 	for (unsigned i = 0; i < w->n; i++)
 		if (!w->nodes[i].l)
-			restart(w, i);
+			restart_ledger_node(w, i);
 	for (unsigned k = 0; k < 12 && !w->failed; k++) {
 		for (unsigned i = 0; i < w->n; i++) {
-			w->tick += 1 + below(w, 20);
+			w->tick += 1 + ledger_rand_below(w, 20);
 			round_of(w, i);
 		}
 		while (w->n_flying > 0 && !w->failed) {
 			w->step++;
-			deliver(w);
-			check(w);
+			deliver_any_flight(w);
+			check_ledger_world(w);
 		}
 	}
 	if (!w->failed)
 		check_healed(w);
 }
 
-static void join(struct world *w, unsigned a, unsigned b)
+static void join_ledger_nodes(struct world *w, unsigned a, unsigned b)
 {
 	struct node *one = &w->nodes[a], *other = &w->nodes[b];
 
@@ -633,41 +639,42 @@ static void join(struct world *w, unsigned a, unsigned b)
 	other->n_edges++;
 }
 
-static void populate(struct world *w)
+static void populate_ledger_world(struct world *w)
 {
-	uint64_t most = chance(w, 10) ? UINT64_C(1) << 52 : 1000;
+	uint64_t most = ledger_chance(w, 10) ? UINT64_C(1) << 52 : 1000;
 
-	w->n = 2 + below(w, chance(w, 60) ? 3 : N_MAX - 1);
-	w->drift_ppm = (const uint32_t[]){0, 100, 10000, 200000}[below(w, 4)];
-	w->units = chance(w, 25);
-	w->debts = chance(w, 25);
-	w->crashes = chance(w, 75);
-	w->forgets = chance(w, 50);
-	w->splits = chance(w, 50);
-	w->loss = chance(w, 50) ? below(w, 40) : 0;
+	w->n = 2 + ledger_rand_below(w, ledger_chance(w, 60) ? 3 : N_MAX - 1);
+	w->drift_ppm = (const uint32_t[]){0, 100, 10000, 200000}[ledger_rand_below(w, 4)];
+	w->units = ledger_chance(w, 25);
+	w->debts = ledger_chance(w, 25);
+	w->crashes = ledger_chance(w, 75);
+	w->forgets = ledger_chance(w, 50);
+	w->splits = ledger_chance(w, 50);
+	w->loss = ledger_chance(w, 50) ? ledger_rand_below(w, 40) : 0;
 	for (unsigned i = 1; i < w->n; i++)
-		join(w, i, below(w, i));
-	for (unsigned k = below(w, w->n + 1); k > 0; k--) {
-		unsigned a = below(w, w->n), b = below(w, w->n);
+		join_ledger_nodes(w, i, ledger_rand_below(w, i));
+	for (unsigned k = ledger_rand_below(w, w->n + 1); k > 0; k--) {
+		unsigned a = ledger_rand_below(w, w->n), b = ledger_rand_below(w, w->n);
 
 		if (a != b)
-			join(w, a, b);
+			join_ledger_nodes(w, a, b);
 	}
 	for (unsigned i = 0; i < w->n; i++) {
 		struct node *node = &w->nodes[i];
 
-		node->share = amount(w, most);
+		node->share = random_amount(w, most);
 		node->pace = MILLION - w->drift_ppm +
-			     (chance(w, 70) ? (chance(w, 50) ? 2 * w->drift_ppm : 0)
-					    : below(w, 2 * w->drift_ppm + 1));
-		node->friend = chance(w, 90) ? below(w, node->n_edges) : LEDGER_NOBODY;
-		start(w, node, false);
+			     (ledger_chance(w, 70) ? (ledger_chance(w, 50) ? 2 * w->drift_ppm : 0)
+						   : ledger_rand_below(w, 2 * w->drift_ppm + 1));
+		node->friend = ledger_chance(w, 90) ? ledger_rand_below(w, node->n_edges)
+						    : LEDGER_NOBODY;
+		start_ledger_node(w, node, false);
 	}
 }
 
 static struct world world;
 
-static bool run(uint64_t seed, unsigned steps)
+static bool run_ledger_world(uint64_t seed, unsigned steps)
 {
 	struct world *w = &world;
 
@@ -675,13 +682,13 @@ static bool run(uint64_t seed, unsigned steps)
 	memset(w->late, NOTHING, sizeof(w->late));
 	w->seed = seed;
 	prng_seed(&w->prng, seed);
-	populate(w);
+	populate_ledger_world(w);
 	for (; w->step < steps && !w->failed; w->step++) {
-		act(w);
-		check(w);
+		act_ledger_world(w);
+		check_ledger_world(w);
 	}
 	if (!w->failed)
-		heal(w);
+		heal_ledger_world(w);
 	for (unsigned i = 0; i < w->n; i++)
 		ledger_destroy(w->nodes[i].l);
 	return !w->failed;
@@ -695,7 +702,7 @@ int main(int argc, char **argv)
 	uint64_t failed = 0, adoptions = 0, blanks = 0, news = 0;
 
 	for (uint64_t i = 0; i < n; i++) {
-		if (!run(seed + i, steps)) {
+		if (!run_ledger_world(seed + i, steps)) {
 			printf("replay: %s %" PRIu64 " 1 %u\n", argv[0], seed + i, steps);
 			failed++;
 		}

@@ -22,7 +22,7 @@ void bucket_set(struct bucket *b, uint64_t now, uint64_t rate, uint64_t most)
 		b->level = b->most;
 }
 
-static uint64_t share_of(const struct world *w, const struct box *box, uint64_t limit)
+static uint64_t box_share_of(const struct world *w, const struct box *box, uint64_t limit)
 {
 	return conserve_share(&w->params.overlay, (unsigned)(box - w->boxes), limit);
 }
@@ -38,14 +38,14 @@ uint64_t world_usable(const struct world *w, const struct box *box, unsigned acc
 }
 
 /* The limit that is in force: where it falls, the old one until the workers have heard. */
-static uint64_t shares(const struct world *w)
+static uint64_t sum_limit_shares(const struct world *w)
 {
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct box *box = &w->boxes[i];
-		uint64_t now = share_of(w, box, box->limit);
-		uint64_t taken = box->up ? share_of(w, box, box->limit_taken) : 0;
+		uint64_t now = box_share_of(w, box, box->limit);
+		uint64_t taken = box->up ? box_share_of(w, box, box->limit_taken) : 0;
 
 		sum += (now > taken ? now : taken) + box->debt;
 	}
@@ -56,7 +56,7 @@ static uint64_t shares(const struct world *w)
  * The burst that all may have together: each divides it by the limit that it knows, and while they
  * know different ones (of some, only their workers do not yet) that is at least the smallest.
  */
-static uint64_t bursts(const struct world *w, uint64_t bound)
+static uint64_t max_joint_burst(const struct world *w, uint64_t bound)
 {
 	uint64_t least = w->limit;
 
@@ -72,7 +72,7 @@ static uint64_t bursts(const struct world *w, uint64_t bound)
 	return (uint64_t)(((level_t)w->burst * bound + least - 1) / least);
 }
 
-static void check_sum(struct world *w, unsigned account, uint64_t bound)
+static void check_torture_sum(struct world *w, unsigned account, uint64_t bound)
 {
 	const char *of = account == RATE ? "rate" : "burst";
 	uint64_t sum = 0, enforced = 0;
@@ -95,16 +95,16 @@ static void check_sum(struct world *w, unsigned account, uint64_t bound)
 
 void world_check_sums(struct world *w)
 {
-	uint64_t bound = shares(w);
+	uint64_t bound = sum_limit_shares(w);
 
-	check_sum(w, RATE, bound);
+	check_torture_sum(w, RATE, bound);
 	if (w->accounts > BURST)
-		check_sum(w, BURST, w->burst);
-	bucket_set(&w->bound, w->events.now_ns, bound, bursts(w, bound));
+		check_torture_sum(w, BURST, w->burst);
+	bucket_set(&w->bound, w->events.now_ns, bound, max_joint_burst(w, bound));
 	w->result->checks++;
 }
 
-static unsigned back(const struct conserve *c, unsigned self)
+static unsigned edge_back_to(const struct conserve *c, unsigned self)
 {
 	unsigned e = 0;
 
@@ -133,7 +133,7 @@ static void check_account(struct world *w, struct box *box, unsigned account)
 		balance += (int64_t)mine.ledger.received - (int64_t)mine.ledger.granted;
 		if (peer->lost || !peer->c)
 			continue;
-		its = conserve_edge(peer->c, account, back(peer->c, self), 0).ledger;
+		its = conserve_edge(peer->c, account, edge_back_to(peer->c, self), 0).ledger;
 		if (mine.ledger.received > its.locked)
 			torture_complain(w->result, "received %llu of %llu",
 				(unsigned long long)mine.ledger.received,

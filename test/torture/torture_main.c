@@ -51,7 +51,7 @@ struct sums {
 	char what[sizeof(((struct torture_result *)0)->what)];
 };
 
-static bool choose(const char *text, void *options)
+static bool choose_guarantee(const char *text, void *options)
 {
 	struct options *o = options;
 	bool all = strcmp(text, "all") == 0, found = all;
@@ -68,7 +68,7 @@ static bool choose(const char *text, void *options)
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROW_OTHER("guarantee", choose),
+	OPTION_ROW_OTHER("guarantee", choose_guarantee),
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 100000000),
 	OPTION_ROW_NUMBER("first", struct options, first, 0, INT64_MAX),
 	OPTION_ROW_NUMBER("minutes", struct options, minutes, 2, 1000),
@@ -140,7 +140,7 @@ static int start_part(const struct options *o, unsigned long part, pid_t *pid)
 	return -EAGAIN;
 }
 
-static void merge(struct sums *all, const struct sums *part)
+static void merge_sums(struct sums *all, const struct sums *part)
 {
 	bool first = part->violations > 0 &&
 		     (all->violations == 0 || part->first_seed < all->first_seed);
@@ -160,7 +160,7 @@ static void merge(struct sums *all, const struct sums *part)
 	memcpy(all->what, part->what, sizeof(all->what));
 }
 
-static int run_all(const struct options *o, struct sums *all)
+static int run_torture_jobs(const struct options *o, struct sums *all)
 {
 	pid_t pids[JOBS_MAX];
 	int fds[JOBS_MAX], ret = 0;
@@ -177,7 +177,7 @@ static int run_all(const struct options *o, struct sums *all)
 			continue;
 		}
 		if (read(fds[j], &part, sizeof(part)) == sizeof(part))
-			merge(all, &part);
+			merge_sums(all, &part);
 		else
 			ret = -EIO;
 		close(fds[j]);
@@ -188,7 +188,7 @@ static int run_all(const struct options *o, struct sums *all)
 	return ret;
 }
 
-static json_t *to_json(const struct options *o, const struct sums *sums)
+static json_t *torture_to_json(const struct options *o, const struct sums *sums)
 {
 	return json_pack("{s:I, s:I, s:I, s:o, s:I, s:I, s:I, s:I, s:I}", "seeds",
 		(json_int_t)o->seeds, "runs", (json_int_t)sums->runs, "violations",
@@ -199,7 +199,7 @@ static json_t *to_json(const struct options *o, const struct sums *sums)
 		(json_int_t)sums->blanks);
 }
 
-static int report(const struct options *o, const struct sums *sums)
+static int report_torture(const struct options *o, const struct sums *sums)
 {
 	int ret = 0;
 
@@ -210,7 +210,7 @@ static int report(const struct options *o, const struct sums *sums)
 			(unsigned long long)sums->moves, (unsigned long long)sums->restarts,
 			(unsigned long long)sums->blanks);
 	if (o->json) {
-		json_t *json = to_json(o, sums);
+		json_t *json = torture_to_json(o, sums);
 
 		ret = json ? output_write(o->json, output_json, json) : -ENOMEM;
 		json_decref(json);
@@ -240,10 +240,10 @@ int main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	ret = run_all(&o, &sums);
+	ret = run_torture_jobs(&o, &sums);
 	if (ret) {
 		fprintf(stderr, "torture: %s\n", strerror(-ret));
 		return EXIT_BAD;
 	}
-	return report(&o, &sums);
+	return report_torture(&o, &sums);
 }

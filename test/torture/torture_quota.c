@@ -56,17 +56,17 @@ struct world {
 	bool forgets, forgot, calm;
 };
 
-static uint64_t local(const struct world *w, const struct box *box)
+static uint64_t quota_local_time(const struct world *w, const struct box *box)
 {
 	return w->events.now_ns + w->clocks[box - w->boxes];
 }
 
-static void box_event(void *world, void *object, uint64_t argument);
+static void quota_box_event(void *world, void *object, uint64_t argument);
 
 /* An event of a box's present life. */
-static void box_at(struct world *w, uint64_t at, enum happening what, struct box *box)
+static void quota_box_at(struct world *w, uint64_t at, enum happening what, struct box *box)
 {
-	events_at(&w->events, at, box_event, box, what | (uint64_t)box->life << 32);
+	events_at(&w->events, at, quota_box_event, box, what | (uint64_t)box->life << 32);
 }
 
 static void message_send(struct world *w, struct box *box, const struct message *message)
@@ -82,12 +82,12 @@ static void message_send(struct world *w, struct box *box, const struct message 
 		&w->net, self, message->to, w->events.now_ns + delay, message, sizeof(*message));
 }
 
-static void box_send(struct world *w, struct box *box)
+static void quota_box_send(struct world *w, struct box *box)
 {
 	struct message message;
 	uint32_t edge;
 
-	while (quota_next(box->quota, local(w, box), &edge, &message.is)) {
+	while (quota_next(box->quota, quota_local_time(w, box), &edge, &message.is)) {
 		message.to = box->to[edge];
 		message.edge = box->back[edge];
 		w->result->moves += (message.is.parts & (QUOTA_REPORT | QUOTA_DISTRIBUTE)) != 0;
@@ -99,7 +99,7 @@ static void box_send(struct world *w, struct box *box)
 	}
 }
 
-static void save(struct world *w, struct box *box)
+static void quota_save_box(struct world *w, struct box *box)
 {
 	if (box->saving || !quota_unsettled(box->quota))
 		return;
@@ -108,36 +108,37 @@ static void save(struct world *w, struct box *box)
 	if (quota_save(box->quota, box->coming, &box->coming_len))
 		return;
 	box->saving = true;
-	box_at(w,
+	quota_box_at(w,
 		w->events.now_ns +
 			prng_within(&w->prng, prng_percent(&w->prng, 95) ? 10 * MS : SECOND),
 		WRITTEN, box);
 }
 
 /* What has to follow whatever has just happened to a box. */
-static void go_on(struct world *w, struct box *box)
+static void quota_follow_up(struct world *w, struct box *box)
 {
-	uint64_t next = quota_tick(box->quota, local(w, box)), clock = w->clocks[box - w->boxes];
+	uint64_t next = quota_tick(box->quota, quota_local_time(w, box)),
+		 clock = w->clocks[box - w->boxes];
 
-	save(w, box);
-	box_send(w, box);
+	quota_save_box(w, box);
+	quota_box_send(w, box);
 	if (next == UINT64_MAX)
 		return;
-	next = next > local(w, box) ? next - clock : w->events.now_ns + MS;
+	next = next > quota_local_time(w, box) ? next - clock : w->events.now_ns + MS;
 	/* The one that is waited for, or an earlier one. */
 	if (box->tick_ns <= next && box->tick_ns > w->events.now_ns)
 		return;
 	box->tick_ns = next;
-	box_at(w, next, TICK, box);
+	quota_box_at(w, next, TICK, box);
 }
 
-static void use(struct world *w, struct box *box)
+static void quota_use_units(struct world *w, struct box *box)
 {
 	uint64_t units = box->wants
 				 ? box->wants
 				 : 1 + prng_below(&w->prng, prng_percent(&w->prng, 90) ? 40 : 4000);
 
-	if (quota_spend(box->quota, units, local(w, box))) {
+	if (quota_spend(box->quota, units, quota_local_time(w, box))) {
 		box->wants = prng_percent(&w->prng, 80) ? units : 0;
 		return;
 	}
@@ -148,7 +149,7 @@ static void use(struct world *w, struct box *box)
 			(unsigned long long)w->total);
 }
 
-static void start(struct world *w, struct box *box)
+static void quota_start_box(struct world *w, struct box *box)
 {
 	struct quota_params params = {
 		.share = box->share,
@@ -170,27 +171,27 @@ static void start(struct world *w, struct box *box)
 	box->saving = false;
 	box->tick_ns = 0;
 	if (box->record_len > 0 && !box->blank)
-		ret = quota_restore(
-			&params, box->record, box->record_len, local(w, box), &box->quota);
+		ret = quota_restore(&params, box->record, box->record_len, quota_local_time(w, box),
+			&box->quota);
 	else
-		ret = quota_create(&params, local(w, box), &box->quota);
+		ret = quota_create(&params, quota_local_time(w, box), &box->quota);
 	if (ret) {
 		torture_failed(w->result, "quota_restore or quota_create", ret);
 		return;
 	}
 	for (unsigned e = 0; e < box->n; e++)
 		quota_link(box->quota, e, true, w->total / w->n);
-	box_at(w, w->events.now_ns + prng_within(&w->prng, THINK), TRAFFIC, box);
-	go_on(w, box);
+	quota_box_at(w, w->events.now_ns + prng_within(&w->prng, THINK), TRAFFIC, box);
+	quota_follow_up(w, box);
 }
 
-static void restart(struct world *w, struct box *box)
+static void quota_restart_box(struct world *w, struct box *box)
 {
 	if (box->quota || w->result->error || w->result->violated)
 		return;
 	w->result->restarts++;
 	w->result->blanks += box->blank;
-	start(w, box);
+	quota_start_box(w, box);
 }
 
 static void make_durable(struct box *box)
@@ -201,7 +202,7 @@ static void make_durable(struct box *box)
 }
 
 /* With the newest record, or none; what was spent before is forgotten with it. */
-static void crash(struct world *w, struct box *box)
+static void quota_crash_box(struct world *w, struct box *box)
 {
 	if (box->saving && prng_percent(&w->prng, 50))
 		make_durable(box);
@@ -213,13 +214,13 @@ static void crash(struct world *w, struct box *box)
 		box->blank = true;
 		w->forgot = true;
 	}
-	box_at(w,
+	quota_box_at(w,
 		w->events.now_ns + prng_within(&w->prng,
 					   prng_percent(&w->prng, 70) ? 2 * SECOND : 30 * SECOND),
 		UP, box);
 }
 
-static void trouble(void *world, void *object, uint64_t argument)
+static void quota_cause_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 	struct box *box;
@@ -232,7 +233,7 @@ static void trouble(void *world, void *object, uint64_t argument)
 	switch (prng_below(&w->prng, 4)) {
 	case 0:
 		if (box->quota && (w->forgets || box->record_len > 0))
-			crash(w, box);
+			quota_crash_box(w, box);
 		break;
 	case 1:
 		w->cut[prng_below(&w->prng, w->n)] ^= 1;
@@ -243,10 +244,10 @@ static void trouble(void *world, void *object, uint64_t argument)
 	default:
 		w->hurry = 1 + prng_below(&w->prng, 20);
 	}
-	events_after(&w->events, prng_within(&w->prng, 8 * SECOND), trouble, NULL, 0);
+	events_after(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
 }
 
-static void be_calm(void *world, void *object, uint64_t argument)
+static void quota_end_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 
@@ -256,21 +257,22 @@ static void be_calm(void *world, void *object, uint64_t argument)
 	w->loss = 0;
 	memset(w->cut, 0, sizeof(w->cut));
 	for (unsigned i = 0; i < w->n; i++)
-		restart(w, &w->boxes[i]);
+		quota_restart_box(w, &w->boxes[i]);
 }
 
-static void hear(struct world *w, const struct message *message)
+static void quota_hear_message(struct world *w, const struct message *message)
 {
 	struct box *box = &w->boxes[message->to];
 
 	if (!box->quota || message->is.period == 0)
 		return;
-	quota_hear(box->quota, message->edge, &message->is, local(w, box));
-	go_on(w, box);
+	quota_hear(box->quota, message->edge, &message->is, quota_local_time(w, box));
+	quota_follow_up(w, box);
 }
 
 /* A message arrives, and now and then an old one after it. */
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
+static bool quota_receive_message(
+	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
 	struct world *w = world;
 	struct message message;
@@ -278,13 +280,13 @@ static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, siz
 	(void)from;
 	(void)to;
 	memcpy(&message, bytes, len);
-	hear(w, &message);
+	quota_hear_message(w, &message);
 	if (!w->calm && prng_percent(&w->prng, 2))
-		hear(w, &w->late[prng_below(&w->prng, LATE)]);
+		quota_hear_message(w, &w->late[prng_below(&w->prng, LATE)]);
 	return true;
 }
 
-static void box_event(void *world, void *object, uint64_t argument)
+static void quota_box_event(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 	struct box *box = object;
@@ -294,7 +296,7 @@ static void box_event(void *world, void *object, uint64_t argument)
 		return;
 	switch ((enum happening)(argument & 0xff)) {
 	case UP:
-		restart(w, box);
+		quota_restart_box(w, box);
 		return;
 	case WRITTEN:
 		make_durable(box);
@@ -303,14 +305,15 @@ static void box_event(void *world, void *object, uint64_t argument)
 		break;
 	case TRAFFIC:
 		if (!w->calm)
-			use(w, box);
-		box_at(w, w->events.now_ns + 1 + prng_within(&w->prng, THINK * pause / w->hurry),
+			quota_use_units(w, box);
+		quota_box_at(w,
+			w->events.now_ns + 1 + prng_within(&w->prng, THINK * pause / w->hurry),
 			TRAFFIC, box);
 		break;
 	case TICK:
 		break;
 	}
-	go_on(w, box);
+	quota_follow_up(w, box);
 }
 
 static void count_check(void *world)
@@ -325,7 +328,7 @@ static void check_end(struct world *w)
 
 	for (unsigned i = 0; i < w->n; i++) {
 		struct box *box = &w->boxes[i];
-		struct quota_view view = quota_view(box->quota, local(w, box));
+		struct quota_view view = quota_view(box->quota, quota_local_time(w, box));
 
 		held += view.balance;
 		spent += view.spent;
@@ -348,7 +351,7 @@ static void check_end(struct world *w)
 			(unsigned long long)spent);
 }
 
-static void join(struct world *w, unsigned a, unsigned b)
+static void quota_join_boxes(struct world *w, unsigned a, unsigned b)
 {
 	struct box *x = &w->boxes[a], *y = &w->boxes[b];
 
@@ -360,7 +363,7 @@ static void join(struct world *w, unsigned a, unsigned b)
 	y->n++;
 }
 
-static void populate(struct world *w)
+static void quota_populate(struct world *w)
 {
 	w->forgets = prng_percent(&w->prng, 40);
 	w->loss = prng_percent(&w->prng, 60) ? prng_below(&w->prng, 35) : 0;
@@ -369,10 +372,10 @@ static void populate(struct world *w)
 		w->boxes[i].share = prng_below(&w->prng, MOST);
 		w->total += w->boxes[i].share;
 		if (i > 0)
-			join(w, prng_below(&w->prng, i), i);
+			quota_join_boxes(w, prng_below(&w->prng, i), i);
 	}
 	for (unsigned i = 0; i < w->n; i++)
-		start(w, &w->boxes[i]);
+		quota_start_box(w, &w->boxes[i]);
 }
 
 void torture_quota(const struct torture_case *c, struct torture_result *result)
@@ -386,12 +389,12 @@ void torture_quota(const struct torture_case *c, struct torture_result *result)
 	w->n = c->limiters;
 	w->result = result;
 	w->net.events = &w->events;
-	w->net.receive = receive;
+	w->net.receive = quota_receive_message;
 	w->end = c->minutes * 60 * SECOND;
 	prng_seed(&w->prng, c->seed);
-	populate(w);
-	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), trouble, NULL, 0);
-	events_at(&w->events, w->end - w->end / HEAL, be_calm, NULL, 0);
+	quota_populate(w);
+	events_at(&w->events, prng_within(&w->prng, 8 * SECOND), quota_cause_trouble, NULL, 0);
+	events_at(&w->events, w->end - w->end / HEAL, quota_end_trouble, NULL, 0);
 	torture_play(&w->events, w->end, w, count_check, result);
 	if (!result->violated && !result->error)
 		check_end(w);

@@ -26,13 +26,14 @@ static uint64_t true_time(const struct box *box, uint64_t clock)
 	return (uint64_t)at;
 }
 
-static void box_event(void *world, void *object, uint64_t argument);
+static void rates_box_event(void *world, void *object, uint64_t argument);
 
 /* An event of a box's present life, with a number of its own. */
-static void box_at(
+static void rates_box_at(
 	struct world *w, uint64_t at, enum happening what, struct box *box, uint64_t number)
 {
-	events_at(&w->events, at, box_event, box, what | number << 8 | (uint64_t)box->life << 32);
+	events_at(&w->events, at, rates_box_event, box,
+		what | number << 8 | (uint64_t)box->life << 32);
 }
 
 static uint64_t burst_of(const struct world *w, const struct box *box)
@@ -43,7 +44,7 @@ static uint64_t burst_of(const struct world *w, const struct box *box)
 }
 
 /* The workers take what may be enforced now, which ends by itself. */
-static void take(struct world *w, struct box *box)
+static void rates_take_limits(struct world *w, struct box *box)
 {
 	uint64_t until;
 
@@ -56,14 +57,15 @@ static void take(struct world *w, struct box *box)
 	box->taking = false;
 	bucket_set(&box->bucket, w->events.now_ns, box->enforced[RATE], burst_of(w, box));
 	if (box->until < UINT64_MAX)
-		box_at(w, true_time(box, box->until), LEASE, box, 0);
+		rates_box_at(w, true_time(box, box->until), LEASE, box, 0);
 }
 
 static void start_taking(struct world *w, struct box *box)
 {
 	box->taking = true;
 	box->taking_since++;
-	box_at(w, w->events.now_ns + prng_within(&w->prng, 20 * MS), TAKEN, box, box->taking_since);
+	rates_box_at(w, w->events.now_ns + prng_within(&w->prng, 20 * MS), TAKEN, box,
+		box->taking_since);
 }
 
 static int write_record(void *context, uint32_t id, const void *record, size_t len)
@@ -72,7 +74,7 @@ static int write_record(void *context, uint32_t id, const void *record, size_t l
 }
 
 /* Sends what a box has to say, from time to time twice or late. */
-static void box_send(struct world *w, struct box *box)
+static void rates_box_send(struct world *w, struct box *box)
 {
 	struct letter letter = {.from = (unsigned)(box - w->boxes)};
 
@@ -93,18 +95,18 @@ static void box_send(struct world *w, struct box *box)
 	}
 }
 
-static int save(struct box *box)
+static int rates_save_box(struct box *box)
 {
 	disk_forget_written(&box->disk);
 	return book_save(conserve_book(box->c), write_record, &box->disk);
 }
 
-static void commit(struct world *w, struct box *box)
+static void rates_commit_record(struct world *w, struct box *box)
 {
 	w->result->error |= disk_commit(&box->disk) != 0;
 }
 
-static bool is_blank(const struct world *w, const struct box *box)
+static bool rates_box_is_blank(const struct world *w, const struct box *box)
 {
 	bool blank = false;
 
@@ -113,7 +115,7 @@ static bool is_blank(const struct world *w, const struct box *box)
 	return blank;
 }
 
-static bool is_news(const struct world *w, const struct box *box)
+static bool rates_limit_changed(const struct world *w, const struct box *box)
 {
 	bool news = false;
 
@@ -123,31 +125,31 @@ static bool is_news(const struct world *w, const struct box *box)
 }
 
 /* What has to follow whatever has just happened to a box. */
-static void go_on(struct world *w, struct box *box)
+static void rates_follow_up(struct world *w, struct box *box)
 {
-	if (box->lost && !is_blank(w, box))
+	if (box->lost && !rates_box_is_blank(w, box))
 		box->lost = false;
-	if (!box->saving && book_unsaved(conserve_book(box->c)) && save(box) == 0) {
+	if (!box->saving && book_unsaved(conserve_book(box->c)) && rates_save_box(box) == 0) {
 		box->saving = true;
 		box->written = box->taken = false;
 		start_taking(w, box);
 		box->saved_at = box->taking_since;
-		box_at(w,
+		rates_box_at(w,
 			w->events.now_ns + prng_within(&w->prng, prng_percent(&w->prng, 90)
 									 ? 30 * MS
 									 : 2 * SECOND),
 			WRITTEN, box, 0);
-	} else if (!box->taking && is_news(w, box)) {
+	} else if (!box->taking && rates_limit_changed(w, box)) {
 		start_taking(w, box);
 	}
 	if (!w->hoards && prng_percent(&w->prng, 30))
 		world_spend(w, box);
-	box_send(w, box);
+	rates_box_send(w, box);
 	if (!box->lost)
 		world_check_books(w, box);
 }
 
-static void settle(struct box *box)
+static void rates_end_save(struct box *box)
 {
 	if (!box->saving || !box->written || !box->taken)
 		return;
@@ -156,14 +158,15 @@ static void settle(struct box *box)
 }
 
 /* Accounts have ids from 1. */
-static void describe(const struct world *w, uint64_t limit, struct conserve_policy policies[BOTH])
+static void rates_fill_policies(
+	const struct world *w, uint64_t limit, struct conserve_policy policies[BOTH])
 {
 	policies[RATE] = (struct conserve_policy){
 		.id = RATE + 1, .limit = limit, .indicator = w->indicator};
 	policies[BURST] = (struct conserve_policy){.id = BURST + 1, .limit = w->burst};
 }
 
-static unsigned records_of(const struct box *box, struct book_record records[BOTH])
+static unsigned rates_box_records(const struct box *box, struct book_record records[BOTH])
 {
 	const struct disk_batch *durable = &box->disk.durable;
 
@@ -173,7 +176,7 @@ static unsigned records_of(const struct box *box, struct book_record records[BOT
 	return durable->n;
 }
 
-static struct conserve *make(struct world *w, struct box *box, bool blank)
+static struct conserve *rates_make_conserve(struct world *w, struct box *box, bool blank)
 {
 	struct conserve_policy policies[BOTH];
 	struct book_record records[BOTH];
@@ -181,12 +184,12 @@ static struct conserve *make(struct world *w, struct box *box, bool blank)
 	struct conserve *c = NULL;
 	int ret;
 
-	describe(w, box->limit, policies);
+	rates_fill_policies(w, box->limit, policies);
 	params.self = (unsigned)(box - w->boxes);
 	params.policies = policies;
 	params.n_policies = w->accounts;
 	params.records = records;
-	params.n_records = blank ? 0 : records_of(box, records);
+	params.n_records = blank ? 0 : rates_box_records(box, records);
 	params.blank = blank;
 	params.epoch = ++w->epoch;
 	ret = conserve_create(&params, world_clock(w, box), &c);
@@ -195,12 +198,12 @@ static struct conserve *make(struct world *w, struct box *box, bool blank)
 	return c;
 }
 
-static void start(struct world *w, struct box *box, bool blank)
+static void rates_start_box(struct world *w, struct box *box, bool blank)
 {
 	/* Its clock begins anywhere, also before where it was. */
 	box->clock = prng_within(&w->prng, 1000 * SECOND);
 	conserve_destroy(box->c);
-	box->c = make(w, box, blank);
+	box->c = rates_make_conserve(w, box, blank);
 	if (!box->c)
 		return;
 	box->up = true;
@@ -209,9 +212,9 @@ static void start(struct world *w, struct box *box, bool blank)
 	box->saving = false;
 	box->limit_taken = box->limit;
 	box->bucket = (struct bucket){.at_ns = w->events.now_ns};
-	take(w, box);
-	box_at(w, w->events.now_ns + prng_within(&w->prng, box->tick_ns), TICK, box, 0);
-	go_on(w, box);
+	rates_take_limits(w, box);
+	rates_box_at(w, w->events.now_ns + prng_within(&w->prng, box->tick_ns), TICK, box, 0);
+	rates_follow_up(w, box);
 }
 
 /* Nobody admits anything for a while, and then all do at once. */
@@ -223,13 +226,13 @@ static void spend_all(struct world *w)
 			world_spend(w, &w->boxes[i]);
 }
 
-static void restart(struct world *w, struct box *box)
+static void rates_restart_box(struct world *w, struct box *box)
 {
 	if (box->up)
 		return;
 	w->result->restarts++;
 	w->result->blanks += box->lost;
-	start(w, box, box->lost);
+	rates_start_box(w, box, box->lost);
 	/* It began with an empty bucket, or there would now be more than the burst. */
 	if (w->hoards && prng_percent(&w->prng, 50))
 		spend_all(w);
@@ -244,12 +247,12 @@ static bool somebody_lost(const struct world *w)
 }
 
 /* With the newest record; or without, but no two at a time: see ledger.h. */
-static void crash(struct world *w, struct box *box)
+static void rates_crash_box(struct world *w, struct box *box)
 {
 	bool lost = box->lost, known;
 
 	if (box->saving && prng_percent(&w->prng, 50))
-		commit(w, box);
+		rates_commit_record(w, box);
 	known = box->disk.durable.n == w->accounts;
 	if (!lost && (!known || (w->forgets && prng_percent(&w->prng, 25)))) {
 		if (somebody_lost(w) || (w->falls && !known))
@@ -267,10 +270,10 @@ static void crash(struct world *w, struct box *box)
 	if (lost)
 		disk_free(&box->disk);
 	else
-		box->c = make(w, box, false);
+		box->c = rates_make_conserve(w, box, false);
 	if (box->c)
 		world_check_books(w, box);
-	box_at(w,
+	rates_box_at(w,
 		w->events.now_ns + prng_within(&w->prng, prng_percent(&w->prng, 30) ? 100 * MS
 							 : prng_percent(&w->prng, 60)
 								 ? 5 * SECOND
@@ -279,14 +282,14 @@ static void crash(struct world *w, struct box *box)
 }
 
 /* Everybody is told of another limit, each at its own time. */
-static void learn(struct world *w, struct box *box)
+static void rates_learn_limit(struct world *w, struct box *box)
 {
 	struct conserve_policy policies[BOTH];
 	int ret;
 
 	if (!box->c || box->limit == w->limit)
 		return;
-	describe(w, w->limit, policies);
+	rates_fill_policies(w, w->limit, policies);
 	ret = conserve_update(box->c, policies, w->accounts, world_clock(w, box));
 	if (ret)
 		torture_failed(w->result, "conserve_update", ret);
@@ -295,7 +298,7 @@ static void learn(struct world *w, struct box *box)
 		world_check_books(w, box);
 }
 
-static void shift(struct world *w, unsigned account)
+static void rates_shift_demand(struct world *w, unsigned account)
 {
 	double *demands = w->demands[account], sum = 0;
 
@@ -313,10 +316,10 @@ static void shift(struct world *w, unsigned account)
 static void shift_demand(struct world *w)
 {
 	for (unsigned a = 0; a < w->accounts; a++)
-		shift(w, a);
+		rates_shift_demand(w, a);
 }
 
-static void trouble(void *world, void *object, uint64_t argument)
+static void rates_cause_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 	struct box *box;
@@ -330,7 +333,7 @@ static void trouble(void *world, void *object, uint64_t argument)
 	switch (prng_below(&w->prng, 8)) {
 	case 0:
 		if (box->up)
-			crash(w, box);
+			rates_crash_box(w, box);
 		break;
 	case 1:
 		w->sides[prng_below(&w->prng, w->n)] ^= 1;
@@ -350,10 +353,10 @@ static void trouble(void *world, void *object, uint64_t argument)
 	default:
 		shift_demand(w);
 	}
-	events_after(&w->events, prng_within(&w->prng, 12 * SECOND), trouble, NULL, 0);
+	events_after(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
 }
 
-static void be_calm(void *world, void *object, uint64_t argument)
+static void rates_end_trouble(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 
@@ -364,10 +367,10 @@ static void be_calm(void *world, void *object, uint64_t argument)
 	w->loss = 0;
 	memset(w->sides, 0, sizeof(w->sides));
 	for (unsigned i = 0; i < w->n; i++)
-		restart(w, &w->boxes[i]);
+		rates_restart_box(w, &w->boxes[i]);
 }
 
-static void tick(struct world *w, struct box *box)
+static void rates_box_tick(struct world *w, struct box *box)
 {
 	unsigned self = (unsigned)(box - w->boxes);
 	/* What it believes of the others' demands is not what they are. */
@@ -375,38 +378,39 @@ static void tick(struct world *w, struct box *box)
 	struct gdrl_measure measure = {
 		.demand = w->demands[RATE][self] * noise, .dropped = -1, .packet = 1000};
 
-	learn(w, box);
+	rates_learn_limit(w, box);
 	conserve_measure(box->c, RATE, &measure);
 	if (w->accounts > BURST)
 		conserve_target(box->c, BURST, w->demands[BURST][self] * noise);
 	conserve_tick(box->c, world_clock(w, box));
-	box_at(w, w->events.now_ns + box->tick_ns, TICK, box, 0);
+	rates_box_at(w, w->events.now_ns + box->tick_ns, TICK, box, 0);
 }
 
-static void written(struct world *w, struct box *box)
+static void rates_record_written(struct world *w, struct box *box)
 {
 	if (!w->calm && prng_percent(&w->prng, 5)) {
 		/* It may have got there all the same. */
 		if (prng_percent(&w->prng, 50))
-			commit(w, box);
+			rates_commit_record(w, box);
 		box->saving = false;
 		book_save_failed(conserve_book(box->c));
 		return;
 	}
-	commit(w, box);
+	rates_commit_record(w, box);
 	box->written = true;
-	settle(box);
+	rates_end_save(box);
 }
 
-static void taken(struct world *w, struct box *box, uint64_t number)
+static void rates_limits_taken(struct world *w, struct box *box, uint64_t number)
 {
-	take(w, box);
+	rates_take_limits(w, box);
 	if (box->saving && number >= box->saved_at)
 		box->taken = true;
-	settle(box);
+	rates_end_save(box);
 }
 
-static void hear(struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
+static void rates_hear_message(
+	struct world *w, unsigned from, unsigned to, const uint8_t *bytes, size_t len)
 {
 	struct box *box = &w->boxes[to];
 
@@ -414,24 +418,25 @@ static void hear(struct world *w, unsigned from, unsigned to, const uint8_t *byt
 		return;
 	if (conserve_hear(box->c, from, world_clock(w, box), bytes, len) < 0)
 		torture_complain(w->result, "a letter that cannot be read");
-	go_on(w, box);
+	rates_follow_up(w, box);
 }
 
 /* A letter arrives, and now and then an old one after it. */
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
+static bool rates_receive_message(
+	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
 	struct world *w = world;
 
-	hear(w, from, to, bytes, len);
+	rates_hear_message(w, from, to, bytes, len);
 	if (!w->calm && prng_percent(&w->prng, 3)) {
 		const struct letter *late = &w->late[prng_below(&w->prng, LATE)];
 
-		hear(w, late->from, late->to, late->bytes, late->len);
+		rates_hear_message(w, late->from, late->to, late->bytes, late->len);
 	}
 	return true;
 }
 
-static void box_event(void *world, void *object, uint64_t argument)
+static void rates_box_event(void *world, void *object, uint64_t argument)
 {
 	struct world *w = world;
 	struct box *box = object;
@@ -440,25 +445,25 @@ static void box_event(void *world, void *object, uint64_t argument)
 		return;
 	switch ((enum happening)(argument & 0xff)) {
 	case UP:
-		restart(w, box);
+		rates_restart_box(w, box);
 		return;
 	case TICK:
-		tick(w, box);
+		rates_box_tick(w, box);
 		break;
 	case TAKEN:
-		taken(w, box, argument >> 8 & 0xffffff);
+		rates_limits_taken(w, box, argument >> 8 & 0xffffff);
 		break;
 	case WRITTEN:
 		if (box->saving)
-			written(w, box);
+			rates_record_written(w, box);
 		break;
 	case LEASE:
-		take(w, box);
+		rates_take_limits(w, box);
 	}
-	go_on(w, box);
+	rates_follow_up(w, box);
 }
 
-static void check(void *world)
+static void rates_check_boxes(void *world)
 {
 	world_check_sums(world);
 	world_look_for_rest(world);
@@ -501,7 +506,7 @@ static void draw_world(struct world *w)
 	draw_overlay(w, &w->params.overlay);
 }
 
-static void populate(struct world *w)
+static void rates_populate(struct world *w)
 {
 	uint32_t drift = w->params.drift_ppm;
 
@@ -513,7 +518,7 @@ static void populate(struct world *w)
 							: prng_below(&w->prng, 2 * drift + 1));
 		box->tick_ns = SECOND / 2 + prng_within(&w->prng, SECOND);
 		box->limit = w->limit;
-		start(w, box, false);
+		rates_start_box(w, box, false);
 	}
 	shift_demand(w);
 }
@@ -524,16 +529,16 @@ static void world_init(struct world *w, const struct torture_case *c, struct tor
 	w->n = c->limiters;
 	w->result = result;
 	w->net.events = &w->events;
-	w->net.receive = receive;
+	w->net.receive = rates_receive_message;
 	prng_seed(&w->prng, c->seed);
 	w->end = c->minutes * 60 * SECOND;
 	w->accounts = c->guarantee == TORTURE_ADAPTOR ? BOTH : 1;
 	draw_world(w);
 	w->bound = (struct bucket){
 		.level = (level_t)w->burst * NANO, .most = (level_t)w->burst * NANO};
-	populate(w);
-	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), trouble, NULL, 0);
-	events_at(&w->events, w->end - w->end / HEAL, be_calm, NULL, 0);
+	rates_populate(w);
+	events_at(&w->events, prng_within(&w->prng, 12 * SECOND), rates_cause_trouble, NULL, 0);
+	events_at(&w->events, w->end - w->end / HEAL, rates_end_trouble, NULL, 0);
 }
 
 static void world_free(struct world *w)
@@ -555,7 +560,7 @@ void torture_rates(const struct torture_case *c, struct torture_result *result)
 	if (!w)
 		return;
 	world_init(w, c, result);
-	torture_play(&w->events, w->end, w, check, result);
+	torture_play(&w->events, w->end, w, rates_check_boxes, result);
 	if (!result->violated && !result->error)
 		world_check_end(w);
 	for (unsigned i = 0; i < w->n; i++)

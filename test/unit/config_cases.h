@@ -70,7 +70,8 @@ static inline char *with_quotes(const char *text)
 }
 
 /* Parses as file "w.json"; the messages are the caller's to free. */
-static inline int parse(const char *text, size_t len, char **messages, struct config **out)
+static inline int parse_config_case(
+	const char *text, size_t len, char **messages, struct config **out)
 {
 	size_t size;
 	FILE *err = open_memstream(messages, &size);
@@ -99,7 +100,7 @@ static inline void run_cases(const struct config_case *cases)
 		     *expected = with_quotes(cases->messages);
 		char *messages;
 		struct config *config;
-		int rc = parse(document, strlen(document), &messages, &config);
+		int rc = parse_config_case(document, strlen(document), &messages, &config);
 
 		if (strcmp(messages, expected) != 0)
 			fail_msg("%s\ngot:\n%sexpected:\n%s", document, messages, expected);
@@ -117,7 +118,7 @@ static inline struct config *must_parse(const char *document)
 	char *text = with_quotes(document), *messages;
 	struct config *config;
 
-	parse(text, strlen(text), &messages, &config);
+	parse_config_case(text, strlen(text), &messages, &config);
 	if (config == NULL || *messages != '\0')
 		fail_msg("%s\n%s", text, messages);
 	free(text);

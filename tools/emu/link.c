@@ -44,9 +44,9 @@ void lane_fini(struct lane *lane)
 }
 
 /* Any seed will do, and a packet's fate depends on its number alone. */
-static double uniform(uint64_t *state)
+static double draw_uniform(uint64_t *state)
 {
-	return (double)(splitmix64(state) >> 11) * 0x1p-53;
+	return (double)(splitmix64_next(state) >> 11) * 0x1p-53;
 }
 
 static uint64_t serialisation_ns(const struct lane_params *params, uint32_t bytes)
@@ -60,7 +60,7 @@ static uint64_t serialisation_ns(const struct lane_params *params, uint32_t byte
  * Puts on the line what the sender has begun to put there by now. A packet takes the rate and the
  * delay of the moment it begins, so that a change of either acts on what still waits.
  */
-static void settle(struct lane *lane, uint64_t now_ns)
+static void start_transmissions(struct lane *lane, uint64_t now_ns)
 {
 	while (lane->mid != lane->tail) {
 		struct lane_entry *entry = &lane->ring[lane->mid & lane->mask];
@@ -84,9 +84,9 @@ static bool queue_full(const struct lane *lane, uint32_t bytes)
 	return p->queue_bytes && lane->waiting_bytes + bytes > p->queue_bytes;
 }
 
-static enum lane_verdict judge(struct lane *lane, uint32_t bytes)
+static enum lane_verdict judge_lane_packet(struct lane *lane, uint32_t bytes)
 {
-	if (uniform(&lane->random) < lane->params.loss) {
+	if (draw_uniform(&lane->random) < lane->params.loss) {
 		lane->counters.lost++;
 		return LANE_LOST;
 	}
@@ -105,10 +105,10 @@ enum lane_verdict lane_push(struct lane *lane, void *packet, uint32_t bytes, uin
 {
 	enum lane_verdict verdict;
 
-	settle(lane, now_ns);
+	start_transmissions(lane, now_ns);
 	lane->counters.received++;
 	lane->counters.received_bytes += bytes;
-	verdict = judge(lane, bytes);
+	verdict = judge_lane_packet(lane, bytes);
 	if (verdict != LANE_QUEUED)
 		return verdict;
 	lane->ring[lane->tail & lane->mask] = (struct lane_entry){packet, now_ns, bytes};
@@ -132,7 +132,7 @@ void *lane_pop(struct lane *lane, uint64_t now_ns)
 {
 	struct lane_entry *entry = &lane->ring[lane->head & lane->mask];
 
-	settle(lane, now_ns);
+	start_transmissions(lane, now_ns);
 	if (lane->head == lane->mid || entry->time_ns > now_ns)
 		return NULL;
 	lane->head++;

@@ -114,7 +114,7 @@ static bool receive_all(struct emu *emu, unsigned *received)
 	return more;
 }
 
-static bool send_due(struct lane *lane, uint16_t port, uint64_t now_ns)
+static bool send_lane_due(struct lane *lane, uint16_t port, uint64_t now_ns)
 {
 	struct rte_mbuf *bufs[BURST];
 	uint16_t n = 0;
@@ -126,13 +126,13 @@ static bool send_due(struct lane *lane, uint16_t port, uint64_t now_ns)
 	return n == BURST;
 }
 
-static bool send_all(struct emu *emu)
+static bool send_all_lanes(struct emu *emu)
 {
 	uint64_t now_ns = clock_ns();
 	bool more = false;
 
 	for (unsigned i = 0; i < emu->n_lanes; i++)
-		more |= send_due(&emu->lanes[i], emu->ports[i ^ 1], now_ns);
+		more |= send_lane_due(&emu->lanes[i], emu->ports[i ^ 1], now_ns);
 	return more;
 }
 
@@ -170,7 +170,7 @@ static void print_stats(const struct emu *emu)
 	json_decref(stats);
 }
 
-static json_t *show_stats(const char *params, void *context)
+static json_t *show_emu_stats(const char *params, void *context)
 {
 	(void)params;
 	return emu_stats(context);
@@ -250,13 +250,13 @@ static void wait_for_next(struct emu *emu, unsigned received)
 	emu->woken = sleep_until(emu, until_ns, listen) && listen;
 }
 
-static void run(struct emu *emu)
+static void run_emu(struct emu *emu)
 {
 	while (!stop_wanted) {
 		unsigned received = 0;
 		bool more = receive_all(emu, &received);
 
-		more |= send_all(emu);
+		more |= send_all_lanes(emu);
 		if (more)
 			sleep_until(emu, 0, false); /* signals and commands have their turn */
 		else
@@ -268,7 +268,7 @@ static void run(struct emu *emu)
 	}
 }
 
-static int create_pool(struct emu *emu)
+static int create_emu_pool(struct emu *emu)
 {
 	unsigned n = emu->options.mbufs;
 
@@ -312,10 +312,10 @@ static int open_ports(struct emu *emu)
 	return 0;
 }
 
-static int set_up(struct emu *emu)
+static int set_up_emu(struct emu *emu)
 {
 	static const struct telemetry_command commands[] = {
-		{"/stats", "Returns the counters of all links. Takes no parameters", show_stats,
+		{"/stats", "Returns the counters of all links. Takes no parameters", show_emu_stats,
 			TELEMETRY_PARAMS},
 		{"/link", "Changes a link. Parameters: int index, its settings", change_link,
 			TELEMETRY_PARAMS},
@@ -326,7 +326,7 @@ static int set_up(struct emu *emu)
 	int rc = create_lanes(emu);
 
 	if (!rc)
-		rc = create_pool(emu);
+		rc = create_emu_pool(emu);
 	if (!rc)
 		rc = open_ports(emu);
 	if (rc)
@@ -351,13 +351,13 @@ static void tear_down(struct emu *emu)
 	rte_mempool_free(emu->pool);
 }
 
-static int emulate(struct emu *emu)
+static int run_emulation(struct emu *emu)
 {
-	int rc = set_up(emu);
+	int rc = set_up_emu(emu);
 
 	if (!rc) {
 		fprintf(stderr, "%u links up\n", emu->options.n_links);
-		run(emu);
+		run_emu(emu);
 		print_stats(emu);
 	}
 	tear_down(emu);
@@ -391,7 +391,7 @@ int main(int argc, char **argv)
 	}
 	rc = options_parse(&emu.options, argc - used, argv + used);
 	if (!rc)
-		rc = emulate(&emu);
+		rc = run_emulation(&emu);
 	rte_eal_cleanup();
 	return rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }

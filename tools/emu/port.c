@@ -9,7 +9,7 @@
 
 #include <rte_ethdev.h>
 
-static int set_up(uint16_t port, struct rte_mempool *pool)
+static int set_up_emu_port(uint16_t port, struct rte_mempool *pool)
 {
 	static const struct rte_eth_conf conf;
 	uint16_t rx = PORT_RX_DESCRIPTORS, tx = PORT_RX_DESCRIPTORS;
@@ -42,7 +42,7 @@ int port_open(const char *name, struct rte_mempool *pool, uint16_t *port)
 		fprintf(stderr, "port %s: did not come up\n", name);
 		return -ENODEV;
 	}
-	rc = set_up(*port, pool);
+	rc = set_up_emu_port(*port, pool);
 	if (!rc)
 		rc = accept_all(*port);
 	if (rc)

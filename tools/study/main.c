@@ -12,8 +12,8 @@
 
 #define EXIT_USAGE 2
 
-static int help_main(int argc, char **argv);
-static int version_main(int argc, char **argv);
+static int study_help_main(int argc, char **argv);
+static int study_version_main(int argc, char **argv);
 
 static const struct command {
 	const char *name, *help;
@@ -24,11 +24,11 @@ static const struct command {
 	{"quota", "use up a total that is never exceeded, and count messages", quota_main},
 	{"penalty", "what packets wait for when one bucket is split into parts", penalty_main},
 	{"brokers", "what it is worth to place sources well: figures of a paper", broker_main},
-	{"--help", "write this", help_main},
-	{"--version", "write the version", version_main},
+	{"--help", "write this", study_help_main},
+	{"--version", "write the version", study_version_main},
 };
 
-static void write_usage(FILE *out)
+static void write_study_usage(FILE *out)
 {
 	fputs("Usage: weir-study COMMAND [OPTION...]\n\n"
 	      "The figures of the papers that Weir is made from, repeated with its own libraries.\n\n",
@@ -38,15 +38,15 @@ static void write_usage(FILE *out)
 	fputs("\n\"weir-study COMMAND --help\" says more.\n", out);
 }
 
-static int help_main(int argc, char **argv)
+static int study_help_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
-	write_usage(stdout);
+	write_study_usage(stdout);
 	return fflush(stdout) ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static int version_main(int argc, char **argv)
+static int study_version_main(int argc, char **argv)
 {
 	(void)argc;
 	(void)argv;
@@ -59,6 +59,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; argc > 1 && i < sizeof(commands) / sizeof(commands[0]); i++)
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 1, argv + 1);
-	write_usage(stderr);
+	write_study_usage(stderr);
 	return EXIT_USAGE;
 }

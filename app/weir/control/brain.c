@@ -171,7 +171,7 @@ void brain_tell(struct box *box)
 		gossip_socket_send(box->gossip, peer, buf, len);
 }
 
-static void tick(struct box *box)
+static void control_tick(struct box *box)
 {
 	if (tsc_clock_refine(&box->clock, control_now())) {
 		log_info("TSC: %.6f MHz", (double)box->clock.hz / 1e6);
@@ -195,7 +195,7 @@ uint64_t brain_next(const struct box *box)
 bool brain_run(struct box *box, uint64_t now_ns)
 {
 	if (now_ns >= limiter_next(box->limiter))
-		tick(box);
+		control_tick(box);
 	else
 		publish_rest(box);
 	return false;

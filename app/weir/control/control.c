@@ -25,7 +25,7 @@ static unsigned list_files(
 	return 1 + n + telemetry_pollfds(box->telemetry, fds + 1 + n);
 }
 
-static uint64_t first_due(const struct box *box, const struct task *tasks, unsigned n)
+static uint64_t first_due_task(const struct box *box, const struct task *tasks, unsigned n)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -82,7 +82,7 @@ int control_run(struct box *box, const struct task *tasks, unsigned n, int signa
 
 	for (;;) {
 		unsigned n_fds = list_files(box, tasks, n, fds);
-		uint64_t next = first_due(box, tasks, n);
+		uint64_t next = first_due_task(box, tasks, n);
 		bool ready = poll(fds, n_fds, timeout_ms(control_now(), next)) > 0;
 
 		if (ready && fds[0].revents) {

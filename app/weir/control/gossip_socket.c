@@ -22,7 +22,7 @@
 #define KEY_DIGITS (2 * DATAGRAM_KEY)
 
 /* The kernel doubles what is asked for, which is about what it takes itself for each. */
-static void make_room(int fd, unsigned datagram_max)
+static void grow_receive_buffer(int fd, unsigned datagram_max)
 {
 	int wanted = (int)(GOSSIP_SOCKET_ROOM * (datagram_max + HEADERS)), got = 0;
 	socklen_t len = sizeof(got);
@@ -49,7 +49,7 @@ int gossip_socket_open(const struct gossip_config *config, struct gossip_socket 
 	gs->fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (gs->fd >= 0 &&
 		bind(gs->fd, (const struct sockaddr *)&config->listen, config->listen_len) == 0) {
-		make_room(gs->fd, config->datagram_max);
+		grow_receive_buffer(gs->fd, config->datagram_max);
 		return 0;
 	}
 	ret = -errno;

@@ -34,7 +34,7 @@ static struct packet *packet_of(struct burst *burst, unsigned i)
  * Marks a packet, if its bytes are ours alone and its IP header is in its first segment: to copy
  * what others share would take a buffer that may not be there.
  */
-static bool mark(struct rte_mbuf *m, const struct packet *packet, int how)
+static bool mark_packet(struct rte_mbuf *m, const struct packet *packet, int how)
 {
 	return RTE_MBUF_DIRECT(m) && rte_mbuf_refcnt_read(m) == 1 &&
 	       mark_frame(rte_pktmbuf_mtod(m, uint8_t *), m->data_len, packet, how);
@@ -50,7 +50,7 @@ static bool speaks_ecn(struct burst *burst, unsigned i)
  * The device's hash for a sample of flows. Its low bits have chosen the queue, and those that one
  * worker sees may all be alike: bring the others down to where the sample looks.
  */
-static uint32_t spread(uint32_t hash)
+static uint32_t spread_hash(uint32_t hash)
 {
 	hash *= POLICE_WEYL;
 	return hash ^ hash >> 16;
@@ -63,11 +63,11 @@ static bool sampled_hash(
 	const struct packet *packet;
 
 	if (has_hash(burst, i) && !police_samples_tcp_only(state)) {
-		*hash = spread(burst->mbufs[i]->hash.rss);
+		*hash = spread_hash(burst->mbufs[i]->hash.rss);
 		return true;
 	}
 	packet = packet_of(burst, i);
-	*hash = spread(packet_flow_hash(packet, burst->frames.data[i]));
+	*hash = spread_hash(packet_flow_hash(packet, burst->frames.data[i]));
 	return police_samples_packet(state, packet);
 }
 
@@ -76,7 +76,8 @@ static bool sampled_hash(
  * what will be written for it. Out of line, as few packets come here and the others need the
  * registers.
  */
-static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
+static __rte_noinline void sample_packet(
+	struct worker *w, struct burst *burst, unsigned i, uint32_t cost)
 {
 	uint32_t policy = burst->frames.policy[i], hash;
 	const struct policy_state *state = &w->policies[policy];
@@ -95,8 +96,8 @@ static __rte_noinline void sample(struct worker *w, struct burst *burst, unsigne
 }
 
 /*
- * judge() for policies whose packets wait. One may be marked if it says so, or not: at worst it is
- * dropped when it should be.
+ * judge_packets() for policies whose packets wait. One may be marked if it says so, or not: at
+ * worst it is dropped when it should be.
  */
 static bool judge_shaped(
 	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
@@ -112,7 +113,7 @@ static bool judge_shaped(
 	enum shape_verdict verdict;
 
 	if (police_samples(state))
-		sample(w, burst, i, held.cost);
+		sample_packet(w, burst, i, held.cost);
 	verdict = hold_arrive(w, state, &held, now);
 	burst->held |= (uint64_t)(verdict == SHAPE_WAITS) << i;
 	burst->n_held += verdict == SHAPE_WAITS;
@@ -120,7 +121,7 @@ static bool judge_shaped(
 	return verdict == SHAPE_PASSES;
 }
 
-/* judge() for policies that are not plain. */
+/* judge_packets() for policies that are not plain. */
 static bool judge_other(
 	struct worker *w, struct policy_state *state, struct burst *burst, unsigned i, uint64_t now)
 {
@@ -131,7 +132,7 @@ static bool judge_other(
 	bool marked;
 
 	if (police_samples(state))
-		sample(w, burst, i, cost);
+		sample_packet(w, burst, i, cost);
 	if (sourced_knows(&burst->sourced, i))
 		verdict = police_enact(
 			state, packet, data, cost, now, sourced_conforms(&burst->sourced, i));
@@ -141,7 +142,7 @@ static bool judge_other(
 		burst->unpaid += police_is_quota(state);
 	if (verdict != VERDICT_MARK)
 		return verdict != VERDICT_DROP;
-	marked = mark(burst->mbufs[i], packet, police_mark(state));
+	marked = mark_packet(burst->mbufs[i], packet, police_mark(state));
 	police_marked(state, packet, data, cost, now, marked);
 	burst->unmarkable += !marked;
 	return marked;
@@ -161,7 +162,7 @@ static uint64_t judge_total(
 /*
  * The hash of a packet's flow; what the device has not told is kept, as it will be asked for again.
  */
-static uint32_t flow_hash(struct burst *burst, unsigned i)
+static uint32_t burst_flow_hash(struct burst *burst, unsigned i)
 {
 	struct packet *packet;
 
@@ -176,7 +177,7 @@ static uint32_t flow_hash(struct burst *burst, unsigned i)
 static __rte_noinline uint64_t judge_flow(
 	struct policy_state *state, struct burst *burst, unsigned i, uint32_t bytes)
 {
-	return police_over_flow(state, bytes, flow_hash(burst, i));
+	return police_over_flow(state, bytes, burst_flow_hash(burst, i));
 }
 
 /* Judges those that flows share, whose buckets have been refilled. */
@@ -186,7 +187,7 @@ static __rte_always_inline uint64_t judge_phantom(struct worker *w, struct polic
 	uint64_t over;
 
 	if (unlikely(police_samples(state)))
-		sample(w, burst, i, bytes);
+		sample_packet(w, burst, i, bytes);
 	over = police_over_line(state, bytes);
 	return over == POLICE_ASKS_FLOW ? judge_flow(state, burst, i, bytes) : over;
 }
@@ -210,7 +211,7 @@ static __rte_noinline void fetch_phantoms(struct policy_state *const *states, st
 	for (; phantoms; phantoms &= phantoms - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(phantoms);
 
-		police_fetch_class(states[i], flow_hash(burst, i));
+		police_fetch_class(states[i], burst_flow_hash(burst, i));
 	}
 }
 
@@ -240,7 +241,10 @@ static __rte_always_inline uint64_t charge_plain(struct worker *w, struct policy
 	return police_over(state, bytes, now);
 }
 
-/* judge() of what is sampled, and of policies that are not plain: the mask that says "dropped". */
+/*
+ * judge_packets() of what is sampled, and of policies that are not plain: the mask that says
+ * "dropped".
+ */
 static __rte_noinline uint64_t judge_aside(
 	struct worker *w, struct burst *burst, unsigned i, uint64_t now)
 {
@@ -258,7 +262,7 @@ static __rte_noinline uint64_t judge_aside(
 		token_bucket_refill(&state->bucket, &state->limit, now);
 		return judge_phantom(w, state, burst, i, bytes);
 	}
-	sample(w, burst, i, bytes);
+	sample_packet(w, burst, i, bytes);
 	return charge_plain(w, state, policy, bytes, now, w->reserves != NULL);
 }
 
@@ -301,7 +305,7 @@ static void states_of(struct policy_state *states[], struct worker *w, struct bu
 }
 
 /* Leaves those of `passes`, a bit each, at the front, in order. */
-static uint16_t divide(
+static uint16_t split_passed_dropped(
 	struct rte_mbuf **mbufs, uint64_t passes, uint16_t n, struct rte_mbuf **dropped)
 {
 	unsigned n_pass = 0;
@@ -333,7 +337,7 @@ static void costs_of(uint32_t costs[][BURST], const struct burst *burst)
 }
 
 /* Which packets of a burst are dropped, a bit each, that of the last one lowest. */
-static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
+static __rte_always_inline uint64_t judge_packets(struct worker *w, struct burst *burst,
 	struct policy_state *const *states, uint32_t costs[][BURST], uint16_t n, uint64_t now,
 	bool lends, bool phantoms)
 {
@@ -354,7 +358,7 @@ static __rte_always_inline uint64_t judge(struct worker *w, struct burst *burst,
 	return drops;
 }
 
-static uint64_t reversed(uint64_t bits)
+static uint64_t reverse_bits(uint64_t bits)
 {
 	bits = (bits >> 1 & 0x5555555555555555) | (bits & 0x5555555555555555) << 1;
 	bits = (bits >> 2 & 0x3333333333333333) | (bits & 0x3333333333333333) << 2;
@@ -401,14 +405,14 @@ static uint16_t decide_each(
 	if (unlikely(burst->sourced.packets))
 		sourced_meter(&burst->sourced, now);
 	if (unlikely(phantoms))
-		drops = judge(w, burst, states, costs, n, now, w->reserves != NULL, true);
+		drops = judge_packets(w, burst, states, costs, n, now, w->reserves != NULL, true);
 	else if (w->reserves)
-		drops = judge(w, burst, states, costs, n, now, true, false);
+		drops = judge_packets(w, burst, states, costs, n, now, true, false);
 	else
-		drops = judge(w, burst, states, costs, n, now, false, false);
+		drops = judge_packets(w, burst, states, costs, n, now, false, false);
 	counter_add(&w->counters.unmatched_packets, none.packets);
-	passes = reversed(~drops) >> (64 - n);
-	n_pass = divide(burst->mbufs, passes, n, dropped);
+	passes = reverse_bits(~drops) >> (64 - n);
+	n_pass = split_passed_dropped(burst->mbufs, passes, n, dropped);
 	if (unlikely(burst->n_held))
 		leave_held(dropped, passes, burst->held, n);
 	return n_pass;
@@ -447,13 +451,13 @@ static uint16_t decide_alike(
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(samples);
 
-		sample(w, burst, i, costs[i]);
+		sample_packet(w, burst, i, costs[i]);
 	}
 	if (w->reserves)
 		passes = charge_lent(state, &w->reserves[policy], costs, n, now);
 	else
 		passes = police_charge_burst(state, costs, n, now);
-	return divide(burst->mbufs, passes, n, dropped);
+	return split_passed_dropped(burst->mbufs, passes, n, dropped);
 }
 
 /* Charges where each packet's flow counts. */
@@ -463,7 +467,7 @@ static __rte_noinline uint64_t charge_flows(struct policy_state *state, struct b
 	uint32_t hashes[BURST];
 
 	for (uint16_t i = 0; i < n; i++)
-		hashes[i] = flow_hash(burst, i);
+		hashes[i] = burst_flow_hash(burst, i);
 	return police_charge_flows(state, costs, hashes, n, now);
 }
 
@@ -483,16 +487,17 @@ static uint16_t decide_flows(
 	for (uint64_t samples = police_samples_burst(state, n); samples; samples &= samples - 1) {
 		unsigned i = (unsigned)__builtin_ctzll(samples);
 
-		sample(w, burst, i, costs[i]);
+		sample_packet(w, burst, i, costs[i]);
 	}
 	if (police_charge_free(state, n, sum, now))
 		return n;
 	if (police_refuse_all(state, n, sum, least))
-		return divide(burst->mbufs, 0, n, dropped);
-	return divide(burst->mbufs, charge_flows(state, burst, costs, n, now), n, dropped);
+		return split_passed_dropped(burst->mbufs, 0, n, dropped);
+	return split_passed_dropped(
+		burst->mbufs, charge_flows(state, burst, costs, n, now), n, dropped);
 }
 
-static bool all_alike(const uint32_t *policies, uint16_t n)
+static bool all_same_policy(const uint32_t *policies, uint16_t n)
 {
 	uint32_t different = 0;
 
@@ -504,7 +509,7 @@ static bool all_alike(const uint32_t *policies, uint16_t n)
 uint16_t decide(
 	struct worker *w, struct burst *burst, uint16_t n, uint64_t now, struct rte_mbuf **dropped)
 {
-	bool alike = all_alike(burst->frames.policy, n);
+	bool alike = all_same_policy(burst->frames.policy, n);
 	uint32_t first = burst->frames.policy[0];
 	uint16_t n_pass;
 

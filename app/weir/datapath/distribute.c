@@ -104,7 +104,7 @@ static unsigned collect_patiently(struct worker *w, const struct path *path, str
 	return n;
 }
 
-static unsigned collect(struct worker *w, const struct path *path, unsigned from)
+static unsigned collect_returned(struct worker *w, const struct path *path, unsigned from)
 {
 	struct rte_ring *back = path->lanes->back[from];
 	struct rte_mbuf *mbufs[BURST];
@@ -124,7 +124,7 @@ static unsigned collect(struct worker *w, const struct path *path, unsigned from
 }
 
 /* The worker after that one; not the owner, who gives nothing back: or the next had two turns. */
-static unsigned next_of(const struct lanes *lanes, unsigned i)
+static unsigned next_worker_index(const struct lanes *lanes, unsigned i)
 {
 	i = i + 1 < lanes->n_workers ? i + 1 : 0;
 	if (i == lanes->owner)
@@ -135,14 +135,14 @@ static unsigned next_of(const struct lanes *lanes, unsigned i)
 static bool collect_path(struct worker *w, const struct path *path)
 {
 	struct lanes *lanes = path->lanes;
-	unsigned first = next_of(lanes, lanes->first), n = 0;
+	unsigned first = next_worker_index(lanes, lanes->first), n = 0;
 
 	/* Whoever is first has what a slow wire takes: were that always the same, he had it all. */
 	lanes->first = first;
 	for (unsigned i = first; i < lanes->n_workers; i++)
-		n += collect(w, path, i);
+		n += collect_returned(w, path, i);
 	for (unsigned i = 0; i < first; i++)
-		n += collect(w, path, i);
+		n += collect_returned(w, path, i);
 	__atomic_store_n(&lanes->looks, lanes->looks + 1, __ATOMIC_RELEASE);
 	return n > 0;
 }
@@ -196,7 +196,7 @@ static void count_targets(const struct path *path, struct rte_mbuf **mbufs, uint
 }
 
 /* The owner's time is the packets', however long they lie in a ring; or else their device's. */
-static void stamp(
+static void stamp_arrival(
 	const struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint64_t now = rte_rdtsc();
@@ -213,7 +213,7 @@ static bool seats_here(const struct lanes *lanes)
 }
 
 /* Sorts a burst by worker, in order; leaves the owner's part in mbufs and returns its length. */
-static uint16_t spread(
+static uint16_t distribute_burst(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, uint16_t n)
 {
 	uint16_t counts[CONFIG_WORKERS_MAX + 1] = {0}, ends[CONFIG_WORKERS_MAX + 1];
@@ -223,7 +223,7 @@ static uint16_t spread(
 	uint8_t targets[BURST];
 
 	if (worker_own(w)->view.shapes)
-		stamp(w, path, mbufs, n);
+		stamp_arrival(w, path, mbufs, n);
 	if (unlikely(seats_here(path->lanes)))
 		usher_show(path->lanes->usher, w, path, mbufs, n, targets, counts, &lost);
 	else
@@ -274,7 +274,7 @@ uint16_t distribute_receive(
 	*busy |= n > 0;
 	if (*busy) /* though perhaps none of it is to be decided here */
 		worker_own(w)->idle_since = rte_rdtsc();
-	return n ? spread(w, path, mbufs, n) : 0;
+	return n ? distribute_burst(w, path, mbufs, n) : 0;
 }
 
 void distribute_end(struct worker *w, const struct path *path)

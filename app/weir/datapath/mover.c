@@ -20,7 +20,7 @@ void mover_init(struct mover *mover, unsigned owner, unsigned n_peers)
 	mover->most = SEATS;
 }
 
-static uint32_t acquire(const volatile uint32_t *word)
+static uint32_t load_acquire_u32(const volatile uint32_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
@@ -32,7 +32,7 @@ static uint32_t acquire_low(const uint64_t *word)
 }
 
 /* A step begins: what has to have happened for it to end. */
-static void enter(struct mover *mover, enum mover_step step)
+static void enter_move_step(struct mover *mover, enum mover_step step)
 {
 	const struct mover_peer *from = &mover->peers[mover->from];
 
@@ -43,13 +43,13 @@ static void enter(struct mover *mover, enum mover_step step)
 		break;
 	case MOVER_TURN:
 	case MOVER_LEAVE:
-		mover->mark = acquire(from->turn);
+		mover->mark = load_acquire_u32(from->turn);
 		break;
 	case MOVER_QUEUE:
 		mover->mark = acquire_low(mover->seats->queues[mover->from].waited);
 		break;
 	case MOVER_BACK:
-		mover->mark = acquire(&from->back->prod.tail);
+		mover->mark = load_acquire_u32(&from->back->prod.tail);
 		break;
 	case MOVER_IDLE:
 	case MOVER_GIVE:
@@ -58,16 +58,16 @@ static void enter(struct mover *mover, enum mover_step step)
 }
 
 /* Whether it has. */
-static bool is_over(const struct mover *mover)
+static bool step_is_over(const struct mover *mover)
 {
 	const struct mover_peer *from = &mover->peers[mover->from];
 
 	switch (mover->step) {
 	case MOVER_RING:
-		return mover_passed(acquire(&from->out->cons.tail), mover->mark);
+		return mover_passed(load_acquire_u32(&from->out->cons.tail), mover->mark);
 	case MOVER_TURN:
 	case MOVER_LEAVE:
-		return acquire(from->turn) != mover->mark;
+		return load_acquire_u32(from->turn) != mover->mark;
 	case MOVER_QUEUE:
 		return mover_passed(
 			acquire_low(mover->seats->queues[mover->from].left), mover->mark);
@@ -84,11 +84,11 @@ static void enter_next(struct mover *mover)
 {
 	bool own = mover->from == mover->owner && mover->step == MOVER_QUEUE;
 
-	enter(mover, own ? MOVER_GIVE : mover->step + 1);
+	enter_move_step(mover, own ? MOVER_GIVE : mover->step + 1);
 }
 
 /* The buckets are where they are wanted, which may be elsewhere than when they began to move. */
-static void settle(struct mover *mover)
+static void assign_moved_buckets(struct mover *mover)
 {
 	for (unsigned i = 0; i < SEATS; i++)
 		if (mover->moving[i / 64] >> i % 64 & 1)
@@ -114,7 +114,7 @@ bool mover_begin(struct mover *mover, struct owner_seats *seats)
 	mover->n_moving = n;
 	mover->off = false;
 	__atomic_store_n(&mover->seats, seats, __ATOMIC_RELEASE);
-	enter(mover, mover->from == mover->owner ? MOVER_QUEUE : MOVER_RING);
+	enter_move_step(mover, mover->from == mover->owner ? MOVER_QUEUE : MOVER_RING);
 	return true;
 }
 
@@ -139,10 +139,10 @@ static unsigned first_moving(const struct mover *mover)
 
 void mover_advance(struct mover *mover)
 {
-	while (is_over(mover)) {
+	while (step_is_over(mover)) {
 		enter_next(mover);
 		if (mover->step == MOVER_GIVE)
-			settle(mover);
+			assign_moved_buckets(mover);
 	}
 	if (mover->step == MOVER_GIVE || mover->kept <= MOVER_KEEPS - SPARE)
 		return;
@@ -170,7 +170,7 @@ static void forget_first(struct mover *mover)
 	counter_add32(&mover->kept, -1u);
 }
 
-static void end(struct mover *mover)
+static void end_move(struct mover *mover)
 {
 	if (!mover->off) {
 		counter_add(&mover->moved, mover->n_moving);
@@ -201,7 +201,7 @@ unsigned mover_give(struct mover *mover, void **own, unsigned n)
 		}
 		forget_first(mover);
 	}
-	end(mover);
+	end_move(mover);
 	return given;
 }
 

@@ -47,7 +47,7 @@ struct leaving {
 };
 
 /* CoDel's mark, as a policy's with "mark": only in bytes that are ours alone. */
-static bool mark(struct rte_mbuf *m)
+static bool mark_codel(struct rte_mbuf *m)
 {
 	uint8_t *data = rte_pktmbuf_mtod(m, uint8_t *);
 	struct packet packet;
@@ -57,7 +57,7 @@ static bool mark(struct rte_mbuf *m)
 	       mark_frame(data, m->data_len, &packet, MARK_ECN);
 }
 
-static void leave_out(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+static void drop_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
 	struct policy_state *state, enum drop_reason why)
 {
 	shaped_counts_drop(state, packet->cost, why);
@@ -74,13 +74,13 @@ static bool may_leave(const struct policy_shape *shape, const struct shape_packe
 {
 	*why = packet->flags & SHAPE_LATE ? DROP_LATE : DROP_CODEL;
 	if (unlikely(packet->flags & SHAPE_DROP) ||
-		unlikely(packet->flags & SHAPE_MARK && !mark(m)))
+		unlikely(packet->flags & SHAPE_MARK && !mark_codel(m)))
 		return false;
 	*why = DROP_STOPPED;
 	return likely(!flushed) || !shaped_is_strict(shape);
 }
 
-static void take(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
+static void take_departing(struct worker *w, struct leaving *leaving, struct shape_packet *packet,
 	uint64_t now, bool flushed)
 {
 	struct rte_mbuf *m = hold_mbuf(packet);
@@ -94,7 +94,7 @@ static void take(struct worker *w, struct leaving *leaving, struct shape_packet 
 	if (unlikely(shape->seat != NULL))
 		shaped_seat_leave(shape->seat);
 	if (unlikely(!may_leave(shape, packet, m, flushed, &why))) {
-		leave_out(w, leaving, packet, state, why);
+		drop_departing(w, leaving, packet, state, why);
 		return;
 	}
 	if (unlikely(packet->flags & SHAPE_MARK))
@@ -114,7 +114,7 @@ static void take_all(struct worker *w, struct leaving *leaving, struct shape_pac
 		rte_prefetch0(out[i]);
 	}
 	for (unsigned i = 0; i < n; i++)
-		take(w, leaving, out[i], now, flushed);
+		take_departing(w, leaving, out[i], now, flushed);
 	if (leaving->n_dropped)
 		drop_all(leaving->dropped, leaving->n_dropped);
 }
@@ -136,7 +136,7 @@ static uint16_t next_path(struct leaving *leaving, struct rte_mbuf **mbufs)
 	return n;
 }
 
-static void send_all(struct worker *w, struct leaving *leaving)
+static void send_departing(struct worker *w, struct leaving *leaving)
 {
 	struct rte_mbuf *mbufs[BURST];
 
@@ -240,7 +240,7 @@ bool release_due(struct worker *w)
 		unsigned due = shaper_release(w->shaper, now, out, BURST);
 
 		take_all(w, &leaving, out, due, now, false);
-		send_all(w, &leaving);
+		send_departing(w, &leaving);
 		n += due;
 		if (due < BURST)
 			break;
@@ -304,7 +304,7 @@ static bool empty_queue(struct worker *w, uint32_t slot, unsigned *bursts)
 }
 
 /* What has its tokens leaves with them: who stops, or reloads, may have slept before. */
-static void send_due(struct worker *w, uint64_t now)
+static void send_due_packets(struct worker *w, uint64_t now)
 {
 	struct shape_packet *out[BURST];
 	struct leaving leaving;
@@ -321,7 +321,7 @@ static void send_due(struct worker *w, uint64_t now)
 static void begin_to_empty(struct worker *w)
 {
 	worker_own(w)->patient = true;
-	send_due(w, rte_rdtsc());
+	send_due_packets(w, rte_rdtsc());
 }
 
 bool release_leaving(struct worker *w, const struct snapshot *newer)

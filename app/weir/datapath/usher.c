@@ -18,7 +18,7 @@
 #include "slots.h"
 #include "worker_own.h"
 
-static void meet(struct usher *usher, unsigned owner, unsigned n_workers,
+static void set_up_peers(struct usher *usher, unsigned owner, unsigned n_workers,
 	struct rte_ring *const *out, struct rte_ring *const *back)
 {
 	mover_init(&usher->mover, owner, n_workers);
@@ -45,7 +45,7 @@ struct usher *usher_create(unsigned owner, struct worker *workers, unsigned n_wo
 		usher_destroy(usher);
 		return NULL;
 	}
-	meet(usher, owner, n_workers, out, back);
+	set_up_peers(usher, owner, n_workers, out, back);
 	return usher;
 }
 
@@ -98,13 +98,13 @@ bool usher_ask(struct usher *usher, uint32_t slot)
 	return rte_ring_sp_enqueue(usher->asks, (void *)(uintptr_t)slot) == 0;
 }
 
-static uint32_t acquire(const volatile uint32_t *word)
+static uint32_t load_acquire(const volatile uint32_t *word)
 {
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
 /* A step of the hush begins: what each worker has to have come to. */
-static void enter(struct usher *usher, enum usher_hush hush, uint64_t generation)
+static void enter_pause_step(struct usher *usher, enum usher_hush hush, uint64_t generation)
 {
 	usher->hush = hush;
 	if (hush == HUSH_RING)
@@ -117,9 +117,9 @@ static void enter(struct usher *usher, enum usher_hush hush, uint64_t generation
 		if (hush == HUSH_RING)
 			usher->marks[i] = peer->out->prod.tail;
 		else if (hush == HUSH_TURN)
-			usher->marks[i] = acquire(peer->turn);
+			usher->marks[i] = load_acquire(peer->turn);
 		else if (hush == HUSH_BACK)
-			usher->marks[i] = acquire(&peer->back->prod.tail);
+			usher->marks[i] = load_acquire(&peer->back->prod.tail);
 	}
 }
 
@@ -130,11 +130,11 @@ static bool has_come(const struct usher *usher, unsigned i)
 	if (!peer->out)
 		return true;
 	if (usher->hush == HUSH_RING)
-		return mover_passed(acquire(&peer->out->cons.tail), usher->marks[i]) &&
+		return mover_passed(load_acquire(&peer->out->cons.tail), usher->marks[i]) &&
 		       __atomic_load_n(&usher->workers[i].generation, __ATOMIC_ACQUIRE) >=
 			       usher->hush_generation;
 	if (usher->hush == HUSH_TURN)
-		return acquire(peer->turn) != usher->marks[i];
+		return load_acquire(peer->turn) != usher->marks[i];
 	return mover_passed(peer->back->cons.tail, usher->marks[i]);
 }
 
@@ -150,7 +150,7 @@ static bool all_have(const struct usher *usher)
  * Nothing is handed out while packets of another classifier are on their way. Returns whether that
  * is still so.
  */
-static bool hushed(struct usher *usher, const struct worker *w)
+static bool advance_pause(struct usher *usher, const struct worker *w)
 {
 	uint64_t generation = worker_own_const(w)->view.seated;
 
@@ -159,12 +159,12 @@ static bool hushed(struct usher *usher, const struct worker *w)
 		mover_call_off(&usher->mover); /* it might wait for a long queue */
 	}
 	if (usher->hush == HUSH_MOVE && mover_is_idle(&usher->mover))
-		enter(usher, HUSH_RING, generation);
+		enter_pause_step(usher, HUSH_RING, generation);
 	while (usher->hush >= HUSH_RING && all_have(usher)) {
 		if (usher->hush < HUSH_BACK) {
-			enter(usher, usher->hush + 1, generation);
+			enter_pause_step(usher, usher->hush + 1, generation);
 		} else if (usher->hush_generation != generation) {
-			enter(usher, HUSH_RING, generation); /* there is a newer one */
+			enter_pause_step(usher, HUSH_RING, generation); /* there is a newer one */
 		} else {
 			usher->hush = HUSH_NONE;
 			usher->generation = generation;
@@ -188,7 +188,7 @@ static struct owner_seats *next_asked(struct usher *usher)
 }
 
 /* A bucket that alone is too much to be kept back waits until control asks again. */
-static void begin(struct usher *usher)
+static void begin_next_move(struct usher *usher)
 {
 	struct owner_seats *seats = next_asked(usher);
 	struct mover *mover = &usher->mover;
@@ -204,10 +204,10 @@ static void begin(struct usher *usher)
 bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **mbufs, uint16_t *n)
 {
 	bool hush = unlikely(usher->generation != worker_own_const(w)->view.seated) &&
-		    hushed(usher, w);
+		    advance_pause(usher, w);
 
 	if (!hush && mover_is_idle(&usher->mover))
-		begin(usher);
+		begin_next_move(usher);
 	*n = 0;
 	if (likely(mover_is_idle(&usher->mover)))
 		return hush;
@@ -218,7 +218,7 @@ bool usher_turn(struct usher *usher, const struct worker *w, struct rte_mbuf **m
 }
 
 /* Where the first segments are, in which nearly all headers lie whole. */
-static void look_at(struct frames *frames, const struct usher *usher, const struct worker *w,
+static void locate_headers(struct frames *frames, const struct usher *usher, const struct worker *w,
 	struct rte_mbuf **mbufs, uint16_t n)
 {
 	for (uint16_t i = 0; i < n; i++) {
@@ -232,7 +232,7 @@ static void look_at(struct frames *frames, const struct usher *usher, const stru
 }
 
 /* A packet of a placed policy: its worker, or n_workers if it is not to go to any yet. */
-static uint8_t seat(struct usher *usher, struct worker *w, struct owner_seats *seats,
+static uint8_t bucket_to_worker(struct usher *usher, struct worker *w, struct owner_seats *seats,
 	struct rte_mbuf *m, uint8_t bucket, uint16_t *lost)
 {
 	seat_count(seats, bucket, m->pkt_len);
@@ -251,7 +251,7 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 {
 	struct frames frames;
 
-	look_at(&frames, usher, w, mbufs, n);
+	locate_headers(&frames, usher, w, mbufs, n);
 	classify_frames(worker_own(w)->view.classifier, path->wire, path->direction, &frames, n);
 	for (uint16_t i = 0; i < n; i++) {
 		uint32_t slot = frames.policy[i];
@@ -259,7 +259,7 @@ void usher_show(struct usher *usher, struct worker *w, const struct path *path,
 								  : usher->entries[slot].seats;
 
 		if (seats)
-			targets[i] = seat(usher, w, seats, mbufs[i],
+			targets[i] = bucket_to_worker(usher, w, seats, mbufs[i],
 				seat_bucket(&seats->seating->key, frames_packet(&frames, i),
 					frames.data[i]),
 				lost);

@@ -79,7 +79,7 @@ static __rte_noinline void gather_chains(struct burst *burst, uint16_t n)
 }
 
 /* Where the frames are, all of which are being fetched when the first is read. */
-static inline void gather(struct burst *burst, uint16_t n)
+static inline void gather_frames(struct burst *burst, uint16_t n)
 {
 	uint32_t segments = 0;
 
@@ -120,7 +120,7 @@ static __rte_noinline uint16_t receive_shared(
 	return n;
 }
 
-static inline uint16_t receive(
+static inline uint16_t receive_burst(
 	struct worker *w, const struct path *path, struct rte_mbuf **mbufs, bool *busy)
 {
 	if (unlikely(path->lanes != NULL))
@@ -129,17 +129,17 @@ static inline uint16_t receive(
 }
 
 /* One burst of one path; returns whether there was anything. */
-static bool forward(struct worker *w, const struct path *path, struct burst *burst)
+static bool forward_path(struct worker *w, const struct path *path, struct burst *burst)
 {
 	struct rte_mbuf *dropped[BURST];
 	bool busy = false;
-	uint16_t n = receive(w, path, burst->mbufs, &busy), pass, n_dropped;
+	uint16_t n = receive_burst(w, path, burst->mbufs, &busy), pass, n_dropped;
 	uint64_t now;
 
 	if (n == 0)
 		return busy;
 	now = rte_rdtsc();
-	gather(burst, n);
+	gather_frames(burst, n);
 	burst->rx_hash = path->rx_hash && w->tunnels == NULL; /* it is of the outside */
 	burst->frames.tunnels = w->tunnels;
 	burst->frames.fragments = __atomic_load_n(&w->fragments, __ATOMIC_ACQUIRE);
@@ -163,7 +163,7 @@ static bool forward(struct worker *w, const struct path *path, struct burst *bur
 	return true;
 }
 
-static void set_limit(struct worker *w, const struct limit_profile *limit, uint64_t now)
+static void apply_limit(struct worker *w, const struct limit_profile *limit, uint64_t now)
 {
 	struct policy_state *state = &w->policies[limit->policy];
 
@@ -185,7 +185,7 @@ static bool take_limits(struct worker *w)
 	for (unsigned i = 0; i < n; i++)
 		rte_prefetch0(&w->policies[limits[i].policy]);
 	for (unsigned i = 0; i < n; i++)
-		set_limit(w, &limits[i], now);
+		apply_limit(w, &limits[i], now);
 	return n == LIMITS_A_TURN;
 }
 
@@ -218,7 +218,7 @@ static uint64_t sleep_ns(const struct worker *w)
 	return ns;
 }
 
-static void rest(struct worker *w)
+static void sleep_when_idle(struct worker *w)
 {
 	uint64_t ns = w->idle == IDLE_POLL ? 0 : sleep_ns(w);
 	struct timespec ts = {.tv_nsec = (long)ns};
@@ -236,7 +236,7 @@ static void rest(struct worker *w)
 }
 
 /* The next policy of those that have a table of sources, a little. */
-static void age(struct worker *w)
+static void age_source_table(struct worker *w)
 {
 	struct worker_own *own = worker_own(w);
 	uint32_t policy = own->view.sourced[own->aged++ % own->view.n_sourced];
@@ -249,7 +249,7 @@ static void age(struct worker *w)
  * there is more of that to do. What the former one leads to is there until generation says that it
  * is left: control waits for it.
  */
-static bool move(struct worker *w)
+static bool adopt_snapshot(struct worker *w)
 {
 	const struct snapshot *newest = publisher_current(w->publisher);
 
@@ -275,7 +275,7 @@ void worker_begin(struct worker *w)
 
 	rte_rcu_qsbr_thread_register(rcu, w->index);
 	rte_rcu_qsbr_thread_online(rcu, w->index);
-	move(w);
+	adopt_snapshot(w);
 	worker_own(w)->idle_since = rte_rdtsc();
 }
 
@@ -294,24 +294,24 @@ void worker_turn(struct worker *w)
 	struct burst burst;
 	bool more = take_limits(w), busy = release_due(w);
 
-	busy |= move(w);
+	busy |= adopt_snapshot(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
-		busy |= forward(w, &w->paths[i], &burst);
+		busy |= forward_path(w, &w->paths[i], &burst);
 	if (own->view.n_sourced &&
 		(++own->turns % AGE_TURNS == 0 || (!busy && w->idle == IDLE_SLEEP)))
-		age(w);
+		age_source_table(w);
 	/* Release: who sees the turn over sees what it has done to packets. */
 	__atomic_store_n(&w->turn, w->turn + 1, __ATOMIC_RELEASE);
 	rte_rcu_qsbr_quiescent(w->publisher->rcu, w->index);
 	if (!busy) {
 		counter_add(&w->counters.empty_polls, 1);
 		if (!more)
-			rest(w);
+			sleep_when_idle(w);
 	}
 }
 
 /* Whether there is anything that others have given back, or may, of queues that are this one's. */
-static bool shares(const struct worker *w, bool now)
+static bool shares_queues(const struct worker *w, bool now)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
@@ -324,7 +324,7 @@ static bool shares(const struct worker *w, bool now)
 }
 
 /* What a device does not take any more, when everybody has ended: counted, and freed. */
-static void give_up(struct worker *w)
+static void drop_untransmitted(struct worker *w)
 {
 	for (unsigned i = 0; i < w->n_paths; i++) {
 		const struct path *path = &w->paths[i];
@@ -339,12 +339,12 @@ static void give_up(struct worker *w)
  * back to sees that it leaves. Asleep, as they may need this CPU; and not for ever, as one may have
  * failed to start.
  */
-static void land(struct worker *w)
+static void drain_at_stop(struct worker *w)
 {
 	const struct timespec moment = {.tv_nsec = LAND_NS};
 	unsigned landed = __atomic_add_fetch(w->landed, 1, __ATOMIC_ACQ_REL);
 
-	for (unsigned vain = 0; vain < LAND_TURNS && shares(w, landed == w->n_workers);) {
+	for (unsigned vain = 0; vain < LAND_TURNS && shares_queues(w, landed == w->n_workers);) {
 		if (distribute_collect(w)) {
 			vain = 0;
 		} else {
@@ -353,7 +353,7 @@ static void land(struct worker *w)
 		}
 		landed = __atomic_load_n(w->landed, __ATOMIC_ACQUIRE);
 	}
-	give_up(w);
+	drop_untransmitted(w);
 	for (unsigned i = 0; i < w->n_paths; i++)
 		if (w->paths[i].lanes && lanes_owned(w->paths[i].lanes, w->index))
 			distribute_end(w, &w->paths[i]);
@@ -367,6 +367,6 @@ int worker_run(void *arg)
 	while (!__atomic_load_n(w->stop, __ATOMIC_RELAXED))
 		worker_turn(w);
 	worker_end(w);
-	land(w);
+	drain_at_stop(w);
 	return 0;
 }

@@ -20,7 +20,7 @@
 #include "usher.h"
 #include "worker_own.h"
 
-static void *alloc_lines(size_t bytes, int socket)
+static void *alloc_worker_lines(size_t bytes, int socket)
 {
 	return rte_zmalloc_socket("worker", bytes ? bytes : 1, RTE_CACHE_LINE_SIZE, socket);
 }
@@ -47,7 +47,7 @@ static int socket_of(const struct worker *w)
 static int add_shaper(struct worker *w, uint32_t waiting)
 {
 	w->delay_unit = delay_unit(rte_get_tsc_hz());
-	w->shaper = alloc_lines(shaper_bytes(waiting), socket_of(w));
+	w->shaper = alloc_worker_lines(shaper_bytes(waiting), socket_of(w));
 	if (!w->shaper)
 		return -ENOMEM;
 	shaper_init(w->shaper, rte_get_tsc_hz(), waiting, rte_rdtsc());
@@ -76,7 +76,7 @@ static int no_memory(const struct worker *w, const struct policy *policy, size_t
 
 static struct fragments *new_fragments(const struct worker *w)
 {
-	struct fragments *fragments = alloc_lines(sizeof(*fragments), socket_of(w));
+	struct fragments *fragments = alloc_worker_lines(sizeof(*fragments), socket_of(w));
 	uint64_t secret;
 
 	if (!fragments)
@@ -119,7 +119,7 @@ static int add_fragments(struct worker *w, const struct policy *policy)
 
 static int add_chunk(struct worker *w)
 {
-	struct sample_chunk *chunk = alloc_lines(sizeof(*chunk), socket_of(w));
+	struct sample_chunk *chunk = alloc_worker_lines(sizeof(*chunk), socket_of(w));
 
 	if (!chunk)
 		return -ENOMEM;
@@ -145,7 +145,7 @@ static struct flow_sample *take_sample(struct worker *w)
 	return &taken->sample;
 }
 
-static void give_back(struct worker *w, struct flow_sample *sample)
+static void free_flow_sample(struct worker *w, struct flow_sample *sample)
 {
 	union free_sample *given = (union free_sample *)sample;
 
@@ -175,7 +175,7 @@ int worker_add_policy(
 		start.reserve = &w->reserves[profile->policy];
 	if (add_fragments(w, policy))
 		return -ENOMEM;
-	memory = bytes ? alloc_lines(bytes, socket_of(w)) : NULL;
+	memory = bytes ? alloc_worker_lines(bytes, socket_of(w)) : NULL;
 	if (bytes && !memory)
 		return no_memory(w, policy, bytes);
 	if (bytes) { /* what is plain has no use for them, and each is a system call */
@@ -202,7 +202,7 @@ void worker_remove_policy(struct worker *w, uint32_t slot)
 	memset(&w->policies[slot], 0, sizeof(w->policies[slot]));
 	if (!w->samples[slot])
 		return;
-	give_back(w, w->samples[slot]);
+	free_flow_sample(w, w->samples[slot]);
 	w->samples[slot] = NULL;
 }
 

@@ -77,19 +77,20 @@ struct draw {
 	uint64_t look_ns, retry_ns, backoff_ns;
 };
 
-static int compare(const void *a, const void *b)
+static int compare_drawings(const void *a, const void *b)
 {
 	const struct drawing *x = a, *y = b;
 
 	return strcmp(x->name, y->name);
 }
 
-static struct drawing *find(const struct drawings *drawings, const char *name)
+static struct drawing *find_drawing(const struct drawings *drawings, const char *name)
 {
 	struct drawing key;
 
 	snprintf(key.name, sizeof(key.name), "%s", name);
-	return drawings->n ? bsearch(&key, drawings->at, drawings->n, sizeof(key), compare) : NULL;
+	return drawings->n ? bsearch(&key, drawings->at, drawings->n, sizeof(key), compare_drawings)
+			   : NULL;
 }
 
 int drawings_prepare(const struct policy *policies, unsigned n, struct drawings *out)
@@ -113,7 +114,7 @@ int drawings_prepare(const struct policy *policies, unsigned n, struct drawings 
 		drawing->policy = i;
 		out->n++;
 	}
-	qsort(out->at, out->n, sizeof(*out->at), compare);
+	qsort(out->at, out->n, sizeof(*out->at), compare_drawings);
 	return 0;
 }
 
@@ -163,7 +164,7 @@ void draw_exchange(struct box *box, struct drawings *drawings)
 		return;
 	former = d->drawings;
 	for (unsigned i = 0; i < drawings->n; i++) {
-		struct drawing *now = &drawings->at[i], *then = find(&former, now->name);
+		struct drawing *now = &drawings->at[i], *then = find_drawing(&former, now->name);
 		unsigned policy = now->policy;
 
 		if (!then)
@@ -189,7 +190,7 @@ uint64_t draw_next(const struct box *box)
 	return d && d->drawings.n > 0 && d->state != DRAW_FENCED ? d->look_ns : UINT64_MAX;
 }
 
-static const char *given(const char *file)
+static const char *path_or_null(const char *file)
 {
 	return file[0] ? file : NULL;
 }
@@ -204,9 +205,9 @@ static int open_etcd(const struct box *box, struct draw *d)
 		.n_endpoints = ledger->n_etcd,
 		.prefix = ledger->etcd_prefix,
 		.limiter = box->config->limiter,
-		.ca_file = given(ledger->etcd_ca),
-		.cert_file = given(ledger->etcd_cert),
-		.key_file = given(ledger->etcd_key),
+		.ca_file = path_or_null(ledger->etcd_ca),
+		.cert_file = path_or_null(ledger->etcd_cert),
+		.key_file = path_or_null(ledger->etcd_key),
 		.timeout_ms = TIMEOUT_MS,
 	};
 
@@ -216,23 +217,23 @@ static int open_etcd(const struct box *box, struct draw *d)
 	return etcd_open(&params, &d->etcd);
 }
 
-static void note(struct draw *d, const char *why)
+static void note_draw_error(struct draw *d, const char *why)
 {
 	snprintf(d->why, sizeof(d->why), "%s", why);
 }
 
 /* Said when it begins to fail and when it works again, not each time. */
-static void fail(struct draw *d, const char *why, uint64_t now)
+static void draw_failed(struct draw *d, const char *why, uint64_t now)
 {
 	if (d->state != DRAW_AWAY)
 		log_warn("etcd: %s; limiters go on with what they have drawn", why);
-	note(d, why);
+	note_draw_error(d, why);
 	d->state = DRAW_AWAY;
 	d->backoff_ns = d->backoff_ns ? RTE_MIN(2 * d->backoff_ns, RETRY_MOST) : RETRY_FIRST;
 	d->retry_ns = now + d->backoff_ns;
 }
 
-static void succeed(struct draw *d)
+static void draw_succeeded(struct draw *d)
 {
 	if (d->state != DRAW_CONNECTED)
 		log_info("etcd: %s", d->state == DRAW_AWAY ? "answers again" : "answers");
@@ -242,7 +243,7 @@ static void succeed(struct draw *d)
 	d->retry_ns = d->backoff_ns = 0;
 }
 
-static void fence(struct draw *d, const char *why)
+static void draw_fenced(struct draw *d, const char *why)
 {
 	if (d->state == DRAW_CONNECTING)
 		log_err("etcd: fenced: another process draws as this limiter, or has with a store "
@@ -252,7 +253,7 @@ static void fence(struct draw *d, const char *why)
 		log_err("etcd: fenced: another process has been started as this limiter: this one "
 			"draws no more, and passes what it holds: %s",
 			why);
-	note(d, why);
+	note_draw_error(d, why);
 	d->state = DRAW_FENCED;
 }
 
@@ -263,13 +264,13 @@ static void fail_budget(struct draw *d, struct drawing *a, const struct etcd_ans
 
 	if (a->view.error != answer->result && !raced && d->said++ < SAID_MAX)
 		log_err("etcd: budget %s: %s; nothing is drawn of it", a->name, answer->why);
-	note(d, answer->why);
+	note_draw_error(d, answer->why);
 	a->view.error = answer->result;
 	a->next_ns = control_now() + (raced ? RACED_NS : WRONG_NS);
 }
 
 /* A period of which nothing has been drawn here: had it been, by an earlier start, we had asked. */
-static void turn(const struct box *box, struct drawing *a, uint64_t period)
+static void turn_draw_period(const struct box *box, struct drawing *a, uint64_t period)
 {
 	if (period == a->view.period)
 		return;
@@ -282,7 +283,7 @@ static void turn(const struct box *box, struct drawing *a, uint64_t period)
 }
 
 /* True if units have come. */
-static bool take(struct box *box, struct drawing *a, const struct etcd_answer *answer)
+static bool take_drawn_units(struct box *box, struct drawing *a, const struct etcd_answer *answer)
 {
 	struct drawing_view *view = &a->view;
 	bool news = !view->known || view->drawn != answer->drawn;
@@ -308,10 +309,10 @@ static bool take(struct box *box, struct drawing *a, const struct etcd_answer *a
 }
 
 /* Hears of a policy that has gone, or a period that has ended: units that nobody needs. */
-static bool hear(struct box *box, const struct etcd_answer *answer)
+static bool hear_draw_answer(struct box *box, const struct etcd_answer *answer)
 {
 	struct draw *d = box->draw;
-	struct drawing *a = find(&d->drawings, answer->budget);
+	struct drawing *a = find_drawing(&d->drawings, answer->budget);
 	struct quota_view view;
 
 	d->asked--;
@@ -319,13 +320,13 @@ static bool hear(struct box *box, const struct etcd_answer *answer)
 		a->view.asked = false;
 	switch (answer->result) {
 	case 0:
-		succeed(d);
+		draw_succeeded(d);
 		if (!a || !box_budget(box, a->policy, &view) || view.period != answer->period)
 			return false;
-		turn(box, a, view.period);
-		return take(box, a, answer);
+		turn_draw_period(box, a, view.period);
+		return take_drawn_units(box, a, answer);
 	case -ESTALE:
-		fence(d, answer->why);
+		draw_fenced(d, answer->why);
 		return false;
 	case -EAGAIN:
 	case -EPROTO:
@@ -333,7 +334,7 @@ static bool hear(struct box *box, const struct etcd_answer *answer)
 			fail_budget(d, a, answer);
 		return false;
 	default:
-		fail(d, answer->why, control_now());
+		draw_failed(d, answer->why, control_now());
 		return false;
 	}
 }
@@ -345,7 +346,7 @@ static bool hear_all(struct box *box)
 	bool news = false;
 
 	while (d->etcd && etcd_answer(d->etcd, &answer) == 0) {
-		news |= hear(box, &answer);
+		news |= hear_draw_answer(box, &answer);
 		d->look_ns = 0;
 	}
 	return news;
@@ -364,7 +365,7 @@ static bool waits_in_vain(struct drawing *a, bool waiting, bool root, uint64_t n
 }
 
 /* Units to draw now. What a blank limiter gets is not its own to spend. */
-static uint64_t wanted(
+static uint64_t units_to_draw(
 	const struct box *box, struct drawing *a, const struct quota_view *view, uint64_t now)
 {
 	const struct policy *policy = &box->policies[a->policy];
@@ -388,14 +389,14 @@ static uint64_t wanted(
 	return draw_units(&need);
 }
 
-static bool may_ask(const struct draw *d, uint64_t now)
+static bool may_draw(const struct draw *d, uint64_t now)
 {
 	return d->state != DRAW_FENCED && now >= d->retry_ns &&
 	       d->asked < (d->state == DRAW_CONNECTED ? ASKED_MOST : 1);
 }
 
 /* One that left and is back may have an ask under way, whose answer it will get. */
-static void ask(struct box *box, struct drawing *a, uint64_t units, uint64_t now)
+static void ask_etcd(struct box *box, struct drawing *a, uint64_t units, uint64_t now)
 {
 	struct draw *d = box->draw;
 	struct etcd_draw draw = {
@@ -422,23 +423,23 @@ static uint64_t refresh_ns(const struct box *box)
 }
 
 /* Whether somebody spends of it, so that it is to be looked at again soon. */
-static bool look(struct box *box, struct drawing *a, uint64_t refresh)
+static bool check_drawing(struct box *box, struct drawing *a, uint64_t refresh)
 {
 	uint64_t now = control_now(), units;
 	struct quota_view view;
 
 	if (!box_budget(box, a->policy, &view))
 		return false;
-	turn(box, a, view.period);
-	units = wanted(box, a, &view, now);
-	if (a->view.asked || now < a->next_ns || !may_ask(box->draw, now))
+	turn_draw_period(box, a, view.period);
+	units = units_to_draw(box, a, &view, now);
+	if (a->view.asked || now < a->next_ns || !may_draw(box->draw, now))
 		return view.pace > 0 || view.waiting;
 	if (units > 0 || !a->view.known || now - a->view.as_of_ns >= refresh)
-		ask(box, a, units, now);
+		ask_etcd(box, a, units, now);
 	return view.pace > 0 || view.waiting;
 }
 
-static bool opened(const struct box *box, struct draw *d, uint64_t now)
+static bool open_etcd_if_due(const struct box *box, struct draw *d, uint64_t now)
 {
 	int ret;
 
@@ -448,7 +449,7 @@ static bool opened(const struct box *box, struct draw *d, uint64_t now)
 		return false;
 	ret = open_etcd(box, d);
 	if (ret)
-		fail(d, strerror(-ret), now);
+		draw_failed(d, strerror(-ret), now);
 	return ret == 0;
 }
 
@@ -461,12 +462,12 @@ bool draw_look(struct box *box, uint64_t now_ns)
 	if (!d)
 		return false;
 	news = hear_all(box);
-	if (now_ns < draw_next(box) || !opened(box, d, now_ns))
+	if (now_ns < draw_next(box) || !open_etcd_if_due(box, d, now_ns))
 		return news;
 	refresh = refresh_ns(box);
 	began = control_now();
 	for (unsigned i = 0; i < d->drawings.n; i++)
-		active |= look(box, &d->drawings.at[(d->at + i) % d->drawings.n], refresh);
+		active |= check_drawing(box, &d->drawings.at[(d->at + i) % d->drawings.n], refresh);
 	d->at = (d->at + 1) % d->drawings.n;
 	took = control_now() - began;
 	d->look_ns = now_ns + RTE_MAX(active ? LOOK_NS : REST_NS, took * LOOK_PART);
@@ -506,7 +507,7 @@ bool draw_budget_of(const struct box *box, unsigned policy, struct drawing_view 
 	if (!box->draw)
 		return false;
 	budget_name(&box->policies[policy], name, sizeof(name));
-	a = find(&box->draw->drawings, name);
+	a = find_drawing(&box->draw->drawings, name);
 	if (!a || a->policy != policy)
 		return false;
 	*view = draw_budget(box, (unsigned)(a - box->draw->drawings.at));

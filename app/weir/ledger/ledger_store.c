@@ -16,7 +16,7 @@ struct reading {
 	unsigned room;
 };
 
-static int make_room(struct reading *reading)
+static int grow_ledger_records(struct reading *reading)
 {
 	struct ledger_store *into = reading->into;
 	unsigned room = into->n_records + into->n_records / 2 + 16;
@@ -38,7 +38,7 @@ static int add_record(void *context, uint32_t id, const void *record, size_t len
 	struct ledger_store *into = reading->into;
 	void *copy;
 
-	if (make_room(reading))
+	if (grow_ledger_records(reading))
 		return -ENOMEM;
 	copy = malloc(len + 1);
 	if (!copy)

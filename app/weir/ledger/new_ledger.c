@@ -33,7 +33,7 @@ static int make_parent(const char *directory)
 	return mkdir(parent, PARENT_MODE) && errno != EEXIST ? -errno : 0;
 }
 
-static void complain(const char *directory, int err)
+static void complain_new_ledger(const char *directory, int err)
 {
 	fprintf(stderr, "weir: --new-ledger: %s: ", directory);
 	if (err == -EEXIST)
@@ -59,7 +59,7 @@ int new_ledger(const struct config *config)
 	if (err == 0)
 		err = store_create(directory);
 	if (err) {
-		complain(directory, err);
+		complain_new_ledger(directory, err);
 		return err;
 	}
 	printf("%s: an empty ledger: limiter %s has never run, and begins with its shares\n",

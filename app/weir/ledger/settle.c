@@ -185,7 +185,7 @@ int settle_fd(const struct box *box)
 }
 
 /* Said when it begins to fail and when it works again, not each time. */
-static void fail(struct box *box, int error)
+static void saving_failed(struct box *box, int error)
 {
 	struct settle *s = box->settle;
 
@@ -200,7 +200,7 @@ static void fail(struct box *box, int error)
 	s->settling = false;
 }
 
-static void succeed(struct box *box)
+static void saving_succeeded(struct box *box)
 {
 	struct settle *s = box->settle;
 
@@ -211,7 +211,7 @@ static void succeed(struct box *box)
 	s->saved = true;
 }
 
-static int put(
+static int put_limiter_record(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {
 	struct settle *s = context;
@@ -226,13 +226,13 @@ static int put_some(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {
 	const struct settle *s = context;
-	int ret = put(context, kind, id, record, len);
+	int ret = put_limiter_record(context, kind, id, record, len);
 
 	return ret ? ret : s->n_put >= ROUND_MOST;
 }
 
 /* Hands records over. 0; -EAGAIN when there is none to save; or why not. */
-static int save(struct box *box, limiter_write write)
+static int hand_over_records(struct box *box, limiter_write write)
 {
 	struct settle *s = box->settle;
 	int ret;
@@ -265,15 +265,15 @@ static void watch_workers(struct box *box)
 		s->workers = OBEYED;
 }
 
-static void begin(struct box *box, uint64_t now)
+static void begin_ledger_save(struct box *box, uint64_t now)
 {
 	struct settle *s = box->settle;
-	int ret = save(box, put_some);
+	int ret = hand_over_records(box, put_some);
 
 	if (ret == -EAGAIN)
 		return;
 	if (ret) {
-		fail(box, ret);
+		saving_failed(box, ret);
 		return;
 	}
 	s->began_ns = now;
@@ -295,14 +295,14 @@ static void watch_disk(struct box *box)
 	if (result == -EAGAIN)
 		return;
 	if (result == 0) {
-		succeed(box);
+		saving_succeeded(box);
 		return;
 	}
 	limiter_save_failed(box->limiter);
-	fail(box, result);
+	saving_failed(box, result);
 }
 
-static bool is_blank(const struct limiter *limiter, unsigned policy, uint64_t now)
+static bool policy_is_blank(const struct limiter *limiter, unsigned policy, uint64_t now)
 {
 	const struct conserve *conserve = limiter_conserve(limiter);
 	const struct budget *budget = limiter_budget(limiter);
@@ -322,7 +322,7 @@ unsigned settle_count_blank(const struct box *box, uint64_t now)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < box->n_policies; i++)
-		n += is_blank(box->limiter, i, now);
+		n += policy_is_blank(box->limiter, i, now);
 	return n;
 }
 
@@ -335,7 +335,7 @@ static void say_when_known(struct box *box, uint64_t now)
 	log_info("ledger: all policies hold what their neighbours know of");
 }
 
-static void end(struct box *box, uint64_t now)
+static void end_ledger_save(struct box *box, uint64_t now)
 {
 	struct settle *s = box->settle;
 	struct settle_counters *counters = &s->counters;
@@ -362,11 +362,11 @@ bool settle_advance(struct box *box)
 	if (s->settling)
 		watch_workers(box);
 	if (s->settling && s->saved && s->workers == OBEYED) {
-		end(box, now);
+		end_ledger_save(box, now);
 		ended = true;
 	}
 	if (!s->settling && now >= s->retry_ns && limiter_unsettled(box->limiter))
-		begin(box, now);
+		begin_ledger_save(box, now);
 	return ended;
 }
 
@@ -403,7 +403,8 @@ void settle_last(struct box *box)
 		await_disk(s);
 	s->settling = false;
 	if (limiter_unsettled(box->limiter))
-		(void)save(box, put); /* written before the store closes */
+		(void)hand_over_records(
+			box, put_limiter_record); /* written before the store closes */
 }
 
 bool settle_view(const struct box *box, struct settle_view *view)

@@ -94,7 +94,7 @@ void delays_stop(struct box *box)
 	box->delays = NULL;
 }
 
-static void fold(struct box *box, uint32_t slot)
+static void fold_delays(struct box *box, uint32_t slot)
 {
 	struct delay_sum *sums = of_slot(box, slot)->sums;
 
@@ -115,7 +115,7 @@ static void add_slot(struct box *box, uint32_t slot, struct delays_totals *total
 {
 	const struct delay_sum *sums = of_slot(box, slot)->sums;
 
-	fold(box, slot);
+	fold_delays(box, slot);
 	for (unsigned w = 0; sums && w < box->config->n_workers; w++) {
 		delay_merge(&totals->delay, &sums[w]);
 		add_worker(totals, worker_shape(&box->workers[w], slot));
@@ -191,7 +191,7 @@ static uint32_t next_slot(const struct box *box, unsigned *at)
 }
 
 /* False if there was nothing to do. */
-static bool mark(struct box *box, uint32_t slot, uint64_t now_ns)
+static bool mark_delay_window(struct box *box, uint32_t slot, uint64_t now_ns)
 {
 	struct lately *lately = of_slot(box, slot)->lately;
 	struct delays_totals totals;
@@ -212,7 +212,7 @@ static void mark_some(struct box *box, uint64_t now_ns)
 		return;
 	box->delays->marked_ns = now_ns;
 	for (unsigned marks = 0; n > 0 && marks < MARKS; n--)
-		marks += mark(box, next_slot(box, &box->delays->next_mark), now_ns);
+		marks += mark_delay_window(box, next_slot(box, &box->delays->next_mark), now_ns);
 }
 
 void delays_look(struct box *box, uint64_t now_ns)
@@ -220,7 +220,7 @@ void delays_look(struct box *box, uint64_t now_ns)
 	unsigned n = RTE_MIN(box->n_policies, (unsigned)LOOKS);
 
 	for (unsigned i = 0; i < n; i++)
-		fold(box, next_slot(box, &box->delays->next_fold));
+		fold_delays(box, next_slot(box, &box->delays->next_fold));
 	mark_some(box, now_ns);
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		delays_lateness(box, w);

@@ -94,7 +94,7 @@ void fitting_change(struct fitting *fitting, const struct fitting_params *params
 	fitting->resting = 0;
 }
 
-static double sum_of(const double *rates)
+static double sum_rates(const double *rates)
 {
 	double sum = 0;
 
@@ -106,7 +106,7 @@ static double sum_of(const double *rates)
 /* Neighbours that burst together are dealt out in turn; others, the largest first. */
 static void set_sources(struct fitting *fitting, const struct fitting_seen *seen)
 {
-	double least = fmax(sum_of(seen->rates) / SEATS * RATE_LEAST, 1e-3);
+	double least = fmax(sum_rates(seen->rates) / SEATS * RATE_LEAST, 1e-3);
 
 	for (unsigned i = 0; i < SEATS; i++)
 		fitting->sources[i] = (struct place_source){
@@ -133,7 +133,7 @@ static double mean_cost(const struct fitting *fitting, const struct fitting_seen
  * Every source has to have a place: where there is no room for all, all workers have as much more
  * as it takes. And the largest has one whole.
  */
-static void make_room(struct fitting *fitting)
+static void make_fitting_room(struct fitting *fitting)
 {
 	unsigned n = fitting->params.n_workers;
 	double room = 0, rate = 0, largest = 0;
@@ -167,7 +167,7 @@ static void set_brokers(struct fitting *fitting, const struct fitting_seen *seen
 			.load_batch = seen->batch,
 		};
 	}
-	make_room(fitting);
+	make_fitting_room(fitting);
 	fitting->brokers[fitting->home].capacity *= HOME_BONUS;
 }
 
@@ -182,7 +182,7 @@ static double token_delay(const struct fitting *fitting, const struct fitting_se
 	return delay;
 }
 
-static int pose(struct fitting *fitting, const struct fitting_seen *seen, double use)
+static int pose_problem(struct fitting *fitting, const struct fitting_seen *seen, double use)
 {
 	double slo = fitting->params.slo;
 
@@ -204,11 +204,11 @@ static int pose(struct fitting *fitting, const struct fitting_seen *seen, double
 }
 
 /* The fewest workers that have room for what was seen, with some to spare. */
-static unsigned fewest(struct fitting *fitting, const struct fitting_seen *seen, double use)
+static unsigned fewest_workers(struct fitting *fitting, const struct fitting_seen *seen, double use)
 {
 	unsigned n = fitting->params.n_workers;
 
-	if (pose(fitting, seen, use))
+	if (pose_problem(fitting, seen, use))
 		return n;
 	n = place_fewest(&fitting->placer);
 	placer_free(&fitting->placer);
@@ -216,7 +216,7 @@ static unsigned fewest(struct fitting *fitting, const struct fitting_seen *seen,
 }
 
 /* Buckets that found no place are with the one that has the fewest. */
-static uint8_t worker_of(const struct fitting *fitting, unsigned bucket)
+static uint8_t fitting_worker_of(const struct fitting *fitting, unsigned bucket)
 {
 	const struct placement *trial = &fitting->fit.trial;
 	unsigned least = 0;
@@ -229,12 +229,12 @@ static uint8_t worker_of(const struct fitting *fitting, unsigned bucket)
 	return (uint8_t)least;
 }
 
-static bool apply(struct fitting *fitting)
+static bool apply_placement(struct fitting *fitting)
 {
 	bool changed = false;
 
 	for (unsigned i = 0; i < SEATS; i++) {
-		uint8_t worker = worker_of(fitting, i);
+		uint8_t worker = fitting_worker_of(fitting, i);
 
 		changed |= fitting->wanted[i] != worker;
 		fitting->wanted[i] = worker;
@@ -245,7 +245,7 @@ static bool apply(struct fitting *fitting)
 }
 
 /* What is said of a worker to the fit: what is not its doing is no failure of the trial. */
-static double verdict(const struct fitting *fitting, const struct fitting_worker *worker)
+static double worker_verdict(const struct fitting *fitting, const struct fitting_worker *worker)
 {
 	double slo = fitting->params.slo;
 
@@ -256,11 +256,12 @@ static double verdict(const struct fitting *fitting, const struct fitting_worker
 	return worker->p99;
 }
 
-static void verdicts(
+static void worker_verdicts(
 	const struct fitting *fitting, const struct fitting_seen *seen, double p99[PLACE_BROKERS])
 {
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)
-		p99[i] = i < fitting->params.n_workers ? verdict(fitting, &seen->workers[i]) : 0;
+		p99[i] = i < fitting->params.n_workers ? worker_verdict(fitting, &seen->workers[i])
+						       : 0;
 }
 
 /* Whether any worker misses the objective by its own doing; *tokens, if for other reasons. */
@@ -272,7 +273,7 @@ static bool is_missed(const struct fitting *fitting, const struct fitting_seen *
 	for (unsigned i = 0; i < fitting->params.n_workers; i++) {
 		const struct fitting_worker *worker = &seen->workers[i];
 
-		missed |= verdict(fitting, worker) > fitting->params.slo;
+		missed |= worker_verdict(fitting, worker) > fitting->params.slo;
 		*tokens |= worker->packets >= WORKER_LEAST && worker->p99 > fitting->params.slo;
 	}
 	return missed;
@@ -289,9 +290,9 @@ static void judge_gathering(struct fitting *fitting)
 		fitting->patience *= 2;
 }
 
-static bool conclude(struct fitting *fitting, enum place_fit_state state)
+static bool conclude_trial(struct fitting *fitting, enum place_fit_state state)
 {
-	bool changed = apply(fitting);
+	bool changed = apply_placement(fitting);
 
 	if (state == PLACE_MEASURE) {
 		fitting->trials++;
@@ -312,7 +313,7 @@ static enum place_fit_state skip_known(
 	double p99[PLACE_BROKERS], worse[PLACE_BROKERS];
 	struct place_fit *fit = &fitting->fit;
 
-	verdicts(fitting, seen, p99);
+	worker_verdicts(fitting, seen, p99);
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)
 		worse[i] = 2 * fmax(p99[i], fitting->params.slo);
 	while (state == PLACE_MEASURE && fit->trial.used <= fitting->used && fit->trial.used > 0) {
@@ -326,11 +327,11 @@ static enum place_fit_state skip_known(
 }
 
 /* A trial of the fewest workers that are predicted to do. */
-static bool try(struct fitting *fitting, const struct fitting_seen *seen, bool missed)
+static bool try_placement(struct fitting *fitting, const struct fitting_seen *seen, bool missed)
 {
 	enum place_fit_state state;
 
-	if (pose(fitting, seen, USE_MOST))
+	if (pose_problem(fitting, seen, USE_MOST))
 		return false;
 	if (place_fit_init(&fitting->fit, &fitting->placer, PLACE_PREDICT, &state)) {
 		placer_free(&fitting->placer);
@@ -343,13 +344,13 @@ static bool try(struct fitting *fitting, const struct fitting_seen *seen, bool m
 	fitting->state = FITTING_TRYING;
 	fitting->used_before = fitting->used;
 	fitting->gathering = !missed && fitting->fit.trial.used < fitting->used;
-	return conclude(fitting, missed ? skip_known(fitting, seen, state) : state);
+	return conclude_trial(fitting, missed ? skip_known(fitting, seen, state) : state);
 }
 
 /* Rounds in which fewer workers would have done, or in which the table is not as it should be. */
 static bool is_calm(struct fitting *fitting, const struct fitting_seen *seen)
 {
-	unsigned least = fewest(fitting, seen, USE_MOST * SPARE);
+	unsigned least = fewest_workers(fitting, seen, USE_MOST * SPARE);
 
 	if (least >= fitting->used && fitting->calm < fitting->patience)
 		fitting->calm = 0;
@@ -358,7 +359,7 @@ static bool is_calm(struct fitting *fitting, const struct fitting_seen *seen)
 	return fitting->calm >= fitting->patience;
 }
 
-static bool look(struct fitting *fitting, const struct fitting_seen *seen)
+static bool review_round(struct fitting *fitting, const struct fitting_seen *seen)
 {
 	bool tokens, missed = is_missed(fitting, seen, &tokens);
 
@@ -366,10 +367,10 @@ static bool look(struct fitting *fitting, const struct fitting_seen *seen)
 		fitting->resting--;
 		return false;
 	}
-	if (missed || fewest(fitting, seen, USE_MOST) > fitting->used)
-		return try(fitting, seen, true);
+	if (missed || fewest_workers(fitting, seen, USE_MOST) > fitting->used)
+		return try_placement(fitting, seen, true);
 	fitting->state = tokens ? FITTING_TOKENS : FITTING_SETTLED;
-	return is_calm(fitting, seen) && try(fitting, seen, false);
+	return is_calm(fitting, seen) && try_placement(fitting, seen, false);
 }
 
 bool fitting_round(struct fitting *fitting, const struct fitting_seen *seen)
@@ -380,10 +381,10 @@ bool fitting_round(struct fitting *fitting, const struct fitting_seen *seen)
 
 	fitting->rounds++;
 	if (fitting->state == FITTING_TRYING) {
-		verdicts(fitting, seen, p99);
-		return conclude(fitting, place_fit_measured(&fitting->fit, p99));
+		worker_verdicts(fitting, seen, p99);
+		return conclude_trial(fitting, place_fit_measured(&fitting->fit, p99));
 	}
-	changed = look(fitting, seen);
+	changed = review_round(fitting, seen);
 	for (unsigned i = 0; i < fitting->params.n_workers; i++)
 		packets += seen->workers[i].packets;
 	if (fitting->state == FITTING_SETTLED && packets < FITTING_PACKETS)

@@ -10,7 +10,7 @@ static const uint64_t lengths[LATELY_WINDOWS] = {
 	[LATELY_60S] = 60 * SECOND_NS,
 };
 
-static void set(
+static void set_window_mark(
 	struct lately_marks *marks, unsigned i, const struct delay_sum *total, uint64_t now_ns)
 {
 	marks->ns[i] = now_ns;
@@ -23,11 +23,11 @@ void lately_init(struct lately *lately, const struct delay_sum *total, uint64_t 
 	for (unsigned w = 0; w < LATELY_WINDOWS; w++) {
 		lately->windows[w].newest = 0;
 		for (unsigned i = 0; i < LATELY_MARKS; i++)
-			set(&lately->windows[w], i, total, now_ns);
+			set_window_mark(&lately->windows[w], i, total, now_ns);
 	}
 }
 
-static bool is_due(const struct lately *lately, unsigned window, uint64_t now_ns)
+static bool window_mark_due(const struct lately *lately, unsigned window, uint64_t now_ns)
 {
 	const struct lately_marks *marks = &lately->windows[window];
 
@@ -36,7 +36,8 @@ static bool is_due(const struct lately *lately, unsigned window, uint64_t now_ns
 
 bool lately_is_due(const struct lately *lately, uint64_t now_ns)
 {
-	return is_due(lately, LATELY_10S, now_ns) || is_due(lately, LATELY_60S, now_ns);
+	return window_mark_due(lately, LATELY_10S, now_ns) ||
+	       window_mark_due(lately, LATELY_60S, now_ns);
 }
 
 void lately_mark(struct lately *lately, const struct delay_sum *total, uint64_t now_ns)
@@ -44,10 +45,10 @@ void lately_mark(struct lately *lately, const struct delay_sum *total, uint64_t 
 	for (unsigned w = 0; w < LATELY_WINDOWS; w++) {
 		struct lately_marks *marks = &lately->windows[w];
 
-		if (!is_due(lately, w, now_ns))
+		if (!window_mark_due(lately, w, now_ns))
 			continue;
 		marks->newest = (marks->newest + 1) % LATELY_MARKS;
-		set(marks, marks->newest, total, now_ns);
+		set_window_mark(marks, marks->newest, total, now_ns);
 	}
 }
 

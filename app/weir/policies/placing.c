@@ -56,7 +56,7 @@ static unsigned list_lanes(
 	return n;
 }
 
-static void *alloc_lines(size_t bytes)
+static void *alloc_placing_lines(size_t bytes)
 {
 	return rte_zmalloc("placing", bytes, RTE_CACHE_LINE_SIZE);
 }
@@ -68,12 +68,12 @@ static int alloc_parts(struct placing *placing)
 	if (!placing->workers || !placing->lanes)
 		return -ENOMEM;
 	for (unsigned w = 0; w < placing->n_workers; w++) {
-		placing->workers[w].seat = alloc_lines(sizeof(struct shaped_seat));
+		placing->workers[w].seat = alloc_placing_lines(sizeof(struct shaped_seat));
 		if (!placing->workers[w].seat)
 			return -ENOMEM;
 	}
 	for (unsigned i = 0; i < placing->n_lanes; i++) {
-		placing->lanes[i].seats = alloc_lines(sizeof(struct owner_seats));
+		placing->lanes[i].seats = alloc_placing_lines(sizeof(struct owner_seats));
 		if (!placing->lanes[i].seats)
 			return -ENOMEM;
 	}
@@ -122,7 +122,7 @@ static int placing_prepare(struct box *box, const struct policy *policy, uint32_
 	return 0;
 }
 
-static struct fitting_params params_of(const struct box *box, const struct policy *policy)
+static struct fitting_params fitting_params_of(const struct box *box, const struct policy *policy)
 {
 	const struct place_config *place = &policy->place;
 	bool grouped = place->key.v4 < 32 || place->key.v6 < 128;
@@ -172,7 +172,7 @@ static const struct policy_shape *shape_on(
 	return worker_shape(&box->workers[w], placing->slot);
 }
 
-static void want(struct placing *placing)
+static void set_wanted_workers(struct placing *placing)
 {
 	for (unsigned i = 0; i < SEATS; i++)
 		seating_want(&placing->seating, i, placing->fitting.wanted[i]);
@@ -201,11 +201,11 @@ static void placing_begin(struct box *box, unsigned policy)
 
 	if (!placing)
 		return;
-	params = params_of(box, config);
+	params = fitting_params_of(box, config);
 	fitting_init(
 		&placing->fitting, &params, least_busy(box, placing->lanes[0].usher->mover.owner));
 	seating_init(&placing->seating, &config->place.key, 0);
-	want(placing);
+	set_wanted_workers(placing);
 	for (unsigned i = 0; i < placing->n_lanes; i++)
 		begin_lane(box, placing, &placing->lanes[i]);
 	placing->next = box->placings->first;
@@ -216,7 +216,7 @@ static void placing_begin(struct box *box, unsigned policy)
 static void placing_change(struct box *box, unsigned policy)
 {
 	struct placing *placing = placing_of(box, box->slots.of[policy]);
-	struct fitting_params params = params_of(box, &box->policies[policy]);
+	struct fitting_params params = fitting_params_of(box, &box->policies[policy]);
 
 	if (!placing)
 		return;
@@ -328,7 +328,7 @@ struct placing_counts placing_counts(const struct placing *placing)
 }
 
 /* Owners who have something to move are asked to; returns whether there are any. */
-static bool ask(const struct placing *placing)
+static bool request_moves(const struct placing *placing)
 {
 	bool away = false;
 
@@ -346,7 +346,7 @@ static bool ask(const struct placing *placing)
 }
 
 /* What everybody has counted by now, [1]. */
-static void count(const struct box *box, struct placing *placing)
+static void count_bucket_loads(const struct box *box, struct placing *placing)
 {
 	memset(placing->bytes[1], 0, sizeof(placing->bytes[1]));
 	memset(placing->count[1], 0, sizeof(placing->count[1]));
@@ -371,7 +371,7 @@ static void count(const struct box *box, struct placing *placing)
 }
 
 /* A round begins: what was counted last is what it began with. */
-static void begin_round(struct placing *placing, uint64_t round_ns, uint64_t now)
+static void begin_placing_round(struct placing *placing, uint64_t round_ns, uint64_t now)
 {
 	memcpy(placing->bytes[0], placing->bytes[1], sizeof(placing->bytes[0]));
 	memcpy(placing->count[0], placing->count[1], sizeof(placing->count[0]));
@@ -427,7 +427,7 @@ static void see_worker(struct placing *placing, unsigned w, double seconds, doub
 	};
 }
 
-static void see(const struct box *box, struct placing *placing, uint64_t now)
+static void measure_placing_round(const struct box *box, struct placing *placing, uint64_t now)
 {
 	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
 	double seconds = (double)(now - placing->began_ns) / SECOND_NS;
@@ -464,23 +464,23 @@ static bool is_late(struct placing *placing, const struct policy *policy)
 }
 
 /* A round is over; or buckets have been moving. */
-static void look(struct box *box, struct placing *placing, uint64_t now)
+static void check_placing(struct box *box, struct placing *placing, uint64_t now)
 {
 	const struct policy *policy = &box->policies[box->slots.tenant[placing->slot]];
 
-	count(box, placing);
+	count_bucket_loads(box, placing);
 	if (placing->measures && is_short(placing, policy, now)) {
 		placing->due_ns = now + policy->place.round_ns;
 		return;
 	}
 	if (placing->measures) {
 		placing->changed = false;
-		see(box, placing, now);
+		measure_placing_round(box, placing, now);
 		if (fitting_round(&placing->fitting, &placing->seen))
-			want(placing);
+			set_wanted_workers(placing);
 	}
-	if (!ask(placing) || is_late(placing, policy)) {
-		begin_round(placing, policy->place.round_ns, now);
+	if (!request_moves(placing) || is_late(placing, policy)) {
+		begin_placing_round(placing, policy->place.round_ns, now);
 		return;
 	}
 	placing->measures = false;
@@ -488,7 +488,7 @@ static void look(struct box *box, struct placing *placing, uint64_t now)
 }
 
 /* The one that has been due for longest, or will be first. */
-static struct placing *first_due(const struct box *box)
+static struct placing *first_due_placing(const struct box *box)
 {
 	struct placing *first = box->placings->first;
 
@@ -505,10 +505,10 @@ void placings_look(struct box *box, uint64_t now)
 
 	if (now < box->placings->next_ns)
 		return;
-	first = first_due(box);
+	first = first_due_placing(box);
 	if (first && now >= first->due_ns)
-		look(box, first, now);
-	first = first_due(box);
+		check_placing(box, first, now);
+	first = first_due_placing(box);
 	box->placings->next_ns = first ? first->due_ns : UINT64_MAX;
 }
 

@@ -22,7 +22,7 @@ static void log_limit(const struct policy *policy, int err)
 }
 
 /* What the policy in a slot may pass by now. */
-static struct engine_limit limit_of(const struct box *box, unsigned policy)
+static struct engine_limit published_limit(const struct box *box, unsigned policy)
 {
 	struct engine_limit limit = {.policy = &box->policies[policy],
 		.slot = box->slots.of[policy],
@@ -48,9 +48,9 @@ static bool send_post(void *context, unsigned worker, const struct limit_profile
 }
 
 /* False when there was no room, in some worker's ring or else. */
-static bool tell(struct box *box, uint32_t slot)
+static bool send_profile(struct box *box, uint32_t slot)
 {
-	struct engine_limit limit = limit_of(box, box->slots.tenant[slot]);
+	struct engine_limit limit = published_limit(box, box->slots.tenant[slot]);
 	int ret = 0;
 
 	if (engine_is_lent(&box->engine, limit.policy))
@@ -68,7 +68,7 @@ static bool tell(struct box *box, uint32_t slot)
  * A reserve's former limit is looked at until all workers have been quiescent: so a round changes
  * each once, and begins when they have been since the round before. False: not yet.
  */
-static bool begin_round(struct box *box)
+static bool begin_reserve_round(struct box *box)
 {
 	if (!box->engine.reserves)
 		return true;
@@ -78,7 +78,7 @@ static bool begin_round(struct box *box)
 	return true;
 }
 
-static void end_round(struct box *box)
+static void end_reserve_round(struct box *box)
 {
 	if (box->rounds.moved || box->rounds.changes.n)
 		box->rounds.ended = publisher_moment(&box->publisher);
@@ -90,7 +90,7 @@ static void tell_round(struct box *box)
 	for (unsigned i = 0; i < PUBLISH_ROUND && !dirty_is_empty(&box->dirty); i++) {
 		uint32_t slot = dirty_next(&box->dirty);
 
-		if (!tell(box, slot))
+		if (!send_profile(box, slot))
 			return;
 		dirty_told(&box->dirty, slot);
 	}
@@ -115,16 +115,16 @@ bool publish_rest(struct box *box)
 {
 	if (dirty_is_empty(&box->dirty))
 		return true;
-	if (!begin_round(box))
+	if (!begin_reserve_round(box))
 		return false;
 	tell_round(box);
-	end_round(box);
+	end_reserve_round(box);
 	return dirty_is_empty(&box->dirty);
 }
 
 void publish_begin(struct box *box, unsigned policy, bool spent)
 {
-	struct engine_limit limit = limit_of(box, policy);
+	struct engine_limit limit = published_limit(box, policy);
 
 	spent |= policy_is_conserved(limit.policy);
 	parts_begin(box, policy);

@@ -194,7 +194,7 @@ static void purses_moved(struct box *box, uint32_t from, uint32_t to)
 }
 
 /* What is left in a purse goes back to the ledger. */
-static void give_back(struct box *box, struct purse_account *account, unsigned policy)
+static void return_prepaid_units(struct box *box, struct purse_account *account, unsigned policy)
 {
 	limiter_refund(box->limiter, policy, purse_turn(account->purse, account->generation));
 	lease_empty(&account->lease);
@@ -220,7 +220,7 @@ static void purses_before_update(struct box *box, const unsigned *known, unsigne
 	}
 	for (account = box->purses->first; account; account = account->next) {
 		if (!account->stays && tenant_of(box, account, &policy))
-			give_back(box, account, policy);
+			return_prepaid_units(box, account, policy);
 		account->stays = false;
 	}
 	box->purses->next_ns = 0;
@@ -230,8 +230,8 @@ static void purses_before_update(struct box *box, const unsigned *known, unsigne
  * The next period, if its time has come, or a reload has begun it: what was not used is void. The
  * wall clock may go back, a period does not.
  */
-static bool turn(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s,
-	struct quota_view *view)
+static bool turn_lease_period(struct box *box, struct purse_account *account, unsigned policy,
+	int64_t unix_s, struct quota_view *view)
 {
 	uint64_t number = period_number(&box->policies[policy], unix_s);
 	uint64_t unused;
@@ -256,7 +256,7 @@ static bool turn(struct box *box, struct purse_account *account, unsigned policy
  * Whether to lease nothing: no packets come, and what is in hand for them is most of what is here,
  * as others have taken the rest. So they need it.
  */
-static bool parks(
+static bool lease_should_park(
 	const struct purse_account *account, const struct quota_view *view, uint64_t now_ns)
 {
 	return lease_is_idle(&account->lease, now_ns) &&
@@ -264,16 +264,16 @@ static bool parks(
 }
 
 /* Whether the brain was asked for anything. */
-static bool fill(struct box *box, struct purse_account *account, unsigned policy,
+static bool refill_lease(struct box *box, struct purse_account *account, unsigned policy,
 	const struct quota_view *view)
 {
 	uint64_t now = control_now(), units = account->asked;
 	int ret;
 
-	if (parks(account, view, now)) {
+	if (lease_should_park(account, view, now)) {
 		if (account->parked)
 			return false;
-		give_back(box, account, policy);
+		return_prepaid_units(box, account, policy);
 		return account->parked = true;
 	}
 	account->parked = false;
@@ -292,7 +292,7 @@ static bool fill(struct box *box, struct purse_account *account, unsigned policy
 }
 
 /* A total that was changed has another quantum. */
-static void adapt(struct box *box, struct purse_account *account, unsigned policy)
+static void adapt_quantum(struct box *box, struct purse_account *account, unsigned policy)
 {
 	uint32_t quantum = quantum_of(&box->policies[policy], box->config->n_workers);
 
@@ -303,7 +303,8 @@ static void adapt(struct box *box, struct purse_account *account, unsigned polic
 	dirty_mark(&box->dirty, account->slot);
 }
 
-static bool look(struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)
+static bool review_lease(
+	struct box *box, struct purse_account *account, unsigned policy, int64_t unix_s)
 {
 	struct lease *lease = &account->lease;
 	uint64_t now = control_now();
@@ -312,14 +313,14 @@ static bool look(struct box *box, struct purse_account *account, unsigned policy
 
 	if (!box_budget(box, policy, &view))
 		return false;
-	adapt(box, account, policy);
-	turned = turn(box, account, policy, unix_s, &view);
+	adapt_quantum(box, account, policy);
+	turned = turn_lease_period(box, account, policy, unix_s, &view);
 	lease_look(lease, purse_left(account->purse), purse_wanted(account->purse), now);
 	if (account->asked && now - lease->taken_ns > FORGO_NS) {
 		limiter_forgo(box->limiter, policy);
 		account->asked = 0;
 	}
-	return fill(box, account, policy, &view) || turned;
+	return refill_lease(box, account, policy, &view) || turned;
 }
 
 uint64_t purses_next(const struct box *box)
@@ -341,7 +342,7 @@ bool purses_look(struct box *box, uint64_t now_ns)
 	for (struct purse_account *a = box->purses->first; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
-		news |= look(box, a, policy, wall.tv_sec);
+		news |= review_lease(box, a, policy, wall.tv_sec);
 		active |= now_ns - a->lease.taken_ns < LEASE_NS || a->lease.taken_ns > now_ns;
 	}
 	took = control_now() - began;
@@ -356,7 +357,7 @@ void purses_retry(struct box *box)
 
 	for (struct purse_account *a = box->purses->first; a; a = a->next)
 		if (a->asked && tenant_of(box, a, &policy) && box_budget(box, policy, &view))
-			fill(box, a, policy, &view);
+			refill_lease(box, a, policy, &view);
 }
 
 const struct policy_part purse_part = {
@@ -391,7 +392,7 @@ void purses_give_back(struct box *box)
 	for (struct purse_account *a = box->purses->first; a; a = a->next) {
 		if (!tenant_of(box, a, &policy))
 			continue;
-		give_back(box, a, policy);
+		return_prepaid_units(box, a, policy);
 		limiter_refund(box->limiter, policy, held_by_workers(box, a->slot, a->generation));
 	}
 }

@@ -70,7 +70,7 @@ static bool begins_anew(const struct exchange *x, unsigned i)
 }
 
 /* What goes on as what. */
-static void map(struct exchange *x)
+static void map_policies(struct exchange *x)
 {
 	for (unsigned i = 0; i < x->n; i++) {
 		unsigned old = x->diff->from[i];
@@ -83,7 +83,7 @@ static void map(struct exchange *x)
 	}
 }
 
-static int allocate(struct exchange *x)
+static int alloc_exchange(struct exchange *x)
 {
 	const struct slots *slots = &x->box->slots;
 	size_t n = (size_t)x->n + 1;
@@ -117,12 +117,12 @@ static int plan_parts(struct exchange *x)
 	return 0;
 }
 
-static int plan(struct exchange *x, const char *file, FILE *err)
+static int plan_exchange_slots(struct exchange *x, const char *file, FILE *err)
 {
 	const struct slots *slots = &x->box->slots;
 	int ret;
 
-	map(x);
+	map_policies(x);
 	ret = slots_plan(slots, x->keeps, x->n, x->slots);
 	if (ret)
 		fprintf(err,
@@ -190,14 +190,14 @@ static int prepare_ledger(struct exchange *x, const char *file, FILE *err)
 	return ret;
 }
 
-static int prepare(struct exchange *x, const char *file, uint64_t hz, FILE *err)
+static int prepare_exchange(struct exchange *x, const char *file, uint64_t hz, FILE *err)
 {
-	int ret = allocate(x);
+	int ret = alloc_exchange(x);
 
 	if (ret)
 		fprintf(err, "%s: %s\n", file, strerror(-ret));
 	if (ret == 0)
-		ret = plan(x, file, err);
+		ret = plan_exchange_slots(x, file, err);
 	if (ret || exchange_is_empty(x))
 		return ret;
 	ret = plan_parts(x);
@@ -238,7 +238,7 @@ int exchange_prepare(
 		x->box = box;
 		x->policies = x->config->policies;
 		x->n = x->config->n_policies;
-		ret = prepare(x, file, hz, err);
+		ret = prepare_exchange(x, file, hz, err);
 	}
 	if (ret) {
 		exchange_free(x);
@@ -271,7 +271,7 @@ bool exchange_is_empty(const struct exchange *x)
 	} while (0)
 
 /* The new ones to the box, and the former ones here. */
-static void swap(struct exchange *x)
+static void swap_generations(struct exchange *x)
 {
 	struct box *box = x->box;
 
@@ -287,7 +287,7 @@ static void swap(struct exchange *x)
 }
 
 /* One that moves takes along what it has counted; where it was, workers still count. */
-static void carry(struct exchange *x, unsigned policy)
+static void carry_totals(struct exchange *x, unsigned policy)
 {
 	struct box *box = x->box;
 	uint32_t from = x->slots[x->diff->from[policy]], to = box->slots.of[policy];
@@ -306,7 +306,7 @@ static void begin_policies(struct exchange *x)
 
 		if (x->keeps[i] == SLOT_ANEW) {
 			if (moves)
-				carry(x, i);
+				carry_totals(x, i);
 			box->engine.slots[box->slots.of[i]].held = policy_is_conserved(policy);
 			publish_begin(box, i, moves);
 		} else if (x->diff->changes[i]) {
@@ -401,7 +401,7 @@ int exchange_commit(struct exchange *x)
 		free(snapshot);
 		return ret;
 	}
-	swap(x);
+	swap_generations(x);
 	draw_exchange(box, &x->drawings);
 	begin_policies(x);
 	list_leaving(x);
@@ -446,7 +446,7 @@ static void end_moves(struct box *box)
 	}
 }
 
-static bool counted(const struct policy_totals *totals)
+static bool has_counted(const struct policy_totals *totals)
 {
 	return totals->passed_packets || totals->dropped_packets;
 }
@@ -469,7 +469,7 @@ static void end_policy(struct exchange *x, unsigned policy)
 		return;
 	totals = box_policy_totals(box, slot);
 	policy_totals_add(&box->gone, &totals);
-	if (counted(&totals) && x->said++ < SAID_MAX)
+	if (has_counted(&totals) && x->said++ < SAID_MAX)
 		say_last(x->policies[policy].name, &totals);
 	tenant_remove(box, slot);
 	slots_release(&box->slots, slot);

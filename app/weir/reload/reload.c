@@ -82,7 +82,7 @@ void reload_stop(struct box *box)
 }
 
 /* Nobody may write to a pipe again: it would be waited for, and so would the end of the box. */
-static int prepare(struct reload *reload, FILE *err)
+static int prepare_reload(struct reload *reload, FILE *err)
 {
 	const char *path = reload->box->file;
 	struct stat file;
@@ -104,7 +104,7 @@ static void *read_again(void *arg)
 
 	reload->error = -ENOMEM;
 	if (err) {
-		reload->error = prepare(reload, err);
+		reload->error = prepare_reload(reload, err);
 		fclose(err);
 	}
 	while (write(reload->event_fd, &done, sizeof(done)) < 0 && errno == EINTR)
@@ -113,7 +113,7 @@ static void *read_again(void *arg)
 }
 
 /* Never under control's real-time class, if it has one: a long computation would hold it up. */
-static int start_thread(struct reload *reload)
+static int start_reload_thread(struct reload *reload)
 {
 	const struct sched_param no_priority = {0};
 	pthread_attr_t attr;
@@ -129,7 +129,7 @@ static int start_thread(struct reload *reload)
 	return -ret;
 }
 
-static void begin(struct reload *reload)
+static void reload_begin_thread(struct reload *reload)
 {
 	int ret;
 
@@ -138,7 +138,7 @@ static void begin(struct reload *reload)
 	reload->messages = NULL;
 	reload->hz = reload->box->clock.hz;
 	reload->began_ns = control_now();
-	ret = start_thread(reload);
+	ret = start_reload_thread(reload);
 	if (ret)
 		log_err("reload: no thread: %s", strerror(-ret));
 	else
@@ -155,7 +155,7 @@ const char *reload_request(struct box *box)
 		reload->again = true;
 		return "queued";
 	}
-	begin(reload);
+	reload_begin_thread(reload);
 	return "started";
 }
 
@@ -213,7 +213,7 @@ static void note_outcome(struct reload *reload, const struct config_diff *diff)
 }
 
 /* The thread has ended: what it has prepared is put in force. */
-static void commit(struct reload *reload)
+static void commit_reload(struct reload *reload)
 {
 	struct exchange *x = reload->prepared;
 	bool exchanged = false;
@@ -241,14 +241,14 @@ void reload_advance(struct box *box)
 	if (!reload)
 		return;
 	if (reload->state == READING && read(reload->event_fd, &done, sizeof(done)) > 0)
-		commit(reload);
+		commit_reload(reload);
 	if (reload->state == SETTLING && exchange_settle(reload->exchange)) {
 		exchange_free(reload->exchange);
 		reload->exchange = NULL;
 		reload->state = IDLE;
 	}
 	if (reload->state == IDLE && reload->again)
-		begin(reload);
+		reload_begin_thread(reload);
 }
 
 int reload_fd(const struct box *box)

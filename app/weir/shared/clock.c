@@ -42,7 +42,7 @@ static void read_both(uint64_t *tsc, uint64_t *ns)
 	}
 }
 
-static void estimate(struct tsc_clock *clock)
+static void estimate_tsc_hz(struct tsc_clock *clock)
 {
 	uint64_t tsc, ns;
 
@@ -58,7 +58,7 @@ void tsc_clock_start(struct tsc_clock *clock)
 
 	read_both(&clock->tsc, &clock->ns);
 	nanosleep(&first, NULL);
-	estimate(clock);
+	estimate_tsc_hz(clock);
 }
 
 bool tsc_clock_refine(struct tsc_clock *clock, uint64_t now_ns)
@@ -67,6 +67,6 @@ bool tsc_clock_refine(struct tsc_clock *clock, uint64_t now_ns)
 
 	if (now_ns < clock->refine_ns)
 		return false;
-	estimate(clock);
+	estimate_tsc_hz(clock);
 	return clock->hz != before;
 }

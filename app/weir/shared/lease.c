@@ -20,7 +20,7 @@ void lease_init(struct lease *lease, uint64_t least, uint64_t now_ns)
 	*lease = (struct lease){.least = least, .seen_ns = now_ns, .taken_ns = now_ns};
 }
 
-static double target_of(const struct lease *lease)
+static double lease_target(const struct lease *lease)
 {
 	double target = lease->rate * ((double)LEASE_NS / SECOND_NS);
 
@@ -45,8 +45,8 @@ void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t no
 	if (now_ns > lease->seen_ns)
 		note_rate(lease, (double)taken, (double)(now_ns - lease->seen_ns) / SECOND_NS);
 	/* Not where it never was as full as it should: then it is not the target that is small. */
-	if (wanted && (double)lease->filled >= target_of(lease) / 2)
-		lease->boost = 2 * target_of(lease);
+	if (wanted && (double)lease->filled >= lease_target(lease) / 2)
+		lease->boost = 2 * lease_target(lease);
 	else if (!wanted)
 		lease->boost -= lease->boost / FADE;
 	if (taken || wanted)
@@ -58,7 +58,7 @@ void lease_look(struct lease *lease, uint64_t left, uint64_t wanted, uint64_t no
 
 uint64_t lease_units(const struct lease *lease, uint64_t held, bool lean)
 {
-	uint64_t target = (uint64_t)target_of(lease),
+	uint64_t target = (uint64_t)lease_target(lease),
 		 part = held >> (lean ? LEAN_SHIFT : PART_SHIFT);
 	uint64_t lack = lease->need > lease->left ? lease->need - lease->left : 0;
 	uint64_t units = lease->left < target / 2 ? target - lease->left : 0;

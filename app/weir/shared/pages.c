@@ -19,13 +19,13 @@
 #define HUGE_2MB (21 << MAP_HUGE_SHIFT)
 
 /* So that huge pages can begin where the memory does. */
-static size_t whole(size_t bytes)
+static size_t round_to_huge(size_t bytes)
 {
 	return RTE_ALIGN_CEIL(bytes ? bytes : 1, PAGES_HUGE);
 }
 
 /* Address space that begins where a huge page may: more than is needed, less what is beside it. */
-static uint8_t *reserve(size_t bytes)
+static uint8_t *reserve_address_space(size_t bytes)
 {
 	size_t more = bytes + PAGES_HUGE;
 	uint8_t *got = mmap(NULL, more, PROT_READ | PROT_WRITE,
@@ -73,8 +73,8 @@ static bool place_huge(uint8_t *at, int socket)
 
 void *pages_alloc(size_t bytes, size_t used, int socket)
 {
-	size_t all = whole(bytes), filled = RTE_ALIGN_FLOOR(used, PAGES_HUGE), at = 0;
-	uint8_t *memory = reserve(all);
+	size_t all = round_to_huge(bytes), filled = RTE_ALIGN_FLOOR(used, PAGES_HUGE), at = 0;
+	uint8_t *memory = reserve_address_space(all);
 
 	if (!memory)
 		return NULL;
@@ -84,13 +84,13 @@ void *pages_alloc(size_t bytes, size_t used, int socket)
 	/* What is left of those filled; and those written only when others are full. */
 	if (at < filled)
 		madvise(memory + at, filled - at, MADV_HUGEPAGE);
-	if (whole(used) < all && filled > 0)
-		madvise(memory + whole(used), all - whole(used), MADV_HUGEPAGE);
+	if (round_to_huge(used) < all && filled > 0)
+		madvise(memory + round_to_huge(used), all - round_to_huge(used), MADV_HUGEPAGE);
 	return memory;
 }
 
 void pages_free(void *memory, size_t bytes)
 {
 	if (memory)
-		munmap(memory, whole(bytes));
+		munmap(memory, round_to_huge(bytes));
 }

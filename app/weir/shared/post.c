@@ -50,7 +50,7 @@ void post_free(struct post *post)
 }
 
 /* Each step can be undone, and leaves each bit to hang on the lower and on some higher ones. */
-static uint64_t mix(uint64_t hash, uint64_t word)
+static uint64_t mix_hash_word(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * HASH_GOLDEN;
 	return hash ^ hash >> 32;
@@ -58,10 +58,10 @@ static uint64_t mix(uint64_t hash, uint64_t word)
 
 static uint64_t terms_hash(uint64_t hash, const struct shape_terms *terms)
 {
-	hash = mix(hash, terms->units);
-	hash = mix(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
-	return mix(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
-				 (uint64_t)terms->ecn);
+	hash = mix_hash_word(hash, terms->units);
+	hash = mix_hash_word(hash, (uint64_t)terms->delay_us << 32 | terms->target_us);
+	return mix_hash_word(hash, (uint64_t)terms->interval_us << 2 | (uint64_t)terms->codel << 1 |
+					   (uint64_t)terms->ecn);
 }
 
 /*
@@ -72,8 +72,10 @@ static uint64_t hash_of(const struct limit_profile *profile)
 {
 	struct meter_limit limit = meter_profile_limit(profile->kind, &profile->meter);
 
-	uint64_t hash = mix(
-		mix(mix(mix(0, limit.rate), limit.burst), limit.purse), profile->sample_shift);
+	uint64_t hash = mix_hash_word(
+		mix_hash_word(
+			mix_hash_word(mix_hash_word(0, limit.rate), limit.burst), limit.purse),
+		profile->sample_shift);
 
 	return profile->shaped ? terms_hash(hash, &profile->shape.terms) : hash;
 }

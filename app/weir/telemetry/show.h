@@ -45,7 +45,7 @@ void show_shape(json_t *json, struct box *box, unsigned policy);
 /* "waiting" of a worker. */
 json_t *show_waiting(struct box *box, unsigned worker);
 
-static inline json_t *integer(uint64_t value)
+static inline json_t *json_uint(uint64_t value)
 {
 	return json_integer((json_int_t)value);
 }
@@ -53,7 +53,7 @@ static inline json_t *integer(uint64_t value)
 /* Milliseconds since then, or null. */
 static inline json_t *age_ms(bool known, uint64_t then, uint64_t now)
 {
-	return known ? integer((now - then) / MS_NS) : json_null();
+	return known ? json_uint((now - then) / MS_NS) : json_null();
 }
 
 /* What a member of a struct is, and so how it is shown. */

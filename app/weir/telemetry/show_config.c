@@ -14,7 +14,7 @@
 #define LINE_COST 8
 
 /* As in the log; as many lines as a reply has room for. */
-static json_t *lines(const char *text)
+static json_t *json_lines(const char *text)
 {
 	json_t *json = json_array();
 	size_t room = LINES_MAX;
@@ -33,7 +33,7 @@ static json_t *lines(const char *text)
 	return json;
 }
 
-static json_t *utc(time_t when)
+static json_t *json_utc(time_t when)
 {
 	char text[sizeof("2026-01-01T00:00:00Z") + 8];
 	struct tm tm;
@@ -48,9 +48,9 @@ static json_t *outcome_json(const struct reload_outcome *last)
 	if (!last || !last->known)
 		return json_null();
 	return json_pack("{s:b, s:o, s:f, s:i, s:i, s:i, s:i, s:o}", "ok", last->error == 0, "at",
-		utc(last->when.tv_sec), "took_ms", (double)last->took_ns / MS_NS, "added",
+		json_utc(last->when.tv_sec), "took_ms", (double)last->took_ns / MS_NS, "added",
 		(int)last->added, "removed", (int)last->removed, "changed", (int)last->changed,
-		"unchanged", (int)last->unchanged, "messages", lines(last->messages));
+		"unchanged", (int)last->unchanged, "messages", json_lines(last->messages));
 }
 
 json_t *show_config(const char *params, void *context)
@@ -60,10 +60,11 @@ json_t *show_config(const char *params, void *context)
 
 	(void)params;
 	return json_pack("{s:s?, s:o, s:i, s:i, s:s, s:o, s:{s:o, s:o}}", "file", box->file,
-		"generation", integer(box->publisher.current->generation), "policies",
+		"generation", json_uint(box->publisher.current->generation), "policies",
 		(int)box->n_policies, "room", (int)box->slots.capacity, "reload", reload_state(box),
 		"last_reload", outcome_json(reload_last(box)), "removed_policies", "passed_packets",
-		integer(gone->passed_packets), "dropped_packets", integer(gone->dropped_packets));
+		json_uint(gone->passed_packets), "dropped_packets",
+		json_uint(gone->dropped_packets));
 }
 
 json_t *show_reload(const char *params, void *context)

@@ -35,7 +35,7 @@ static json_t *budget_json(const void *context, unsigned budget)
 	struct drawing_view view = draw_budget(box, budget);
 	const struct policy *policy = &box->policies[view.policy];
 	json_t *json = json_pack("{s:s, s:s, s:o}", "policy", policy->name, "name", view.name,
-		"period_number", integer(view.period));
+		"period_number", json_uint(view.period));
 
 	if (view.known)
 		show_fields(json, amounts_fields, &view, policy);

@@ -14,7 +14,7 @@
 #include "box.h"
 
 /* Bytes per second, as everybody says it: whole bit/s. */
-static json_t *bits(double bytes_per_second)
+static json_t *json_bits_per_s(double bytes_per_second)
 {
 	return json_integer(
 		(json_int_t)(bytes_per_second * 8 + (bytes_per_second < 0 ? -0.5 : 0.5)));
@@ -43,7 +43,7 @@ static json_t *page_json(const char *what, json_t *items, unsigned start, unsign
 	unsigned end = start + (unsigned)json_array_size(items);
 
 	return json_pack("{s:i, s:i, s:o, s:o}", "total", (int)total, "start", (int)start, "next",
-		end < total ? integer(end) : json_null(), what, items);
+		end < total ? json_uint(end) : json_null(), what, items);
 }
 
 json_t *show_page(const char *what, const char *params, unsigned total, unsigned most,
@@ -107,7 +107,7 @@ void show_rate(json_t *json, const struct policy *policy, const char *name, doub
 
 	snprintf(key, sizeof(key), "%s%s", name, bytes ? "_bps" : "_per_s");
 	if (!isnan(rate))
-		value = bytes ? bits(rate) : json_real(rate);
+		value = bytes ? json_bits_per_s(rate) : json_real(rate);
 	json_object_set_new(json, key, value);
 }
 
@@ -116,7 +116,7 @@ void show_units(json_t *json, const struct policy *policy, const char *name, uin
 	char key[32];
 
 	snprintf(key, sizeof(key), "%s%s", name, policy->count == COUNT_BYTES ? "_bytes" : "");
-	json_object_set_new(json, key, integer(units));
+	json_object_set_new(json, key, json_uint(units));
 }
 
 /* A member that means the same of every policy. */
@@ -124,7 +124,7 @@ static json_t *plain_json(enum show_kind kind, const void *member)
 {
 	switch (kind) {
 	case SHOW_COUNTER:
-		return integer(counter_read(member));
+		return json_uint(counter_read(member));
 	case SHOW_FLAG:
 		return json_boolean(*(const bool *)member);
 	case SHOW_TEXT:
@@ -132,7 +132,7 @@ static json_t *plain_json(enum show_kind kind, const void *member)
 	case SHOW_MS:
 		return json_real((double)*(const uint64_t *)member / MS_NS);
 	default:
-		return integer(*(const uint64_t *)member);
+		return json_uint(*(const uint64_t *)member);
 	}
 }
 

@@ -38,7 +38,7 @@ static json_t *peer_json(const void *context, unsigned i)
 		"address", address_json(&config->roster[i]), "state", state, "heard_ms_ago",
 		age_ms(peer->known, peer->heard_ns, now), "confirmed_ms_ago",
 		age_ms(peer->confirmed, peer->confirmed_ns, now), "restarts",
-		integer(peer->restarts));
+		json_uint(peer->restarts));
 }
 
 json_t *show_peers(const char *params, void *context)
@@ -48,8 +48,8 @@ json_t *show_peers(const char *params, void *context)
 	json_t *json = show_page(
 		"peers", params, box->config->gossip.n_roster, TELEMETRY_PAGE, peer_json, box);
 
-	json_object_set_new(json, "alive", integer(gossip_alive(gossip)));
-	json_object_set_new(json, "timeout_ms", integer(gossip_timeout(gossip) / MS_NS));
+	json_object_set_new(json, "alive", json_uint(gossip_alive(gossip)));
+	json_object_set_new(json, "timeout_ms", json_uint(gossip_timeout(gossip) / MS_NS));
 	json_object_set_new(json, "sealed", json_boolean(box->config->gossip.key_file[0]));
 	return json;
 }
@@ -62,9 +62,9 @@ json_t *show_gossip(const char *params, void *context)
 
 	(void)params;
 	for (unsigned v = 0; v < GOSSIP_VERDICTS; v++)
-		json_object_set_new(received, gossip_verdict_name(v), integer(c->verdict[v]));
-	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sent", integer(c->sent), "sent_bytes",
-		integer(c->sent_bytes), "send_errors", integer(box->gossip->send_errors),
-		"received_bytes", integer(c->received_bytes), "unknown_policy",
-		integer(c->unknown_policy), "received", received);
+		json_object_set_new(received, gossip_verdict_name(v), json_uint(c->verdict[v]));
+	return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "sent", json_uint(c->sent), "sent_bytes",
+		json_uint(c->sent_bytes), "send_errors", json_uint(box->gossip->send_errors),
+		"received_bytes", json_uint(c->received_bytes), "unknown_policy",
+		json_uint(c->unknown_policy), "received", received);
 }

@@ -32,7 +32,7 @@ static json_t *edge_json(const void *context, unsigned i)
 		of->box->config->gossip.roster[edge.peer].name, "alive", edge.alive, "in_use",
 		edge.in_use, "spare", edge.spare, "heard_ms_ago",
 		age_ms(ledger->known, ledger->heard_ns, of->now), "granted",
-		integer(ledger->granted), "received", integer(ledger->received));
+		json_uint(ledger->granted), "received", json_uint(ledger->received));
 
 	show_rate(json, of->policy, "in_flight", (double)ledger->in_flight / time);
 	show_rate(json, of->policy, "promised", (double)(ledger->locked - ledger->granted) / time);
@@ -43,7 +43,8 @@ static json_t *edge_json(const void *context, unsigned i)
 /* For how long that is usable: null where it is for ever. */
 static json_t *until_json(uint64_t until, uint64_t now)
 {
-	return until == UINT64_MAX ? json_null() : integer(until > now ? (until - now) / MS_NS : 0);
+	return until == UINT64_MAX ? json_null()
+				   : json_uint(until > now ? (until - now) / MS_NS : 0);
 }
 
 #define FIELD(kind, member) SHOW_FIELD(conserve_view, kind, member)
@@ -58,7 +59,7 @@ static const struct show_field burst_moved_fields[] = {FIELD(UNITS, free), FIELD
 	FIELD(UNITS, promised), FIELD(UNITS, adopted), {0}};
 #undef FIELD
 
-static void add_view(
+static void show_ledger_view(
 	json_t *json, const struct policy *policy, struct conserve_view view, uint64_t now)
 {
 	json_object_set_new(json, "name", json_string(policy->name));
@@ -91,7 +92,7 @@ static json_t *burst_json(const struct policy *policy, struct conserve_view view
 }
 
 /* params: "POLICY" or "POLICY,START". */
-static json_t *policy_json(const struct box *box, const char *params)
+static json_t *ledger_policy_json(const struct box *box, const char *params)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	size_t len = strcspn(params, ",");
@@ -110,7 +111,7 @@ static json_t *policy_json(const struct box *box, const char *params)
 		return NULL;
 	json = show_page("edges", params[len] ? params + len + 1 : NULL, conserve_edges(conserve),
 		EDGES_PAGE, edge_json, &of);
-	add_view(json, of.policy, conserve_view(conserve, of.index, of.now), of.now);
+	show_ledger_view(json, of.policy, conserve_view(conserve, of.index, of.now), of.now);
 	burst = limiter_conserve_burst_index(box->limiter, i);
 	json_object_set_new(json, "burst",
 		burst == LIMITER_ADDED
@@ -121,9 +122,9 @@ static json_t *policy_json(const struct box *box, const char *params)
 
 static json_t *statements_json(const uint64_t *verdicts)
 {
-	return json_pack("{s:o, s:o, s:o, s:o}", "news", integer(verdicts[LEDGER_NEWS]), "heard",
-		integer(verdicts[LEDGER_HEARD]), "old", integer(verdicts[LEDGER_OLD]), "invalid",
-		integer(verdicts[LEDGER_INVALID]));
+	return json_pack("{s:o, s:o, s:o, s:o}", "news", json_uint(verdicts[LEDGER_NEWS]), "heard",
+		json_uint(verdicts[LEDGER_HEARD]), "old", json_uint(verdicts[LEDGER_OLD]),
+		"invalid", json_uint(verdicts[LEDGER_INVALID]));
 }
 
 #define NUMBER(member) SHOW_FIELD(conserve_counters, NUMBER, member)
@@ -173,7 +174,7 @@ static void add_settling(json_t *json, const struct settle_view *settle)
 	show_fields(json, rounds_fields, settle, NULL);
 }
 
-static json_t *whole_json(const struct box *box)
+static json_t *whole_ledger_json(const struct box *box)
 {
 	const struct conserve *conserve = limiter_conserve(box->limiter);
 	struct settle_view settle = {0};
@@ -182,10 +183,10 @@ static json_t *whole_json(const struct box *box)
 	bool kept = settle_view(box, &settle);
 
 	json_object_set_new(json, "state", json_string(state_of(box, &settle, kept, blank)));
-	json_object_set_new(json, "blank_policies", integer(blank));
+	json_object_set_new(json, "blank_policies", json_uint(blank));
 	if (kept)
 		add_settling(json, &settle);
-	json_object_set_new(json, "lease_ms", integer(box->config->ledger.lease_ns / MS_NS));
+	json_object_set_new(json, "lease_ms", json_uint(box->config->ledger.lease_ns / MS_NS));
 	if (conserve)
 		add_counters(json, conserve_counters(conserve));
 	return json;
@@ -193,5 +194,5 @@ static json_t *whole_json(const struct box *box)
 
 json_t *show_ledger(const char *params, void *context)
 {
-	return params ? policy_json(context, params) : whole_json(context);
+	return params ? ledger_policy_json(context, params) : whole_ledger_json(context);
 }

@@ -9,7 +9,8 @@
 
 #define MICRO 1e6
 
-static json_t *worker_json(const struct placing *placing, const struct policy *policy, unsigned w)
+static json_t *show_placed_worker(
+	const struct placing *placing, const struct policy *policy, unsigned w)
 {
 	const struct fitting_worker *seen = &placing->seen.workers[w];
 	unsigned buckets = 0;
@@ -29,11 +30,11 @@ static json_t *workers_json(const struct placing *placing, const struct policy *
 	json_t *json = json_array();
 
 	for (unsigned w = 0; w < placing->n_workers; w++)
-		json_array_append_new(json, worker_json(placing, policy, w));
+		json_array_append_new(json, show_placed_worker(placing, policy, w));
 	return json;
 }
 
-static json_t *policy_json(const struct box *box, unsigned i)
+static json_t *placed_policy_json(const struct box *box, unsigned i)
 {
 	const struct policy *policy = &box->policies[i];
 	const struct placing *placing = placing_of(box, box->slots.of[i]);
@@ -43,10 +44,10 @@ static json_t *policy_json(const struct box *box, unsigned i)
 	return json_pack("{s:s, s:s, s:f, s:i, s:o, s:o, s:o, s:o, s:i, s:i, s:i, s:o, s:o}",
 		"name", policy->name, "state", fitting_state_name(fitting->state), "target_us",
 		(double)policy->slo_p99_ns / US_NS, "used", fitting->used, "rounds",
-		integer(fitting->rounds), "trials", integer(fitting->trials), "changes",
-		integer(fitting->changes), "moved", integer(counts.moved), "away", counts.away,
+		json_uint(fitting->rounds), "trials", json_uint(fitting->trials), "changes",
+		json_uint(fitting->changes), "moved", json_uint(counts.moved), "away", counts.away,
 		"kept_back", counts.kept, "owners", placing->n_lanes, "called_off",
-		integer(counts.called_off), "workers", workers_json(placing, policy));
+		json_uint(counts.called_off), "workers", workers_json(placing, policy));
 }
 
 static bool is_placed(const struct box *box, unsigned i)
@@ -64,5 +65,5 @@ json_t *show_placement(const char *params, void *context)
 	if (page)
 		return page;
 	i = show_find(box, params);
-	return i < box->n_policies && is_placed(box, i) ? policy_json(box, i) : NULL;
+	return i < box->n_policies && is_placed(box, i) ? placed_policy_json(box, i) : NULL;
 }

@@ -27,10 +27,10 @@ static const char *const action_names[] = {
 /* Packets, and what the policy counts if that is something else. */
 static json_t *packets_units(const struct policy *policy, uint64_t packets, uint64_t units)
 {
-	json_t *json = json_pack("{s:o}", "packets", integer(packets));
+	json_t *json = json_pack("{s:o}", "packets", json_uint(packets));
 
 	if (policy->count != COUNT_PACKETS)
-		json_object_set_new(json, show_counting(policy->count), integer(units));
+		json_object_set_new(json, show_counting(policy->count), json_uint(units));
 	return json;
 }
 
@@ -146,9 +146,9 @@ static void add_view(json_t *json, const struct policy *policy, const struct lim
 	show_rate(json, policy, "global_demand", heard ? view->global_demand : NAN);
 	json_object_set_new(
 		json, "global_weight", heard ? json_real(view->global_weight) : json_null());
-	json_object_set_new(json, "peers_lost", heard ? integer(view->lost) : json_null());
+	json_object_set_new(json, "peers_lost", heard ? json_uint(view->lost) : json_null());
 	json_object_set_new(json, "regime", json_string(allocate_regime_name(view->regime)));
-	json_object_set_new(json, "flows_sampled", integer(view->flows));
+	json_object_set_new(json, "flows_sampled", json_uint(view->flows));
 	show_rate(json, policy, "flow_rate", view->flow_rate);
 }
 
@@ -175,9 +175,9 @@ static json_t *sources_json(const struct box *box, unsigned policy)
 
 	if (stats.capacity == 0)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o, s:o}", "busy", integer(stats.sources), "capacity",
-		integer(stats.capacity), "new", integer(stats.new_sources), "overflows",
-		integer(stats.overflows));
+	return json_pack("{s:o, s:o, s:o, s:o}", "busy", json_uint(stats.sources), "capacity",
+		json_uint(stats.capacity), "new", json_uint(stats.new_sources), "overflows",
+		json_uint(stats.overflows));
 }
 
 static json_t *weights_json(const struct classes_config *classes)
@@ -189,7 +189,7 @@ static json_t *weights_json(const struct classes_config *classes)
 
 		snprintf(dscp, sizeof(dscp), "%u", i);
 		if (classes->weights[i] > 1)
-			json_object_set_new(json, dscp, integer(classes->weights[i]));
+			json_object_set_new(json, dscp, json_uint(classes->weights[i]));
 	}
 	return json;
 }
@@ -205,8 +205,8 @@ static json_t *classes_json(const struct box *box, unsigned policy)
 	for (unsigned w = 0; w < box->config->n_workers; w++)
 		backlogged += police_backlogged(&box->workers[w].policies[box->slots.of[policy]]);
 	return json_pack("{s:s, s:o, s:o, s:o}", "by",
-		classes->by == CLASSES_BY_DSCP ? "dscp" : "flow", "n", integer(classes->n),
-		"weights", weights_json(classes), "backlogged", integer(backlogged));
+		classes->by == CLASSES_BY_DSCP ? "dscp" : "flow", "n", json_uint(classes->n),
+		"weights", weights_json(classes), "backlogged", json_uint(backlogged));
 }
 
 json_t *show_policy(const char *params, void *context)

@@ -34,16 +34,16 @@ static void add_period(json_t *json, const struct policy *policy, uint64_t numbe
 {
 	json_object_set_new(json, "period", json_string(period_names[policy->period]));
 	json_object_set_new(json, "period_s",
-		policy->period == PERIOD_FIXED ? integer(policy->period_ns / SECOND_NS)
+		policy->period == PERIOD_FIXED ? json_uint(policy->period_ns / SECOND_NS)
 					       : json_null());
-	json_object_set_new(json, "period_number", integer(number));
+	json_object_set_new(json, "period_number", json_uint(number));
 	json_object_set_new(json, "period_ends_in_s", ends_in(policy, number));
 }
 
 /*
  * Adds the group, as far as has been heard: with what is left of the total where it is drawn from.
  */
-static void add_group(
+static void show_group_quota(
 	const struct box *box, json_t *json, unsigned i, const struct quota_view *view)
 {
 	const struct policy *policy = &box->policies[i];
@@ -73,7 +73,7 @@ static const struct show_field own_fields[] = {SHOW_FIELD_AS("held", quota_view,
 	SHOW_FIELD_AS("reallocation_ms", quota_view, MS, theta_ns), {0}};
 #undef FIELD
 
-static json_t *policy_json(const struct box *box, const char *name)
+static json_t *quota_policy_json(const struct box *box, const char *name)
 {
 	const struct budget *budget = limiter_budget(box->limiter);
 	unsigned i = show_find(box, name), index;
@@ -91,7 +91,7 @@ static json_t *policy_json(const struct box *box, const char *name)
 	json = json_object();
 	json_object_set_new(json, "name", json_string(policy->name));
 	add_period(json, policy, view.period);
-	add_group(box, json, i, &view);
+	show_group_quota(box, json, i, &view);
 	show_fields(json, own_fields, &view, policy);
 	show_units(json, policy, "purse", purses_held(box, box->slots.of[i]));
 	show_units(json, policy, "in_flight", budget_in_flight(budget, index));
@@ -112,7 +112,7 @@ static const struct show_field counters_fields[] = {NUMBER(letters_sent), NUMBER
 	NUMBER(messages_sent), NUMBER(messages_heard), NUMBER(unknown), NUMBER(malformed), {0}};
 #undef NUMBER
 
-static json_t *whole_json(const struct box *box)
+static json_t *whole_quota_json(const struct box *box)
 {
 	const struct budget *budget = limiter_budget(box->limiter);
 	json_t *json = json_pack("{s:i}", "budgets", (int)count_budgets(box));
@@ -124,7 +124,7 @@ static json_t *whole_json(const struct box *box)
 
 json_t *show_quota(const char *params, void *context)
 {
-	return params ? policy_json(context, params) : whole_json(context);
+	return params ? quota_policy_json(context, params) : whole_quota_json(context);
 }
 
 static const char *peer_name(const struct box *box, unsigned peer)
@@ -159,6 +159,6 @@ json_t *show_tree(const char *params, void *context)
 	json_object_set_new(json, "is_root", json_boolean(budget_is_root(budget)));
 	root = peer_name(box, budget_root(budget));
 	json_object_set_new(json, "root", root ? json_string(root) : json_null());
-	json_object_set_new(json, "relinked", integer(budget_counters(budget)->relinked));
+	json_object_set_new(json, "relinked", json_uint(budget_counters(budget)->relinked));
 	return json;
 }

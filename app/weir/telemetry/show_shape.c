@@ -21,7 +21,7 @@ static double quantile_us(const struct delay_sum *sum, double share)
 }
 
 /* Null as long as nothing has left. */
-static json_t *delay_json(const struct delay_sum *sum)
+static json_t *show_delay_sum(const struct delay_sum *sum)
 {
 	if (delay_count(sum) == 0)
 		return json_null();
@@ -35,8 +35,8 @@ static json_t *drops_json(const struct delays_totals *totals)
 	json_t *json = json_object();
 
 	for (unsigned i = 0; i < DROP_SHAPE_REASONS; i++)
-		json_object_set_new(
-			json, drop_reason_name(DROP_SHAPE_FIRST + i), integer(totals->dropped[i]));
+		json_object_set_new(json, drop_reason_name(DROP_SHAPE_FIRST + i),
+			json_uint(totals->dropped[i]));
 	return json;
 }
 
@@ -85,9 +85,10 @@ void show_shape(json_t *json, struct box *box, unsigned i)
 	}
 	delays_totals(box, slot, &totals);
 	shape = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o}", "waiting_packets",
-		integer(waiting.packets), "waited_packets", integer(totals.waited), "left_packets",
-		integer(delay_count(&totals.delay)), "delay_us", delay_json(&totals.delay),
-		"marked", integer(totals.marked), "dropped", drops_json(&totals));
+		json_uint(waiting.packets), "waited_packets", json_uint(totals.waited),
+		"left_packets", json_uint(delay_count(&totals.delay)), "delay_us",
+		show_delay_sum(&totals.delay), "marked", json_uint(totals.marked), "dropped",
+		drops_json(&totals));
 	if (policy->count != COUNT_PACKETS)
 		show_units(shape, policy, "waiting", waiting.units);
 	json_object_set_new(json, "shape", shape);
@@ -108,7 +109,7 @@ static json_t *bins_json(const struct delay_sum *sum)
 		if (sum->bins[i])
 			json_array_append_new(
 				json, json_pack("[f, f, o]", (double)from * MICRO / hz,
-					      (double)to * MICRO / hz, integer(sum->bins[i])));
+					      (double)to * MICRO / hz, json_uint(sum->bins[i])));
 		from = to;
 	}
 	return json;
@@ -127,7 +128,7 @@ json_t *show_delays(const char *params, void *context)
 	if (i == box->n_policies || !policy_is_shaped(&box->policies[i]))
 		return NULL;
 	delays_totals(box, box->slots.of[i], &totals);
-	return json_pack("{s:o, s:o}", "packets", integer(delay_count(&totals.delay)), "bins_us",
+	return json_pack("{s:o, s:o}", "packets", json_uint(delay_count(&totals.delay)), "bins_us",
 		bins_json(&totals.delay));
 }
 
@@ -137,7 +138,7 @@ json_t *show_waiting(struct box *box, unsigned worker)
 	const struct delay_sum *late = delays_lateness(box, worker);
 
 	return json_pack("{s:o, s:o, s:f, s:f}", "packets",
-		integer(counter_read32(&counts->packets)), "room", integer(counts->most),
+		json_uint(counter_read32(&counts->packets)), "room", json_uint(counts->most),
 		"lateness_p99_us", quantile_us(late, 0.99), "lateness_max_us",
 		quantile_us(late, 1));
 }

@@ -25,10 +25,10 @@ static void add_device_drops(json_t *json, const struct box *box)
 		rx_errors += stats.ierrors;
 		tx_errors += stats.oerrors;
 	}
-	json_object_set_new(json, "rx_missed", integer(missed));
-	json_object_set_new(json, "rx_no_buffer", integer(no_buffer));
-	json_object_set_new(json, "rx_errors", integer(rx_errors));
-	json_object_set_new(json, "tx_errors", integer(tx_errors));
+	json_object_set_new(json, "rx_missed", json_uint(missed));
+	json_object_set_new(json, "rx_no_buffer", json_uint(no_buffer));
+	json_object_set_new(json, "rx_errors", json_uint(rx_errors));
+	json_object_set_new(json, "tx_errors", json_uint(tx_errors));
 }
 
 json_t *show_drops(const char *params, void *context)
@@ -39,21 +39,21 @@ json_t *show_drops(const char *params, void *context)
 
 	(void)params;
 	for (unsigned r = 0; r < DROP_REASONS; r++)
-		json_object_set_new(json, drop_reason_name(r), integer(totals.dropped[r]));
+		json_object_set_new(json, drop_reason_name(r), json_uint(totals.dropped[r]));
 	add_device_drops(json, box);
 	return json;
 }
 
 /* What became of fragments, or null where no policy names ports. */
-static json_t *fragments(const struct worker *worker)
+static json_t *show_fragments(const struct worker *worker)
 {
 	const struct fragments *table = __atomic_load_n(&worker->fragments, __ATOMIC_ACQUIRE);
 
 	if (!table)
 		return json_null();
-	return json_pack("{s:o, s:o, s:o}", "first", integer(counter_read(&table->first)), "found",
-		integer(counter_read(&table->found)), "unknown",
-		integer(counter_read(&table->unknown)));
+	return json_pack("{s:o, s:o, s:o}", "first", json_uint(counter_read(&table->first)),
+		"found", json_uint(counter_read(&table->found)), "unknown",
+		json_uint(counter_read(&table->unknown)));
 }
 
 #define FIELD(member) SHOW_FIELD(worker_counters, COUNTER, member)
@@ -71,17 +71,17 @@ static json_t *worker_json(struct box *box, unsigned i)
 
 	for (unsigned r = 0; r < DROP_REASONS; r++)
 		json_object_set_new(
-			dropped, drop_reason_name(r), integer(counter_read(&c->dropped[r])));
+			dropped, drop_reason_name(r), json_uint(counter_read(&c->dropped[r])));
 	json = json_pack("{s:i, s:i, s:s, s:i}", "lcore", (int)worker->lcore, "cpu",
 		(int)worker->cpu, "idle", worker->idle == IDLE_POLL ? "poll" : "sleep", "paths",
 		(int)worker->n_paths);
 	show_fields(json, packets_fields, c, NULL);
 	json_object_set_new(json, "dropped", dropped);
-	json_object_set_new(json, "fragments", fragments(worker));
+	json_object_set_new(json, "fragments", show_fragments(worker));
 	show_fields(json, turns_fields, c, NULL);
 	json_object_set_new(json, "busy_cycles",
-		integer(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
-	json_object_set_new(json, "handing_cycles", integer(counter_read(&c->handing_cycles)));
+		json_uint(counter_read(&c->busy_cycles) + counter_read(&c->handing_cycles)));
+	json_object_set_new(json, "handing_cycles", json_uint(counter_read(&c->handing_cycles)));
 	json_object_set_new(json, "waiting", show_waiting(box, i));
 	return json;
 }
@@ -104,7 +104,7 @@ static json_t *port_json(const struct box *box, unsigned i)
 	return json_pack("{s:s, s:s, s:i, s:s, s:i, s:o, s:i, s:b}", "name",
 		box->config->ports[i].name, "device", box->config->ports[i].device, "port",
 		(int)box->port_ids[i], "link", link->up ? "UP" : "DOWN", "speed_mbps",
-		(int)link->speed_mbps, "link_changes", integer(link->changes), "queues",
+		(int)link->speed_mbps, "link_changes", json_uint(link->changes), "queues",
 		(int)box->ports[i].queues, "rss", box->ports[i].rss);
 }
 

@@ -73,7 +73,7 @@ static const struct option_set set = {
 	.argument_at = offsetof(struct options, path),
 };
 
-static void predict(const struct placer *placer, struct plan *plan)
+static void predict_plan(const struct placer *placer, struct plan *plan)
 {
 	const struct place_problem *problem = placer->problem;
 
@@ -86,12 +86,12 @@ static void predict(const struct placer *placer, struct plan *plan)
 	}
 }
 
-static int propose(const struct placer *placer, struct plan *plan)
+static int propose_plan(const struct placer *placer, struct plan *plan)
 {
 	int err = place_plan(placer, &plan->placement);
 
 	if (err == 0)
-		predict(placer, plan);
+		predict_plan(placer, plan);
 	return err;
 }
 
@@ -105,13 +105,14 @@ static int write_plan(const struct options *o, const struct plan *plan)
 	return plan->met ? EXIT_SUCCESS : EXIT_MISSED;
 }
 
-static int run(const struct options *o, struct plan_scenario *scenario, const struct placer *placer)
+static int run_plan(
+	const struct options *o, struct plan_scenario *scenario, const struct placer *placer)
 {
 	struct plan plan = {.scenario = scenario};
 	int err, status = EXIT_BAD;
 
 	plan.placement.at = calloc(scenario->n_sources, sizeof(*plan.placement.at));
-	err = plan.placement.at ? propose(placer, &plan) : -ENOMEM;
+	err = plan.placement.at ? propose_plan(placer, &plan) : -ENOMEM;
 	if (err == -ERANGE)
 		fprintf(stderr, "%s: aggregate.burst: expected a packet for each limiter\n",
 			o->path);
@@ -141,7 +142,7 @@ int plan_main(int argc, char **argv)
 		plan_scenario_free(scenario);
 		return EXIT_BAD;
 	}
-	status = run(&o, scenario, &placer);
+	status = run_plan(&o, scenario, &placer);
 	placer_free(&placer);
 	plan_scenario_free(scenario);
 	return status;

@@ -12,7 +12,7 @@
 
 #define PREFIX_MAX 64
 
-static const char *limiter_of(const struct plan *plan, unsigned source)
+static const char *source_limiter(const struct plan *plan, unsigned source)
 {
 	uint32_t at = plan->placement.at[source];
 
@@ -63,7 +63,7 @@ void plan_report_text(const void *what, FILE *out)
 	for (unsigned i = 0; i < scenario->n_sources; i++) {
 		char text[PREFIX_MAX];
 
-		fprintf(out, "%-16s %-16s %s\n", scenario->sources[i].name, limiter_of(plan, i),
+		fprintf(out, "%-16s %-16s %s\n", scenario->sources[i].name, source_limiter(plan, i),
 			prefix_of(&scenario->sources[i], text));
 	}
 	if (plan->placement.nowhere > 0)
@@ -71,7 +71,7 @@ void plan_report_text(const void *what, FILE *out)
 	fprintf(out, "\nThe objective is predicted to be %s.\n", plan->met ? "kept" : "missed");
 }
 
-static json_t *delay_json(double seconds)
+static json_t *delay_to_json(double seconds)
 {
 	return isfinite(seconds) ? json_real(seconds * MS) : json_null();
 }
@@ -84,8 +84,8 @@ static json_t *limiter_json(const struct plan *plan, unsigned i)
 	return json_pack("{s:s,s:i,s:f,s:I,s:I,s:o,s:o,s:o}", "name",
 		plan->scenario->limiters[i].name, "sources", (int)part->sources, "rate_bps",
 		part->rate * 8, "limit_bps", (json_int_t)part->limit * 8, "burst_bytes",
-		(json_int_t)part->burst, "p50_ms", delay_json(delay->p50), "p99_ms",
-		delay_json(delay->p99), "access_p99_ms", delay_json(delay->access_p99));
+		(json_int_t)part->burst, "p50_ms", delay_to_json(delay->p50), "p99_ms",
+		delay_to_json(delay->p99), "access_p99_ms", delay_to_json(delay->access_p99));
 }
 
 static json_t *source_json(const struct plan *plan, unsigned i)
@@ -99,7 +99,7 @@ static json_t *source_json(const struct plan *plan, unsigned i)
 	if (plan->placement.at[i] == PLACE_NOWHERE)
 		json_object_set_new(out, "limiter", json_null());
 	else
-		json_object_set_new(out, "limiter", json_string(limiter_of(plan, i)));
+		json_object_set_new(out, "limiter", json_string(source_limiter(plan, i)));
 	return out;
 }
 

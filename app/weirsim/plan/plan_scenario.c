@@ -113,7 +113,7 @@ static struct text_of *sort_texts(const char *first, size_t size, unsigned n)
 }
 
 /* Structs begin with their name; an empty one has been reported. */
-static void check_names(
+static void check_unique_names(
 	struct reader *reader, const char *array, const void *first, size_t size, unsigned n)
 {
 	struct json_path root = {.key = array};
@@ -161,7 +161,7 @@ static void check_limiter(struct reader *reader, const struct plan_scenario *pla
 		reader_expected(reader, &at, "no less than the capacity");
 }
 
-static void check(struct reader *reader, const struct plan_scenario *plan)
+static void check_plan_scenario(struct reader *reader, const struct plan_scenario *plan)
 {
 	struct json_path aggregate = {.key = "aggregate"};
 	struct json_path at = {.parent = &aggregate, .key = "burst"};
@@ -171,9 +171,10 @@ static void check(struct reader *reader, const struct plan_scenario *plan)
 		return;
 	check_some(reader, "limiters", plan->n_limiters);
 	check_some(reader, "sources", plan->n_sources);
-	check_names(
+	check_unique_names(
 		reader, "limiters", plan->limiters, sizeof(plan->limiters[0]), plan->n_limiters);
-	check_names(reader, "sources", plan->sources, sizeof(plan->sources[0]), plan->n_sources);
+	check_unique_names(
+		reader, "sources", plan->sources, sizeof(plan->sources[0]), plan->n_sources);
 	for (unsigned i = 0; i < plan->n_limiters; i++)
 		check_limiter(reader, plan, i);
 	if (plan->burst_bytes > 0 && plan->burst_bytes < plan->packet_bytes)
@@ -203,7 +204,7 @@ static int number_groups(struct plan_scenario *plan)
 	return 0;
 }
 
-static void make_brokers(struct plan_scenario *plan)
+static void make_plan_brokers(struct plan_scenario *plan)
 {
 	for (unsigned i = 0; i < plan->n_limiters; i++) {
 		const struct plan_limiter *l = &plan->limiters[i];
@@ -217,7 +218,7 @@ static void make_brokers(struct plan_scenario *plan)
 	}
 }
 
-static int make_problem(struct plan_scenario *plan)
+static int make_plan_problem(struct plan_scenario *plan)
 {
 	plan->place_sources = calloc(plan->n_sources, sizeof(plan->place_sources[0]));
 	if (plan->place_sources == NULL)
@@ -233,7 +234,7 @@ static int make_problem(struct plan_scenario *plan)
 			.spread = (double)s->spread_ns / SECOND_NS,
 		};
 	}
-	make_brokers(plan);
+	make_plan_brokers(plan);
 	plan->problem = (struct place_problem){
 		.aggregate = {.limit = plan->limit_bps / 8,
 			.burst = plan->burst_bytes,
@@ -268,10 +269,10 @@ int plan_scenario_load(const char *path, FILE *err, struct plan_scenario **out)
 		read_keys(&reader, NULL, reader.root, plan_keys, plan);
 	}
 	if (plan && json_is_object(reader.root))
-		check(&reader, plan);
+		check_plan_scenario(&reader, plan);
 	ret = reader_finish(&reader);
 	if (ret == 0)
-		ret = make_problem(plan);
+		ret = make_plan_problem(plan);
 	if (ret)
 		plan_scenario_free(plan);
 	else

@@ -63,7 +63,7 @@ struct replay {
 	struct frame frames[DECIDE_BURST];
 };
 
-static int parse_options(int argc, char **argv, struct options *options)
+static int parse_replay_options(int argc, char **argv, struct options *options)
 {
 	static const struct option longs[] = {
 		{"config", required_argument, NULL, 'c'},
@@ -157,16 +157,16 @@ static int find_params(struct replay *r)
 	return ret;
 }
 
-static int complain(const char *what, int ret)
+static int complain_replay(const char *what, int ret)
 {
 	fprintf(stderr, "weirsim: %s: %s\n", what, strerror(-ret));
 	return ret;
 }
 
-static int open_file(const char *name, const char *mode, FILE **out)
+static int open_replay_file(const char *name, const char *mode, FILE **out)
 {
 	*out = fopen(name, mode);
-	return *out ? 0 : complain(name, -errno);
+	return *out ? 0 : complain_replay(name, -errno);
 }
 
 static int open_files(struct replay *r)
@@ -175,16 +175,16 @@ static int open_files(struct replay *r)
 	int ret = 0;
 
 	if (strcmp(r->options->pcap, "-") != 0)
-		ret = open_file(r->options->pcap, "re", &file);
+		ret = open_replay_file(r->options->pcap, "re", &file);
 	capture_init(&r->capture, file);
 	if (ret == 0 && r->options->verdicts)
-		ret = open_file(r->options->verdicts, "we", &rows);
+		ret = open_replay_file(r->options->verdicts, "we", &rows);
 	if (ret)
 		return ret;
 	setvbuf(file, NULL, _IOFBF, READ_BUFFER);
 	__fsetlocking(file, FSETLOCKING_BYCALLER); /* no lock for each of libpcap's reads */
 	ret = replay_report_init(&r->report, r->config, rows);
-	return ret ? complain("report", ret) : 0;
+	return ret ? complain_replay("report", ret) : 0;
 }
 
 /*
@@ -212,7 +212,7 @@ static int start_eal(void)
 }
 
 /* The first of its kind is named; the summary has their number. */
-static void leave_out(struct replay *r, const struct capture_packet *packet)
+static void skip_unsupported(struct replay *r, const struct capture_packet *packet)
 {
 	const char *name = pcap_datalink_val_to_description(packet->link);
 
@@ -223,7 +223,7 @@ static void leave_out(struct replay *r, const struct capture_packet *packet)
 }
 
 /* Reads up to a burst. Returns what capture_next() said last. */
-static int read_burst(struct replay *r, unsigned *n)
+static int read_capture_burst(struct replay *r, unsigned *n)
 {
 	struct capture_packet packet;
 	int ret = 1;
@@ -231,7 +231,7 @@ static int read_burst(struct replay *r, unsigned *n)
 	*n = 0;
 	while (*n < DECIDE_BURST && (ret = capture_next(&r->capture, &packet)) == 1) {
 		if (!link_supported(packet.link)) {
-			leave_out(r, &packet);
+			skip_unsupported(r, &packet);
 			continue;
 		}
 		/* A packet without a time comes with the one before it. */
@@ -255,7 +255,7 @@ static int decide_burst(struct replay *r, unsigned n)
 		r->params.start_ns = r->frames[0].time_ns;
 		ret = decider_create(&r->params, &r->decider);
 		if (ret)
-			return complain("limits", ret);
+			return complain_replay("limits", ret);
 	}
 	decide(r->decider, r->frames, n, decisions);
 	for (unsigned i = 0; i < n; i++)
@@ -264,13 +264,13 @@ static int decide_burst(struct replay *r, unsigned n)
 }
 
 /* Returns 0, -ENODATA for a capture cut short, or another failure; all but ENODATA are named. */
-static int run(struct replay *r)
+static int run_replay(struct replay *r)
 {
 	unsigned n;
 	int read = 1, ret = 0;
 
 	while (read == 1 && ret == 0 && !replay_report_failed(&r->report)) {
-		read = read_burst(r, &n);
+		read = read_capture_burst(r, &n);
 		ret = decide_burst(r, n);
 	}
 	r->report.complete = read == 0;
@@ -289,19 +289,19 @@ static int write_summary(const struct replay *r)
 	int ret = 0;
 
 	if (r->options->json)
-		ret = open_file(r->options->json, "we", &out);
+		ret = open_replay_file(r->options->json, "we", &out);
 	if (ret)
 		return ret;
 	ret = replay_report_summary(&r->report, out);
 	if (fclose(out) != 0 && ret == 0)
 		ret = -errno;
-	return ret ? complain(name, ret) : 0;
+	return ret ? complain_replay(name, ret) : 0;
 }
 
 /* What was found stands even where the capture ends too early. */
-static int replay(struct replay *r)
+static int replay_capture(struct replay *r)
 {
-	int ret = run(r), rows, summary;
+	int ret = run_replay(r), rows, summary;
 
 	if (r->report.steps_back > 0)
 		fprintf(stderr,
@@ -310,7 +310,7 @@ static int replay(struct replay *r)
 			r->options->pcap, r->report.steps_back, r->report.longest_step_ns);
 	rows = replay_report_finish(&r->report);
 	if (rows)
-		complain(r->options->verdicts, rows);
+		complain_replay(r->options->verdicts, rows);
 	summary = write_summary(r);
 	return rows ? rows : summary ? summary : ret;
 }
@@ -324,7 +324,7 @@ static int with_files(struct replay *r)
 	if (ret == 0)
 		ret = start_eal();
 	if (ret == 0) {
-		ret = replay(r);
+		ret = replay_capture(r);
 		decider_destroy(r->decider);
 		rte_eal_cleanup();
 	}
@@ -353,7 +353,7 @@ int replay_main(int argc, char **argv)
 	static struct replay r;
 	int ret;
 
-	if (parse_options(argc, argv, &options)) {
+	if (parse_replay_options(argc, argv, &options)) {
 		fputs(usage, stderr);
 		return EXIT_USAGE;
 	}

@@ -42,7 +42,7 @@ struct decider {
 	uint32_t classes[DECIDE_BURST];
 };
 
-static struct engine_limit limit_of(const struct decider *d, unsigned i)
+static struct engine_limit replay_limit_of(const struct decider *d, unsigned i)
 {
 	struct engine_limit limit = {
 		.policy = &d->params.config->policies[i], .slot = i, .hz = TICKS_PER_S};
@@ -60,7 +60,7 @@ static int start_policy(struct decider *d, unsigned i)
 		.secret = SECRET,
 		.seed = name_hash(d->params.config->policies[i].name),
 	};
-	struct engine_limit limit = limit_of(d, i);
+	struct engine_limit limit = replay_limit_of(d, i);
 	int ret = engine_states_add(&d->engine, 0, &limit, &start);
 
 	return ret ? ret : engine_begin(&d->engine, &limit, start.now, start.now, false);
@@ -173,7 +173,7 @@ static uint32_t header_bytes(const struct frame *frame, const struct packet *pac
 }
 
 /* Whether a frame is taken for another than it is because the capture has not all its headers. */
-static bool truncated(const struct frame *frame, const struct packet *packet)
+static bool is_truncated(const struct frame *frame, const struct packet *packet)
 {
 	if (packet->family != PACKET_OTHER || !frame->cut)
 		return false;
@@ -182,7 +182,7 @@ static bool truncated(const struct frame *frame, const struct packet *packet)
 }
 
 /* Nobody asks how often to sample, which is what the time of a measurement is for. */
-static void measure_policy(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_replayed(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct decider *d = context;
 
@@ -193,7 +193,7 @@ static void measure_policy(void *context, unsigned policy, struct limiter_sample
 static void renew_limits(struct decider *d)
 {
 	for (unsigned i = 0; i < d->params.config->n_policies; i++) {
-		struct engine_limit limit = limit_of(d, i);
+		struct engine_limit limit = replay_limit_of(d, i);
 
 		engine_enforce(&d->engine, &limit, d->now_ns);
 	}
@@ -204,7 +204,7 @@ static void set_time(struct decider *d, uint64_t now_ns)
 	if (now_ns <= d->now_ns)
 		return;
 	d->now_ns = now_ns;
-	if (limits_advance(&d->limits, now_ns, measure_policy, d))
+	if (limits_advance(&d->limits, now_ns, measure_replayed, d))
 		renew_limits(d);
 }
 
@@ -243,7 +243,7 @@ static void decide_one(struct decider *d, struct frame *frame, const struct pack
 }
 
 /* As frames_packet() has it. A capture's time may step back, which is nothing to fragments. */
-static void parse(struct decider *d, const struct frame *frame, struct packet *packet)
+static void parse_frame(struct decider *d, const struct frame *frame, struct packet *packet)
 {
 	packet_parse(frame->data, frame->captured, packet);
 	if (d->tunnels)
@@ -256,7 +256,7 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 {
 	for (unsigned i = 0; i < n; i++) {
 		d->data[i] = frames[i].data;
-		parse(d, &frames[i], &d->packets[i]);
+		parse_frame(d, &frames[i], &d->packets[i]);
 	}
 	classify_burst(d->classifier, d->params.wire, d->params.direction, d->packets, d->data, n,
 		d->classes);
@@ -269,7 +269,7 @@ void decide(struct decider *d, struct frame *frames, unsigned n, struct decision
 		set_time(d, frames[i].time_ns);
 		if (d->classes[i] != CLASSIFY_NONE)
 			decide_one(d, &frames[i], &d->packets[i], &decisions[i]);
-		if (truncated(&frames[i], &d->packets[i]))
+		if (is_truncated(&frames[i], &d->packets[i]))
 			decisions[i].reason = REASON_TRUNCATED;
 	}
 }

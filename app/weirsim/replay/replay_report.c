@@ -39,7 +39,7 @@ int replay_report_init(struct replay_report *report, const struct config *config
 }
 
 /* printf takes longer for a row than all else for its packet. */
-static char *put_number(char *at, uint64_t number)
+static char *append_number(char *at, uint64_t number)
 {
 	char digits[20];
 	unsigned n = 0;
@@ -53,7 +53,7 @@ static char *put_number(char *at, uint64_t number)
 	return at;
 }
 
-static char *put_text(char *at, const char *text, char end)
+static char *append_text(char *at, const char *text, char end)
 {
 	size_t n = strlen(text);
 
@@ -71,13 +71,13 @@ static void write_row(const struct replay_report *report, const struct frame *fr
 
 	if (decision->source.family)
 		prefix_format(&decision->source, source, sizeof(source));
-	at = put_number(at, frame->index);
-	at = put_number(at, frame->time_ns);
-	at = put_number(at, frame->bytes);
-	at = put_text(at, matched ? report->config->policies[decision->policy].name : "", ',');
-	at = put_text(at, source, ',');
-	at = put_text(at, verdict_name(decision->verdict), ',');
-	at = put_text(at, reason_name(decision->reason), '\n');
+	at = append_number(at, frame->index);
+	at = append_number(at, frame->time_ns);
+	at = append_number(at, frame->bytes);
+	at = append_text(at, matched ? report->config->policies[decision->policy].name : "", ',');
+	at = append_text(at, source, ',');
+	at = append_text(at, verdict_name(decision->verdict), ',');
+	at = append_text(at, reason_name(decision->reason), '\n');
 	fwrite_unlocked(row, 1, (size_t)(at - row), report->rows);
 }
 
@@ -137,15 +137,15 @@ int replay_report_finish(struct replay_report *report)
 	return 0;
 }
 
-static json_t *integer(uint64_t value)
+static json_t *json_count_value(uint64_t value)
 {
 	return json_integer((json_int_t)value);
 }
 
 static json_t *tally_json(const struct tally *tally, const char *amount)
 {
-	return json_pack(
-		"{s:o, s:o}", "packets", integer(tally->packets), amount, integer(tally->amount));
+	return json_pack("{s:o, s:o}", "packets", json_count_value(tally->packets), amount,
+		json_count_value(tally->amount));
 }
 
 static json_t *reasons_json(const struct replay_report *report)
@@ -156,7 +156,7 @@ static json_t *reasons_json(const struct replay_report *report)
 
 	for (unsigned i = 0; i < sizeof(shown) / sizeof(shown[0]); i++)
 		json_object_set_new(
-			json, reason_name(shown[i]), integer(report->reasons[shown[i]]));
+			json, reason_name(shown[i]), json_count_value(report->reasons[shown[i]]));
 	return json;
 }
 
@@ -181,20 +181,22 @@ static json_t *policies_json(const struct replay_report *report)
 /* Null without a packet, which is no time. */
 static json_t *time_json(const struct replay_report *report, uint64_t time_ns)
 {
-	return report->total.packets > 0 ? integer(time_ns) : json_null();
+	return report->total.packets > 0 ? json_count_value(time_ns) : json_null();
 }
 
 static json_t *summary_json(const struct replay_report *report)
 {
 	return json_pack("{s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o, s:o, s:o, s:o}",
-		"complete", report->complete, "packets", integer(report->total.packets), "bytes",
-		integer(report->total.amount), "first_time_ns",
+		"complete", report->complete, "packets", json_count_value(report->total.packets),
+		"bytes", json_count_value(report->total.amount), "first_time_ns",
 		time_json(report, report->earliest_ns), "last_time_ns",
 		time_json(report, report->latest_ns), "steps_back", "packets",
-		integer(report->steps_back), "longest_ns", integer(report->longest_step_ns),
-		"unsupported", integer(report->unsupported), "untimed", integer(report->untimed),
-		"cut", integer(report->cut), "unmatched", tally_json(&report->unmatched, "bytes"),
-		"reasons", reasons_json(report), "policies", policies_json(report));
+		json_count_value(report->steps_back), "longest_ns",
+		json_count_value(report->longest_step_ns), "unsupported",
+		json_count_value(report->unsupported), "untimed", json_count_value(report->untimed),
+		"cut", json_count_value(report->cut), "unmatched",
+		tally_json(&report->unmatched, "bytes"), "reasons", reasons_json(report),
+		"policies", policies_json(report));
 }
 
 int replay_report_summary(const struct replay_report *report, FILE *out)

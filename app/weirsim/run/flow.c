@@ -17,7 +17,7 @@
 #define CLOCK_MAX      (UINT64_C(1) << 40)
 
 /* Finalizer of MurmurHash3: a flow's hash, as spread as a network card's. */
-static uint32_t mix(uint32_t x)
+static uint32_t mix_flow_hash(uint32_t x)
 {
 	x ^= x >> 16;
 	x *= 0x85ebca6b;
@@ -26,7 +26,7 @@ static uint32_t mix(uint32_t x)
 	return x ^ x >> 16;
 }
 
-static double exponential(struct sim *sim, double mean)
+static double exponential_gap(struct sim *sim, double mean)
 {
 	return -mean * log(1 - prng_unit(&sim->prng[STREAM_TRAFFIC]));
 }
@@ -67,7 +67,7 @@ static void request_answered(struct sim *sim, const struct flow *flow)
 				flow->params.bytes, flow->start_ns, sim->events.now_ns});
 }
 
-static void timer(void *world, void *object, uint64_t argument);
+static void flow_timer_event(void *world, void *object, uint64_t argument);
 
 static void schedule_timer(struct sim *sim, struct flow *flow)
 {
@@ -78,11 +78,11 @@ static void schedule_timer(struct sim *sim, struct flow *flow)
 		return;
 	flow->timer_ns = deadline > sim->events.now_ns ? deadline : sim->events.now_ns + 1;
 	flow->references++;
-	events_at(&sim->events, flow->timer_ns, timer, flow, flow->timer_ns);
+	events_at(&sim->events, flow->timer_ns, flow_timer_event, flow, flow->timer_ns);
 }
 
 /* Everything that the two ends want to say now. */
-static void pump(struct sim *sim, struct flow *flow)
+static void send_segments(struct sim *sim, struct flow *flow)
 {
 	struct segment segment;
 
@@ -98,7 +98,7 @@ static void pump(struct sim *sim, struct flow *flow)
 		schedule_timer(sim, flow);
 }
 
-static void timer(void *world, void *object, uint64_t argument)
+static void flow_timer_event(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct flow *flow = object;
@@ -107,7 +107,7 @@ static void timer(void *world, void *object, uint64_t argument)
 		flow->timer_ns = 0;
 		if (conn_deadline(&flow->conn) <= sim->events.now_ns)
 			conn_expire(&flow->conn, sim->events.now_ns);
-		pump(sim, flow);
+		send_segments(sim, flow);
 	}
 	flow_release(sim, flow);
 }
@@ -128,16 +128,16 @@ static void flow_arrived(struct sim *sim, struct flow *flow, const struct segmen
 	before = conn_stats(&flow->conn)->delivered;
 	conn_receive(&flow->conn, CONN_RECEIVER, sim->events.now_ns, segment);
 	record_delivered(sim, flow->record, conn_stats(&flow->conn)->delivered - before);
-	pump(sim, flow);
+	send_segments(sim, flow);
 }
 
 static void flow_answered(struct sim *sim, struct flow *flow, const struct segment *segment)
 {
 	conn_receive(&flow->conn, CONN_SENDER, sim->events.now_ns, segment);
-	pump(sim, flow);
+	send_segments(sim, flow);
 }
 
-static void stop(void *world, void *object, uint64_t argument)
+static void stop_flow(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct flow *flow = object;
@@ -145,13 +145,13 @@ static void stop(void *world, void *object, uint64_t argument)
 	(void)argument;
 	if (!flow->over) {
 		conn_stop(&flow->conn, sim->events.now_ns);
-		pump(sim, flow);
+		send_segments(sim, flow);
 	}
 	flow_release(sim, flow);
 }
 
 /* To the next packet, while there is no pause. */
-static uint64_t spacing(struct flow *flow)
+static uint64_t packet_spacing(struct flow *flow)
 {
 	uint64_t work = (uint64_t)flow->traffic->packet_bytes * 8000000000 + flow->left_over;
 
@@ -167,14 +167,14 @@ static uint64_t on_for(struct sim *sim, struct flow *flow, uint64_t wait_ns)
 
 	while (at + wait_ns > flow->on_until_ns && at < flow->stop_ns) {
 		wait_ns -= flow->on_until_ns - at;
-		at = flow->on_until_ns + (uint64_t)exponential(sim, (double)t->off_ns);
-		flow->on_until_ns = at + (uint64_t)exponential(sim, (double)t->on_ns);
+		at = flow->on_until_ns + (uint64_t)exponential_gap(sim, (double)t->off_ns);
+		flow->on_until_ns = at + (uint64_t)exponential_gap(sim, (double)t->on_ns);
 	}
 	return at + wait_ns - sim->events.now_ns;
 }
 
 /* One packet of a flow that listens to nobody. */
-static void beat(void *world, void *object, uint64_t argument)
+static void send_paced_packet(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct flow *flow = object;
@@ -189,9 +189,9 @@ static void beat(void *world, void *object, uint64_t argument)
 		return;
 	}
 	path_send(sim, flow, &segment, t->packet_bytes);
-	next = spacing(flow);
-	events_after(&sim->events, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next, beat,
-		flow, 0);
+	next = packet_spacing(flow);
+	events_after(&sim->events, t->kind == TRAFFIC_ON_OFF ? on_for(sim, flow, next) : next,
+		send_paced_packet, flow, 0);
 }
 
 static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
@@ -209,10 +209,10 @@ static void start_stream(struct sim *sim, struct flow *flow, uint64_t bytes)
 		sim->events.error = -EINVAL;
 		return;
 	}
-	pump(sim, flow);
+	send_segments(sim, flow);
 	if (flow->stop_ns < sim->scenario->duration_ns) {
 		flow->references++;
-		events_at(&sim->events, flow->stop_ns, stop, flow, 0);
+		events_at(&sim->events, flow->stop_ns, stop_flow, flow, 0);
 	}
 }
 
@@ -237,7 +237,7 @@ static struct flow *flow_create(struct sim *sim, const struct traffic *t, unsign
 									  : IPPROTO_UDP,
 		.l2_len = ETHERNET_HEADER,
 		.vlan = PARSE_NO_VLAN,
-		.flow_hash = mix(id + 1)};
+		.flow_hash = mix_flow_hash(id + 1)};
 	/* 10.0.0.0/8: every flow has a sender of its own. */
 	flow->source[0] = 10;
 	for (unsigned i = 1; i < SOURCE_BYTES; i++)
@@ -246,7 +246,7 @@ static struct flow *flow_create(struct sim *sim, const struct traffic *t, unsign
 	return flow;
 }
 
-static unsigned limiter_of(struct sim *sim, const struct traffic *t, uint64_t k)
+static unsigned pick_limiter(struct sim *sim, const struct traffic *t, uint64_t k)
 {
 	unsigned n = sim->scenario->n_limiters;
 
@@ -256,7 +256,7 @@ static unsigned limiter_of(struct sim *sim, const struct traffic *t, uint64_t k)
 }
 
 /* Flow k of an entry. */
-static void start(void *world, void *object, uint64_t k)
+static void start_flow(void *world, void *object, uint64_t k)
 {
 	struct sim *sim = world;
 	const struct traffic *t = object;
@@ -265,7 +265,7 @@ static void start(void *world, void *object, uint64_t k)
 	/* Some of those that start one after the other may come after the stop. */
 	if (sim->events.now_ns >= end_of(sim, t, sim->events.now_ns))
 		return;
-	flow = flow_create(sim, t, limiter_of(sim, t, k));
+	flow = flow_create(sim, t, pick_limiter(sim, t, k));
 	if (!flow)
 		return;
 	flow->record = record_flow(
@@ -280,16 +280,16 @@ static void start(void *world, void *object, uint64_t k)
 		return;
 	}
 	flow->references++;
-	flow->on_until_ns = sim->events.now_ns + (uint64_t)exponential(sim, (double)t->on_ns);
-	beat(sim, flow, 0);
+	flow->on_until_ns = sim->events.now_ns + (uint64_t)exponential_gap(sim, (double)t->on_ns);
+	send_paced_packet(sim, flow, 0);
 }
 
-static void request(void *world, void *object, uint64_t argument)
+static void start_request_flow(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	const struct traffic *t = object;
 	unsigned record = (unsigned)argument;
-	uint64_t gap = (uint64_t)exponential(sim, 1e9 / t->requests);
+	uint64_t gap = (uint64_t)exponential_gap(sim, 1e9 / t->requests);
 	struct flow *flow;
 
 	if (sim->events.now_ns >= end_of(sim, t, sim->record->flows[record].start_ns))
@@ -300,7 +300,7 @@ static void request(void *world, void *object, uint64_t argument)
 	flow->record = record;
 	flow->stop_ns = UINT64_MAX; /* a request is answered, however late */
 	start_stream(sim, flow, request_size(sim, &t->sizes));
-	events_after(&sim->events, gap, request, object, argument);
+	events_after(&sim->events, gap, start_request_flow, object, argument);
 }
 
 /* The requests of one entry at one limiter are one line of the results. */
@@ -310,17 +310,17 @@ static void start_web(void *world, void *object, uint64_t k)
 	const struct traffic *t = object;
 	unsigned record = record_flow(
 		sim, &(struct flow_record){.traffic = (unsigned)(t - sim->scenario->traffic),
-			     .limiter = limiter_of(sim, t, k),
+			     .limiter = pick_limiter(sim, t, k),
 			     .policy = t->policy,
 			     .start_ns = sim->events.now_ns,
 			     .web = true});
 
 	if (record != UINT32_MAX)
-		events_after(&sim->events, (uint64_t)exponential(sim, 1e9 / t->requests), request,
-			object, record);
+		events_after(&sim->events, (uint64_t)exponential_gap(sim, 1e9 / t->requests),
+			start_request_flow, object, record);
 }
 
-static void plan(struct sim *sim, const struct traffic *t)
+static void plan_flows(struct sim *sim, const struct traffic *t)
 {
 	uint64_t n = t->count;
 
@@ -336,7 +336,7 @@ static void plan(struct sim *sim, const struct traffic *t)
 		at += (uint64_t)((double)t->start_spread_ns *
 				 prng_unit(&sim->prng[STREAM_TRAFFIC]));
 		/* Events take a pointer that may be written to; the scenario is not. */
-		events_at(&sim->events, at, t->kind == TRAFFIC_WEB ? start_web : start,
+		events_at(&sim->events, at, t->kind == TRAFFIC_WEB ? start_web : start_flow,
 			(void *)(uintptr_t)t, k);
 	}
 }
@@ -355,7 +355,7 @@ int flows_create(struct sim *sim)
 	if (!flows->shared)
 		return -ENOMEM;
 	for (unsigned i = 0; i < s->n_traffic; i++)
-		plan(sim, &s->traffic[i]);
+		plan_flows(sim, &s->traffic[i]);
 	return 0;
 }
 

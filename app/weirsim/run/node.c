@@ -79,7 +79,7 @@ static void policies_free(struct sim *sim, struct node *node)
 }
 
 /* What the limiter says of a policy now, which its meters are about to enforce. */
-static struct engine_limit limit_of(struct sim *sim, struct node *node, unsigned p)
+static struct engine_limit node_limit_of(struct sim *sim, struct node *node, unsigned p)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
 	struct engine_limit limit = {.policy = policy, .slot = p, .hz = NODE_HZ};
@@ -92,7 +92,7 @@ static struct engine_limit limit_of(struct sim *sim, struct node *node, unsigned
 
 static int policy_create(struct sim *sim, struct node *node, unsigned p)
 {
-	struct engine_limit limit = limit_of(sim, node, p);
+	struct engine_limit limit = node_limit_of(sim, node, p);
 	uint64_t now = node_clock(sim, node, sim->events.now_ns);
 	int ret = 0;
 
@@ -151,7 +151,7 @@ static int policies_create(struct sim *sim, struct node *node)
 }
 
 /* What its disk has: n records, to be freed; or NULL, out of memory. */
-static struct limiter_record *records_of(const struct node *node)
+static struct limiter_record *node_disk_records(const struct node *node)
 {
 	const struct disk_batch *durable = &node->disk.durable;
 	struct limiter_record *records = calloc(durable->n + 1, sizeof(*records));
@@ -183,12 +183,12 @@ static struct limiter_ledger ledger_of(
 	};
 }
 
-static int limiter_build(struct sim *sim, struct node *node, uint64_t age_ns)
+static int build_node_limiter(struct sim *sim, struct node *node, uint64_t age_ns)
 {
 	const struct scenario *s = sim->scenario;
 	struct limiter_policy *policies = engine_limiter_policies(
 		s->group.policies, s->group.n_policies, 0);
-	struct limiter_record *records = records_of(node);
+	struct limiter_record *records = node_disk_records(node);
 	struct limiter_params params = {
 		.gossip = {.self = node->index,
 			.roster = sim->roster,
@@ -245,7 +245,7 @@ static void check_view(struct sim *sim, const struct node *node, unsigned p)
 }
 
 /* What all meters enforce of a limit that cannot be exceeded. */
-static void check_sum(struct sim *sim, unsigned p)
+static void check_enforced_sum(struct sim *sim, unsigned p)
 {
 	const struct policy *policy = &sim->scenario->group.policies[p];
 	const struct enforced *all = &sim->enforced[p];
@@ -260,23 +260,23 @@ static void check_sum(struct sim *sim, unsigned p)
 			all->rate * 8 / policy_limit_s(policy));
 }
 
-static void enforce(struct sim *sim, struct node *node, unsigned p)
+static void enforce_limit(struct sim *sim, struct node *node, unsigned p)
 {
-	struct engine_limit limit = limit_of(sim, node, p);
+	struct engine_limit limit = node_limit_of(sim, node, p);
 
 	if (engine_enforce(&node->engine, &limit, node_clock(sim, node, sim->events.now_ns)))
 		record_problem(sim, "limiter %u: rate out of range", node->index);
 	for (unsigned w = 0; w < node->engine.n_workers; w++)
 		node_await_release(sim, node, w);
 	check_view(sim, node, p);
-	check_sum(sim, p);
+	check_enforced_sum(sim, p);
 }
 
 /* After an interval. */
-static void publish(struct sim *sim, struct node *node, uint64_t now)
+static void publish_limits(struct sim *sim, struct node *node, uint64_t now)
 {
 	for (unsigned p = 0; p < sim->scenario->group.n_policies; p++) {
-		enforce(sim, node, p);
+		enforce_limit(sim, node, p);
 		for (unsigned w = 0; w < node->engine.n_workers; w++)
 			policy_state_age(&node->engine.workers[w].states[p], now, AGED_LINES);
 	}
@@ -285,7 +285,7 @@ static void publish(struct sim *sim, struct node *node, uint64_t now)
 
 static void schedule_tick(struct sim *sim, struct node *node);
 
-static void tick(void *world, void *object, uint64_t argument)
+static void node_tick(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct node *node = object;
@@ -296,7 +296,7 @@ static void tick(void *world, void *object, uint64_t argument)
 		return;
 	limiter_tick(node->limiter, measuring.now_ns, measure_policy, &measuring);
 	sim->ticks++;
-	publish(sim, node, measuring.now_ns);
+	publish_limits(sim, node, measuring.now_ns);
 	node_follow_up(sim, node);
 	schedule_tick(sim, node);
 }
@@ -306,7 +306,7 @@ static void schedule_tick(struct sim *sim, struct node *node)
 	uint64_t at = sim_time(sim, node, limiter_next(node->limiter));
 
 	node->next_tick_ns = at > sim->events.now_ns ? at : sim->events.now_ns + 1;
-	events_at(&sim->events, node->next_tick_ns, tick, node, node->next_tick_ns);
+	events_at(&sim->events, node->next_tick_ns, node_tick, node, node->next_tick_ns);
 }
 
 int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
@@ -314,7 +314,7 @@ int node_start(struct sim *sim, struct node *node, uint64_t age_ns)
 	int ret;
 
 	node->starts++;
-	ret = limiter_build(sim, node, age_ns);
+	ret = build_node_limiter(sim, node, age_ns);
 	if (ret == 0)
 		ret = policies_create(sim, node);
 	if (ret == 0)
@@ -363,7 +363,7 @@ static void take_news(struct sim *sim, struct node *node)
 
 	for (unsigned p = limiter_next_change(node->limiter, 0); p < n;
 		p = limiter_next_change(node->limiter, p + 1))
-		enforce(sim, node, p);
+		enforce_limit(sim, node, p);
 	node_follow_up(sim, node);
 	if (sim_time(sim, node, limiter_next(node->limiter)) < node->next_tick_ns)
 		schedule_tick(sim, node);
@@ -376,7 +376,7 @@ static void node_hear(struct sim *sim, struct node *node, uint8_t *buf, size_t l
 		take_news(sim, node);
 }
 
-static void resume(void *world, void *object, uint64_t argument)
+static void resume_node(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct node *node = object;
@@ -398,10 +398,10 @@ void node_pause(struct sim *sim, struct node *node, uint64_t for_ns)
 		return;
 	node->paused = true;
 	node->resume_ns = until;
-	events_at(&sim->events, until, resume, node, until);
+	events_at(&sim->events, until, resume_node, node, until);
 }
 
-static bool hold(struct node *node, const uint8_t *buf, size_t len)
+static bool hold_datagram(struct node *node, const uint8_t *buf, size_t len)
 {
 	struct held *held = reallocarray(node->held, node->n_held + 1, sizeof(*held));
 
@@ -427,7 +427,7 @@ bool node_receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t 
 	if (!node->limiter)
 		return false;
 	if (node->paused)
-		return node->n_held < HELD_MAX && hold(node, buf, len);
+		return node->n_held < HELD_MAX && hold_datagram(node, buf, len);
 	node_hear(sim, node, buf, len);
 	return true;
 }
@@ -540,7 +540,7 @@ void node_view(const struct node *node, unsigned policy, struct limiter_view *vi
 		*view = (struct limiter_view){0};
 }
 
-static uint64_t shortest_interval(const struct scenario *s)
+static uint64_t shortest_node_interval(const struct scenario *s)
 {
 	uint64_t shortest = s->group.policies[0].interval_ns;
 
@@ -571,7 +571,7 @@ int nodes_create(struct sim *sim)
 		node->index = i;
 		node->secret = prng_next(&sim->prng[STREAM_NODES]);
 		ret = node_start(
-			sim, node, prng_next(&sim->prng[STREAM_NODES]) % shortest_interval(s));
+			sim, node, prng_next(&sim->prng[STREAM_NODES]) % shortest_node_interval(s));
 	}
 	return ret;
 }

@@ -19,7 +19,7 @@
 #define BATCH 32  /* packets that leave together */
 
 /* Objects come in slabs that are freed at the end: a run takes and returns millions. */
-static void *slab(struct sim *sim, size_t size)
+static void *alloc_slab(struct sim *sim, size_t size)
 {
 	struct flows *f = sim->flows;
 	void **slabs = reallocarray(f->slabs, f->n_slabs + 1, sizeof(*slabs));
@@ -40,7 +40,7 @@ static struct carried *carried_take(struct sim *sim)
 	struct carried *taken = f->free_carried;
 
 	if (!taken) {
-		struct carried *more = slab(sim, sizeof(*more));
+		struct carried *more = alloc_slab(sim, sizeof(*more));
 
 		for (unsigned i = 0; more && i < SLAB; i++) {
 			more[i].next_free = f->free_carried;
@@ -68,7 +68,7 @@ struct flow *flow_take(struct sim *sim)
 	struct flow *taken = f->free_flows;
 
 	if (!taken) {
-		struct flow *more = slab(sim, sizeof(*more));
+		struct flow *more = alloc_slab(sim, sizeof(*more));
 
 		for (unsigned i = 0; more && i < SLAB; i++) {
 			more[i].next_free = f->free_flows;
@@ -106,7 +106,7 @@ static void at_receiver(void *world, void *object, uint64_t argument)
 }
 
 /* What the parser says of this packet in particular. */
-static struct packet describe(const struct flow *flow, const struct segment *segment)
+static struct packet describe_packet(const struct flow *flow, const struct segment *segment)
 {
 	struct packet packet = flow->packet;
 
@@ -123,7 +123,7 @@ static void leave_limiter(struct sim *sim, struct carried *carried)
 	events_after(&sim->events, flow->rtt_ns / 4, at_receiver, carried, 0);
 }
 
-static void lose(struct sim *sim, struct carried *carried, enum fate fate)
+static void lose_packet(struct sim *sim, struct carried *carried, enum fate fate)
 {
 	record_fate(sim, carried->flow->record, fate);
 	carried_free(sim, carried);
@@ -135,13 +135,13 @@ static void at_limiter(void *world, void *object, uint64_t argument)
 	struct carried *carried = object;
 	struct flow *flow = carried->flow;
 	struct node *node = &sim->nodes[flow->limiter];
-	struct packet packet = describe(flow, &carried->segment);
+	struct packet packet = describe_packet(flow, &carried->segment);
 	enum passage passage = node_police(sim, node, flow->policy, &packet, flow->source,
 		carried->bytes + ETHERNET_HEADER, &carried->waiting);
 
 	(void)argument;
 	if (passage == PASSAGE_DROPPED)
-		lose(sim, carried, node->limiter ? FATE_LIMIT : FATE_DOWN);
+		lose_packet(sim, carried, node->limiter ? FATE_LIMIT : FATE_DOWN);
 	else if (passage == PASSAGE_PASSES)
 		leave_limiter(sim, carried);
 }
@@ -170,7 +170,7 @@ void path_release(void *world, void *object, uint64_t worker)
 			if (node_leaves(sim, node, (unsigned)worker, carried->flow->policy, out[i]))
 				leave_limiter(sim, carried);
 			else
-				lose(sim, carried, FATE_LIMIT);
+				lose_packet(sim, carried, FATE_LIMIT);
 		}
 	} while (n == BATCH);
 	node_await_release(sim, node, (unsigned)worker);
@@ -183,7 +183,7 @@ void path_lose(struct sim *sim, struct node *node)
 
 	while ((n = node_flush(node, out, BATCH)) > 0)
 		for (unsigned i = 0; i < n; i++)
-			lose(sim, carried_of(out[i]), FATE_DOWN);
+			lose_packet(sim, carried_of(out[i]), FATE_DOWN);
 }
 
 /* The upstream link takes packets as they come, whoever sent them. */
@@ -220,14 +220,14 @@ uint64_t path_under_way(const struct sim *sim)
 	return n;
 }
 
-static uint64_t jitter(struct sim *sim, const struct flow *flow)
+static uint64_t draw_path_jitter(struct sim *sim, const struct flow *flow)
 {
 	double most = (double)flow->traffic->jitter_ns;
 
 	return most > 0 ? (uint64_t)(most * prng_unit(&sim->prng[STREAM_JITTER])) : 0;
 }
 
-static struct carried *carry(
+static struct carried *carry_segment(
 	struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
 {
 	struct carried *carried = carried_take(sim);
@@ -243,8 +243,8 @@ static struct carried *carry(
 
 void path_send(struct sim *sim, struct flow *flow, const struct segment *segment, uint32_t bytes)
 {
-	uint64_t at = sim->events.now_ns + jitter(sim, flow);
-	struct carried *carried = carry(sim, flow, segment, bytes);
+	uint64_t at = sim->events.now_ns + draw_path_jitter(sim, flow);
+	struct carried *carried = carry_segment(sim, flow, segment, bytes);
 
 	record_sent(sim, flow->record);
 	if (at < flow->sent_until_ns)
@@ -270,8 +270,8 @@ static void at_sender(void *world, void *object, uint64_t argument)
 
 void path_answer(struct sim *sim, struct flow *flow, const struct segment *segment)
 {
-	uint64_t at = sim->events.now_ns + jitter(sim, flow) + flow->rtt_ns / 2;
-	struct carried *carried = carry(sim, flow, segment, 0);
+	uint64_t at = sim->events.now_ns + draw_path_jitter(sim, flow) + flow->rtt_ns / 2;
+	struct carried *carried = carry_segment(sim, flow, segment, 0);
 
 	if (at < flow->back_until_ns)
 		at = flow->back_until_ns;

@@ -17,7 +17,7 @@ unsigned rates_bins_1s(const struct sim *sim)
 	return (unsigned)(SECOND_NS / sim->record->bin_ns);
 }
 
-static double seconds(const struct sim *sim, struct rate_window w)
+static double window_seconds(const struct sim *sim, struct rate_window w)
 {
 	return (double)(w.to - w.from) * (double)sim->record->bin_ns / 1e9;
 }
@@ -29,7 +29,7 @@ double rates_limiter(const struct sim *sim, unsigned policy, unsigned limiter, s
 
 	for (unsigned i = w.from; i < w.to; i++)
 		bytes += row[i];
-	return (double)bytes * 8 / seconds(sim, w);
+	return (double)bytes * 8 / window_seconds(sim, w);
 }
 
 double rates_aggregate(const struct sim *sim, unsigned policy, struct rate_window w)

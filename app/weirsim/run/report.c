@@ -259,7 +259,7 @@ json_t *report_summary(const struct sim *sim)
 	return out;
 }
 
-static bool conserved(const struct sim *sim)
+static bool packets_conserved(const struct sim *sim)
 {
 	struct packets all = count_packets(sim);
 	uint64_t found = all.under_way;
@@ -277,7 +277,7 @@ bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
 		fprintf(err, "%s\n", sim->problem);
 		passed = false;
 	}
-	if (!conserved(sim)) {
+	if (!packets_conserved(sim)) {
 		fputs("packets are missing: sent is not what is counted and under way\n", err);
 		passed = false;
 	}
@@ -298,7 +298,7 @@ bool report_verdict(const struct sim *sim, const json_t *summary, FILE *err)
 	return passed;
 }
 
-static double number(const json_t *summary, const char *key)
+static double summary_number(const json_t *summary, const char *key)
 {
 	return json_number_value(json_object_get(summary, key));
 }
@@ -306,12 +306,12 @@ static double number(const json_t *summary, const char *key)
 static void jain_text(const json_t *summary, FILE *out)
 {
 	fputs("  Jain's index       ", out);
-	if (number(summary, "jain") > 0)
-		fprintf(out, "%.3f", number(summary, "jain"));
+	if (summary_number(summary, "jain") > 0)
+		fprintf(out, "%.3f", summary_number(summary, "jain"));
 	else
 		fputs("-", out);
-	if (number(summary, "jain_1s_mean") > 0)
-		fprintf(out, "  (second by second %.3f)", number(summary, "jain_1s_mean"));
+	if (summary_number(summary, "jain_1s_mean") > 0)
+		fprintf(out, "  (second by second %.3f)", summary_number(summary, "jain_1s_mean"));
 	fputs("\n", out);
 }
 
@@ -326,23 +326,24 @@ void report_text(const struct sim *sim, const json_t *summary, FILE *out)
 		(unsigned long long)sim->seed, sim->scenario->n_limiters,
 		sim->scenario->group.policies[0].allocator->name,
 		meter_name(sim->scenario->group.policies[0].meter), sim->record->n_flows,
-		number(summary, "seconds"));
+		summary_number(summary, "seconds"));
 	if (summary_has_ratio(&sim->scenario->group.policies[0]))
 		fprintf(out, "  aggregate / limit  %.3f  (worst second %.3f)\n",
-			number(summary, "aggregate_ratio"),
-			number(summary, "aggregate_ratio_max_1s"));
+			summary_number(summary, "aggregate_ratio"),
+			summary_number(summary, "aggregate_ratio_max_1s"));
 	else
 		fprintf(out, "  aggregate          %.3f Mbit/s\n",
-			number(json_object_get(summary, "aggregate"), "mean_bps") / 1e6);
+			summary_number(json_object_get(summary, "aggregate"), "mean_bps") / 1e6);
 	jain_text(summary, out);
 	fprintf(out, "  gossip             %.1f kbit/s a limiter\n",
-		number(summary, "control_bps") / 1e3);
+		summary_number(summary, "control_bps") / 1e3);
 	for (size_t i = 0; i < n && i < LINES_FOR_PEOPLE; i++) {
 		const json_t *limiter = json_array_get(limiters, i);
 
 		fprintf(out, "  %-18s %.3f Mbit/s, %.1f %%, %lld flows\n",
 			json_string_value(json_object_get(limiter, "name")),
-			number(limiter, "mean_bps") / 1e6, number(limiter, "share") * 100,
+			summary_number(limiter, "mean_bps") / 1e6,
+			summary_number(limiter, "share") * 100,
 			(long long)json_integer_value(json_object_get(limiter, "flows")));
 	}
 	if (n > LINES_FOR_PEOPLE)

@@ -153,7 +153,7 @@ static int run_once(const struct options *o, const struct scenario *scenario, ui
 	return status;
 }
 
-static int run_all(const struct options *o, const struct scenario *scenario)
+static int run_all_seeds(const struct options *o, const struct scenario *scenario)
 {
 	uint64_t seed = o->seed_given ? o->seed : scenario->seed;
 	json_t *summaries = json_array();
@@ -192,7 +192,7 @@ int run_main(int argc, char **argv)
 			options.scenario, scenario->n_limiters, scenario->group.n_policies,
 			scenario->n_traffic, (double)scenario->duration_ns / 1e9);
 	else
-		status = run_all(&options, scenario);
+		status = run_all_seeds(&options, scenario);
 	err = output_flush(stdout);
 	if (err) {
 		fprintf(stderr, "standard output: %s\n", strerror(-err));

@@ -24,7 +24,7 @@ struct name_index {
 	unsigned n;
 };
 
-static int compare_names(const void *a, const void *b)
+static int compare_limiter_names(const void *a, const void *b)
 {
 	const struct limiter_config *const *x = a, *const *y = b;
 
@@ -40,7 +40,7 @@ static int index_names(const struct scenario *s, struct name_index *index)
 		return -ENOMEM;
 	for (unsigned i = 0; i < s->n_limiters; i++)
 		index->sorted[i] = &s->limiters[i];
-	qsort(index->sorted, index->n, sizeof(*index->sorted), compare_names);
+	qsort(index->sorted, index->n, sizeof(*index->sorted), compare_limiter_names);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static unsigned find_limiter(const struct name_index *index, const char *name)
 	return index->n;
 }
 
-static void check_names(struct reader *reader, const struct name_index *index)
+static void check_limiter_names(struct reader *reader, const struct name_index *index)
 {
 	static const struct json_path limiters = {.key = "limiters"};
 
@@ -357,7 +357,7 @@ static void check_expect(struct reader *reader, const struct scenario *s)
 }
 
 /* As a configuration's: a lease outlasts what gossip calls lost. */
-static void check_ledger(struct reader *reader, struct scenario *s)
+static void check_scenario_ledger(struct reader *reader, struct scenario *s)
 {
 	static const struct json_path ledger = {.key = "ledger"};
 	static const struct json_path lease = {.parent = &ledger, .key = "lease"};
@@ -386,7 +386,7 @@ static void check_policies(struct reader *reader, const struct scenario *s)
 	}
 }
 
-static void check(struct reader *reader, struct scenario *s)
+static void check_sim_scenario(struct reader *reader, struct scenario *s)
 {
 	struct name_index index;
 
@@ -394,7 +394,7 @@ static void check(struct reader *reader, struct scenario *s)
 		return;
 	group_check(reader, &s->group, s->n_limiters);
 	check_time(reader, s);
-	check_ledger(reader, s);
+	check_scenario_ledger(reader, s);
 	check_policies(reader, s);
 	if (s->n_limiters == 0 || s->group.n_policies == 0)
 		return;
@@ -402,7 +402,7 @@ static void check(struct reader *reader, struct scenario *s)
 		reader->no_memory = true;
 		return;
 	}
-	check_names(reader, &index);
+	check_limiter_names(reader, &index);
 	check_traffic(reader, s, &index);
 	check_faults(reader, s, &index);
 	check_size(reader, s);
@@ -422,7 +422,7 @@ static int read_scenario(struct reader *reader, struct scenario **out)
 		read_keys(reader, NULL, reader->root, scenario_keys, s);
 	}
 	if (s && json_is_object(reader->root))
-		check(reader, s);
+		check_sim_scenario(reader, s);
 	ret = reader_finish(reader);
 	if (ret)
 		scenario_free(s);

@@ -143,8 +143,8 @@ static const struct key overlay_keys[] = {
 };
 
 /* "ring", or a random graph of a degree. */
-static void read_overlay(struct reader *reader, const struct json_path *path, json_t *value,
-	const struct key *key, void *base)
+static void read_scenario_overlay(struct reader *reader, const struct json_path *path,
+	json_t *value, const struct key *key, void *base)
 {
 	struct ledger_config *ledger = base;
 	const char *text = json_string_value(value);
@@ -165,7 +165,7 @@ static const struct key ledger_keys[] = {
 		.detail = &(const struct integer_range){0, 100}},
 	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
 		.detail = &(const struct integer_range){0, 100000}},
-	{"overlay", read_overlay,
+	{"overlay", read_scenario_overlay,
 		.expected = "\"ring\", or the degree of a random graph such as {\"degree\": 6}"},
 	{0},
 };

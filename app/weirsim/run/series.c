@@ -29,7 +29,7 @@ static void print_heads(const struct sim *sim, FILE *out)
 	fputc('\n', out);
 }
 
-static void print_row(const struct sim *sim, unsigned bin, double bytes_to_bps, FILE *out)
+static void print_series_row(const struct sim *sim, unsigned bin, double bytes_to_bps, FILE *out)
 {
 	const struct scenario *s = sim->scenario;
 	const struct record *r = sim->record;
@@ -52,6 +52,6 @@ int report_series(const struct sim *sim, FILE *out)
 {
 	print_heads(sim, out);
 	for (unsigned bin = 0; bin < sim->record->bin; bin++)
-		print_row(sim, bin, 8e9 / (double)sim->record->bin_ns, out);
+		print_series_row(sim, bin, 8e9 / (double)sim->record->bin_ns, out);
 	return ferror(out) ? -EIO : 0;
 }

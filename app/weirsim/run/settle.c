@@ -5,9 +5,9 @@
 
 #include <errno.h>
 
-static void settled(void *world, void *object, uint64_t argument);
+static void disk_save_done(void *world, void *object, uint64_t argument);
 
-static int write_record(
+static int write_disk_record(
 	void *node, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {
 	return disk_write(&((struct node *)node)->disk, kind, id, record, len);
@@ -20,7 +20,7 @@ static void settle_begin(struct sim *sim, struct node *node)
 
 	if (node->settling || !limiter_unsettled(node->limiter))
 		return;
-	ret = limiter_save(node->limiter, write_record, node);
+	ret = limiter_save(node->limiter, write_disk_record, node);
 	if (ret == -EAGAIN)
 		return;
 	if (ret) {
@@ -28,10 +28,10 @@ static void settle_begin(struct sim *sim, struct node *node)
 		return;
 	}
 	node->settling = true;
-	events_after(&sim->events, sim->scenario->settle_ns, settled, node, node->starts);
+	events_after(&sim->events, sim->scenario->settle_ns, disk_save_done, node, node->starts);
 }
 
-static void send_all(struct sim *sim, struct node *node)
+static void send_node_datagrams(struct sim *sim, struct node *node)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
@@ -45,11 +45,11 @@ static void send_all(struct sim *sim, struct node *node)
 void node_follow_up(struct sim *sim, struct node *node)
 {
 	settle_begin(sim, node);
-	send_all(sim, node);
+	send_node_datagrams(sim, node);
 }
 
 /* The disk has it, and the meters enforce no more than was said then. */
-static void settled(void *world, void *object, uint64_t argument)
+static void disk_save_done(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	struct node *node = object;
@@ -57,7 +57,7 @@ static void settled(void *world, void *object, uint64_t argument)
 	if (!node->limiter || argument != node->starts)
 		return;
 	if (node->paused) { /* nobody asks the disk before */
-		events_at(&sim->events, node->resume_ns, settled, node, argument);
+		events_at(&sim->events, node->resume_ns, disk_save_done, node, argument);
 		return;
 	}
 	node->settling = false;

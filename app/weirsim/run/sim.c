@@ -30,7 +30,7 @@ static void end_bin(void *world, void *object, uint64_t argument)
 	events_after(&sim->events, sim->scenario->interval_ns, end_bin, NULL, 0);
 }
 
-static void happen(void *world, void *object, uint64_t argument)
+static void inject_fault(void *world, void *object, uint64_t argument)
 {
 	struct sim *sim = world;
 	const struct fault *fault = object;
@@ -71,7 +71,7 @@ static int net_create(struct sim *sim)
 	return sim->net.out ? 0 : -ENOMEM;
 }
 
-static int build(struct sim *sim)
+static int build_sim(struct sim *sim)
 {
 	int ret = record_create(sim);
 
@@ -82,7 +82,7 @@ static int build(struct sim *sim)
 	if (ret == 0)
 		ret = flows_create(sim);
 	for (unsigned i = 0; i < sim->scenario->n_faults; i++)
-		events_at(&sim->events, sim->scenario->faults[i].at_ns, happen,
+		events_at(&sim->events, sim->scenario->faults[i].at_ns, inject_fault,
 			&sim->scenario->faults[i], 0);
 	events_at(&sim->events, sim->scenario->interval_ns, end_bin, NULL, 0);
 	return ret ? ret : sim->events.error;
@@ -97,7 +97,7 @@ int sim_run(struct sim *sim, const struct scenario *scenario, uint64_t seed, sim
 	*sim = (struct sim){.scenario = scenario, .seed = seed, .released = path_release};
 	for (unsigned i = 0; i < STREAMS; i++)
 		prng_seed(&sim->prng[i], seed * STREAMS + i);
-	ret = build(sim);
+	ret = build_sim(sim);
 	for (uint64_t until = step; ret == 0; until += step) {
 		events_run(&sim->events, until < end ? until : end, sim);
 		ret = sim->events.error;

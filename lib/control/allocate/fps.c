@@ -127,7 +127,7 @@ static double claimed_weight(
  * of a few packets one flow can have most of the rate for a second, and a limit that followed it
  * down would keep the others from ever coming back.
  */
-static double smoothed(
+static double smooth_flow_count(
 	const struct allocate_state *state, const struct allocate_input *in, double count)
 {
 	bool slowly = state->regime == ALLOCATE_UNBOTTLENECKED && count < state->count;
@@ -136,7 +136,7 @@ static double smoothed(
 	return state->count > 0 ? state->count * keep + count * (1 - keep) : count;
 }
 
-static double weigh(
+static double weigh_demand(
 	struct allocate_state *state, const struct allocate_input *in, double limit, bool first)
 {
 	bool held = !first && held_back_here(state, in);
@@ -144,7 +144,7 @@ static double weigh(
 
 	/* A demand's first interval has shown a rate, not a limit. */
 	wanted = wanted_limit(state, in, limit, first ? in->demand_now : in->demand, held);
-	state->count = smoothed(state, in, flow_count(state, in));
+	state->count = smooth_flow_count(state, in, flow_count(state, in));
 	claim = claimed_weight(in, limit, wanted, state->count);
 	/*
 	 * A limiter that holds back a flow has one; without that unit all claims would drift
@@ -157,7 +157,7 @@ static double weigh(
 }
 
 /* An interval as long as the memory is all that there is to remember. */
-static double pressed(const struct allocate_state *state, const struct allocate_input *in)
+static double update_pressure(const struct allocate_state *state, const struct allocate_input *in)
 {
 	double now = in->dropped ? 1 : 0;
 
@@ -172,14 +172,14 @@ static void fps_allocate(
 	bool first = state->regime == ALLOCATE_IDLE;
 
 	state->since_drop_s = in->dropped ? 0 : state->since_drop_s + in->interval_s;
-	state->pressure = pressed(state, in);
+	state->pressure = update_pressure(state, in);
 	state->since_byte_s = in->demand_now > 0 ? 0 : state->since_byte_s + in->interval_s;
 	state->flow_rate = unbottlenecked_rate(in->flow, in->n_flows);
 	if (state->since_byte_s >= IDLE_AFTER_S || in->demand <= 0) {
 		state->regime = ALLOCATE_IDLE;
 		state->weight = state->count = state->pressure = 0;
 	} else {
-		state->weight = weigh(state, in, limit, first);
+		state->weight = weigh_demand(state, in, limit, first);
 	}
 	state->local_limit = allocate_share(in, state->weight, in->remote_weight, limit);
 	state->drop = allocate_drop(state->local_limit, in->demand);

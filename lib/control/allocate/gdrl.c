@@ -26,13 +26,14 @@ bool gdrl_hear(struct gdrl_neighbour *neighbour, const struct gdrl_statement *st
 }
 
 /* Whole bytes per second of a flow; what is not a number is nothing. */
-static uint64_t whole(double flow)
+static uint64_t round_flow_down(double flow)
 {
 	return flow >= 1 ? (uint64_t)fmin(flow, MOST) : 0;
 }
 
 /* What a neighbour would get if there was enough. */
-static uint64_t wanted(const struct gdrl_self *self, double q, const struct gdrl_statement *other)
+static uint64_t flow_to_neighbour(
+	const struct gdrl_self *self, double q, const struct gdrl_statement *other)
 {
 	double apart = other->q - q, room, flow;
 
@@ -42,11 +43,11 @@ static uint64_t wanted(const struct gdrl_self *self, double q, const struct gdrl
 	flow = fmin(gdrl_eta_bound(room, self->degree), other->gain * apart);
 	if (self->eta > 0)
 		flow = fmin(flow, self->eta * apart);
-	return whole(flow);
+	return round_flow_down(flow);
 }
 
 /* Cuts all in proportion, so that their sum is no more than the budget. */
-static uint64_t fit(uint64_t *amounts, unsigned n, unsigned __int128 sum, uint64_t budget)
+static uint64_t fit_to_budget(uint64_t *amounts, unsigned n, unsigned __int128 sum, uint64_t budget)
 {
 	uint64_t given = 0;
 
@@ -72,8 +73,8 @@ uint64_t gdrl_step(const struct gdrl_self *self, struct gdrl_neighbour *neighbou
 		if (!other->in_use || !other->fresh || other->in_flight > 0)
 			continue;
 		other->fresh = false;
-		amounts[k] = wanted(self, q, &other->heard);
+		amounts[k] = flow_to_neighbour(self, q, &other->heard);
 		sum += amounts[k];
 	}
-	return fit(amounts, n, sum, above < self->free ? above : self->free);
+	return fit_to_budget(amounts, n, sum, above < self->free ? above : self->free);
 }

@@ -25,7 +25,7 @@ struct history *history_create(uint64_t length_ns, uint64_t step_ns, uint64_t no
 }
 
 /* Steps in which nothing was added, as nothing had arrived, are empty. */
-static void advance(struct history *h, uint64_t step)
+static void history_advance(struct history *h, uint64_t step)
 {
 	uint64_t behind = step > h->step ? step - h->step : 0;
 
@@ -50,7 +50,7 @@ void history_add(struct history *h, uint64_t from_ns, uint64_t now_ns, double by
 	uint64_t step = from_ns / h->step_ns;
 	struct history_step *newest;
 
-	advance(h, now_ns / h->step_ns);
+	history_advance(h, now_ns / h->step_ns);
 	if (step + h->n <= h->step)
 		step = h->step - (h->n - 1);
 	for (; step <= h->step; step++)
@@ -60,7 +60,7 @@ void history_add(struct history *h, uint64_t from_ns, uint64_t now_ns, double by
 }
 
 /* The oldest of the newest n steps. */
-static uint64_t oldest(const struct history *h, uint64_t now_ns, unsigned n)
+static uint64_t oldest_step(const struct history *h, uint64_t now_ns, unsigned n)
 {
 	uint64_t step = now_ns / h->step_ns;
 
@@ -68,7 +68,7 @@ static uint64_t oldest(const struct history *h, uint64_t now_ns, unsigned n)
 }
 
 /* Seconds that the history covers from a step on. */
-static double covered(const struct history *h, uint64_t now_ns, uint64_t step)
+static double covered_seconds(const struct history *h, uint64_t now_ns, uint64_t step)
 {
 	uint64_t from = step * h->step_ns;
 
@@ -79,7 +79,7 @@ static double covered(const struct history *h, uint64_t now_ns, uint64_t step)
 /* Bytes per second, from a step on, without the first so many bytes. */
 static double rate_from(const struct history *h, uint64_t now_ns, uint64_t step, double without)
 {
-	double bytes = -without, seconds = covered(h, now_ns, step);
+	double bytes = -without, seconds = covered_seconds(h, now_ns, step);
 
 	for (; step <= h->step; step++)
 		bytes += h->steps[step % h->n].bytes;
@@ -88,19 +88,19 @@ static double rate_from(const struct history *h, uint64_t now_ns, uint64_t step,
 
 double history_rate(const struct history *h, uint64_t now_ns)
 {
-	return rate_from(h, now_ns, oldest(h, now_ns, h->n), 0);
+	return rate_from(h, now_ns, oldest_step(h, now_ns, h->n), 0);
 }
 
 double history_recent(const struct history *h, uint64_t now_ns, double burst)
 {
-	return rate_from(h, now_ns, oldest(h, now_ns, HISTORY_RECENT), burst);
+	return rate_from(h, now_ns, oldest_step(h, now_ns, HISTORY_RECENT), burst);
 }
 
 double history_backlog(const struct history *h, uint64_t now_ns)
 {
 	double most = 0;
 
-	for (uint64_t k = oldest(h, now_ns, h->n); k <= h->step; k++) {
+	for (uint64_t k = oldest_step(h, now_ns, h->n); k <= h->step; k++) {
 		double backlog = h->steps[k % h->n].backlog;
 
 		most = backlog > most ? backlog : most;

@@ -59,7 +59,7 @@ int book_save(struct book *book, book_write write, void *context)
 }
 
 /* Those that have changed since wait again, behind the others. */
-static void end_round(struct book *book, bool durable)
+static void end_commit_round(struct book *book, bool durable)
 {
 	for (; book->n_saving > 0; book->n_saving--) {
 		struct book_account *account = TAILQ_FIRST(&book->changed);
@@ -73,10 +73,10 @@ static void end_round(struct book *book, bool durable)
 
 void book_committed(struct book *book)
 {
-	end_round(book, true);
+	end_commit_round(book, true);
 }
 
 void book_save_failed(struct book *book)
 {
-	end_round(book, false);
+	end_commit_round(book, false);
 }

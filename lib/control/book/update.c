@@ -14,7 +14,7 @@ struct book_update {
 	unsigned n;
 };
 
-static void update_free(struct book *book, struct book_update *u)
+static void conserve_update_free(struct book *book, struct book_update *u)
 {
 	for (unsigned i = 0; i < u->n; i++)
 		if (book_find(book, u->accounts[i]->id) != u->accounts[i])
@@ -60,7 +60,7 @@ static void account_forget(struct book *book, struct book_account *account)
 }
 
 /* What is gone from the configuration, but not from the ledgers of others, stays. */
-static void keep_gone(struct book *book, struct book_update *u, unsigned n)
+static void conserve_keep_removed(struct book *book, struct book_update *u, unsigned n)
 {
 	for (unsigned i = 0; i < book->n; i++) {
 		struct book_account *account = book->accounts[i];
@@ -82,12 +82,12 @@ int book_update(struct book *book, const void *policies, unsigned n, uint64_t no
 	int ret = update_prepare(book, &u, policies, n, now_ns);
 
 	if (ret) {
-		update_free(book, &u);
+		conserve_update_free(book, &u);
 		return ret;
 	}
 	for (unsigned i = 0; i < n; i++)
 		u.accounts[i]->gone = false;
-	keep_gone(book, &u, n);
+	conserve_keep_removed(book, &u, n);
 	accounts_sort(u.by_id, u.accounts, u.n);
 	free(book->accounts);
 	free(book->by_id);

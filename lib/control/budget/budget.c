@@ -18,7 +18,8 @@
 
 #define DEGREE_LEAST 2
 
-static int create_parts(struct budget *b, const struct budget_params *params, uint64_t now_ns)
+static int budget_create_parts(
+	struct budget *b, const struct budget_params *params, uint64_t now_ns)
 {
 	bool mesh = params->n <= MESH_MOST;
 	struct book_params book = {
@@ -69,7 +70,7 @@ int budget_create(const struct budget_params *params, uint64_t now_ns, struct bu
 		b->params.degree = DEGREE_LEAST;
 	prng_seed(&b->prng, params->seed);
 	TAILQ_INIT(&b->ready);
-	ret = create_parts(b, params, now_ns);
+	ret = budget_create_parts(b, params, now_ns);
 	if (ret) {
 		budget_destroy(b);
 		return ret;

@@ -115,7 +115,7 @@ static bool read_part(const uint8_t *at, uint32_t *id, struct quota_message *m)
 }
 
 /* Length of the next message to a neighbour, or 0. */
-static size_t write_message(
+static size_t budget_write_message(
 	struct budget *b, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct quota_message message;
@@ -146,7 +146,7 @@ size_t budget_send(struct budget *b, uint64_t now_ns, uint8_t *buf, size_t room,
 	struct unit_account *a;
 
 	for (; b->sending < b->book.n_edges; b->sending++) {
-		size_t len = write_message(b, b->sending, now_ns, buf, room);
+		size_t len = budget_write_message(b, b->sending, now_ns, buf, room);
 
 		if (len == 0)
 			continue;

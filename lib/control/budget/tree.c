@@ -51,13 +51,13 @@
 
 #define RANK_MOST UINT16_MAX
 
-static uint64_t pace(const struct budget *b)
+static uint64_t tree_message_interval(const struct budget *b)
 {
 	return b->params.timeout_ns / PACE_LINKED + 1;
 }
 
 /* Some time around this one, so that not all do the same at once. */
-static uint64_t about(struct budget *b, uint64_t ns)
+static uint64_t jitter_interval(struct budget *b, uint64_t ns)
 {
 	return (uint64_t)((double)ns * (0.5 + prng_unit(&b->prng)));
 }
@@ -82,7 +82,7 @@ static bool is_feasible(const struct budget *b, const struct route *route)
 	return is_newer(route, least) || (is_same(route, least) && route->rank < least->rank);
 }
 
-static void tell_all(struct budget *b)
+static void tell_all_neighbours(struct budget *b)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].due = true;
@@ -99,7 +99,7 @@ static void set_route(struct budget *b, const struct route *route, uint64_t now_
 	struct route *least = &b->feasible[route->root];
 
 	if (route->root != b->route.root)
-		tell_all(b);
+		tell_all_neighbours(b);
 	else
 		tell_children(b);
 	if (route->root != b->route.root || is_newer(route, &b->route))
@@ -117,7 +117,7 @@ static void be_root(struct budget *b, uint64_t now_ns)
 
 	route.seq = own->epoch == b->epoch ? own->seq + 1 : 1;
 	b->parent = b->book.n_edges;
-	b->wave_ns = now_ns + pace(b);
+	b->wave_ns = now_ns + tree_message_interval(b);
 	set_route(b, &route, now_ns);
 }
 
@@ -141,7 +141,7 @@ static void end_candidacy(struct budget *b, bool failed, uint64_t now_ns)
 		link->failed = 0;
 		return;
 	}
-	link->failed_ns = now_ns + about(b, b->params.timeout_ns << link->failed);
+	link->failed_ns = now_ns + jitter_interval(b, b->params.timeout_ns << link->failed);
 	if (link->failed < FAILED_MOST)
 		link->failed++;
 }
@@ -180,7 +180,7 @@ static void heed_parent(struct budget *b, uint64_t now_ns)
 		follow_parent(b, now_ns);
 }
 
-static unsigned children(const struct budget *b)
+static unsigned count_tree_children(const struct budget *b)
 {
 	unsigned n = 0;
 
@@ -228,7 +228,7 @@ static unsigned best_leader(const struct budget *b, uint64_t now_ns)
 }
 
 /* The nearest that is nearer than the parent; or n_edges. */
-static unsigned nearer(const struct budget *b, uint64_t now_ns)
+static unsigned find_nearer_parent(const struct budget *b, uint64_t now_ns)
 {
 	uint64_t bound = round_trip(&b->links[b->parent]) / NEARER_DEN * NEARER_NUM;
 	unsigned best = b->book.n_edges;
@@ -263,13 +263,13 @@ static void choose_candidate(struct budget *b, uint64_t now_ns)
 		return;
 	if (leader < b->book.n_edges) {
 		end_candidacy(b, false, now_ns);
-		set_candidate(b, leader, pace(b), now_ns);
+		set_candidate(b, leader, tree_message_interval(b), now_ns);
 		return;
 	}
 	if (b->parent == b->book.n_edges || (int64_t)(now_ns - b->improve_ns) < 0)
 		return;
-	b->improve_ns = now_ns + about(b, b->params.timeout_ns);
-	set_candidate(b, nearer(b, now_ns), 2 * pace(b), now_ns);
+	b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
+	set_candidate(b, find_nearer_parent(b, now_ns), 2 * tree_message_interval(b), now_ns);
 }
 
 /* The one that was asked has answered, or not in time. */
@@ -288,7 +288,7 @@ static void heed_candidate(struct budget *b, uint64_t now_ns)
 		if (b->parent < b->book.n_edges)
 			b->links[b->parent].due = true;
 		b->parent = edge;
-		b->improve_ns = now_ns + about(b, b->params.timeout_ns);
+		b->improve_ns = now_ns + jitter_interval(b, b->params.timeout_ns);
 		follow_parent(b, now_ns);
 		return;
 	}
@@ -305,7 +305,7 @@ static void heed_children(struct budget *b, uint64_t now_ns)
 		bool asks = book_alive(&b->book, e, now_ns) && e != b->parent &&
 			    link->said.flags & (TREE_PARENT | TREE_JOIN);
 
-		if (asks && !link->child && children(b) + 1 < b->params.degree)
+		if (asks && !link->child && count_tree_children(b) + 1 < b->params.degree)
 			link->child = link->due = true;
 		else if (!asks && link->child)
 			link->child = false, link->due = true;
@@ -319,7 +319,7 @@ static bool is_linked(const struct budget *b, unsigned edge)
 	return edge == b->parent || (link->child && link->said.flags & TREE_PARENT);
 }
 
-static void relink(struct budget *b)
+static void update_tree_links(struct budget *b)
 {
 	for (unsigned e = 0; e < b->book.n_edges; e++) {
 		struct tree_link *link = &b->links[e];
@@ -336,7 +336,7 @@ static void relink(struct budget *b)
 	}
 }
 
-static void reconsider(struct budget *b, uint64_t now_ns)
+static void reconsider_parent(struct budget *b, uint64_t now_ns)
 {
 	book_find_silent(&b->book, now_ns);
 	heed_candidate(b, now_ns);
@@ -344,7 +344,7 @@ static void reconsider(struct budget *b, uint64_t now_ns)
 	choose_candidate(b, now_ns);
 	heed_candidate(b, now_ns);
 	heed_children(b, now_ns);
-	relink(b);
+	update_tree_links(b);
 }
 
 void tree_begin(struct budget *b, uint64_t now_ns)
@@ -357,17 +357,17 @@ void tree_begin(struct budget *b, uint64_t now_ns)
 	for (unsigned e = 0; e < b->book.n_edges; e++)
 		b->links[e].failed_ns = now_ns;
 	be_root(b, now_ns);
-	tell_all(b);
+	tell_all_neighbours(b);
 }
 
 uint64_t tree_tick(struct budget *b, uint64_t now_ns)
 {
 	if (now_ns < b->heartbeat_ns)
 		return b->heartbeat_ns;
-	b->heartbeat_ns = now_ns + pace(b) / HEARTBEATS + 1;
+	b->heartbeat_ns = now_ns + tree_message_interval(b) / HEARTBEATS + 1;
 	if (b->parent == b->book.n_edges && (int64_t)(now_ns - b->wave_ns) >= 0)
 		be_root(b, now_ns);
-	reconsider(b, now_ns);
+	reconsider_parent(b, now_ns);
 	return b->heartbeat_ns;
 }
 
@@ -375,7 +375,7 @@ bool tree_speaks(const struct budget *b, unsigned edge, uint64_t now_ns)
 {
 	const struct tree_link *link = &b->links[edge];
 	uint64_t wait = link->linked || link->child || edge == b->candidate
-				? pace(b)
+				? tree_message_interval(b)
 				: b->params.timeout_ns / PACE_OTHER;
 
 	return link->due || now_ns - b->book.links[edge].sent_ns >= wait;
@@ -399,7 +399,7 @@ struct tree_header tree_say(struct budget *b, unsigned edge, uint64_t now_ns)
 		header.flags |= TREE_JOIN;
 	if (link->child)
 		header.flags |= TREE_CHILD;
-	if (children(b) + 1 >= b->params.degree)
+	if (count_tree_children(b) + 1 >= b->params.degree)
 		header.flags |= TREE_FULL;
 	link->due = false;
 	b->book.links[edge].sent_ns = now_ns;
@@ -426,7 +426,7 @@ static void measure_round_trip(const struct budget *b, struct tree_link *link,
 		link->round_trip_ns += (trip - link->round_trip_ns) / RISE;
 }
 
-static bool is_old(const struct tree_link *link, const struct tree_header *header)
+static bool announcement_is_old(const struct tree_link *link, const struct tree_header *header)
 {
 	return header->epoch != link->said.epoch ? header->epoch < link->said.epoch
 						 : header->stamp <= link->said.stamp;
@@ -440,7 +440,7 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header
 	/* It has heard of a start of ours of which we know nothing, and waits for a later one. */
 	if (header->echo_epoch > b->epoch && header->echo_epoch < LEDGER_MOST)
 		b->epoch = header->echo_epoch + 1;
-	if (is_old(link, header)) {
+	if (announcement_is_old(link, header)) {
 		link->due |= header->epoch < link->said.epoch; /* it is to know that */
 		return;
 	}
@@ -448,8 +448,9 @@ void tree_hear(struct budget *b, unsigned edge, const struct tree_header *header
 	/* One that is new here, or asks, or does not know what we know, hears of it at once. */
 	link->due |= !b->book.links[edge].alive ||
 		     (header->flags & TREE_JOIN & ~link->said.flags) ||
-		     (header->route.root > b->route.root && quiet_ns > pace(b) / HEARTBEATS);
+		     (header->route.root > b->route.root &&
+			     quiet_ns > tree_message_interval(b) / HEARTBEATS);
 	link->said = *header;
 	book_heard(&b->book, edge, now_ns);
-	reconsider(b, now_ns);
+	reconsider_parent(b, now_ns);
 }

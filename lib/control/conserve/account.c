@@ -19,7 +19,7 @@ uint64_t conserve_share(const struct overlay_params *roster, unsigned self, uint
 	return limit / roster->n + (before < limit % roster->n);
 }
 
-static uint64_t share_of(const struct conserve *c, uint64_t limit)
+static uint64_t conserve_share_of(const struct conserve *c, uint64_t limit)
 {
 	return conserve_share(&c->params.overlay, c->params.self, limit);
 }
@@ -55,7 +55,7 @@ static void rate_close(struct book *book, struct book_account *account)
 int rate_set(const struct conserve *c, struct rate_account *a, const struct conserve_policy *policy)
 {
 	uint64_t part = policy->limit / c->params.overlay.n;
-	int ret = ledger_set_share(a->ledger, share_of(c, policy->limit));
+	int ret = ledger_set_share(a->ledger, conserve_share_of(c, policy->limit));
 
 	if (ret)
 		return ret;
@@ -75,7 +75,7 @@ static int rate_open(struct book *book, const void *policy, const struct book_re
 	const struct conserve_policy gone = {.id = record ? record->id : 0};
 	const struct conserve_policy *terms = policy ? policy : &gone;
 	struct ledger_params params = {
-		.share = share_of(c, terms->limit),
+		.share = conserve_share_of(c, terms->limit),
 		.n_edges = book->n_edges,
 		.friend = book->n_edges && c->params.promise ? OVERLAY_FRIEND : LEDGER_NOBODY,
 		.lease_ns = c->params.lease_ns,
@@ -116,7 +116,8 @@ static int rate_check(
 
 	if (limit > LEDGER_MOST)
 		return -EINVAL;
-	if (a && (__int128)ledger_balance(a->ledger) + share_of(c, limit) > (int64_t)LEDGER_MOST)
+	if (a && (__int128)ledger_balance(a->ledger) + conserve_share_of(c, limit) >
+			 (int64_t)LEDGER_MOST)
 		return -EOVERFLOW;
 	return 0;
 }

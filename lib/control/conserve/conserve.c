@@ -12,7 +12,7 @@
 /* A degree that leaves a group of hundreds a few steps apart. */
 #define SPARSE_DEGREE 6
 
-static int create_links(struct conserve *c, uint64_t now_ns)
+static int conserve_create_links(struct conserve *c, uint64_t now_ns)
 {
 	unsigned n = c->book.n_edges;
 
@@ -42,7 +42,8 @@ static void tell_new_accounts(struct conserve *c)
 	}
 }
 
-static int create_parts(struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
+static int conserve_create_parts(
+	struct conserve *c, const struct conserve_params *params, uint64_t now_ns)
 {
 	struct book_params book = {
 		.ops = &rate_ops,
@@ -63,7 +64,7 @@ static int create_parts(struct conserve *c, const struct conserve_params *params
 		book.overlay.degree = n <= CONSERVE_MESH ? n - 1 : SPARSE_DEGREE;
 	ret = book_open(&c->book, &book);
 	if (ret == 0)
-		ret = create_links(c, now_ns);
+		ret = conserve_create_links(c, now_ns);
 	if (ret == 0)
 		ret = book_fill(&c->book, &book, now_ns);
 	if (ret)
@@ -85,7 +86,7 @@ int conserve_create(const struct conserve_params *params, uint64_t now_ns, struc
 		return -ENOMEM;
 	c->params = *params;
 	TAILQ_INIT(&c->news);
-	ret = create_parts(c, params, now_ns);
+	ret = conserve_create_parts(c, params, now_ns);
 	if (ret) {
 		conserve_destroy(c);
 		return ret;

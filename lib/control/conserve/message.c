@@ -85,7 +85,7 @@ static void write_entry(
 }
 
 /* First those of which there is news. */
-static size_t write_news(
+static size_t write_account_news(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct rate_queue *due = &c->links[edge].due;
@@ -122,7 +122,7 @@ static size_t write_due(
 }
 
 /* Length of the next message to a neighbour, or 0. */
-static size_t write_message(
+static size_t conserve_write_message(
 	struct conserve *c, unsigned edge, uint64_t now_ns, uint8_t *buf, size_t room)
 {
 	struct rate_link *link = &c->links[edge];
@@ -130,7 +130,7 @@ static size_t write_message(
 
 	if (link->messages >= MESSAGES)
 		return 0;
-	len = write_news(c, edge, now_ns, buf, room);
+	len = write_account_news(c, edge, now_ns, buf, room);
 	if (c->looks)
 		len = write_due(c, edge, now_ns, buf, room, len);
 	if (len == 1 && now_ns - c->book.links[edge].sent_ns < c->params.lease_ns / RENEWALS)
@@ -148,7 +148,7 @@ size_t conserve_send(struct conserve *c, uint64_t now_ns, uint8_t *buf, size_t r
 
 	c->per_message = (unsigned)((room - 1) / CONSERVE_ENTRY);
 	for (; c->sending < c->book.n_edges; c->sending++) {
-		len = write_message(c, c->sending, now_ns, buf, room);
+		len = conserve_write_message(c, c->sending, now_ns, buf, room);
 		if (len == 0)
 			continue;
 		*peer = c->book.links[c->sending].peer;

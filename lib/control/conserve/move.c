@@ -22,7 +22,7 @@
 #define PROMISE_SLACK 16
 
 /* Nobody is content with less than his floor. */
-static double target_of(const struct rate_account *a)
+static double account_target(const struct rate_account *a)
 {
 	if (a->book.gone)
 		return 0;
@@ -34,7 +34,7 @@ static uint64_t whole_amount(double amount)
 	return amount >= 1 ? (uint64_t)fmin(amount, MOST) : 0;
 }
 
-static struct gdrl_self self_of(const struct conserve *c, const struct rate_account *a)
+static struct gdrl_self account_gdrl_self(const struct conserve *c, const struct rate_account *a)
 {
 	struct gdrl_self self = {
 		.indicator = a->policy.indicator ? a->policy.indicator : &gdrl_spare,
@@ -47,7 +47,7 @@ static struct gdrl_self self_of(const struct conserve *c, const struct rate_acco
 	};
 
 	self.measure.capacity = (double)ledger_balance(a->ledger);
-	self.measure.demand = target_of(a);
+	self.measure.demand = account_target(a);
 	self.measure.least = fmin(self.measure.packet, fmax((double)a->floor, 1));
 	if (a->book.gone)
 		self.measure.dropped = 0;
@@ -57,7 +57,7 @@ static struct gdrl_self self_of(const struct conserve *c, const struct rate_acco
 /* With a target it is what is missing, so that each can see what all miss and what all have. */
 struct gdrl_statement rate_state(const struct conserve *c, const struct rate_account *a)
 {
-	struct gdrl_self self = self_of(c, a);
+	struct gdrl_self self = account_gdrl_self(c, a);
 
 	return gdrl_state(&self);
 }
@@ -164,7 +164,7 @@ static bool is_usable(const struct gdrl_neighbour *neighbour)
 /* Plans our part of what all miss, by what all have too much. */
 static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 {
-	double own = (double)ledger_balance(a->ledger) - target_of(a);
+	double own = (double)ledger_balance(a->ledger) - account_target(a);
 	double missing = 0, over = own;
 	uint64_t sum = 0;
 
@@ -189,7 +189,7 @@ static uint64_t plan_mesh(struct conserve *c, const struct rate_account *a)
 
 static uint64_t plan_gifts(struct conserve *c, const struct rate_account *a)
 {
-	struct gdrl_self self = self_of(c, a);
+	struct gdrl_self self = account_gdrl_self(c, a);
 
 	look_at_neighbours(c, a);
 	if (c->mesh && !a->policy.indicator)

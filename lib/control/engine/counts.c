@@ -8,7 +8,7 @@
 #include "police/shaped.h"
 #include "policy/kind.h"
 
-static const struct policy_state *state_of(
+static const struct policy_state *counted_state_of(
 	const struct engine *engine, uint32_t slot, unsigned worker)
 {
 	return &engine->workers[worker].states[slot];
@@ -18,7 +18,7 @@ static struct police_totals *fold_totals(struct engine *engine, uint32_t slot, u
 {
 	struct police_totals *totals = engine_totals_of(engine, slot, worker);
 
-	police_fold(totals, state_of(engine, slot, worker));
+	police_fold(totals, counted_state_of(engine, slot, worker));
 	return totals;
 }
 
@@ -27,7 +27,7 @@ struct waiting engine_waiting(const struct engine *engine, uint32_t slot)
 	struct waiting waiting = {0};
 
 	for (unsigned w = 0; w < engine->n_workers; w++) {
-		const struct policy_state *state = state_of(engine, slot, w);
+		const struct policy_state *state = counted_state_of(engine, slot, w);
 
 		if (!police_is_shaped(state) || !state->other)
 			continue;
@@ -46,7 +46,7 @@ bool engine_totals(struct engine *engine, uint32_t slot, struct policy_totals *t
 
 	*totals = (struct policy_totals){0};
 	for (unsigned w = 0; w < engine->n_workers; w++) {
-		const struct policy_state *state = state_of(engine, slot, w);
+		const struct policy_state *state = counted_state_of(engine, slot, w);
 		uint64_t before = engine_totals_of(engine, slot, w)->packets;
 		const struct police_totals *folded = fold_totals(engine, slot, w);
 
@@ -72,7 +72,8 @@ struct source_table_stats engine_source_totals(const struct engine *engine, uint
 	struct source_table_stats totals = {0};
 
 	for (unsigned w = 0; w < engine->n_workers; w++) {
-		const struct source_table *table = police_sources(state_of(engine, slot, w));
+		const struct source_table *table = police_sources(
+			counted_state_of(engine, slot, w));
 		struct source_table_stats stats;
 
 		if (!table)
@@ -89,7 +90,7 @@ struct source_table_stats engine_source_totals(const struct engine *engine, uint
 uint64_t engine_measure_counters(
 	struct engine *engine, uint32_t slot, unsigned worker, struct limiter_sample *sample)
 {
-	const struct policy_state *state = state_of(engine, slot, worker);
+	const struct policy_state *state = counted_state_of(engine, slot, worker);
 	uint64_t arrived = counter_read(&state->bytes);
 
 	sample->arrived_bytes += arrived;

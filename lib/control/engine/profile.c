@@ -146,7 +146,7 @@ int limit_profile_init(struct limit_profile *profile, const struct policy *polic
 }
 
 /* What each of so many may have, in samples a second. */
-static double allow(double samples)
+static double samples_allowed(double samples)
 {
 	return fmin(fmax(samples, SAMPLES_LEAST), SAMPLES_PER_S);
 }
@@ -157,12 +157,12 @@ void sampling_budget_init(struct sampling_budget *budget, unsigned workers, unsi
 
 	*budget = (struct sampling_budget){
 		.most = most,
-		.allowance = allow(most / (policies ? policies : 1)),
+		.allowance = samples_allowed(most / (policies ? policies : 1)),
 	};
 }
 
 /* A second's memory; but no less than what is surely there (four standard deviations). */
-static double smoothed(double rate, double packets, double interval_s)
+static double smooth_sample_rate(double rate, double packets, double interval_s)
 {
 	double sure = (packets - 4 * sqrt(packets)) / interval_s;
 
@@ -181,7 +181,7 @@ void sampling_adapt(struct sampling *sampling, struct sampling_budget *budget, u
 
 	if (!(interval_s > 0))
 		return;
-	rate = smoothed(sampling->rate, (double)packets, interval_s);
+	rate = smooth_sample_rate(sampling->rate, (double)packets, interval_s);
 	sampling->rate = (float)rate;
 	budget->wanted += fmin(rate, most) * interval_s;
 	samples = ldexp(rate, -sampling->shift);
@@ -197,7 +197,7 @@ void sampling_budget_adapt(struct sampling_budget *budget, double round_s)
 	double most = budget->most * round_s;
 	double change = budget->wanted > most / GROWTH ? most / budget->wanted : GROWTH;
 
-	budget->allowance = allow(budget->allowance * change);
+	budget->allowance = samples_allowed(budget->allowance * change);
 	budget->wanted = 0;
 }
 

@@ -14,7 +14,7 @@
 #define NONCE_FROM 4 /* sender, epoch and counter: never the same twice under one key */
 #define NONCE_LEN  20
 
-static void put(struct cursor *cursor, uint64_t value, size_t bytes)
+static void cursor_put(struct cursor *cursor, uint64_t value, size_t bytes)
 {
 	if (cursor->failed || cursor_left(cursor) < bytes) {
 		cursor->failed = true;
@@ -25,7 +25,7 @@ static void put(struct cursor *cursor, uint64_t value, size_t bytes)
 	cursor->at += bytes;
 }
 
-static uint64_t get(struct cursor *cursor, size_t bytes)
+static uint64_t cursor_get(struct cursor *cursor, size_t bytes)
 {
 	uint64_t value = 0;
 
@@ -40,7 +40,7 @@ static uint64_t get(struct cursor *cursor, size_t bytes)
 }
 
 /* Four bytes: most of a datagram is made of them. */
-static void put32(struct cursor *cursor, uint32_t value)
+static void cursor_put_u32(struct cursor *cursor, uint32_t value)
 {
 	if (cursor->failed || cursor_left(cursor) < 4) {
 		cursor->failed = true;
@@ -49,7 +49,7 @@ static void put32(struct cursor *cursor, uint32_t value)
 	cursor->at = wire_put32(cursor->at, value);
 }
 
-static uint32_t get32(struct cursor *cursor)
+static uint32_t cursor_get_u32(struct cursor *cursor)
 {
 	uint32_t value;
 
@@ -57,7 +57,7 @@ static uint32_t get32(struct cursor *cursor)
 		cursor->failed = true;
 		return 0;
 	}
-	value = be32(cursor->at);
+	value = read_be32(cursor->at);
 	cursor->at += 4;
 	return value;
 }
@@ -67,12 +67,12 @@ static void put_float(struct cursor *cursor, float value)
 	uint32_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	put32(cursor, bits);
+	cursor_put_u32(cursor, bits);
 }
 
 static float get_float(struct cursor *cursor)
 {
-	uint32_t bits = get32(cursor);
+	uint32_t bits = cursor_get_u32(cursor);
 	float value;
 
 	memcpy(&value, &bits, sizeof(value));
@@ -81,125 +81,125 @@ static float get_float(struct cursor *cursor)
 
 void datagram_write_header(struct cursor *cursor, const struct datagram_header *header)
 {
-	put(cursor, header->version, 1);
-	put(cursor, header->flags, 1);
-	put(cursor, 0, 2);
-	put32(cursor, header->sender);
-	put(cursor, header->epoch, 8);
-	put(cursor, header->counter, 8);
+	cursor_put(cursor, header->version, 1);
+	cursor_put(cursor, header->flags, 1);
+	cursor_put(cursor, 0, 2);
+	cursor_put_u32(cursor, header->sender);
+	cursor_put(cursor, header->epoch, 8);
+	cursor_put(cursor, header->counter, 8);
 }
 
 void datagram_read_header(struct cursor *cursor, struct datagram_header *header)
 {
-	header->version = (uint8_t)get(cursor, 1);
-	header->flags = (uint8_t)get(cursor, 1);
-	get(cursor, 2);
-	header->sender = get32(cursor);
-	header->epoch = get(cursor, 8);
-	header->counter = get(cursor, 8);
+	header->version = (uint8_t)cursor_get(cursor, 1);
+	header->flags = (uint8_t)cursor_get(cursor, 1);
+	cursor_get(cursor, 2);
+	header->sender = cursor_get_u32(cursor);
+	header->epoch = cursor_get(cursor, 8);
+	header->counter = cursor_get(cursor, 8);
 }
 
 void datagram_write_body(struct cursor *cursor, const struct datagram_body *body)
 {
-	put32(cursor, body->receiver);
-	put(cursor, body->echo_epoch, 8);
-	put32(cursor, body->echo_tick);
-	put32(cursor, body->tick);
-	put(cursor, body->n_records, 2);
+	cursor_put_u32(cursor, body->receiver);
+	cursor_put(cursor, body->echo_epoch, 8);
+	cursor_put_u32(cursor, body->echo_tick);
+	cursor_put_u32(cursor, body->tick);
+	cursor_put(cursor, body->n_records, 2);
 }
 
 void datagram_read_body(struct cursor *cursor, struct datagram_body *body)
 {
-	body->receiver = get32(cursor);
-	body->echo_epoch = get(cursor, 8);
-	body->echo_tick = get32(cursor);
-	body->tick = get32(cursor);
-	body->n_records = (uint16_t)get(cursor, 2);
+	body->receiver = cursor_get_u32(cursor);
+	body->echo_epoch = cursor_get(cursor, 8);
+	body->echo_tick = cursor_get_u32(cursor);
+	body->tick = cursor_get_u32(cursor);
+	body->n_records = (uint16_t)cursor_get(cursor, 2);
 }
 
 void datagram_write_receiver(struct cursor *cursor, uint32_t receiver)
 {
-	put32(cursor, receiver);
+	cursor_put_u32(cursor, receiver);
 }
 
 uint32_t datagram_read_receiver(struct cursor *cursor)
 {
-	return get32(cursor);
+	return cursor_get_u32(cursor);
 }
 
 void datagram_write_section(struct cursor *cursor, const struct datagram_section *section)
 {
-	put32(cursor, section->origin);
-	put(cursor, section->epoch, 8);
-	put32(cursor, section->tick);
-	put(cursor, section->n_records, 2);
+	cursor_put_u32(cursor, section->origin);
+	cursor_put(cursor, section->epoch, 8);
+	cursor_put_u32(cursor, section->tick);
+	cursor_put(cursor, section->n_records, 2);
 }
 
 void datagram_read_section(struct cursor *cursor, struct datagram_section *section)
 {
-	section->origin = get32(cursor);
-	section->epoch = get(cursor, 8);
-	section->tick = get32(cursor);
-	section->n_records = (uint16_t)get(cursor, 2);
+	section->origin = cursor_get_u32(cursor);
+	section->epoch = cursor_get(cursor, 8);
+	section->tick = cursor_get_u32(cursor);
+	section->n_records = (uint16_t)cursor_get(cursor, 2);
 }
 
 void datagram_write_record(struct cursor *cursor, const struct datagram_record *record)
 {
-	put32(cursor, record->policy);
-	put32(cursor, record->version);
+	cursor_put_u32(cursor, record->policy);
+	cursor_put_u32(cursor, record->version);
 	put_float(cursor, record->demand);
 	put_float(cursor, record->weight);
 }
 
 void datagram_read_record(struct cursor *cursor, struct datagram_record *record)
 {
-	record->policy = get32(cursor);
-	record->version = get32(cursor);
+	record->policy = cursor_get_u32(cursor);
+	record->version = cursor_get_u32(cursor);
 	record->demand = get_float(cursor);
 	record->weight = get_float(cursor);
 }
 
 void datagram_write_link(struct cursor *cursor, enum datagram_link link)
 {
-	put(cursor, link, 1);
+	cursor_put(cursor, link, 1);
 }
 
 unsigned datagram_read_link(struct cursor *cursor)
 {
-	return (unsigned)get(cursor, 1);
+	return (unsigned)cursor_get(cursor, 1);
 }
 
 void datagram_write_sum(struct cursor *cursor, const struct datagram_sum *sum)
 {
-	put32(cursor, sum->policy);
-	put32(cursor, sum->count);
+	cursor_put_u32(cursor, sum->policy);
+	cursor_put_u32(cursor, sum->count);
 	put_float(cursor, sum->demand);
 	put_float(cursor, sum->weight);
 }
 
 void datagram_read_sum(struct cursor *cursor, struct datagram_sum *sum)
 {
-	sum->policy = get32(cursor);
-	sum->count = get32(cursor);
+	sum->policy = cursor_get_u32(cursor);
+	sum->count = cursor_get_u32(cursor);
 	sum->demand = get_float(cursor);
 	sum->weight = get_float(cursor);
 }
 
 void datagram_write_round(struct cursor *cursor, const struct datagram_round *round)
 {
-	put32(cursor, round->generation);
-	put32(cursor, round->sequence);
+	cursor_put_u32(cursor, round->generation);
+	cursor_put_u32(cursor, round->sequence);
 }
 
 void datagram_read_round(struct cursor *cursor, struct datagram_round *round)
 {
-	round->generation = get32(cursor);
-	round->sequence = get32(cursor);
+	round->generation = cursor_get_u32(cursor);
+	round->sequence = cursor_get_u32(cursor);
 }
 
 void datagram_write_share(struct cursor *cursor, const struct datagram_share *share)
 {
-	put32(cursor, share->policy);
+	cursor_put_u32(cursor, share->policy);
 	put_float(cursor, share->push);
 	put_float(cursor, share->demand);
 	put_float(cursor, share->weight);
@@ -207,7 +207,7 @@ void datagram_write_share(struct cursor *cursor, const struct datagram_share *sh
 
 void datagram_read_share(struct cursor *cursor, struct datagram_share *share)
 {
-	share->policy = get32(cursor);
+	share->policy = cursor_get_u32(cursor);
 	share->push = get_float(cursor);
 	share->demand = get_float(cursor);
 	share->weight = get_float(cursor);

@@ -17,7 +17,7 @@ static const struct estimator *const estimators[GOSSIP_ESTIMATORS] = {
 	[GOSSIP_PUSH_SUM] = &estimator_push_sum,
 };
 
-static bool params_valid(const struct gossip_params *p)
+static bool gossip_params_valid(const struct gossip_params *p)
 {
 	return p->roster && p->roster->n >= 1 && p->self < p->roster->n && p->epoch != 0 &&
 	       p->branching >= 1 && p->tick_ns > 0 && p->datagram_max >= DATAGRAM_MIN + 64 &&
@@ -29,7 +29,7 @@ int gossip_create(const struct gossip_params *p, uint64_t now_ns, struct gossip 
 	struct gossip *g;
 	int ret;
 
-	if (!params_valid(p))
+	if (!gossip_params_valid(p))
 		return -EINVAL;
 	g = calloc(1, sizeof(*g));
 	if (!g)

@@ -30,7 +30,7 @@ void mesh_destroy(struct mesh *mesh)
 	free(mesh->order);
 }
 
-static void shuffle(struct mesh *mesh, struct gossip *g)
+static void shuffle_peer_order(struct mesh *mesh, struct gossip *g)
 {
 	for (unsigned i = g->roster->n - 1; i > 1; i--) {
 		unsigned j = prng_below(&g->prng, i), t = mesh->order[j];
@@ -41,7 +41,7 @@ static void shuffle(struct mesh *mesh, struct gossip *g)
 	mesh->at = 0;
 }
 
-static bool expire(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
+static bool expire_mesh_peers(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 {
 	uint64_t silence = mesh_silence(g);
 	bool changed = false;
@@ -62,10 +62,10 @@ static bool expire(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 bool mesh_tick(struct mesh *mesh, struct gossip *g, uint64_t now_ns)
 {
 	unsigned peers = g->roster->n - 1, left;
-	bool changed = expire(mesh, g, now_ns);
+	bool changed = expire_mesh_peers(mesh, g, now_ns);
 
 	if (mesh->at >= peers)
-		shuffle(mesh, g);
+		shuffle_peer_order(mesh, g);
 	left = peers - mesh->at;
 	mesh->to_send = left < g->branching ? left : g->branching;
 	return changed;

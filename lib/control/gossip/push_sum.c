@@ -53,7 +53,7 @@ struct push_sum {
 	unsigned at; /* policy with which the next datagram begins */
 };
 
-static void begin(struct gossip *g, uint32_t generation)
+static void begin_generation(struct gossip *g, uint32_t generation)
 {
 	struct push_sum *s = g->own;
 
@@ -80,7 +80,7 @@ static int push_sum_create(struct gossip *g, uint64_t now_ns)
 	s->sequences = calloc(g->roster->n, sizeof(*s->sequences));
 	if (!s->own || !s->held || !s->share || !s->sequences)
 		return -ENOMEM;
-	begin(g, 0);
+	begin_generation(g, 0);
 	return mesh_create(&s->mesh, g, now_ns);
 }
 
@@ -115,7 +115,7 @@ static void replace_mass_of(struct gossip *g, unsigned index)
 	struct push_sum *s = g->own;
 
 	if (s->sequences[index].sent > 0 || s->sequences[index].heard > 0)
-		begin(g, s->generation + 1);
+		begin_generation(g, s->generation + 1);
 }
 
 static void note_losses(struct gossip *g)
@@ -147,7 +147,7 @@ static void push_sum_tick(struct gossip *g, uint64_t now_ns)
 		note_losses(g);
 	for (unsigned i = 0; i < g->policies->n; i++)
 		if (!mass_sane(&s->held[i]))
-			begin(g, s->generation + 1);
+			begin_generation(g, s->generation + 1);
 	part = 1.0 / (s->mesh.to_send + 1);
 	for (unsigned i = 0; i < g->policies->n; i++) {
 		const struct mass *held = &s->held[i];
@@ -242,7 +242,7 @@ static double factor_of(struct gossip *g, const struct datagram_round *round, un
 	uint32_t missed;
 
 	if (serial_newer(round->generation, s->generation))
-		begin(g, round->generation);
+		begin_generation(g, round->generation);
 	if (round->generation != s->generation || round->sequence == 0)
 		return 0;
 	if (!serial_newer(round->sequence, sequence->heard))

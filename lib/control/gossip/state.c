@@ -180,7 +180,7 @@ static uint8_t relay_fresh(const struct gossip *g)
 	return (uint8_t)(rounds < UINT8_MAX ? rounds : UINT8_MAX);
 }
 
-static bool changed_enough(float from, float to)
+static bool state_changed_enough(float from, float to)
 {
 	return fabsf(to - from) > CHANGED_ENOUGH * fmaxf(from, to);
 }
@@ -225,8 +225,8 @@ static void state_set(struct gossip *g, unsigned policy, float demand, float wei
 
 	if (own->present && own->demand == demand && own->weight == weight)
 		return;
-	if (!own->present || changed_enough(told->weight, weight) ||
-		(changed_enough(told->demand, demand) &&
+	if (!own->present || state_changed_enough(told->weight, weight) ||
+		(state_changed_enough(told->demand, demand) &&
 			fabsf(told->demand - demand) >= CHANGED_LEAST)) {
 		mark_policy(g, policy);
 		told->demand = demand;
@@ -284,7 +284,7 @@ static bool write_word(struct gossip *g, struct cursor *cursor, unsigned word, u
 }
 
 /* What is news to the peer; true when all of it has been said. */
-static bool write_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
+static bool write_state_news(struct gossip *g, struct cursor *cursor, uint16_t *n)
 {
 	struct state *s = g->own;
 	struct turn *turn = &s->turn;
@@ -350,7 +350,7 @@ static uint16_t write_own(struct gossip *g, struct cursor *cursor)
 	struct state *s = g->own;
 	uint16_t n = 0;
 
-	s->turn.unsaid = !write_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
+	s->turn.unsaid = !write_state_news(g, cursor, &n) || !write_refresh(g, cursor, &n);
 	return n;
 }
 

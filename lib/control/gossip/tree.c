@@ -71,7 +71,7 @@ struct tree {
 	unsigned send_at;        /* neighbour with which gossip_send() goes on */
 };
 
-static unsigned none(const struct gossip *g)
+static unsigned no_position(const struct gossip *g)
 {
 	return g->roster->n;
 }
@@ -88,7 +88,7 @@ static int tree_create(struct gossip *g, uint64_t now_ns)
 	t->depth = tree_depth(g->roster->n, t->b);
 	t->position = roster_position(g->roster, g->roster->ids[g->self]);
 	t->n_candidates = tree_candidates(t->position, t->b, t->candidates);
-	t->parent = t->target = t->probe = none(g);
+	t->parent = t->target = t->probe = no_position(g);
 	t->own = calloc((size_t)g->policies->n + 1, sizeof(*t->own));
 	return t->own ? table_create(&t->table, 1 + t->b + TREE_EXTRA) : -ENOMEM;
 }
@@ -117,7 +117,7 @@ static bool is_child(const struct tree *t, const struct neighbour *e)
 }
 
 /* What it says is part of our sums. */
-static bool counts(const struct tree *t, const struct neighbour *e)
+static bool link_is_counted(const struct tree *t, const struct neighbour *e)
 {
 	return e->peer.alive && e->heard && (is_child(t, e) || e->position == t->parent);
 }
@@ -130,7 +130,7 @@ static void sum_add(struct sum *sum, const struct part *part)
 }
 
 /* Our own, and what is behind our links: all but `except`, and but the parent's for upwards. */
-static struct sum sum_of(
+static struct sum tree_partial_sum(
 	const struct gossip *g, unsigned policy, const struct neighbour *except, bool upwards)
 {
 	const struct tree *t = g->own;
@@ -141,7 +141,7 @@ static struct sum sum_of(
 	for (unsigned i = 0; i < t->table.n; i++) {
 		const struct neighbour *e = t->table.at[i];
 
-		if (e != except && counts(t, e) && (is_child(t, e) || !upwards))
+		if (e != except && link_is_counted(t, e) && (is_child(t, e) || !upwards))
 			sum_add(&sum, &e->heard[policy]);
 	}
 	return sum;
@@ -151,7 +151,7 @@ static struct sum sum_of(
 static struct part part_for(const struct gossip *g, unsigned policy, const struct neighbour *e)
 {
 	const struct tree *t = g->own;
-	struct sum sum = sum_of(g, policy, e, !is_child(t, e));
+	struct sum sum = tree_partial_sum(g, policy, e, !is_child(t, e));
 
 	return (struct part){
 		.demand = (float)fmin(sum.demand, FLT_MAX),
@@ -160,7 +160,8 @@ static struct part part_for(const struct gossip *g, unsigned policy, const struc
 	};
 }
 
-static bool changed_enough(const struct part *from, const struct part *to, const struct sum *total)
+static bool sum_changed_enough(
+	const struct part *from, const struct part *to, const struct sum *total)
 {
 	return from->count != to->count ||
 	       fabs((double)to->demand - from->demand) > CHANGED_ENOUGH * total->demand ||
@@ -174,9 +175,9 @@ static bool mark_changes(struct gossip *g, struct neighbour *e)
 
 	for (unsigned i = 0; i < g->policies->n; i++) {
 		struct part part = part_for(g, i, e);
-		struct sum total = sum_of(g, i, NULL, false);
+		struct sum total = tree_partial_sum(g, i, NULL, false);
 
-		if (!changed_enough(&e->said[i], &part, &total))
+		if (!sum_changed_enough(&e->said[i], &part, &total))
 			continue;
 		e->said[i].fresh = FRESH;
 		changed = true;
@@ -197,7 +198,7 @@ static uint64_t tree_spread(const struct gossip *g)
 }
 
 /* Ticks between two heartbeats. */
-static uint32_t heartbeat(const struct gossip *g)
+static uint32_t heartbeat_ticks(const struct gossip *g)
 {
 	uint64_t ticks = g->timeout_ns / (HEARTBEATS * g->tick_ns);
 
@@ -205,14 +206,14 @@ static uint32_t heartbeat(const struct gossip *g)
 }
 
 /* Whether it would matter to lose it. */
-static void watch(struct gossip *g, struct neighbour *e, bool watched)
+static void set_link_watched(struct gossip *g, struct neighbour *e, bool watched)
 {
 	g->changes += e->watched != watched;
 	e->watched = watched;
 }
 
 /* Links of neighbours that do not count any more are void; who is long silent is forgotten. */
-static void expire(struct gossip *g, uint64_t now_ns)
+static void expire_tree_links(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = g->own;
 	uint64_t silence = tree_silence(g);
@@ -228,13 +229,13 @@ static void expire(struct gossip *g, uint64_t now_ns)
 		}
 		/* Not earlier, or an echo in a recorded datagram might still be recent. */
 		if ((int64_t)(now_ns - e->spoke_ns) > 2 * (int64_t)silence) {
-			watch(g, e, false);
+			set_link_watched(g, e, false);
 			table_drop(&t->table, i);
 		}
 	}
 }
 
-static struct neighbour *find(const struct gossip *g, unsigned position)
+static struct neighbour *find_neighbour(const struct gossip *g, unsigned position)
 {
 	const struct tree *t = g->own;
 
@@ -244,13 +245,13 @@ static struct neighbour *find(const struct gossip *g, unsigned position)
 
 static bool is_alive(const struct gossip *g, unsigned position)
 {
-	const struct neighbour *e = find(g, position);
+	const struct neighbour *e = find_neighbour(g, position);
 
 	return e && e->peer.alive;
 }
 
 /* Candidates that are better than the parent: the first so many. */
-static unsigned better(const struct tree *t)
+static unsigned count_better_parents(const struct tree *t)
 {
 	unsigned n = 0;
 
@@ -260,25 +261,25 @@ static unsigned better(const struct tree *t)
 }
 
 /* From now on it counts, and the old parent hears that we leave. */
-static void adopt(struct gossip *g)
+static void adopt_new_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
-	struct neighbour *old = find(g, t->parent);
+	struct neighbour *old = find_neighbour(g, t->parent);
 
 	if (old) {
 		neighbour_forget(old);
-		watch(g, old, false);
+		set_link_watched(g, old, false);
 		old->answer = true;
 	}
 	t->parent = t->target;
-	t->target = none(g);
+	t->target = no_position(g);
 }
 
 /* Whether the target has all that the parent has to say, or has had the time for it. */
 static bool is_ready(const struct gossip *g, const struct neighbour *target)
 {
 	const struct tree *t = g->own;
-	const struct neighbour *parent = find(g, t->parent);
+	const struct neighbour *parent = find_neighbour(g, t->parent);
 
 	if (target->link != DATAGRAM_DOWN)
 		return false;
@@ -294,9 +295,9 @@ static bool is_ready(const struct gossip *g, const struct neighbour *target)
 static void choose_target(struct gossip *g)
 {
 	struct tree *t = g->own;
-	unsigned n = better(t), target = none(g);
+	unsigned n = count_better_parents(t), target = no_position(g);
 
-	for (unsigned i = 0; i < n && target == none(g); i++)
+	for (unsigned i = 0; i < n && target == no_position(g); i++)
 		if (is_alive(g, t->candidates[i]))
 			target = t->candidates[i];
 	if (t->target != target)
@@ -308,37 +309,37 @@ static void choose_parent(struct gossip *g)
 {
 	struct tree *t = g->own;
 
-	if (t->parent != none(g) && !is_alive(g, t->parent)) {
-		t->parent = none(g);
+	if (t->parent != no_position(g) && !is_alive(g, t->parent)) {
+		t->parent = no_position(g);
 		t->probe_at = 0;
-		t->probe_tick = g->tick - heartbeat(g);
+		t->probe_tick = g->tick - heartbeat_ticks(g);
 	}
 	choose_target(g);
-	if (t->target != none(g) && is_ready(g, find(g, t->target)))
-		adopt(g);
+	if (t->target != no_position(g) && is_ready(g, find_neighbour(g, t->target)))
+		adopt_new_parent(g);
 }
 
 static void choose_probe(struct gossip *g)
 {
 	struct tree *t = g->own;
-	uint32_t pause = heartbeat(g) * (t->parent == none(g) ? 1 : PATIENCE);
-	unsigned n = better(t);
+	uint32_t pause = heartbeat_ticks(g) * (t->parent == no_position(g) ? 1 : PATIENCE);
+	unsigned n = count_better_parents(t);
 	struct neighbour *e;
 
-	t->probe = none(g);
+	t->probe = no_position(g);
 	if (n == 0 || g->tick - t->probe_tick < pause)
 		return;
 	t->probe_tick = g->tick;
 	t->probe = t->candidates[t->probe_at++ % n];
-	e = find(g, t->probe);
+	e = find_neighbour(g, t->probe);
 	if (!e)
 		return;
 	e->answer = true;
-	t->probe = none(g);
+	t->probe = no_position(g);
 }
 
 /* Whether the edge is a link to us. */
-static bool links(const struct tree *t, const struct neighbour *e)
+static bool edge_is_link(const struct tree *t, const struct neighbour *e)
 {
 	if (is_child(t, e))
 		return e->peer.alive && e->link == DATAGRAM_UP;
@@ -347,7 +348,7 @@ static bool links(const struct tree *t, const struct neighbour *e)
 
 static void choose_due(struct gossip *g, struct neighbour *e)
 {
-	if (!links(g->own, e))
+	if (!edge_is_link(g->own, e))
 		neighbour_unlink(e);
 	else if (!e->said)
 		e->said = calloc((size_t)g->policies->n + 1, sizeof(*e->said));
@@ -355,15 +356,15 @@ static void choose_due(struct gossip *g, struct neighbour *e)
 	e->answer = false;
 	if (!e->said)
 		return;
-	watch(g, e, true);
-	e->due |= mark_changes(g, e) || g->tick - e->sent_tick >= heartbeat(g);
+	set_link_watched(g, e, true);
+	e->due |= mark_changes(g, e) || g->tick - e->sent_tick >= heartbeat_ticks(g);
 }
 
 static void tree_tick(struct gossip *g, uint64_t now_ns)
 {
 	struct tree *t = g->own;
 
-	expire(g, now_ns);
+	expire_tree_links(g, now_ns);
 	choose_parent(g);
 	choose_probe(g);
 	estimator_looks(g, t->table.n);
@@ -381,10 +382,10 @@ static unsigned tree_next(struct gossip *g)
 {
 	struct tree *t = g->own;
 
-	if (t->probe != none(g)) {
+	if (t->probe != no_position(g)) {
 		unsigned probe = t->probe;
 
-		t->probe = none(g);
+		t->probe = no_position(g);
 		return index_at(g, probe);
 	}
 	for (; t->send_at < t->table.n; t->send_at++)
@@ -392,12 +393,12 @@ static unsigned tree_next(struct gossip *g)
 			t->table.at[t->send_at]->due = false;
 			return index_at(g, t->table.at[t->send_at]->position);
 		}
-	return none(g);
+	return no_position(g);
 }
 
 static struct neighbour *neighbour_of(const struct gossip *g, unsigned index)
 {
-	return find(g, roster_position(g->roster, g->roster->ids[index]));
+	return find_neighbour(g, roster_position(g->roster, g->roster->ids[index]));
 }
 
 /* Those that changed, and a few that did not; goes on next time where the room ended. */
@@ -556,7 +557,7 @@ static void tree_take(struct gossip *g, struct cursor cursor, const struct datag
 	if (link == DATAGRAM_APART) {
 		/* It believes in a link that is none, or has given one up, or knows of none. */
 		e->answer |= said != DATAGRAM_APART || e->link != DATAGRAM_APART;
-		watch(g, e, false);
+		set_link_watched(g, e, false);
 		neighbour_forget(e);
 		neighbour_unlink(e);
 		return;
@@ -578,7 +579,7 @@ static struct gossip_sum tree_sum(const struct gossip *g, unsigned policy)
 
 	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
-		if (counts(t, t->table.at[i]))
+		if (link_is_counted(t, t->table.at[i]))
 			sum_add(&sum, &t->table.at[i]->heard[policy]);
 	return (struct gossip_sum){
 		.weight = sum.weight,
@@ -594,7 +595,7 @@ static unsigned tree_alive(const struct gossip *g)
 
 	estimator_looks(g, t->table.n);
 	for (unsigned i = 0; i < t->table.n; i++)
-		alive += counts(t, t->table.at[i]);
+		alive += link_is_counted(t, t->table.at[i]);
 	return alive;
 }
 

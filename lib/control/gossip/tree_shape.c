@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-static unsigned parent_of(unsigned position, unsigned b)
+static unsigned tree_parent_position(unsigned position, unsigned b)
 {
 	return (position - 1) / b;
 }
@@ -14,12 +14,12 @@ unsigned tree_depth(unsigned n, unsigned b)
 {
 	unsigned depth = 0;
 
-	for (unsigned at = n - 1; at > 0; at = parent_of(at, b))
+	for (unsigned at = n - 1; at > 0; at = tree_parent_position(at, b))
 		depth++;
 	return depth;
 }
 
-static bool holds(const unsigned *candidates, unsigned n, unsigned position)
+static bool candidates_contain(const unsigned *candidates, unsigned n, unsigned position)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (candidates[i] == position)
@@ -31,11 +31,11 @@ unsigned tree_candidates(unsigned position, unsigned b, unsigned *candidates)
 {
 	unsigned n = 0, ancestors;
 
-	for (unsigned at = position; at > 0; at = parent_of(at, b))
-		candidates[n++] = parent_of(at, b);
+	for (unsigned at = position; at > 0; at = tree_parent_position(at, b))
+		candidates[n++] = tree_parent_position(at, b);
 	ancestors = n;
 	for (unsigned hub = 1; hub <= TREE_HUBS && hub < position; hub++)
-		if (!holds(candidates, ancestors, hub))
+		if (!candidates_contain(candidates, ancestors, hub))
 			candidates[n++] = hub;
 	return n;
 }

@@ -28,7 +28,7 @@ struct neighbour *table_find(const struct tree_table *table, unsigned position)
 	return NULL;
 }
 
-static unsigned highest(const struct tree_table *table)
+static unsigned highest_position(const struct tree_table *table)
 {
 	unsigned k = 0;
 
@@ -38,22 +38,22 @@ static unsigned highest(const struct tree_table *table)
 	return k;
 }
 
-static bool idle(const struct neighbour *neighbour, uint64_t stale_ns)
+static bool neighbour_is_idle(const struct neighbour *neighbour, uint64_t stale_ns)
 {
 	return !neighbour->said && !neighbour->heard &&
 	       (int64_t)(neighbour->spoke_ns - stale_ns) < 0;
 }
 
 /* Makes room for one more; false when there is none for this position. */
-static bool displace(struct tree_table *table, unsigned position, uint64_t stale_ns)
+static bool displace_neighbour(struct tree_table *table, unsigned position, uint64_t stale_ns)
 {
 	unsigned k = 0;
 
-	while (k < table->n && !idle(table->at[k], stale_ns))
+	while (k < table->n && !neighbour_is_idle(table->at[k], stale_ns))
 		k++;
 	if (k == table->n)
-		k = highest(table);
-	if (!idle(table->at[k], stale_ns) && table->at[k]->position < position)
+		k = highest_position(table);
+	if (!neighbour_is_idle(table->at[k], stale_ns) && table->at[k]->position < position)
 		return false;
 	table_drop(table, k);
 	return true;
@@ -64,7 +64,7 @@ struct neighbour *table_add(
 {
 	struct neighbour *neighbour;
 
-	if (table->n == table->max && !displace(table, position, stale_ns))
+	if (table->n == table->max && !displace_neighbour(table, position, stale_ns))
 		return NULL;
 	neighbour = calloc(1, sizeof(*neighbour));
 	if (!neighbour)

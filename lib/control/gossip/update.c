@@ -40,7 +40,7 @@ struct update {
 	struct roster *policies;
 };
 
-static void update_free(struct update *u)
+static void gossip_update_free(struct update *u)
 {
 	free(u->from);
 	free(u->ids);
@@ -49,7 +49,7 @@ static void update_free(struct update *u)
 	roster_destroy(u->policies);
 }
 
-static int update_allocate(struct update *u, const struct gossip *g, unsigned n)
+static int gossip_update_alloc(struct update *u, const struct gossip *g, unsigned n)
 {
 	size_t most = (size_t)n + g->policies->n + 1;
 
@@ -76,7 +76,7 @@ static bool take_new(struct update *u, const struct gossip *g, const uint32_t *i
 	return true;
 }
 
-static bool stays(const struct gossip *g, unsigned old, uint64_t now_ns)
+static bool policy_record_stays(const struct gossip *g, unsigned old, uint64_t now_ns)
 {
 	if (old < g->n_policies)
 		return g->estimator->said(g, old);
@@ -94,7 +94,7 @@ static int take_withdrawn(struct update *u, const struct gossip *g, uint64_t now
 		if (u->from[i] != GOSSIP_ADDED)
 			kept[u->from[i]] = true;
 	for (unsigned old = 0; old < g->policies->n; old++) {
-		if (kept[old] || !stays(g, old, now_ns))
+		if (kept[old] || !policy_record_stays(g, old, now_ns))
 			continue;
 		u->withdrawn_ns[u->map.n - n] = old < g->n_policies
 							? now_ns
@@ -106,10 +106,10 @@ static int take_withdrawn(struct update *u, const struct gossip *g, uint64_t now
 	return 0;
 }
 
-static int prepare(struct update *u, const struct gossip *g, const uint32_t *ids, unsigned n,
-	const unsigned *from, uint64_t now_ns)
+static int gossip_update_prepare(struct update *u, const struct gossip *g, const uint32_t *ids,
+	unsigned n, const unsigned *from, uint64_t now_ns)
 {
-	int ret = update_allocate(u, g, n);
+	int ret = gossip_update_alloc(u, g, n);
 
 	if (ret)
 		return ret;
@@ -131,7 +131,7 @@ static void remap_news(const struct update *u, const struct gossip *g, unsigned 
 	}
 }
 
-static void commit(struct update *u, struct gossip *g, unsigned n)
+static void gossip_update_commit(struct update *u, struct gossip *g, unsigned n)
 {
 	struct update old = {
 		.withdrawn_ns = g->withdrawn_ns, .news = g->news, .policies = g->policies};
@@ -145,10 +145,10 @@ static void commit(struct update *u, struct gossip *g, unsigned n)
 		g->estimator->set(g, i, 0, 0);
 	free(u->from);
 	free(u->ids);
-	update_free(&old);
+	gossip_update_free(&old);
 }
 
-static bool same(const struct gossip *g, const uint32_t *ids, unsigned n)
+static bool same_policy_ids(const struct gossip *g, const uint32_t *ids, unsigned n)
 {
 	return n == g->n_policies && memcmp(ids, g->policies->ids, n * sizeof(*ids)) == 0;
 }
@@ -159,15 +159,15 @@ int gossip_update(struct gossip *g, const uint32_t *ids, unsigned n, const unsig
 	struct update u = {0};
 	int ret = 0;
 
-	if (!same(g, ids, n)) {
-		ret = prepare(&u, g, ids, n, from, now_ns);
+	if (!same_policy_ids(g, ids, n)) {
+		ret = gossip_update_prepare(&u, g, ids, n, from, now_ns);
 		if (ret == 0)
 			ret = g->estimator->update(g, &u.map);
 		if (ret) {
-			update_free(&u);
+			gossip_update_free(&u);
 			return ret;
 		}
-		commit(&u, g, n);
+		gossip_update_commit(&u, g, n);
 	}
 	g->tick_ns = tick_ns;
 	return 0;

@@ -81,27 +81,27 @@ static unsigned list_chords(const struct overlay *o, struct chord *chords)
 	return n;
 }
 
-static void replace(struct overlay *o, unsigned position, unsigned from, unsigned to)
+static void replace_edge(struct overlay *o, unsigned position, unsigned from, unsigned to)
 {
 	row_of(o, position)[overlay_edge_to(o, position, from)].peer = to;
 }
 
 /* Two chords exchange their second ends, if no loop and no double comes of it. */
-static void exchange(struct overlay *o, struct chord *x, struct chord *y)
+static void exchange_chords(struct overlay *o, struct chord *x, struct chord *y)
 {
 	unsigned b = x->b, d = y->b;
 
 	if (x->a == d || y->a == b || shape_has(o, x->a, d) || shape_has(o, y->a, b))
 		return;
-	replace(o, x->a, b, d);
-	replace(o, b, x->a, y->a);
-	replace(o, y->a, d, b);
-	replace(o, d, y->a, x->a);
+	replace_edge(o, x->a, b, d);
+	replace_edge(o, b, x->a, y->a);
+	replace_edge(o, y->a, d, b);
+	replace_edge(o, d, y->a, x->a);
 	x->b = d;
 	y->b = b;
 }
 
-static void mix(struct overlay *o, struct chord *chords, unsigned n, struct prng *prng)
+static void mix_chords(struct overlay *o, struct chord *chords, unsigned n, struct prng *prng)
 {
 	for (uint64_t i = 0; i < (uint64_t)MIXING * n; i++) {
 		struct chord *x = &chords[prng_below(prng, n)], *y = &chords[prng_below(prng, n)];
@@ -109,7 +109,7 @@ static void mix(struct overlay *o, struct chord *chords, unsigned n, struct prng
 		if (prng_next(prng) & 1)
 			*y = (struct chord){y->b, y->a};
 		if (x != y)
-			exchange(o, x, y);
+			exchange_chords(o, x, y);
 	}
 }
 
@@ -124,7 +124,7 @@ int shape_chords(struct overlay *o, unsigned degree, struct prng *prng)
 	chords = calloc((size_t)o->n * degree / 2 + 1, sizeof(*chords));
 	if (!chords)
 		return -ENOMEM;
-	mix(o, chords, list_chords(o, chords), prng);
+	mix_chords(o, chords, list_chords(o, chords), prng);
 	free(chords);
 	return 0;
 }

@@ -59,7 +59,7 @@ void peer_confirmed(struct peer *peer, uint64_t sent_ns)
 /*
  * Signed, so that a time a little ahead of now (another thread's reading) is recent, not ancient.
  */
-static bool within(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
+static bool heard_within(uint64_t then_ns, uint64_t now_ns, uint64_t timeout_ns)
 {
 	return (int64_t)(now_ns - then_ns) < (int64_t)timeout_ns;
 }
@@ -69,7 +69,7 @@ bool peer_expire(struct peer *peer, uint64_t now_ns, uint64_t timeout_ns)
 	bool was = peer->alive;
 
 	peer->alive = peer->known && peer->confirmed &&
-		      within(peer->heard_ns, now_ns, timeout_ns) &&
-		      within(peer->confirmed_ns, now_ns, timeout_ns);
+		      heard_within(peer->heard_ns, now_ns, timeout_ns) &&
+		      heard_within(peer->confirmed_ns, now_ns, timeout_ns);
 	return peer->alive != was;
 }

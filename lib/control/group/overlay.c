@@ -39,7 +39,7 @@ static int sort_ids(struct overlay *o, const uint32_t *ids)
 	return 0;
 }
 
-static void shuffle(uint32_t *ids, unsigned n, struct prng *prng)
+static void shuffle_ids(uint32_t *ids, unsigned n, struct prng *prng)
 {
 	for (unsigned i = n; i > 1; i--) {
 		unsigned k = prng_below(prng, i);
@@ -51,7 +51,7 @@ static void shuffle(uint32_t *ids, unsigned n, struct prng *prng)
 }
 
 /* The most edges that one limiter is given of those that were not asked for as spares. */
-static unsigned widest(const struct overlay *o, const struct overlay_params *params)
+static unsigned widest_degree(const struct overlay *o, const struct overlay_params *params)
 {
 	unsigned *count, most = 0;
 
@@ -70,7 +70,7 @@ static unsigned widest(const struct overlay *o, const struct overlay_params *par
 }
 
 /* How far spare edges reach; beyond half the circle they are those of the other side. */
-static unsigned reach(const struct overlay *o, unsigned spares)
+static unsigned spare_reach(const struct overlay *o, unsigned spares)
 {
 	unsigned half = o->n / 2;
 
@@ -95,7 +95,7 @@ static int join_given(struct overlay *o, const struct overlay_params *params)
 }
 
 /* Steps along the circle. */
-static unsigned ahead(const struct overlay *o, unsigned from, unsigned to)
+static unsigned steps_ahead(const struct overlay *o, unsigned from, unsigned to)
 {
 	return to >= from ? to - from : to + o->n - from;
 }
@@ -111,8 +111,8 @@ static void sort_row(struct overlay *o, unsigned position)
 
 		while (at > 0 && (row[at - 1].spare > edge.spare ||
 					 (row[at - 1].spare == edge.spare &&
-						 ahead(o, position, row[at - 1].peer) >
-							 ahead(o, position, edge.peer)))) {
+						 steps_ahead(o, position, row[at - 1].peer) >
+							 steps_ahead(o, position, edge.peer)))) {
 			row[at] = row[at - 1];
 			at--;
 		}
@@ -120,7 +120,7 @@ static void sort_row(struct overlay *o, unsigned position)
 	}
 }
 
-static int join(struct overlay *o, const struct overlay_params *params, struct prng *prng)
+static int join_overlay(struct overlay *o, const struct overlay_params *params, struct prng *prng)
 {
 	int ret = 0;
 
@@ -130,14 +130,15 @@ static int join(struct overlay *o, const struct overlay_params *params, struct p
 		shape_circulant(o, 1, false);
 	if (params->shape == OVERLAY_RANDOM && o->n > 2)
 		ret = shape_chords(o, shape_degree(o->n, params->degree), prng);
-	for (unsigned distance = 1; ret == 0 && distance <= reach(o, params->spares); distance++)
+	for (unsigned distance = 1; ret == 0 && distance <= spare_reach(o, params->spares);
+		distance++)
 		shape_circulant(o, distance, true);
 	for (unsigned p = 0; ret == 0 && p < o->n; p++)
 		sort_row(o, p);
 	return ret;
 }
 
-static int build(struct overlay *o, const struct overlay_params *params)
+static int build_overlay(struct overlay *o, const struct overlay_params *params)
 {
 	struct prng prng;
 	int ret = sort_ids(o, params->ids);
@@ -146,12 +147,12 @@ static int build(struct overlay *o, const struct overlay_params *params)
 		return ret;
 	prng_seed(&prng, roster_seed(o->ids, o->n));
 	if (params->shape == OVERLAY_RANDOM)
-		shuffle(o->ids, o->n, &prng);
-	o->width = widest(o, params) + 2 * reach(o, params->spares) + 1;
+		shuffle_ids(o->ids, o->n, &prng);
+	o->width = widest_degree(o, params) + 2 * spare_reach(o, params->spares) + 1;
 	o->edges = calloc((size_t)o->n * o->width, sizeof(*o->edges));
 	if (!o->edges)
 		return -ENOMEM;
-	ret = join(o, params, &prng);
+	ret = join_overlay(o, params, &prng);
 	if (ret == 0)
 		ret = overlay_parts(o, NULL);
 	return ret > 1 ? -ENOTCONN : ret < 0 ? ret : 0;
@@ -173,7 +174,7 @@ int overlay_create(const struct overlay_params *params, struct overlay **out)
 	if (n == 0)
 		ret = -EINVAL;
 	else if (o->ids && o->degree && o->n_edges)
-		ret = build(o, params);
+		ret = build_overlay(o, params);
 	if (ret) {
 		overlay_destroy(o);
 		return ret;
@@ -231,8 +232,8 @@ bool overlay_in_use(const struct overlay *o, unsigned position, unsigned edge, c
 }
 
 /* Marks all that `start` reaches. */
-static void visit(const struct overlay *o, unsigned start, const uint64_t *dead, uint64_t *seen,
-	unsigned *stack)
+static void visit_reachable(const struct overlay *o, unsigned start, const uint64_t *dead,
+	uint64_t *seen, unsigned *stack)
 {
 	unsigned depth = 0;
 
@@ -261,7 +262,7 @@ int overlay_parts(const struct overlay *o, const uint64_t *dead)
 	for (unsigned p = 0; parts >= 0 && p < o->n; p++) {
 		if (is_dead(dead, p) || bitmap_has(seen, p))
 			continue;
-		visit(o, p, dead, seen, stack);
+		visit_reachable(o, p, dead, seen, stack);
 		parts++;
 	}
 	free(seen);

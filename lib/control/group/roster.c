@@ -13,7 +13,7 @@ static int name_compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void fill_slots(struct roster *roster)
+static void fill_roster_slots(struct roster *roster)
 {
 	uint32_t mask = UINT32_MAX >> roster->shift;
 
@@ -38,7 +38,7 @@ static unsigned slots_shift(unsigned n)
 	return shift;
 }
 
-static int fill(struct roster *roster, const uint32_t *ids)
+static int fill_roster(struct roster *roster, const uint32_t *ids)
 {
 	unsigned n = roster->n;
 
@@ -50,7 +50,7 @@ static int fill(struct roster *roster, const uint32_t *ids)
 	for (unsigned i = 1; i < n; i++)
 		if (roster->sorted[i].id == roster->sorted[i - 1].id)
 			return -EINVAL;
-	fill_slots(roster);
+	fill_roster_slots(roster);
 	return 0;
 }
 
@@ -67,7 +67,7 @@ int roster_create(const uint32_t *ids, unsigned n, struct roster **out)
 	roster->shift = slots_shift(n);
 	roster->slots = calloc((size_t)(UINT32_MAX >> roster->shift) + 1, sizeof(*roster->slots));
 	if (roster->ids && roster->sorted && roster->slots)
-		ret = fill(roster, ids);
+		ret = fill_roster(roster, ids);
 	if (ret) {
 		roster_destroy(roster);
 		return ret;

@@ -49,7 +49,7 @@ static void give_what_was_promised(struct ledger *l, struct ledger_edge *e)
 	e->adopted = 0;
 }
 
-static bool is_stale(const struct ledger_edge *e, const struct ledger_statement *s)
+static bool statement_is_stale(const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	return s->stamp < e->now.least_epoch || s->stamp <= e->heard.epoch ||
 	       (e->heard.epoch == 0 && s->stamp <= e->heard.stamp);
@@ -58,7 +58,7 @@ static bool is_stale(const struct ledger_edge *e, const struct ledger_statement 
 enum ledger_verdict blank_asks(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
-	if (is_stale(e, s))
+	if (statement_is_stale(e, s))
 		return LEDGER_OLD;
 	edge_asked(e, now_ns, s);
 	if (asked_before(e, s))
@@ -92,7 +92,7 @@ static bool ask_louder(struct ledger *l, const struct ledger_statement *s)
 	return true;
 }
 
-static bool answers(const struct ledger *l, const struct ledger_statement *s)
+static bool answers_blank(const struct ledger *l, const struct ledger_statement *s)
 {
 	return s->echo_epoch == 0 && s->echo_stamp == l->epoch && s->least_epoch == l->epoch;
 }
@@ -146,7 +146,7 @@ enum ledger_verdict blank_hears(
 	else if (s->epoch < e->now.least_epoch || s->epoch < e->heard.epoch ||
 		 (s->epoch == e->heard.epoch && s->stamp <= e->heard.stamp))
 		return LEDGER_OLD;
-	if (!answers(l, s) || (s->epoch == 0 && s->stamp < e->now.least_epoch))
+	if (!answers_blank(l, s) || (s->epoch == 0 && s->stamp < e->now.least_epoch))
 		return verdict;
 	if (s->epoch > 0) {
 		e->heard.epoch = s->epoch;

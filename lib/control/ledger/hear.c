@@ -72,7 +72,7 @@ void ledger_state(struct ledger *l, uint32_t edge, uint64_t now_ns, struct ledge
 		promise_said(e, s->stamp);
 }
 
-static bool is_old(const struct ledger_edge *e, const struct ledger_statement *s)
+static bool statement_is_old(const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	if (s->epoch != e->heard.epoch)
 		return s->epoch < e->heard.epoch || s->epoch < e->now.least_epoch;
@@ -80,7 +80,7 @@ static bool is_old(const struct ledger_edge *e, const struct ledger_statement *s
 }
 
 /* Whether it claims nothing that cannot be. */
-static bool is_valid(
+static bool statement_is_valid(
 	const struct ledger *l, const struct ledger_edge *e, const struct ledger_statement *s)
 {
 	if (s->granted < e->heard.granted)
@@ -150,7 +150,7 @@ static void believe_epoch(struct ledger *l, const struct ledger_statement *s)
 	l->dirty = true;
 }
 
-static void believe(
+static void apply_statement(
 	struct ledger *l, struct ledger_edge *e, uint64_t now_ns, const struct ledger_statement *s)
 {
 	believe_received(l, e, s);
@@ -176,13 +176,13 @@ enum ledger_verdict ledger_hear(
 		return blank_hears(l, e, now_ns, s);
 	if (s->epoch == 0)
 		return blank_asks(l, e, now_ns, s);
-	if (is_old(e, s))
+	if (statement_is_old(e, s))
 		return LEDGER_OLD;
-	if (!is_valid(l, e, s))
+	if (!statement_is_valid(l, e, s))
 		return LEDGER_INVALID;
 	free = ledger_free(l);
 	usable = ledger_usable(l, now_ns, NULL);
-	believe(l, e, now_ns, s);
+	apply_statement(l, e, now_ns, s);
 	return l->balance != balance || ledger_free(l) != free ||
 			       ledger_usable(l, now_ns, NULL) != usable
 		       ? LEDGER_NEWS

@@ -14,7 +14,7 @@
  * How long to wait on a clock that may be fast, so that a lease has ended on one that may be slow:
  * rounded up. A wait that does not fit never ends.
  */
-static uint64_t patience(uint64_t lease_ns, uint32_t drift_ppm)
+static uint64_t lease_wait_ns(uint64_t lease_ns, uint32_t drift_ppm)
 {
 	unsigned __int128 num = (unsigned __int128)lease_ns * (MILLION + drift_ppm);
 	unsigned __int128 wait = (num + MILLION - drift_ppm - 1) / (MILLION - drift_ppm);
@@ -22,7 +22,7 @@ static uint64_t patience(uint64_t lease_ns, uint32_t drift_ppm)
 	return wait > UINT64_MAX ? UINT64_MAX : (uint64_t)wait;
 }
 
-static bool params_valid(const struct ledger_params *params)
+static bool ledger_params_valid(const struct ledger_params *params)
 {
 	return params->share <= LEDGER_MOST && params->lease_ns <= LEDGER_MOST &&
 	       params->drift_ppm < MILLION && params->epoch > 0 && params->epoch <= LEDGER_MOST &&
@@ -33,7 +33,7 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 {
 	struct ledger *l;
 
-	if (!params_valid(params))
+	if (!ledger_params_valid(params))
 		return -EINVAL;
 	l = calloc(1, sizeof(*l) + (size_t)params->n_edges * sizeof(l->edges[0]));
 	if (!l)
@@ -41,7 +41,7 @@ int ledger_create(const struct ledger_params *params, uint64_t now_ns, struct le
 	l->share = params->share;
 	l->epoch = l->next_epoch = params->epoch;
 	l->lease_ns = params->lease_ns;
-	l->patience_ns = patience(params->lease_ns, params->drift_ppm);
+	l->patience_ns = lease_wait_ns(params->lease_ns, params->drift_ppm);
 	l->friend = params->friend;
 	l->n_edges = params->n_edges;
 	l->blank = params->blank;

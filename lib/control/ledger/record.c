@@ -22,7 +22,7 @@
 #define PER_EDGE 6
 #define CHECKSUM 1
 
-static uint64_t sum_of(const uint8_t *bytes, size_t len)
+static uint64_t record_checksum(const uint8_t *bytes, size_t len)
 {
 	uint64_t sum = HASH64_BASIS;
 
@@ -41,7 +41,7 @@ size_t ledger_record_size(const struct ledger *l)
 	return size_of(l->n_edges);
 }
 
-static void write_record(const struct ledger *l, uint8_t *record)
+static void write_ledger_record(const struct ledger *l, uint8_t *record)
 {
 	uint8_t *at = record;
 
@@ -61,7 +61,7 @@ static void write_record(const struct ledger *l, uint8_t *record)
 		at = wire_put64(at, e->adopted);
 		at = wire_put64(at, e->now.least_epoch);
 	}
-	wire_put64(at, sum_of(record, (size_t)(at - record)));
+	wire_put64(at, record_checksum(record, (size_t)(at - record)));
 }
 
 static bool edge_valid(const struct ledger_edge *e)
@@ -72,7 +72,7 @@ static bool edge_valid(const struct ledger_edge *e)
 }
 
 /* Reads the edges and checks the books: what is held is what came in and has not gone. */
-static bool read_edges(struct ledger *l, const uint8_t *at)
+static bool read_edge_records(struct ledger *l, const uint8_t *at)
 {
 	__int128 balance = (__int128)l->share - l->spent;
 
@@ -107,14 +107,14 @@ static bool read_record(struct ledger *l, const uint8_t *record)
 	at = wire_get64(at, &l->spent);
 	at = wire_get64(at, &balance);
 	at = wire_get64(at, &epoch);
-	if (sum != sum_of(record, sum_at) || magic != MAGIC || n_edges != l->n_edges)
+	if (sum != record_checksum(record, sum_at) || magic != MAGIC || n_edges != l->n_edges)
 		return false;
 	if (l->share > LEDGER_MOST || l->spent > LEDGER_MOST || epoch >= LEDGER_MOST)
 		return false;
 	l->balance = (int64_t)balance;
 	l->dirty = l->epoch <= epoch;
 	l->epoch = l->next_epoch = max_u64(l->epoch, epoch + 1);
-	return read_edges(l, at);
+	return read_edge_records(l, at);
 }
 
 int ledger_restore(const struct ledger_params *params, const void *record, size_t len,
@@ -153,7 +153,7 @@ int ledger_save(struct ledger *l, void *record, size_t *len)
 	l->saving = true;
 	l->dirty = false;
 	if (record)
-		write_record(l, record);
+		write_ledger_record(l, record);
 	if (len)
 		*len = ledger_record_size(l);
 	return 0;

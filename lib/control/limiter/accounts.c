@@ -99,7 +99,7 @@ struct writer {
 	enum limiter_record_kind kind;
 };
 
-static int write_record(void *context, uint32_t id, const void *record, size_t len)
+static int write_limiter_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	const struct writer *writer = context;
 
@@ -113,11 +113,13 @@ int limiter_save(struct limiter *l, limiter_write write, void *context)
 	int ret = -EAGAIN, also = -EAGAIN;
 
 	if (l->conserve)
-		ret = book_save(conserve_book(l->conserve), write ? write_record : NULL, &rates);
+		ret = book_save(
+			conserve_book(l->conserve), write ? write_limiter_record : NULL, &rates);
 	if (ret != 0 && ret != -EAGAIN)
 		return ret;
 	if (l->budget)
-		also = book_save(budget_book(l->budget), write ? write_record : NULL, &units);
+		also = book_save(
+			budget_book(l->budget), write ? write_limiter_record : NULL, &units);
 	if (also == 0 || also == -EAGAIN)
 		return ret == 0 ? 0 : also;
 	/* Both or neither. */

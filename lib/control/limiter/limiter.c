@@ -181,7 +181,7 @@ static const struct keeps *keeps_of(
 	return keeps;
 }
 
-static void hold(struct limiter *l, struct aggregate *a, unsigned lost,
+static void hold_after_loss(struct limiter *l, struct aggregate *a, unsigned lost,
 	const struct allocate_state *before, uint64_t now_ns)
 {
 	if (lost < a->lost)
@@ -208,7 +208,7 @@ static double arrived_since(const struct aggregate *a, const struct limiter_samp
 	return (double)(sample->arrived_bytes - a->arrived_bytes);
 }
 
-static void allocate(
+static void allocate_limit(
 	struct limiter *l, unsigned policy, const struct limiter_sample *sample, uint64_t now_ns)
 {
 	struct aggregate *a = &l->aggregates[policy];
@@ -253,7 +253,7 @@ static void allocate(
 		a->state.local_burst = before.local_burst;
 		a->lost = sum.lost;
 	} else if (a->policy.allocator->gossips) {
-		hold(l, a, sum.lost, &before, now_ns);
+		hold_after_loss(l, a, sum.lost, &before, now_ns);
 	}
 	a->effective_limit = a->policy.allocator->gossips ? allocate_effective_limit(&in)
 							  : in.limit;
@@ -290,7 +290,7 @@ static void end_interval(
 	struct limiter_sample sample = {0};
 
 	measure(context, policy, &sample);
-	allocate(l, policy, &sample, now_ns);
+	allocate_limit(l, policy, &sample, now_ns);
 	a->arrived_bytes = sample.arrived_bytes;
 	a->dropped_packets = sample.dropped_packets;
 	a->measured_ns = now_ns;

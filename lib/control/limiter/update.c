@@ -17,7 +17,7 @@ struct limiter_change {
 	uint32_t *ids;
 };
 
-static void update_free(struct limiter_change *u)
+static void limiter_update_free(struct limiter_change *u)
 {
 	free(u->aggregates);
 	free(u->awake);
@@ -25,7 +25,7 @@ static void update_free(struct limiter_change *u)
 	free(u->ids);
 }
 
-static int update_allocate(struct limiter_change *u, unsigned n)
+static int limiter_update_alloc(struct limiter_change *u, unsigned n)
 {
 	u->aggregates = calloc((size_t)n + 1, sizeof(*u->aggregates));
 	u->awake = calloc(bitmap_words(n), sizeof(*u->awake));
@@ -117,8 +117,8 @@ static void change_policy(const struct limiter *l, struct aggregate *a,
 	a->policy = *policy;
 }
 
-static void fill(struct limiter_change *u, struct limiter *l, const struct limiter_policy *policies,
-	unsigned n, const unsigned *from, uint64_t now_ns)
+static void fill_aggregates(struct limiter_change *u, struct limiter *l,
+	const struct limiter_policy *policies, unsigned n, const unsigned *from, uint64_t now_ns)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct aggregate *a = &u->aggregates[i];
@@ -156,7 +156,7 @@ static void change_tick(struct limiter *l, uint64_t tick_ns, uint64_t now_ns)
 		l->next_ns = now_ns + tick_ns;
 }
 
-static void commit(struct limiter *l, struct limiter_change *u, unsigned n)
+static void limiter_update_commit(struct limiter *l, struct limiter_change *u, unsigned n)
 {
 	struct limiter_change old = {l->aggregates, l->awake, l->changed, u->ids};
 
@@ -168,7 +168,7 @@ static void commit(struct limiter *l, struct limiter_change *u, unsigned n)
 	l->awake = u->awake;
 	l->changed = u->changed;
 	l->n_policies = n;
-	update_free(&old);
+	limiter_update_free(&old);
 }
 
 void limiter_give_ledger(struct limiter *l, const struct limiter_ledger *ledger)
@@ -181,7 +181,7 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 {
 	uint64_t tick_ns = policies_tick(policies, n);
 	struct limiter_change u = {0};
-	int ret = update_allocate(&u, n);
+	int ret = limiter_update_alloc(&u, n);
 
 	if (ret == 0 && !mapping_valid(l, policies, n, from, &u))
 		ret = -EINVAL;
@@ -196,11 +196,11 @@ int limiter_update(struct limiter *l, const struct limiter_policy *policies, uns
 			accounts_restore(l, now_ns);
 	}
 	if (ret) {
-		update_free(&u);
+		limiter_update_free(&u);
 		return ret;
 	}
-	fill(&u, l, policies, n, from, now_ns);
-	commit(l, &u, n);
+	fill_aggregates(&u, l, policies, n, from, now_ns);
+	limiter_update_commit(l, &u, n);
 	accounts_index(l);
 	limiter_rates_refresh(l, now_ns);
 	change_tick(l, tick_ns, now_ns);

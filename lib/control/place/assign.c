@@ -66,7 +66,7 @@ struct level {
 };
 
 /* What a broker gets when all are filled up to one level. */
-static double filled(const struct level *level, unsigned i, double height)
+static double broker_fill(const struct level *level, unsigned i, double height)
 {
 	const struct place_broker *broker = &level->brokers[level->chosen[i]];
 	double ground = level->max_min ? 0 : broker->load;
@@ -79,7 +79,7 @@ static double filled_by_all(const struct level *level, double height)
 	double sum = 0;
 
 	for (unsigned i = 0; i < level->k; i++)
-		sum += filled(level, i, height);
+		sum += broker_fill(level, i, height);
 	return sum;
 }
 
@@ -107,7 +107,7 @@ void place_quotas(const struct place_problem *problem, double rate, const unsign
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)
 		quotas[i] = 0;
 	for (unsigned i = 0; i < k; i++)
-		quotas[chosen[i]] = filled(&level, i, high);
+		quotas[chosen[i]] = broker_fill(&level, i, high);
 }
 
 struct dealing {
@@ -118,7 +118,7 @@ struct dealing {
 	double given[PLACE_BROKERS];
 };
 
-static bool fits(const struct dealing *d, unsigned broker, double rate)
+static bool fits_on_broker(const struct dealing *d, unsigned broker, double rate)
 {
 	double room = place_room(&d->problem->brokers[broker]);
 
@@ -133,7 +133,7 @@ static uint32_t furthest_behind(const struct dealing *d, double rate)
 	for (unsigned i = 0; i < d->problem->n_brokers; i++) {
 		double behind = d->quotas[i] / d->quota * d->rate - d->given[i];
 
-		if (fits(d, i, rate) && (best == PLACE_NOWHERE || behind > most)) {
+		if (fits_on_broker(d, i, rate) && (best == PLACE_NOWHERE || behind > most)) {
 			best = i;
 			most = behind;
 		}

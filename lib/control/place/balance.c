@@ -14,7 +14,7 @@ struct needs {
 };
 
 /* What the parts' depths come to when all wait for so many seconds; less than 0: none, and more. */
-static double depths(const struct needs *needs, double wait, double depth[PLACE_BROKERS])
+static double depths_for_wait(const struct needs *needs, double wait, double depth[PLACE_BROKERS])
 {
 	double sum = 0;
 
@@ -27,23 +27,23 @@ static double depths(const struct needs *needs, double wait, double depth[PLACE_
 	return sum;
 }
 
-static void fill(const struct needs *needs, double burst, double depth[PLACE_BROKERS])
+static void fill_bucket_depths(const struct needs *needs, double burst, double depth[PLACE_BROKERS])
 {
 	double low = -1, high = 1;
 
-	while (depths(needs, low, depth) < burst && low > -1e9)
+	while (depths_for_wait(needs, low, depth) < burst && low > -1e9)
 		low *= 2;
-	while (depths(needs, high, depth) > burst && high < 1e9)
+	while (depths_for_wait(needs, high, depth) > burst && high < 1e9)
 		high *= 2;
 	for (unsigned i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
 
-		if (depths(needs, middle, depth) > burst)
+		if (depths_for_wait(needs, middle, depth) > burst)
 			low = middle;
 		else
 			high = middle;
 	}
-	depths(needs, high, depth);
+	depths_for_wait(needs, high, depth);
 }
 
 /*
@@ -94,7 +94,7 @@ bool place_balance(const struct placer *placer, const struct placement *placemen
 		lack_of(&lack, &mixes[i], needs.limit[i]);
 		needs.level[i] = lack_level(&lack, PLACE_TAIL);
 	}
-	fill(&needs, (double)a->burst * worth, bursts);
+	fill_bucket_depths(&needs, (double)a->burst * worth, bursts);
 	for (unsigned i = 0; i < PLACE_BROKERS; i++)
 		limits[i] = needs.limit[i];
 	return true;

@@ -25,7 +25,7 @@ static bool any_part_is_alike(const struct place_problem *problem)
 	return problem->n_sources > 0;
 }
 
-static void thin(struct mix *mix, const struct mix *whole, double share)
+static void thin_mix(struct mix *mix, const struct mix *whole, double share)
 {
 	*mix = *whole;
 	mix->load *= share;
@@ -42,7 +42,7 @@ static double level_of(const struct mix *mix, double speed)
 }
 
 /* What the largest part's units wait for service, wherever that is least. */
-static double service(const struct place_problem *problem, const struct mix *part)
+static double least_service_wait(const struct place_problem *problem, const struct mix *part)
 {
 	double least = HUGE_VAL;
 
@@ -64,7 +64,7 @@ static double service(const struct place_problem *problem, const struct mix *par
  * least is lacking where parts are as uneven as the largest allows: as many as there can be of that
  * share, and the rest.
  */
-static double tokens(
+static double least_token_wait(
 	const struct place_aggregate *a, const struct mix *whole, double share, double burst)
 {
 	double n = floor(1 / share + DUST), rest = fmax(0, 1 - n * share);
@@ -72,10 +72,10 @@ static double tokens(
 	double slack = (double)a->limit - whole->load, sum;
 	struct mix mix;
 
-	thin(&mix, whole, share);
+	thin_mix(&mix, whole, share);
 	sum = n * level_of(&mix, mix.load + slack * sqrt(share) / roots);
 	if (rest > DUST) {
-		thin(&mix, whole, rest);
+		thin_mix(&mix, whole, rest);
 		sum += level_of(&mix, mix.load + slack * sqrt(rest) / roots);
 	}
 	return fmax(0, (sum - burst) / (double)a->limit);
@@ -98,8 +98,9 @@ double place_bound(const struct placer *placer)
 		double from = even + (1 - even) * i / STEPS;
 		double to = even + (1 - even) * (i + 1) / STEPS;
 
-		thin(&part, &whole, from);
-		least = fmin(least, fmax(tokens(a, &whole, to, burst), service(problem, &part)));
+		thin_mix(&part, &whole, from);
+		least = fmin(least, fmax(least_token_wait(a, &whole, to, burst),
+					    least_service_wait(problem, &part)));
 	}
 	return a->constant + least;
 }

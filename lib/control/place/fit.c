@@ -141,13 +141,13 @@ static bool step_search(struct place_search *search, double p99, double slo)
 	return !search->done;
 }
 
-static void shed(struct place_fit *fit)
+static void home_as_in_trial(struct place_fit *fit)
 {
 	for (uint32_t i = 0; i < fit->placer->problem->n_sources; i++)
 		fit->home[i] = fit->trial.at[i];
 }
 
-static enum place_fit_state searched(struct place_fit *fit, const double *p99)
+static enum place_fit_state search_next_trial(struct place_fit *fit, const double *p99)
 {
 	double slo = fit->placer->problem->aggregate.slo;
 	bool going_on = false;
@@ -163,7 +163,7 @@ static enum place_fit_state searched(struct place_fit *fit, const double *p99)
 		return PLACE_MEASURE;
 	if (fit->trial.nowhere == 0)
 		return PLACE_SETTLED;
-	shed(fit);
+	home_as_in_trial(fit);
 	return start_iteration(fit);
 }
 
@@ -250,7 +250,7 @@ struct best {
 };
 
 /* From `from` brokers up to `to`, until some number of them will do; by some principles. */
-static void choose(struct place_fit *fit, unsigned principles, unsigned from, unsigned to,
+static void choose_brokers(struct place_fit *fit, unsigned principles, unsigned from, unsigned to,
 	double slo, struct best *best)
 {
 	fit->problem.principles = principles;
@@ -282,11 +282,11 @@ static enum place_fit_state try_predicted(struct place_fit *fit)
 
 	if (choose_again(fit, slo))
 		return try_chosen(fit, fit->k);
-	choose(fit, all, from, to, slo, &best);
+	choose_brokers(fit, all, from, to, slo, &best);
 	if (best.k != 0 && best.worst <= slo)
 		from = to = best.k;
 	while (place_fewer_principles(all, &some))
-		choose(fit, some, from, to, slo, &best);
+		choose_brokers(fit, some, from, to, slo, &best);
 	return best.k != 0 ? try_chosen(fit, best.k) : PLACE_EXHAUSTED;
 }
 
@@ -302,7 +302,7 @@ static enum place_fit_state stay_with_best(struct place_fit *fit)
  * A broker that was slower than predicted is predicted so; one that was not tried, like the slowest
  * that was.
  */
-static double correct(struct place_fit *fit, const double *p99)
+static double correct_predictions(struct place_fit *fit, const double *p99)
 {
 	double slowest = 1, worst = 0;
 
@@ -323,9 +323,9 @@ static double correct(struct place_fit *fit, const double *p99)
 	return worst;
 }
 
-static enum place_fit_state predicted(struct place_fit *fit, const double *p99)
+static enum place_fit_state check_prediction(struct place_fit *fit, const double *p99)
 {
-	double worst = correct(fit, p99);
+	double worst = correct_predictions(fit, p99);
 
 	if (worst <= fit->problem.aggregate.slo)
 		return PLACE_SETTLED;
@@ -388,5 +388,5 @@ enum place_fit_state place_fit_measured(struct place_fit *fit, const double *p99
 	fit->measured++;
 	if (fit->iterations > 0 && fit->iterations <= PLACE_ITERATIONS)
 		fit->rounds[fit->iterations - 1]++;
-	return fit->way == PLACE_SEARCH ? searched(fit, p99) : predicted(fit, p99);
+	return fit->way == PLACE_SEARCH ? search_next_trial(fit, p99) : check_prediction(fit, p99);
 }

@@ -13,7 +13,7 @@
  */
 #define FULL (1 - 1e-9)
 
-static double bursts(const struct mix *mix, double decay)
+static double burst_moment(const struct mix *mix, double decay)
 {
 	double sum = 0;
 
@@ -22,19 +22,21 @@ static double bursts(const struct mix *mix, double decay)
 	return sum;
 }
 
-/* The root above 0 of bursts(decay) = decay speed; there is one where the load is below it. */
-static double decay_of(const struct mix *mix, double speed)
+/*
+ * The root above 0 of burst_moment(decay) = decay speed; there is one where the load is below it.
+ */
+static double burst_decay_rate(const struct mix *mix, double speed)
 {
 	double low = 0, high = 1;
 
 	for (unsigned i = 0; i < mix->n; i++)
 		high = fmin(high, 1 / mix->sizes[i]);
-	while (bursts(mix, high) < high * speed)
+	while (burst_moment(mix, high) < high * speed)
 		high *= 2;
 	for (unsigned i = 0; i < HALVINGS; i++) {
 		double middle = (low + high) / 2;
 
-		if (bursts(mix, middle) < middle * speed)
+		if (burst_moment(mix, middle) < middle * speed)
 			low = middle;
 		else
 			high = middle;
@@ -62,7 +64,7 @@ void lack_of(struct lack *lack, const struct mix *mix, double limit)
 	*lack = (struct lack){.constant = 1};
 	if (mix->load >= FULL * limit)
 		return;
-	lack->decay = decay_of(mix, limit);
+	lack->decay = burst_decay_rate(mix, limit);
 	for (unsigned i = 0; i < mix->n; i++)
 		derivative += mix->rates[i] * mix->sizes[i] * exp(lack->decay * mix->sizes[i]);
 	if (!(derivative > 0)) {

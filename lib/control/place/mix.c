@@ -8,7 +8,7 @@
 #define SAME 0.001 /* sizes that differ by less are one */
 
 /* The row whose size is nearest, in proportion. */
-static unsigned nearest(const struct mix *mix, double size)
+static unsigned nearest_size(const struct mix *mix, double size)
 {
 	unsigned best = 0;
 
@@ -21,7 +21,7 @@ static unsigned nearest(const struct mix *mix, double size)
 /* Where there are too many sizes, the nearest takes it in; the load stays what it is. */
 void mix_add(struct mix *mix, double size, double rate)
 {
-	unsigned at = nearest(mix, size);
+	unsigned at = nearest_size(mix, size);
 	double units = size * rate;
 
 	if (rate <= 0)
@@ -96,7 +96,7 @@ struct burst {
 	double whole, part, load;
 };
 
-static double deviate(const struct burst *burst, double share)
+static double burst_deviation(const struct burst *burst, double share)
 {
 	double off = burst->part - share * burst->whole;
 
@@ -113,12 +113,12 @@ double mix_deviation(const struct placer *placer, const uint32_t *at, uint32_t b
 		const struct place_source *s = &placer->problem->sources[source];
 
 		if (s->group == 0 || s->group != burst.group) {
-			sum += deviate(&burst, share);
+			sum += burst_deviation(&burst, share);
 			burst = (struct burst){.group = s->group};
 		}
 		burst.whole += s->batch;
 		burst.part += at[source] == broker ? s->batch : 0;
 		burst.load += s->rate;
 	}
-	return sum + deviate(&burst, share);
+	return sum + burst_deviation(&burst, share);
 }

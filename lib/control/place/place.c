@@ -41,7 +41,7 @@ static bool problem_valid(const struct place_problem *problem)
 	return problem->record == NULL || record_valid(problem->record, problem->n_sources);
 }
 
-static int compare_phases(const struct placer *placer, uint32_t x, uint32_t y)
+static int compare_source_phases(const struct placer *placer, uint32_t x, uint32_t y)
 {
 	if (placer->phases == NULL || placer->phases[x] == placer->phases[y])
 		return 0;
@@ -63,7 +63,7 @@ static int compare_sources(const void *a, const void *b, void *context)
 		return sources[x].group - 1 < sources[y].group - 1 ? -1 : 1;
 	if (sources[x].rate != sources[y].rate)
 		return sources[x].rate > sources[y].rate ? -1 : 1;
-	order = compare_phases(placer, x, y);
+	order = compare_source_phases(placer, x, y);
 	return order ? order : x < y ? -1 : x > y;
 }
 
@@ -103,7 +103,7 @@ static void draw_lots(uint32_t *order, uint32_t n, uint64_t seed)
 }
 
 /* What was recorded is what will come. */
-static bool repeats(const struct place_problem *problem)
+static bool record_repeats(const struct place_problem *problem)
 {
 	if (problem->record == NULL)
 		return false;
@@ -133,7 +133,7 @@ int placer_init(struct placer *placer, const struct place_problem *problem)
 	}
 	qsort_r(placer->by_group, n, sizeof(uint32_t), compare_sources, placer);
 	draw_lots(placer->by_lot, n, problem->seed);
-	if (repeats(problem))
+	if (record_repeats(problem))
 		placer->level = replay_level(
 			placer, NULL, PLACE_NOWHERE, (double)problem->aggregate.limit);
 	return 0;
@@ -235,8 +235,8 @@ static uint64_t raise_bursts(struct placement *placement, uint64_t least, uint64
 }
 
 /* In proportion to weights; `others` is the weight of those that are elsewhere. */
-static void divide(const struct place_aggregate *a, const double *limits, const double *bursts,
-	double others, struct placement *placement)
+static void divide_sources(const struct place_aggregate *a, const double *limits,
+	const double *bursts, double others, struct placement *placement)
 {
 	double limit = 0, burst = 0, all_limits = others, all_bursts = others;
 	uint64_t spare = a->burst;
@@ -279,9 +279,9 @@ int place_split(const struct placer *placer, bool whole, struct placement *place
 		placed += rates[i];
 	}
 	if (balanced && placement->used > 1 && place_balance(placer, placement, limits, bursts))
-		divide(a, limits, bursts, 0, placement);
+		divide_sources(a, limits, bursts, 0, placement);
 	else
-		divide(a, rates, rates,
+		divide_sources(a, rates, rates,
 			whole || placement->nowhere == 0 ? 0 : placer->rate - placed, placement);
 	return 0;
 }

@@ -18,7 +18,7 @@ struct proposal {
 	int err;      /* of the split */
 };
 
-static bool better(const struct proposal *a, const struct proposal *b)
+static bool proposal_is_better(const struct proposal *a, const struct proposal *b)
 {
 	if (a->err != b->err)
 		return a->err == 0;
@@ -29,7 +29,7 @@ static bool better(const struct proposal *a, const struct proposal *b)
 	return a->placement.used < b->placement.used;
 }
 
-static void keep(struct proposal *best, const struct proposal *other, uint32_t n)
+static void keep_proposal(struct proposal *best, const struct proposal *other, uint32_t n)
 {
 	uint32_t *at = best->placement.at;
 
@@ -39,7 +39,7 @@ static void keep(struct proposal *best, const struct proposal *other, uint32_t n
 }
 
 /* What would be tried first by the problem's principles, without a trial. */
-static int propose(
+static int propose_placement(
 	const struct placer *view, struct place_problem *problem, struct proposal *proposal)
 {
 	size_t size = problem->n_sources * sizeof(proposal->placement.at[0]);
@@ -68,12 +68,12 @@ int place_plan(const struct placer *placer, struct placement *placement)
 	view.problem = &problem;
 	other.placement.at = calloc((size_t)problem.n_sources + 1, sizeof(placement->at[0]));
 	if (other.placement.at)
-		err = propose(&view, &problem, &best);
+		err = propose_placement(&view, &problem, &best);
 	while (err == 0 && place_fewer_principles(all, &some)) {
 		problem.principles = some;
-		err = propose(&view, &problem, &other);
-		if (err == 0 && better(&other, &best))
-			keep(&best, &other, problem.n_sources);
+		err = propose_placement(&view, &problem, &other);
+		if (err == 0 && proposal_is_better(&other, &best))
+			keep_proposal(&best, &other, problem.n_sources);
 	}
 	free(other.placement.at);
 	*placement = best.placement;

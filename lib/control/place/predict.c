@@ -30,7 +30,7 @@ struct access {
  * What a part lacks when all lack what was counted: its share, and by how much it may have strayed
  * from it since the bucket was full. 0: nothing was counted.
  */
-static double strayed(const struct placer *placer, const struct placement *placement,
+static double stray_lack(const struct placer *placer, const struct placement *placement,
 	unsigned broker, double period, double deviations)
 {
 	const struct place_aggregate *a = &placer->problem->aggregate;
@@ -57,7 +57,7 @@ static void access_of(struct access *access, const struct placer *placer,
 	lack_of(&access->lack, &mix, (double)part->limit);
 	access->limit = (double)part->limit;
 	access->depth = (double)part->burst * place_worth(placer, placement);
-	lacks = strayed(placer, placement, broker, mix.period, deviations) - (double)part->burst;
+	lacks = stray_lack(placer, placement, broker, mix.period, deviations) - (double)part->burst;
 	if (lacks > 0 && access->lack.decay > 0)
 		access->depth = fmin(access->depth, lack_level(&access->lack, PLACE_TAIL) - lacks);
 }
@@ -81,7 +81,7 @@ struct grid {
 };
 
 /* What is left of a burst that is being served, at any moment: below x seconds. */
-static double residual(const struct mix *mix, double speed, double x)
+static double residual_burst(const struct mix *mix, double speed, double x)
 {
 	double sum = 0;
 
@@ -95,7 +95,7 @@ static void grid_residual(struct grid *grid, const struct mix *mix, double speed
 	double below = 0;
 
 	for (unsigned i = 0; i < BINS; i++) {
-		double next = residual(mix, speed, (i + 0.5) * grid->step);
+		double next = residual_burst(mix, speed, (i + 0.5) * grid->step);
 
 		grid->at[i] = next - below;
 		below = next;

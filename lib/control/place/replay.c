@@ -19,7 +19,7 @@ struct histogram {
 	uint32_t counts[2 * FINE];
 };
 
-static void count(struct histogram *h, double value)
+static void histogram_count(struct histogram *h, double value)
 {
 	double bin = value / h->unit * FINE / REACH;
 
@@ -30,7 +30,7 @@ static void count(struct histogram *h, double value)
 }
 
 /* The upper end of the bin that a share of all is above. */
-static double quantile(const struct histogram *h, double share)
+static double histogram_quantile(const struct histogram *h, double share)
 {
 	double may = share * (double)h->n, above = 0;
 	unsigned bin = 2 * FINE - 1;
@@ -56,7 +56,7 @@ struct debt {
 	double at, units, limit;
 };
 
-static double owe(struct debt *debt, double at, double units)
+static double charge_debt(struct debt *debt, double at, double units)
 {
 	debt->units = fmax(0, debt->units - (at - debt->at) * debt->limit) + units;
 	debt->at = at;
@@ -64,12 +64,12 @@ static double owe(struct debt *debt, double at, double units)
 }
 
 /* A record's clock begins anywhere. */
-static double begins(const struct place_record *record)
+static double record_begin_time(const struct place_record *record)
 {
 	return record->n > 0 ? record->arrivals[0].at : 0;
 }
 
-static uint32_t warm(const struct place_record *record)
+static uint32_t warm_up_arrivals(const struct place_record *record)
 {
 	return record->n / WARM;
 }
@@ -78,7 +78,7 @@ double replay_level(const struct placer *placer, const uint32_t *at, uint32_t br
 {
 	const struct place_record *record = placer->problem->record;
 	struct histogram levels = {.unit = fmax(1, (double)placer->problem->aggregate.burst)};
-	struct debt debt = {.at = begins(record), .limit = limit};
+	struct debt debt = {.at = record_begin_time(record), .limit = limit};
 
 	for (uint32_t i = 0; i < record->n; i++) {
 		const struct place_arrival *a = &record->arrivals[i];
@@ -88,13 +88,13 @@ double replay_level(const struct placer *placer, const uint32_t *at, uint32_t br
 			continue;
 		piece = piece_of(placer, a->units);
 		for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
-			double level = owe(&debt, a->at, piece);
+			double level = charge_debt(&debt, a->at, piece);
 
-			if (i >= warm(record))
-				count(&levels, level);
+			if (i >= warm_up_arrivals(record))
+				histogram_count(&levels, level);
 		}
 	}
-	return quantile(&levels, PLACE_TAIL);
+	return histogram_quantile(&levels, PLACE_TAIL);
 }
 
 /* A broker's part of the bucket, and its server behind it: first come, first served. */
@@ -108,19 +108,19 @@ struct line {
 	struct prng prng;
 };
 
-static double draw(struct line *line)
+static double draw_service_gap(struct line *line)
 {
 	return -log1p(-prng_unit(&line->prng)) * line->gap;
 }
 
-static void line_init(struct line *line, const struct placer *placer,
+static void broker_line_init(struct line *line, const struct placer *placer,
 	const struct placement *placement, unsigned i)
 {
 	const struct place_part *part = &placement->parts[i];
 	const struct place_broker *broker = &placer->problem->brokers[i];
 
 	*line = (struct line){.debt = {.limit = (double)part->limit},
-		.begins = begins(placer->problem->record),
+		.begins = record_begin_time(placer->problem->record),
 		.burst = (double)part->burst * place_worth(placer, placement),
 		.speed = broker->speed,
 		.batch = broker->load_batch > 0 ? broker->load_batch
@@ -130,36 +130,36 @@ static void line_init(struct line *line, const struct placer *placer,
 		return;
 	prng_seed(&line->prng, placer->problem->seed + i);
 	line->gap = line->batch / broker->load;
-	line->next = draw(line);
+	line->next = draw_service_gap(line);
 }
 
 /* When a piece is served whose token is there at a time. */
-static double serve(struct line *line, double due, double units)
+static double serve_piece(struct line *line, double due, double units)
 {
 	if (line->speed <= 0)
 		return due;
 	while (line->next <= due) {
 		line->free = fmax(line->free, line->next) + line->batch / line->speed;
-		line->next += draw(line);
+		line->next += draw_service_gap(line);
 	}
 	return line->free = fmax(line->free, due) + units / line->speed;
 }
 
 /* What a packet takes, piece by piece. */
-static void play(struct line *line, const struct placer *placer, const struct place_arrival *a,
-	struct histogram *access, struct histogram *whole)
+static void play_packet(struct line *line, const struct placer *placer,
+	const struct place_arrival *a, struct histogram *access, struct histogram *whole)
 {
 	double piece = piece_of(placer, a->units), at = a->at - line->begins;
 
 	for (double sent = 0; sent < a->units * (1 - 1e-9); sent += piece) {
-		double lack = owe(&line->debt, at, piece) - line->burst;
+		double lack = charge_debt(&line->debt, at, piece) - line->burst;
 		double wait = fmax(0, lack) / line->debt.limit;
-		double end = serve(line, at + wait, piece);
+		double end = serve_piece(line, at + wait, piece);
 
 		if (access == NULL)
 			continue;
-		count(access, wait);
-		count(whole, end - at + placer->problem->aggregate.constant);
+		histogram_count(access, wait);
+		histogram_count(whole, end - at + placer->problem->aggregate.constant);
 	}
 }
 
@@ -173,19 +173,19 @@ bool replay(const struct placer *placer, const struct placement *placement, unsi
 
 	if (placer->level <= 0 || placement->parts[broker].limit == 0)
 		return false;
-	line_init(&line, placer, placement, broker);
+	broker_line_init(&line, placer, placement, broker);
 	for (uint32_t i = 0; i < record->n; i++) {
 		const struct place_arrival *a = &record->arrivals[i];
-		bool counted = i >= warm(record);
+		bool counted = i >= warm_up_arrivals(record);
 
 		if (placement->at[a->source] == broker)
-			play(&line, placer, a, counted ? &access : NULL, &whole);
+			play_packet(&line, placer, a, counted ? &access : NULL, &whole);
 	}
 	if (whole.n == 0)
 		return false;
-	*delay = (struct place_delay){.access_p99 = quantile(&access, PLACE_TAIL),
-		.p50 = quantile(&whole, 0.5),
-		.p99 = quantile(&whole, PLACE_TAIL)};
+	*delay = (struct place_delay){.access_p99 = histogram_quantile(&access, PLACE_TAIL),
+		.p50 = histogram_quantile(&whole, 0.5),
+		.p99 = histogram_quantile(&whole, PLACE_TAIL)};
 	delay->most = placer->problem->brokers[broker].load > 0 ? HUGE_VAL
 								: delay->p99 * PLACE_DOUBT;
 	return true;

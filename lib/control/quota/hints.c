@@ -28,7 +28,7 @@ static uint64_t spent_in(uint64_t rate, uint64_t ns)
 	return (uint64_t)((unsigned __int128)rate * ns / NS_MILLI);
 }
 
-static uint64_t since(uint64_t from_ns, uint64_t now_ns)
+static uint64_t elapsed_ns(uint64_t from_ns, uint64_t now_ns)
 {
 	return (int64_t)(now_ns - from_ns) > 0 ? now_ns - from_ns : 0;
 }
@@ -48,14 +48,14 @@ uint64_t hint_threshold(const struct quota_node *q, uint64_t now_ns)
 
 uint64_t hint_behind(const struct edge *e, uint64_t now_ns)
 {
-	uint64_t spent = spent_in(e->pace, since(e->hint_ns, now_ns));
+	uint64_t spent = spent_in(e->pace, elapsed_ns(e->hint_ns, now_ns));
 
 	return e->held > spent ? e->held - spent : 0;
 }
 
 bool hint_dry(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
 {
-	return e->known && e->held == 0 && since(e->hint_ns, now_ns) < q->params.repeat_ns;
+	return e->known && e->held == 0 && elapsed_ns(e->hint_ns, now_ns) < q->params.repeat_ns;
 }
 
 uint64_t hint_remaining(const struct quota_node *q, uint64_t now_ns)
@@ -137,7 +137,7 @@ void hint_read(struct quota_node *q, uint32_t edge, const struct quota_message *
 	e->hint_ns = now_ns;
 }
 
-static bool apart(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
+static bool differs_enough(uint64_t a, uint64_t b, uint64_t part, uint64_t little)
 {
 	uint64_t difference = max_u64(a, b) - min_u64(a, b);
 
@@ -157,20 +157,23 @@ static bool has_heard(const struct quota_node *q, const struct edge *except)
  * A neighbour that has never been told anything has a guess, which is right where nothing has
  * happened.
  */
-static bool is_news(const struct quota_node *q, const struct edge *e, const struct quota_message *m,
-	uint64_t now_ns)
+static bool hint_is_news(const struct quota_node *q, const struct edge *e,
+	const struct quota_message *m, uint64_t now_ns)
 {
-	uint64_t chunk = q->params.chunk, spent = spent_in(e->told_pace, since(e->told_ns, now_ns));
+	uint64_t chunk = q->params.chunk,
+		 spent = spent_in(e->told_pace, elapsed_ns(e->told_ns, now_ns));
 
 	if (m->pace < e->told_pace / RATE_NEWS || (m->pace == 0 && e->told_pace > 0))
 		return true;
-	if (m->pace > e->told_pace && apart(m->pace, e->told_pace, RATE_NEWS, RATE_LEAST(m->held)))
+	if (m->pace > e->told_pace &&
+		differs_enough(m->pace, e->told_pace, RATE_NEWS, RATE_LEAST(m->held)))
 		return true;
 	if (!e->told)
 		return e->told_ns > 0 || has_heard(q, e) ||
-		       (e->heard && apart(m->held, q->params.share, HELD_NEWS, chunk)) ||
-		       apart(quota_stock(q), q->params.share, HELD_NEWS, chunk);
-	return apart(m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
+		       (e->heard && differs_enough(m->held, q->params.share, HELD_NEWS, chunk)) ||
+		       differs_enough(quota_stock(q), q->params.share, HELD_NEWS, chunk);
+	return differs_enough(
+		m->held, e->told_held > spent ? e->told_held - spent : 0, HELD_NEWS, chunk);
 }
 
 bool quota_refresh(struct quota_node *q, uint64_t now_ns)
@@ -186,7 +189,7 @@ bool quota_refresh(struct quota_node *q, uint64_t now_ns)
 		if (!e->linked)
 			continue;
 		hint_write(q, i, &m, now_ns);
-		e->speak |= is_news(q, e, &m, now_ns);
+		e->speak |= hint_is_news(q, e, &m, now_ns);
 		more |= e->speak || m.pace > 0 || e->told_pace > 0;
 	}
 	return more;

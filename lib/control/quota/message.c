@@ -3,7 +3,7 @@
  */
 #include "quota/private.h"
 
-static bool is_valid(const struct quota_message *m)
+static bool quota_message_valid(const struct quota_message *m)
 {
 	return (m->parts & ~(uint32_t)QUOTA_PARTS) == 0 && m->need <= LEDGER_MOST &&
 	       m->urgent <= m->need && m->asking <= LEDGER_MOST && m->held <= LEDGER_MOST &&
@@ -20,8 +20,8 @@ static enum ledger_verdict hear_statement(
 
 	/*
 	 * One whose disk is new counts its starts anew, and must be told where to go on. Who is
-	 * blank as well says so as often as repeat() has it: two who answered each other would not
-	 * stop.
+	 * blank as well says so as often as repeat_grants() has it: two who answered each other
+	 * would not stop.
 	 */
 	e->speak |= verdict == LEDGER_OLD && m->statement.epoch == 0 && !ledger_blank(q->ledger);
 	if (verdict == LEDGER_OLD || verdict == LEDGER_INVALID)
@@ -45,7 +45,7 @@ bool quota_hear(struct quota_node *q, uint32_t edge, const struct quota_message 
 	struct edge *e = &q->edges[edge];
 	enum ledger_verdict verdict;
 
-	if (!is_valid(m)) {
+	if (!quota_message_valid(m)) {
 		q->invalid++;
 		return false;
 	}
@@ -81,7 +81,7 @@ static bool is_to_confirm(const struct quota_node *q, uint32_t edge)
 }
 
 /* They are told again. */
-static uint64_t repeat(struct quota_node *q, uint64_t now_ns)
+static uint64_t repeat_grants(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t next = UINT64_MAX;
 
@@ -110,13 +110,13 @@ uint64_t quota_tick(struct quota_node *q, uint64_t now_ns)
 
 	quota_forfeit(q);
 	next = round_timeouts(q, now_ns);
-	again = repeat(q, now_ns); /* also what was granted just now */
+	again = repeat_grants(q, now_ns); /* also what was granted just now */
 	quota_settle_now(q);
 	return again < next ? again : next;
 }
 
-static void write(struct quota_node *q, uint32_t edge, struct quota_message *m, uint32_t parts,
-	uint64_t now_ns)
+static void fill_quota_message(struct quota_node *q, uint32_t edge, struct quota_message *m,
+	uint32_t parts, uint64_t now_ns)
 {
 	struct edge *e = &q->edges[edge];
 
@@ -163,7 +163,7 @@ bool quota_next_to(struct quota_node *q, uint64_t now_ns, uint32_t edge, struct 
 		e->due = 0;
 		return false;
 	}
-	write(q, edge, m, parts, now_ns);
+	fill_quota_message(q, edge, m, parts, now_ns);
 	q->messages++;
 	return true;
 }

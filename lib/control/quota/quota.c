@@ -15,7 +15,7 @@ struct record {
 	uint64_t magic, period;
 };
 
-static int allocate(struct quota_node *q)
+static int alloc_quota_edges(struct quota_node *q)
 {
 	size_t n = (size_t)q->params.n_edges + 1;
 
@@ -37,7 +37,8 @@ static struct ledger_params ledger_params(const struct quota_params *p)
 }
 
 /* What does not depend on a record. */
-static int begin(const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
+static int begin_quota_node(
+	const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
 {
 	struct quota_node *q;
 	int err;
@@ -50,7 +51,7 @@ static int begin(const struct quota_params *params, uint64_t now_ns, struct quot
 		return -ENOMEM;
 	*out = q;
 	q->params = *params;
-	err = allocate(q);
+	err = alloc_quota_edges(q);
 	if (err)
 		return err;
 	prng_seed(&q->prng, params->seed);
@@ -69,7 +70,7 @@ static int begin(const struct quota_params *params, uint64_t now_ns, struct quot
 int quota_create(const struct quota_params *params, uint64_t now_ns, struct quota_node **out)
 {
 	struct ledger_params lp = ledger_params(params);
-	int err = begin(params, now_ns, out);
+	int err = begin_quota_node(params, now_ns, out);
 
 	if (err == 0)
 		err = ledger_create(&lp, now_ns, &(*out)->ledger);
@@ -107,7 +108,7 @@ int quota_restore(const struct quota_params *params, const void *bytes, size_t l
 	}
 	later.period = record.period;
 	lp = ledger_params(&later);
-	err = begin(&later, now_ns, out);
+	err = begin_quota_node(&later, now_ns, out);
 	if (err == 0)
 		err = ledger_restore(&lp, (const char *)bytes + sizeof(record),
 			len - sizeof(record), now_ns, &(*out)->ledger);
@@ -163,7 +164,7 @@ void quota_link(struct quota_node *q, uint32_t edge, bool linked, uint64_t guess
 	e->early = false;
 }
 
-static void passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
+static void note_units_passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
 	pace_spend(&q->pace, units, now_ns, q->params.memory_ns);
 	if (units >= q->waiting) {
@@ -173,7 +174,7 @@ static void passed(struct quota_node *q, uint64_t units, uint64_t now_ns)
 }
 
 /* The largest that waits is what is asked for; the others will do with it. */
-static void await(struct quota_node *q, uint64_t units, uint64_t now_ns)
+static void note_units_waiting(struct quota_node *q, uint64_t units, uint64_t now_ns)
 {
 	if (units < q->waiting)
 		return;
@@ -192,12 +193,12 @@ int quota_spend(struct quota_node *q, uint64_t units, uint64_t now_ns)
 	if (units > LEDGER_MOST)
 		return -EDQUOT;
 	if (quota_use(q, units)) {
-		passed(q, units, now_ns);
+		note_units_passed(q, units, now_ns);
 		round_consider(q, now_ns);
 	} else if (quota_stock(q) >= units && q->params.durable) {
 		ret = -EAGAIN; /* the disk's turn */
 	} else {
-		await(q, units, now_ns);
+		note_units_waiting(q, units, now_ns);
 		round_consider(q, now_ns);
 		ret = q->refused ? -EDQUOT : -EAGAIN;
 	}

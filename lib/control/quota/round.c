@@ -6,8 +6,9 @@
  * tree-based protocol for enforcing quotas in clouds", section IV: aggregation and distribution.)
  *
  * In a tree nobody waits for one who waits for it, but for two neighbours whose requests cross:
- * one of them takes the other's for the answer that there is nothing (see cross()). So all rounds
- * end, and timeouts are for those that are dead, and for trees that are none for a while.
+ * one of them takes the other's for the answer that there is nothing (see resolve_crossed_asks()).
+ * So all rounds end, and timeouts are for those that are dead, and for trees that are none for a
+ * while.
  */
 #include <errno.h>
 
@@ -43,19 +44,19 @@
 #define REACH_LEAST 2
 #define REACH_MOST  64
 
-static uint64_t beyond(uint64_t a, uint64_t b)
+static uint64_t excess_over(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
 
 /* Some time around this one, so that those who wait do not go on at once. */
-static uint64_t about(struct quota_node *q, uint64_t ns)
+static uint64_t jitter_timeout(struct quota_node *q, uint64_t ns)
 {
 	return (uint64_t)((double)ns * (0.5 + prng_unit(&q->prng)));
 }
 
 /* What is to stay here when neighbours are given what they need. */
-static uint64_t keep(const struct quota_node *q, uint64_t now_ns)
+static uint64_t units_to_keep(const struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t threshold = q->lean ? 0 : hint_threshold(q, now_ns);
 
@@ -69,7 +70,8 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 	int64_t balance = ledger_balance(q->ledger);
 	uint64_t free = ledger_free(q->ledger), debt = balance < 0 ? (uint64_t)-balance : 0;
 	uint64_t had = quota_stock(q) - free; /* for us only: it is spent, as others see it */
-	struct wants w = {.need = beyond(keep(q, now_ns), had), .urgent = beyond(q->waiting, had)};
+	struct wants w = {.need = excess_over(units_to_keep(q, now_ns), had),
+		.urgent = excess_over(q->waiting, had)};
 
 	w.asking = q->own ? hint_rate(q, now_ns) : 0;
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
@@ -81,32 +83,32 @@ struct wants round_wants(const struct quota_node *q, uint64_t now_ns)
 		w.urgent = min_u64(w.urgent + e->urgent, LEDGER_MOST);
 		w.asking = min_u64(w.asking + e->asking, LEDGER_MOST);
 	}
-	w.need = beyond(min_u64(w.need + debt, LEDGER_MOST), free);
-	w.urgent = beyond(min_u64(w.urgent + debt, LEDGER_MOST), free);
+	w.need = excess_over(min_u64(w.need + debt, LEDGER_MOST), free);
+	w.urgent = excess_over(min_u64(w.urgent + debt, LEDGER_MOST), free);
 	return w;
 }
 
-static bool may_ask(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
+static bool may_ask_neighbour(const struct quota_node *q, const struct edge *e, uint64_t now_ns)
 {
 	return e->linked && !e->asked && e->claim != CLAIM_NEW && e->claim != CLAIM_OPEN &&
 	       !hint_dry(q, e, now_ns) && (int64_t)(now_ns - e->silent_ns) >= 0;
 }
 
-static struct edge *likeliest(struct quota_node *q, uint64_t now_ns)
+static struct edge *likeliest_donor(struct quota_node *q, uint64_t now_ns)
 {
 	struct edge *best = NULL;
 
 	for (uint32_t i = 0; i < q->params.n_edges; i++) {
 		struct edge *e = &q->edges[i];
 
-		if (may_ask(q, e, now_ns) &&
+		if (may_ask_neighbour(q, e, now_ns) &&
 			(!best || hint_behind(e, now_ns) > hint_behind(best, now_ns)))
 			best = e;
 	}
 	return best;
 }
 
-static void ask(struct edge *e, bool urgent, uint64_t now_ns)
+static void ask_neighbour(struct edge *e, bool urgent, uint64_t now_ns)
 {
 	e->asked = true;
 	e->answered = e->resent = false;
@@ -122,12 +124,12 @@ static bool ask_more(struct quota_node *q, const struct wants *w, uint64_t now_n
 	bool any = false;
 
 	while (q->wide || thought < w->need || !any) {
-		struct edge *e = likeliest(q, now_ns);
+		struct edge *e = likeliest_donor(q, now_ns);
 
 		if (!e)
 			break;
 		thought += hint_behind(e, now_ns);
-		ask(e, w->urgent > 0, now_ns);
+		ask_neighbour(e, w->urgent > 0, now_ns);
 		any = true;
 	}
 	q->wide = true;
@@ -170,7 +172,7 @@ static bool is_whole(const struct quota_node *q, uint32_t except, uint64_t now_n
 	return true;
 }
 
-static void give(struct quota_node *q, uint32_t edge, uint64_t units)
+static void give_units(struct quota_node *q, uint32_t edge, uint64_t units)
 {
 	struct edge *e = &q->edges[edge];
 
@@ -179,8 +181,8 @@ static void give(struct quota_node *q, uint32_t edge, uint64_t units)
 	e->held = min_u64(e->held + units, LEDGER_MOST);
 	e->unsettled = q->params.durable;
 	e->due |= e->claim == CLAIM_ANSWERED ? QUOTA_DISTRIBUTE : QUOTA_REPORT;
-	e->need = beyond(e->need, units);
-	e->urgent = beyond(e->urgent, units);
+	e->need = excess_over(e->need, units);
+	e->urgent = excess_over(e->urgent, units);
 	if (e->need == 0)
 		e->claim = CLAIM_NONE;
 }
@@ -204,7 +206,7 @@ static void give_by_rate(
 		const struct edge *e = &q->edges[i];
 
 		if (e->claim == state)
-			give(q, i, q->parts[i] + (needs ? e->need : 0));
+			give_units(q, i, q->parts[i] + (needs ? e->need : 0));
 	}
 }
 
@@ -245,20 +247,20 @@ static void give_to_few(struct quota_node *q, uint64_t pool, uint64_t own)
 		else if (units == 0)
 			return;
 		else
-			give(q, k, units);
+			give_units(q, k, units);
 	}
 }
 
 /* There is enough: everybody gets what he needs, and of what is left his part by rate. */
 static void divide_plenty(struct quota_node *q, uint64_t now_ns)
 {
-	uint64_t needs = keep(q, now_ns), had = quota_stock(q) - ledger_free(q->ledger);
+	uint64_t needs = units_to_keep(q, now_ns), had = quota_stock(q) - ledger_free(q->ledger);
 
-	needs = beyond(needs, had);
+	needs = excess_over(needs, had);
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
 			needs = min_u64(needs + q->edges[i].need, LEDGER_MOST);
-	give_by_rate(q, CLAIM_OPEN, beyond(ledger_free(q->ledger), needs), true, now_ns);
+	give_by_rate(q, CLAIM_OPEN, excess_over(ledger_free(q->ledger), needs), true, now_ns);
 }
 
 /* There is not. Where traffic waits, nothing is kept for traffic that is to come. */
@@ -266,11 +268,11 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 {
 	uint64_t free = ledger_free(q->ledger), urgent = 0, own, kept;
 
-	own = beyond(q->waiting, quota_stock(q) - free);
+	own = excess_over(q->waiting, quota_stock(q) - free);
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
 			urgent = min_u64(urgent + q->edges[i].urgent, LEDGER_MOST);
-	kept = urgent || q->lean ? own : keep(q, now_ns);
+	kept = urgent || q->lean ? own : units_to_keep(q, now_ns);
 	if (urgent + own > free) {
 		give_to_few(q, free, own);
 		return;
@@ -278,7 +280,7 @@ static void divide_short(struct quota_node *q, uint64_t now_ns)
 	for (uint32_t i = 0; i < q->params.n_edges; i++)
 		if (q->edges[i].claim == CLAIM_OPEN)
 			q->edges[i].need = q->edges[i].urgent;
-	give_by_rate(q, CLAIM_OPEN, beyond(free, kept + urgent), true, now_ns);
+	give_by_rate(q, CLAIM_OPEN, excess_over(free, kept + urgent), true, now_ns);
 }
 
 /* All that have asked hear something, and stay in mind if it was too little. */
@@ -338,7 +340,7 @@ static void end_own(struct quota_node *q, bool enough, bool whole, uint64_t now_
 		return;
 	}
 	q->refused = !is_busy(q) || q->failures >= REFUSALS;
-	q->retry_ns = now_ns + about(q, q->theta_ns << min_u64(q->failures, BACKOFF_MOST));
+	q->retry_ns = now_ns + jitter_timeout(q, q->theta_ns << min_u64(q->failures, BACKOFF_MOST));
 	if (q->failures < REFUSALS)
 		q->failures++;
 }
@@ -350,7 +352,7 @@ static bool is_low(const struct quota_node *q, uint64_t now_ns)
 	       LEAN_END * min_u64(hint_threshold(q, now_ns), LEDGER_MOST / LEAN_END);
 }
 
-static void end(struct quota_node *q, bool enough, uint64_t now_ns)
+static void end_quota_round(struct quota_node *q, bool enough, uint64_t now_ns)
 {
 	bool own = q->own, whole = is_whole(q, q->params.n_edges, now_ns);
 
@@ -368,17 +370,17 @@ static void end(struct quota_node *q, bool enough, uint64_t now_ns)
 }
 
 /* Goes on with a round; whether it has ended. */
-static bool advance(struct quota_node *q, uint64_t now_ns)
+static bool advance_round(struct quota_node *q, uint64_t now_ns)
 {
 	struct wants w = round_wants(q, now_ns);
 
 	if (w.need == 0) {
-		end(q, true, now_ns);
+		end_quota_round(q, true, now_ns);
 		return true;
 	}
 	if (is_pending(q) || ask_more(q, &w, now_ns) || ask_again(q, &w, now_ns))
 		return false;
-	end(q, false, now_ns);
+	end_quota_round(q, false, now_ns);
 	return true;
 }
 
@@ -402,7 +404,7 @@ static bool is_needy(struct quota_node *q, uint64_t now_ns)
 	return quota_missing(q) > 0 || (!q->lean && stock < threshold);
 }
 
-static void start(struct quota_node *q, bool own, uint64_t now_ns)
+static void start_round(struct quota_node *q, bool own, uint64_t now_ns)
 {
 	q->active = true;
 	q->own = own;
@@ -434,8 +436,8 @@ static void give_late(struct quota_node *q, uint64_t now_ns)
 
 		if (e->claim != CLAIM_ANSWERED || e->urgent == 0)
 			continue;
-		give_by_rate(
-			q, CLAIM_ANSWERED, beyond(ledger_free(q->ledger), target), false, now_ns);
+		give_by_rate(q, CLAIM_ANSWERED, excess_over(ledger_free(q->ledger), target), false,
+			now_ns);
 		return;
 	}
 }
@@ -465,9 +467,9 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
 
 			if (!own && !has_claims(q))
 				break;
-			start(q, own, now_ns);
+			start_round(q, own, now_ns);
 		}
-		if (!advance(q, now_ns))
+		if (!advance_round(q, now_ns))
 			return;
 	}
 	give_late(q, now_ns);
@@ -478,7 +480,7 @@ void round_consider(struct quota_node *q, uint64_t now_ns)
  * Each asks the other. One does not wait for the other any more, and fetches for both: the one with
  * the larger round, or both; and the other waits for it. Whose request was lost repeats it.
  */
-static void cross(struct quota_node *q, struct edge *e, uint32_t round)
+static void resolve_crossed_asks(struct quota_node *q, struct edge *e, uint32_t round)
 {
 	if (q->round < round) {
 		e->claim = CLAIM_ANSWERED;
@@ -512,7 +514,7 @@ void round_claim(
 	/* It will not be asked in this round any more. */
 	e->vague |= !e->asked && e->held > 0;
 	if (q->active && e->asked && !e->answered)
-		cross(q, e, m->round);
+		resolve_crossed_asks(q, e, m->round);
 }
 
 void round_answer(
@@ -544,11 +546,11 @@ void round_alive(struct quota_node *q, struct edge *e, uint64_t now_ns)
 	e->theta_ns = min_u64(2 * e->theta_ns, q->params.repeat_ns);
 }
 
-static void give_up(struct quota_node *q, struct edge *e, uint64_t now_ns)
+static void give_up_on_neighbour(struct quota_node *q, struct edge *e, uint64_t now_ns)
 {
 	e->answered = true;
 	e->known = false;
-	e->silent_ns = now_ns + about(q, THETAS_GIVE_UP * e->theta_ns << e->silences);
+	e->silent_ns = now_ns + jitter_timeout(q, THETAS_GIVE_UP * e->theta_ns << e->silences);
 	if (e->silences < BACKOFF_MOST)
 		e->silences++;
 }
@@ -570,7 +572,7 @@ uint64_t round_timeouts(struct quota_node *q, uint64_t now_ns)
 			e->due |= QUOTA_REQUEST;
 		}
 		if (now_ns >= give_up_ns)
-			give_up(q, e, now_ns);
+			give_up_on_neighbour(q, e, now_ns);
 		else
 			next = min_u64(next, e->resent ? give_up_ns : repeat);
 	}

@@ -53,7 +53,7 @@ static const struct match *match_of(const struct build *build, uint32_t i)
 	return &build->policies[build->entries[i].policy].match;
 }
 
-static bool named(const struct prefix *prefix)
+static bool prefix_is_set(const struct prefix *prefix)
 {
 	return prefix->family != 0;
 }
@@ -88,13 +88,13 @@ static struct order match_order(const struct match *match)
 {
 	struct order order = {0};
 
-	if (named(&match->dst))
+	if (prefix_is_set(&match->dst))
 		order_prefix(&order, STAGE_DST, &match->dst);
-	else if (named(&match->src))
+	else if (prefix_is_set(&match->src))
 		order_prefix(&order, STAGE_SRC, &match->src);
 	else
 		order_vlan(&order, match->vlan);
-	order.source = named(&match->src) ? 128 - match->src.length : NOT_NAMED;
+	order.source = prefix_is_set(&match->src) ? 128 - match->src.length : NOT_NAMED;
 	order.no_field = (match->vlan == CONFIG_ANY) << 2 | (match->dscp == CONFIG_ANY) << 1 |
 			 (match->proto == 0);
 	order_ports(order.dst_ports, &match->dst_port);
@@ -106,10 +106,11 @@ static struct order match_order(const struct match *match)
 /* A packet has one family, so a policy that names both can match nothing. */
 static bool can_match(const struct match *match)
 {
-	return !named(&match->dst) || !named(&match->src) || match->dst.family == match->src.family;
+	return !prefix_is_set(&match->dst) || !prefix_is_set(&match->src) ||
+	       match->dst.family == match->src.family;
 }
 
-static int compare(const void *left, const void *right)
+static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
 	const int diff = memcmp(&a->order, &b->order, sizeof(a->order));
@@ -132,7 +133,7 @@ static bool same_table(const struct order *a, const struct order *b)
 	return a->stage == b->stage && a->family == b->family;
 }
 
-static bool encloses(const struct order *a, const struct order *b)
+static bool order_encloses(const struct order *a, const struct order *b)
 {
 	return same_table(a, b) && a->length <= b->length &&
 	       common_bits(a->addr, b->addr) >= a->length;
@@ -147,7 +148,7 @@ static void link_entries(struct entry *entries, uint32_t n)
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t at = i > 0 ? entries[i - 1].first : ENTRY_NONE;
 
-		while (at != ENTRY_NONE && !encloses(&entries[at].order, &entries[i].order))
+		while (at != ENTRY_NONE && !order_encloses(&entries[at].order, &entries[i].order))
 			at = entries[at].parent;
 		entries[i].first = i;
 		entries[i].parent = at;
@@ -171,7 +172,7 @@ static int make_entries(struct build *build, unsigned n_policies)
 		build->entries[build->n].order = match_order(match);
 		build->entries[build->n++].policy = i;
 	}
-	qsort(build->entries, build->n, sizeof(*build->entries), compare);
+	qsort(build->entries, build->n, sizeof(*build->entries), compare_entries);
 	link_entries(build->entries, build->n);
 	return 0;
 }
@@ -274,7 +275,7 @@ static uint32_t start_of(const struct build *build, uint32_t i)
 }
 
 /* What packets get that no rule of this stage matches. */
-static uint32_t otherwise(const struct build *build, enum stage stage)
+static uint32_t stage_default(const struct build *build, enum stage stage)
 {
 	if (stage == STAGE_ANY)
 		return START_NONE;
@@ -290,11 +291,11 @@ static uint32_t next_start(const struct build *build, uint32_t i)
 		return start_of(build, i + 1);
 	if (entry->parent != ENTRY_NONE)
 		return start_of(build, entry->parent);
-	return otherwise(build, entry->order.stage);
+	return stage_default(build, entry->order.stage);
 }
 
 /* One more than needed, since rte_malloc has nothing to give for 0 bytes. */
-static void *array(const struct build *build, size_t n, size_t size)
+static void *alloc_array(const struct build *build, size_t n, size_t size)
 {
 	return rte_zmalloc_socket("weir_classify", (n + 1) * size, 64, build->socket);
 }
@@ -303,7 +304,7 @@ static int make_rules(struct build *build)
 {
 	struct classifier *classifier = build->classifier;
 
-	classifier->rules = array(build, build->n, sizeof(*classifier->rules));
+	classifier->rules = alloc_array(build, build->n, sizeof(*classifier->rules));
 	if (classifier->rules == NULL)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < build->n; i++)
@@ -321,7 +322,7 @@ static int make_by_vlan(struct build *build)
 {
 	struct classifier *classifier = build->classifier;
 
-	classifier->by_vlan = array(build, VLANS, sizeof(*classifier->by_vlan));
+	classifier->by_vlan = alloc_array(build, VLANS, sizeof(*classifier->by_vlan));
 	if (classifier->by_vlan == NULL)
 		return -ENOMEM;
 	for (unsigned vlan = 0; vlan < VLANS; vlan++)
@@ -368,7 +369,7 @@ static bool is_any_alike(const struct build *build)
 	return classifier->by_vlan == NULL;
 }
 
-static bool overlap(const struct table *a, const struct table *b)
+static bool tables_overlap(const struct table *a, const struct table *b)
 {
 	return a->used && b->used &&
 	       (a->direction == DIRECTION_ANY || b->direction == DIRECTION_ANY ||
@@ -391,7 +392,7 @@ static void find_otherwise(struct build *build)
 	dst->direction = build->direction[STAGE_DST];
 	src->direction = build->direction[STAGE_SRC];
 	src->last = classifier->by_vlan == NULL;
-	dst->last = src->last && !overlap(dst, src);
+	dst->last = src->last && !tables_overlap(dst, src);
 	src->otherwise = src->last ? classifier->any : START_NONE;
 	dst->otherwise = dst->last ? classifier->any : START_NONE;
 }
@@ -448,7 +449,7 @@ static bool wants_l2_len(const struct policy *policies, unsigned n)
 	return false;
 }
 
-static int make(struct build *build, unsigned n_policies)
+static int build_tables(struct build *build, unsigned n_policies)
 {
 	struct classifier *classifier = build->classifier;
 	int rc;
@@ -481,10 +482,10 @@ int classifier_create_as(const struct policy *policies, const uint32_t *answers,
 
 	if (n_policies > RULES_MAX)
 		return -E2BIG;
-	build.classifier = array(&build, 0, sizeof(*build.classifier));
+	build.classifier = alloc_array(&build, 0, sizeof(*build.classifier));
 	if (build.classifier == NULL)
 		return -ENOMEM;
-	rc = make(&build, n_policies);
+	rc = build_tables(&build, n_policies);
 	free(build.entries);
 	if (rc < 0) {
 		classifier_destroy(build.classifier);

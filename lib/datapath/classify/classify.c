@@ -36,7 +36,8 @@ static bool rule_matches(const struct rule *rule, const struct facts *facts)
 }
 
 /* Follows a start to a policy, or to START_NONE. */
-static uint32_t walk(const struct classifier *classifier, uint32_t start, const struct facts *facts)
+static uint32_t walk_rule_chain(
+	const struct classifier *classifier, uint32_t start, const struct facts *facts)
 {
 	while (start_is_chain(start)) {
 		const struct rule *rule = &classifier->rules[start & ~START_CHAIN];
@@ -46,31 +47,34 @@ static uint32_t walk(const struct classifier *classifier, uint32_t start, const 
 	return start;
 }
 
-static void fill(uint32_t *starts, unsigned n, uint32_t start)
+static void fill_starts(uint32_t *starts, unsigned n, uint32_t start)
 {
 	for (unsigned i = 0; i < n; i++)
 		starts[i] = start;
 }
 
-static void scatter(struct burst *burst, const uint8_t *who, const uint32_t *starts, unsigned n)
+static void scatter_starts(
+	struct burst *burst, const uint8_t *who, const uint32_t *starts, unsigned n)
 {
 	for (unsigned k = 0; k < n; k++)
 		burst->policies[who[k]] = starts[k];
 }
 
-static uint32_t start4(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t lookup_starts4(
+	const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v4 != NULL)
 		return fib4_lookup(table->v4, burst->addr4, burst->n4, starts);
-	fill(starts, burst->n4, table->root4);
+	fill_starts(starts, burst->n4, table->root4);
 	return table->root4;
 }
 
-static uint32_t start6(const struct burst *burst, const struct table *table, uint32_t *starts)
+static uint32_t lookup_starts6(
+	const struct burst *burst, const struct table *table, uint32_t *starts)
 {
 	if (table->v6 != NULL)
 		return lpm6_lookup(table->v6, burst->addr6, burst->n6, starts);
-	fill(starts, burst->n6, table->root6);
+	fill_starts(starts, burst->n6, table->root6);
 	return table->root6;
 }
 
@@ -79,21 +83,21 @@ static void start_mixed(struct burst *burst, const struct table *table)
 {
 	uint32_t starts[BURST_MAX];
 
-	start4(burst, table, starts);
-	scatter(burst, burst->who4, starts, burst->n4);
-	start6(burst, table, starts);
-	scatter(burst, burst->who6, starts, burst->n6);
-	fill(starts, burst->n_other, burst->classifier->src.otherwise);
-	scatter(burst, burst->other, starts, burst->n_other);
+	lookup_starts4(burst, table, starts);
+	scatter_starts(burst, burst->who4, starts, burst->n4);
+	lookup_starts6(burst, table, starts);
+	scatter_starts(burst, burst->who6, starts, burst->n6);
+	fill_starts(starts, burst->n_other, burst->classifier->src.otherwise);
+	scatter_starts(burst, burst->other, starts, burst->n_other);
 }
 
 /* Starts a burst in which all may be alike; returns all bits of the starts together. */
-static uint32_t start(struct burst *burst, const struct table *table)
+static uint32_t lookup_starts(struct burst *burst, const struct table *table)
 {
 	if (burst->in_order && burst->n4 == burst->n)
-		return start4(burst, table, burst->policies);
+		return lookup_starts4(burst, table, burst->policies);
 	if (burst->in_order && burst->n6 == burst->n)
-		return start6(burst, table, burst->policies);
+		return lookup_starts6(burst, table, burst->policies);
 	start_mixed(burst, table);
 	return START_NONE;
 }
@@ -137,7 +141,8 @@ static unsigned walk_waiting(struct burst *burst, uint8_t *waiting, unsigned n)
 		if (start_is_chain(burst->policies[i])) {
 			const struct facts facts = facts_of(burst, i);
 
-			burst->policies[i] = walk(classifier, burst->policies[i], &facts);
+			burst->policies[i] = walk_rule_chain(
+				classifier, burst->policies[i], &facts);
 		}
 		waiting[left] = i;
 		left += burst->policies[i] == START_NONE;
@@ -158,7 +163,7 @@ static void match_any(struct burst *burst, const uint8_t *waiting, unsigned n)
 					       ? classifier->by_vlan[vlan]
 					       : classifier->any;
 
-		burst->policies[i] = walk(classifier, begin, &facts);
+		burst->policies[i] = walk_rule_chain(classifier, begin, &facts);
 	}
 }
 
@@ -178,7 +183,7 @@ static enum side side_of(const struct burst *burst, const struct table *table)
 }
 
 /* All stages, of a burst whose columns are the first table's. */
-static void classify(struct burst *burst, const struct table *table)
+static void classify_stages(struct burst *burst, const struct table *table)
 {
 	const struct classifier *classifier = burst->classifier;
 	const struct table *second = &classifier->src;
@@ -187,9 +192,9 @@ static void classify(struct burst *burst, const struct table *table)
 	unsigned n;
 
 	if (table != NULL)
-		all = start(burst, table);
+		all = lookup_starts(burst, table);
 	else
-		fill(burst->policies, burst->n, START_NONE);
+		fill_starts(burst->policies, burst->n, START_NONE);
 	if (likely(all >> 31 == 0) || !any_waiting(burst, table != NULL && table->last))
 		return;
 	n = walk_waiting(burst, waiting, list_waiting(burst, waiting));
@@ -207,11 +212,11 @@ static void classify_alike(
 {
 	const struct facts facts = {.key = key};
 
-	fill(policies, n, walk(classifier, classifier->any, &facts));
+	fill_starts(policies, n, walk_rule_chain(classifier, classifier->any, &facts));
 }
 
 /* Not the columns; those are written before they are read. */
-static void begin(struct burst *burst, const struct classifier *classifier, unsigned wire,
+static void begin_burst(struct burst *burst, const struct classifier *classifier, unsigned wire,
 	enum direction direction, unsigned n, uint32_t *policies)
 {
 	burst->classifier = classifier;
@@ -230,7 +235,7 @@ void classify_burst(const struct classifier *classifier, unsigned wire, enum dir
 
 	if (n == 0)
 		return;
-	begin(&burst, classifier, wire, direction, n, policies);
+	begin_burst(&burst, classifier, wire, direction, n, policies);
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {
 		classify_alike(classifier, burst.key, n, policies);
@@ -242,7 +247,7 @@ void classify_burst(const struct classifier *classifier, unsigned wire, enum dir
 	for (unsigned i = 0; i < n; i++)
 		all[i] = (uint8_t)i;
 	columns_of(&burst, all, n, side_of(&burst, table));
-	classify(&burst, table);
+	classify_stages(&burst, table);
 }
 
 void classify_frames(const struct classifier *classifier, unsigned wire, enum direction direction,
@@ -251,7 +256,7 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 	const struct table *table;
 	struct burst burst;
 
-	begin(&burst, classifier, wire, direction, n, frames->policy);
+	begin_burst(&burst, classifier, wire, direction, n, frames->policy);
 	frames->parsed = 0;
 	table = first_table(&burst);
 	if (table == NULL && classifier->any_alike) {
@@ -263,5 +268,5 @@ void classify_frames(const struct classifier *classifier, unsigned wire, enum di
 		return;
 	}
 	columns_of_frames(&burst, frames, side_of(&burst, table));
-	classify(&burst, table);
+	classify_stages(&burst, table);
 }

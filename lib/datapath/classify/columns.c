@@ -21,7 +21,7 @@ static inline bool is_tag(uint16_t type)
 /* The L2 length of a frame if it could be plain, by its EtherType. */
 static inline unsigned likely_l2(const uint8_t *data, uint32_t len)
 {
-	return len >= TAGGED && is_tag(be16(data + ETHER_LEN - 2)) ? TAGGED : ETHER_LEN;
+	return len >= TAGGED && is_tag(read_be16(data + ETHER_LEN - 2)) ? TAGGED : ETHER_LEN;
 }
 
 /* Whether a plain frame could be a tunnel that the parser enters. */
@@ -32,7 +32,7 @@ static bool is_tunnel(const struct tunnels *tunnels, const uint8_t *ip, uint32_t
 	const unsigned port = (v4 ? IPV4_LEN : IPV6_LEN) + 2;
 
 	if (proto == IPPROTO_UDP)
-		return len >= port + 2 && be16(ip + port) == tunnels->vxlan_port;
+		return len >= port + 2 && read_be16(ip + port) == tunnels->vxlan_port;
 	return proto == IPPROTO_GRE || proto == IPPROTO_IPIP || proto == IPPROTO_IPV6;
 }
 
@@ -73,7 +73,8 @@ static void fill_l2(struct frames *frames, unsigned l2)
 }
 
 /* Whether all frames are plain in the way in which the first is, and their columns filled in. */
-static bool all_alike(struct burst *burst, struct frames *frames, unsigned l2, enum side side)
+static bool all_frames_plain(
+	struct burst *burst, struct frames *frames, unsigned l2, enum side side)
 {
 	const unsigned n = burst->n;
 
@@ -102,19 +103,19 @@ static bool find_headers(struct burst *burst, struct frames *frames, enum side s
 		parse_all(frames, burst->n);
 		return false;
 	}
-	if (frames->tunnels == NULL && all_alike(burst, frames, l2, side))
+	if (frames->tunnels == NULL && all_frames_plain(burst, frames, l2, side))
 		return true;
 	tell_apart(frames, burst->n);
 	return false;
 }
 
-static void add4(struct burst *burst, uint8_t i, const uint8_t *addr)
+static void add_column4(struct burst *burst, uint8_t i, const uint8_t *addr)
 {
-	burst->addr4[burst->n4] = be32(addr);
+	burst->addr4[burst->n4] = read_be32(addr);
 	burst->who4[burst->n4++] = i;
 }
 
-static void add6(struct burst *burst, uint8_t i, const uint8_t *addr)
+static void add_column6(struct burst *burst, uint8_t i, const uint8_t *addr)
 {
 	memcpy(&burst->addr6[burst->n6], addr, sizeof(burst->addr6[0]));
 	burst->who6[burst->n6++] = i;
@@ -132,9 +133,9 @@ static void add_parsed(struct burst *burst, uint8_t i, enum side side)
 			      (side == SIDE_DST ? packet->dst_off : packet->src_off);
 
 	if (packet->family == PACKET_IPV4)
-		add4(burst, i, addr);
+		add_column4(burst, i, addr);
 	else if (packet->family == PACKET_IPV6)
-		add6(burst, i, addr);
+		add_column6(burst, i, addr);
 	else
 		burst->other[burst->n_other++] = i;
 }
@@ -144,9 +145,9 @@ static void add_plain(struct burst *burst, uint8_t i, enum side side)
 	const uint8_t *ip = burst->data[i] + burst->l2_len[i];
 
 	if (ip[0] >> 4 == 4)
-		add4(burst, i, ip + (side == SIDE_DST ? IPV4_DST : IPV4_SRC));
+		add_column4(burst, i, ip + (side == SIDE_DST ? IPV4_DST : IPV4_SRC));
 	else
-		add6(burst, i, ip + (side == SIDE_DST ? IPV6_DST : IPV6_SRC));
+		add_column6(burst, i, ip + (side == SIDE_DST ? IPV6_DST : IPV6_SRC));
 }
 
 void columns_of(struct burst *burst, const uint8_t *who, unsigned n, enum side side)
@@ -205,15 +206,15 @@ static struct facts parsed_facts(const struct burst *burst, unsigned i)
 }
 
 /* Ports, if they are there: not behind the end of the packet, where there is padding. */
-static void add_ports(struct facts *facts, uint8_t proto, const uint8_t *l4, uint32_t bytes)
+static void add_fact_ports(struct facts *facts, uint8_t proto, const uint8_t *l4, uint32_t bytes)
 {
 	if (bytes < PORTS_LEN || !proto_has_ports(proto))
 		return;
-	facts->src_port = be16(l4);
-	facts->dst_port = be16(l4 + 2);
+	facts->src_port = read_be16(l4);
+	facts->dst_port = read_be16(l4 + 2);
 }
 
-static uint32_t shorter(uint32_t a, uint32_t b)
+static uint32_t min_length(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
@@ -223,18 +224,20 @@ static struct facts plain_facts(const struct burst *burst, unsigned i)
 	const unsigned l2 = burst->l2_len[i];
 	const uint8_t *ip = burst->data[i] + l2;
 	const uint32_t len = burst->len[i] - l2;
-	const uint16_t vlan = l2 == TAGGED ? be16(burst->data[i] + ETHER_LEN) & 0xfff
+	const uint16_t vlan = l2 == TAGGED ? read_be16(burst->data[i] + ETHER_LEN) & 0xfff
 					   : PARSE_NO_VLAN;
 	struct facts facts = {.family = ip[0] >> 4};
 
 	if (facts.family == PACKET_IPV4) {
 		facts.key = burst->key | packet_key(vlan, ip[1] >> 2, ip[9]);
 		facts.src = ip + IPV4_SRC;
-		add_ports(&facts, ip[9], ip + IPV4_LEN, shorter(len, be16(ip + 2)) - IPV4_LEN);
+		add_fact_ports(&facts, ip[9], ip + IPV4_LEN,
+			min_length(len, read_be16(ip + 2)) - IPV4_LEN);
 	} else {
-		facts.key = burst->key | packet_key(vlan, be16(ip) >> 6 & 0x3f, ip[6]);
+		facts.key = burst->key | packet_key(vlan, read_be16(ip) >> 6 & 0x3f, ip[6]);
 		facts.src = ip + IPV6_SRC;
-		add_ports(&facts, ip[6], ip + IPV6_LEN, shorter(len - IPV6_LEN, be16(ip + 4)));
+		add_fact_ports(&facts, ip[6], ip + IPV6_LEN,
+			min_length(len - IPV6_LEN, read_be16(ip + 4)));
 	}
 	return facts;
 }
@@ -247,7 +250,7 @@ struct facts facts_of(const struct burst *burst, unsigned i)
 /* Whether a frame's L2 header ends after the first EtherType for sure. */
 static inline bool is_untagged_ip(const uint8_t *data)
 {
-	const uint16_t type = be16(data + ETHER_LEN - 2);
+	const uint16_t type = read_be16(data + ETHER_LEN - 2);
 
 	return (type == ETHERTYPE_IPV4) | (type == ETHERTYPE_IPV6);
 }
@@ -255,11 +258,11 @@ static inline bool is_untagged_ip(const uint8_t *data)
 /* Whether all frames are like the first one, whose is so. */
 static bool all_untagged_ip(const struct frames *frames, unsigned n)
 {
-	const uint16_t first = raw16(frames->data[0] + ETHER_LEN - 2);
+	const uint16_t first = read_raw16(frames->data[0] + ETHER_LEN - 2);
 	uint32_t different = 0;
 
 	for (unsigned i = 0; i < n; i++)
-		different |= raw16(frames->data[i] + ETHER_LEN - 2) ^ first;
+		different |= read_raw16(frames->data[i] + ETHER_LEN - 2) ^ first;
 	return different == 0 && is_untagged_ip(frames->data[0]);
 }
 

@@ -86,7 +86,7 @@ static inline bool leads_to_table(uint32_t entry)
 	return entry - TABLE <= PLACE;
 }
 
-static inline const uint32_t *place(const struct fib4 *fib, uint32_t entry)
+static inline const uint32_t *fib4_unit(const struct fib4 *fib, uint32_t entry)
 {
 	return &fib->entries[(size_t)(entry & PLACE) * UNIT_WORDS];
 }
@@ -110,15 +110,15 @@ static inline uint32_t range_of(const struct ranges *ranges, uint32_t addr)
 }
 
 /* The last step of those that go on, to ranges that are on their way. */
-static inline uint32_t search(const struct fib4 *fib, const uint32_t *addr, const uint8_t *who,
-	unsigned n, uint32_t *answers)
+static inline uint32_t fib4_search_ranges(const struct fib4 *fib, const uint32_t *addr,
+	const uint8_t *who, unsigned n, uint32_t *answers)
 {
 	uint32_t all = 0;
 
 	for (size_t k = 0; k < n; k++) {
 		const size_t i = who[k];
 		const uint32_t answer = range_of(
-			(const struct ranges *)(const void *)place(fib, answers[i]), addr[i]);
+			(const struct ranges *)(const void *)fib4_unit(fib, answers[i]), addr[i]);
 
 		answers[i] = answer;
 		all |= answer;
@@ -127,26 +127,26 @@ static inline uint32_t search(const struct fib4 *fib, const uint32_t *addr, cons
 }
 
 /* One step through tables, by the byte of the address `shift` bits up; returns all bits. */
-static __attribute__((noinline)) uint32_t step(const struct fib4 *fib, const uint32_t *addr,
+static __attribute__((noinline)) uint32_t fib4_step(const struct fib4 *fib, const uint32_t *addr,
 	unsigned shift, const uint8_t *who, unsigned n, uint32_t *answers)
 {
 	const uint32_t *at[FIB4_BURST_MAX];
 	uint32_t all = 0;
 
 	for (unsigned k = 0; k < n; k++) {
-		at[k] = place(fib, answers[who[k]]) + (addr[who[k]] >> shift) % TABLE_SIZE;
+		at[k] = fib4_unit(fib, answers[who[k]]) + (addr[who[k]] >> shift) % TABLE_SIZE;
 		rte_prefetch0(at[k]);
 	}
 	for (unsigned k = 0; k < n; k++) {
 		answers[who[k]] = *at[k];
 		all |= *at[k];
-		rte_prefetch0(place(fib, *at[k] & -leads_further(*at[k])));
+		rte_prefetch0(fib4_unit(fib, *at[k] & -leads_further(*at[k])));
 	}
 	return all;
 }
 
 /* Picks, of those that go on, whose way leads to a table, or else to ranges. */
-static unsigned choose(
+static unsigned fib4_choose(
 	const uint32_t *answers, const uint8_t *who, unsigned n, bool tables, uint8_t *chosen)
 {
 	unsigned n_chosen = 0;
@@ -160,7 +160,7 @@ static unsigned choose(
 	return n_chosen;
 }
 
-/* search() where some have a table before them. */
+/* fib4_search_ranges() where some have a table before them. */
 static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	const uint32_t *addr, const uint8_t *who, unsigned n, uint32_t *answers)
 {
@@ -168,11 +168,12 @@ static __attribute__((noinline)) uint32_t search_tables(const struct fib4 *fib,
 	uint32_t all = 0;
 
 	for (unsigned bits = BLOCK_BITS; bits > 0; bits -= TABLE_BITS) {
-		unsigned n_chosen = choose(answers, who, n, true, chosen);
+		unsigned n_chosen = fib4_choose(answers, who, n, true, chosen);
 
-		all |= step(fib, addr, bits - TABLE_BITS, chosen, n_chosen, answers);
+		all |= fib4_step(fib, addr, bits - TABLE_BITS, chosen, n_chosen, answers);
 	}
-	return all | search(fib, addr, chosen, choose(answers, who, n, false, chosen), answers);
+	return all | fib4_search_ranges(fib, addr, chosen,
+			     fib4_choose(answers, who, n, false, chosen), answers);
 }
 
 /* The answers in place of n times LANES addresses: what changes behind each bound, all together. */
@@ -239,7 +240,7 @@ static uint32_t search_blocks(
 		/* No branch: which ones go on is anybody's guess. The others fetch the first. */
 		const uint32_t further = leads_further(entry);
 
-		rte_prefetch0(place(fib, entry & -further));
+		rte_prefetch0(fib4_unit(fib, entry & -further));
 		answers[i] = entry;
 		all |= entry;
 		who[n_further] = (uint8_t)i;
@@ -248,7 +249,7 @@ static uint32_t search_blocks(
 	}
 	if (unlikely(n_tables > 0))
 		return all | search_tables(fib, addr, who, n_further, answers);
-	return all | search(fib, addr, who, n_further, answers);
+	return all | fib4_search_ranges(fib, addr, who, n_further, answers);
 }
 
 uint32_t fib4_lookup(const struct fib4 *fib, const uint32_t *addr, unsigned n, uint32_t *answers)
@@ -275,7 +276,7 @@ struct sweep {
 	unsigned n_above;
 };
 
-static uint32_t address(const struct lpm_prefix *prefix)
+static uint32_t prefix_address4(const struct lpm_prefix *prefix)
 {
 	uint32_t addr;
 
@@ -294,7 +295,7 @@ static void turn_to(struct sweep *sweep, uint64_t first, uint32_t answer)
 }
 
 /* Leaves all prefixes that end at an address or before. */
-static void leave(struct sweep *sweep, uint64_t at)
+static void leave_prefixes(struct sweep *sweep, uint64_t at)
 {
 	while (sweep->n_above > 1 && sweep->above[sweep->n_above - 1].end <= at) {
 		const uint64_t end = sweep->above[--sweep->n_above].end;
@@ -304,7 +305,7 @@ static void leave(struct sweep *sweep, uint64_t at)
 }
 
 /* Fills in at most 2n + 1 ranges and one that marks the end; returns how many, without that. */
-static size_t divide(
+static size_t divide_into_ranges(
 	const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwise, struct range *ranges)
 {
 	const uint64_t end = UINT64_C(1) << 32;
@@ -312,14 +313,14 @@ static size_t divide(
 
 	turn_to(&sweep, 0, otherwise);
 	for (uint32_t i = 0; i < n; i++) {
-		const uint64_t first = address(&prefixes[i]);
+		const uint64_t first = prefix_address4(&prefixes[i]);
 
-		leave(&sweep, first);
+		leave_prefixes(&sweep, first);
 		sweep.above[sweep.n_above].end = first + (end >> prefixes[i].length);
 		sweep.above[sweep.n_above++].answer = prefixes[i].answer;
 		turn_to(&sweep, first, prefixes[i].answer);
 	}
-	leave(&sweep, end);
+	leave_prefixes(&sweep, end);
 	if (sweep.ranges[sweep.n - 1].first == end)
 		sweep.n--;
 	ranges[sweep.n].first = end;
@@ -394,7 +395,7 @@ static uint32_t build_entry(struct builder *builder, uint64_t first, unsigned bi
 }
 
 /* Returns how many units there are. */
-static size_t build(struct fib4 *fib, const struct range *ranges)
+static size_t fib4_build_units(struct fib4 *fib, const struct range *ranges)
 {
 	struct builder builder = {.fib = fib, .range = ranges, .n_units = BLOCKS / UNIT_WORDS};
 
@@ -407,7 +408,7 @@ static size_t build(struct fib4 *fib, const struct range *ranges)
 	return builder.n_units;
 }
 
-static struct fib4 *allocate(size_t n_units, int socket)
+static struct fib4 *fib4_alloc(size_t n_units, int socket)
 {
 	const struct fib4 *fib = NULL;
 
@@ -417,7 +418,7 @@ static struct fib4 *allocate(size_t n_units, int socket)
 
 static struct fib4 *create_few(const struct range *ranges, size_t n, int socket)
 {
-	struct fib4 *fib = allocate(0, socket);
+	struct fib4 *fib = fib4_alloc(0, socket);
 
 	if (fib == NULL)
 		return NULL;
@@ -432,11 +433,11 @@ static struct fib4 *create_few(const struct range *ranges, size_t n, int socket)
 
 static struct fib4 *create_blocks(const struct range *ranges, int socket)
 {
-	const size_t n_units = build(NULL, ranges);
-	struct fib4 *fib = n_units <= PLACE ? allocate(n_units, socket) : NULL;
+	const size_t n_units = fib4_build_units(NULL, ranges);
+	struct fib4 *fib = n_units <= PLACE ? fib4_alloc(n_units, socket) : NULL;
 
 	if (fib != NULL)
-		build(fib, ranges);
+		fib4_build_units(fib, ranges);
 	return fib;
 }
 
@@ -448,7 +449,7 @@ int fib4_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 
 	if (ranges == NULL)
 		return -ENOMEM;
-	n_ranges = divide(prefixes, n, otherwise, ranges);
+	n_ranges = divide_into_ranges(prefixes, n, otherwise, ranges);
 	*out = n_ranges <= FEW ? create_few(ranges, n_ranges, socket)
 			       : create_blocks(ranges, socket);
 	free(ranges);

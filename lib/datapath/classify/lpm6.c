@@ -31,12 +31,12 @@ static uint32_t bucket_after(const struct lpm6_node *node, uint32_t at)
 	return at + 1 < node->first + node->n_buckets ? at + 1 : node->first;
 }
 
-static inline struct lpm6_addr masked(struct lpm6_addr addr, struct lpm6_addr mask)
+static inline struct lpm6_addr mask_addr6(struct lpm6_addr addr, struct lpm6_addr mask)
 {
 	return (struct lpm6_addr){{addr.word[0] & mask.word[0], addr.word[1] & mask.word[1]}};
 }
 
-static inline bool same(struct lpm6_addr a, struct lpm6_addr b)
+static inline bool same_addr6(struct lpm6_addr a, struct lpm6_addr b)
 {
 	return ((a.word[0] ^ b.word[0]) | (a.word[1] ^ b.word[1])) == 0;
 }
@@ -45,10 +45,12 @@ static inline bool same(struct lpm6_addr a, struct lpm6_addr b)
  * Takes the answer of the slot that has the key, if one has; whether one has. With masks, as which
  * slot it is nobody can predict.
  */
-static inline bool look(const struct lpm6_bucket *bucket, struct lpm6_addr key, uint32_t *answer)
+static inline bool lookup_bucket(
+	const struct lpm6_bucket *bucket, struct lpm6_addr key, uint32_t *answer)
 {
-	const bool second = same(bucket->addr[1], key), third = same(bucket->addr[2], key);
-	const bool found = same(bucket->addr[0], key) | second | third;
+	const bool second = same_addr6(bucket->addr[1], key),
+		   third = same_addr6(bucket->addr[2], key);
+	const bool found = same_addr6(bucket->addr[0], key) | second | third;
 	/* Slots that repeat another, and only they, are found at once with it. */
 	const uint32_t there = bucket->answer[third ? 2 : second];
 
@@ -61,7 +63,7 @@ static __attribute__((noinline)) bool look_further(const struct lpm6 *lpm,
 {
 	while (lpm->buckets[at].overflowed) {
 		at = bucket_after(node, at);
-		if (look(&lpm->buckets[at], key, answer))
+		if (lookup_bucket(&lpm->buckets[at], key, answer))
 			return true;
 	}
 	return false;
@@ -82,15 +84,15 @@ uint32_t lpm6_lookup(
 		for (unsigned i = 0; i < n; i++) {
 			const struct lpm6_node *here = &lpm->nodes[node[i]];
 
-			at[i] = bucket_of(here, masked(addr[i], here->mask));
+			at[i] = bucket_of(here, mask_addr6(addr[i], here->mask));
 			rte_prefetch0(&lpm->buckets[at[i]]);
 		}
 		all = 0;
 		for (unsigned i = 0; i < n; i++) {
 			const struct lpm6_node *here = &lpm->nodes[node[i]];
 			const struct lpm6_bucket *bucket = &lpm->buckets[at[i]];
-			const struct lpm6_addr key = masked(addr[i], here->mask);
-			bool found = look(bucket, key, &answers[i]);
+			const struct lpm6_addr key = mask_addr6(addr[i], here->mask);
+			bool found = lookup_bucket(bucket, key, &answers[i]);
 
 			if (unlikely(bucket->overflowed && !found))
 				found = look_further(lpm, here, at[i], key, &answers[i]);
@@ -113,7 +115,7 @@ static struct lpm6_addr mask_of(unsigned length)
 	return mask;
 }
 
-static struct lpm6_addr address(const struct lpm_prefix *prefix)
+static struct lpm6_addr prefix_address6(const struct lpm_prefix *prefix)
 {
 	struct lpm6_addr addr;
 
@@ -122,7 +124,7 @@ static struct lpm6_addr address(const struct lpm_prefix *prefix)
 }
 
 /* The tree over lengths[from] to lengths[to - 1]; returns its height. */
-static unsigned plant(
+static unsigned plant_length_tree(
 	struct lpm6_node *nodes, unsigned node, const uint8_t *lengths, unsigned from, unsigned to)
 {
 	const unsigned middle = (from + to) / 2;
@@ -132,8 +134,8 @@ static unsigned plant(
 		return 0;
 	nodes[node].length = lengths[middle];
 	nodes[node].mask = mask_of(lengths[middle]);
-	left = plant(nodes, node * 2, lengths, from, middle);
-	right = plant(nodes, node * 2 + 1, lengths, middle + 1, to);
+	left = plant_length_tree(nodes, node * 2, lengths, from, middle);
+	right = plant_length_tree(nodes, node * 2 + 1, lengths, middle + 1, to);
 	return 1 + (left > right ? left : right);
 }
 
@@ -151,7 +153,7 @@ static unsigned plant_lengths(
 		if (used[length])
 			lengths[n_lengths++] = (uint8_t)length;
 	memset(nodes, 0, sizeof(*nodes) << LPM6_STEPS_MAX);
-	return plant(nodes, 1, lengths, 0, n_lengths);
+	return plant_length_tree(nodes, 1, lengths, 0, n_lengths);
 }
 
 /* Goes through all prefixes and leaves their entries, each once, or only counts them. */
@@ -166,7 +168,7 @@ struct sower {
 	unsigned n_above;
 };
 
-static void insert(
+static void insert_key6(
 	struct lpm6 *lpm, const struct lpm6_node *node, struct lpm6_addr key, uint32_t answer)
 {
 	uint32_t at = bucket_of(node, key);
@@ -194,29 +196,30 @@ static uint32_t best_of(const struct sower *sower, unsigned length)
 static void sow_entry(
 	struct sower *sower, const struct lpm_prefix *prefix, const struct lpm6_node *node)
 {
-	const struct lpm6_addr key = masked(address(prefix), node->mask);
+	const struct lpm6_addr key = mask_addr6(prefix_address6(prefix), node->mask);
 	const uint8_t length = (uint8_t)node->length;
 
-	if (sower->any[length] && same(sower->last[length], key))
+	if (sower->any[length] && same_addr6(sower->last[length], key))
 		return;
 	sower->any[length] = true;
 	sower->last[length] = key;
 	sower->n_entries[length]++;
 	if (sower->lpm != NULL)
-		insert(sower->lpm, node, key, best_of(sower, length));
+		insert_key6(sower->lpm, node, key, best_of(sower, length));
 }
 
-static bool encloses(const struct lpm_prefix *outer, const struct lpm_prefix *inner)
+static bool prefix6_encloses(const struct lpm_prefix *outer, const struct lpm_prefix *inner)
 {
 	return outer->length <= inner->length &&
-	       same(address(outer), masked(address(inner), mask_of(outer->length)));
+	       same_addr6(prefix_address6(outer),
+		       mask_addr6(prefix_address6(inner), mask_of(outer->length)));
 }
 
 static void sow_prefix(struct sower *sower, const struct lpm_prefix *prefix)
 {
 	unsigned node = 1;
 
-	while (sower->n_above > 0 && !encloses(sower->above[sower->n_above - 1], prefix))
+	while (sower->n_above > 0 && !prefix6_encloses(sower->above[sower->n_above - 1], prefix))
 		sower->n_above--;
 	sower->above[sower->n_above++] = prefix;
 	while (sower->nodes[node].length != prefix->length) {
@@ -230,7 +233,7 @@ static void sow_prefix(struct sower *sower, const struct lpm_prefix *prefix)
 	sow_entry(sower, prefix, &sower->nodes[node]);
 }
 
-static void sow(struct sower *sower, const struct lpm_prefix *prefixes, uint32_t n)
+static void sow_prefixes(struct sower *sower, const struct lpm_prefix *prefixes, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		sow_prefix(sower, &prefixes[i]);
@@ -243,7 +246,7 @@ static uint32_t share_buckets(
 	struct sower sower = {.nodes = nodes, .otherwise = otherwise};
 	uint32_t n_buckets = 1;
 
-	sow(&sower, prefixes, n);
+	sow_prefixes(&sower, prefixes, n);
 	for (unsigned node = 0; node < 1u << LPM6_STEPS_MAX; node++) {
 		if (nodes[node].length == 0)
 			continue;
@@ -255,7 +258,7 @@ static uint32_t share_buckets(
 }
 
 /* An empty bucket gets a key that is looked for, and found, in another. */
-static void fill_slots(struct lpm6_bucket *bucket, struct lpm6_addr elsewhere)
+static void fill_empty_slots(struct lpm6_bucket *bucket, struct lpm6_addr elsewhere)
 {
 	if (bucket->n_used == 0)
 		bucket->addr[0] = elsewhere;
@@ -268,12 +271,13 @@ static void fill_slots(struct lpm6_bucket *bucket, struct lpm6_addr elsewhere)
 static void fill_buckets(struct lpm6 *lpm, const struct sower *sower)
 {
 	/* Nodes without a length look for zeroes, and this is none. */
-	fill_slots(&lpm->buckets[0], (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
+	fill_empty_slots(&lpm->buckets[0], (struct lpm6_addr){{UINT64_MAX, UINT64_MAX}});
 	for (unsigned i = 0; i < 1u << LPM6_STEPS_MAX; i++) {
 		const struct lpm6_node *node = &lpm->nodes[i];
 
 		for (uint32_t at = 0; at < node->n_buckets; at++)
-			fill_slots(&lpm->buckets[node->first + at], sower->last[node->length]);
+			fill_empty_slots(
+				&lpm->buckets[node->first + at], sower->last[node->length]);
 	}
 }
 
@@ -292,7 +296,7 @@ int lpm6_create(const struct lpm_prefix *prefixes, uint32_t n, uint32_t otherwis
 	memcpy(lpm->nodes, nodes, sizeof(nodes));
 	lpm->n_steps = n_steps;
 	lpm->otherwise = otherwise;
-	sow(&sower, prefixes, n);
+	sow_prefixes(&sower, prefixes, n);
 	fill_buckets(lpm, &sower);
 	*out = lpm;
 	return 0;

@@ -53,9 +53,9 @@
 /* By how much what lies behind l2 bytes, at least IPV4_LEN, is not plain IPv4; 0 if it is. */
 static inline uint64_t not_plain4(const uint8_t *data, unsigned l2)
 {
-	const uint64_t begin = (be64(data + l2 - 2) & PLAIN_V4_MASK) - PLAIN_V4;
+	const uint64_t begin = (read_be64(data + l2 - 2) & PLAIN_V4_MASK) - PLAIN_V4;
 
-	return begin >> 32 | (raw16(data + l2 + 6) & htobe16(V4_FRAGMENT));
+	return begin >> 32 | (read_raw16(data + l2 + 6) & htobe16(V4_FRAGMENT));
 }
 
 /* Not 0 unless it is plain IPv6, of at least IPV6_LEN. */
@@ -63,7 +63,7 @@ static inline uint32_t not_plain6(const uint8_t *data, unsigned l2)
 {
 	const uint8_t next = data[l2 + 6];
 
-	return ((raw32(data + l2 - 2) ^ htobe32(PLAIN_V6)) & htobe32(PLAIN_V6_MASK)) |
+	return ((read_raw32(data + l2 - 2) ^ htobe32(PLAIN_V6)) & htobe32(PLAIN_V6_MASK)) |
 	       (next < 64 && EXTENSIONS >> next & 1);
 }
 

@@ -37,9 +37,9 @@ static uint64_t transport_word(const struct packet *packet)
 
 static uint32_t hash_ethernet(const uint8_t *data, uint16_t type)
 {
-	uint64_t h = hash_step(0, raw64(data));
+	uint64_t h = hash_step(0, read_raw64(data));
 
-	return hash_end(hash_step(h, (uint64_t)type << 32 | raw32(data + 8)));
+	return hash_end(hash_step(h, (uint64_t)type << 32 | read_raw32(data + 8)));
 }
 
 static uint32_t hash_runt(const uint8_t *data, uint32_t len)
@@ -50,24 +50,24 @@ static uint32_t hash_runt(const uint8_t *data, uint32_t len)
 	if (len > 0)
 		memcpy(padded, data, len);
 	padded[15] = len;
-	h = hash_step(0, raw64(padded));
-	return hash_end(hash_step(h, raw64(padded + 8)));
+	h = hash_step(0, read_raw64(padded));
+	return hash_end(hash_step(h, read_raw64(padded + 8)));
 }
 
 /* Both addresses, which lie side by side. */
 static uint32_t hash_ipv6(const uint8_t *addresses, uint64_t transport)
 {
-	uint64_t h = hash_step(0, raw64(addresses));
+	uint64_t h = hash_step(0, read_raw64(addresses));
 
-	h = hash_step(h, raw64(addresses + 8));
-	h = hash_step(h, raw64(addresses + 16));
-	h = hash_step(h, raw64(addresses + 24));
+	h = hash_step(h, read_raw64(addresses + 8));
+	h = hash_step(h, read_raw64(addresses + 16));
+	h = hash_step(h, read_raw64(addresses + 24));
 	return hash_end(hash_step(h, transport));
 }
 
 static uint32_t hash_ipv4(const uint8_t *addresses, uint64_t transport)
 {
-	return hash_end(hash_step(hash_step(0, raw64(addresses)), transport));
+	return hash_end(hash_step(hash_step(0, read_raw64(addresses)), transport));
 }
 
 uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
@@ -78,7 +78,7 @@ uint32_t packet_hash(const struct packet *packet, const uint8_t *data)
 		return hash_ipv6(data + packet->src_off, transport_word(packet));
 	if (packet->l2_len < ETHER_LEN)
 		return hash_runt(data, packet->l2_len);
-	return hash_ethernet(data, be16(data + packet->l2_len - 2));
+	return hash_ethernet(data, read_be16(data + packet->l2_len - 2));
 }
 
 /* As source_key_hash(): words that the sender chooses are multiplied with what he does not know. */
@@ -87,12 +87,12 @@ uint32_t packet_keyed_hash(
 {
 	const uint8_t *addresses = data + packet->src_off;
 	const uint64_t *k = key->word;
-	uint64_t h = raw64(addresses);
+	uint64_t h = read_raw64(addresses);
 
 	if (packet->family == PACKET_IPV6) {
-		h = source_fold(h ^ k[0], raw64(addresses + 8) ^ k[1]);
-		h ^= raw64(addresses + 16);
-		h = source_fold(h ^ k[2], raw64(addresses + 24) ^ k[3]);
+		h = source_fold(h ^ k[0], read_raw64(addresses + 8) ^ k[1]);
+		h ^= read_raw64(addresses + 16);
+		h = source_fold(h ^ k[2], read_raw64(addresses + 24) ^ k[3]);
 	}
 	h = source_fold(h ^ k[0], transport_word(packet) ^ k[1]);
 	return source_fold(h ^ k[2], packet->family ^ k[3]) >> 32;

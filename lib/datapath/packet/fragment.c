@@ -40,9 +40,10 @@ static uint64_t hash_pair(
 	uint64_t h;
 
 	if (v4)
-		return source_fold(raw64(addresses) ^ key[0], rest ^ key[1]);
-	h = source_fold(raw64(addresses) ^ key[0], raw64(addresses + 8) ^ key[1]);
-	h = source_fold(h ^ raw64(addresses + 16) ^ key[2], raw64(addresses + 24) ^ key[3]);
+		return source_fold(read_raw64(addresses) ^ key[0], rest ^ key[1]);
+	h = source_fold(read_raw64(addresses) ^ key[0], read_raw64(addresses + 8) ^ key[1]);
+	h = source_fold(
+		h ^ read_raw64(addresses + 16) ^ key[2], read_raw64(addresses + 24) ^ key[3]);
 	return source_fold(h ^ key[0], rest ^ key[1]);
 }
 
@@ -52,8 +53,8 @@ static struct place find_place(
 	const uint8_t *id = data + packet->id_off;
 	const uint64_t *key = fragments->key.word;
 	const uint64_t pair = hash_pair(key, data + packet->src_off, packet);
-	const uint64_t whole = source_fold(
-		pair ^ key[2], (packet->family == PACKET_IPV4 ? be16(id) : be32(id)) ^ key[3]);
+	const uint64_t whole = source_fold(pair ^ key[2],
+		(packet->family == PACKET_IPV4 ? read_be16(id) : read_be32(id)) ^ key[3]);
 	const uint32_t group = pair >> 32 & (FRAGMENT_SETS / FRAGMENT_LINES - 1);
 	const uint32_t line = whole >> 32 & (FRAGMENT_LINES - 1);
 
@@ -64,7 +65,7 @@ static struct place find_place(
 	};
 }
 
-static const struct fragment *lookup(const struct place *place, int32_t valid)
+static const struct fragment *fragment_lookup(const struct place *place, int32_t valid)
 {
 	for (unsigned i = 0; i < FRAGMENT_WAYS; i++) {
 		const struct fragment *entry = &place->set->way[i];
@@ -77,7 +78,7 @@ static const struct fragment *lookup(const struct place *place, int32_t valid)
 }
 
 /* The newest is first; what gives way is its own of before, a free one, or the oldest: the last. */
-static void insert(struct fragment_set *set, const struct fragment *entry)
+static void fragment_insert(struct fragment_set *set, const struct fragment *entry)
 {
 	unsigned gone = 0;
 
@@ -87,18 +88,18 @@ static void insert(struct fragment_set *set, const struct fragment *entry)
 	set->way[0] = *entry;
 }
 
-static void remember(const struct place *place, const uint8_t *data, struct packet *packet)
+static void remember_ports(const struct place *place, const uint8_t *data, struct packet *packet)
 {
 	if (packet->l4_off != 0 && proto_has_ports(packet->proto)) {
-		packet->src_port = be16(data + packet->l4_off);
-		packet->dst_port = be16(data + packet->l4_off + 2);
+		packet->src_port = read_be16(data + packet->l4_off);
+		packet->dst_port = read_be16(data + packet->l4_off + 2);
 	}
-	insert(place->set, &(struct fragment){.tag = place->tag,
-				   .time = place->time,
-				   .src_port = packet->src_port,
-				   .dst_port = packet->dst_port,
-				   .proto = packet->proto,
-				   .used = 1});
+	fragment_insert(place->set, &(struct fragment){.tag = place->tag,
+					    .time = place->time,
+					    .src_port = packet->src_port,
+					    .dst_port = packet->dst_port,
+					    .proto = packet->proto,
+					    .used = 1});
 }
 
 void fragments_ports(
@@ -108,11 +109,11 @@ void fragments_ports(
 	const struct fragment *entry;
 
 	if (packet->fragment == PACKET_FRAGMENT_FIRST) {
-		remember(&place, data, packet);
+		remember_ports(&place, data, packet);
 		counter_add(&fragments->first, 1);
 		return;
 	}
-	entry = lookup(&place, fragments->valid);
+	entry = fragment_lookup(&place, fragments->valid);
 	if (!entry) {
 		counter_add(&fragments->unknown, 1);
 		return;

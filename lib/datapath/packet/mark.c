@@ -15,7 +15,7 @@
 #define NOT_ECT  0x0
 
 /* What the byte of DSCP and ECN becomes; false when the packet cannot bear the mark. */
-static bool marked(uint8_t traffic_class, int mark, uint8_t *out)
+static bool mark_byte(uint8_t traffic_class, int mark, uint8_t *out)
 {
 	if (mark == MARK_ECN) {
 		*out = traffic_class | ECN_CE;
@@ -41,25 +41,25 @@ static uint16_t checksum_update(uint16_t checksum, uint16_t old, uint16_t new)
 
 static bool mark_ipv4(uint8_t *ip, int mark)
 {
-	uint16_t before = be16(ip), checksum = be16(ip + IPV4_CHECKSUM);
+	uint16_t before = read_be16(ip), checksum = read_be16(ip + IPV4_CHECKSUM);
 	uint8_t tos;
 
-	if (!marked(ip[1], mark, &tos))
+	if (!mark_byte(ip[1], mark, &tos))
 		return false;
 	if (tos == ip[1])
 		return true;
 	ip[1] = tos;
-	wire_put16(ip + IPV4_CHECKSUM, checksum_update(checksum, before, be16(ip)));
+	wire_put16(ip + IPV4_CHECKSUM, checksum_update(checksum, before, read_be16(ip)));
 	return true;
 }
 
 /* The traffic class lies across the first two bytes, between version and flow label. */
 static bool mark_ipv6(uint8_t *ip, int mark)
 {
-	uint16_t word = be16(ip);
+	uint16_t word = read_be16(ip);
 	uint8_t traffic_class;
 
-	if (!marked(word >> 4 & 0xff, mark, &traffic_class))
+	if (!mark_byte(word >> 4 & 0xff, mark, &traffic_class))
 		return false;
 	wire_put16(ip, (word & 0xf00f) | (uint16_t)(traffic_class << 4));
 	return true;
@@ -74,7 +74,7 @@ bool mark_understood(const uint8_t *data, uint32_t len, const struct packet *pac
 		return false;
 	if (ip[0] >> 4 == 4)
 		return (ip[1] & ECN_BITS) != NOT_ECT;
-	return there >= IPV6_LEN && (be16(ip) >> 4 & ECN_BITS) != NOT_ECT;
+	return there >= IPV6_LEN && (read_be16(ip) >> 4 & ECN_BITS) != NOT_ECT;
 }
 
 bool mark_frame(uint8_t *data, uint32_t len, const struct packet *packet, int mark)

@@ -57,7 +57,7 @@ enum {
 
 static inline void take_ports(const uint8_t *transport, struct packet *out)
 {
-	const uint32_t ports = be32(transport);
+	const uint32_t ports = read_be32(transport);
 
 	out->src_port = ports >> 16;
 	out->dst_port = ports & 0xffff;
@@ -95,7 +95,7 @@ static void parse_fragment(uint32_t end, uint32_t off, bool later, uint32_t id, 
 /* Where the packet ends: bytes behind that are Ethernet's padding, not ports. */
 static inline uint32_t ipv4_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 {
-	return min_u32(len, l3 + be16(ip + 2));
+	return min_u32(len, l3 + read_be16(ip + 2));
 }
 
 /* Leaves *out untouched when this is no whole and sound IPv4 header. */
@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) void parse_ipv4(
 	out->l2_len = l3;
 	out->src_off = l3 + ADDR_OFF_V4;
 	out->dst_off = l3 + ADDR_OFF_V4 + 4;
-	fragment = be16(ip + 6);
+	fragment = read_be16(ip + 6);
 	if (__builtin_expect(fragment & V4_FRAGMENT, 0))
 		parse_fragment(end, off, fragment & V4_FRAGMENT_OFFSET, l3 + ID_OFF_V4, out);
 	else
@@ -159,7 +159,7 @@ static void parse_extensions(
 			return;
 		next = data[off];
 		if (type == PROTO_FRAGMENT && !fragment) {
-			fragment = be16(data + off + 2) & V6_FRAGMENT;
+			fragment = read_be16(data + off + 2) & V6_FRAGMENT;
 			id = off + ID_OFF_V6;
 		}
 		off += extension_len(type, data + off);
@@ -174,7 +174,7 @@ static void parse_extensions(
 /* Where the packet ends: behind it is padding. A jumbogram's length is in an option: no limit. */
 static uint32_t ipv6_end(const uint8_t *ip, uint32_t l3, uint32_t len)
 {
-	const uint32_t payload = be16(ip + 4);
+	const uint32_t payload = read_be16(ip + 4);
 
 	if (payload == 0 && ip[6] == PROTO_HOP_BY_HOP)
 		return len;
@@ -192,7 +192,7 @@ static inline void parse_ipv6(
 
 	if (off > len || ip[0] >> 4 != 6)
 		return;
-	first = be16(ip);
+	first = read_be16(ip);
 	out->family = PACKET_IPV6;
 	out->dscp = first >> 6 & 0x3f;
 	out->ecn = first >> 4 & 0x3;
@@ -253,9 +253,9 @@ static void parse_pppoe(const uint8_t *data, uint32_t len, uint32_t off, struct 
 {
 	uint16_t protocol;
 
-	if (off + PPPOE_LEN > len || be16(data + off) != PPPOE_SESSION)
+	if (off + PPPOE_LEN > len || read_be16(data + off) != PPPOE_SESSION)
 		return;
-	protocol = be16(data + off + PPPOE_LEN - 2);
+	protocol = read_be16(data + off + PPPOE_LEN - 2);
 	if (protocol == PPP_IPV4)
 		parse_ip_at(data, len, off + PPPOE_LEN, ETHERTYPE_IPV4, out);
 	else if (protocol == PPP_IPV6)
@@ -287,8 +287,8 @@ static __attribute__((noinline)) void parse_tagged(
 		if (off + VLAN_LEN > len)
 			break;
 		if (tags == 0)
-			out->vlan = be16(data + off) & 0xfff;
-		type = be16(data + off + 2);
+			out->vlan = read_be16(data + off) & 0xfff;
+		type = read_be16(data + off + 2);
 		off += VLAN_LEN;
 	}
 	layers_payload(data, len, off, type, out);
@@ -298,7 +298,7 @@ void layers_ethernet(const uint8_t *data, uint32_t len, uint32_t off, struct pac
 {
 	off += ETHER_LEN;
 	if (off <= len)
-		parse_tagged(data, len, off, be16(data + off - 2), out);
+		parse_tagged(data, len, off, read_be16(data + off - 2), out);
 }
 
 uint32_t layers_ip_end(const uint8_t *data, uint32_t len, const struct packet *packet)
@@ -323,7 +323,7 @@ void packet_parse(const uint8_t *data, uint32_t len, struct packet *out)
 		out->l2_len = len;
 		return;
 	}
-	type = be16(data + ETHER_LEN - 2);
+	type = read_be16(data + ETHER_LEN - 2);
 	/* Without tags, offsets are constants to the compiler. */
 	out->l2_len = ETHER_LEN;
 	if (!parse_ip(data, len, ETHER_LEN, type, out))

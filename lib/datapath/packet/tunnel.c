@@ -23,7 +23,7 @@
 /* The flags and the type are there, as there is an l4_off. */
 static void open_gre(const uint8_t *data, uint32_t end, uint32_t off, struct packet *inner)
 {
-	const uint16_t flags = be16(data + off), type = be16(data + off + 2);
+	const uint16_t flags = read_be16(data + off), type = read_be16(data + off + 2);
 
 	if (flags & GRE_REFUSED)
 		return;

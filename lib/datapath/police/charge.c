@@ -53,8 +53,8 @@ static uint64_t source_of(const struct policy_other *other, const struct packet 
 }
 
 /* A packet that passes. A flow counts as begun only now: one that is refused stays new. */
-static void pass(struct policy_state *state, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now)
+static void pass_packet(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
 {
 	struct policy_other *other = state->other;
 
@@ -66,18 +66,18 @@ static void pass(struct policy_state *state, const struct packet *packet, const 
 static void pass_over(struct policy_state *state, const struct packet *packet, const uint8_t *data,
 	uint32_t cost, uint64_t now)
 {
-	pass(state, packet, data, cost, now);
+	pass_packet(state, packet, data, cost, now);
 	counter_add(&state->other->over_packets, 1);
 	counter_add(&state->other->over_bytes, cost);
 }
 
-static void drop(struct policy_state *state, uint32_t cost)
+static void drop_packet(struct policy_state *state, uint32_t cost)
 {
 	police_count(state, 1, cost, 1, cost);
 }
 
 /* By what is paid for, or else by what may pass beside it, which is counted. */
-static bool paid(struct policy_other *other, uint32_t cost, uint64_t now)
+static bool charge_quota_units(struct policy_other *other, uint32_t cost, uint64_t now)
 {
 	enum purse_verdict verdict = purse_charge(
 		&other->meter.purse, &other->profile.purse, now, cost);
@@ -101,8 +101,8 @@ static struct phantom_class *class_of(
 		&other->profile.bucket);
 }
 
-static bool fair(struct policy_other *other, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now)
+static bool fair_share_passes(struct policy_other *other, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
 {
 	const struct token_bucket_profile *profile = &other->profile.bucket;
 	struct token_bucket *bucket = &other->meter.bucket;
@@ -115,8 +115,8 @@ static bool fair(struct policy_other *other, const struct packet *packet, const 
 	return phantom_take(phantom, class_of(other, packet, data), bucket, profile, cost);
 }
 
-static bool conforms(struct policy_state *state, const struct packet *packet, const uint8_t *data,
-	uint32_t cost, uint64_t now)
+static bool packet_conforms(struct policy_state *state, const struct packet *packet,
+	const uint8_t *data, uint32_t cost, uint64_t now)
 {
 	struct policy_other *other = state->other;
 	unsigned bits = police_source_bits(state, packet);
@@ -126,9 +126,9 @@ static bool conforms(struct policy_state *state, const struct packet *packet, co
 		return source_table_conforms(other->sources, &other->profile,
 			source_of(other, packet, data, bits), now, parts);
 	if (other->kind == METER_PURSE) /* in units: only what is not paid for is in parts */
-		return paid(other, cost, now);
+		return charge_quota_units(other, cost, now);
 	if (other->kind == METER_PHANTOM)
-		return fair(other, packet, data, parts, now);
+		return fair_share_passes(other, packet, data, parts, now);
 	return meter_conforms(other->kind, &other->meter, &other->profile, now, parts);
 }
 
@@ -136,7 +136,7 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 	const uint8_t *data, uint32_t cost, uint64_t now, bool conforming)
 {
 	if (conforming) {
-		pass(state, packet, data, cost, now);
+		pass_packet(state, packet, data, cost, now);
 		return VERDICT_PASS;
 	}
 	switch (state->other->action) {
@@ -146,7 +146,7 @@ enum verdict police_enact(struct policy_state *state, const struct packet *packe
 		pass_over(state, packet, data, cost, now);
 		return VERDICT_COUNT;
 	default:
-		drop(state, cost);
+		drop_packet(state, cost);
 		return VERDICT_DROP;
 	}
 }
@@ -169,12 +169,12 @@ enum verdict police_charge_other(struct policy_state *state, const struct packet
 	if (police_is_phantom(state))
 		return charge_phantom(state, packet, data, cost, now);
 	return police_enact(
-		state, packet, data, cost, now, conforms(state, packet, data, cost, now));
+		state, packet, data, cost, now, packet_conforms(state, packet, data, cost, now));
 }
 
 uint64_t police_over_total(struct policy_state *state, uint32_t bytes, uint64_t now)
 {
-	uint64_t over = paid(state->other, bytes, now) ? 0 : UINT64_MAX;
+	uint64_t over = charge_quota_units(state->other, bytes, now) ? 0 : UINT64_MAX;
 
 	police_count(state, 1, bytes, -(uint32_t)over, bytes & over);
 	return over;
@@ -201,7 +201,7 @@ uint64_t police_over_flow(struct policy_state *state, uint32_t bytes, uint32_t h
 }
 
 /* What police_over_line() and it say, but for what is counted. */
-static bool fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
+static bool packet_fits(struct policy_state *state, uint32_t bytes, uint32_t hash)
 {
 	if (phantom_take_free(&state->bucket, &state->limit, bytes))
 		return true;
@@ -217,7 +217,7 @@ uint64_t police_charge_flows(struct policy_state *state, const uint32_t *bytes,
 		phantom_fetch_class(state->phantom, hashes[i]);
 	token_bucket_refill(&state->bucket, &state->limit, now);
 	for (unsigned i = 0; i < n; i++) {
-		uint64_t fit = fits(state, bytes[i], hashes[i]);
+		uint64_t fit = packet_fits(state, bytes[i], hashes[i]);
 
 		sum += bytes[i];
 		passed += bytes[i] & -fit;
@@ -235,7 +235,7 @@ void police_marked(struct policy_state *state, const struct packet *packet, cons
 	if (marked)
 		pass_over(state, packet, data, cost, now);
 	else
-		drop(state, cost);
+		drop_packet(state, cost);
 }
 
 /* A limit of a policy that is neither plain nor a phantom. */

@@ -25,26 +25,26 @@ struct shape_terms shaped_terms(const struct policy *policy)
 	};
 }
 
-static uint64_t ticks(uint32_t us, uint64_t hz)
+static uint64_t us_to_ticks(uint32_t us, uint64_t hz)
 {
 	return (uint64_t)((unsigned __int128)us * hz / US_PER_S);
 }
 
-static struct shape_params params_of(const struct shape_terms *terms, uint64_t hz)
+static struct shape_params shape_params_of(const struct shape_terms *terms, uint64_t hz)
 {
 	return (struct shape_params){
-		.delay = ticks(terms->delay_us, hz),
+		.delay = us_to_ticks(terms->delay_us, hz),
 		.units = terms->units,
 		.codel = terms->codel,
 		.ecn = terms->ecn,
-		.target = ticks(terms->target_us, hz),
-		.interval = ticks(terms->interval_us, hz),
+		.target = us_to_ticks(terms->target_us, hz),
+		.interval = us_to_ticks(terms->interval_us, hz),
 		.timed = terms->timed,
 	};
 }
 
 /* Compares what its queue is told: all else is a policy's for as long as it has its place. */
-static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b)
+static bool shape_terms_equal(const struct shape_terms *a, const struct shape_terms *b)
 {
 	return a->units == b->units && a->delay_us == b->delay_us && a->target_us == b->target_us &&
 	       a->interval_us == b->interval_us && a->codel == b->codel && a->ecn == b->ecn;
@@ -53,7 +53,7 @@ static bool terms_equal(const struct shape_terms *a, const struct shape_terms *b
 void shaped_init(struct policy_state *state, const struct limit_profile *profile,
 	const struct policy_start *start)
 {
-	struct shape_params params = params_of(&profile->shape.terms, start->hz);
+	struct shape_params params = shape_params_of(&profile->shape.terms, start->hz);
 	struct policy_shape *shape = state->other->shape;
 
 	*shape = (struct policy_shape){.terms = profile->shape.terms, .seat = shape->seat};
@@ -65,9 +65,9 @@ void shaped_limit(struct shaper *shaper, struct policy_state *state,
 	const struct limit_profile *profile, uint64_t now, uint64_t hz)
 {
 	struct policy_shape *shape = state->other->shape;
-	struct shape_params params = params_of(&profile->shape.terms, hz);
+	struct shape_params params = shape_params_of(&profile->shape.terms, hz);
 
-	if (!terms_equal(&shape->terms, &profile->shape.terms))
+	if (!shape_terms_equal(&shape->terms, &profile->shape.terms))
 		shape_change(shaper, &shape->queue, &params, now);
 	shape->terms = profile->shape.terms;
 	shape_limit(shaper, &shape->queue, &profile->shape.bucket, now);

@@ -59,7 +59,7 @@ static uint64_t reserve_wait(struct shape_queue *queue, uint32_t cost, uint64_t 
  * A packet is the first one now. `plain`: there is no reserve, and the queue has been plain until
  * now, so that its state need not be looked at.
  */
-static inline __attribute__((always_inline)) void start(
+static inline __attribute__((always_inline)) void start_packet(
 	struct shape_queue *queue, const struct shape_packet *packet, bool plain)
 {
 	uint64_t at = tick_later(packet->arrival, queue->bucket.last);
@@ -82,7 +82,7 @@ static inline __attribute__((always_inline)) void start(
 
 void queue_start(struct shape_queue *queue, const struct shape_packet *packet)
 {
-	start(queue, packet, false);
+	start_packet(queue, packet, false);
 }
 
 /* What becomes of a packet that is due: flags that it leaves with, and has from now on. */
@@ -165,7 +165,7 @@ static bool queue_refuses(const struct shape_queue *queue, uint32_t cost)
 	return cost > (queue->limit.rate > 0 ? queue->most : queue->room);
 }
 
-static enum shape_verdict arrive_reserve(struct shaper *shaper, struct shape_queue *queue,
+static enum shape_verdict shape_arrive_reserve(struct shaper *shaper, struct shape_queue *queue,
 	struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
 	bool crowded = shaper->counts.packets >= shaper->counts.most;
@@ -211,7 +211,7 @@ static __attribute__((noinline)) enum shape_verdict arrive_alone(struct shaper *
 	struct shape_queue *queue, struct shape_packet *packet, uint64_t arrival, uint64_t now)
 {
 	if (queue->state & QUEUE_RESERVE)
-		return arrive_reserve(shaper, queue, packet, arrival, now);
+		return shape_arrive_reserve(shaper, queue, packet, arrival, now);
 	pace_refill(queue, packet->cost, tick_later(arrival, queue->bucket.last));
 	if (token_bucket_take(&queue->bucket, packet->cost))
 		return SHAPE_PASSES;
@@ -277,7 +277,7 @@ static inline struct shape_packet *pop_plain(struct shape_queue *queue, uint32_t
 }
 
 /* The first packet, which has left or is due; NULL if it turns out that it is not. */
-static __attribute__((noinline)) struct shape_packet *queue_pop(
+static __attribute__((noinline)) struct shape_packet *shape_queue_pop(
 	struct shape_queue *queue, uint64_t now, uint32_t *units)
 {
 	struct shape_packet *packet = queue->head;
@@ -303,7 +303,7 @@ static inline bool queue_step(
 	bool plain = queue_is_plain(queue), gone = queue->state & QUEUE_GONE;
 	uint64_t due = queue->due;
 	struct shape_packet *packet = plain ? pop_plain(queue, units)
-					    : queue_pop(queue, turn->now, units);
+					    : shape_queue_pop(queue, turn->now, units);
 
 	if (!packet)
 		return false;
@@ -313,7 +313,7 @@ static inline bool queue_step(
 	if (!queue->head)
 		return true;
 	if (plain)
-		start(queue, queue->head, true);
+		start_packet(queue, queue->head, true);
 	else if (!(queue->state & QUEUE_GONE))
 		queue_start(queue, queue->head);
 	return true;

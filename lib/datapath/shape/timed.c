@@ -9,13 +9,14 @@
 #define LATE_NOT UINT64_MAX
 
 /* Whether the newest packet has not been released yet: what comes goes behind it. */
-static inline bool waits(const struct shaper *shaper, const struct shape_edt *edt)
+static inline bool edt_is_waiting(const struct shaper *shaper, const struct shape_edt *edt)
 {
 	return !tick_after(shaper->calendar.base, edt->last);
 }
 
 /* The slots before the first that is not empty are over. */
-static __attribute__((noinline)) bool reach(struct shaper *shaper, uint64_t due, uint64_t now)
+static __attribute__((noinline)) bool advance_calendar(
+	struct shaper *shaper, uint64_t due, uint64_t now)
 {
 	struct calendar *calendar = &shaper->calendar;
 	uint64_t start = calendar_start(calendar, tick_earlier(due, now));
@@ -31,7 +32,7 @@ static inline bool is_crowded(const struct shaper *shaper)
 }
 
 /* A packet waits until it is due, which calendar_reaches(). */
-static inline enum shape_verdict file(
+static inline enum shape_verdict file_packet(
 	struct shaper *shaper, struct shape_edt *edt, struct shape_packet *packet, uint64_t due)
 {
 	edt->last = due;
@@ -54,17 +55,17 @@ static __attribute__((noinline)) bool is_full(
 }
 
 /* Takes a packet that nothing else refuses. */
-static inline enum shape_verdict stay(struct shaper *shaper, struct shape_edt *edt,
+static inline enum shape_verdict queue_until_due(struct shaper *shaper, struct shape_edt *edt,
 	struct shape_packet *packet, uint64_t due, uint64_t now)
 {
 	if (__builtin_expect(!calendar_reaches(&shaper->calendar, due), 0) &&
-		!reach(shaper, due, now)) {
+		!advance_calendar(shaper, due, now)) {
 		/* What is due of who is so late leaves with the one before it, which is reached. */
 		if (tick_after(due, now))
 			return SHAPE_FULL;
 		due = edt->last;
 	}
-	return file(shaper, edt, packet, due);
+	return file_packet(shaper, edt, packet, due);
 }
 
 /* Behind those that wait, if it is due before they are; and if there is room. */
@@ -78,7 +79,7 @@ static inline enum shape_verdict wait_behind(struct shaper *shaper, struct shape
 		return SHAPE_FULL;
 	if (is_crowded(shaper))
 		return SHAPE_CROWDED;
-	return stay(shaper, edt, packet, due, now);
+	return queue_until_due(shaper, edt, packet, due, now);
 }
 
 /* In which so much virtual time of the reserve comes, or one more. */
@@ -109,7 +110,7 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 	full += need;
 	start = full - depth;
 	due = tick_later((uint64_t)(start >> 64) + ((uint64_t)start != 0), arrival);
-	if (tick_after(due, now) || waits(shaper, edt))
+	if (tick_after(due, now) || edt_is_waiting(shaper, edt))
 		verdict = wait_behind(shaper, queue, packet, arrival, due, now);
 	if (__builtin_expect(verdict <= SHAPE_WAITS, 1)) {
 		edt->full = (uint64_t)(full >> 64);
@@ -119,12 +120,12 @@ static inline enum shape_verdict arrive_own(struct shaper *shaper, struct shape_
 }
 
 /* Takes a packet of a queue whose bucket several workers draw from. */
-static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper *shaper,
+static __attribute__((noinline)) enum shape_verdict timed_arrive_reserve(struct shaper *shaper,
 	struct shape_queue *queue, struct shape_packet *packet, uint32_t cost, uint64_t arrival,
 	uint64_t now)
 {
 	struct shape_edt *edt = &queue->edt;
-	bool behind = waits(shaper, edt), crowded = is_crowded(shaper);
+	bool behind = edt_is_waiting(shaper, edt), crowded = is_crowded(shaper);
 	uint64_t most = crowded ? now - arrival : edt->full, due;
 	struct reserve_booking booking;
 
@@ -142,11 +143,11 @@ static __attribute__((noinline)) enum shape_verdict arrive_reserve(struct shaper
 		due += ticks_of(edt, booking.lack, booking.rate);
 	if (!behind && !tick_after(due, now))
 		return SHAPE_PASSES;
-	return stay(shaper, edt, packet, tick_later(due, edt->last), now);
+	return queue_until_due(shaper, edt, packet, tick_later(due, edt->last), now);
 }
 
 /* The tick from which on there may be packets of queues that leave. */
-static uint64_t position(const struct shaper *shaper)
+static uint64_t sweep_position(const struct shaper *shaper)
 {
 	return tick_later(shaper->swept, shaper->calendar.base);
 }
@@ -159,12 +160,12 @@ static __attribute__((noinline)) enum shape_verdict arrive_aside(struct shaper *
 	bool leaving = queue->state & QUEUE_LEAVES;
 	enum shape_verdict verdict;
 
-	if (leaving && tick_after(position(shaper), queue->edt.last))
+	if (leaving && tick_after(sweep_position(shaper), queue->edt.last))
 		return SHAPE_PASSES;
 	if (queue->state & QUEUE_CLOSED)
 		return SHAPE_FULL;
 	if (queue->state & QUEUE_RESERVE)
-		verdict = arrive_reserve(shaper, queue, packet, cost, arrival, now);
+		verdict = timed_arrive_reserve(shaper, queue, packet, cost, arrival, now);
 	else
 		verdict = arrive_own(shaper, queue, packet, cost, arrival, now);
 	if (leaving && verdict == SHAPE_WAITS)
@@ -186,7 +187,7 @@ struct outgo {
 	unsigned n, count;
 };
 
-static inline void take(struct outgo *outgo, calendar_entry entry)
+static inline void take_out_packet(struct outgo *outgo, calendar_entry entry)
 {
 	outgo->out[outgo->count++] = (struct shape_packet *)(uintptr_t)(entry >> CALENDAR_LOW);
 }
@@ -205,7 +206,7 @@ static inline bool drain_chunk(
 		}
 		if (outgo->count == outgo->n)
 			break;
-		take(outgo, places[place].entry);
+		take_out_packet(outgo, places[place].entry);
 	}
 	head->from = place;
 	return place == to;
@@ -226,7 +227,8 @@ static inline void be_late(
  * Takes packets out of the slot at the base, so many ticks after that began, or before they are due
  * if LATE_NOT. Returns whether it is empty now.
  */
-static inline bool drain(struct shaper *shaper, struct outgo *outgo, unsigned slot, uint64_t late)
+static inline bool drain_slot(
+	struct shaper *shaper, struct outgo *outgo, unsigned slot, uint64_t late)
 {
 	struct calendar *calendar = &shaper->calendar;
 	uint32_t chunk, last;
@@ -271,7 +273,7 @@ unsigned timed_release(struct shaper *shaper, uint64_t now, struct shape_packet 
 		calendar->soon = calendar_end(calendar, first);
 		if (!tick_after(start, first))
 			break;
-		if (drain(shaper, &outgo, calendar_slot(calendar, first), now - first))
+		if (drain_slot(shaper, &outgo, calendar_slot(calendar, first), now - first))
 			calendar->base = calendar_end(calendar, first);
 	}
 	return have_left(shaper, &outgo);
@@ -285,7 +287,8 @@ unsigned timed_flush(struct shaper *shaper, struct shape_packet **out, unsigned 
 	calendar_settle(calendar);
 	/* The base stays: what comes now may be due before what has gone. */
 	while (outgo.count < n && calendar->full.top)
-		drain(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)), LATE_NOT);
+		drain_slot(shaper, &outgo, calendar_slot(calendar, calendar_first(calendar)),
+			LATE_NOT);
 	return have_left(shaper, &outgo);
 }
 
@@ -300,7 +303,7 @@ void shape_leave(struct shaper *shaper, struct shape_queue *queue)
 
 bool shaper_leaves(const struct shaper *shaper)
 {
-	return !tick_after(position(shaper), shaper->until);
+	return !tick_after(sweep_position(shaper), shaper->until);
 }
 
 /* Takes out of a chunk what leaves, up to that place. Returns how many stay. */
@@ -323,7 +326,7 @@ static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *wh
 			stay++;
 			continue;
 		}
-		take(outgo, *entry);
+		take_out_packet(outgo, *entry);
 		*entry = 0;
 		shaper->gone++;
 	}
@@ -334,7 +337,7 @@ static unsigned search_chunk(struct shaper *shaper, const struct shape_whose *wh
  * Searches a slot. Returns how many chunks it had. None is kept in which nothing waits: where
  * nothing waits at all nobody comes to see that it is over.
  */
-static unsigned search(
+static unsigned search_slot(
 	struct shaper *shaper, const struct shape_whose *whose, struct outgo *outgo, unsigned slot)
 {
 	struct calendar *calendar = &shaper->calendar;
@@ -348,7 +351,7 @@ static unsigned search(
 		chunks++;
 	} while (chunk != last);
 	if (stay == 0)
-		drain(shaper, outgo, slot, LATE_NOT);
+		drain_slot(shaper, outgo, slot, LATE_NOT);
 	return chunks;
 }
 
@@ -359,7 +362,7 @@ unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *w
 	struct outgo outgo = {.out = out, .n = n};
 
 	calendar_settle(calendar);
-	shaper->swept = position(shaper);
+	shaper->swept = sweep_position(shaper);
 	for (unsigned chunks = 0; shaper_leaves(shaper) && outgo.count < n && chunks < SEARCH;) {
 		unsigned at = calendar_slot(calendar, shaper->swept);
 		unsigned slot = slots_first(&calendar->full, at);
@@ -371,7 +374,7 @@ unsigned shaper_flush_leaving(struct shaper *shaper, const struct shape_whose *w
 			break;
 		}
 		shaper->swept = start;
-		chunks += search(shaper, whose, &outgo, slot);
+		chunks += search_slot(shaper, whose, &outgo, slot);
 		if (outgo.count < n)
 			shaper->swept = calendar_end(calendar, start);
 	}
@@ -434,7 +437,7 @@ static void set_ahead(struct shape_queue *queue)
 		queue->edt.full = queue->patience;
 }
 
-static void set_limit(struct shape_queue *queue, const struct token_bucket_profile *profile)
+static void timed_set_limit(struct shape_queue *queue, const struct token_bucket_profile *profile)
 {
 	struct shape_edt *edt = &queue->edt;
 
@@ -458,7 +461,7 @@ void timed_init(struct shape_queue *queue, const struct token_bucket_profile *pr
 	edt->full = now;
 	edt->full_part = 0;
 	queue->told.from = queue->told.at = now;
-	set_limit(queue, profile);
+	timed_set_limit(queue, profile);
 	if ((queue->state & (QUEUE_RESERVE | QUEUE_CLOSED)) == QUEUE_CLOSED) /* it has no tokens */
 		edt->full = 0;
 }
@@ -479,7 +482,7 @@ void timed_spend(struct shape_queue *queue)
  * long as it was meant to, only later. That is over when the bucket is full: then nobody has had
  * more than was granted.
  */
-static uint64_t begins(const struct shape_queue *queue, uint64_t now)
+static uint64_t limit_begin_time(const struct shape_queue *queue, uint64_t now)
 {
 	const struct shape_told *told = &queue->told;
 	const struct shape_edt *edt = &queue->edt;
@@ -494,11 +497,11 @@ void timed_limit(
 	struct shape_queue *queue, const struct token_bucket_profile *profile, uint64_t now)
 {
 	bool own = !(queue->state & QUEUE_RESERVE);
-	uint64_t from = begins(queue, now), at = tick_later(from, queue->told.from);
+	uint64_t from = limit_begin_time(queue, now), at = tick_later(from, queue->told.from);
 	tokens_t level = own ? level_at(queue, at) : 0;
 	tokens_t burst = (tokens_t)profile->burst << TOKEN_FRACTION;
 
-	set_limit(queue, profile);
+	timed_set_limit(queue, profile);
 	queue->told.from = from;
 	queue->told.at = now;
 	level = level < burst ? level : burst;

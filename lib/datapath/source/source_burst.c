@@ -11,7 +11,8 @@
  * What is common of newcomers: nobody who is at home in this line lives away, and there is room. If
  * not, NULL is said and nothing done. A newcomer's next packets in the burst find it here too.
  */
-static inline struct gcra *settle(const struct visit *visit, union source_line *home, uint32_t tag)
+static inline struct gcra *admit_newcomer(
+	const struct visit *visit, union source_line *home, uint32_t tag)
 {
 	struct source_table *table = visit->table;
 	unsigned found = source_find(home, tag), room, way;
@@ -34,7 +35,7 @@ static inline struct gcra *settle(const struct visit *visit, union source_line *
 static bool conforms_missed(
 	const struct visit *visit, union source_line *home, uint32_t tag, uint32_t cost)
 {
-	struct gcra *state = settle(visit, home, tag);
+	struct gcra *state = admit_newcomer(visit, home, tag);
 
 	if (state == NULL)
 		return visit_away(visit, home, tag, cost);
@@ -42,7 +43,7 @@ static bool conforms_missed(
 }
 
 /* Takes the first of a set of packets, not empty. */
-static inline unsigned next_of(uint64_t *packets)
+static inline unsigned next_set_bit(uint64_t *packets)
 {
 	unsigned i = (unsigned)__builtin_ctzll(*packets);
 
@@ -55,7 +56,7 @@ static inline void prefetch_other(
 	const struct source_table *table, const struct source_burst *burst, uint64_t *packets)
 {
 	if (*packets) {
-		unsigned i = next_of(packets);
+		unsigned i = next_set_bit(packets);
 
 		__builtin_prefetch(source_other(table, burst->home[i], burst->tag[i]), 1);
 	}
@@ -73,7 +74,7 @@ static uint64_t refuse_missed(
 	for (unsigned k = 0; k < AHEAD; k++)
 		prefetch_other(visit->table, burst, &ahead);
 	while (missed) {
-		unsigned i = next_of(&missed);
+		unsigned i = next_set_bit(&missed);
 
 		prefetch_other(visit->table, burst, &ahead);
 		refused |= (uint64_t)!conforms_missed(

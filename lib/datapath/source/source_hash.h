@@ -25,7 +25,7 @@ struct source_key {
 static inline void source_key_init(struct source_key *key, uint64_t secret)
 {
 	for (unsigned i = 0; i < 4; i++)
-		key->word[i] = splitmix64(&secret);
+		key->word[i] = splitmix64_next(&secret);
 }
 
 static inline uint64_t source_fold(uint64_t a, uint64_t b)

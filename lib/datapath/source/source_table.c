@@ -76,7 +76,7 @@ struct source_table *source_table_init(
 	return table;
 }
 
-static bool idle(const struct visit *visit, const void *state)
+static bool meter_is_idle(const struct visit *visit, const void *state)
 {
 	switch (visit->table->kind) {
 	case METER_GCRA:
@@ -88,7 +88,7 @@ static bool idle(const struct visit *visit, const void *state)
 	}
 }
 
-static void start(const struct visit *visit, void *state)
+static void start_meter(const struct visit *visit, void *state)
 {
 	switch (visit->table->kind) {
 	case METER_GCRA:
@@ -115,7 +115,7 @@ static void count_away(struct source_table *table, union source_line *home, int 
 	table->crowded = table->guests > table->n_lines / 4;
 }
 
-static void take(
+static void take_way(
 	struct source_table *table, union source_line *line, unsigned way, uint32_t tag, bool guest)
 {
 	line->tag[way] = tag;
@@ -125,7 +125,7 @@ static void take(
 	}
 }
 
-static void leave(struct source_table *table, union source_line *line, unsigned way)
+static void leave_way(struct source_table *table, union source_line *line, unsigned way)
 {
 	uint8_t bit = (uint8_t)(1u << way);
 
@@ -137,7 +137,7 @@ static void leave(struct source_table *table, union source_line *line, unsigned 
 }
 
 /* From one of a source's lines to the other, where the way is free. */
-static void move(struct source_table *table, union source_line *from, unsigned from_way,
+static void move_source(struct source_table *table, union source_line *from, unsigned from_way,
 	union source_line *to, unsigned to_way)
 {
 	bool at_home = !(from->head.guests >> from_way & 1);
@@ -145,8 +145,8 @@ static void move(struct source_table *table, union source_line *from, unsigned f
 
 	memcpy(source_state(table->kind, to, to_way), source_state(table->kind, from, from_way),
 		geometries[table->kind].state_size);
-	leave(table, from, from_way);
-	take(table, to, to_way, tag, at_home);
+	leave_way(table, from, from_way);
+	take_way(table, to, to_way, tag, at_home);
 }
 
 /* The ways of a line whose meters are idle, a bit each; of free ones it may be any. */
@@ -157,7 +157,8 @@ static unsigned idle_ways(const struct visit *visit, union source_line *line)
 	if (visit->table->kind == METER_GCRA)
 		return visit_idle_ways(visit, line);
 	for (unsigned way = 0; way < visit->table->ways; way++)
-		ways |= (unsigned)idle(visit, source_state(visit->table->kind, line, way)) << way;
+		ways |= (unsigned)meter_is_idle(visit, source_state(visit->table->kind, line, way))
+			<< way;
 	return ways;
 }
 
@@ -171,7 +172,7 @@ static unsigned free_ways(const struct source_table *table, const union source_l
  * -1 if all are busy. The free come first, since the idle may return, and of the idle any, so that
  * some that do return in turn do not each displace the next.
  */
-static int vacancy(const struct visit *visit, union source_line *line, uint32_t tag)
+static int find_vacancy(const struct visit *visit, union source_line *line, uint32_t tag)
 {
 	struct source_table *table = visit->table;
 	unsigned ways = free_ways(table, line), way;
@@ -182,7 +183,7 @@ static int vacancy(const struct visit *visit, union source_line *line, uint32_t 
 	if (ways == 0)
 		return -1;
 	way = visit_pick(ways, table->ways, tag);
-	leave(table, line, way);
+	leave_way(table, line, way);
 	return (int)way;
 }
 
@@ -191,7 +192,7 @@ static int vacancy(const struct visit *visit, union source_line *line, uint32_t 
  * first, and so on. Returns the way that is free then, or -1. The nearest room is looked for first;
  * so who comes by a line again finds nothing there, and none is moved twice.
  */
-static int make_room(const struct visit *visit, union source_line *line, unsigned moves)
+static int make_room_in_line(const struct visit *visit, union source_line *line, unsigned moves)
 {
 	struct source_table *table = visit->table;
 
@@ -203,11 +204,11 @@ static int make_room(const struct visit *visit, union source_line *line, unsigne
 
 			if (other == line)
 				continue;
-			there = depth == 1 ? vacancy(visit, other, tag)
-					   : make_room(visit, other, depth - 1);
+			there = depth == 1 ? find_vacancy(visit, other, tag)
+					   : make_room_in_line(visit, other, depth - 1);
 			if (there < 0)
 				continue;
-			move(table, line, way, other, (unsigned)there);
+			move_source(table, line, way, other, (unsigned)there);
 			return (int)way;
 		}
 	}
@@ -231,10 +232,10 @@ static int search_room(const struct visit *visit, union source_line *home, union
 		return -1;
 	}
 	*line = home;
-	way = make_room(visit, home, moves);
+	way = make_room_in_line(visit, home, moves);
 	if (way < 0) {
 		*line = other;
-		way = make_room(visit, other, moves);
+		way = make_room_in_line(visit, other, moves);
 	}
 	table->search_gap = way < 0 ? 2 * table->search_gap + 1 : 0;
 	if (table->search_gap > SEARCH_GAP)
@@ -251,7 +252,7 @@ static void *overflow_state(const struct visit *visit, uint32_t tag)
 	void *state = &table->overflow[i];
 
 	if (!(table->overflow_live >> i & 1)) {
-		start(visit, state);
+		start_meter(visit, state);
 		table->overflow_live |= UINT64_C(1) << i;
 	}
 	visit_count(&table->stats.overflows, table->stats.overflows + 1);
@@ -259,25 +260,25 @@ static void *overflow_state(const struct visit *visit, uint32_t tag)
 }
 
 /* A fresh meter for a source that has none, or else one of the shared. */
-static void *admit(
+static void *admit_source(
 	const struct visit *visit, union source_line *home, union source_line *other, uint32_t tag)
 {
 	struct source_table *table = visit->table;
 	union source_line *line = home;
-	int way = vacancy(visit, home, tag);
+	int way = find_vacancy(visit, home, tag);
 	void *state;
 
 	if (way < 0) {
 		line = other;
-		way = vacancy(visit, other, tag);
+		way = find_vacancy(visit, other, tag);
 	}
 	if (way < 0)
 		way = search_room(visit, home, other, &line);
 	if (way < 0)
 		return overflow_state(visit, tag);
-	take(table, line, (unsigned)way, tag, line != home);
+	take_way(table, line, (unsigned)way, tag, line != home);
 	state = source_state(table->kind, line, (unsigned)way);
-	start(visit, state);
+	start_meter(visit, state);
 	visit_count(&table->stats.new_sources, table->stats.new_sources + 1);
 	return state;
 }
@@ -298,7 +299,7 @@ static void *find_guest(
 	if (room == 0)
 		return source_state(table->kind, other, way);
 	home_way = (unsigned)__builtin_ctz(room);
-	move(table, other, way, home, home_way);
+	move_source(table, other, way, home, home_way);
 	return source_state(table->kind, home, home_way);
 }
 
@@ -320,7 +321,7 @@ bool visit_away(const struct visit *visit, union source_line *home, uint32_t tag
 	void *state = home->head.away ? find_guest(visit->table, home, other, tag) : NULL;
 
 	if (state == NULL)
-		state = admit(visit, home, other, tag);
+		state = admit_source(visit, home, other, tag);
 	return state_conforms(visit, state, cost);
 }
 
@@ -339,8 +340,8 @@ static void sweep_line(const struct visit *visit, union source_line *line)
 	for (unsigned way = 0; way < table->ways; way++) {
 		if (line->tag[way] == 0)
 			continue;
-		if (idle(visit, source_state(table->kind, line, way)))
-			leave(table, line, way);
+		if (meter_is_idle(visit, source_state(table->kind, line, way)))
+			leave_way(table, line, way);
 		else
 			table->swept_busy++;
 	}
@@ -351,7 +352,7 @@ static void complete_sweep(const struct visit *visit)
 	struct source_table *table = visit->table;
 
 	for (unsigned i = 0; i < SOURCE_OVERFLOWS; i++)
-		if (table->overflow_live >> i & 1 && idle(visit, &table->overflow[i]))
+		if (table->overflow_live >> i & 1 && meter_is_idle(visit, &table->overflow[i]))
 			table->overflow_live &= ~(UINT64_C(1) << i);
 	visit_count(&table->stats.sources, table->swept_busy);
 	table->swept_busy = 0;

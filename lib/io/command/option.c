@@ -71,7 +71,7 @@ static bool take_real(const struct option_row *row, const char *text, double *ou
 	return false;
 }
 
-static bool take(const struct option_row *row, const char *text, void *options)
+static bool take_option_value(const struct option_row *row, const char *text, void *options)
 {
 	void *member = (char *)options + row->at;
 
@@ -95,7 +95,7 @@ static bool take(const struct option_row *row, const char *text, void *options)
 }
 
 /* The rows as getopt_long() wants them, with --help. */
-static void list(const struct option_set *set, struct option longs[ROWS + 2])
+static void list_long_options(const struct option_set *set, struct option longs[ROWS + 2])
 {
 	assert(set->n <= ROWS);
 	for (unsigned i = 0; i < set->n; i++)
@@ -106,7 +106,7 @@ static void list(const struct option_set *set, struct option longs[ROWS + 2])
 	longs[set->n + 1] = (struct option){0};
 }
 
-static int help(const struct option_set *set)
+static int print_option_help(const struct option_set *set)
 {
 	fputs(set->usage, stdout);
 	return output_flush(stdout) ? EXIT_BAD : EXIT_SUCCESS;
@@ -124,12 +124,12 @@ int option_parse(const struct option_set *set, int argc, char **argv, void *opti
 	struct option longs[ROWS + 2];
 	int c;
 
-	list(set, longs);
+	list_long_options(set, longs);
 	optind = 1;
 	while ((c = getopt_long(argc, argv, "", longs, NULL)) != -1) {
 		if (c == HELP)
-			return help(set);
-		if (c < ROW || !take(&set->rows[c - ROW], optarg, options))
+			return print_option_help(set);
+		if (c < ROW || !take_option_value(&set->rows[c - ROW], optarg, options))
 			return EXIT_BAD;
 	}
 	if (optind + set->argument != argc)

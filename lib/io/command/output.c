@@ -61,7 +61,7 @@ int output_json(const void *what, FILE *out)
 	return write_numbers(&(struct numbers){(json_t *)what, DIGITS}, out);
 }
 
-static int write_json(const struct output_forms *forms, const void *what, const char *path)
+static int write_json_output(const struct output_forms *forms, const void *what, const char *path)
 {
 	struct numbers numbers = {forms->json(what), forms->digits ? forms->digits : DIGITS};
 	int err;
@@ -86,7 +86,7 @@ int output_result(const struct output_forms *forms, const void *what, const char
 			fprintf(stderr, "standard output: %s\n", strerror(-err));
 	}
 	if (err == 0 && json)
-		err = write_json(forms, what, json);
+		err = write_json_output(forms, what, json);
 	return err;
 }
 

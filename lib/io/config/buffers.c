@@ -23,7 +23,7 @@
 #define ROUNDING 1e-6
 
 /* Packets that a policy may have waiting, each as large as is usual. */
-static uint64_t packets_of(const struct policy *policy)
+static uint64_t queue_packets_of(const struct policy *policy)
 {
 	const struct shape_config *shape = &policy->shape;
 	unsigned __int128 units = (unsigned __int128)policy->limit_bps * shape->delay_ns /
@@ -42,7 +42,7 @@ static uint64_t packets_waiting(const struct config *config)
 
 	for (unsigned i = 0; i < config->n_policies; i++)
 		if (policy_is_shaped(&config->policies[i]))
-			packets += packets_of(&config->policies[i]);
+			packets += queue_packets_of(&config->policies[i]);
 	return packets;
 }
 

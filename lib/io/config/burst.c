@@ -60,7 +60,7 @@ static unsigned depth_ms(const struct policy *policy)
 }
 
 /* A conserved bucket is no larger than its part, however small: so as much for each limiter. */
-static uint64_t least(const struct policy *policy, unsigned n_limiters)
+static uint64_t least_burst(const struct policy *policy, unsigned n_limiters)
 {
 	unsigned parts = policy_is_conserved(policy) ? n_limiters : 1;
 	uint64_t part = UINT64_C(1) * parts * LEAST_PART;
@@ -81,7 +81,7 @@ uint64_t burst_default(const struct policy *policy, unsigned n_limiters)
 	uint64_t most = policy->count == COUNT_BYTES ? CONFIG_BURST_MAX : CONFIG_COUNT_MAX;
 	uint64_t burst = in_time(policy->limit_bps, depth_ms(policy)) / policy_limit_s(policy);
 
-	burst = max_u64(burst, least(policy, n_limiters));
+	burst = max_u64(burst, least_burst(policy, n_limiters));
 	return burst < most ? burst : most;
 }
 

@@ -163,7 +163,7 @@ static void check_self(struct reader *reader, const struct config *config)
 }
 
 /* One socket sends to all, so all must be of its family. */
-static void check_families(struct reader *reader, const struct gossip_config *gossip)
+static void check_gossip_families(struct reader *reader, const struct gossip_config *gossip)
 {
 	for (unsigned i = 0; i < gossip->n_roster && gossip->listen_len > 0; i++) {
 		const struct peer_config *peer = &gossip->roster[i];
@@ -235,7 +235,7 @@ void config_check(struct reader *reader, const struct config *config)
 	check_wires(reader, config);
 	check_workers(reader, config);
 	check_self(reader, config);
-	check_families(reader, gossip);
+	check_gossip_families(reader, gossip);
 	check_key(reader, gossip);
 	gossip_check(reader, gossip);
 	check_tunnels(reader, &config->tunnels);

@@ -12,7 +12,7 @@
 #include "policy/units.h"
 #include "policy/value.h"
 
-static const char *plural(unsigned n)
+static const char *plural_suffix(unsigned n)
 {
 	return n == 1 ? "" : "s";
 }
@@ -20,7 +20,7 @@ static const char *plural(unsigned n)
 static void describe_process(const struct config *config, FILE *out)
 {
 	fprintf(out, "limiter %s\n", config->limiter);
-	fprintf(out, "  %u worker%s on CPU", config->n_workers, plural(config->n_workers));
+	fprintf(out, "  %u worker%s on CPU", config->n_workers, plural_suffix(config->n_workers));
 	for (unsigned i = 0; i < config->n_workers; i++)
 		fprintf(out, " %u", config->workers[i]);
 	fprintf(out, ", %s\n", config->idle == IDLE_POLL ? "always polling" : "asleep when idle");
@@ -96,7 +96,7 @@ static void describe_gossip(const struct gossip_config *gossip, FILE *out)
 	fprintf(out, "  listens on %s\n",
 		address_format(&gossip->listen, address, sizeof(address)));
 	fprintf(out, "  tells %u peer%s an interval, in datagrams of at most %u bytes\n", told,
-		plural(told), gossip->datagram_max);
+		plural_suffix(told), gossip->datagram_max);
 	fprintf(out, "  demand of the group: %s\n", estimator_words(gossip));
 	fprintf(out,
 		"  a peer not heard for %s a round counts as lost and takes 1/%u of each limit"

@@ -106,7 +106,7 @@ static void check_parts(struct reader *reader, const struct json_path *path,
 		policy->count == COUNT_BYTES ? "bytes a second" : "numbers in its time");
 }
 
-static void check_quota(
+static void check_quota_burst(
 	struct reader *reader, const struct json_path *path, const struct policy *policy)
 {
 	struct json_path burst = {.parent = path, .key = "burst"};
@@ -120,7 +120,7 @@ void guarantee_check(struct reader *reader, const struct json_path *path,
 	const struct policy *policy, unsigned n_limiters)
 {
 	if (policy_is_quota(policy)) {
-		check_quota(reader, path, policy);
+		check_quota_burst(reader, path, policy);
 		return;
 	}
 	if (policy->allocator != NULL && policy->allocator->moves)

@@ -99,7 +99,7 @@ static const struct key port_keys[] = {
 	{0},
 };
 
-static void read_ports(struct reader *reader, const struct json_path *path, json_t *value,
+static void read_port_configs(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	struct port_config *port;
@@ -307,7 +307,7 @@ const struct key config_keys[] = {
 	{"limiter", read_name, KEY_FIELD(struct config, limiter), .required = true},
 	{"eal", read_eal, KEY_FIELD(struct config, eal),
 		.expected = "an array of at most " QUOTE(CONFIG_EAL_ARGS) " strings"},
-	{"ports", read_ports, KEY_FIELD(struct config, ports), .detail = &port_list,
+	{"ports", read_port_configs, KEY_FIELD(struct config, ports), .detail = &port_list,
 		.expected = "an object of ports by name"},
 	{"wires", read_list, KEY_FIELD(struct config, wires), .detail = &wire_list,
 		.expected = "an array of wires"},

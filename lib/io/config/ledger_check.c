@@ -94,7 +94,7 @@ static unsigned root_of(unsigned *parent, unsigned at)
 	return at;
 }
 
-static void join(unsigned *parent, unsigned a, unsigned b)
+static void join_components(unsigned *parent, unsigned a, unsigned b)
 {
 	a = root_of(parent, a);
 	b = root_of(parent, b);
@@ -115,7 +115,7 @@ static void check_connected(struct reader *reader, const struct config *config)
 	for (unsigned i = 0; parent && i < n; i++)
 		parent[i] = i;
 	for (unsigned i = 0; parent && i < ledger->n_edges; i++)
-		join(parent, ledger->edges[i].a, ledger->edges[i].b);
+		join_components(parent, ledger->edges[i].a, ledger->edges[i].b);
 	for (unsigned i = 1; parent && i < n; i++) {
 		if (root_of(parent, i) == 0)
 			continue;

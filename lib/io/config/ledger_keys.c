@@ -90,7 +90,7 @@ static void read_edge(struct reader *reader, const struct json_path *path, const
 		*edge = (struct overlay_pair_config){ends[0], ends[1]};
 }
 
-static void read_edges(struct reader *reader, const struct json_path *path, json_t *value,
+static void read_ledger_edges(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	static const struct json_path gossip = {.key = "gossip"};
@@ -126,12 +126,12 @@ static const struct list edge_list = {
 static const struct key overlay_keys[] = {
 	{"degree", read_integer, KEY_FIELD(struct ledger_config, degree),
 		.detail = &(const struct integer_range){2, DEGREE_MAX}},
-	{"edges", read_edges, KEY_FIELD(struct ledger_config, edges), .detail = &edge_list,
+	{"edges", read_ledger_edges, KEY_FIELD(struct ledger_config, edges), .detail = &edge_list,
 		.expected = "an array of pairs of limiters"},
 	{0},
 };
 
-static void read_overlay(struct reader *reader, const struct json_path *path, json_t *value,
+static void read_ledger_overlay(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value);
@@ -269,7 +269,7 @@ const struct key ledger_keys[] = {
 		.detail = &(const struct integer_range){0, 100}},
 	{"drift", read_integer, KEY_FIELD(struct ledger_config, drift_ppm),
 		.detail = &(const struct integer_range){0, DRIFT_MAX_PPM}},
-	{"overlay", read_overlay,
+	{"overlay", read_ledger_overlay,
 		.expected = "\"ring\", {\"degree\": N} or {\"edges\": [[\"A\", \"B\"], ...]}"},
 	{"tree", read_object, .detail = tree_keys},
 	{"etcd", read_object, .detail = etcd_keys},

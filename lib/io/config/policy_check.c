@@ -294,7 +294,7 @@ static uint64_t whole_window(const struct policy *policy)
 }
 
 /* A packet or flow passes whole: a part of one that a window has left would be lost in each. */
-static void check_quota(struct reader *reader, const struct json_path *path,
+static void check_window_quota(struct reader *reader, const struct json_path *path,
 	const struct json_path *at, const struct policy *policy)
 {
 	unsigned __int128 product = (unsigned __int128)policy->limit_bps * policy->window_ns;
@@ -322,7 +322,7 @@ static void check_window(
 	if (policy->window_ns == 0 && !reader_has(reader, path, "window"))
 		reader_expected(reader, &at, "a time such as \"1s\" for this meter");
 	else if (policy->window_ns > 0 && policy->limit_bps > 0)
-		check_quota(reader, path, &at, policy);
+		check_window_quota(reader, path, &at, policy);
 }
 
 /* A history is of whole steps, each of at least an interval. */

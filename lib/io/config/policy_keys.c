@@ -58,7 +58,7 @@ static void read_proto(struct reader *reader, const struct json_path *path, json
 			UINT8_MAX);
 }
 
-static void read_ports(struct reader *reader, const struct json_path *path, json_t *value,
+static void read_port_range(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const char *text = json_string_value(value);
@@ -84,12 +84,12 @@ static const struct key match_keys[] = {
 	{"dscp", read_integer, KEY_FIELD(struct match, dscp),
 		.detail = &(const struct integer_range){0, DSCP_MAX}},
 	{"proto", read_proto, KEY_FIELD(struct match, proto)},
-	{"src-port", read_ports, KEY_FIELD(struct match, src_port)},
-	{"dst-port", read_ports, KEY_FIELD(struct match, dst_port)},
+	{"src-port", read_port_range, KEY_FIELD(struct match, src_port)},
+	{"dst-port", read_port_range, KEY_FIELD(struct match, dst_port)},
 	{0},
 };
 
-static void check_families(
+static void check_match_families(
 	struct reader *reader, const struct json_path *path, const struct match *match)
 {
 	struct json_path dst = {.parent = path, .key = "dst"};
@@ -99,7 +99,7 @@ static void check_families(
 		reader_expected(reader, &dst, "IPv%u as in src", match->src.family);
 }
 
-static void check_ports(struct reader *reader, const struct json_path *path,
+static void check_match_ports(struct reader *reader, const struct json_path *path,
 	const struct match *match, const char *name)
 {
 	struct json_path at = {.parent = path, .key = name};
@@ -119,9 +119,9 @@ static void read_match(struct reader *reader, const struct json_path *path, json
 	if (value == NULL)
 		return;
 	read_keys(reader, path, value, match_keys, match);
-	check_families(reader, path, match);
-	check_ports(reader, path, match, "src-port");
-	check_ports(reader, path, match, "dst-port");
+	check_match_families(reader, path, match);
+	check_match_ports(reader, path, match, "src-port");
+	check_match_ports(reader, path, match, "dst-port");
 	if (reader->errors != errors)
 		match->wire = WIRE_REFUSED;
 }
@@ -215,7 +215,7 @@ static void read_limit(struct reader *reader, const struct json_path *path, json
 		read_count_rate(reader, path, value, policy);
 }
 
-static void read_burst(struct reader *reader, const struct json_path *path, json_t *value,
+static void read_policy_burst(struct reader *reader, const struct json_path *path, json_t *value,
 	const struct key *key, void *base)
 {
 	const struct policy *policy = base;
@@ -317,7 +317,7 @@ const struct key policy_keys[] = {
 	{"window", read_quantity, KEY_FIELD(struct policy, window_ns), .expected = EXPECTED_TIME,
 		.detail = &(const struct quantity_range){units_parse_time, 10000000,
 			24 * 3600 * SECOND_NS, "10ms to 24h", "ns"}},
-	{"burst", read_burst, KEY_FIELD(struct policy, burst_bytes)},
+	{"burst", read_policy_burst, KEY_FIELD(struct policy, burst_bytes)},
 	{"per", read_per, KEY_FIELD(struct policy, per_v4)},
 	{"sources", read_integer, KEY_FIELD(struct policy, sources),
 		.detail = &(const struct integer_range){1024, 16777216}},

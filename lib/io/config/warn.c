@@ -42,7 +42,7 @@ static void warn_workers(struct reader *reader, const struct config *config)
 	}
 }
 
-static uint64_t shortest_interval(const struct config *config)
+static uint64_t shortest_policy_interval(const struct config *config)
 {
 	uint64_t shortest = UINT64_MAX;
 
@@ -58,7 +58,7 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 	static const struct json_path gossip = {.key = "gossip"};
 	struct json_path insecure = {.parent = &gossip, .key = "insecure"};
 	struct json_path timeout = {.parent = &gossip, .key = "timeout"};
-	uint64_t shortest = shortest_interval(config);
+	uint64_t shortest = shortest_policy_interval(config);
 	char text[UNITS_TEXT_MAX];
 
 	if (config->gossip.n_roster == 1)
@@ -72,7 +72,7 @@ static void warn_gossip(struct reader *reader, const struct config *config)
 			TIMEOUT_INTERVALS, units_format_time(shortest, text, sizeof(text)));
 }
 
-static uint64_t largest_frame(const struct config *config)
+static uint64_t largest_port_frame(const struct config *config)
 {
 	uint64_t frame = 0;
 
@@ -137,7 +137,7 @@ static void warn_policy(struct reader *reader, const struct json_path *path,
 static void warn_policies(struct reader *reader, const struct config *config)
 {
 	static const struct json_path policies = {.key = "policies"};
-	uint64_t frame = largest_frame(config);
+	uint64_t frame = largest_port_frame(config);
 
 	if (config->n_policies == 0)
 		reader_warn(reader, &policies, "every packet passes without a policy");
@@ -155,5 +155,5 @@ void config_warn(struct reader *reader, const struct config *config, const struc
 	warn_gossip(reader, config);
 	warn_policies(reader, config);
 	shape_warn(reader, config, running);
-	ledger_warn(reader, config, shortest_interval(config));
+	ledger_warn(reader, config, shortest_policy_interval(config));
 }

@@ -16,7 +16,7 @@ static struct ask **chain_of(struct asks *asks, const char *budget)
 }
 
 /* Twice as many chains, so that they stay short. */
-static int spread(struct asks *asks)
+static int rehash_asks(struct asks *asks)
 {
 	struct asks wide = {.n = asks->n};
 
@@ -46,7 +46,7 @@ struct ask *asks_find(struct asks *asks, const char *budget)
 		ask = ask->chain;
 	if (ask)
 		return ask;
-	if (asks->n == asks->n_chains && spread(asks))
+	if (asks->n == asks->n_chains && rehash_asks(asks))
 		return NULL;
 	ask = calloc(1, sizeof(*ask));
 	if (!ask)

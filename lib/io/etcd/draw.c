@@ -67,7 +67,7 @@ static json_t *get_all(const struct attempt *at)
 		kv_get(at->keys[DRAWN]), kv_get(at->keys[OURS]));
 }
 
-static int read_all(struct attempt *at)
+static int read_budget_keys(struct attempt *at)
 {
 	bool held;
 
@@ -76,7 +76,7 @@ static int read_all(struct attempt *at)
 }
 
 /* Digits and nothing else, of 64 bits; what is not there is `otherwise`. */
-static bool number(const struct kv *kv, uint64_t otherwise, uint64_t *value)
+static bool parse_kv_number(const struct kv *kv, uint64_t otherwise, uint64_t *value)
 {
 	*value = otherwise;
 	if (strcmp(kv->revision, "0") == 0)
@@ -97,18 +97,18 @@ static int not_a_number(struct attempt *at, unsigned key)
 }
 
 /* What was seen, in numbers. */
-static int understand(struct attempt *at)
+static int parse_budget_keys(struct attempt *at)
 {
-	if (!number(&at->seen[TOTAL], at->what->total, &at->total))
+	if (!parse_kv_number(&at->seen[TOTAL], at->what->total, &at->total))
 		return not_a_number(at, TOTAL);
-	if (!number(&at->seen[DRAWN], 0, &at->drawn))
+	if (!parse_kv_number(&at->seen[DRAWN], 0, &at->drawn))
 		return not_a_number(at, DRAWN);
-	if (!number(&at->seen[OURS], 0, &at->ours) || at->ours > at->drawn)
+	if (!parse_kv_number(&at->seen[OURS], 0, &at->ours) || at->ours > at->drawn)
 		return not_a_number(at, OURS);
 	return 0;
 }
 
-static int fenced(struct attempt *at)
+static int refuse_fenced(struct attempt *at)
 {
 	at->drawer->fenced = true;
 	snprintf(at->answer->why, ETCD_WHY_MAX, "%.100s is \"%s\", and not less than \"%s\"",
@@ -128,7 +128,7 @@ static int claim_if(struct attempt *at, json_t *ifs, bool *held)
 		json_pack("[o]", kv_get(key)), held, &at->seen[FENCE], 1, at->answer->why);
 }
 
-static int claim(struct attempt *at)
+static int claim_fence(struct attempt *at)
 {
 	static const struct kv absent = {.revision = "0"};
 	const char *key = at->keys[FENCE];
@@ -143,25 +143,25 @@ static int claim(struct attempt *at)
 	if (err)
 		return err;
 	if (!held && strcmp(at->seen[FENCE].value, at->drawer->token) != 0)
-		return fenced(at);
+		return refuse_fenced(at);
 	at->drawer->claimed = true;
 	return 0;
 }
 
-static uint64_t left(const struct attempt *at)
+static uint64_t units_left(const struct attempt *at)
 {
 	return at->total > at->drawn ? at->total - at->drawn : 0;
 }
 
 /* Units still to be drawn, so that ours come to what was aimed at. */
-static uint64_t missing(const struct attempt *at, uint64_t aim)
+static uint64_t units_missing(const struct attempt *at, uint64_t aim)
 {
 	uint64_t more = aim > at->ours ? aim - at->ours : 0;
 
-	return more < left(at) ? more : left(at);
+	return more < units_left(at) ? more : units_left(at);
 }
 
-static json_t *put_number(const char *key, uint64_t value)
+static json_t *kv_put_number(const char *key, uint64_t value)
 {
 	char digits[DIGITS];
 
@@ -170,7 +170,7 @@ static json_t *put_number(const char *key, uint64_t value)
 }
 
 /* As seen, and the total too: it may have been lowered since. */
-static json_t *unchanged(const struct attempt *at)
+static json_t *if_unchanged(const struct attempt *at)
 {
 	return json_pack("[o,o,o,o]", kv_if_equal(at->keys[FENCE], at->drawer->token),
 		kv_if_unchanged(at->keys[TOTAL], &at->seen[TOTAL]),
@@ -179,11 +179,11 @@ static json_t *unchanged(const struct attempt *at)
 }
 
 /* When another was first, what is there now has been seen. */
-static int take(struct attempt *at, uint64_t units, bool *held)
+static int draw_units_now(struct attempt *at, uint64_t units, bool *held)
 {
-	json_t *puts = json_pack("[o,o]", put_number(at->keys[DRAWN], at->drawn + units),
-		put_number(at->keys[OURS], at->ours + units));
-	int err = kv_transact(at->drawer->http, unchanged(at), puts, get_all(at), held, at->seen,
+	json_t *puts = json_pack("[o,o]", kv_put_number(at->keys[DRAWN], at->drawn + units),
+		kv_put_number(at->keys[OURS], at->ours + units));
+	int err = kv_transact(at->drawer->http, if_unchanged(at), puts, get_all(at), held, at->seen,
 		KEYS, at->answer->why);
 
 	if (err == 0 && *held) {
@@ -206,18 +206,18 @@ static void step_aside(struct drawer *drawer, unsigned races)
 }
 
 /* From what has just been seen to what was aimed at. */
-static int approach(struct attempt *at, uint64_t aim)
+static int draw_towards(struct attempt *at, uint64_t aim)
 {
 	bool held = false;
 	int err = 0;
 
 	for (unsigned races = 0; races < RACES && !http_given_up(at->drawer->http); races++) {
 		if (strcmp(at->seen[FENCE].value, at->drawer->token) != 0)
-			return fenced(at);
-		err = understand(at);
-		if (err || missing(at, aim) == 0)
+			return refuse_fenced(at);
+		err = parse_budget_keys(at);
+		if (err || units_missing(at, aim) == 0)
 			return err;
-		err = take(at, missing(at, aim), &held);
+		err = draw_units_now(at, units_missing(at, aim), &held);
 		if (err || held)
 			return err;
 		step_aside(at->drawer, races);
@@ -231,24 +231,24 @@ static int approach(struct attempt *at, uint64_t aim)
 static int draw_units(struct attempt *at, struct drawn *drawn)
 {
 	uint64_t aim;
-	int err = read_all(at);
+	int err = read_budget_keys(at);
 
 	if (err == 0)
-		err = understand(at);
+		err = parse_budget_keys(at);
 	if (err)
 		return err;
 	if (!drawn->known || drawn->period != at->what->period)
 		*drawn = (struct drawn){true, at->what->period, at->ours};
 	if (__builtin_add_overflow(drawn->units, at->what->units, &aim))
 		aim = UINT64_MAX;
-	err = approach(at, at->what->units ? aim : 0);
+	err = draw_towards(at, at->what->units ? aim : 0);
 	if (err == 0)
 		drawn->units = at->ours;
 	return err;
 }
 
 /* What others have written goes into one line of a log. */
-static void clean(char *why)
+static void clean_message(char *why)
 {
 	for (; *why; why++)
 		if ((unsigned char)*why < ' ' || *why == 0x7f)
@@ -268,15 +268,15 @@ void draw(struct drawer *drawer, const struct etcd_draw *what, struct drawn *dra
 			drawer->limiter);
 		return;
 	}
-	answer->result = drawer->claimed ? 0 : claim(&at);
+	answer->result = drawer->claimed ? 0 : claim_fence(&at);
 	if (answer->result == 0)
 		answer->result = draw_units(&at, drawn);
 	if (answer->result) {
-		clean(answer->why);
+		clean_message(answer->why);
 		return;
 	}
 	answer->why[0] = '\0'; /* of an endpoint before the one that answered */
 	answer->total = at.total;
 	answer->drawn = at.ours;
-	answer->left = left(&at);
+	answer->left = units_left(&at);
 }

@@ -26,7 +26,7 @@ static void draw_ask(void *context)
 	draw(ask->drawer, &ask->draw, &ask->drawn, &ask->answer);
 }
 
-static int set_up(struct etcd *etcd, const struct etcd_params *params)
+static int set_up_etcd(struct etcd *etcd, const struct etcd_params *params)
 {
 	uint64_t lot;
 	int err = http_open(params, &etcd->http);
@@ -53,7 +53,7 @@ int etcd_open(const struct etcd_params *params, struct etcd **out)
 	if (sodium_init() < 0 || curl_global_init(CURL_GLOBAL_DEFAULT))
 		return -ENOMEM;
 	etcd = calloc(1, sizeof(*etcd));
-	err = etcd ? set_up(etcd, params) : -ENOMEM;
+	err = etcd ? set_up_etcd(etcd, params) : -ENOMEM;
 	if (err) {
 		free(etcd);
 		curl_global_cleanup();

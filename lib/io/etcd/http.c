@@ -27,7 +27,7 @@ struct http {
 	char error[CURL_ERROR_SIZE];
 };
 
-static size_t take(char *data, size_t size, size_t n, void *context)
+static size_t collect_body(char *data, size_t size, size_t n, void *context)
 {
 	struct http *http = context;
 	size_t len = size * n;
@@ -39,7 +39,7 @@ static size_t take(char *data, size_t size, size_t n, void *context)
 	return len;
 }
 
-static int progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c,
+static int curl_progress(void *context, curl_off_t a, curl_off_t b, curl_off_t c,
 	curl_off_t d) /* none of interest */
 {
 	(void)a, (void)b, (void)c, (void)d;
@@ -71,12 +71,12 @@ static CURLcode set_behaviour(struct http *http, unsigned timeout_ms)
 
 static CURLcode set_callbacks(struct http *http)
 {
-	CURLcode code = curl_easy_setopt(http->easy, CURLOPT_WRITEFUNCTION, take);
+	CURLcode code = curl_easy_setopt(http->easy, CURLOPT_WRITEFUNCTION, collect_body);
 
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(http->easy, CURLOPT_WRITEDATA, http);
 	if (code == CURLE_OK)
-		code = curl_easy_setopt(http->easy, CURLOPT_XFERINFOFUNCTION, progress);
+		code = curl_easy_setopt(http->easy, CURLOPT_XFERINFOFUNCTION, curl_progress);
 	if (code == CURLE_OK)
 		code = curl_easy_setopt(http->easy, CURLOPT_XFERINFODATA, http);
 	if (code == CURLE_OK)
@@ -134,7 +134,7 @@ static int copy_endpoints(struct http *http, const struct etcd_params *params)
 	return 0;
 }
 
-static int set_up(struct http *http, const struct etcd_params *params)
+static int set_up_http(struct http *http, const struct etcd_params *params)
 {
 	int err = copy_endpoints(http, params);
 
@@ -156,7 +156,7 @@ int http_open(const struct etcd_params *params, struct http **out)
 
 	if (!http)
 		return -ENOMEM;
-	err = set_up(http, params);
+	err = set_up_http(http, params);
 	if (err) {
 		http_close(http);
 		return err;
@@ -185,7 +185,7 @@ bool http_given_up(const struct http *http)
 	return __atomic_load_n(&http->given_up, __ATOMIC_RELAXED);
 }
 
-static int error_of(CURLcode code)
+static int errno_of_curl(CURLcode code)
 {
 	switch (code) {
 	case CURLE_COULDNT_CONNECT:
@@ -208,7 +208,7 @@ static int error_of(CURLcode code)
 }
 
 /* etcd says in its body what it does not like. */
-static int judge(struct http *http, const char *url, char why[ETCD_WHY_MAX])
+static int judge_status(struct http *http, const char *url, char why[ETCD_WHY_MAX])
 {
 	int len = (int)(http->len < WHY_OF_BODY ? http->len : WHY_OF_BODY);
 	long status = 0;
@@ -236,16 +236,16 @@ static int post_to(struct http *http, const char *endpoint, const char *path, co
 	if (code == CURLE_OK)
 		code = curl_easy_perform(http->easy);
 	if (code == CURLE_OK)
-		return judge(http, url, why);
+		return judge_status(http, url, why);
 	snprintf(why, ETCD_WHY_MAX, "%.80s: %.150s", endpoint,
 		code == CURLE_WRITE_ERROR ? "the answer is too long"
 		: http->error[0]          ? http->error
 					  : curl_easy_strerror(code));
-	return error_of(code);
+	return errno_of_curl(code);
 }
 
 /* The error that says most of several: -EPROTO, then that it may have been done. */
-static int worse(int a, int b)
+static int worse_error(int a, int b)
 {
 	static const int order[] = {-EPROTO, -ENOMEM, -ETIMEDOUT, -ENETUNREACH};
 
@@ -268,7 +268,7 @@ int http_post(struct http *http, const char *path, const char *body, const char 
 			*len = http->len;
 			return 0;
 		}
-		err = worse(now, err);
+		err = worse_error(now, err);
 		http->current = (http->current + 1) % http->n_endpoints;
 	}
 	return err ? err : -ENETUNREACH;

@@ -13,7 +13,7 @@
 #define TRANSACTION "/v3/kv/txn"
 #define VARIANT     sodium_base64_VARIANT_ORIGINAL
 
-static json_t *encoded(const char *text)
+static json_t *encode_base64(const char *text)
 {
 	size_t len = strlen(text), room = sodium_base64_encoded_len(len, VARIANT);
 	char *base64 = malloc(room);
@@ -27,7 +27,7 @@ static json_t *encoded(const char *text)
 	return string;
 }
 
-static int decode(const json_t *string, char value[KV_VALUE_MAX])
+static int decode_base64(const json_t *string, char value[KV_VALUE_MAX])
 {
 	const char *base64 = json_string_value(string);
 	size_t len = 0;
@@ -44,14 +44,14 @@ static int decode(const json_t *string, char value[KV_VALUE_MAX])
 
 json_t *kv_if_unchanged(const char *key, const struct kv *kv)
 {
-	return json_pack("{s:o, s:s, s:s, s:s}", "key", encoded(key), "target", "MOD", "result",
-		"EQUAL", "mod_revision", kv->revision);
+	return json_pack("{s:o, s:s, s:s, s:s}", "key", encode_base64(key), "target", "MOD",
+		"result", "EQUAL", "mod_revision", kv->revision);
 }
 
 static json_t *if_value(const char *key, const char *result, const char *value)
 {
-	return json_pack("{s:o, s:s, s:s, s:o}", "key", encoded(key), "target", "VALUE", "result",
-		result, "value", encoded(value));
+	return json_pack("{s:o, s:s, s:s, s:o}", "key", encode_base64(key), "target", "VALUE",
+		"result", result, "value", encode_base64(value));
 }
 
 json_t *kv_if_equal(const char *key, const char *value)
@@ -66,13 +66,13 @@ json_t *kv_if_less(const char *key, const char *value)
 
 json_t *kv_put(const char *key, const char *value)
 {
-	return json_pack(
-		"{s:{s:o, s:o}}", "request_put", "key", encoded(key), "value", encoded(value));
+	return json_pack("{s:{s:o, s:o}}", "request_put", "key", encode_base64(key), "value",
+		encode_base64(value));
 }
 
 json_t *kv_get(const char *key)
 {
-	return json_pack("{s:{s:o}}", "request_range", "key", encoded(key));
+	return json_pack("{s:{s:o}}", "request_range", "key", encode_base64(key));
 }
 
 /* {"response_range": {"kvs": [{"mod_revision": "7", "value": "..."}]}}, without kvs if there is none */
@@ -90,7 +90,7 @@ static int read_one(const json_t *response, struct kv *kv)
 	if (!revision || strlen(revision) >= sizeof(kv->revision))
 		return -EPROTO;
 	strncpy(kv->revision, revision, sizeof(kv->revision) - 1);
-	return decode(json_object_get(found, "value"), kv->value);
+	return decode_base64(json_object_get(found, "value"), kv->value);
 }
 
 /* A put has one response as well. */
@@ -109,8 +109,8 @@ static int read_answer(const json_t *root, bool *held, struct kv *got, unsigned 
 	return err;
 }
 
-static int post(struct http *http, const char *body, bool *held, struct kv *got, unsigned n,
-	char why[ETCD_WHY_MAX])
+static int post_transaction(struct http *http, const char *body, bool *held, struct kv *got,
+	unsigned n, char why[ETCD_WHY_MAX])
 {
 	const char *answer;
 	size_t len;
@@ -134,7 +134,7 @@ int kv_transact(struct http *http, json_t *ifs, json_t *then, json_t *otherwise,
 	json_t *root = json_pack(
 		"{s:o, s:o, s:o}", "compare", ifs, "success", then, "failure", otherwise);
 	char *body = root ? json_dumps(root, JSON_COMPACT) : NULL;
-	int err = body ? post(http, body, held, got, n, why) : -ENOMEM;
+	int err = body ? post_transaction(http, body, held, got, n, why) : -ENOMEM;
 
 	free(body);
 	json_decref(root);

@@ -11,7 +11,7 @@
 #define SUGGEST_MAX      32 /* characters of a key that is compared with those we know */
 #define SUGGEST_DISTANCE 2  /* edits at most between a typing error and what was meant */
 
-static unsigned min3(unsigned a, unsigned b, unsigned c)
+static unsigned min_of_three(unsigned a, unsigned b, unsigned c)
 {
 	unsigned least = a < b ? a : b;
 
@@ -30,10 +30,11 @@ static unsigned edit_distance(const char *a, const char *b)
 				cost[i][j] = i + j;
 				continue;
 			}
-			cost[i][j] = min3(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
+			cost[i][j] = min_of_three(cost[i - 1][j] + 1, cost[i][j - 1] + 1,
 				cost[i - 1][j - 1] + (a[i - 1] != b[j - 1]));
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				cost[i][j] = min3(cost[i][j], cost[i][j], cost[i - 2][j - 2] + 1);
+				cost[i][j] = min_of_three(
+					cost[i][j], cost[i][j], cost[i - 2][j - 2] + 1);
 		}
 	}
 	return cost[n][m];
@@ -69,7 +70,7 @@ static void report_unknown(
 		reader_error(reader, path, "unknown key");
 }
 
-static bool knows(const struct key *keys, const char *name)
+static bool key_is_known(const struct key *keys, const char *name)
 {
 	while (keys->name != NULL && strcmp(keys->name, name) != 0)
 		keys++;
@@ -94,7 +95,7 @@ void read_keys(struct reader *reader, const struct json_path *path, json_t *valu
 	json_object_foreach (value, name, member) {
 		struct json_path at = {.parent = path, .key = name};
 
-		if (!knows(keys, name))
+		if (!key_is_known(keys, name))
 			report_unknown(reader, &at, keys);
 	}
 	for (const struct key *key = keys; key->name != NULL; key++) {

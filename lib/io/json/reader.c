@@ -83,7 +83,7 @@ static void report_syntax(const struct reader *reader, const json_error_t *error
 	fputc('\n', reader->err);
 }
 
-static bool is_blank(const char *text, size_t len)
+static bool text_is_blank(const char *text, size_t len)
 {
 	while (len > 0 && strchr(" \t\r\n", text[len - 1]) != NULL && text[len - 1] != '\0')
 		len--;
@@ -91,7 +91,7 @@ static bool is_blank(const char *text, size_t len)
 }
 
 /* Reads to the end, also of a pipe, whose size nobody knows before. */
-static int read_all(int fd, char **text, size_t *len)
+static int read_whole_file(int fd, char **text, size_t *len)
 {
 	size_t size = 0;
 
@@ -124,7 +124,7 @@ static int read_file(const char *path, char **text, size_t *len)
 
 	if (fd < 0)
 		return -errno;
-	rc = read_all(fd, text, len);
+	rc = read_whole_file(fd, text, len);
 	close(fd);
 	return rc;
 }
@@ -133,7 +133,7 @@ static int parse_text(struct reader *reader, const char *text, size_t len)
 {
 	json_error_t error;
 
-	if (is_blank(text, len)) {
+	if (text_is_blank(text, len)) {
 		fprintf(reader->err, "%s: empty: expected a JSON object\n", reader->file);
 		return -EINVAL;
 	}

@@ -91,7 +91,7 @@ static int start_thread(struct offload *offload)
 	return -err;
 }
 
-static void release(struct offload *offload)
+static void release_offload(struct offload *offload)
 {
 	pthread_cond_destroy(&offload->changed);
 	pthread_mutex_destroy(&offload->lock);
@@ -109,7 +109,7 @@ int offload_start(struct offload *offload)
 	pthread_cond_init(&offload->changed, NULL);
 	err = start_thread(offload);
 	if (err)
-		release(offload);
+		release_offload(offload);
 	return err;
 }
 
@@ -120,7 +120,7 @@ void offload_stop(struct offload *offload)
 	pthread_cond_signal(&offload->changed);
 	pthread_mutex_unlock(&offload->lock);
 	pthread_join(offload->thread, NULL);
-	release(offload);
+	release_offload(offload);
 }
 
 void offload_submit(struct offload *offload, struct offload_job *job)

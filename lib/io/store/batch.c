@@ -14,7 +14,7 @@ struct header {
 	uint8_t kind;
 };
 
-static int make_room(struct batch *batch, size_t more)
+static int batch_reserve(struct batch *batch, size_t more)
 {
 	size_t room = batch->room ? batch->room : FIRST_ROOM;
 	uint8_t *bytes;
@@ -35,7 +35,7 @@ int batch_put(struct batch *batch, uint8_t kind, uint32_t id, const void *record
 {
 	struct header header = {.id = id, .len = (uint32_t)len, .kind = kind};
 
-	if (len > UINT32_MAX || make_room(batch, sizeof(header) + len))
+	if (len > UINT32_MAX || batch_reserve(batch, sizeof(header) + len))
 		return -ENOMEM;
 	memcpy(batch->bytes + batch->len, &header, sizeof(header));
 	if (len)

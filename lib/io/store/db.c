@@ -50,7 +50,7 @@ static int io_error(sqlite3 *sqlite)
 }
 
 /* What SQLite does not understand, a table that is not there for instance, is damage. */
-static int error_of(sqlite3 *sqlite, int rc)
+static int errno_of_sqlite(sqlite3 *sqlite, int rc)
 {
 	switch (rc & 0xff) {
 	case SQLITE_OK:
@@ -73,18 +73,19 @@ static int error_of(sqlite3 *sqlite, int rc)
 	}
 }
 
-static int execute(struct db *db, const char *sql)
+static int execute_sql(struct db *db, const char *sql)
 {
-	return error_of(db->sqlite, sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL));
+	return errno_of_sqlite(db->sqlite, sqlite3_exec(db->sqlite, sql, NULL, NULL, NULL));
 }
 
-static int prepare(struct db *db, const char *sql, sqlite3_stmt **statement)
+static int prepare_statement(struct db *db, const char *sql, sqlite3_stmt **statement)
 {
-	return error_of(db->sqlite, sqlite3_prepare_v2(db->sqlite, sql, -1, statement, NULL));
+	return errno_of_sqlite(
+		db->sqlite, sqlite3_prepare_v2(db->sqlite, sql, -1, statement, NULL));
 }
 
 /* The key is the hash's: a record in another's place is as wrong as other bytes. */
-static uint64_t checksum(int64_t key, const void *record, size_t len)
+static uint64_t record_siphash(int64_t key, const void *record, size_t len)
 {
 	uint8_t place[crypto_shorthash_KEYBYTES] = {0};
 	uint64_t sum;
@@ -95,11 +96,11 @@ static uint64_t checksum(int64_t key, const void *record, size_t len)
 	return sum;
 }
 
-static int64_t seal(const struct db *db)
+static int64_t seal_of_head(const struct db *db)
 {
 	uint64_t head[] = {db->epoch, db->blank, db->commits};
 
-	return (int64_t)(db->sum ^ checksum(HEAD_KEY, head, sizeof(head)));
+	return (int64_t)(db->sum ^ record_siphash(HEAD_KEY, head, sizeof(head)));
 }
 
 static int64_t key_of(uint8_t kind, uint32_t id)
@@ -114,7 +115,7 @@ struct row {
 };
 
 /* The row of a statement that asks for key and record. What is empty has no address in SQLite. */
-static struct row row_at(sqlite3_stmt *statement)
+static struct row db_row_at(sqlite3_stmt *statement)
 {
 	const void *record = sqlite3_column_blob(statement, 1);
 
@@ -127,9 +128,9 @@ static struct row row_at(sqlite3_stmt *statement)
 
 static uint64_t row_checksum(sqlite3_stmt *statement)
 {
-	struct row row = row_at(statement);
+	struct row row = db_row_at(statement);
 
-	return checksum(row.key, row.record, row.len);
+	return record_siphash(row.key, row.record, row.len);
 }
 
 static void close_file(struct db *db)
@@ -152,14 +153,14 @@ static int put_record(
 		db->sum ^= row_checksum(get);
 	sqlite3_reset(get);
 	if (rc != SQLITE_ROW && rc != SQLITE_DONE)
-		return error_of(db->sqlite, rc);
+		return errno_of_sqlite(db->sqlite, rc);
 	sqlite3_bind_int64(put, 1, key);
 	sqlite3_bind_blob64(put, 2, record->at, record->len, SQLITE_STATIC);
 	sqlite3_step(put);
 	rc = sqlite3_reset(put);
 	if (rc == SQLITE_OK)
-		db->sum ^= checksum(key, record->at, record->len);
-	return error_of(db->sqlite, rc);
+		db->sum ^= record_siphash(key, record->at, record->len);
+	return errno_of_sqlite(db->sqlite, rc);
 }
 
 static int put_records(struct db *db, const struct batch *batch)
@@ -167,10 +168,10 @@ static int put_records(struct db *db, const struct batch *batch)
 	sqlite3_stmt *get = NULL, *put = NULL;
 	struct batch_record record;
 	size_t offset = 0;
-	int err = prepare(db, "SELECT key, record FROM records WHERE key = ?", &get);
+	int err = prepare_statement(db, "SELECT key, record FROM records WHERE key = ?", &get);
 
 	if (err == 0)
-		err = prepare(db, "REPLACE INTO records VALUES (?, ?)", &put);
+		err = prepare_statement(db, "REPLACE INTO records VALUES (?, ?)", &put);
 	while (err == 0 && batch_next(batch, &offset, &record))
 		err = put_record(db, get, put, &record);
 	sqlite3_finalize(get);
@@ -186,8 +187,8 @@ static int put_head(struct db *db)
 	db->commits++;
 	snprintf(sql, sizeof(sql),
 		"UPDATE head SET epoch = %" PRIi64 ", commits = %" PRIi64 ", seal = %" PRIi64,
-		(int64_t)db->epoch, (int64_t)db->commits, seal(db));
-	return execute(db, sql);
+		(int64_t)db->epoch, (int64_t)db->commits, seal_of_head(db));
+	return execute_sql(db, sql);
 }
 
 /* A file that was removed under its owner would be written in vain. */
@@ -196,7 +197,7 @@ static int check_place(struct db *db)
 	int moved = 0, rc;
 
 	rc = sqlite3_file_control(db->sqlite, "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-	return rc ? error_of(db->sqlite, rc) : moved ? -ENOENT : 0;
+	return rc ? errno_of_sqlite(db->sqlite, rc) : moved ? -ENOENT : 0;
 }
 
 static int write_all(struct db *db, const struct batch *batch)
@@ -204,12 +205,12 @@ static int write_all(struct db *db, const struct batch *batch)
 	int err = check_place(db);
 
 	if (err == 0)
-		err = execute(db, "BEGIN");
+		err = execute_sql(db, "BEGIN");
 	if (err == 0)
 		err = put_records(db, batch);
 	if (err == 0)
 		err = put_head(db);
-	return err ? err : execute(db, "COMMIT");
+	return err ? err : execute_sql(db, "COMMIT");
 }
 
 /* ---- opening */
@@ -224,7 +225,7 @@ static const char head_question[] =
 static int get_head(struct db *db, int64_t *want)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare(db, head_question, &statement);
+	int rc, err = prepare_statement(db, head_question, &statement);
 
 	if (err)
 		return err;
@@ -234,13 +235,13 @@ static int get_head(struct db *db, int64_t *want)
 	db->commits = (uint64_t)sqlite3_column_int64(statement, 2);
 	*want = sqlite3_column_int64(statement, 3);
 	sqlite3_finalize(statement);
-	return rc == SQLITE_DONE ? -EBADMSG : error_of(db->sqlite, rc);
+	return rc == SQLITE_DONE ? -EBADMSG : errno_of_sqlite(db->sqlite, rc);
 }
 
 static int add_up(struct db *db)
 {
 	sqlite3_stmt *statement;
-	int rc, err = prepare(db, "SELECT key, record FROM records", &statement);
+	int rc, err = prepare_statement(db, "SELECT key, record FROM records", &statement);
 
 	if (err)
 		return err;
@@ -248,7 +249,7 @@ static int add_up(struct db *db)
 	while ((rc = sqlite3_step(statement)) == SQLITE_ROW)
 		db->sum ^= row_checksum(statement);
 	sqlite3_finalize(statement);
-	return error_of(db->sqlite, rc);
+	return errno_of_sqlite(db->sqlite, rc);
 }
 
 /* Every record is what was put, and all of them are there. */
@@ -259,21 +260,21 @@ static int check_all(struct db *db)
 
 	if (err == 0)
 		err = add_up(db);
-	return err ? err : seal(db) == want ? 0 : -EBADMSG;
+	return err ? err : seal_of_head(db) == want ? 0 : -EBADMSG;
 }
 
-static int open_file(struct db *db, const char *path)
+static int open_db_file(struct db *db, const char *path)
 {
 	int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX;
 	int rc = sqlite3_open_v2(path, &db->sqlite, flags, NULL);
 
-	return rc ? error_of(db->sqlite, rc) : execute(db, settings);
+	return rc ? errno_of_sqlite(db->sqlite, rc) : execute_sql(db, settings);
 }
 
 /* SQLite would open for reading what it may not write. */
 static int open_checked(struct db *db)
 {
-	int err = access(db->path, R_OK | W_OK) ? -errno : open_file(db, db->path);
+	int err = access(db->path, R_OK | W_OK) ? -errno : open_db_file(db, db->path);
 
 	if (err == 0)
 		err = check_all(db);
@@ -299,25 +300,25 @@ static int make_empty(int dir)
 static int make_tables(struct db *db, const char *path)
 {
 	char head[96];
-	int err = open_file(db, path);
+	int err = open_db_file(db, path);
 
 	snprintf(head, sizeof(head), "INSERT INTO head VALUES (%" PRIi64 ", %d, 0, %" PRIi64 ")",
-		(int64_t)db->epoch, db->blank, seal(db));
+		(int64_t)db->epoch, db->blank, seal_of_head(db));
 	if (err == 0)
-		err = execute(db,
+		err = execute_sql(db,
 			"PRAGMA journal_mode = MEMORY; BEGIN;"
 			"PRAGMA application_id = " APPLICATION ";PRAGMA user_version = " VERSION ";"
 			"CREATE TABLE head (epoch INTEGER, blank INTEGER, commits INTEGER, seal INTEGER);"
 			"CREATE TABLE records (key INTEGER PRIMARY KEY, record BLOB)");
 	if (err == 0)
-		err = execute(db, head);
+		err = execute_sql(db, head);
 	if (err == 0)
-		err = execute(db, "COMMIT");
+		err = execute_sql(db, "COMMIT");
 	close_file(db);
 	return err;
 }
 
-static int lock_directory(const char *directory)
+static int lock_store_directory(const char *directory)
 {
 	int dir = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
 
@@ -336,7 +337,7 @@ static int name_file(char path[PATH_MAX], const char *directory, const char *nam
 }
 
 /* A directory whose name is lost with the power is a store that is lost: so that is seen to. */
-static int make_directory(const char *directory)
+static int make_store_directory(const char *directory)
 {
 	char path[PATH_MAX];
 	int parent, err = name_file(path, directory, "..");
@@ -382,11 +383,11 @@ static int make_in(int dir, const char *directory, bool blank)
 
 int db_make(const char *directory, bool blank)
 {
-	int dir, err = make_directory(directory);
+	int dir, err = make_store_directory(directory);
 
 	if (err)
 		return err;
-	dir = lock_directory(directory);
+	dir = lock_store_directory(directory);
 	if (dir < 0)
 		return dir;
 	err = make_in(dir, directory, blank);
@@ -408,7 +409,7 @@ int db_open(struct db *db, const char *directory)
 {
 	int err;
 
-	*db = (struct db){.dir = lock_directory(directory)};
+	*db = (struct db){.dir = lock_store_directory(directory)};
 	if (db->dir < 0)
 		return db->dir;
 	err = name_file(db->path, directory, FILE_NAME);
@@ -456,17 +457,18 @@ int db_each(struct db *db, uint8_t kind,
 
 	if (!db->sqlite)
 		return -EIO;
-	err = prepare(db, "SELECT key, record FROM records WHERE key BETWEEN ? AND ? ORDER BY key",
+	err = prepare_statement(db,
+		"SELECT key, record FROM records WHERE key BETWEEN ? AND ? ORDER BY key",
 		&statement);
 	if (err)
 		return err;
 	sqlite3_bind_int64(statement, 1, key_of(kind, 0));
 	sqlite3_bind_int64(statement, 2, key_of(kind, UINT32_MAX));
 	while (answer >= 0 && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-		struct row row = row_at(statement);
+		struct row row = db_row_at(statement);
 
 		answer = each(context, (uint32_t)row.key, row.record, row.len);
 	}
 	sqlite3_finalize(statement);
-	return answer < 0 ? answer : error_of(db->sqlite, rc);
+	return answer < 0 ? answer : errno_of_sqlite(db->sqlite, rc);
 }

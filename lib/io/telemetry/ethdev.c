@@ -32,18 +32,18 @@ struct queues {
 	bool scattered;
 };
 
-static json_t *number(uint64_t value)
+static json_t *json_u64(uint64_t value)
 {
 	return json_integer((json_int_t)value);
 }
 
-static void put(json_t *object, const char *key, uint64_t value)
+static void json_put_u64(json_t *object, const char *key, uint64_t value)
 {
-	json_object_set_new(object, key, number(value));
+	json_object_set_new(object, key, json_u64(value));
 }
 
 /* Digits only; *rest is what follows them. */
-static bool parse_number(const char *text, unsigned max, unsigned *value, const char **rest)
+static bool parse_digits(const char *text, unsigned max, unsigned *value, const char **rest)
 {
 	unsigned n = 0;
 	const char *c = text;
@@ -59,12 +59,12 @@ static bool parse_number(const char *text, unsigned max, unsigned *value, const 
 }
 
 /* A valid port that is followed by nothing, or by *rest = what stands after a comma. */
-static bool parse_port(const char *params, uint16_t *port, const char **rest)
+static bool parse_port_id(const char *params, uint16_t *port, const char **rest)
 {
 	const char *end;
 	unsigned n;
 
-	if (params == NULL || !parse_number(params, RTE_MAX_ETHPORTS - 1, &n, &end))
+	if (params == NULL || !parse_digits(params, RTE_MAX_ETHPORTS - 1, &n, &end))
 		return false;
 	if (*end != '\0' && *end != ',')
 		return false;
@@ -77,7 +77,7 @@ static bool parse_only_port(const char *params, uint16_t *port)
 {
 	const char *rest;
 
-	return parse_port(params, port, &rest) && rest == NULL;
+	return parse_port_id(params, port, &rest) && rest == NULL;
 }
 
 static json_t *ethdev_list(const char *params, void *context)
@@ -88,7 +88,7 @@ static json_t *ethdev_list(const char *params, void *context)
 	(void)params;
 	(void)context;
 	RTE_ETH_FOREACH_DEV (port)
-		json_array_append_new(list, number(port));
+		json_array_append_new(list, json_u64(port));
 	return list;
 }
 
@@ -97,7 +97,7 @@ static void put_queue_counters(json_t *object, const char *key, const uint64_t *
 	json_t *list = json_array();
 
 	for (unsigned i = 0; i < RTE_ETHDEV_QUEUE_STAT_CNTRS; i++)
-		json_array_append_new(list, number(counters[i]));
+		json_array_append_new(list, json_u64(counters[i]));
 	json_object_set_new(object, key, list);
 }
 
@@ -111,14 +111,14 @@ static json_t *ethdev_stats(const char *params, void *context)
 	if (!parse_only_port(params, &port) || rte_eth_stats_get(port, &stats) != 0)
 		return NULL;
 	object = json_object();
-	put(object, "ipackets", stats.ipackets);
-	put(object, "opackets", stats.opackets);
-	put(object, "ibytes", stats.ibytes);
-	put(object, "obytes", stats.obytes);
-	put(object, "imissed", stats.imissed);
-	put(object, "ierrors", stats.ierrors);
-	put(object, "oerrors", stats.oerrors);
-	put(object, "rx_nombuf", stats.rx_nombuf);
+	json_put_u64(object, "ipackets", stats.ipackets);
+	json_put_u64(object, "opackets", stats.opackets);
+	json_put_u64(object, "ibytes", stats.ibytes);
+	json_put_u64(object, "obytes", stats.obytes);
+	json_put_u64(object, "imissed", stats.imissed);
+	json_put_u64(object, "ierrors", stats.ierrors);
+	json_put_u64(object, "oerrors", stats.oerrors);
+	json_put_u64(object, "rx_nombuf", stats.rx_nombuf);
 	put_queue_counters(object, "q_ipackets", stats.q_ipackets);
 	put_queue_counters(object, "q_opackets", stats.q_opackets);
 	put_queue_counters(object, "q_ibytes", stats.q_ibytes);
@@ -140,7 +140,7 @@ static bool parse_filter(const char *text, struct xstats_filter *filter)
 		else if (len == 15 && memcmp(text, "hide_zero=false", 15) == 0)
 			filter->hide_zero = false;
 		else if (strncmp(text, "from=", 5) != 0 ||
-			 !parse_number(text + 5, UINT16_MAX, &filter->from, &text) || text != end)
+			 !parse_digits(text + 5, UINT16_MAX, &filter->from, &text) || text != end)
 			return false;
 		text = *end == ',' ? end + 1 : NULL;
 	}
@@ -165,7 +165,7 @@ static json_t *fill_xstats(const struct rte_eth_xstat *xstats,
 		used += strnlen(name, RTE_ETH_XSTATS_NAME_SIZE) + XSTATS_EXTRA;
 		if (used > XSTATS_OUTPUT)
 			break;
-		put(object, name, xstats[i].value);
+		json_put_u64(object, name, xstats[i].value);
 	}
 	return object;
 }
@@ -193,7 +193,7 @@ static json_t *ethdev_xstats(const char *params, void *context)
 	int n;
 
 	(void)context;
-	if (!parse_port(params, &port, &rest) || !parse_filter(rest, &filter))
+	if (!parse_port_id(params, &port, &rest) || !parse_filter(rest, &filter))
 		return NULL;
 	n = rte_eth_xstats_get(port, NULL, 0);
 	if (n < 0)
@@ -223,7 +223,7 @@ static void read_rx_queues(uint16_t port, unsigned n, uint8_t state, struct queu
 				queues->min_buffer = room;
 			queues->scattered |= info.scattered_rx != 0;
 		}
-		json_array_append_new(queues->rx_states, number(info.queue_state));
+		json_array_append_new(queues->rx_states, json_u64(info.queue_state));
 	}
 }
 
@@ -233,7 +233,8 @@ static void read_tx_queues(uint16_t port, unsigned n, uint8_t state, struct queu
 		struct rte_eth_txq_info info;
 		bool known = rte_eth_tx_queue_info_get(port, i, &info) == 0;
 
-		json_array_append_new(queues->tx_states, number(known ? info.queue_state : state));
+		json_array_append_new(
+			queues->tx_states, json_u64(known ? info.queue_state : state));
 	}
 }
 
@@ -257,11 +258,11 @@ static void put_identity(json_t *object, uint16_t port, const struct rte_eth_dev
 	rte_eth_dev_get_name_by_port(port, name);
 	rte_eth_dev_get_mtu(port, &mtu);
 	json_object_set_new(object, "name", json_string(name));
-	put(object, "state", RTE_ETH_DEV_ATTACHED);
-	put(object, "nb_rx_queues", info->nb_rx_queues);
-	put(object, "nb_tx_queues", info->nb_tx_queues);
-	put(object, "port_id", port);
-	put(object, "mtu", mtu);
+	json_put_u64(object, "state", RTE_ETH_DEV_ATTACHED);
+	json_put_u64(object, "nb_rx_queues", info->nb_rx_queues);
+	json_put_u64(object, "nb_tx_queues", info->nb_tx_queues);
+	json_put_u64(object, "port_id", port);
+	json_put_u64(object, "mtu", mtu);
 }
 
 static void put_mac(json_t *object, uint16_t port)
@@ -277,14 +278,14 @@ static void put_mac(json_t *object, uint16_t port)
 static void put_modes(json_t *object, uint16_t port, const struct rte_eth_dev_info *info,
 	const struct rte_eth_conf *conf, const struct queues *queues)
 {
-	put(object, "rx_mbuf_size_min", queues->min_buffer);
+	json_put_u64(object, "rx_mbuf_size_min", queues->min_buffer);
 	put_mac(object, port);
-	put(object, "promiscuous", rte_eth_promiscuous_get(port) == 1);
-	put(object, "scattered_rx", queues->scattered);
-	put(object, "all_multicast", rte_eth_allmulticast_get(port) == 1);
-	put(object, "dev_started", is_started(port));
-	put(object, "lro", (conf->rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_LRO) != 0);
-	put(object, "dev_configured", info->nb_rx_queues + info->nb_tx_queues > 0);
+	json_put_u64(object, "promiscuous", rte_eth_promiscuous_get(port) == 1);
+	json_put_u64(object, "scattered_rx", queues->scattered);
+	json_put_u64(object, "all_multicast", rte_eth_allmulticast_get(port) == 1);
+	json_put_u64(object, "dev_started", is_started(port));
+	json_put_u64(object, "lro", (conf->rxmode.offloads & RTE_ETH_RX_OFFLOAD_TCP_LRO) != 0);
+	json_put_u64(object, "dev_configured", info->nb_rx_queues + info->nb_tx_queues > 0);
 }
 
 static json_t *ethdev_info(const char *params, void *context)
@@ -306,10 +307,10 @@ static json_t *ethdev_info(const char *params, void *context)
 	json_object_set_new(object, "rxq_state", queues.rx_states);
 	json_object_set_new(object, "txq_state", queues.tx_states);
 	json_object_set_new(object, "numa_node", json_integer(rte_eth_dev_socket_id(port)));
-	put(object, "dev_flags", *info.dev_flags);
-	put(object, "rx_offloads", conf.rxmode.offloads);
-	put(object, "tx_offloads", conf.txmode.offloads);
-	put(object, "ethdev_rss_hf", conf.rx_adv_conf.rss_conf.rss_hf);
+	json_put_u64(object, "dev_flags", *info.dev_flags);
+	json_put_u64(object, "rx_offloads", conf.rxmode.offloads);
+	json_put_u64(object, "tx_offloads", conf.txmode.offloads);
+	json_put_u64(object, "ethdev_rss_hf", conf.rx_adv_conf.rss_conf.rss_hf);
 	return object;
 }
 

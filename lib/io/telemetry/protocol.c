@@ -36,7 +36,7 @@ static const struct telemetry_command *find_in(
 }
 
 /* A table cannot hide a built-in command: clients need those to start at all. */
-static const struct telemetry_command *find(
+static const struct telemetry_command *find_registered(
 	const struct telemetry_server *server, const char *path, bool *is_builtin)
 {
 	const struct telemetry_command *found = find_in(builtin, path);
@@ -47,14 +47,14 @@ static const struct telemetry_command *find(
 	return found;
 }
 
-/* Leaves out what find() would not find: a row that an earlier table hides. */
+/* Leaves out what find_registered() would not find: a row that an earlier table hides. */
 static void append_paths(
 	json_t *list, const struct telemetry_server *server, const struct telemetry_command *table)
 {
 	bool is_builtin;
 
 	for (; table->path != NULL; table++)
-		if (find(server, table->path, &is_builtin) == table)
+		if (find_registered(server, table->path, &is_builtin) == table)
 			json_array_append_new(list, json_string(table->path));
 }
 
@@ -77,7 +77,7 @@ static json_t *show_help(const char *params, void *context)
 
 	if (params == NULL)
 		return json_string(find_in(builtin, "/help")->help);
-	command = find(context, params, &is_builtin);
+	command = find_registered(context, params, &is_builtin);
 	if (command == NULL)
 		return NULL;
 	return json_pack("{ss}", command->path, command->help);
@@ -116,7 +116,7 @@ char *telemetry_text(const json_t *value)
 }
 
 /* {"key": value}, or {"key": null}; takes over the value. */
-static char *wrap(const char *key, json_t *value)
+static char *wrap_in_object(const char *key, json_t *value)
 {
 	json_t *object = json_object();
 	char *text = NULL;
@@ -128,7 +128,7 @@ static char *wrap(const char *key, json_t *value)
 }
 
 /* Clients written in C send their terminating NUL, shells a newline: neither is meant. */
-static size_t trimmed(const char *request, size_t len)
+static size_t trimmed_length(const char *request, size_t len)
 {
 	while (len > 0 && memchr("\r\n", request[len - 1], 3) != NULL)
 		len--;
@@ -149,7 +149,7 @@ static void echo_key(const char *request, size_t len, char key[TELEMETRY_MAX_ECH
  * Cuts a copy of the request at its first comma. A NUL inside is refused, not taken for an end:
  * a handler must never judge only the first part of what it was sent.
  */
-static bool split(const char *request, size_t len, char command[TELEMETRY_MAX_REQUEST + 1],
+static bool split_request(const char *request, size_t len, char command[TELEMETRY_MAX_REQUEST + 1],
 	const char **params)
 {
 	char *comma;
@@ -167,8 +167,8 @@ static bool split(const char *request, size_t len, char command[TELEMETRY_MAX_RE
 	return true;
 }
 
-static json_t *call(const struct telemetry_server *server, const struct telemetry_command *command,
-	bool is_builtin, const char *params)
+static json_t *call_handler(const struct telemetry_server *server,
+	const struct telemetry_command *command, bool is_builtin, const char *params)
 {
 	/* The built-in handlers only read the server; the signature has no const to offer. */
 	void *context = is_builtin ? (void *)server : server->context;
@@ -189,19 +189,19 @@ struct telemetry_reply telemetry_reply(
 	json_t *value = NULL;
 	bool is_builtin;
 
-	len = trimmed(request, len);
+	len = trimmed_length(request, len);
 	echo_key(request, len, key);
-	if (split(request, len, copy, &params))
-		command = find(server, copy, &is_builtin);
+	if (split_request(request, len, copy, &params))
+		command = find_registered(server, copy, &is_builtin);
 	if (command != NULL)
-		value = call(server, command, is_builtin, params);
+		value = call_handler(server, command, is_builtin, params);
 	reply.null = value == NULL;
-	reply.text = wrap(command != NULL ? command->path : key, value);
+	reply.text = wrap_in_object(command != NULL ? command->path : key, value);
 	reply.oversize = reply.text != NULL && strlen(reply.text) > TELEMETRY_MAX_OUTPUT;
 	if (reply.text == NULL || reply.oversize) {
 		free(reply.text);
 		reply.null = true;
-		reply.text = wrap(command != NULL ? command->path : key, NULL);
+		reply.text = wrap_in_object(command != NULL ? command->path : key, NULL);
 	}
 	return reply;
 }

@@ -59,7 +59,7 @@ static int send_text(int fd, const char *text)
 	return sent >= 0 ? 0 : -errno;
 }
 
-static int answer(struct telemetry_server *server, int fd, const char *request, size_t len)
+static int answer_request(struct telemetry_server *server, int fd, const char *request, size_t len)
 {
 	struct telemetry_reply reply;
 	int rc;
@@ -77,7 +77,7 @@ static int answer(struct telemetry_server *server, int fd, const char *request, 
 }
 
 /* Negative when the client is to be closed. */
-static int serve_client(struct telemetry_server *server, const struct pollfd *client)
+static int serve_telemetry_client(struct telemetry_server *server, const struct pollfd *client)
 {
 	/* One byte more than is allowed, so that a longer request shows without asking how long. */
 	char request[TELEMETRY_MAX_REQUEST + 1];
@@ -88,10 +88,10 @@ static int serve_client(struct telemetry_server *server, const struct pollfd *cl
 	/* An empty request and the end of the connection both read as nothing. */
 	if (len == 0 && (client->revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0)
 		return -EPIPE;
-	return answer(server, client->fd, request, (size_t)len);
+	return answer_request(server, client->fd, request, (size_t)len);
 }
 
-static int greet(int fd)
+static int send_greeting(int fd)
 {
 	json_t *greeting = telemetry_greeting();
 	char *text = greeting != NULL ? telemetry_text(greeting) : NULL;
@@ -102,12 +102,12 @@ static int greet(int fd)
 	return rc;
 }
 
-static void admit(struct telemetry_server *server, int fd)
+static void admit_client(struct telemetry_server *server, int fd)
 {
 	if (server->n_clients == TELEMETRY_MAX_CLIENTS) {
 		server->stats.refused++;
 		close(fd);
-	} else if (greet(fd) != 0) {
+	} else if (send_greeting(fd) != 0) {
 		close(fd);
 	} else {
 		server->stats.accepted++;
@@ -119,7 +119,7 @@ static void admit(struct telemetry_server *server, int fd)
  * Without a descriptor left the waiting client can be neither served nor refused, and poll() would
  * report it for ever. Giving up the spare one makes room to take it off the queue.
  */
-static void shed(struct telemetry_server *server)
+static void shed_client(struct telemetry_server *server)
 {
 	int fd;
 
@@ -139,9 +139,9 @@ static void accept_clients(struct telemetry_server *server)
 		int fd = accept4(server->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 		if (fd >= 0)
-			admit(server, fd);
+			admit_client(server, fd);
 		else if (errno == EMFILE || errno == ENFILE)
-			shed(server);
+			shed_client(server);
 		else if (errno != EINTR && errno != ECONNABORTED)
 			return;
 	}
@@ -156,7 +156,7 @@ void telemetry_serve(struct telemetry_server *server)
 		return;
 	/* From the last to the first: a closed client's place goes to one that had its turn. */
 	for (unsigned i = n - 1; i > 0; i--) {
-		if (fds[i].revents == 0 || serve_client(server, &fds[i]) >= 0)
+		if (fds[i].revents == 0 || serve_telemetry_client(server, &fds[i]) >= 0)
 			continue;
 		close(fds[i].fd);
 		server->clients[i - 1] = server->clients[--server->n_clients];

@@ -31,7 +31,8 @@ static int set_address(struct sockaddr_un *address, const char *path)
 	return 0;
 }
 
-static void parent_of(const char *path, char directory[sizeof(((struct sockaddr_un *)0)->sun_path)])
+static void socket_directory(
+	const char *path, char directory[sizeof(((struct sockaddr_un *)0)->sun_path)])
 {
 	const char *slash = strrchr(path, '/');
 	size_t len = slash != NULL ? (size_t)(slash - path) : 0;
@@ -45,7 +46,7 @@ static void parent_of(const char *path, char directory[sizeof(((struct sockaddr_
 	directory[len] = '\0';
 }
 
-static int make_directory(const char *directory)
+static int make_socket_directory(const char *directory)
 {
 	mode_t old = umask(DIRECTORY_UMASK);
 	int rc = mkdir(directory, 0755) == 0 || errno == EEXIST ? 0 : -errno;
@@ -58,7 +59,7 @@ static int make_directory(const char *directory)
  * Looking at a stale file, removing it and binding are three steps. Two processes that start at
  * once would each remove what the other has just bound, so the directory is locked meanwhile.
  */
-static int lock_directory(const char *directory)
+static int lock_socket_directory(const char *directory)
 {
 	const struct timespec wait = {.tv_nsec = LOCK_WAIT_NS};
 	int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -85,7 +86,7 @@ static int new_socket(void)
 }
 
 /* 0 when nobody listens there any more. */
-static int is_stale(const struct sockaddr_un *address)
+static int socket_is_stale(const struct sockaddr_un *address)
 {
 	int fd = new_socket();
 	int rc;
@@ -111,7 +112,7 @@ static int clear_stale(const struct sockaddr_un *address)
 		return errno == ENOENT ? 0 : -errno;
 	if (!S_ISSOCK(file.st_mode))
 		return -EEXIST;
-	rc = is_stale(address);
+	rc = socket_is_stale(address);
 	if (rc != 0)
 		return rc;
 	return unlink(address->sun_path) == 0 ? 0 : -errno;
@@ -157,11 +158,11 @@ int telemetry_socket(const char *path, struct sockaddr_un *address, struct stat 
 
 	if (rc != 0)
 		return rc;
-	parent_of(path, directory);
-	rc = make_directory(directory);
+	socket_directory(path, directory);
+	rc = make_socket_directory(directory);
 	if (rc != 0)
 		return rc;
-	lock = lock_directory(directory);
+	lock = lock_socket_directory(directory);
 	if (lock < 0)
 		return lock;
 	rc = open_locked(address, file);

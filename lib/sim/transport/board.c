@@ -6,18 +6,18 @@
 #define NO_SERIAL (UINT32_C(1) << 31)
 #define SPARE     4 /* spans that sending leaves for news */
 
-static uint32_t length(const struct board *board, unsigned i)
+static uint32_t board_span_length(const struct board *board, unsigned i)
 {
 	return board->spans[i].end - board_start(board, i);
 }
 
 static bool in_a_row(const struct board *board, unsigned i)
 {
-	return board->spans[i].serial + length(board, i) == board->spans[i + 1].serial;
+	return board->spans[i].serial + board_span_length(board, i) == board->spans[i + 1].serial;
 }
 
 /* Whether span i and the next are the same but for their place. */
-static bool alike(const struct board *board, unsigned i)
+static bool spans_alike(const struct board *board, unsigned i)
 {
 	const struct span *a = &board->spans[i], *b = a + 1;
 
@@ -33,13 +33,13 @@ static void remove_spans(struct board *board, unsigned first, unsigned count)
 }
 
 /* Joins span i and the next; the time and the last serial are those of the one sent later. */
-static void join(struct board *board, unsigned i)
+static void join_spans(struct board *board, unsigned i)
 {
 	struct span *a = &board->spans[i], *b = a + 1;
 
 	if (!in_a_row(board, i)) {
-		uint32_t last_a = a->serial + length(board, i) - 1;
-		uint32_t last_b = b->serial + length(board, i + 1) - 1;
+		uint32_t last_a = a->serial + board_span_length(board, i) - 1;
+		uint32_t last_b = b->serial + board_span_length(board, i + 1) - 1;
 		uint32_t last = (int32_t)(last_a - last_b) > 0 ? last_a : last_b;
 
 		a->serial = last - (b->end - board_start(board, i)) + 1;
@@ -51,7 +51,7 @@ static void join(struct board *board, unsigned i)
 }
 
 /* Joins the two neighbours that lose least by it. */
-static bool squeeze(struct board *board)
+static bool squeeze_board(struct board *board)
 {
 	uint32_t least = UINT32_MAX;
 	unsigned best = 0;
@@ -70,11 +70,11 @@ static bool squeeze(struct board *board)
 	}
 	if (least == UINT32_MAX)
 		return false;
-	join(board, best);
+	join_spans(board, best);
 	return true;
 }
 
-static unsigned find(const struct board *board, uint32_t at)
+static unsigned find_span(const struct board *board, uint32_t at)
 {
 	unsigned i = 0;
 
@@ -85,7 +85,7 @@ static unsigned find(const struct board *board, uint32_t at)
 
 static bool is_edge(const struct board *board, uint32_t at)
 {
-	return at == board->next || board_start(board, find(board, at)) == at;
+	return at == board->next || board_start(board, find_span(board, at)) == at;
 }
 
 /* There is a free span. */
@@ -96,7 +96,7 @@ static void cut_at(struct board *board, uint32_t at)
 
 	if (is_edge(board, at))
 		return;
-	i = find(board, at);
+	i = find_span(board, at);
 	for (unsigned k = board->n; k > i; k--)
 		board->spans[k] = board->spans[k - 1];
 	board->n++;
@@ -118,11 +118,11 @@ bool board_append(struct board *board, uint32_t serial, uint32_t now_us)
 	struct span *last = &board->spans[board->n];
 
 	if (board->n && last[-1].marks == 0 && last[-1].sent_us == now_us &&
-		last[-1].serial + length(board, board->n - 1) == serial) {
+		last[-1].serial + board_span_length(board, board->n - 1) == serial) {
 		last[-1].end = ++board->next;
 		return true;
 	}
-	if (board->n >= BOARD_SPANS - SPARE && !squeeze(board))
+	if (board->n >= BOARD_SPANS - SPARE && !squeeze_board(board))
 		return false;
 	board->next++;
 	board->spans[board->n++] = (struct span){
@@ -136,12 +136,12 @@ bool board_append(struct board *board, uint32_t serial, uint32_t now_us)
 bool board_cut(struct board *board, uint32_t from, uint32_t to, unsigned *first, unsigned *last)
 {
 	while (board->n + !is_edge(board, from) + !is_edge(board, to) > BOARD_SPANS)
-		if (!squeeze(board))
+		if (!squeeze_board(board))
 			return false;
 	cut_at(board, from);
 	cut_at(board, to);
-	*first = find(board, from);
-	*last = find(board, to - 1) + 1;
+	*first = find_span(board, from);
+	*last = find_span(board, to - 1) + 1;
 	return true;
 }
 
@@ -151,7 +151,7 @@ void board_settle(struct board *board)
 
 	board->sacked = board->lost = board->resent = 0;
 	for (unsigned i = 0; i < board->n; i++) {
-		uint32_t count = length(board, i), marks = board->spans[i].marks;
+		uint32_t count = board_span_length(board, i), marks = board->spans[i].marks;
 
 		board->sacked += marks & SEG_SACKED ? count : 0;
 		board->lost += marks & SEG_LOST ? count : 0;
@@ -163,7 +163,7 @@ void board_settle(struct board *board)
 		*here = board->spans[i];
 		while (i + 1 < board->n) {
 			here[1] = board->spans[i + 1];
-			if (!alike(board, n))
+			if (!spans_alike(board, n))
 				break;
 			here->end = here[1].end;
 			i++;

@@ -70,7 +70,7 @@ bool conn_send(struct conn *conn, enum conn_end end, uint64_t now_ns, struct seg
 	return end == CONN_SENDER ? send_data(conn, now_ns, out) : send_ack(conn, now_ns, out);
 }
 
-static void open_end(struct conn *conn, enum conn_end end, uint64_t rtt_ns)
+static void open_conn_end(struct conn *conn, enum conn_end end, uint64_t rtt_ns)
 {
 	uint32_t rtt_us = (uint32_t)(rtt_ns / 1000);
 
@@ -89,7 +89,7 @@ void conn_receive(struct conn *conn, enum conn_end end, uint64_t now_ns, const s
 
 	usable = handshake_receive(&conn->handshake, end, now_ns, in, &opened, &rtt_ns);
 	if (opened)
-		open_end(conn, end, rtt_ns);
+		open_conn_end(conn, end, rtt_ns);
 	if (!usable)
 		return;
 	if (end == CONN_SENDER && is_quic(conn))
@@ -102,7 +102,7 @@ void conn_receive(struct conn *conn, enum conn_end end, uint64_t now_ns, const s
 		tcp_receiver_receive(&conn->tcp.receiver, &conn->stream, now_ns, in);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
+static uint64_t earlier_time(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
@@ -110,11 +110,12 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 uint64_t conn_deadline(const struct conn *conn)
 {
 	const struct handshake_end *end = conn->handshake.end;
-	uint64_t at = earlier(end[CONN_SENDER].timer_ns, end[CONN_RECEIVER].timer_ns);
+	uint64_t at = earlier_time(end[CONN_SENDER].timer_ns, end[CONN_RECEIVER].timer_ns);
 
 	if (is_quic(conn))
-		return earlier(at, earlier(conn->quic.sender.timer_ns, conn->quic.receiver.ack_ns));
-	return earlier(at, earlier(conn->tcp.sender.timer_ns, conn->tcp.receiver.ack_ns));
+		return earlier_time(
+			at, earlier_time(conn->quic.sender.timer_ns, conn->quic.receiver.ack_ns));
+	return earlier_time(at, earlier_time(conn->tcp.sender.timer_ns, conn->tcp.receiver.ack_ns));
 }
 
 void conn_expire(struct conn *conn, uint64_t now_ns)

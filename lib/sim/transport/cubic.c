@@ -28,7 +28,7 @@ static uint32_t cube_root(uint64_t x)
 	return (uint32_t)root;
 }
 
-static uint32_t reduce(struct window *window, uint64_t now_ns)
+static uint32_t cubic_reduce(struct window *window, uint64_t now_ns)
 {
 	struct cubic *c = &window->cubic;
 	uint32_t to = (uint32_t)((uint64_t)window->cwnd * BETA / ONE);
@@ -43,7 +43,7 @@ static uint32_t reduce(struct window *window, uint64_t now_ns)
 	return to > 2 ? to : 2;
 }
 
-static void begin(struct cubic *c, uint32_t cwnd, uint32_t acked, uint64_t now_ns)
+static void cubic_begin_epoch(struct cubic *c, uint32_t cwnd, uint32_t acked, uint64_t now_ns)
 {
 	c->epoch_ns = now_ns ? now_ns : 1;
 	c->acked = acked;
@@ -54,7 +54,7 @@ static void begin(struct cubic *c, uint32_t cwnd, uint32_t acked, uint64_t now_n
 }
 
 /* W(t) a round trip from now. */
-static uint32_t target(const struct cubic *c, uint32_t least_rtt_us, uint64_t now_ns)
+static uint32_t cubic_target(const struct cubic *c, uint32_t least_rtt_us, uint64_t now_ns)
 {
 	uint64_t us = (now_ns - c->epoch_ns) / 1000 + least_rtt_us;
 	uint64_t t = us * SECOND / 1000000;
@@ -69,7 +69,7 @@ static uint32_t target(const struct cubic *c, uint32_t least_rtt_us, uint64_t no
 static void set_pace(struct window *window, uint64_t now_ns)
 {
 	struct cubic *c = &window->cubic;
-	uint32_t to = target(c, window->least_rtt_us, now_ns);
+	uint32_t to = cubic_target(c, window->least_rtt_us, now_ns);
 
 	if (to > window->cwnd && to < UINT32_C(1) << 31)
 		c->pace = window->cwnd / (to - window->cwnd);
@@ -94,7 +94,7 @@ static void keep_up(struct window *window)
 		c->pace = window->cwnd / (c->reno - window->cwnd);
 }
 
-static void avoid(struct window *window, uint32_t acked, uint64_t now_ns)
+static void cubic_avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 {
 	struct cubic *c = &window->cubic;
 
@@ -103,7 +103,7 @@ static void avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 		c->computed_cwnd = window->cwnd;
 		c->computed_ns = now_ns;
 		if (c->epoch_ns == 0)
-			begin(c, window->cwnd, acked, now_ns);
+			cubic_begin_epoch(c, window->cwnd, acked, now_ns);
 		set_pace(window, now_ns);
 		keep_up(window);
 		if (c->pace < 2) /* half as fast as slow start at most */
@@ -112,9 +112,9 @@ static void avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 	window_increase(window, c->pace, acked);
 }
 
-static void forget(struct window *window)
+static void cubic_forget(struct window *window)
 {
 	window->cubic = (struct cubic){0};
 }
 
-const struct growth cubic = {reduce, avoid, forget};
+const struct growth cubic = {cubic_reduce, cubic_avoid, cubic_forget};

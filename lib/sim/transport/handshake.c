@@ -38,7 +38,7 @@ bool handshake_send(struct handshake *h, enum conn_end end, uint64_t now_ns, str
 	return true;
 }
 
-static void open_end(
+static void open_handshake_end(
 	struct handshake_end *e, uint64_t now_ns, const struct segment *in, uint64_t *rtt_ns)
 {
 	e->open = true;
@@ -70,7 +70,7 @@ bool handshake_receive(struct handshake *h, enum conn_end end, uint64_t now_ns,
 
 	*opened = !e->open && opens;
 	if (*opened)
-		open_end(e, now_ns, in, rtt_ns);
+		open_handshake_end(e, now_ns, in, rtt_ns);
 	if (in->syn) {
 		if (*opened)
 			e->heard = true;

@@ -3,21 +3,21 @@
  */
 #include "transport/window.h"
 
-static uint32_t reduce(struct window *window, uint64_t now_ns)
+static uint32_t newreno_reduce(struct window *window, uint64_t now_ns)
 {
 	(void)now_ns;
 	return window->cwnd / 2 > 2 ? window->cwnd / 2 : 2;
 }
 
-static void avoid(struct window *window, uint32_t acked, uint64_t now_ns)
+static void newreno_avoid(struct window *window, uint32_t acked, uint64_t now_ns)
 {
 	(void)now_ns;
 	window_increase(window, window->cwnd, acked);
 }
 
-static void forget(struct window *window)
+static void newreno_forget(struct window *window)
 {
 	(void)window;
 }
 
-const struct growth newreno = {reduce, avoid, forget};
+const struct growth newreno = {newreno_reduce, newreno_avoid, newreno_forget};

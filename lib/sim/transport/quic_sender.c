@@ -40,7 +40,7 @@ static bool is_out(const struct span *span)
 	return span->marks == 0;
 }
 
-static uint32_t length(const struct board *board, unsigned i)
+static uint32_t quic_span_length(const struct board *board, unsigned i)
 {
 	return board->spans[i].end - board_start(board, i);
 }
@@ -69,7 +69,7 @@ void quic_sender_init(struct quic_sender *q, uint32_t mss)
 	};
 }
 
-static void sample(struct quic_sender *q, uint32_t us, uint32_t adjusted_us)
+static void quic_rtt_sample(struct quic_sender *q, uint32_t us, uint32_t adjusted_us)
 {
 	uint32_t error;
 
@@ -92,7 +92,7 @@ static void sample(struct quic_sender *q, uint32_t us, uint32_t adjusted_us)
 void quic_sender_open(struct quic_sender *q, uint32_t rtt_us)
 {
 	if (rtt_us)
-		sample(q, rtt_us, rtt_us);
+		quic_rtt_sample(q, rtt_us, rtt_us);
 }
 
 /* Without its back-off. */
@@ -160,7 +160,7 @@ static void take_range(struct quic_sender *q, struct outcome *o, const struct ra
 		return;
 	for (unsigned i = 0, next; i < q->board.n; i = next) {
 		const struct span *span = &q->board.spans[i];
-		uint32_t end = span->serial + length(&q->board, i);
+		uint32_t end = span->serial + quic_span_length(&q->board, i);
 		uint32_t lo = from > span->serial ? from : span->serial;
 		uint32_t hi = to < end ? to : end;
 
@@ -175,8 +175,8 @@ static void take_range(struct quic_sender *q, struct outcome *o, const struct ra
 }
 
 /* Packets [.., +count) of span i are lost. */
-static void lose(struct quic_sender *q, struct losses *l, const struct outcome *o, unsigned i,
-	uint32_t count)
+static void quic_mark_lost(struct quic_sender *q, struct losses *l, const struct outcome *o,
+	unsigned i, uint32_t count)
 {
 	struct span *span = &q->board.spans[i];
 	uint32_t start = board_start(&q->board, i), end = span->serial + count;
@@ -207,7 +207,7 @@ static uint32_t count_lost(
 	if (!is_out(span) || span->serial >= q->largest)
 		return 0;
 	below = q->largest - span->serial;
-	count = length(&q->board, i);
+	count = quic_span_length(&q->board, i);
 	count = count < below ? count : below;
 	if (age >= most)
 		return count;
@@ -220,7 +220,7 @@ static uint32_t count_lost(
 }
 
 /* A window once a round trip; the least one when nothing came through for long. */
-static void reduce(struct quic_sender *q, const struct losses *l, struct stream *stream)
+static void quic_reduce(struct quic_sender *q, const struct losses *l, struct stream *stream)
 {
 	uint64_t half = q->cwnd / 2, least = least_window(q);
 
@@ -237,7 +237,7 @@ static void reduce(struct quic_sender *q, const struct losses *l, struct stream 
 	}
 }
 
-static void detect(
+static void quic_detect_loss(
 	struct quic_sender *q, struct stream *stream, const struct outcome *o, uint64_t now_ns)
 {
 	struct losses losses = {0};
@@ -247,15 +247,15 @@ static void detect(
 		uint32_t count = count_lost(q, i, us_of(now_ns), &loss_us);
 
 		if (count)
-			lose(q, &losses, o, i, count);
+			quic_mark_lost(q, &losses, o, i, count);
 	}
 	board_settle(&q->board);
 	if (losses.largest)
-		reduce(q, &losses, stream);
+		quic_reduce(q, &losses, stream);
 	set_timer(q, now_ns, loss_us);
 }
 
-static void grow(struct quic_sender *q, uint64_t acked)
+static void quic_grow_window(struct quic_sender *q, uint64_t acked)
 {
 	if (!q->limited || acked == 0)
 		return;
@@ -265,7 +265,7 @@ static void grow(struct quic_sender *q, uint64_t acked)
 		q->cwnd += q->mss * acked / q->cwnd;
 }
 
-static void advance(struct quic_sender *q)
+static void quic_advance(struct quic_sender *q)
 {
 	uint32_t una = q->board.una;
 
@@ -291,16 +291,16 @@ void quic_sender_receive(
 		return;
 	if (o.largest > q->largest) {
 		q->largest = o.largest;
-		sample(q, o.rtt_us, o.now_us - us_of(in->echo_ns));
+		quic_rtt_sample(q, o.rtt_us, o.now_us - us_of(in->echo_ns));
 	}
 	q->probes = 0;
-	advance(q);
-	detect(q, stream, &o, now_ns);
-	grow(q, o.acked);
+	quic_advance(q);
+	quic_detect_loss(q, stream, &o, now_ns);
+	quic_grow_window(q, o.acked);
 }
 
 /* A segment that was sent goes into a new packet. */
-static bool resend(struct quic_sender *q, struct stream *stream, uint32_t seg, uint64_t now_ns,
+static bool quic_resend(struct quic_sender *q, struct stream *stream, uint32_t seg, uint64_t now_ns,
 	struct segment *out)
 {
 	unsigned first, last;
@@ -328,10 +328,10 @@ static bool send_old(struct quic_sender *q, struct stream *stream, bool probe, u
 		if (q->board.lost ? marks == SEG_LOST : probe && marks == 0)
 			oldest = board_start(&q->board, i - 1);
 	}
-	return oldest != q->board.next && resend(q, stream, oldest, now_ns, out);
+	return oldest != q->board.next && quic_resend(q, stream, oldest, now_ns, out);
 }
 
-static bool send_new(
+static bool quic_send_new(
 	struct quic_sender *q, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
 	uint32_t seg = q->board.next;
@@ -355,7 +355,7 @@ bool quic_sender_send(
 		return false;
 	/* Lost data first; a probe then rather carries new data than what may still arrive. */
 	if (!(q->board.lost && send_old(q, stream, probe, now_ns, out)) &&
-		!send_new(q, stream, now_ns, out) && !send_old(q, stream, probe, now_ns, out))
+		!quic_send_new(q, stream, now_ns, out) && !send_old(q, stream, probe, now_ns, out))
 		return false;
 	out->offset = out->seq;
 	out->seq = q->number++;
@@ -366,7 +366,7 @@ bool quic_sender_send(
 	return true;
 }
 
-static void expire_probe(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
+static void quic_probe_timeout(struct quic_sender *q, struct stream *stream, uint64_t now_ns)
 {
 	stream->stats.timeouts++;
 	q->probe_due = true;
@@ -386,7 +386,7 @@ void quic_sender_expire(struct quic_sender *q, struct stream *stream, uint64_t n
 	if (board_out(&q->board) == 0)
 		q->timer_ns = CONN_NEVER;
 	else if (q->waits_for_loss)
-		detect(q, stream, &nothing, now_ns);
+		quic_detect_loss(q, stream, &nothing, now_ns);
 	else
-		expire_probe(q, stream, now_ns);
+		quic_probe_timeout(q, stream, now_ns);
 }

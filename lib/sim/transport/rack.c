@@ -12,7 +12,7 @@
 #define STEPS_MAX      255
 #define KEEP           16 /* recoveries */
 
-static bool later(uint32_t a, uint32_t b)
+static bool serial_later(uint32_t a, uint32_t b)
 {
 	return (int32_t)(a - b) > 0;
 }
@@ -26,7 +26,7 @@ void rack_delivered(struct tcp_sender *t, const struct span *span, uint32_t seri
 		return;
 	t->rack.advanced = true;
 	t->rack.rtt_us = rtt_us;
-	if (later(serial, t->rack.serial))
+	if (serial_later(serial, t->rack.serial))
 		t->rack.serial = serial;
 }
 
@@ -53,7 +53,7 @@ void rack_adapt(struct tcp_sender *t)
 }
 
 /* How long after its time a segment may still be late, µs. */
-static uint32_t grace(const struct tcp_sender *t)
+static uint32_t reorder_grace(const struct tcp_sender *t)
 {
 	uint32_t us = t->rtt.least / 4 * t->rack.steps;
 
@@ -63,7 +63,7 @@ static uint32_t grace(const struct tcp_sender *t)
 	return us < rtt_smoothed(&t->rtt) ? us : rtt_smoothed(&t->rtt);
 }
 
-static uint32_t length(const struct board *board, unsigned i)
+static uint32_t rack_span_length(const struct board *board, unsigned i)
 {
 	return board->spans[i].end - board_start(board, i);
 }
@@ -76,10 +76,10 @@ static void mark_lost(struct board *board, unsigned i, struct news *news)
 		return;
 	if (!(span->marks & SEG_LOST)) {
 		span->marks |= SEG_LOST;
-		news->lost += length(board, i);
+		news->lost += rack_span_length(board, i);
 	} else if (span->marks & SEG_RESENT) {
 		span->marks &= ~(uint32_t)SEG_RESENT;
-		news->lost += length(board, i);
+		news->lost += rack_span_length(board, i);
 		news->lost_again = true;
 	}
 }
@@ -91,12 +91,12 @@ static bool is_suspect(const struct tcp_sender *t, unsigned i)
 
 	if ((span->marks & SEG_SACKED) || (span->marks & (SEG_LOST | SEG_RESENT)) == SEG_LOST)
 		return false;
-	return later(t->rack.serial, span->serial + length(&t->board, i) - 1);
+	return serial_later(t->rack.serial, span->serial + rack_span_length(&t->board, i) - 1);
 }
 
 uint32_t rack_detect(struct tcp_sender *t, struct news *news, uint32_t now_us)
 {
-	uint32_t after_us = t->rack.rtt_us + grace(t), most = 0;
+	uint32_t after_us = t->rack.rtt_us + reorder_grace(t), most = 0;
 
 	for (unsigned i = 0; i < t->board.n; i++) {
 		uint32_t elapsed = now_us - t->board.spans[i].sent_us;

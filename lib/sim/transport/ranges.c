@@ -11,7 +11,7 @@ static void remove_ranges(struct ranges *ranges, unsigned first, unsigned count)
 }
 
 /* Moves base up by so much; no range is below it then. */
-static void rebase(struct ranges *ranges, uint32_t up)
+static void ranges_rebase(struct ranges *ranges, uint32_t up)
 {
 	ranges->base += up;
 	for (unsigned i = 0; i < ranges->n; i++) {
@@ -28,11 +28,12 @@ void ranges_skip_hole(struct ranges *ranges)
 		return;
 	up = ranges->at[0].to;
 	remove_ranges(ranges, 0, 1);
-	rebase(ranges, up);
+	ranges_rebase(ranges, up);
 }
 
 /* Puts [from, to) before range i, of which it touches none. */
-static enum ranges_verdict insert(struct ranges *ranges, unsigned i, uint32_t from, uint32_t to)
+static enum ranges_verdict ranges_insert(
+	struct ranges *ranges, unsigned i, uint32_t from, uint32_t to)
 {
 	if (ranges->n == RANGES_MAX)
 		return RANGES_FULL;
@@ -52,7 +53,7 @@ static enum ranges_verdict add_above(struct ranges *ranges, uint32_t from, uint3
 	while (i < ranges->n && ranges->at[i].to < from)
 		i++;
 	if (i == ranges->n || to < ranges->at[i].from)
-		return insert(ranges, i, from, to);
+		return ranges_insert(ranges, i, from, to);
 	if (ranges->at[i].from <= from && to <= ranges->at[i].to)
 		return RANGES_HAD;
 	if (from < ranges->at[i].from)
@@ -78,6 +79,6 @@ enum ranges_verdict ranges_add(struct ranges *ranges, uint64_t from, uint64_t to
 		up = up > ranges->at[0].to ? up : ranges->at[0].to;
 		remove_ranges(ranges, 0, 1);
 	}
-	rebase(ranges, up);
+	ranges_rebase(ranges, up);
 	return RANGES_NEW;
 }

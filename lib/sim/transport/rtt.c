@@ -7,7 +7,7 @@
 
 /* 3/4 of the deviation and 1/4 of the error. A round trip that shortens moves it an eighth of that:
  * an estimate that has become too long does no harm. */
-static void deviate(struct rtt *rtt, int64_t error)
+static void rtt_deviate(struct rtt *rtt, int64_t error)
 {
 	int64_t change = (error < 0 ? -error : error) - rtt->dev4 / 4;
 
@@ -20,7 +20,7 @@ static void deviate(struct rtt *rtt, int64_t error)
 		rtt->dev4_used = rtt->dev4_most;
 }
 
-static void first(struct rtt *rtt, uint32_t us, uint32_t next)
+static void rtt_first_sample(struct rtt *rtt, uint32_t us, uint32_t next)
 {
 	rtt->smooth8 = 8 * us;
 	rtt->dev4 = 2 * us;
@@ -36,12 +36,12 @@ void rtt_sample(struct rtt *rtt, uint32_t us, uint32_t una, uint32_t next)
 	us = us ? us : 1;
 	us = us < SAMPLE_MAX ? us : SAMPLE_MAX;
 	if (rtt->smooth8 == 0) {
-		first(rtt, us, next);
+		rtt_first_sample(rtt, us, next);
 		return;
 	}
 	error = (int64_t)us - rtt_smoothed(rtt);
 	rtt->smooth8 = (uint32_t)(rtt->smooth8 + error);
-	deviate(rtt, error);
+	rtt_deviate(rtt, error);
 	if (una > rtt->round) {
 		if (rtt->dev4_most < rtt->dev4_used)
 			rtt->dev4_used -= (rtt->dev4_used - rtt->dev4_most) / 4;

@@ -50,19 +50,19 @@ void stream_segment(struct stream *stream, uint32_t seg, uint64_t now_ns, struct
 }
 
 /* Where the stream ends, or where it cannot go on. */
-static uint64_t end(const struct stream *stream)
+static uint64_t stream_end(const struct stream *stream)
 {
 	return (uint64_t)(stream->total - 1) * stream->mss + stream->last;
 }
 
 uint32_t stream_below(const struct stream *stream, uint64_t byte)
 {
-	return byte >= end(stream) ? stream->total : (uint32_t)(byte / stream->mss);
+	return byte >= stream_end(stream) ? stream->total : (uint32_t)(byte / stream->mss);
 }
 
 uint32_t stream_above(const struct stream *stream, uint64_t byte)
 {
-	if (byte >= end(stream))
+	if (byte >= stream_end(stream))
 		return stream->total;
 	return (uint32_t)(byte / stream->mss) + (byte % stream->mss != 0);
 }

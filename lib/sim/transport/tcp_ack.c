@@ -49,7 +49,7 @@ static void read_sacked_span(struct tcp_sender *t, struct reading *r, unsigned i
 	r->news.sacked = true;
 }
 
-static void read_block(struct tcp_sender *t, struct reading *r, uint32_t from, uint32_t to)
+static void read_sack_block(struct tcp_sender *t, struct reading *r, uint32_t from, uint32_t to)
 {
 	unsigned first, last;
 
@@ -63,7 +63,7 @@ static void read_block(struct tcp_sender *t, struct reading *r, uint32_t from, u
 	board_settle(&t->board);
 }
 
-static bool inside(const struct range *inner, const struct range *outer)
+static bool range_inside(const struct range *inner, const struct range *outer)
 {
 	return outer->from <= inner->from && inner->to <= outer->to;
 }
@@ -73,7 +73,7 @@ static bool is_twice(const struct segment *in)
 {
 	return in->n_sacks > 0 && in->sack[0].from < in->sack[0].to &&
 	       (in->sack[0].to <= in->ack ||
-		       (in->n_sacks > 1 && inside(&in->sack[0], &in->sack[1])));
+		       (in->n_sacks > 1 && range_inside(&in->sack[0], &in->sack[1])));
 }
 
 static void read_twice(
@@ -101,7 +101,7 @@ static void read_sacks(
 		uint32_t from = stream_above(stream, in->sack[i].from);
 		uint32_t to = stream_below(stream, in->sack[i].to);
 
-		read_block(t, r, from, to);
+		read_sack_block(t, r, from, to);
 	}
 }
 
@@ -147,7 +147,7 @@ static void read_ack(struct tcp_sender *t, struct reading *r)
 }
 
 /* The best measurement there is: of the segments themselves, or of the timestamps. */
-static void sample(struct tcp_sender *t, struct reading *r, uint64_t now_ns)
+static void ack_rtt_sample(struct tcp_sender *t, struct reading *r, uint64_t now_ns)
 {
 	const struct times *times = &r->times;
 	uint32_t us, last_us;
@@ -221,7 +221,7 @@ void tcp_sender_receive(
 	read_ack(t, &r);
 	rack_adapt(t);
 	check_reordering(t, &r);
-	sample(t, &r, now_ns);
+	ack_rtt_sample(t, &r, now_ns);
 	news->rearm |= puts_timer_off(t, &r);
 	check_probe(t, &r, now_ns);
 	if (!news->advanced || news->sacked || news->twice || t->state != TCP_OPEN)

@@ -34,7 +34,7 @@ void tcp_receiver_open(struct tcp_receiver *r, uint64_t rtt_ns)
 	r->rto_ns = UINT64_C(1000) * rtt_timeout(&rtt);
 }
 
-static void quicken(struct tcp_receiver *r, const struct stream *stream)
+static void tcp_quicken_acks(struct tcp_receiver *r, const struct stream *stream)
 {
 	uint32_t quick = stream->window / (2 * stream->mss);
 
@@ -45,12 +45,12 @@ static void quicken(struct tcp_receiver *r, const struct stream *stream)
 }
 
 /* Learns from the gap between segments how long the next acknowledgement may wait. */
-static void learn(struct tcp_receiver *r, const struct stream *stream, uint64_t now_ns)
+static void learn_ack_delay(struct tcp_receiver *r, const struct stream *stream, uint64_t now_ns)
 {
 	uint64_t gap = now_ns - r->data_ns;
 
 	if (r->patience_ns == 0) {
-		quicken(r, stream);
+		tcp_quicken_acks(r, stream);
 		r->patience_ns = DELAY_NS;
 	} else if (gap <= DELAY_NS / 2) {
 		r->patience_ns = r->patience_ns / 2 + DELAY_NS / 2;
@@ -59,12 +59,13 @@ static void learn(struct tcp_receiver *r, const struct stream *stream, uint64_t 
 		if (r->patience_ns > r->rto_ns)
 			r->patience_ns = r->rto_ns;
 	} else if (gap > r->rto_ns) {
-		quicken(r, stream); /* the sender may have begun again with a small window */
+		tcp_quicken_acks(
+			r, stream); /* the sender may have begun again with a small window */
 	}
 	r->data_ns = now_ns;
 }
 
-static void delay(struct tcp_receiver *r, uint64_t now_ns)
+static void delay_ack(struct tcp_receiver *r, uint64_t now_ns)
 {
 	uint64_t most = r->rtt_ns > DELAY_NS ? r->rtt_ns : DELAY_NS;
 	uint64_t wait = r->patience_ns < most ? r->patience_ns : most;
@@ -84,11 +85,11 @@ static void report_twice(
 {
 	r->twice = (struct range){from, to};
 	r->patience_ns = DELAY_NS;
-	quicken(r, stream);
+	tcp_quicken_acks(r, stream);
 	r->ack_now = true;
 }
 
-static void touch(struct tcp_receiver *r, uint64_t byte)
+static void touch_sack_block(struct tcp_receiver *r, uint64_t byte)
 {
 	unsigned n = r->n_touched < CONN_SACKS ? r->n_touched++ : CONN_SACKS - 1;
 
@@ -97,7 +98,7 @@ static void touch(struct tcp_receiver *r, uint64_t byte)
 	r->touched[0] = byte;
 }
 
-static void take(
+static void take_segment(
 	struct tcp_receiver *r, struct stream *stream, uint64_t now_ns, const struct segment *in)
 {
 	uint64_t before = r->data.base;
@@ -114,16 +115,16 @@ static void take(
 		break;
 	}
 	if (r->data.base == before) {
-		touch(r, in->seq);
+		touch_sack_block(r, in->seq);
 		r->ack_now = true;
 		return;
 	}
 	stream->stats.delivered += r->data.base - before;
-	learn(r, stream, now_ns);
+	learn_ack_delay(r, stream, now_ns);
 	if (hole || in->fin || r->quick || r->data.base - r->acked > stream->mss)
 		r->ack_now = true;
 	else
-		delay(r, now_ns);
+		delay_ack(r, now_ns);
 }
 
 void tcp_receiver_receive(
@@ -135,7 +136,7 @@ void tcp_receiver_receive(
 		return;
 	if (in->seq <= r->acked && in->sent_ns > r->echo_ns)
 		r->echo_ns = in->sent_ns;
-	take(r, stream, now_ns, in);
+	take_segment(r, stream, now_ns, in);
 }
 
 /* Unless one of the blocks from `first` on is the same. */

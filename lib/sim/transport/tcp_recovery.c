@@ -83,7 +83,7 @@ static void try_open(struct tcp_sender *t)
 	}
 }
 
-static void take_back(struct tcp_sender *t, bool unmark)
+static void tcp_undo_recovery(struct tcp_sender *t, bool unmark)
 {
 	if (unmark) {
 		for (unsigned i = 0; i < t->board.n; i++)
@@ -114,7 +114,7 @@ static bool was_for_nothing(const struct tcp_sender *t, const struct news *news)
 static void finish_recovery(struct tcp_sender *t, const struct news *news)
 {
 	if (was_for_nothing(t, news))
-		take_back(t, false);
+		tcp_undo_recovery(t, false);
 	else if (t->rack.keep)
 		t->rack.keep--;
 	t->state = TCP_OPEN;
@@ -125,7 +125,7 @@ static bool undo_by_twice(struct tcp_sender *t)
 {
 	if (!t->undo.armed || t->undo.resent != 0)
 		return false;
-	take_back(t, false);
+	tcp_undo_recovery(t, false);
 	return true;
 }
 
@@ -137,7 +137,7 @@ static bool undo_partly(struct tcp_sender *t, const struct news *news)
 	rack_reordered(t, 0);
 	if (t->board.resent)
 		return true;
-	take_back(t, true);
+	tcp_undo_recovery(t, true);
 	try_open(t);
 	return false;
 }
@@ -146,7 +146,7 @@ static bool undo_loss(struct tcp_sender *t, const struct news *news, bool surely
 {
 	if (!surely && !was_for_nothing(t, news))
 		return false;
-	take_back(t, true);
+	tcp_undo_recovery(t, true);
 	t->timed_out = false;
 	t->state = TCP_OPEN;
 	return true;
@@ -185,7 +185,7 @@ static void after_timeout(
 }
 
 /* Marks what is lost by the news; waits for what may be. */
-static void detect(struct tcp_sender *t, struct news *news, uint64_t now_ns)
+static void tcp_detect_loss(struct tcp_sender *t, struct news *news, uint64_t now_ns)
 {
 	uint32_t wait_us;
 
@@ -206,7 +206,7 @@ static void in_recovery(
 		return;
 	if (undo_by_twice(t))
 		try_open(t);
-	detect(t, news, now_ns);
+	tcp_detect_loss(t, news, now_ns);
 	if (t->state != TCP_RECOVERY && t->board.lost)
 		tcp_enter_recovery(t, stream, now_ns);
 }
@@ -226,13 +226,13 @@ void tcp_react(struct tcp_sender *t, struct stream *stream, struct news *news, u
 	}
 	if (t->state == TCP_LOSS) {
 		after_timeout(t, stream, news);
-		detect(t, news, now_ns);
+		tcp_detect_loss(t, news, now_ns);
 		if (t->state != TCP_OPEN && !news->lost_again)
 			return;
 	}
 	if (t->state <= TCP_DISORDER)
 		undo_by_twice(t);
-	detect(t, news, now_ns);
+	tcp_detect_loss(t, news, now_ns);
 	if (t->board.lost)
 		tcp_enter_recovery(t, stream, now_ns);
 	else
@@ -250,7 +250,7 @@ void tcp_probe_repaired(struct tcp_sender *t, uint64_t now_ns)
  * Proportional rate reduction (RFC 6937): what is sent follows what is delivered, so that the
  * window comes down to ssthresh within a round trip, and not below it for long.
  */
-static void reduce(struct tcp_sender *t, const struct news *news)
+static void tcp_reduce_rate(struct tcp_sender *t, const struct news *news)
 {
 	int64_t in_flight = tcp_in_flight(t), room = (int64_t)t->window.ssthresh - in_flight, n;
 
@@ -278,7 +278,7 @@ void tcp_adjust_window(struct tcp_sender *t, const struct news *news, uint64_t n
 {
 	t->window.least_rtt_us = t->rtt.least;
 	if (t->state == TCP_RECOVERY)
-		reduce(t, news);
+		tcp_reduce_rate(t, news);
 	else if (news->advanced || (news->sacked && t->rack.reordering > 3))
 		window_grow(&t->window, news->delivered, now_ns);
 }

@@ -27,7 +27,7 @@ void tcp_sender_open(struct tcp_sender *t, unsigned tries, uint32_t rtt_us)
 }
 
 /* Makes one span of a segment that is sent again, now; false when there is no room. */
-static bool repeat(
+static bool tcp_retransmit_span(
 	struct tcp_sender *t, struct stream *stream, uint32_t seg, uint64_t now_ns, uint32_t marks)
 {
 	unsigned first, last;
@@ -55,12 +55,12 @@ static uint32_t first_lost(const struct board *board)
 	return board->next;
 }
 
-static bool resend(
+static bool tcp_resend_lost(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
 	uint32_t seg = first_lost(&t->board);
 
-	if (seg == t->board.next || !repeat(t, stream, seg, now_ns, SEG_RESENT))
+	if (seg == t->board.next || !tcp_retransmit_span(t, stream, seg, now_ns, SEG_RESENT))
 		return false;
 	t->undo.resent = t->undo.resent < 0 ? 1 : t->undo.resent + 1;
 	if (t->undo.first_ns == 0)
@@ -72,7 +72,7 @@ static bool resend(
 	return true;
 }
 
-static bool send_new(
+static bool tcp_send_new(
 	struct tcp_sender *t, struct stream *stream, uint64_t now_ns, struct segment *out)
 {
 	uint32_t seg = t->board.next;
@@ -101,9 +101,9 @@ static bool send_probe(
 	uint32_t seg = t->board.next - 1;
 
 	t->probe.due = false;
-	t->probe.resent = !send_new(t, stream, now_ns, out);
+	t->probe.resent = !tcp_send_new(t, stream, now_ns, out);
 	if (t->probe.resent) {
-		if (!repeat(t, stream, seg, now_ns, 0))
+		if (!tcp_retransmit_span(t, stream, seg, now_ns, 0))
 			return false;
 		stream_segment(stream, seg, now_ns, out);
 	}
@@ -119,16 +119,16 @@ static bool send_next(
 {
 	if (tcp_in_flight(t) >= t->window.cwnd)
 		return false;
-	if (!t->new_first && resend(t, stream, now_ns, out))
+	if (!t->new_first && tcp_resend_lost(t, stream, now_ns, out))
 		return true;
-	if (send_new(t, stream, now_ns, out)) {
+	if (tcp_send_new(t, stream, now_ns, out)) {
 		tcp_timer_probe(t, now_ns, false);
 		return true;
 	}
 	if (!t->new_first || t->board.next > t->high)
 		return false;
 	t->new_first = t->frto = false; /* there is nothing new to ask with */
-	return resend(t, stream, now_ns, out);
+	return tcp_resend_lost(t, stream, now_ns, out);
 }
 
 bool tcp_sender_send(
@@ -152,7 +152,7 @@ static void expire_rto(struct tcp_sender *t, struct stream *stream, uint64_t now
 	tcp_timer_start(t, TCP_TIMER_RTO, now_ns, t->rto_us);
 }
 
-static void expire_probe(struct tcp_sender *t, uint64_t now_ns)
+static void tcp_probe_timeout(struct tcp_sender *t, uint64_t now_ns)
 {
 	if (t->probe.out) {
 		tcp_timer_rto(t, now_ns);
@@ -188,7 +188,7 @@ void tcp_sender_expire(struct tcp_sender *t, struct stream *stream, uint64_t now
 	if (timer == TCP_TIMER_RTO)
 		expire_rto(t, stream, now_ns);
 	else if (timer == TCP_TIMER_PROBE)
-		expire_probe(t, now_ns);
+		tcp_probe_timeout(t, now_ns);
 	else if (timer == TCP_TIMER_REORDER)
 		expire_reorder(t, stream, now_ns);
 }

@@ -19,7 +19,7 @@ struct datagram_under_way {
 };
 
 /* Box and Muller's, one of the two. */
-static double normal(struct prng *prng)
+static double normal_deviate(struct prng *prng)
 {
 	double u = 1 - prng_unit(prng), v = prng_unit(prng);
 
@@ -37,7 +37,7 @@ uint64_t network_delay(const struct network *n, struct prng *prng)
 		delay += spread * prng_unit(prng);
 		break;
 	case DELAY_NORMAL:
-		delay += spread * normal(prng);
+		delay += spread * normal_deviate(prng);
 		break;
 	case DELAY_EXPONENTIAL:
 		delay -= spread * log(1 - prng_unit(prng));
@@ -84,7 +84,8 @@ void simnet_carry(struct simnet *net, unsigned from, unsigned to, uint64_t at_ns
 }
 
 /* When a datagram has left its sender, or LINK_QUEUE_FULL. */
-static uint64_t depart(struct simnet *net, const struct network *link, unsigned from, size_t bytes)
+static uint64_t departure_time(
+	struct simnet *net, const struct network *link, unsigned from, size_t bytes)
 {
 	if (link->rate_bps == 0)
 		return net->events->now_ns;
@@ -92,7 +93,7 @@ static uint64_t depart(struct simnet *net, const struct network *link, unsigned 
 		&net->out[from], net->events->now_ns, bytes, link->rate_bps, link->queue_bytes);
 }
 
-static uint64_t arrival(const struct network *link, struct prng *prng, uint64_t at)
+static uint64_t arrival_time(const struct network *link, struct prng *prng, uint64_t at)
 {
 	at += network_delay(link, prng);
 	if (link->reorder > 0 && prng_unit(prng) < link->reorder)
@@ -103,7 +104,7 @@ static uint64_t arrival(const struct network *link, struct prng *prng, uint64_t 
 void simnet_send(struct simnet *net, const struct network *link, struct prng *prng, unsigned from,
 	unsigned to, const uint8_t *bytes, size_t len)
 {
-	uint64_t at = depart(net, link, from, len + UDP_OVERHEAD);
+	uint64_t at = departure_time(net, link, from, len + UDP_OVERHEAD);
 
 	net->totals.datagrams++;
 	net->totals.bytes += len + UDP_OVERHEAD;
@@ -112,9 +113,9 @@ void simnet_send(struct simnet *net, const struct network *link, struct prng *pr
 		net->totals.lost++;
 		return;
 	}
-	simnet_carry(net, from, to, arrival(link, prng, at), bytes, len);
+	simnet_carry(net, from, to, arrival_time(link, prng, at), bytes, len);
 	if (link->duplicate > 0 && prng_unit(prng) < link->duplicate)
-		simnet_carry(net, from, to, arrival(link, prng, at), bytes, len);
+		simnet_carry(net, from, to, arrival_time(link, prng, at), bytes, len);
 }
 
 void simnet_free(struct simnet *net)

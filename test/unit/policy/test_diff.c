@@ -15,12 +15,12 @@
 #define LIMITER(members, policies) \
 	"{'limiter': 'me', " PORTS WIRES ", " members "'policies': [" policies "]}"
 
-static struct config *load(const char *document)
+static struct config *load_config(const char *document)
 {
 	char *text = with_quotes(document), *messages;
 	struct config *config;
 
-	parse(text, strlen(text), &messages, &config);
+	parse_config_case(text, strlen(text), &messages, &config);
 	if (config == NULL)
 		fail_msg("%s\n%s", text, messages);
 	free(text);
@@ -29,9 +29,9 @@ static struct config *load(const char *document)
 }
 
 /* Both ways: the place that is named must be the same. */
-static void refuse(const char *a, const char *b, const char *place)
+static void refuse_change(const char *a, const char *b, const char *place)
 {
-	struct config *configs[2] = {load(a), load(b)};
+	struct config *configs[2] = {load_config(a), load_config(b)};
 	char expected[256];
 
 	snprintf(expected, sizeof(expected),
@@ -132,27 +132,28 @@ static void test_fixed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		refuse(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
-	refuse(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
+		refuse_change(LIMITER(KEYS, ""), cases[i].document, cases[i].place);
+	refuse_change(LIMITER(KEYS "'ledger': {'overlay': {'edges': [['me', 'you']]}}, ", ""),
 		LIMITER(KEYS "'ledger': {'overlay': {'edges': [['you', 'me']]}}, ", ""),
 		"ledger.overlay");
 	for (size_t i = 0; i < sizeof(etcds) / sizeof(etcds[0]); i++)
-		refuse(LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
+		refuse_change(
+			LIMITER(KEYS "'ledger': {'etcd': {'endpoints': ['https://e']}}, ", ""),
 			etcds[i], "ledger.etcd");
-	refuse(NET(PORTS WIRES),
+	refuse_change(NET(PORTS WIRES),
 		NET("'ports': {'lan': {'device': 'net_null0'}, 'wan': {'device': 'net_null2'}}, " WIRES),
 		"ports.wan");
-	refuse(NET(PORTS WIRES), NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"),
-		"wires[0]");
-	refuse(NET(PORTS WIRES),
+	refuse_change(NET(PORTS WIRES),
+		NET(PORTS "'wires': [{'name': 'w', 'a': 'wan', 'b': 'lan'}]"), "wires[0]");
+	refuse_change(NET(PORTS WIRES),
 		NET(PORTS "'wires': [{'name': 'w', 'a': 'lan', 'b': 'wan', 'distribute': true}]"),
 		"wires[0]");
-	refuse(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
+	refuse_change(NET(PORTS WIRES), NET(PORTS "'wires': []"), "wires");
 }
 
 static struct config_diff *diff_of(const char *a, const char *b)
 {
-	struct config *old = load(a), *config = load(b);
+	struct config *old = load_config(a), *config = load_config(b);
 	struct config_diff *diff;
 
 	assert_int_equal(config_diff(old, config, "w.json", stderr, &diff), 0);
@@ -313,7 +314,7 @@ static void test_overlaps(void **state)
 			snprintf(documents[k], sizeof(documents[k]),
 				POLICIES("{'name': 'p', 'limit': '10Mbit/s', 'match': {%s}}"),
 				members[k]);
-			configs[k] = load(documents[k]);
+			configs[k] = load_config(documents[k]);
 		}
 		for (unsigned k = 0; k < 2; k++)
 			if (match_overlaps(&configs[k]->policies[0].match,
@@ -353,8 +354,8 @@ static void test_reseats(void **state)
 
 		snprintf(documents[0], sizeof(documents[0]), POLICIES("%s"), rows[i].before);
 		snprintf(documents[1], sizeof(documents[1]), POLICIES("%s"), rows[i].after);
-		old = load(documents[0]);
-		new = load(documents[1]);
+		old = load_config(documents[0]);
+		new = load_config(documents[1]);
 		diff = diff_of(documents[0], documents[1]);
 		if (policies_reseat(diff, old->policies, old->n_policies, new->policies, keeps,
 			    rows[i].pairs) != rows[i].reseats)

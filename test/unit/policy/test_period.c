@@ -22,7 +22,7 @@
 #define HOUR               UINT64_C(3600000000000)
 #define MONTH(year, month) ((year)*UINT64_C(12) + (month)-1)
 
-static struct policy quota(enum period period, uint64_t period_ns)
+static struct policy quota_policy(enum period period, uint64_t period_ns)
 {
 	return (struct policy){
 		.name = "p",
@@ -34,7 +34,7 @@ static struct policy quota(enum period period, uint64_t period_ns)
 
 static void test_none(void **state)
 {
-	struct policy policy = quota(PERIOD_NONE, 0);
+	struct policy policy = quota_policy(PERIOD_NONE, 0);
 
 	(void)state;
 	assert_int_equal(period_number(&policy, -1), 1);
@@ -68,7 +68,7 @@ static void test_fixed(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct policy policy = quota(PERIOD_FIXED, rows[i].period_ns);
+		struct policy policy = quota_policy(PERIOD_FIXED, rows[i].period_ns);
 		int64_t length = (int64_t)(rows[i].period_ns / 1000000000);
 		uint64_t number = period_number(&policy, rows[i].unix_s);
 
@@ -99,7 +99,7 @@ static void test_month(void **state)
 		{1740787200, MONTH(2025, 3)},
 		{4107542400, MONTH(2100, 3)}, /* no leap year, by the second rule */
 	};
-	struct policy policy = quota(PERIOD_MONTH, 0);
+	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -125,7 +125,7 @@ static bool is_leap(unsigned year)
 static void test_every_day(void **state)
 {
 	static const unsigned lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	struct policy policy = quota(PERIOD_MONTH, 0);
+	struct policy policy = quota_policy(PERIOD_MONTH, 0);
 	int64_t day = 0;
 
 	(void)state;
@@ -149,8 +149,9 @@ static void test_every_day(void **state)
 /* Another numbering is another budget, and nothing else is. */
 static void test_budget_id(void **state)
 {
-	struct policy none = quota(PERIOD_NONE, 0), month = quota(PERIOD_MONTH, 0);
-	struct policy day = quota(PERIOD_FIXED, 24 * HOUR), week = quota(PERIOD_FIXED, 168 * HOUR);
+	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);
+	struct policy day = quota_policy(PERIOD_FIXED, 24 * HOUR),
+		      week = quota_policy(PERIOD_FIXED, 168 * HOUR);
 	struct policy other = day, more = day, rate = {.name = "p", .allocator = &allocator_fps};
 
 	(void)state;
@@ -170,8 +171,8 @@ static void test_budget_id(void **state)
 
 static void test_budget_name(void **state)
 {
-	struct policy none = quota(PERIOD_NONE, 0), month = quota(PERIOD_MONTH, 0);
-	struct policy longest = quota(PERIOD_FIXED, 8784 * HOUR);
+	struct policy none = quota_policy(PERIOD_NONE, 0), month = quota_policy(PERIOD_MONTH, 0);
+	struct policy longest = quota_policy(PERIOD_FIXED, 8784 * HOUR);
 	char text[BUDGET_NAME_MAX];
 
 	(void)state;

@@ -50,7 +50,7 @@ static void test_trace(void **state)
 }
 
 /* The share of messages that wait before a bucket of this burst, in units of a message. */
-static double waiting(
+static double trace_waiting_units(
 	const struct broker_trace *trace, unsigned batch, uint64_t limit, uint64_t burst)
 {
 	double lack = 0;
@@ -77,8 +77,8 @@ static void test_burst(void **state)
 
 		assert_int_equal(broker_trace_make(&trace, t, 5), 0);
 		assert_int_equal(broker_trace_burst(&trace, t->batch, limit, &burst), 0);
-		assert_true(waiting(&trace, t->batch, limit, burst) <= 0.01);
-		assert_true(waiting(&trace, t->batch, limit, burst - 125) > 0.01);
+		assert_true(trace_waiting_units(&trace, t->batch, limit, burst) <= 0.01);
+		assert_true(trace_waiting_units(&trace, t->batch, limit, burst - 125) > 0.01);
 		broker_trace_free(&trace);
 	}
 }
@@ -93,7 +93,7 @@ static void test_capacity(void **state)
 	assert_true(ten > one);
 }
 
-static void run(const struct broker_case *c, enum broker_method method, unsigned k,
+static void run_broker_case(const struct broker_case *c, enum broker_method method, unsigned k,
 	struct broker_outcome *out)
 {
 	struct broker_world world;
@@ -114,9 +114,9 @@ static void test_split_costs(void **state)
 	struct broker_outcome one, six, again;
 
 	(void)state;
-	run(&c, BROKER_LB, 1, &one);
-	run(&c, BROKER_LB, 6, &six);
-	run(&c, BROKER_LB, 6, &again);
+	run_broker_case(&c, BROKER_LB, 1, &one);
+	run_broker_case(&c, BROKER_LB, 6, &six);
+	run_broker_case(&c, BROKER_LB, 6, &again);
 	assert_int_equal(one.k, 1);
 	assert_int_equal(six.k, 6);
 	assert_true(one.met && !six.met);
@@ -132,8 +132,8 @@ static void test_groups(void **state)
 	struct broker_outcome apart, lot;
 
 	(void)state;
-	run(&c, BROKER_SRTM, 5, &apart);
-	run(&c, BROKER_MAX_MIN, 5, &lot);
+	run_broker_case(&c, BROKER_SRTM, 5, &apart);
+	run_broker_case(&c, BROKER_MAX_MIN, 5, &lot);
 	assert_true(apart.measured.worst < lot.measured.worst);
 	assert_near(apart.measured.access_p99, 0, 0);
 	assert_true(lot.measured.access_p99 > 0);
@@ -146,10 +146,10 @@ static void test_others(void **state)
 	struct broker_outcome idle, busy;
 
 	(void)state;
-	run(&c, BROKER_LB, 1, &idle);
+	run_broker_case(&c, BROKER_LB, 1, &idle);
 	for (unsigned i = 0; i < BROKERS; i++)
 		c.loads[i] = 70000;
-	run(&c, BROKER_LB, 1, &busy);
+	run_broker_case(&c, BROKER_LB, 1, &busy);
 	assert_true(busy.measured.p99 > 2 * idle.measured.p99);
 	assert_near(busy.measured.access_p99, idle.measured.access_p99, 0);
 }

@@ -20,7 +20,7 @@ static const struct gdrl_case ring = {.n = 10,
 	.steps = 3000};
 
 /* Runs it with this seed; slots until the index stays at the goal. */
-static unsigned settles(struct gdrl_case c, uint64_t seed, const char *what)
+static unsigned slots_to_settle(struct gdrl_case c, uint64_t seed, const char *what)
 {
 	struct gdrl_run run = {.c = c, .name = what};
 	unsigned stays;
@@ -69,7 +69,7 @@ static void test_ring(void **state)
 	(void)state;
 	c.alpha = 1e-3;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		assert_true(settles(c, seed, "ring") < 100);
+		assert_true(slots_to_settle(c, seed, "ring") < 100);
 }
 
 /* Figures 5 and 6: after an abrupt change of known demands it has to settle anew. */
@@ -117,7 +117,7 @@ static void test_bad_networks(void **state)
 			c.loss = rows[i].loss;
 			c.rest = rows[i].rest;
 			c.alpha = seed % 2 ? 1e-3 : 0;
-			assert_in_range(settles(c, seed, rows[i].what), 2, rows[i].most);
+			assert_in_range(slots_to_settle(c, seed, rows[i].what), 2, rows[i].most);
 		}
 }
 
@@ -132,7 +132,7 @@ static void test_delay_slows(void **state)
 		unsigned stays;
 
 		c.delay = delay;
-		stays = settles(c, 1, "late");
+		stays = slots_to_settle(c, 1, "late");
 		assert_true(stays > before);
 		assert_true(stays < 200 + 40 * delay);
 		before = stays;
@@ -176,10 +176,10 @@ static void test_indicators(void **state)
 				c.headroom = rows[i].headroom;
 				c.ring = false;
 				c.degree = degree;
-				settles(c, seed, c.indicator->name);
+				slots_to_settle(c, seed, c.indicator->name);
 				c.delay = 5;
 				c.loss = 0.2;
-				settles(c, seed, c.indicator->name);
+				slots_to_settle(c, seed, c.indicator->name);
 			}
 }
 

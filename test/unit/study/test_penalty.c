@@ -151,7 +151,7 @@ struct world {
 };
 
 /* Part i of a whole gets what is left, or any share of it: nothing, too. */
-static uint64_t cut(struct world *w, uint64_t *left, unsigned i)
+static uint64_t cut_random_share(struct world *w, uint64_t *left, unsigned i)
 {
 	uint64_t share = i + 1 == w->parts ? *left : prng_next(&w->prng) % (*left + 1);
 
@@ -176,8 +176,8 @@ static void make_buckets(struct world *w, uint64_t seed)
 	rate = w->rate;
 	burst = w->burst;
 	for (unsigned i = 0; i < w->parts; i++) {
-		w->part_rate[i] = cut(w, &rate, i);
-		w->part_burst[i] = cut(w, &burst, i);
+		w->part_rate[i] = cut_random_share(w, &rate, i);
+		w->part_burst[i] = cut_random_share(w, &burst, i);
 	}
 }
 
@@ -195,7 +195,7 @@ static void make_packets(struct world *w)
 	}
 }
 
-static void pass(struct world *w)
+static void pass_one_and_parts(struct world *w)
 {
 	struct penalty_queue one, parts[PARTS];
 	unsigned able[PARTS], n = 0;
@@ -217,7 +217,7 @@ static void pass(struct world *w)
 }
 
 /* Delays accrued until tick t, by all packets. */
-static unsigned __int128 accrued(const uint64_t *at, const uint64_t *leave, uint64_t t)
+static unsigned __int128 accrued_delay(const uint64_t *at, const uint64_t *leave, uint64_t t)
 {
 	unsigned __int128 sum = 0;
 
@@ -226,7 +226,7 @@ static unsigned __int128 accrued(const uint64_t *at, const uint64_t *leave, uint
 	return sum;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_leave_times(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -240,8 +240,8 @@ static void check_sums(const struct world *w)
 
 	for (unsigned k = 0; k < 3; k++)
 		for (unsigned i = 0; i < PACKETS; i++)
-			if (accrued(w->at, w->split, ticks[k][i]) <
-				accrued(w->at, w->one, ticks[k][i]))
+			if (accrued_delay(w->at, w->split, ticks[k][i]) <
+				accrued_delay(w->at, w->one, ticks[k][i]))
 				fail_msg("seed %" PRIu64 ": packets of %u parts have waited less "
 					 "until tick %" PRIu64,
 					w->seed, w->parts, ticks[k][i]);
@@ -266,11 +266,12 @@ static void test_split_never_helps(void **state)
 	for (uint64_t seed = 1; seed <= rounds; seed++) {
 		make_buckets(&w, seed);
 		make_packets(&w);
-		pass(&w);
+		pass_one_and_parts(&w);
 		check_sums(&w);
-		worse += accrued(w.at, w.split, UINT64_MAX) > accrued(w.at, w.one, UINT64_MAX);
-		qsort(w.one, PACKETS, sizeof(w.one[0]), compare);
-		qsort(w.split, PACKETS, sizeof(w.split[0]), compare);
+		worse += accrued_delay(w.at, w.split, UINT64_MAX) >
+			 accrued_delay(w.at, w.one, UINT64_MAX);
+		qsort(w.one, PACKETS, sizeof(w.one[0]), compare_leave_times);
+		qsort(w.split, PACKETS, sizeof(w.split[0]), compare_leave_times);
 		for (unsigned i = 0; i < PACKETS; i++)
 			if (w.one[i] > w.split[i])
 				fail_msg("seed %" PRIu64

@@ -62,7 +62,8 @@ static struct canned canned_make(const struct row *rows)
 }
 
 /* What a command prints, for free(). */
-static char *printed(const char *name, const struct request *request, struct canned *canned)
+static char *printed_document(
+	const char *name, const struct request *request, struct canned *canned)
 {
 	const struct command *command = command_find(name);
 	json_t *document;
@@ -81,7 +82,7 @@ static char *printed(const char *name, const struct request *request, struct can
 static void assert_prints(const char *name, const struct row *rows, const char *want)
 {
 	struct canned canned = canned_make(rows);
-	char *got = printed(name, &(struct request){0}, &canned);
+	char *got = printed_document(name, &(struct request){0}, &canned);
 
 	assert_string_equal(got, want);
 	free(got);
@@ -325,7 +326,7 @@ static void pages_of_a_name(void **state)
 			0},
 		{0}};
 	struct canned canned = canned_make(rows);
-	char *got = printed("ledger", &(struct request){.word = "video"}, &canned);
+	char *got = printed_document("ledger", &(struct request){.word = "video"}, &canned);
 
 	(void)state;
 	assert_non_null(strstr(got, "limit         1.00 Mbit/s\n"));
@@ -359,7 +360,7 @@ static const struct row three_policies[] = {
 static void assert_policies(const struct request *request, const char *want)
 {
 	struct canned canned = canned_make(three_policies);
-	char *got = printed("policies", request, &canned), names[16] = "", *line = got;
+	char *got = printed_document("policies", request, &canned), names[16] = "", *line = got;
 
 	while ((line = strchr(line, '\n')) && line[1])
 		strncat(names, ++line, 1);
@@ -386,7 +387,7 @@ static void policies_few(void **state)
 	struct canned canned = canned_make(three_policies);
 
 	(void)state;
-	free(printed("policies", &(struct request){.word = "1"}, &canned));
+	free(printed_document("policies", &(struct request){.word = "1"}, &canned));
 	assert_int_equal(canned.asked, 3);
 }
 
@@ -408,7 +409,7 @@ static void policies_how_many(void **state)
 static void one_policy(void **state)
 {
 	struct canned canned = canned_make(three_policies);
-	char *got = printed("policy", &(struct request){.word = "a"}, &canned);
+	char *got = printed_document("policy", &(struct request){.word = "a"}, &canned);
 
 	(void)state;
 	assert_non_null(strstr(got, "limit               8.00 kbit/s\n"));
@@ -453,7 +454,7 @@ static void placements(void **state)
 		{0},
 	};
 	struct canned canned = canned_make(rows);
-	char *got = printed("placement", &(struct request){.word = "b"}, &canned);
+	char *got = printed_document("placement", &(struct request){.word = "b"}, &canned);
 
 	(void)state;
 	assert_non_null(strstr(got, "state              settled\n"));
@@ -585,7 +586,7 @@ static void status_of_others(void **state)
 	/* No time has passed: nothing is divided by it. */
 	canned = canned_make(nothing);
 	canned.seconds = 0;
-	char *got = printed("status", &(struct request){0}, &canned);
+	char *got = printed_document("status", &(struct request){0}, &canned);
 	assert_non_null(strstr(got, "received  -, -\n"));
 	free(got);
 }
@@ -595,7 +596,7 @@ static void status_of_others(void **state)
 #define CONFIG(state, last) "{\"reload\": \"" state "\", \"last_reload\": " last "}"
 #define REFUSED             "{\"ok\": false, \"took_ms\": 2.5, \"messages\": [\"f.json: policies[0]: no\"]}"
 
-static json_t *reloaded(const struct row *rows, unsigned *pauses)
+static json_t *reload_document(const struct row *rows, unsigned *pauses)
 {
 	struct canned canned = canned_make(rows);
 	json_t *document;
@@ -613,7 +614,7 @@ static void reload(void **state)
 		{"/weir/config", CONFIG("settling", "{\"ok\": true, \"took_ms\": 3.5}"), 2},
 		{"/weir/config", CONFIG("idle", "{\"ok\": true, \"took_ms\": 3.5}"), 4}, {0}};
 	unsigned pauses;
-	json_t *document = reloaded(rows, &pauses);
+	json_t *document = reload_document(rows, &pauses);
 
 	(void)state;
 	assert_int_equal(pauses, 4);
@@ -627,7 +628,7 @@ static void reload_that_is_refused(void **state)
 		{"/weir/config", CONFIG("idle", "null"), 0},
 		{"/weir/config", CONFIG("idle", REFUSED), 1}, {0}};
 	unsigned pauses;
-	json_t *document = reloaded(rows, &pauses);
+	json_t *document = reload_document(rows, &pauses);
 	char *text;
 	size_t size;
 	FILE *err = open_memstream(&text, &size);
@@ -657,7 +658,7 @@ static void reload_of_nothing(void **state)
 
 /* --- sockets --------------------------------------------------------------------------------- */
 
-static void touch(const char *directory, const char *name)
+static void touch_file(const char *directory, const char *name)
 {
 	char path[128];
 	FILE *file;
@@ -691,11 +692,11 @@ static void sockets(void **state)
 	(void)state;
 	assert_non_null(mkdtemp(directory));
 	assert_finds("/nonexistent", false, "is weir running?");
-	touch(directory, "notes.txt");
+	touch_file(directory, "notes.txt");
 	assert_finds(directory, false, "is weir running?");
-	touch(directory, "ams.sock");
+	touch_file(directory, "ams.sock");
 	assert_finds(directory, true, "/ams.sock");
-	touch(directory, "fra.sock");
+	touch_file(directory, "fra.sock");
 	assert_finds(directory, false, "-n:\n  ams\n  fra\n");
 	snprintf(command, sizeof(command), "rm -r %s", directory);
 	assert_int_equal(system(command), 0);

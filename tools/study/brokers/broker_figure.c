@@ -89,7 +89,7 @@ static void case_of(struct broker_case *c, const struct broker_figure *f, unsign
 		c->traffic.spread = x / 1000;
 }
 
-static void add_mean(double *mean, unsigned n, double value)
+static void add_point_mean(double *mean, unsigned n, double value)
 {
 	*mean += (value - *mean) / n;
 }
@@ -99,18 +99,18 @@ static void add_outcome(struct broker_cell *cell, const struct broker_outcome *o
 	double off = out->measured.worst - cell->p99;
 	unsigned n = ++cell->seeds;
 
-	add_mean(&cell->p50, n, out->measured.p50);
-	add_mean(&cell->p95, n, out->measured.p95);
-	add_mean(&cell->access_p99, n, out->measured.access_p99);
-	add_mean(&cell->p99, n, out->measured.worst);
+	add_point_mean(&cell->p50, n, out->measured.p50);
+	add_point_mean(&cell->p95, n, out->measured.p95);
+	add_point_mean(&cell->access_p99, n, out->measured.access_p99);
+	add_point_mean(&cell->p99, n, out->measured.worst);
 	cell->squares += off * (out->measured.worst - cell->p99);
-	add_mean(&cell->k, n, out->k);
-	add_mean(&cell->rounds, n, out->rounds);
+	add_point_mean(&cell->k, n, out->k);
+	add_point_mean(&cell->rounds, n, out->rounds);
 	cell->met += out->met;
 }
 
 /* In figure 4 the point says how many brokers; in figure 8 SRTM does. */
-static int contend(struct broker_world *world, const struct broker_figure *f, unsigned point,
+static int run_contenders(struct broker_world *world, const struct broker_figure *f, unsigned point,
 	struct broker_outcome *outcomes)
 {
 	int err = 0;
@@ -126,7 +126,7 @@ static int contend(struct broker_world *world, const struct broker_figure *f, un
 	return err;
 }
 
-static int bound(const struct broker_world *world, double *ns)
+static int compute_bound(const struct broker_world *world, double *ns)
 {
 	struct placer placer;
 	int err = placer_init(&placer, &world->problem);
@@ -138,8 +138,8 @@ static int bound(const struct broker_world *world, double *ns)
 	return 0;
 }
 
-static int run_seed(struct broker_results *results, const struct broker_case *c, double capacity,
-	unsigned panel, unsigned point, uint64_t seed)
+static int run_broker_seed(struct broker_results *results, const struct broker_case *c,
+	double capacity, unsigned panel, unsigned point, uint64_t seed)
 {
 	const struct broker_figure *f = results->figure;
 	struct broker_outcome outcomes[BROKER_CONTENDERS];
@@ -148,15 +148,15 @@ static int run_seed(struct broker_results *results, const struct broker_case *c,
 	int err = broker_world_init(&world, c, capacity, seed);
 
 	if (err == 0)
-		err = contend(&world, f, point, outcomes);
+		err = run_contenders(&world, f, point, outcomes);
 	if (err == 0)
-		err = bound(&world, &least);
+		err = compute_bound(&world, &least);
 	broker_world_free(&world);
 	for (unsigned i = 0; i < f->n_contenders && err == 0; i++)
 		add_outcome(&results->cells[panel][point][i], &outcomes[i]);
 	if (err == 0)
-		add_mean(&results->bounds[panel][point], results->cells[panel][point][0].seeds,
-			least);
+		add_point_mean(&results->bounds[panel][point],
+			results->cells[panel][point][0].seeds, least);
 	return err;
 }
 
@@ -185,7 +185,8 @@ int broker_figure_run(
 			int err;
 
 			case_of(&c, f, panel, i / seeds, messages);
-			err = run_seed(results, &c, capacity, panel, i / seeds, first + i % seeds);
+			err = run_broker_seed(
+				results, &c, capacity, panel, i / seeds, first + i % seeds);
 			if (err)
 				return err;
 		}
@@ -208,7 +209,7 @@ bool broker_in_order(const struct broker_results *results, unsigned panel, unsig
 	return better->p99 <= worse->p99 + 2 * error / sqrt(better->seeds);
 }
 
-static int settle(struct broker_world *world, struct broker_row *row)
+static int count_fit_rounds(struct broker_world *world, struct broker_row *row)
 {
 	struct broker_outcome out;
 	struct place_fit fit;
@@ -218,18 +219,18 @@ static int settle(struct broker_world *world, struct broker_row *row)
 	if (err)
 		return err;
 	for (unsigned i = 0; i < BROKER_ITERATIONS; i++)
-		add_mean(&row->rounds[i], n, fit.rounds[i]);
+		add_point_mean(&row->rounds[i], n, fit.rounds[i]);
 	place_fit_free(&fit);
-	add_mean(&row->search, n, out.rounds);
-	add_mean(&row->search_k, n, out.k);
-	add_mean(&row->search_p99, n, out.measured.worst);
+	add_point_mean(&row->search, n, out.rounds);
+	add_point_mean(&row->search_k, n, out.k);
+	add_point_mean(&row->search_p99, n, out.measured.worst);
 	row->search_met += out.met;
 	err = broker_run(world, BROKER_WEIR, &out);
 	if (err)
 		return err;
-	add_mean(&row->weir, n, out.rounds);
-	add_mean(&row->weir_k, n, out.k);
-	add_mean(&row->weir_p99, n, out.measured.worst);
+	add_point_mean(&row->weir, n, out.rounds);
+	add_point_mean(&row->weir_k, n, out.k);
+	add_point_mean(&row->weir_p99, n, out.measured.worst);
 	row->weir_met += out.met;
 	row->untried += out.untried;
 	row->mistaken += out.mistaken;
@@ -255,7 +256,7 @@ int broker_table_run(struct broker_table *table, uint64_t first, unsigned seeds,
 		row->paper = paper[i / seeds];
 		err = broker_world_init(&world, &c, capacity, first + i % seeds);
 		if (err == 0)
-			err = settle(&world, row);
+			err = count_fit_rounds(&world, row);
 		broker_world_free(&world);
 	}
 	return err;

@@ -40,7 +40,7 @@ struct options {
 	const char *json;
 };
 
-static bool take_figure(const char *text, void *options)
+static bool take_broker_figure(const char *text, void *options)
 {
 	struct options *o = options;
 	uint64_t number;
@@ -56,7 +56,7 @@ static bool take_figure(const char *text, void *options)
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROW_OTHER("figure", take_figure),
+	OPTION_ROW_OTHER("figure", take_broker_figure),
 	OPTION_ROW_UNSIGNED("panel", struct options, panel, 1, BROKER_PANELS),
 	OPTION_ROW_FLAG("markdown", struct options, markdown),
 	OPTION_ROW_NUMBER("seeds", struct options, seeds, 1, 1000),

@@ -7,7 +7,7 @@
 
 #define MS 1e6 /* ns */
 
-static bool bounded(const struct broker_results *results)
+static bool has_bound(const struct broker_results *results)
 {
 	const struct broker_figure *f = results->figure;
 
@@ -17,17 +17,17 @@ static bool bounded(const struct broker_results *results)
 	return false;
 }
 
-static void print_head(const struct broker_results *results, FILE *out)
+static void markdown_head(const struct broker_results *results, FILE *out)
 {
 	const struct broker_figure *f = results->figure;
 
 	fprintf(out, "| arrivals | %s |", f->x_name);
 	for (unsigned i = 0; i < f->n_contenders; i++)
 		fprintf(out, " %s, ms | brokers | kept by |", broker_names[f->contenders[i]]);
-	fputs(bounded(results) ? " least |\n|---|---|" : "\n|---|---|", out);
+	fputs(has_bound(results) ? " least |\n|---|---|" : "\n|---|---|", out);
 	for (unsigned i = 0; i < f->n_contenders; i++)
 		fputs("---|---|---|", out);
-	fputs(bounded(results) ? "---|\n" : "\n", out);
+	fputs(has_bound(results) ? "---|\n" : "\n", out);
 }
 
 static void print_point(
@@ -44,7 +44,7 @@ static void print_point(
 	}
 	if (results->bounds[panel][point] > 0 && f->n_contenders > 1)
 		fprintf(out, " %.2f |", results->bounds[panel][point] / MS);
-	else if (bounded(results))
+	else if (has_bound(results))
 		fputs(" – |", out);
 	fputc('\n', out);
 }
@@ -53,7 +53,7 @@ void broker_report_markdown(const void *what, FILE *out)
 {
 	const struct broker_results *results = what;
 
-	print_head(results, out);
+	markdown_head(results, out);
 	for (unsigned panel = 0; panel < results->figure->n_panels; panel++)
 		for (unsigned i = 0; broker_wanted(results, panel) && i < results->figure->n_points;
 			i++)

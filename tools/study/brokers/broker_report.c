@@ -17,18 +17,18 @@ unsigned broker_out_of_order(const struct broker_results *results)
 	return n;
 }
 
-static unsigned panels_of(const struct broker_results *results)
+static unsigned broker_panels(const struct broker_results *results)
 {
 	return results->panel ? 1 : results->figure->n_panels;
 }
 
-static void print_cell(const struct broker_cell *cell, FILE *out)
+static void print_broker_cell(const struct broker_cell *cell, FILE *out)
 {
 	fprintf(out, "  %7.2f +/-%5.2f %4.1f %3u/%-3u", cell->p99 / MS, broker_deviation(cell) / MS,
 		cell->k, cell->met, cell->seeds);
 }
 
-static void print_head(const struct broker_figure *f, bool bounded, FILE *out)
+static void print_broker_head(const struct broker_figure *f, bool bounded, FILE *out)
 {
 	fprintf(out, "%10s", f->x_name);
 	for (unsigned i = 0; i < f->n_contenders; i++)
@@ -41,13 +41,13 @@ static void print_panel(const struct broker_results *results, unsigned panel, FI
 	const struct broker_figure *f = results->figure;
 
 	fprintf(out, "\n%s\n", f->panels[panel].title);
-	print_head(f, results->bounds[panel][0] > 0 && f->n_contenders > 1, out);
+	print_broker_head(f, results->bounds[panel][0] > 0 && f->n_contenders > 1, out);
 	for (unsigned point = 0; point < f->n_points; point++) {
 		const struct broker_cell *cells = results->cells[panel][point];
 
 		fprintf(out, "%10g", f->x[point]);
 		for (unsigned i = 0; i < f->n_contenders; i++)
-			print_cell(&cells[i], out);
+			print_broker_cell(&cells[i], out);
 		if (f->n_contenders == 1)
 			fprintf(out, "   p50 %.2f  p95 %.2f  tokens p99 %.2f", cells[0].p50 / MS,
 				cells[0].p95 / MS, cells[0].access_p99 / MS);
@@ -70,8 +70,8 @@ void broker_report_text(const void *what, FILE *out)
 		fprintf(out, "\nThe paper's order, %s not above %s: at %u of %u points.\n",
 			broker_names[f->contenders[f->better]],
 			broker_names[f->contenders[f->worse]],
-			panels_of(results) * f->n_points - broker_out_of_order(results),
-			panels_of(results) * f->n_points);
+			broker_panels(results) * f->n_points - broker_out_of_order(results),
+			broker_panels(results) * f->n_points);
 }
 
 static json_t *cell_json(const struct broker_cell *cell, enum broker_method method)
@@ -153,7 +153,7 @@ void broker_table_text(const void *what, FILE *out)
 		weir / paper, weir + confirmed, (weir + confirmed) / paper, BROKER_ROUND_S);
 }
 
-static json_t *row_json(const struct broker_row *row)
+static json_t *broker_row_json(const struct broker_row *row)
 {
 	json_t *rounds = json_array();
 
@@ -173,6 +173,6 @@ json_t *broker_table_json(const void *what)
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < BROKER_ROWS; i++)
-		json_array_append_new(rows, row_json(&table->rows[i]));
+		json_array_append_new(rows, broker_row_json(&table->rows[i]));
 	return json_pack("{s:s,s:o}", "figure", "table1", "rows", rows);
 }

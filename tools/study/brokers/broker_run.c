@@ -18,7 +18,7 @@ static const unsigned principles[BROKER_METHODS] = {
 	[BROKER_WEIR] = PLACE_ALL,
 };
 
-static void measure(
+static void measure_placement(
 	struct broker_world *world, const struct placement *placement, struct broker_outcome *out)
 {
 	broker_world_measure(world, placement, &out->measured);
@@ -26,7 +26,7 @@ static void measure(
 	out->met = placement->nowhere == 0 && out->measured.worst <= BROKER_SLO_NS;
 }
 
-static bool better(const struct broker_outcome *a, const struct broker_outcome *b)
+static bool outcome_is_better(const struct broker_outcome *a, const struct broker_outcome *b)
 {
 	return b->rounds == 0 || a->met > b->met ||
 	       (a->met == b->met && a->measured.worst < b->measured.worst);
@@ -47,8 +47,8 @@ static void fit_on(struct broker_world *world, const struct placer *placer, unsi
 
 		if (place_on(placer, k, placement) < 0 || placement->nowhere > 0)
 			break;
-		measure(world, placement, &next);
-		if (better(&next, best))
+		measure_placement(world, placement, &next);
+		if (outcome_is_better(&next, best))
 			*best = next;
 		best->rounds = next.rounds;
 		if (!(world->problem.principles & PLACE_MAX_MIN) ||
@@ -60,8 +60,8 @@ static void fit_on(struct broker_world *world, const struct placer *placer, unsi
 }
 
 /* On k brokers and more, up to some, until the objective is kept. */
-static void scan(struct broker_world *world, const struct placer *placer, unsigned k, unsigned most,
-	struct placement *placement, struct broker_outcome *out)
+static void scan_broker_count(struct broker_world *world, const struct placer *placer, unsigned k,
+	unsigned most, struct placement *placement, struct broker_outcome *out)
 {
 	*out = (struct broker_outcome){0};
 	for (; k <= most && !out->met; k++)
@@ -82,8 +82,8 @@ static int scan_from(struct broker_world *world, enum broker_method method, unsi
 		return err;
 	placement.at = calloc(world->problem.n_sources, sizeof(*placement.at));
 	if (placement.at)
-		scan(world, &placer, k ? k : place_fewest(&placer), k ? k : BROKERS, &placement,
-			out);
+		scan_broker_count(world, &placer, k ? k : place_fewest(&placer), k ? k : BROKERS,
+			&placement, out);
 	else
 		err = -ENOMEM;
 	free(placement.at);
@@ -114,7 +114,7 @@ static int fit_until_settled(struct broker_world *world, const struct placer *pl
 	for (;;) {
 		double p99[PLACE_BROKERS] = {0};
 
-		measure(world, &fit->trial, out);
+		measure_placement(world, &fit->trial, out);
 		if (state != PLACE_MEASURE && !misses_unseen(fit, state, out))
 			break;
 		mistaken |= state == PLACE_SETTLED;

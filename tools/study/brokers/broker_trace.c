@@ -32,7 +32,7 @@ static unsigned members_of(const struct broker_traffic *t, unsigned group)
 	return left < t->group ? left : t->group;
 }
 
-static void add_group(
+static void add_trace_group(
 	struct broker_trace *trace, const struct broker_traffic *t, unsigned group, double at)
 {
 	unsigned members = members_of(t, group);
@@ -57,7 +57,7 @@ struct phase {
 	unsigned group;
 };
 
-static int compare_phases(const void *a, const void *b)
+static int compare_group_phases(const void *a, const void *b)
 {
 	const struct phase *x = a, *y = b;
 
@@ -78,10 +78,11 @@ static int add_periods(struct broker_trace *trace, const struct broker_traffic *
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)
 		phases[i] = (struct phase){prng_unit(prng) * period, i};
-	qsort(phases, n, sizeof(*phases), compare_phases);
+	qsort(phases, n, sizeof(*phases), compare_group_phases);
 	for (uint64_t round = 0; trace->n + t->publishers <= most; round++)
 		for (unsigned i = 0; i < n; i++)
-			add_group(trace, t, phases[i].group, (double)round * period + phases[i].at);
+			add_trace_group(
+				trace, t, phases[i].group, (double)round * period + phases[i].at);
 	free(phases);
 	return 0;
 }
@@ -95,7 +96,7 @@ static void add_random(struct broker_trace *trace, const struct broker_traffic *
 
 	while (trace->n + t->group <= most) {
 		at -= log1p(-prng_unit(prng)) * gap;
-		add_group(trace, t, prng_below(prng, n), at);
+		add_trace_group(trace, t, prng_below(prng, n), at);
 	}
 }
 

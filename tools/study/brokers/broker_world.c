@@ -52,7 +52,7 @@ static int make_sources(struct broker_world *world)
 }
 
 /* What others send, in messages of the topic's kind that cost as much. */
-static void make_brokers(struct broker_world *world, double capacity)
+static void make_world_brokers(struct broker_world *world, double capacity)
 {
 	unsigned batch = world->c->traffic.batch;
 	double dearer = speed_of(batch) / speed_of(BROKER_LOAD_BATCH);
@@ -67,7 +67,7 @@ static void make_brokers(struct broker_world *world, double capacity)
 }
 
 /* The bucket of section VI, and what it is worth. */
-static int make_problem(struct broker_world *world)
+static int make_world_problem(struct broker_world *world)
 {
 	const struct broker_traffic *t = &world->c->traffic;
 	struct place_aggregate *a = &world->problem.aggregate;
@@ -136,8 +136,8 @@ int broker_world_init(
 		err = make_record(world);
 	if (err)
 		return err;
-	make_brokers(world, capacity);
-	return make_problem(world);
+	make_world_brokers(world, capacity);
+	return make_world_problem(world);
 }
 
 void broker_world_free(struct broker_world *world)
@@ -149,12 +149,12 @@ void broker_world_free(struct broker_world *world)
 	free(world->lines);
 }
 
-static double draw(struct broker_line *line)
+static double draw_load_gap(struct broker_line *line)
 {
 	return -log1p(-prng_unit(&line->prng)) * line->gap;
 }
 
-static void line_init(struct broker_line *line, const struct broker_world *world, unsigned i,
+static void world_line_init(struct broker_line *line, const struct broker_world *world, unsigned i,
 	const struct place_part *part)
 {
 	double load = world->c->loads[i];
@@ -162,13 +162,13 @@ static void line_init(struct broker_line *line, const struct broker_world *world
 	memset(line, 0, sizeof(*line));
 	prng_seed(&line->prng, (world->seed ^ OTHERS) + i);
 	line->gap = load > 0 ? NS * BROKER_LOAD_BATCH / load : 0;
-	line->next = load > 0 ? draw(line) : HUGE_VAL;
+	line->next = load > 0 ? draw_load_gap(line) : HUGE_VAL;
 	line->unlimited = part->limit == 0 ||
 			  penalty_queue_init(&line->queue, part->limit * 8, part->burst);
 }
 
 /* The end of a service that is due at a time: the first free core's. */
-static uint64_t serve(struct broker_line *line, uint64_t at, uint64_t ns)
+static uint64_t serve_batch(struct broker_line *line, uint64_t at, uint64_t ns)
 {
 	unsigned core = line->free[1] < line->free[0];
 	uint64_t start = at > line->free[core] ? at : line->free[core];
@@ -185,19 +185,20 @@ static void serve_others(struct broker_line *line, uint64_t until)
 {
 	while (line->next <= (double)until) {
 		for (unsigned i = 0; i < BROKER_LOAD_BATCH; i++)
-			serve(line, (uint64_t)line->next, cost_of(i));
-		line->next += draw(line);
+			serve_batch(line, (uint64_t)line->next, cost_of(i));
+		line->next += draw_load_gap(line);
 	}
 }
 
-static void count(struct broker_world *world, unsigned broker, uint64_t access, uint64_t whole)
+static void count_delay(
+	struct broker_world *world, unsigned broker, uint64_t access, uint64_t whole)
 {
 	penalty_count(&world->rows[broker], whole);
 	penalty_count(&world->rows[ALL], whole);
 	penalty_count(&world->rows[ACCESS], access);
 }
 
-static void play(struct broker_world *world, const uint32_t *at, uint64_t i)
+static void play_event(struct broker_world *world, const uint32_t *at, uint64_t i)
 {
 	const struct broker_event *event = &world->trace.events[i];
 	uint32_t broker = at[event->source];
@@ -213,9 +214,9 @@ static void play(struct broker_world *world, const uint32_t *at, uint64_t i)
 		uint64_t end;
 
 		serve_others(line, token);
-		end = serve(line, token, cost_of(j)) + BROKER_NETWORK_NS;
+		end = serve_batch(line, token, cost_of(j)) + BROKER_NETWORK_NS;
 		if (i >= world->trace.n / 10)
-			count(world, broker, token - event->at, end - event->at);
+			count_delay(world, broker, token - event->at, end - event->at);
 	}
 }
 
@@ -224,9 +225,9 @@ void broker_world_measure(struct broker_world *world, const struct placement *pl
 {
 	memset(world->rows, 0, ROWS * sizeof(*world->rows));
 	for (unsigned i = 0; i < BROKERS; i++)
-		line_init(&world->lines[i], world, i, &placement->parts[i]);
+		world_line_init(&world->lines[i], world, i, &placement->parts[i]);
 	for (uint64_t i = 0; i < world->trace.n; i++)
-		play(world, placement->at, i);
+		play_event(world, placement->at, i);
 	*measured = (struct broker_measured){
 		.p50 = penalty_quantile(&world->rows[ALL], 0.5),
 		.p95 = penalty_quantile(&world->rows[ALL], 0.95),
@@ -242,7 +243,7 @@ void broker_world_measure(struct broker_world *world, const struct placement *pl
 }
 
 /* Whether one idle broker, without a bucket, serves publishers of one batch a second each. */
-static int within(unsigned batch, double rate, bool *ok)
+static int idle_broker_keeps_up(unsigned batch, double rate, bool *ok)
 {
 	struct broker_case c = {.traffic = {.publishers = (unsigned)(rate / batch),
 					.rate = batch,
@@ -269,7 +270,7 @@ double broker_capacity(unsigned batch)
 	for (unsigned i = 0; i < BENCHMARKS; i++) {
 		double middle = (low + high) / 2;
 		bool ok;
-		int err = within(batch, middle, &ok);
+		int err = idle_broker_keeps_up(batch, middle, &ok);
 
 		if (err)
 			return err;

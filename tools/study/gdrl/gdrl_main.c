@@ -59,7 +59,7 @@ struct options {
 	uint64_t seeds, limiters, degree, period, slots, delay;
 };
 
-static bool take_figure(const char *text, void *options)
+static bool take_gdrl_figure(const char *text, void *options)
 {
 	static const char *const names[] = {"3", "4", "5", "6", "7"};
 	static const unsigned figures[] = {4, 4, 6, 6, 7};
@@ -97,7 +97,7 @@ static bool take_indicator(const char *text, void *options)
 }
 
 static const struct option_row rows[] = {
-	OPTION_ROW_OTHER("figure", take_figure),
+	OPTION_ROW_OTHER("figure", take_gdrl_figure),
 	OPTION_ROW_NUMBER("limiters", struct options, limiters, 1, 100000),
 	OPTION_ROW_NUMBER("degree", struct options, degree, 1, 1000),
 	OPTION_ROW_NUMBER("period", struct options, period, 1, STEPS_MAX / 4),
@@ -126,7 +126,7 @@ static const struct option_set set = {
 };
 
 /* Options that only mean something together. */
-static bool check_options(struct options *o)
+static bool check_gdrl_options(struct options *o)
 {
 	if (o->limiters == 0 && (o->degree || o->period)) {
 		fputs("--degree and --period are for a case with --limiters\n", stderr);
@@ -193,7 +193,7 @@ static unsigned add_runs(const struct options *o, const struct gdrl_run *run, st
 	return n;
 }
 
-static bool is_wanted(const struct options *o, const struct figure *f)
+static bool figure_is_wanted(const struct options *o, const struct figure *f)
 {
 	return (o->figure == 0 || o->figure == f->figure) && (o->c.n == 0 || o->c.n == f->n) &&
 	       (o->degree == 0 || o->degree == f->degree);
@@ -208,7 +208,7 @@ static unsigned list_runs(const struct options *o, struct gdrl_run *runs)
 		for (unsigned i = 0; i < FIGURES; i++) {
 			struct gdrl_run run = run_of(o, &figures[i]);
 
-			if (is_wanted(o, &figures[i]))
+			if (figure_is_wanted(o, &figures[i]))
 				n += add_runs(o, &run, runs + n);
 		}
 		return n;
@@ -262,7 +262,7 @@ static int run_one(const struct options *o, struct gdrl_run *run, FILE *table)
 	return EXIT_FAILED;
 }
 
-static int write_files(const struct options *o, const struct gdrl_run *runs, unsigned n)
+static int write_gdrl_files(const struct options *o, const struct gdrl_run *runs, unsigned n)
 {
 	json_t *list = json_array(), *out;
 	int ret = 0;
@@ -276,7 +276,7 @@ static int write_files(const struct options *o, const struct gdrl_run *runs, uns
 	return ret ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-static int run_all(const struct options *o, struct gdrl_run *runs, unsigned n)
+static int run_all_figures(const struct options *o, struct gdrl_run *runs, unsigned n)
 {
 	FILE *table = o->quiet ? NULL : output_is_standard(o->json) ? stderr : stdout;
 	int status = EXIT_SUCCESS, written;
@@ -291,7 +291,7 @@ static int run_all(const struct options *o, struct gdrl_run *runs, unsigned n)
 		gdrl_report_head(table);
 	while (done < n && status == EXIT_SUCCESS)
 		status = run_one(o, &runs[done++], table);
-	written = status == EXIT_BAD ? status : write_files(o, runs, done);
+	written = status == EXIT_BAD ? status : write_gdrl_files(o, runs, done);
 	for (unsigned i = 0; i < done; i++)
 		gdrl_run_free(&runs[i]);
 	if (written == EXIT_SUCCESS && output_flush(stdout)) {
@@ -313,7 +313,7 @@ int gdrl_main(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
-	if (!check_options(&o))
+	if (!check_gdrl_options(&o))
 		return EXIT_BAD;
 	runs = calloc(2 * FIGURES * o.seeds, sizeof(*runs));
 	if (runs == NULL) {
@@ -324,7 +324,7 @@ int gdrl_main(int argc, char **argv)
 	if (n == 0)
 		fputs("--figure: 7 has 10, 100 and 1000 limiters, and degrees of 2, 4 and 8\n",
 			stderr);
-	status = n ? run_all(&o, runs, n) : EXIT_BAD;
+	status = n ? run_all_figures(&o, runs, n) : EXIT_BAD;
 	free(runs);
 	return status;
 }

@@ -39,7 +39,7 @@ static int compare_slots(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void print_slot(double slot, FILE *out)
+static void markdown_slot(double slot, FILE *out)
 {
 	if (slot >= GDRL_NEVER)
 		fputs("never", out);
@@ -66,12 +66,12 @@ static void print_stays(const struct gdrl_run *runs, unsigned n, FILE *out)
 		never += slots[i] == GDRL_NEVER;
 	}
 	qsort(slots, n, sizeof(*slots), compare_slots);
-	print_slot(slots[0], out);
+	markdown_slot(slots[0], out);
 	if (n > 1) {
 		fputs(" to ", out);
-		print_slot(slots[n - 1], out);
+		markdown_slot(slots[n - 1], out);
 		fputs(", median ", out);
-		print_slot(median_of(slots, n), out);
+		markdown_slot(median_of(slots, n), out);
 		fprintf(out, ", of %u seeds", n);
 	}
 	if (never > 0 && n > 1)

@@ -43,7 +43,7 @@ void gdrl_post_destroy(struct gdrl_post *post)
 	free(post);
 }
 
-static int put(struct sack *sack, const struct gdrl_letter *letter)
+static int put_gdrl_message(struct sack *sack, const struct gdrl_letter *letter)
 {
 	if (sack->n == sack->room) {
 		size_t room = sack->room ? 2 * sack->room : 64;
@@ -69,7 +69,7 @@ int gdrl_post_send(struct gdrl_post *post, uint64_t slot, const struct gdrl_lett
 	}
 	if (post->delay > 0)
 		arrival += 1 + prng_below(&post->prng, post->delay);
-	return put(&post->sacks[arrival % (post->delay + 1)], letter);
+	return put_gdrl_message(&post->sacks[arrival % (post->delay + 1)], letter);
 }
 
 const struct gdrl_letter *gdrl_post_take(struct gdrl_post *post, uint64_t slot)

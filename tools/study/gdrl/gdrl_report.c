@@ -21,7 +21,7 @@ void gdrl_report_head(FILE *out)
 		GDRL_GOAL);
 }
 
-static void print_slot(unsigned slot, FILE *out)
+static void print_slot_column(unsigned slot, FILE *out)
 {
 	if (slot == GDRL_NEVER)
 		fprintf(out, "  %11s", "never");
@@ -33,8 +33,8 @@ void gdrl_report_row(const struct gdrl_run *run, FILE *out)
 {
 	fprintf(out, "%-6s  %8u  %6u  %7u  %-5s  %4llu  ", run->name, run->c.n, run->c.degree,
 		run->c.steps, run->c.cold ? "cold" : "warm", (unsigned long long)run->c.seed);
-	print_slot(run->reached, out);
-	print_slot(run->stays, out);
+	print_slot_column(run->reached, out);
+	print_slot_column(run->stays, out);
 	fprintf(out, "   %.4f  %.4f  %.4f  %s\n", run->mean, run->least, run->true_mean,
 		run->paper ? run->paper : "");
 }
@@ -82,7 +82,7 @@ static void put_case(const struct gdrl_case *c, json_t *out)
 	output_number(out, "rest", c->rest);
 }
 
-static json_t *changes_of(const struct gdrl_run *run)
+static json_t *gdrl_changes_json(const struct gdrl_run *run)
 {
 	json_t *list = json_array();
 
@@ -167,7 +167,7 @@ json_t *gdrl_report_json(const struct gdrl_run *run)
 	output_count(out, "lost", run->totals.lost);
 	output_count(out, "grants", run->totals.grants);
 	output_count(out, "violations", run->error != 0);
-	json_object_set_new(out, "changes", changes_of(run));
+	json_object_set_new(out, "changes", gdrl_changes_json(run));
 	json_object_set_new(out, "jain", index_of(run));
 	if (run->q && run->name[0] != '7')
 		json_object_set_new(out, "series", drawn_of(run));

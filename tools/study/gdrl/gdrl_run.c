@@ -32,7 +32,7 @@ void gdrl_run_free(struct gdrl_run *run)
 	free(run->estimate);
 }
 
-static void look(struct gdrl_run *run, const struct gdrl_world *w)
+static void record_slot(struct gdrl_run *run, const struct gdrl_world *w)
 {
 	size_t row = (size_t)run->n * run->c.n;
 
@@ -105,10 +105,10 @@ int gdrl_run(struct gdrl_run *run)
 		ret = gdrl_world_create(&run->c, &w);
 	if (ret)
 		return ret;
-	look(run, w);
+	record_slot(run, w);
 	while (run->n <= run->c.steps && run->error == 0) {
 		run->error = gdrl_world_step(w);
-		look(run, w);
+		record_slot(run, w);
 	}
 	run->spread = gdrl_world_spread(w);
 	run->totals = gdrl_world_totals(w);

@@ -34,7 +34,7 @@ struct gdrl_world {
 };
 
 /* Servers are numbered in the order of their ids, and another seed has other ids. */
-static uint32_t id_of(const struct gdrl_case *c, unsigned number)
+static uint32_t server_id(const struct gdrl_case *c, unsigned number)
 {
 	return (uint32_t)c->seed * 100003 % (UINT32_MAX - c->n) + number;
 }
@@ -62,7 +62,8 @@ static double demand_at(const struct gdrl_world *w, unsigned number, uint64_t sl
 	return part * first + (1 - part) * (1 - first);
 }
 
-static struct gdrl_self self_of(const struct gdrl_world *w, const struct server *s, double demand)
+static struct gdrl_self server_gdrl_self(
+	const struct gdrl_world *w, const struct server *s, double demand)
 {
 	int64_t balance = ledger_balance(s->ledger);
 
@@ -86,7 +87,7 @@ static int create_server(struct gdrl_world *w, unsigned position, uint64_t share
 		.n_edges = w->overlay->n_edges[position],
 		.friend = LEDGER_NOBODY,
 		.epoch = 1};
-	unsigned number = w->overlay->ids[position] - id_of(&w->c, 0);
+	unsigned number = w->overlay->ids[position] - server_id(&w->c, 0);
 
 	w->position[number] = position;
 	s->demand = first_demand(w, number);
@@ -100,7 +101,7 @@ static int create_server(struct gdrl_world *w, unsigned position, uint64_t share
 	return ledger_create(&params, 0, &s->ledger);
 }
 
-static int create_overlay(struct gdrl_world *w)
+static int create_gdrl_overlay(struct gdrl_world *w)
 {
 	struct overlay_params params = {
 		.shape = w->c.ring ? OVERLAY_RING : OVERLAY_RANDOM,
@@ -111,7 +112,7 @@ static int create_overlay(struct gdrl_world *w)
 	int ret = -ENOMEM;
 
 	for (unsigned i = 0; ids && i < w->c.n; i++)
-		ids[i] = id_of(&w->c, i + 1);
+		ids[i] = server_id(&w->c, i + 1);
 	params.ids = ids;
 	if (ids)
 		ret = overlay_create(&params, &w->overlay);
@@ -149,7 +150,7 @@ int gdrl_world_create(const struct gdrl_case *c, struct gdrl_world **out)
 	if (c->n == 0 || c->n > 1000000)
 		ret = -EINVAL;
 	if (ret == 0)
-		ret = create_overlay(w);
+		ret = create_gdrl_overlay(w);
 	if (ret == 0)
 		ret = create_servers(w);
 	if (ret == 0)
@@ -178,7 +179,7 @@ void gdrl_world_destroy(struct gdrl_world *w)
 }
 
 /* GDRL, section III-A: Bernoulli arrivals through a low-pass filter. */
-static void arrive(struct gdrl_world *w)
+static void draw_arrivals(struct gdrl_world *w)
 {
 	for (unsigned number = 1; number <= w->c.n; number++) {
 		struct server *s = &w->servers[w->position[number]];
@@ -193,12 +194,12 @@ static void arrive(struct gdrl_world *w)
 }
 
 /* Everybody tells all its neighbours how it stands. */
-static int say(struct gdrl_world *w)
+static int send_statements(struct gdrl_world *w)
 {
 	w->now_ns++;
 	for (unsigned p = 0; p < w->c.n; p++) {
 		struct server *s = &w->servers[p];
-		struct gdrl_self self = self_of(w, s, s->estimate);
+		struct gdrl_self self = server_gdrl_self(w, s, s->estimate);
 		struct gdrl_letter letter = {.indicator = gdrl_state(&self)};
 
 		for (unsigned k = 0; k < s->n_edges; k++) {
@@ -212,7 +213,7 @@ static int say(struct gdrl_world *w)
 	return 0;
 }
 
-static void hear(struct gdrl_world *w)
+static void hear_statements(struct gdrl_world *w)
 {
 	const struct gdrl_letter *letter;
 
@@ -226,9 +227,9 @@ static void hear(struct gdrl_world *w)
 	}
 }
 
-static int grant(struct gdrl_world *w, struct server *s)
+static int grant_to_neighbours(struct gdrl_world *w, struct server *s)
 {
-	struct gdrl_self self = self_of(w, s, s->estimate);
+	struct gdrl_self self = server_gdrl_self(w, s, s->estimate);
 
 	for (unsigned k = 0; k < s->n_edges; k++)
 		s->neighbours[k].in_flight = ledger_view(s->ledger, k).in_flight;
@@ -245,27 +246,27 @@ static int grant(struct gdrl_world *w, struct server *s)
 }
 
 /* There are no workers and no disk: what was taken is out of use at once. */
-static void settle(struct server *s)
+static void save_server_ledger(struct server *s)
 {
 	if (ledger_unsettled(s->ledger) && ledger_save(s->ledger, NULL, NULL) == 0)
 		ledger_settled(s->ledger);
 }
 
-static int act(struct gdrl_world *w)
+static int act_on_servers(struct gdrl_world *w)
 {
 	int ret = 0;
 
 	for (unsigned p = 0; p < w->c.n && ret == 0; p++) {
 		if (w->c.rest > 0 && prng_unit(&w->turns) < w->c.rest)
 			continue;
-		ret = grant(w, &w->servers[p]);
-		settle(&w->servers[p]);
+		ret = grant_to_neighbours(w, &w->servers[p]);
+		save_server_ledger(&w->servers[p]);
 	}
 	return ret;
 }
 
 /* What ledgers hold, and what was granted and has not arrived: exactly the limit. */
-static int check(struct gdrl_world *w)
+static int check_conservation(struct gdrl_world *w)
 {
 	__int128 held = 0, in_flight = 0;
 
@@ -296,17 +297,17 @@ int gdrl_world_step(struct gdrl_world *w)
 	int ret = 0;
 
 	w->slot++;
-	arrive(w);
+	draw_arrivals(w);
 	if (w->c.delay == 0)
-		ret = say(w);
-	hear(w);
+		ret = send_statements(w);
+	hear_statements(w);
 	if (ret == 0)
-		ret = act(w);
+		ret = act_on_servers(w);
 	if (ret == 0)
-		ret = say(w);
+		ret = send_statements(w);
 	if (w->c.delay == 0)
-		hear(w);
-	return ret ? ret : check(w);
+		hear_statements(w);
+	return ret ? ret : check_conservation(w);
 }
 
 static const struct server *server_of(const struct gdrl_world *w, unsigned number)
@@ -316,7 +317,7 @@ static const struct server *server_of(const struct gdrl_world *w, unsigned numbe
 
 static double q_of(const struct gdrl_world *w, const struct server *s, double demand)
 {
-	struct gdrl_self self = self_of(w, s, demand);
+	struct gdrl_self self = server_gdrl_self(w, s, demand);
 
 	return self.indicator->value(&self.measure);
 }
@@ -337,7 +338,7 @@ double gdrl_world_estimate(const struct gdrl_world *w, unsigned server)
 }
 
 /* All alike, if it be nothing, is an index of 1. */
-static double jain(double sum, double squares, unsigned n)
+static double jain_index(double sum, double squares, unsigned n)
 {
 	return squares > 0 ? sum * sum / (n * squares) : 1;
 }
@@ -352,7 +353,7 @@ double gdrl_world_jain(const struct gdrl_world *w)
 		sum += q;
 		squares += q * q;
 	}
-	return jain(sum, squares, w->c.n);
+	return jain_index(sum, squares, w->c.n);
 }
 
 double gdrl_world_true_jain(const struct gdrl_world *w)
@@ -365,7 +366,7 @@ double gdrl_world_true_jain(const struct gdrl_world *w)
 		sum += q;
 		squares += q * q;
 	}
-	return jain(sum, squares, w->c.n);
+	return jain_index(sum, squares, w->c.n);
 }
 
 double gdrl_world_spread(const struct gdrl_world *w)

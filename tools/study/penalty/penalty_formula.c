@@ -12,7 +12,7 @@
 #define FAR 12
 
 /* The rate at which the tail falls: the root above 0 of load (e^t - 1) = t. */
-static double decay_of(double load)
+static double tail_decay_rate(double load)
 {
 	double low = -log(load), high = low;
 
@@ -32,7 +32,7 @@ static double decay_of(double load)
 
 static double far_tail(double load, double x)
 {
-	double decay = decay_of(load);
+	double decay = tail_decay_rate(load);
 
 	return (1 - load) / (load * exp(decay) - 1) * exp(-decay * x);
 }
@@ -72,7 +72,7 @@ double penalty_md1_excess(double load, double x)
 		x++;
 		sum += penalty_md1_tail(load, x) / load;
 	}
-	return sum + far_tail(load, x) / decay_of(load);
+	return sum + far_tail(load, x) / tail_decay_rate(load);
 }
 
 double penalty_formula_paper(const struct penalty_bucket *bucket)

@@ -145,7 +145,7 @@ static const struct option_set set = {
 };
 
 /* One bucket, then its parts, on the same packets. */
-static int run_seed(struct penalty_kind *kind, uint64_t seed)
+static int run_penalty_seed(struct penalty_kind *kind, uint64_t seed)
 {
 	unsigned __int128 one = 0, total;
 
@@ -177,7 +177,7 @@ static int run_kind(struct penalty_kind *kind, const struct options *o)
 		if (o->parts[parts])
 			kind->rows[kind->n++].parts = parts;
 	for (uint64_t s = 0; s < o->seeds && status == EXIT_SUCCESS; s++)
-		status = run_seed(kind, o->first + s);
+		status = run_penalty_seed(kind, o->first + s);
 	return status;
 }
 
@@ -186,7 +186,7 @@ struct found {
 	struct penalty_kinds all;
 };
 
-static void write_text(const void *what, FILE *out)
+static void write_penalty_text(const void *what, FILE *out)
 {
 	const struct found *found = what;
 
@@ -197,7 +197,7 @@ static void write_text(const void *what, FILE *out)
 		penalty_report_text(&found->all.kinds[i], out);
 }
 
-static void write_markdown(const void *what, FILE *out)
+static void write_penalty_markdown(const void *what, FILE *out)
 {
 	const struct found *found = what;
 
@@ -205,7 +205,7 @@ static void write_markdown(const void *what, FILE *out)
 		penalty_report_markdown(&found->all.kinds[i], out);
 }
 
-static json_t *to_json(const void *what)
+static json_t *penalty_to_json(const void *what)
 {
 	const struct found *found = what;
 	const struct options *o = found->options;
@@ -221,16 +221,17 @@ static json_t *to_json(const void *what)
 		(json_int_t)o->first, "runs", runs);
 }
 
-static int report(const struct options *o, const struct penalty_kinds *all)
+static int report_penalty(const struct options *o, const struct penalty_kinds *all)
 {
 	const struct output_forms forms = {
-		.text = o->markdown ? write_markdown : write_text, .json = to_json};
+		.text = o->markdown ? write_penalty_markdown : write_penalty_text,
+		.json = penalty_to_json};
 	struct found found = {o, *all};
 
 	return output_result(&forms, &found, o->json) ? EXIT_BAD : EXIT_SUCCESS;
 }
 
-static int run_all(const struct options *o, struct penalty_kind *kinds)
+static int run_all_arrivals(const struct options *o, struct penalty_kind *kinds)
 {
 	struct penalty_kinds all = {.kinds = kinds};
 	int status = EXIT_SUCCESS;
@@ -245,11 +246,11 @@ static int run_all(const struct options *o, struct penalty_kind *kinds)
 		status = run_kind(kind, o);
 		all.n++;
 	}
-	return status ? status : report(o, &all);
+	return status ? status : report_penalty(o, &all);
 }
 
 /* Options that only mean something together. */
-static bool check_options(const struct penalty_case *c)
+static bool check_penalty_options(const struct penalty_case *c)
 {
 	if (penalty_parts(c) == 0) {
 		fputs("--burst: less than a packet, so none would ever pass\n", stderr);
@@ -288,14 +289,14 @@ int penalty_main(int argc, char **argv)
 	status = option_parse(&set, argc, argv, &o);
 	if (status >= 0)
 		return status;
-	if (!check_options(&o.c))
+	if (!check_penalty_options(&o.c))
 		return EXIT_BAD;
 	kinds = calloc(PENALTY_ARRIVALS, sizeof(*kinds));
 	if (!kinds) {
 		fprintf(stderr, "%s\n", strerror(ENOMEM));
 		return EXIT_BAD;
 	}
-	status = run_all(&o, kinds);
+	status = run_all_arrivals(&o, kinds);
 	free(kinds);
 	return status;
 }

@@ -53,7 +53,8 @@ static void print_figure(FILE *out, int width, int digits, double value)
 		fprintf(out, " %*.*f", width, digits, value);
 }
 
-static void print_row(const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
+static void print_penalty_row(
+	const struct penalty_kind *kind, const struct penalty_row *row, FILE *out)
 {
 	struct figures f;
 
@@ -76,10 +77,10 @@ void penalty_report_text(const struct penalty_kind *kind, FILE *out)
 		"      exact        (1)    ratio\n",
 		titles[kind->c.arrivals]);
 	for (unsigned i = 0; i < kind->n; i++)
-		print_row(kind, &kind->rows[i], out);
+		print_penalty_row(kind, &kind->rows[i], out);
 }
 
-static void print_cell(FILE *out, double value)
+static void print_penalty_cell(FILE *out, double value)
 {
 	if (isnan(value))
 		fputs(" – |", out);
@@ -95,10 +96,10 @@ static void print_markdown(
 	figures_of(kind, row, &f);
 	fprintf(out, "| %u | %.1f ± %.1f |", row->parts, f.mean, f.error);
 	for (unsigned i = 0; i < QUANTILES; i++)
-		print_cell(out, f.quantile[i]);
-	print_cell(out, f.exact);
-	print_cell(out, f.paper);
-	print_cell(out, f.ratio);
+		print_penalty_cell(out, f.quantile[i]);
+	print_penalty_cell(out, f.exact);
+	print_penalty_cell(out, f.paper);
+	print_penalty_cell(out, f.ratio);
 	fputc('\n', out);
 }
 
@@ -113,7 +114,7 @@ void penalty_report_markdown(const struct penalty_kind *kind, FILE *out)
 		print_markdown(kind, &kind->rows[i], out);
 }
 
-static json_t *row_json(const struct penalty_kind *kind, const struct penalty_row *row)
+static json_t *penalty_row_json(const struct penalty_kind *kind, const struct penalty_row *row)
 {
 	json_t *out = json_object();
 	struct figures f;
@@ -136,6 +137,6 @@ json_t *penalty_report_json(const struct penalty_kind *kind)
 	json_t *rows = json_array();
 
 	for (unsigned i = 0; i < kind->n; i++)
-		json_array_append_new(rows, row_json(kind, &kind->rows[i]));
+		json_array_append_new(rows, penalty_row_json(kind, &kind->rows[i]));
 	return json_pack("{s:s,s:o}", "arrivals", penalty_names[kind->c.arrivals], "rows", rows);
 }

@@ -65,7 +65,7 @@ unsigned penalty_parts(const struct penalty_case *c)
 	return fit < PENALTY_PARTS ? (unsigned)fit : PENALTY_PARTS;
 }
 
-static void add_mean(struct penalty_row *row, double mean)
+static void add_seed_mean(struct penalty_row *row, double mean)
 {
 	double off = mean - row->mean;
 
@@ -73,7 +73,7 @@ static void add_mean(struct penalty_row *row, double mean)
 	row->squares += off * (mean - row->mean);
 }
 
-static void measure(struct penalty_row *row, struct penalty_queue *queues,
+static void measure_penalty(struct penalty_row *row, struct penalty_queue *queues,
 	struct penalty_traffic *traffic, unsigned __int128 *total)
 {
 	uint64_t packets = traffic->c->packets, first = packets / 10;
@@ -93,7 +93,7 @@ static void measure(struct penalty_row *row, struct penalty_queue *queues,
 		row->bins[bin_of(delay)]++;
 	}
 	row->n += packets - first;
-	add_mean(row, (double)sum / (double)(packets - first));
+	add_seed_mean(row, (double)sum / (double)(packets - first));
 }
 
 int penalty_run(struct penalty_row *row, const struct penalty_case *c, uint64_t seed,
@@ -109,7 +109,7 @@ int penalty_run(struct penalty_row *row, const struct penalty_case *c, uint64_t 
 			return -ERANGE;
 	err = penalty_traffic_init(&traffic, c, row->parts, seed);
 	if (err == 0)
-		measure(row, queues, &traffic, total);
+		measure_penalty(row, queues, &traffic, total);
 	penalty_traffic_free(&traffic);
 	return err;
 }

@@ -13,7 +13,7 @@
 
 const char *const penalty_names[PENALTY_ARRIVALS] = {"poisson", "periodic", "batch", "spread"};
 
-static int compare_phases(const void *a, const void *b)
+static int compare_publishers(const void *a, const void *b)
 {
 	const struct penalty_publisher *x = a, *y = b;
 
@@ -33,7 +33,7 @@ static int init_publishers(struct penalty_traffic *t)
 	for (unsigned i = 0; i < n; i++)
 		t->publishers[i] = (struct penalty_publisher){
 			(uint64_t)(prng_unit(&t->times) * (double)t->period), i};
-	qsort(t->publishers, n, sizeof(t->publishers[0]), compare_phases);
+	qsort(t->publishers, n, sizeof(t->publishers[0]), compare_publishers);
 	return 0;
 }
 

@@ -16,20 +16,20 @@
 #define SIGMA 1.2
 #define MOST  32 /* times the median */
 
-static double normal(struct prng *prng)
+static double quota_normal(struct prng *prng)
 {
 	double u = 1 - prng_unit(prng), v = prng_unit(prng);
 
 	return sqrt(-2 * log(u)) * cos(2 * M_PI * v);
 }
 
-static uint64_t units_of(const struct quota_case *c, struct prng *prng)
+static uint64_t request_units(const struct quota_case *c, struct prng *prng)
 {
 	double times;
 
 	if (c->workload == QUOTA_ZIPF)
 		return 1 + prng_below(prng, 2 * MEAN_UNITS);
-	times = exp(SIGMA * normal(prng));
+	times = exp(SIGMA * quota_normal(prng));
 	return 1 + (uint64_t)(MEAN_UNITS / exp(SIGMA * SIGMA / 2) * fmin(times, MOST));
 }
 
@@ -84,7 +84,7 @@ void quota_trace_next(struct quota_trace *trace)
 	trace->node = 0;
 	while (trace->node + 1 < trace->of->n && at >= trace->of->upto[trace->node])
 		trace->node++;
-	trace->units = units_of(trace->of, &trace->prng);
+	trace->units = request_units(trace->of, &trace->prng);
 }
 
 unsigned quota_parent(unsigned node)

@@ -89,7 +89,7 @@ static const struct option_set set = {
 };
 
 /* Every contender, on the same requests. 0 or a negative errno. */
-static int run_seed(struct quota_row *row, uint64_t seed)
+static int run_quota_seed(struct quota_row *row, uint64_t seed)
 {
 	struct quota_result results[QUOTA_CONTENDERS];
 	struct quota_case c;
@@ -114,7 +114,7 @@ static int run_seed(struct quota_row *row, uint64_t seed)
 static int run_row(const struct options *o, struct quota_row *row)
 {
 	for (unsigned long s = 0; s < o->seeds; s++)
-		if (run_seed(row, o->first + s))
+		if (run_quota_seed(row, o->first + s))
 			return -EIO;
 	return 0;
 }
@@ -140,31 +140,33 @@ struct found {
 	unsigned n;
 };
 
-static void write_text(const void *what, FILE *out)
+static void write_quota_text(const void *what, FILE *out)
 {
 	const struct found *found = what;
 
 	quota_report_text(found->rows, found->n, out);
 }
 
-static void write_markdown(const void *what, FILE *out)
+static void write_quota_markdown(const void *what, FILE *out)
 {
 	const struct found *found = what;
 
 	quota_report_markdown(found->rows, found->n, out);
 }
 
-static json_t *to_json(const void *what)
+static json_t *quota_to_json(const void *what)
 {
 	const struct found *found = what;
 
 	return quota_report_json(found->rows, found->n);
 }
 
-static int report(const struct options *o, const struct quota_row *rows, unsigned n)
+static int report_quota(const struct options *o, const struct quota_row *rows, unsigned n)
 {
 	const struct output_forms forms = {
-		.text = o->markdown ? write_markdown : write_text, .json = to_json, .digits = 9};
+		.text = o->markdown ? write_quota_markdown : write_quota_text,
+		.json = quota_to_json,
+		.digits = 9};
 	struct found found = {rows, n};
 	bool exceeded = false;
 
@@ -192,5 +194,5 @@ int quota_main(int argc, char **argv)
 	for (unsigned i = 0; i < n; i++)
 		if (run_row(&o, &rows[i]))
 			return EXIT_BAD;
-	return report(&o, rows, n);
+	return report_quota(&o, rows, n);
 }

@@ -55,7 +55,7 @@ struct polling {
 	bool at_once;
 };
 
-static uint64_t response(const struct polling *p, unsigned node)
+static uint64_t poll_response_time(const struct polling *p, unsigned node)
 {
 	uint64_t sum = 0, most = 0;
 
@@ -69,7 +69,7 @@ static uint64_t response(const struct polling *p, unsigned node)
 }
 
 /* What is spent while units are fetched is not given away, if there are others. */
-static uint64_t reserve(const struct polling *p, const struct holder *h, uint64_t now_ns)
+static uint64_t units_to_reserve(const struct polling *p, const struct holder *h, uint64_t now_ns)
 {
 	uint64_t rate = pace_rate(&h->pace, now_ns, QUOTA_MEMORY_NS);
 	uint64_t units = (uint64_t)((double)rate * p->response_ns / MILLI_NS);
@@ -78,7 +78,7 @@ static uint64_t reserve(const struct polling *p, const struct holder *h, uint64_
 }
 
 /* Whether there is enough for the request of a node; new allocations for all, by rate. */
-static bool reallocate(struct polling *p, unsigned node, uint64_t wanted, uint64_t now_ns)
+static bool reallocate_units(struct polling *p, unsigned node, uint64_t wanted, uint64_t now_ns)
 {
 	uint64_t pool = 0, kept = 0;
 	bool all;
@@ -86,7 +86,7 @@ static bool reallocate(struct polling *p, unsigned node, uint64_t wanted, uint64
 	for (unsigned i = 0; i < p->c->n; i++) {
 		const struct holder *h = &p->holders[i];
 
-		kept += i == node ? 0 : reserve(p, h, now_ns);
+		kept += i == node ? 0 : units_to_reserve(p, h, now_ns);
 		pool += h->units;
 		p->weights[i] = pace_rate(&h->pace, now_ns, QUOTA_MEMORY_NS);
 	}
@@ -95,7 +95,7 @@ static bool reallocate(struct polling *p, unsigned node, uint64_t wanted, uint64
 	all = pool - kept < 2 * wanted;
 	pool -= wanted;
 	for (unsigned i = 0; i < p->c->n; i++) {
-		uint64_t stays = all || i == node ? 0 : reserve(p, &p->holders[i], now_ns);
+		uint64_t stays = all || i == node ? 0 : units_to_reserve(p, &p->holders[i], now_ns);
 
 		p->holders[i].units = stays;
 		pool -= stays;
@@ -114,12 +114,13 @@ static void count_poll(struct polling *p, struct quota_result *result, unsigned 
 			quota_count(result, p->c, quota_distance(node, i), result->units);
 }
 
-static bool request(struct polling *p, const struct quota_trace *t, struct quota_result *result)
+static bool poll_request(
+	struct polling *p, const struct quota_trace *t, struct quota_result *result)
 {
 	struct holder *h = &p->holders[t->node];
 
 	if (t->units > h->units) {
-		uint64_t took = response(p, t->node), begin = t->at_ns;
+		uint64_t took = poll_response_time(p, t->node), begin = t->at_ns;
 
 		/* Those of others are under way; ours begins when they are done. */
 		if (begin < p->ready_ns)
@@ -130,7 +131,7 @@ static bool request(struct polling *p, const struct quota_trace *t, struct quota
 		result->response_ns += (double)took;
 		result->stalled_ns += (double)(p->ready_ns - t->at_ns);
 		p->response_ns = result->response_ns / (double)result->reallocations;
-		if (!reallocate(p, t->node, t->units, p->ready_ns))
+		if (!reallocate_units(p, t->node, t->units, p->ready_ns))
 			return false;
 	}
 	h->units -= t->units;
@@ -156,7 +157,7 @@ int quota_poll(const struct quota_case *c, bool at_once, struct quota_result *re
 		p.holders[i].units = c->shares[i];
 	while (room) {
 		quota_trace_next(&trace);
-		if (!request(&p, &trace, result))
+		if (!poll_request(&p, &trace, result))
 			break;
 	}
 	free(p.parts);

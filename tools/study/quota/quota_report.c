@@ -27,12 +27,12 @@ const struct quota_published *quota_published(const struct quota_row *row)
 	return NULL;
 }
 
-static void add(double *mean, unsigned n, double value)
+static void add_quota_mean(double *mean, unsigned n, double value)
 {
 	*mean += (value - *mean) / n;
 }
 
-static double less(uint64_t cost, uint64_t whole)
+static double percent_saved(uint64_t cost, uint64_t whole)
 {
 	return whole ? 100 * (1 - (double)cost / (double)whole) : 0;
 }
@@ -41,7 +41,7 @@ static void add_spread(double *mean, double *squares, unsigned n, double value)
 {
 	double off = value - *mean;
 
-	add(mean, n, value);
+	add_quota_mean(mean, n, value);
 	*squares += off * (value - *mean);
 }
 
@@ -58,18 +58,21 @@ void quota_row_add(struct quota_row *row, const struct quota_case *c,
 		double used = 100 * (double)r->units / (double)c->total;
 		double each = r->reallocations ? r->response_ns / (double)r->reallocations : NAN;
 
-		add_spread(&s->reduction, &s->squares, n, less(r->hops, central->hops));
-		add_spread(&s->fewer, &s->fewer_squares, n, less(r->hops, polling->hops));
-		add(&s->last, n, r->hops ? 100 * (double)r->tenths[0] / (double)r->hops : 0);
-		add(&s->reduction_flat, n, less(r->messages, central->messages));
-		add(&s->hops, n, (double)r->hops);
-		add(&s->reallocations, n, (double)r->reallocations);
-		add(&s->response_ms, n, each / 1e6);
-		add(&s->stalled_ms, n, r->stalled_ns / 1e6 / fmax((double)r->requests, 1));
-		add(&s->used, n, used);
+		add_spread(&s->reduction, &s->squares, n, percent_saved(r->hops, central->hops));
+		add_spread(&s->fewer, &s->fewer_squares, n, percent_saved(r->hops, polling->hops));
+		add_quota_mean(
+			&s->last, n, r->hops ? 100 * (double)r->tenths[0] / (double)r->hops : 0);
+		add_quota_mean(
+			&s->reduction_flat, n, percent_saved(r->messages, central->messages));
+		add_quota_mean(&s->hops, n, (double)r->hops);
+		add_quota_mean(&s->reallocations, n, (double)r->reallocations);
+		add_quota_mean(&s->response_ms, n, each / 1e6);
+		add_quota_mean(
+			&s->stalled_ms, n, r->stalled_ns / 1e6 / fmax((double)r->requests, 1));
+		add_quota_mean(&s->used, n, used);
 		s->used_least = n == 1 ? used : fmin(s->used_least, used);
 		for (unsigned i = 0; i < QUOTA_TENTHS; i++)
-			add(&s->tenths[i], n, (double)r->tenths[i]);
+			add_quota_mean(&s->tenths[i], n, (double)r->tenths[i]);
 		s->exceeded |= r->exceeded;
 	}
 }
@@ -88,7 +91,7 @@ static void print_response(double ms, FILE *out)
 		fprintf(out, " %12s", "none");
 }
 
-static void print_row(const struct quota_row *row, FILE *out)
+static void print_quota_row(const struct quota_row *row, FILE *out)
 {
 	const struct quota_published *p = quota_published(row);
 
@@ -129,7 +132,7 @@ void quota_report_text(const struct quota_row *rows, unsigned n, FILE *out)
 	      "request is refused.\n",
 		out);
 	for (unsigned i = 0; i < n; i++)
-		print_row(&rows[i], out);
+		print_quota_row(&rows[i], out);
 }
 
 static json_t *score_json(const struct quota_score *s, unsigned seeds)

@@ -43,7 +43,7 @@ struct tree {
 	bool done, failed;
 };
 
-static void act(struct tree *t, unsigned node);
+static void act_tree_node(struct tree *t, unsigned node);
 
 static unsigned edge_to(const struct node *node, unsigned neighbour)
 {
@@ -54,7 +54,8 @@ static unsigned edge_to(const struct node *node, unsigned neighbour)
 	return edge;
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
+static bool receive_tree_message(
+	void *world, unsigned from, unsigned to, uint8_t *bytes, size_t len)
 {
 	struct tree *t = world;
 	struct letter letter;
@@ -63,11 +64,11 @@ static bool receive(void *world, unsigned from, unsigned to, uint8_t *bytes, siz
 	memcpy(&letter, bytes, len);
 	if (!quota_hear(t->nodes[to].quota, letter.edge, &letter.message, t->events.now_ns))
 		t->failed = true;
-	act(t, to);
+	act_tree_node(t, to);
 	return true;
 }
 
-static void send_all(struct tree *t, unsigned from)
+static void send_tree_messages(struct tree *t, unsigned from)
 {
 	struct node *node = &t->nodes[from];
 	uint64_t now = t->events.now_ns;
@@ -84,7 +85,7 @@ static void send_all(struct tree *t, unsigned from)
 }
 
 /* Grants what waits, in order; the first that is refused ends it all. */
-static void grant(struct tree *t, struct node *node)
+static void grant_requests(struct tree *t, struct node *node)
 {
 	while (node->from < node->to && !t->done) {
 		const struct request *r = &node->queue[node->from];
@@ -104,32 +105,32 @@ static void grant(struct tree *t, struct node *node)
 	node->from = node->to = 0;
 }
 
-static void wake(void *world, void *object, uint64_t argument)
+static void wake_tree_node(void *world, void *object, uint64_t argument)
 {
 	struct tree *t = world;
 
 	(void)object;
 	if (t->nodes[argument].wake_ns == t->events.now_ns)
-		act(t, (unsigned)argument);
+		act_tree_node(t, (unsigned)argument);
 }
 
 /* All that a node may do now. */
-static void act(struct tree *t, unsigned k)
+static void act_tree_node(struct tree *t, unsigned k)
 {
 	struct node *node = &t->nodes[k];
 	uint64_t next;
 
-	grant(t, node);
-	send_all(t, k);
+	grant_requests(t, node);
+	send_tree_messages(t, k);
 	next = quota_tick(node->quota, t->events.now_ns);
-	send_all(t, k);
+	send_tree_messages(t, k);
 	if (next == UINT64_MAX || next == node->wake_ns)
 		return;
 	node->wake_ns = next > t->events.now_ns ? next : t->events.now_ns + 1;
-	events_at(&t->events, node->wake_ns, wake, NULL, k);
+	events_at(&t->events, node->wake_ns, wake_tree_node, NULL, k);
 }
 
-static void request(void *world, void *object, uint64_t argument)
+static void tree_request(void *world, void *object, uint64_t argument)
 {
 	struct tree *t = world;
 	struct node *node = &t->nodes[t->trace.node];
@@ -148,9 +149,9 @@ static void request(void *world, void *object, uint64_t argument)
 		node->room = room;
 	}
 	node->queue[node->to++] = (struct request){t->events.now_ns, t->trace.units};
-	act(t, t->trace.node);
+	act_tree_node(t, t->trace.node);
 	quota_trace_next(&t->trace);
-	events_at(&t->events, t->trace.at_ns, request, NULL, 0);
+	events_at(&t->events, t->trace.at_ns, tree_request, NULL, 0);
 }
 
 static int node_create(struct tree *t, unsigned k)
@@ -176,7 +177,7 @@ static int node_create(struct tree *t, unsigned k)
 }
 
 /* Nodes below this one, and itself. */
-static unsigned subtree(unsigned k, unsigned n)
+static unsigned subtree_size(unsigned k, unsigned n)
 {
 	unsigned count = 0;
 
@@ -197,8 +198,8 @@ static void link_all(struct tree *t, unsigned k)
 
 	for (unsigned e = 0; e < node->n_neighbours; e++) {
 		unsigned other = node->neighbours[e];
-		unsigned behind = other > k ? subtree(other, t->c->n)
-					    : t->c->n - subtree(k, t->c->n);
+		unsigned behind = other > k ? subtree_size(other, t->c->n)
+					    : t->c->n - subtree_size(k, t->c->n);
 
 		quota_link(node->quota, e, true, t->c->total / t->c->n * behind);
 	}
@@ -215,7 +216,7 @@ static void tree_free(struct tree *t)
 	events_free(&t->events);
 }
 
-static void finish(struct tree *t)
+static void finish_tree(struct tree *t)
 {
 	for (unsigned k = 0; k < t->c->n; k++) {
 		struct quota_view view = quota_view(t->nodes[k].quota, t->events.now_ns);
@@ -232,7 +233,7 @@ int quota_tree(const struct quota_case *c, struct quota_result *result)
 	struct event event;
 
 	*result = (struct quota_result){0};
-	t.net = (struct simnet){.events = &t.events, .receive = receive};
+	t.net = (struct simnet){.events = &t.events, .receive = receive_tree_message};
 	t.nodes = calloc(c->n, sizeof(*t.nodes));
 	for (unsigned k = 0; t.nodes && k < c->n; k++)
 		t.failed |= node_create(&t, k) != 0;
@@ -241,14 +242,14 @@ int quota_tree(const struct quota_case *c, struct quota_result *result)
 			link_all(&t, k);
 		quota_trace_start(&t.trace, c);
 		quota_trace_next(&t.trace);
-		events_at(&t.events, t.trace.at_ns, request, NULL, 0);
+		events_at(&t.events, t.trace.at_ns, tree_request, NULL, 0);
 	}
 	while (!t.failed && !t.done && events_take(&t.events, UINT64_MAX, &event)) {
 		event.fn(&t, event.object, event.argument);
 		t.failed |= t.events.error != 0;
 	}
 	if (t.nodes && !t.failed)
-		finish(&t);
+		finish_tree(&t);
 	tree_free(&t);
 	return t.done ? 0 : -ENOMEM;
 }

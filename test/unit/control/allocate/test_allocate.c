@@ -20,7 +20,7 @@ struct situation {
 	bool dropped;
 };
 
-static struct allocate_output run(
+static struct allocate_output run_allocator(
 	struct allocate_state *state, const char *allocator, const struct situation *s)
 {
 	double flow[32];
@@ -51,13 +51,13 @@ static struct allocate_output run(
 	return out;
 }
 
-static struct allocate_output settle(
+static struct allocate_output run_until_steady(
 	struct allocate_state *state, const char *allocator, const struct situation *s)
 {
 	struct allocate_output out = {0};
 
 	for (int i = 0; i < 400; i++)
-		out = run(state, allocator, s);
+		out = run_allocator(state, allocator, s);
 	return out;
 }
 
@@ -79,9 +79,9 @@ static void test_reference_allocators(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	assert_near(run(&st, "static", &s).local_limit, LIMIT / 4, 1e-6);
+	assert_near(run_allocator(&st, "static", &s).local_limit, LIMIT / 4, 1e-6);
 	st = (struct allocate_state){0};
-	assert_near(run(&st, "central", &s).local_limit, LIMIT, 1e-6);
+	assert_near(run_allocator(&st, "central", &s).local_limit, LIMIT, 1e-6);
 }
 
 /* Drop probability by the formula, and the same limit as a share of the demand. */
@@ -91,12 +91,12 @@ static void test_reference_drop(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	run(&st, "central", &s);
+	run_allocator(&st, "central", &s);
 	assert_near(st.drop, 0.5, 1e-12);
-	run(&st, "static", &s);
+	run_allocator(&st, "static", &s);
 	assert_near(st.drop, 1 - 0.25 / 2, 1e-12);
 	s.demand = LIMIT / 4;
-	run(&st, "static", &s);
+	run_allocator(&st, "static", &s);
 	assert_near(st.drop, 0, 0);
 }
 
@@ -123,7 +123,7 @@ static void test_gtb(void **state)
 			.demand = LIMIT / 2,
 			.remote_demand = rows[i].remote * LIMIT};
 
-		assert_near(run(&st, "gtb", &s).local_limit, rows[i].limit * LIMIT, 1e-6);
+		assert_near(run_allocator(&st, "gtb", &s).local_limit, rows[i].limit * LIMIT, 1e-6);
 		assert_near(st.drain, rows[i].drain * LIMIT, 1e-6);
 		assert_near(st.weight, LIMIT / 2, 1e-6);
 	}
@@ -155,7 +155,7 @@ static void test_grd(void **state)
 			.demand = rows[i].demand * LIMIT,
 			.remote_demand = rows[i].remote * LIMIT};
 		double limit = LIMIT * present / rows[i].n;
-		double got = run(&st, "grd", &s).local_limit;
+		double got = run_allocator(&st, "grd", &s).local_limit;
 
 		assert_near(got / limit, rows[i].share, 0.01);
 		assert_near(st.drop, rows[i].drop, 1e-12);
@@ -168,9 +168,9 @@ static void test_fps_all_idle(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
 	s.lost = 3;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 4, 1e-6);
 	assert_int_equal(st.regime, ALLOCATE_IDLE);
 }
 
@@ -180,10 +180,10 @@ static void test_fps_lone_limiter(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT, 1e-6);
 	s.demand = LIMIT / 10; /* bottlenecked, and nobody else: all the room there is */
 	s.dropped = false;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT, 1e-6);
 }
 
 /* First of the group to have demand: the others idle, with weight 0. */
@@ -191,12 +191,12 @@ static void test_fps_first_limiter(void **state)
 {
 	struct situation s = {.n = 3, .flows = 2, .demand = 2 * LIMIT, .dropped = true};
 	struct allocate_state st = {0};
-	struct allocate_output out = run(&st, "fps", &s);
+	struct allocate_output out = run_allocator(&st, "fps", &s);
 
 	(void)state;
 	assert_near(out.local_limit, LIMIT - 2 * RESERVE(3), 1);
 	assert_true(out.weight > 0); /* or the next to come would have no unit to be compared in */
-	assert_near(settle(&st, "fps", &s).weight, 2, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).weight, 2, 1e-6);
 }
 
 /* Silent peers: full partition ends at limit/N, whatever the demand. */
@@ -206,10 +206,10 @@ static void test_fps_full_partition(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT / 5, 1e-6);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT / 5, 1e-6);
 	s.lost = 2; /* and each lost peer takes its part with it */
 	s.remote_weight = 9;
-	assert_near(settle(&st, "fps", &s).local_limit, LIMIT * 3 / 5 / 2, LIMIT * 0.01);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, LIMIT * 3 / 5 / 2, LIMIT * 0.01);
 }
 
 static void test_fps_weight_is_a_flow_count(void **state)
@@ -223,7 +223,7 @@ static void test_fps_weight_is_a_flow_count(void **state)
 			.demand = LIMIT,
 			.remote_demand = LIMIT};
 		struct allocate_state st = {0};
-		struct allocate_output out = settle(&st, "fps", &s);
+		struct allocate_output out = run_until_steady(&st, "fps", &s);
 		double share = flows / (flows + 7.0);
 
 		assert_near(out.weight, flows, 1e-6);
@@ -242,15 +242,15 @@ static void test_fps_first_interval(void **state)
 		.demand = LIMIT / 20,
 		.dropped = true};
 	struct allocate_state st = {0};
-	struct allocate_output out = settle(&st, "fps", &idle);
+	struct allocate_output out = run_until_steady(&st, "fps", &idle);
 
 	(void)state;
 	assert_near(out.local_limit, RESERVE(2), 1);
-	out = run(&st, "fps", &first);
+	out = run_allocator(&st, "fps", &first);
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 	assert_true(out.local_limit >= first.demand);
 	assert_true(out.local_limit <= 1.25 * first.demand);
-	run(&st, "fps", &first); /* the second has dropped: now it competes */
+	run_allocator(&st, "fps", &first); /* the second has dropped: now it competes */
 	assert_int_equal(st.regime, ALLOCATE_UNBOTTLENECKED);
 }
 
@@ -263,7 +263,7 @@ static void test_fps_demand_above_the_limit_at_once(void **state)
 		.demand = 10 * LIMIT,
 		.dropped = true};
 	struct allocate_state st = {0};
-	struct allocate_output out = run(&st, "fps", &s);
+	struct allocate_output out = run_allocator(&st, "fps", &s);
 
 	(void)state;
 	/* Nothing sampled and no evidence of competition: a weight of one flow at most. */
@@ -280,7 +280,7 @@ static void test_fps_bottlenecked(void **state)
 		.flows = 7,
 		.demand = 0.2 * LIMIT};
 	struct allocate_state st = {0};
-	double limit = settle(&st, "fps", &s).local_limit;
+	double limit = run_until_steady(&st, "fps", &s).local_limit;
 
 	(void)state;
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
@@ -288,7 +288,7 @@ static void test_fps_bottlenecked(void **state)
 
 	/* Nobody asks for the rest: room in proportion. */
 	s.remote_demand = 0.2 * LIMIT;
-	limit = settle(&st, "fps", &s).local_limit;
+	limit = run_until_steady(&st, "fps", &s).local_limit;
 	assert_near(limit, LIMIT / 2, 0.02 * LIMIT);
 }
 
@@ -306,18 +306,18 @@ static void test_fps_remembers_drops(void **state)
 			.demand = 0.6 * LIMIT,
 			.dropped = true};
 		struct allocate_state st = {0};
-		double limit = settle(&st, "fps", &s).local_limit;
+		double limit = run_until_steady(&st, "fps", &s).local_limit;
 		int intervals = 0;
 
 		s.dropped = false;
 		s.demand = parts[i] * limit; /* as after a loss: still held back here */
-		while (run(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
+		while (run_allocator(&st, "fps", &s).local_limit > 0.99 * limit && intervals < 100)
 			intervals++;
 		/* Asking for nearly all of it, with room for more, it keeps it. */
 		assert_near(intervals * DT, parts[i] > 0.95 ? 100 * DT : 0.25, DT);
 		if (parts[i] < 0.95)
-			assert_near(
-				settle(&st, "fps", &s).local_limit, 1.05 * s.demand, 0.01 * limit);
+			assert_near(run_until_steady(&st, "fps", &s).local_limit, 1.05 * s.demand,
+				0.01 * limit);
 	}
 }
 
@@ -334,7 +334,7 @@ static double run_drops(struct allocate_state *st, double interval, const char *
 	s.interval = interval;
 	for (; *drops; drops++) {
 		s.dropped = *drops == 'x';
-		limit = run(st, "fps", &s).local_limit;
+		limit = run_allocator(st, "fps", &s).local_limit;
 	}
 	return limit;
 }
@@ -420,7 +420,7 @@ static void test_fps_idle_has_no_pressure(void **state)
 
 	(void)state;
 	run_drops(&st, DT, "xxxxxxxxxx");
-	settle(&st, "fps", &idle);
+	run_until_steady(&st, "fps", &idle);
 	assert_true(st.pressure == 0);
 	allocate_rest(&st, 1000); /* as if all of it had been idle intervals */
 	assert_near(run_drops(&st, DT, "x"), 1.05 * pressed.demand, RESERVE(2));
@@ -470,13 +470,13 @@ static void test_fps_grows_with_the_demand(void **state)
 		.flows = 8,
 		.demand = 0.2 * LIMIT};
 	struct allocate_state st = {0};
-	double limit = settle(&st, "fps", &s).local_limit;
+	double limit = run_until_steady(&st, "fps", &s).local_limit;
 
 	(void)state;
 	s.dropped = true;
 	s.demand = 1.05 * limit;
 	for (int i = 0; i < 10; i++)
-		run(&st, "fps", &s);
+		run_allocator(&st, "fps", &s);
 	assert_near(st.local_limit, 1.5 * s.demand, 0.02 * LIMIT); /* not 8 / (8 + 3) */
 	assert_int_equal(st.regime, ALLOCATE_BOTTLENECKED);
 }
@@ -495,14 +495,14 @@ static void test_fps_weight_falls_slowly(void **state)
 
 	(void)state;
 	one.flows = 1;
-	settle(&st, "fps", &seven);
+	run_until_steady(&st, "fps", &seven);
 	for (int i = 0; i < 20; i++)
-		run(&st, "fps", &one);
+		run_allocator(&st, "fps", &one);
 	assert_near(st.weight, 1 + 6 * pow(0.1, 0.5), 1e-3); /* the paper's filter: 1.6 */
 	for (int i = 0; i < 20; i++)
-		run(&st, "fps", &seven);
+		run_allocator(&st, "fps", &seven);
 	assert_true(st.weight > 6.4);
-	settle(&st, "fps", &one);
+	run_until_steady(&st, "fps", &one);
 	assert_near(st.weight, 1, 1e-3);
 }
 
@@ -517,9 +517,9 @@ static void test_fps_demand_that_ends(void **state)
 	struct allocate_state st = {0};
 
 	(void)state;
-	settle(&st, "fps", &s);
+	run_until_steady(&st, "fps", &s);
 	s = (struct situation){.n = 2, .remote_weight = 3, .remote_demand = LIMIT / 2};
-	assert_near(settle(&st, "fps", &s).local_limit, RESERVE(2), 1);
+	assert_near(run_until_steady(&st, "fps", &s).local_limit, RESERVE(2), 1);
 	assert_true(st.weight == 0);
 }
 

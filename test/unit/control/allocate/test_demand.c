@@ -54,7 +54,7 @@ static void test_starts_from_its_samples(void **state)
 	assert_near(d.rate, 300, 1e-9);
 }
 
-static uint64_t slot(uint64_t tag, uint64_t bytes)
+static uint64_t flow_slot_word(uint64_t tag, uint64_t bytes)
 {
 	return tag << FLOW_COUNT_BITS | bytes;
 }
@@ -67,16 +67,16 @@ static void test_flow_rates(void **state)
 
 	(void)state;
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 0);
-	slots[3] = slot(9, 5000);
-	slots[8] = slot(4, FLOW_COUNT_MASK - 99);
+	slots[3] = flow_slot_word(9, 5000);
+	slots[8] = flow_slot_word(4, FLOW_COUNT_MASK - 99);
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
 	assert_near(out[0], 100000, 1e-6);
-	slots[3] = slot(9, 7500);
-	slots[8] = slot(4, 900); /* wrapped: what came before that is left out */
+	slots[3] = flow_slot_word(9, 7500);
+	slots[8] = flow_slot_word(4, 900); /* wrapped: what came before that is left out */
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0, 0, out), 2);
 	assert_near(out[0], 50000, 1e-6);
 	assert_near(out[1], 18000, 1e-6);
-	slots[3] = slot(
+	slots[3] = flow_slot_word(
 		7, 500); /* another flow: nothing of the first remains, and it starts from zero */
 	assert_int_equal(flow_rates_add(rates, slots, 0.05, 0.9, 0.9, out), 2);
 	assert_near(out[0], 1000, 1e-6);
@@ -119,7 +119,7 @@ static void test_slot_lent_and_back(void **state)
 /* A flow that says nothing is no evidence, though it has its slot; with its next byte it is. */
 static void test_silent_flows(void **state)
 {
-	uint64_t slots[FLOW_SLOTS] = {slot(1, 1000), slot(2, 1000)};
+	uint64_t slots[FLOW_SLOTS] = {flow_slot_word(1, 1000), flow_slot_word(2, 1000)};
 	double out[FLOW_SLOTS];
 	struct flow_rates *rates = test_calloc(1, sizeof(*rates));
 

@@ -13,7 +13,7 @@
 
 #define PACKET 1000.0
 
-static struct gdrl_measure measure(double demand, double capacity)
+static struct gdrl_measure gdrl_measure_of(double demand, double capacity)
 {
 	return (struct gdrl_measure){
 		.demand = demand, .capacity = capacity, .dropped = -1, .packet = PACKET};
@@ -47,7 +47,7 @@ static void test_indicators(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
-		struct gdrl_measure m = measure(rows[i].demand, rows[i].capacity);
+		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
 
 		assert_non_null(indicator);
 		assert_near(indicator->value(&m), rows[i].q, 1e-9 * fabs(rows[i].q));
@@ -76,7 +76,7 @@ static void test_few(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct gdrl_indicator *indicator = gdrl_indicator_find(rows[i].name);
-		struct gdrl_measure m = measure(rows[i].demand, rows[i].capacity);
+		struct gdrl_measure m = gdrl_measure_of(rows[i].demand, rows[i].capacity);
 
 		m.least = rows[i].least;
 		assert_near(indicator->value(&m), rows[i].q, 1e-9 * fabs(rows[i].q));
@@ -86,7 +86,7 @@ static void test_few(void **state)
 
 static void test_measured(void **state)
 {
-	struct gdrl_measure m = measure(3e6, 5e6);
+	struct gdrl_measure m = gdrl_measure_of(3e6, 5e6);
 
 	(void)state;
 	m.dropped = 6e5; /* bursts: drops below capacity */
@@ -108,7 +108,8 @@ static void test_assumption_1(void **state)
 		double demand = 3e6, last = INFINITY, fall = INFINITY;
 
 		for (double c = 2e5; c < 9e6; c += 1e5) {
-			struct gdrl_measure m = measure(demand, c), less = measure(demand, c - 100);
+			struct gdrl_measure m = gdrl_measure_of(demand, c),
+					    less = gdrl_measure_of(demand, c - 100);
 			double q = f->value(&m), above = f->value(&less);
 
 			assert_true(isfinite(q) && isfinite(f->slope(&m)) && f->slope(&m) > 0);
@@ -167,7 +168,7 @@ static void test_step(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct row row = rows[i];
 		struct gdrl_self self = {.indicator = &gdrl_spare,
-			.measure = measure(row.demand, row.capacity),
+			.measure = gdrl_measure_of(row.demand, row.capacity),
 			.degree = 3,
 			.eta = row.eta,
 			.held = (uint64_t)row.capacity,
@@ -187,7 +188,7 @@ static void test_once(void **state)
 	struct gdrl_statement says = {0, 0.25};
 	struct gdrl_neighbour other = {.in_use = true};
 	struct gdrl_self self = {.indicator = &gdrl_spare,
-		.measure = measure(3e6, 5e6),
+		.measure = gdrl_measure_of(3e6, 5e6),
 		.degree = 2,
 		.held = 5000000,
 		.free = 5000000};
@@ -220,7 +221,7 @@ static void test_nonsense_is_not_heard(void **state)
 	other.in_use = true;
 	for (size_t i = 0; i < N_NAMES; i++) {
 		struct gdrl_self self = {.indicator = gdrl_indicator_find(names[i]),
-			.measure = measure(3e6, 5e6),
+			.measure = gdrl_measure_of(3e6, 5e6),
 			.degree = 1,
 			.held = 5000000,
 			.free = 1000000};
@@ -241,8 +242,9 @@ static void step_all(
 	double next[GROUP];
 
 	for (unsigned i = 0; i < GROUP; i++) {
-		struct gdrl_self self = {
-			.indicator = f, .measure = measure(demand[i], capacity[i]), .degree = 4};
+		struct gdrl_self self = {.indicator = f,
+			.measure = gdrl_measure_of(demand[i], capacity[i]),
+			.degree = 4};
 
 		said[i] = gdrl_state(&self);
 		next[i] = capacity[i];
@@ -251,7 +253,7 @@ static void step_all(
 		unsigned peers[4] = {1, GROUP - 1, hop, GROUP - hop};
 		struct gdrl_neighbour others[4] = {0};
 		struct gdrl_self self = {.indicator = f,
-			.measure = measure(demand[i], capacity[i]),
+			.measure = gdrl_measure_of(demand[i], capacity[i]),
 			.degree = 4,
 			.held = (uint64_t)capacity[i],
 			.free = (uint64_t)capacity[i]};
@@ -269,13 +271,13 @@ static void step_all(
 		capacity[i] = next[i];
 }
 
-static void range(const struct gdrl_indicator *f, const double *demand, const double *capacity,
-	double *least, double *most)
+static void indicator_range(const struct gdrl_indicator *f, const double *demand,
+	const double *capacity, double *least, double *most)
 {
 	*least = INFINITY;
 	*most = -INFINITY;
 	for (unsigned i = 0; i < GROUP; i++) {
-		struct gdrl_measure m = measure(demand[i], capacity[i]);
+		struct gdrl_measure m = gdrl_measure_of(demand[i], capacity[i]);
 
 		*least = fmin(*least, f->value(&m));
 		*most = fmax(*most, f->value(&m));
@@ -300,13 +302,13 @@ static void test_range_shrinks(void **state)
 			capacity[i] = 1e7;
 			demand[i] = 1e7 * load * (0.6 + 0.8 * prng_unit(&prng));
 		}
-		range(f, demand, capacity, &least, &most);
+		indicator_range(f, demand, capacity, &least, &most);
 		first = most - least;
 		for (unsigned t = 0; t < 3000; t++) {
 			double was_least = least, was_most = most, slack;
 
 			step_all(f, demand, capacity, 2 + seed % 4);
-			range(f, demand, capacity, &least, &most);
+			indicator_range(f, demand, capacity, &least, &most);
 			slack = 1e-9 * (fabs(was_least) + fabs(was_most));
 			if (least < was_least - slack || most > was_most + slack)
 				fail_msg("seed %" PRIu64 ", %s, step %u: [%.12g, %.12g] after "
@@ -336,7 +338,7 @@ static void test_state(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct gdrl_self self = {.indicator = gdrl_indicator_find(rows[i].name),
-			.measure = measure(3e6, 5e6),
+			.measure = gdrl_measure_of(3e6, 5e6),
 			.degree = rows[i].degree};
 		struct gdrl_statement said = gdrl_state(&self);
 
@@ -355,9 +357,9 @@ static void test_many_give_to_one(void **state)
 	for (size_t i = 0; i < N_NAMES; i++) {
 		const struct gdrl_indicator *f = gdrl_indicator_find(names[i]);
 		struct gdrl_self hub = {
-			.indicator = f, .measure = measure(9e6, 5e6), .degree = GROUP - 1};
+			.indicator = f, .measure = gdrl_measure_of(9e6, 5e6), .degree = GROUP - 1};
 		struct gdrl_self leaf = {.indicator = f,
-			.measure = measure(5.5e6, 5e6),
+			.measure = gdrl_measure_of(5.5e6, 5e6),
 			.degree = 1,
 			.held = 5000000,
 			.free = 5000000};

@@ -50,7 +50,7 @@ struct group {
 	size_t longest;
 };
 
-static void describe(struct budget_policy policies[POLICIES])
+static void fill_test_budgets(struct budget_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct budget_policy){.id = 40 - p,
@@ -60,7 +60,7 @@ static void describe(struct budget_policy policies[POLICIES])
 			.drawn = p == DRAWN};
 }
 
-static int create(struct group *g, unsigned i, bool blank)
+static int create_budget_node(struct group *g, unsigned i, bool blank)
 {
 	struct node *node = &g->nodes[i];
 	struct book_record records[POLICIES];
@@ -96,11 +96,11 @@ static struct group *group_new(unsigned n, unsigned n_policies, bool durable)
 	g->n_policies = n_policies;
 	g->durable = durable;
 	g->now = SECOND;
-	describe(g->policies);
+	fill_test_budgets(g->policies);
 	for (unsigned i = 0; i < n; i++)
 		g->ids[i] = 1000 - 7 * i;
 	for (unsigned i = 0; i < n; i++)
-		assert_int_equal(create(g, i, false), 0);
+		assert_int_equal(create_budget_node(g, i, false), 0);
 	return g;
 }
 
@@ -111,7 +111,7 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
-static int keep(void *context, uint32_t id, const void *record, size_t len)
+static int keep_test_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct node *node = context;
 
@@ -121,18 +121,18 @@ static int keep(void *context, uint32_t id, const void *record, size_t len)
 	return 0;
 }
 
-static void save(struct group *g, unsigned i)
+static void save_budget_node(struct group *g, unsigned i)
 {
 	struct node *node = &g->nodes[i];
 
 	if (!book_unsaved(budget_book(node->b)))
 		return;
-	assert_int_equal(book_save(budget_book(node->b), keep, node), 0);
-	assert_int_equal(book_save(budget_book(node->b), keep, node), -EBUSY);
+	assert_int_equal(book_save(budget_book(node->b), keep_test_record, node), 0);
+	assert_int_equal(book_save(budget_book(node->b), keep_test_record, node), -EBUSY);
 	book_committed(budget_book(node->b));
 }
 
-static void post(struct group *g, unsigned i)
+static void post_test_messages(struct group *g, unsigned i)
 {
 	struct node *node = &g->nodes[i];
 	struct letter letter = {.from = i};
@@ -146,7 +146,7 @@ static void post(struct group *g, unsigned i)
 	}
 }
 
-static void step(struct group *g)
+static void step_budget_group(struct group *g)
 {
 	unsigned n = g->queued;
 
@@ -166,19 +166,19 @@ static void step(struct group *g)
 		if (!g->nodes[i].b)
 			continue;
 		budget_tick(g->nodes[i].b, g->now);
-		save(g, i);
-		post(g, i);
+		save_budget_node(g, i);
+		post_test_messages(g, i);
 	}
 }
 
-static void run(struct group *g, uint64_t ns)
+static void run_budget_group(struct group *g, uint64_t ns)
 {
 	for (uint64_t end = g->now + ns; g->now < end;)
-		step(g);
+		step_budget_group(g);
 }
 
 /* As many as can be had there, but for the last. */
-static uint64_t take(struct group *g, unsigned i, unsigned policy, uint64_t most)
+static uint64_t take_budget_units(struct group *g, unsigned i, unsigned policy, uint64_t most)
 {
 	uint64_t got = 0;
 
@@ -187,27 +187,27 @@ static uint64_t take(struct group *g, unsigned i, unsigned policy, uint64_t most
 			got++;
 			vain = 0;
 		}
-		step(g);
+		step_budget_group(g);
 	}
 	budget_forgo(g->nodes[i].b, policy);
 	return got;
 }
 
-static struct quota_view view(const struct group *g, unsigned i, unsigned policy)
+static struct quota_view budget_node_view(const struct group *g, unsigned i, unsigned policy)
 {
 	return budget_view(g->nodes[i].b, policy, g->now);
 }
 
-static int64_t held(const struct group *g, unsigned policy)
+static int64_t group_units_held(const struct group *g, unsigned policy)
 {
 	int64_t sum = 0;
 
 	for (unsigned i = 0; i < g->n; i++)
-		sum += g->nodes[i].b ? view(g, i, policy).balance : 0;
+		sum += g->nodes[i].b ? budget_node_view(g, i, policy).balance : 0;
 	return sum;
 }
 
-static unsigned linked(const struct group *g, unsigned i)
+static unsigned count_linked_edges(const struct group *g, unsigned i)
 {
 	unsigned n = 0;
 
@@ -216,7 +216,7 @@ static unsigned linked(const struct group *g, unsigned i)
 	return n;
 }
 
-static void crash(struct group *g, unsigned i)
+static void crash_budget_node(struct group *g, unsigned i)
 {
 	budget_destroy(g->nodes[i].b);
 	g->nodes[i].b = NULL;
@@ -261,19 +261,19 @@ static void test_tree(void **state)
 		struct group *g = group_new(sizes[k], 1, false);
 		unsigned ends = 0, roots = 0;
 
-		assert_int_equal(held(g, PREPAID), TOTAL);
-		run(g, 10 * TIMEOUT);
+		assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+		run_budget_group(g, 10 * TIMEOUT);
 		for (unsigned i = 0; i < g->n; i++) {
-			ends += linked(g, i);
+			ends += count_linked_edges(g, i);
 			roots += budget_is_root(g->nodes[i].b);
-			assert_true(linked(g, i) <= BUDGET_DEGREE);
+			assert_true(count_linked_edges(g, i) <= BUDGET_DEGREE);
 			assert_int_equal(budget_root(g->nodes[i].b), budget_root(g->nodes[0].b));
 		}
 		assert_int_equal(ends, 2 * (g->n - 1));
 		assert_int_equal(roots, 1);
-		assert_int_equal(take(g, g->n - 1, PREPAID, UINT64_MAX), TOTAL);
+		assert_int_equal(take_budget_units(g, g->n - 1, PREPAID, UINT64_MAX), TOTAL);
 		for (unsigned i = 0; i < g->n; i++)
-			assert_int_equal(take(g, i, PREPAID, 1), 0);
+			assert_int_equal(take_budget_units(g, i, PREPAID, 1), 0);
 		group_free(g);
 	}
 }
@@ -285,19 +285,20 @@ static void test_dead(void **state)
 	unsigned root;
 
 	(void)state;
-	run(g, 10 * TIMEOUT);
+	run_budget_group(g, 10 * TIMEOUT);
 	root = budget_root(g->nodes[0].b);
 	g->nodes[root].cut = true;
-	run(g, 20 * TIMEOUT);
-	assert_int_equal(linked(g, root), 0);
+	run_budget_group(g, 20 * TIMEOUT);
+	assert_int_equal(count_linked_edges(g, root), 0);
 	assert_true(budget_is_root(g->nodes[root].b));
 	for (unsigned i = 0; i < g->n; i++)
-		assert_true(i == root || (linked(g, i) > 0 && budget_root(g->nodes[i].b) != root));
+		assert_true(i == root ||
+			    (count_linked_edges(g, i) > 0 && budget_root(g->nodes[i].b) != root));
 	g->nodes[root].cut = false;
-	run(g, 20 * TIMEOUT);
+	run_budget_group(g, 20 * TIMEOUT);
 	for (unsigned i = 0; i < g->n; i++)
 		assert_int_equal(budget_root(g->nodes[i].b), root);
-	assert_int_equal(take(g, 0, PREPAID, UINT64_MAX), TOTAL);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
 	group_free(g);
 }
 
@@ -311,7 +312,7 @@ static void test_stale(void **state)
 	size_t len;
 
 	(void)state;
-	run(g, 10 * TIMEOUT);
+	run_budget_group(g, 10 * TIMEOUT);
 	root = budget_root(g->nodes[0].b);
 	child = g->nodes[1 - root].b;
 	do {
@@ -338,19 +339,19 @@ static void test_restart(void **state)
 	uint64_t got, more, spent;
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	got = take(g, 1, PREPAID, 500);
+	run_budget_group(g, 4 * TIMEOUT);
+	got = take_budget_units(g, 1, PREPAID, 500);
 	assert_int_equal(got, 500);
-	crash(g, 1);
-	run(g, TIMEOUT);
-	assert_int_equal(create(g, 1, true), 0); /* blank, but that there is a record */
-	assert_true(view(g, 1, PREPAID).spent >= got);
-	assert_true(view(g, 1, PREPAID).spent <= got + 2 * CHUNK);
-	assert_false(view(g, 1, PREPAID).blank);
-	run(g, 4 * TIMEOUT);
-	spent = view(g, 1, PREPAID).spent;
-	assert_int_equal(held(g, PREPAID) + (int64_t)spent, TOTAL);
-	more = take(g, 1, PREPAID, UINT64_MAX);
+	crash_budget_node(g, 1);
+	run_budget_group(g, TIMEOUT);
+	assert_int_equal(create_budget_node(g, 1, true), 0); /* blank, but that there is a record */
+	assert_true(budget_node_view(g, 1, PREPAID).spent >= got);
+	assert_true(budget_node_view(g, 1, PREPAID).spent <= got + 2 * CHUNK);
+	assert_false(budget_node_view(g, 1, PREPAID).blank);
+	run_budget_group(g, 4 * TIMEOUT);
+	spent = budget_node_view(g, 1, PREPAID).spent;
+	assert_int_equal(group_units_held(g, PREPAID) + (int64_t)spent, TOTAL);
+	more = take_budget_units(g, 1, PREPAID, UINT64_MAX);
 	assert_in_range(got + more, TOTAL - 2 * CHUNK, TOTAL);
 	group_free(g);
 }
@@ -365,19 +366,19 @@ static void test_disk(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		assert_int_equal(budget_spend(b, PREPAID, 5, g->now), -EAGAIN);
 		assert_true(book_unsaved(budget_book(b)));
-		assert_int_equal(book_save(budget_book(b), keep, &g->nodes[0]), 0);
+		assert_int_equal(book_save(budget_book(b), keep_test_record, &g->nodes[0]), 0);
 		book_save_failed(budget_book(b));
 	}
-	assert_int_equal(book_save(budget_book(b), keep, &g->nodes[0]), 0);
+	assert_int_equal(book_save(budget_book(b), keep_test_record, &g->nodes[0]), 0);
 	book_committed(budget_book(b));
 	assert_int_equal(budget_spend(b, PREPAID, 5, g->now), 0);
-	assert_true(view(g, 0, PREPAID).spent < 50);
+	assert_true(budget_node_view(g, 0, PREPAID).spent < 50);
 	group_free(g);
 }
 
 static int keep_one(void *context, uint32_t id, const void *record, size_t len)
 {
-	keep(context, id, record, len);
+	keep_test_record(context, id, record, len);
 	return 1;
 }
 
@@ -409,27 +410,27 @@ static void test_blank(void **state)
 	struct group *g = group_new(3, 2, true);
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	assert_int_equal(take(g, 0, PREPAID, 700), 700);
-	crash(g, 0);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 700), 700);
+	crash_budget_node(g, 0);
 	g->nodes[0].lens[PREPAID] = g->nodes[0].lens[PERIODIC] = 0;
 	g->nodes[0].cut = true;
-	assert_int_equal(create(g, 0, true), 0);
-	run(g, TIMEOUT);
-	assert_true(view(g, 0, PREPAID).blank);
-	assert_int_equal(take(g, 0, PREPAID, 1), 0);
-	crash(g, 0);
-	assert_int_equal(
-		create(g, 0, false), 0); /* the store says so, and the record knows better */
-	assert_true(view(g, 0, PREPAID).blank);
+	assert_int_equal(create_budget_node(g, 0, true), 0);
+	run_budget_group(g, TIMEOUT);
+	assert_true(budget_node_view(g, 0, PREPAID).blank);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
+	crash_budget_node(g, 0);
+	assert_int_equal(create_budget_node(g, 0, false),
+		0); /* the store says so, and the record knows better */
+	assert_true(budget_node_view(g, 0, PREPAID).blank);
 	g->nodes[0].cut = false;
-	run(g, 4 * TIMEOUT);
-	assert_false(view(g, 0, PREPAID).blank);
-	assert_true(take(g, 0, PREPAID, UINT64_MAX) <= TOTAL - 700);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_false(budget_node_view(g, 0, PREPAID).blank);
+	assert_true(take_budget_units(g, 0, PREPAID, UINT64_MAX) <= TOTAL - 700);
 	/* The next period is as any other's. */
 	for (unsigned i = 0; i < g->n; i++)
 		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
-	assert_int_equal(take(g, 0, PERIODIC, UINT64_MAX), TOTAL);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), TOTAL);
 	group_free(g);
 }
 
@@ -440,18 +441,18 @@ static void test_new_disk(void **state)
 
 	(void)state;
 	for (unsigned starts = 0; starts < 3; starts++) {
-		run(g, 4 * TIMEOUT);
-		assert_int_equal(take(g, 0, PREPAID, 100), 100);
-		crash(g, 0);
+		run_budget_group(g, 4 * TIMEOUT);
+		assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
+		crash_budget_node(g, 0);
 		if (starts < 2)
-			assert_int_equal(create(g, 0, false), 0);
+			assert_int_equal(create_budget_node(g, 0, false), 0);
 	}
 	g->nodes[0].lens[PREPAID] = 0;
 	g->nodes[0].epoch = 0;
-	assert_int_equal(create(g, 0, true), 0);
-	run(g, 4 * TIMEOUT);
-	assert_false(view(g, 0, PREPAID).blank);
-	assert_in_range(take(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
+	assert_int_equal(create_budget_node(g, 0, true), 0);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_false(budget_node_view(g, 0, PREPAID).blank);
+	assert_in_range(take_budget_units(g, 0, PREPAID, UINT64_MAX), 1, TOTAL - 300);
 	group_free(g);
 }
 
@@ -462,13 +463,13 @@ static void test_all_blank(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < g->n; i++) {
-		crash(g, i);
-		assert_int_equal(create(g, i, true), 0);
+		crash_budget_node(g, i);
+		assert_int_equal(create_budget_node(g, i, true), 0);
 	}
-	run(g, 4 * TIMEOUT);
+	run_budget_group(g, 4 * TIMEOUT);
 	for (unsigned i = 0; i < g->n; i++)
-		assert_false(view(g, i, PREPAID).blank);
-	assert_int_equal(take(g, 0, PREPAID, 1), 0);
+		assert_false(budget_node_view(g, i, PREPAID).blank);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 1), 0);
 	group_free(g);
 }
 
@@ -478,21 +479,21 @@ static void test_period(void **state)
 	uint64_t old;
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	old = take(g, 0, PERIODIC, 900);
+	run_budget_group(g, 4 * TIMEOUT);
+	old = take_budget_units(g, 0, PERIODIC, 900);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 7, g->now), -EINVAL);
 	assert_int_equal(budget_period(g->nodes[0].b, PERIODIC, 8, g->now), 0);
 	/* The others still go by their clocks: what they have is of the old one. */
-	assert_int_equal(take(g, 0, PERIODIC, UINT64_MAX), (TOTAL + 3) / 4);
-	old += take(g, 1, PERIODIC, UINT64_MAX);
+	assert_int_equal(take_budget_units(g, 0, PERIODIC, UINT64_MAX), (TOTAL + 3) / 4);
+	old += take_budget_units(g, 1, PERIODIC, UINT64_MAX);
 	assert_in_range(old, 900, TOTAL);
 	for (unsigned i = 1; i < 4; i++)
 		assert_int_equal(budget_period(g->nodes[i].b, PERIODIC, 8, g->now), 0);
-	assert_int_equal(take(g, 2, PERIODIC, UINT64_MAX), TOTAL - (TOTAL + 3) / 4);
+	assert_int_equal(take_budget_units(g, 2, PERIODIC, UINT64_MAX), TOTAL - (TOTAL + 3) / 4);
 	group_free(g);
 }
 
-static void update(struct group *g, unsigned n, uint64_t total)
+static void update_budget_group(struct group *g, unsigned n, uint64_t total)
 {
 	g->policies[PREPAID].total = total;
 	for (unsigned i = 0; i < g->n; i++)
@@ -505,16 +506,16 @@ static void test_top_up(void **state)
 	struct group *g = group_new(3, 1, false);
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	assert_int_equal(take(g, 0, PREPAID, UINT64_MAX), TOTAL);
-	update(g, 1, TOTAL + 500);
-	assert_int_equal(take(g, 0, PREPAID, 100), 100);
-	update(g, 1, TOTAL + 300);
-	run(g, 4 * TIMEOUT);
-	assert_int_equal(take(g, 1, PREPAID, UINT64_MAX), 200);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), TOTAL);
+	update_budget_group(g, 1, TOTAL + 500);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
+	update_budget_group(g, 1, TOTAL + 300);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), 200);
 	g->policies[PREPAID].total = LEDGER_MOST + 1;
 	assert_int_equal(budget_update(g->nodes[0].b, g->policies, 1, g->now), -EINVAL);
-	assert_int_equal(view(g, 0, PREPAID).balance, 0);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).balance, 0);
 	group_free(g);
 }
 
@@ -524,13 +525,13 @@ static void test_gone(void **state)
 	struct group *g = group_new(3, 1, false);
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	assert_int_equal(take(g, 0, PREPAID, 100), 100);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 100), 100);
 	assert_int_equal(budget_update(g->nodes[0].b, NULL, 0, g->now), 0);
-	assert_int_equal(take(g, 1, PREPAID, UINT64_MAX), TOTAL - 100);
-	update(g, 1, TOTAL);
-	assert_int_equal(view(g, 0, PREPAID).spent, 100);
-	assert_int_equal(take(g, 0, PREPAID, UINT64_MAX), 0);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL - 100);
+	update_budget_group(g, 1, TOTAL);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 100);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, UINT64_MAX), 0);
 	group_free(g);
 }
 
@@ -540,16 +541,16 @@ static void test_refund(void **state)
 	struct group *g = group_new(3, 1, true);
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	assert_int_equal(take(g, 0, PREPAID, 600), 600);
+	run_budget_group(g, 4 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, PREPAID, 600), 600);
 	budget_refund(g->nodes[0].b, PREPAID, 150);
-	assert_int_equal(view(g, 0, PREPAID).spent, 450);
-	assert_int_equal(view(g, 0, PREPAID).pocket, 0);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 450);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).pocket, 0);
 	/* No more than has passed. */
 	budget_refund(g->nodes[0].b, PREPAID, 600);
-	assert_int_equal(view(g, 0, PREPAID).spent, 0);
-	assert_int_equal(held(g, PREPAID), TOTAL);
-	assert_int_equal(take(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	assert_int_equal(budget_node_view(g, 0, PREPAID).spent, 0);
+	assert_int_equal(group_units_held(g, PREPAID), TOTAL);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
 	group_free(g);
 }
 
@@ -559,29 +560,29 @@ static void test_drawn(void **state)
 	struct group *g = group_new(3, 3, true);
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
+	run_budget_group(g, 4 * TIMEOUT);
 	/* Nobody is thought to hold what nobody has said that he holds. */
-	assert_true(view(g, 0, DRAWN).remaining <= 3);
-	assert_int_equal(take(g, 0, DRAWN, 1), 0);
+	assert_true(budget_node_view(g, 0, DRAWN).remaining <= 3);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, 1), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, PREPAID, 5, g->now), -EINVAL);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 60, g->now), 0);
 	assert_int_equal(budget_set_share(g->nodes[1].b, DRAWN, 40, g->now), 0);
-	assert_int_equal(take(g, 0, DRAWN, UINT64_MAX), 100);
-	crash(g, 0);
-	assert_int_equal(create(g, 0, false), 0);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 100);
+	crash_budget_node(g, 0);
+	assert_int_equal(create_budget_node(g, 0, false), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 70, g->now), 0);
-	assert_int_equal(take(g, 0, DRAWN, UINT64_MAX), 10);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 10);
 	/* Without a memory all that was drawn until it is back may have been spent. */
-	crash(g, 0);
+	crash_budget_node(g, 0);
 	memset(g->nodes[0].lens, 0, sizeof(g->nodes[0].lens));
-	assert_int_equal(create(g, 0, true), 0);
-	run(g, TIMEOUT);
+	assert_int_equal(create_budget_node(g, 0, true), 0);
+	run_budget_group(g, TIMEOUT);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 90, g->now), 0);
-	run(g, 2 * TIMEOUT);
-	assert_int_equal(take(g, 0, DRAWN, UINT64_MAX), 0);
+	run_budget_group(g, 2 * TIMEOUT);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 0);
 	assert_int_equal(budget_set_share(g->nodes[0].b, DRAWN, 95, g->now), 0);
-	assert_int_equal(take(g, 0, DRAWN, UINT64_MAX), 5);
+	assert_int_equal(take_budget_units(g, 0, DRAWN, UINT64_MAX), 5);
 	group_free(g);
 }
 
@@ -596,9 +597,9 @@ static void test_letters(void **state)
 	size_t len;
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
+	run_budget_group(g, 4 * TIMEOUT);
 	letters = budget_counters(g->nodes[0].b)->letters_sent;
-	balance = view(g, 1, PREPAID).balance;
+	balance = budget_node_view(g, 1, PREPAID).balance;
 	for (unsigned p = 0; p < 3; p++)
 		assert_int_equal(budget_spend(g->nodes[0].b, p, 600, g->now), -EAGAIN);
 	len = budget_send(g->nodes[0].b, g->now, buf, sizeof(buf), &to);
@@ -616,9 +617,9 @@ static void test_letters(void **state)
 	buf[4] ^= 1;
 	assert_int_equal(budget_hear(g->nodes[1].b, 1, g->now, buf, len), -ENOENT);
 	assert_int_equal(budget_hear(g->nodes[1].b, 2, g->now, buf, len), -ENOENT);
-	assert_int_equal(view(g, 1, PREPAID).balance, balance);
+	assert_int_equal(budget_node_view(g, 1, PREPAID).balance, balance);
 	assert_int_equal(budget_hear(g->nodes[1].b, 0, g->now, buf, len), 0);
-	assert_true(view(g, 1, PREPAID).balance < balance);
+	assert_true(budget_node_view(g, 1, PREPAID).balance < balance);
 	group_free(g);
 }
 
@@ -628,21 +629,21 @@ static void test_records(void **state)
 	struct group *g = group_new(3, 1, true);
 
 	(void)state;
-	run(g, TIMEOUT);
-	crash(g, 0);
+	run_budget_group(g, TIMEOUT);
+	crash_budget_node(g, 0);
 	g->nodes[0].records[PREPAID][0] ^= 1;
-	assert_int_equal(create(g, 0, false), -EINVAL);
+	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->nodes[0].records[PREPAID][0] ^= 1;
 	g->nodes[0].lens[PREPAID]--;
-	assert_int_equal(create(g, 0, false), -EINVAL);
+	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->nodes[0].lens[PREPAID]++;
 	g->ids[2]++;
-	assert_int_equal(create(g, 0, false), -EINVAL);
+	assert_int_equal(create_budget_node(g, 0, false), -EINVAL);
 	g->ids[2]--;
 	/* The record of a policy that is gone is kept. */
 	g->n_policies = 0;
-	assert_int_equal(create(g, 0, false), 0);
-	assert_int_equal(take(g, 1, PREPAID, UINT64_MAX), TOTAL);
+	assert_int_equal(create_budget_node(g, 0, false), 0);
+	assert_int_equal(take_budget_units(g, 1, PREPAID, UINT64_MAX), TOTAL);
 	group_free(g);
 }
 
@@ -653,12 +654,12 @@ static void test_peace(void **state)
 	uint64_t letters = 0, messages = 0;
 
 	(void)state;
-	run(g, 20 * TIMEOUT);
+	run_budget_group(g, 20 * TIMEOUT);
 	for (unsigned i = 0; i < 5; i++) {
 		letters -= budget_counters(g->nodes[i].b)->letters_sent;
 		messages -= budget_counters(g->nodes[i].b)->messages_sent;
 	}
-	run(g, 10 * TIMEOUT);
+	run_budget_group(g, 10 * TIMEOUT);
 	for (unsigned i = 0; i < 5; i++) {
 		letters += budget_counters(g->nodes[i].b)->letters_sent;
 		messages += budget_counters(g->nodes[i].b)->messages_sent;
@@ -673,8 +674,9 @@ static void test_peace(void **state)
 static void all_believe(const struct group *g, uint64_t left)
 {
 	for (unsigned i = 0; i < g->n; i++) {
-		assert_in_range(view(g, i, PREPAID).remaining, left - left / 4, left + left / 4);
-		assert_int_equal(view(g, i, PREPAID).pace, 0);
+		assert_in_range(budget_node_view(g, i, PREPAID).remaining, left - left / 4,
+			left + left / 4);
+		assert_int_equal(budget_node_view(g, i, PREPAID).pace, 0);
 	}
 }
 
@@ -688,24 +690,25 @@ static void test_news(void **state)
 	uint64_t spent;
 
 	(void)state;
-	run(g, 4 * TIMEOUT);
-	spent = take(g, 0, PREPAID, 400);
-	run(g, 2 * SECOND);
-	assert_true(view(g, 4, PREPAID).pace > 0);
-	run(g, 60 * SECOND);
+	run_budget_group(g, 4 * TIMEOUT);
+	spent = take_budget_units(g, 0, PREPAID, 400);
+	run_budget_group(g, 2 * SECOND);
+	assert_true(budget_node_view(g, 4, PREPAID).pace > 0);
+	run_budget_group(g, 60 * SECOND);
 	all_believe(g, TOTAL - spent);
 	g->nodes[0].cut = true;
-	run(g, 10 * TIMEOUT);
+	run_budget_group(g, 10 * TIMEOUT);
 	g->nodes[0].cut = false;
-	run(g, 10 * SECOND);
+	run_budget_group(g, 10 * SECOND);
 	all_believe(g, TOTAL - spent);
-	update(g, 1, 40 * TOTAL);
-	run(g, 10 * SECOND);
+	update_budget_group(g, 1, 40 * TOTAL);
+	run_budget_group(g, 10 * SECOND);
 	all_believe(g, 40 * TOTAL - spent);
-	update(g, 1, TOTAL);
+	update_budget_group(g, 1, TOTAL);
 	for (unsigned i = 0; i < g->n; i++)
-		assert_true(view(g, i, PREPAID).remaining <= TOTAL - view(g, i, PREPAID).spent);
-	run(g, 10 * SECOND);
+		assert_true(budget_node_view(g, i, PREPAID).remaining <=
+			    TOTAL - budget_node_view(g, i, PREPAID).spent);
+	run_budget_group(g, 10 * SECOND);
 	all_believe(g, TOTAL - spent);
 	group_free(g);
 }

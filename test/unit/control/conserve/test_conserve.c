@@ -41,7 +41,7 @@ struct group {
 	size_t longest;
 };
 
-static int keep(void *context, uint32_t id, const void *record, size_t len)
+static int keep_conserve_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct node *node = context;
 
@@ -53,7 +53,7 @@ static int keep(void *context, uint32_t id, const void *record, size_t len)
 	return 0;
 }
 
-static void start(struct group *g, unsigned i, bool restored)
+static void start_conserve_node(struct group *g, unsigned i, bool restored)
 {
 	struct book_record record = {1, g->nodes[i].record, g->nodes[i].len};
 	struct conserve_params params = g->params;
@@ -107,7 +107,7 @@ static struct group *group_started(unsigned n, unsigned n_policies, unsigned pro
 	struct group *g = group_new(n, n_policies, promise);
 
 	for (unsigned i = 0; i < n; i++)
-		start(g, i, false);
+		start_conserve_node(g, i, false);
 	return g;
 }
 
@@ -118,7 +118,7 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
-static void deliver(struct group *g, unsigned i)
+static void deliver_conserve(struct group *g, unsigned i)
 {
 	uint8_t buf[ROOM];
 	unsigned to;
@@ -137,7 +137,7 @@ static uint64_t limit_of(const struct group *g, unsigned i, unsigned policy)
 	return conserve_limit(g->nodes[i].c, policy, g->now, NULL);
 }
 
-static uint64_t sum(const struct group *g, unsigned policy)
+static uint64_t sum_usable(const struct group *g, unsigned policy)
 {
 	uint64_t usable = 0;
 
@@ -146,7 +146,7 @@ static uint64_t sum(const struct group *g, unsigned policy)
 	return usable;
 }
 
-static void step(struct group *g)
+static void step_conserve_group(struct group *g)
 {
 	g->now += TICK;
 	for (unsigned i = 0; i < g->n; i++)
@@ -156,22 +156,23 @@ static void step(struct group *g)
 		if (!g->nodes[i].c)
 			continue;
 		if (book_unsaved(conserve_book(g->nodes[i].c)) &&
-			book_save(conserve_book(g->nodes[i].c), keep, &g->nodes[i]) == 0)
+			book_save(conserve_book(g->nodes[i].c), keep_conserve_record,
+				&g->nodes[i]) == 0)
 			book_committed(conserve_book(g->nodes[i].c));
-		deliver(g, i);
-		if (sum(g, 0) > g->policies[0].limit)
-			fail_msg("%llu usable", (unsigned long long)sum(g, 0));
+		deliver_conserve(g, i);
+		if (sum_usable(g, 0) > g->policies[0].limit)
+			fail_msg("%llu usable", (unsigned long long)sum_usable(g, 0));
 	}
 }
 
-static void steps(struct group *g, unsigned n)
+static void step_conserve_times(struct group *g, unsigned n)
 {
 	while (n--)
-		step(g);
+		step_conserve_group(g);
 }
 
 /* All of the limit to one, but a hundredth of an equal part for each. */
-static void want(struct group *g, unsigned policy, unsigned who)
+static void want_limit_at(struct group *g, unsigned policy, unsigned who)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		conserve_target(
@@ -196,16 +197,16 @@ static void test_mesh(void **state)
 	struct group *g = group_started(5, 1, 0);
 
 	(void)state;
-	steps(g, 10);
-	assert_int_equal(sum(g, 0), LIMIT);
-	want(g, 0, 2);
-	steps(g, 3);
+	step_conserve_times(g, 10);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	want_limit_at(g, 0, 2);
+	step_conserve_times(g, 3);
 	assert_true(limit_of(g, 2, 0) > LIMIT * 98 / 100);
 	assert_true(limit_of(g, 0, 0) >= LIMIT / 5 / 100);
-	want(g, 0, 4);
-	steps(g, 4);
+	want_limit_at(g, 0, 4);
+	step_conserve_times(g, 4);
 	assert_true(limit_of(g, 4, 0) > LIMIT * 98 / 100);
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
 
@@ -218,7 +219,7 @@ static void test_mesh_parts(void **state)
 	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		conserve_target(g->nodes[i].c, 0, targets[i] * (double)LIMIT);
-	steps(g, 3);
+	step_conserve_times(g, 3);
 	for (unsigned i = 0; i < 5; i++)
 		assert_near(limit_of(g, i, 0), targets[i] * (double)LIMIT, LIMIT / 5.0 / 50);
 	group_free(g);
@@ -232,12 +233,12 @@ static void test_sparse(void **state)
 	g->params.overlay.degree = 4;
 	g->params.overlay.spares = 1;
 	for (unsigned i = 0; i < g->n; i++)
-		start(g, i, false);
-	want(g, 0, 7);
-	steps(g, 600);
+		start_conserve_node(g, i, false);
+	want_limit_at(g, 0, 7);
+	step_conserve_times(g, 600);
 	/* All miss the same, or have nothing that they could give. */
 	assert_true(limit_of(g, 7, 0) > LIMIT * 3 / 4);
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
 
@@ -251,10 +252,10 @@ static void test_indicator(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		struct gdrl_measure m = {.demand = demands[i], .dropped = -1, .packet = 1000};
 
-		start(g, i, false);
+		start_conserve_node(g, i, false);
 		conserve_measure(g->nodes[i].c, 0, &m);
 	}
-	steps(g, 300);
+	step_conserve_times(g, 300);
 	for (unsigned i = 0; i < 3; i++)
 		assert_near((double)limit_of(g, i, 0), demands[i] * (double)LIMIT / 600000,
 			(double)LIMIT / 50);
@@ -269,31 +270,32 @@ static void test_settling(void **state)
 	uint64_t before;
 
 	(void)state;
-	steps(g, 3);
-	want(g, 0, 1);
+	step_conserve_times(g, 3);
+	want_limit_at(g, 0, 1);
 	conserve_tick(taker, g->now += TICK);
-	deliver(g, 1);
+	deliver_conserve(g, 1);
 	before = limit_of(g, 1, 0);
 	conserve_tick(giver, g->now += TICK);
 	assert_true(limit_of(g, 0, 0) < LIMIT / 10);
 	assert_true(book_unsaved(conserve_book(giver)));
-	deliver(g, 0);
+	deliver_conserve(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
-	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), 0);
-	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), -EBUSY);
+	assert_int_equal(book_save(conserve_book(giver), keep_conserve_record, &g->nodes[0]), 0);
+	assert_int_equal(
+		book_save(conserve_book(giver), keep_conserve_record, &g->nodes[0]), -EBUSY);
 	g->now += TICK;
-	deliver(g, 0);
+	deliver_conserve(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
 	book_save_failed(conserve_book(giver));
 	assert_true(book_unsaved(conserve_book(giver)));
 	g->now += TICK;
-	deliver(g, 0);
+	deliver_conserve(g, 0);
 	assert_int_equal(limit_of(g, 1, 0), before);
-	assert_int_equal(book_save(conserve_book(giver), keep, &g->nodes[0]), 0);
+	assert_int_equal(book_save(conserve_book(giver), keep_conserve_record, &g->nodes[0]), 0);
 	book_committed(conserve_book(giver));
-	deliver(g, 0);
+	deliver_conserve(g, 0);
 	assert_true(limit_of(g, 1, 0) > LIMIT * 9 / 10);
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
 
@@ -338,9 +340,9 @@ static void test_update_in_a_round(void **state)
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(disk.ids[i], i + 1);
 	assert_int_equal(conserve_update(c, g->policies, 10, g->now), 0);
-	steps(g, 5);
+	step_conserve_times(g, 5);
 	for (unsigned p = 0; p < 10; p++)
-		assert_int_equal(sum(g, p), LIMIT);
+		assert_int_equal(sum_usable(g, p), LIMIT);
 	group_free(g);
 }
 
@@ -357,10 +359,13 @@ static void test_disk(void **state)
 	(void)state;
 	assert_int_equal(book_save(conserve_book(g->nodes[0].c), full_disk, NULL), -ENOSPC);
 	assert_true(book_unsaved(conserve_book(g->nodes[0].c)));
-	assert_int_equal(book_save(conserve_book(g->nodes[0].c), keep, &g->nodes[0]), 0);
+	assert_int_equal(
+		book_save(conserve_book(g->nodes[0].c), keep_conserve_record, &g->nodes[0]), 0);
 	book_committed(conserve_book(g->nodes[0].c));
 	assert_false(book_unsaved(conserve_book(g->nodes[0].c)));
-	assert_int_equal(book_save(conserve_book(g->nodes[0].c), keep, &g->nodes[0]), -EAGAIN);
+	assert_int_equal(
+		book_save(conserve_book(g->nodes[0].c), keep_conserve_record, &g->nodes[0]),
+		-EAGAIN);
 	group_free(g);
 }
 
@@ -373,23 +378,23 @@ static void test_friend(void **state)
 	unsigned dead = 1;
 
 	(void)state;
-	steps(g, 20);
+	step_conserve_times(g, 20);
 	assert_true(conserve_view(g->nodes[dead].c, 0, g->now).promised > 0);
 	g->nodes[dead].cut = true;
-	steps(g, LEASE / TICK / 2);
-	assert_int_equal(sum(g, 0), LIMIT);
+	step_conserve_times(g, LEASE / TICK / 2);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	for (unsigned i = 0; i < 3; i++)
 		before += conserve_counters(g->nodes[i].c)->adoptions;
 	assert_int_equal(before, 0);
-	steps(g, 2 * LEASE / TICK);
+	step_conserve_times(g, 2 * LEASE / TICK);
 	for (unsigned i = 0; i < 3; i++)
 		after += conserve_counters(g->nodes[i].c)->adoptions;
 	assert_int_equal(
 		after, 2); /* it takes from whom it is the friend of, too: both are alone */
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	g->nodes[dead].cut = false;
-	steps(g, 40);
-	assert_int_equal(sum(g, 0), LIMIT);
+	step_conserve_times(g, 40);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	for (unsigned i = 0; i < 3; i++)
 		assert_int_equal(conserve_view(g->nodes[i].c, 0, g->now).adopted, 0);
 	group_free(g);
@@ -401,12 +406,12 @@ static void test_promise_moves(void **state)
 	struct group *g = group_started(4, 1, 100);
 
 	(void)state;
-	steps(g, 20);
+	step_conserve_times(g, 20);
 	assert_true(conserve_view(g->nodes[0].c, 0, g->now).free < LIMIT / 4 / 10);
-	want(g, 0, 3);
-	steps(g, 12);
+	want_limit_at(g, 0, 3);
+	step_conserve_times(g, 12);
 	assert_true(limit_of(g, 3, 0) > LIMIT * 95 / 100);
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
 
@@ -416,26 +421,26 @@ static void test_restart(void **state)
 	uint64_t held;
 
 	(void)state;
-	want(g, 0, 1);
-	steps(g, 5);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
 	held = limit_of(g, 1, 0);
 	conserve_destroy(g->nodes[1].c);
 	g->nodes[1].c = NULL;
-	steps(g, 3);
-	start(g, 1, true);
+	step_conserve_times(g, 3);
+	start_conserve_node(g, 1, true);
 	/* What came in since it last gave something is not in its record; it is told again. */
 	assert_true(limit_of(g, 1, 0) <= held);
-	steps(g, 3);
-	assert_int_equal(sum(g, 0), LIMIT);
+	step_conserve_times(g, 3);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	assert_int_equal(limit_of(g, 1, 0), held);
 	/* Without its record it holds nothing, until the others have said what it has. */
 	conserve_destroy(g->nodes[1].c);
 	g->params.blank = true;
-	start(g, 1, false);
+	start_conserve_node(g, 1, false);
 	assert_true(conserve_view(g->nodes[1].c, 0, g->now).blank);
 	assert_int_equal(limit_of(g, 1, 0), 0);
-	steps(g, 5);
-	assert_int_equal(sum(g, 0), LIMIT);
+	step_conserve_times(g, 5);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	assert_false(conserve_view(g->nodes[1].c, 0, g->now).blank);
 	group_free(g);
 }
@@ -448,7 +453,7 @@ static void test_other_edges(void **state)
 	struct conserve *c;
 
 	(void)state;
-	steps(g, 3);
+	step_conserve_times(g, 3);
 	record.len = g->nodes[0].len;
 	params.records = &record;
 	params.n_records = 1;
@@ -471,17 +476,17 @@ static void test_limits(void **state)
 	uint64_t limits[] = {LIMIT, LIMIT * 3, LIMIT / 5, LIMIT};
 
 	(void)state;
-	want(g, 0, 2);
-	steps(g, 5);
+	want_limit_at(g, 0, 2);
+	step_conserve_times(g, 5);
 	for (unsigned k = 1; k < 4; k++) {
 		g->policies[0].limit = limits[k];
 		for (unsigned i = 0; i < 4; i++)
 			assert_int_equal(conserve_update(g->nodes[i].c, g->policies, 1, g->now), 0);
-		want(g, 0, k);
+		want_limit_at(g, 0, k);
 		g->policies[0].limit = limits[k] > limits[k - 1] ? limits[k] : limits[k - 1];
-		steps(g, 10);
+		step_conserve_times(g, 10);
 		g->policies[0].limit = limits[k];
-		assert_int_equal(sum(g, 0), limits[k]);
+		assert_int_equal(sum_usable(g, 0), limits[k]);
 	}
 	group_free(g);
 }
@@ -493,16 +498,16 @@ static void test_gone(void **state)
 	struct conserve_policy other = {.id = 7, .limit = 500};
 
 	(void)state;
-	want(g, 0, 1);
-	steps(g, 5);
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5);
 	assert_int_equal(conserve_update(g->nodes[0].c, &other, 1, g->now), 0);
 	assert_int_equal(conserve_limit(g->nodes[0].c, 0, g->now, NULL), 167);
 	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
-	steps(g, 5);
-	assert_int_equal(sum(g, 0), LIMIT);
-	assert_int_equal(sum(g, 1), LIMIT);
+	step_conserve_times(g, 5);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 1), LIMIT);
 	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
-	want(g, 0, 1);
+	want_limit_at(g, 0, 1);
 	group_free(g);
 }
 
@@ -515,8 +520,8 @@ static void test_update_refused(void **state)
 	(void)state;
 	assert_int_equal(conserve_update(g->nodes[0].c, twice, 2, g->now), -EINVAL);
 	assert_int_equal(conserve_update(g->nodes[0].c, &most, 1, g->now), -EINVAL);
-	steps(g, 2);
-	assert_int_equal(sum(g, 1), LIMIT);
+	step_conserve_times(g, 2);
+	assert_int_equal(sum_usable(g, 1), LIMIT);
 	group_free(g);
 }
 
@@ -527,10 +532,10 @@ static void test_many(void **state)
 
 	(void)state;
 	for (unsigned p = 0; p < POLICIES; p++)
-		want(g, p, p % 3);
-	steps(g, 8);
+		want_limit_at(g, p, p % 3);
+	step_conserve_times(g, 8);
 	for (unsigned p = 0; p < POLICIES; p++) {
-		assert_int_equal(sum(g, p), LIMIT);
+		assert_int_equal(sum_usable(g, p), LIMIT);
 		assert_true(limit_of(g, p % 3, p) > LIMIT * 98 / 100);
 	}
 	assert_true(g->longest > ROOM - CONSERVE_ENTRY);
@@ -544,10 +549,10 @@ static void test_rest(void **state)
 	uint64_t before;
 
 	(void)state;
-	steps(g, 60);
+	step_conserve_times(g, 60);
 	before = conserve_counters(g->nodes[0].c)->statements_sent;
 	for (unsigned k = 0; k < 10 * LEASE / TICK; k++) {
-		step(g);
+		step_conserve_group(g);
 		assert_false(book_unsaved(conserve_book(g->nodes[0].c)));
 	}
 	assert_in_range(conserve_counters(g->nodes[0].c)->statements_sent - before, 2 * 40, 2 * 44);
@@ -563,33 +568,34 @@ static void test_blank_again(void **state)
 	struct group *g = group_started(3, 2, 0);
 
 	(void)state;
-	want(g, 0, 1);
-	steps(g, 5); /* what the first ones have goes to the second */
+	want_limit_at(g, 0, 1);
+	step_conserve_times(g, 5); /* what the first ones have goes to the second */
 	conserve_destroy(g->nodes[0].c);
 	g->nodes[0].len = 0;
 	g->nodes[0].cut = true;
 	g->params.blank = true;
-	start(g, 0, false);
-	steps(g, 2);
+	start_conserve_node(g, 0, false);
+	step_conserve_times(g, 2);
 	conserve_destroy(g->nodes[0].c);
 	assert_int_equal(g->nodes[0].len, 0);
-	start(g, 0, false);
+	start_conserve_node(g, 0, false);
 	assert_int_equal(conserve_update(g->nodes[0].c, &g->policies[1], 1, g->now), 0);
-	steps(g, 2);
+	step_conserve_times(g, 2);
 	assert_int_equal(g->nodes[0].len, 0);
 	assert_int_equal(conserve_update(g->nodes[0].c, g->policies, 2, g->now), 0);
-	steps(g, 2);
+	step_conserve_times(g, 2);
 	assert_true(conserve_view(g->nodes[0].c, 0, g->now).blank);
 	assert_int_equal(limit_of(g, 0, 0), 0);
 	g->nodes[0].cut = false;
-	steps(g, 20);
+	step_conserve_times(g, 20);
 	assert_false(conserve_view(g->nodes[0].c, 0, g->now).blank);
-	assert_int_equal(sum(g, 0), LIMIT);
+	assert_int_equal(sum_usable(g, 0), LIMIT);
 	group_free(g);
 }
 
 /* Two limiters of n policies; the caller frees these. */
-static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy **policies)
+static struct group *make_crowded_pair(
+	unsigned n, unsigned promise, struct conserve_policy **policies)
 {
 	struct group *g = group_new(2, 0, promise);
 
@@ -600,7 +606,7 @@ static struct group *crowd(unsigned n, unsigned promise, struct conserve_policy 
 	g->params.policies = *policies;
 	g->params.n_policies = n;
 	for (unsigned i = 0; i < 2; i++)
-		start(g, i, false);
+		start_conserve_node(g, i, false);
 	return g;
 }
 
@@ -612,13 +618,13 @@ static void test_crowd(void **state)
 {
 	unsigned n = LEASE / TICK * TOLD_A_TICK + 1;
 	struct conserve_policy *policies;
-	struct group *g = crowd(n, 50, &policies);
+	struct group *g = make_crowded_pair(n, 50, &policies);
 	uint64_t usable = 0;
 
 	(void)state;
-	steps(g, 3 * LEASE / TICK);
+	step_conserve_times(g, 3 * LEASE / TICK);
 	for (unsigned p = 0; p < n; p++)
-		usable += sum(g, p);
+		usable += sum_usable(g, p);
 	assert_int_equal(usable, n * LIMIT);
 	group_free(g);
 	test_free(policies);
@@ -629,17 +635,18 @@ static void test_news_first(void **state)
 {
 	const unsigned n = 1000, of = 700;
 	struct conserve_policy *policies;
-	struct group *g = crowd(n, 0, &policies);
+	struct group *g = make_crowded_pair(n, 0, &policies);
 	unsigned heard = n;
 
 	(void)state;
 	conserve_target(g->nodes[0].c, of, (double)LIMIT);
 	conserve_target(g->nodes[1].c, of, (double)LIMIT);
-	steps(g, 2 * (n / TOLD_A_TICK + 1)); /* each has been told of: what is missing is known */
+	step_conserve_times(
+		g, 2 * (n / TOLD_A_TICK + 1)); /* each has been told of: what is missing is known */
 	while (conserve_next_news(g->nodes[1].c) < n)
 		;
 	conserve_target(g->nodes[0].c, of, 0);
-	step(g);
+	step_conserve_group(g);
 	assert_in_range(limit_of(g, 1, of), LIMIT * 9 / 10, LIMIT);
 	while (heard != of && (heard = conserve_next_news(g->nodes[1].c)) < n)
 		;

@@ -66,7 +66,7 @@ static void world_close(struct world *w)
 	engine_states_free(&w->engine, 1);
 }
 
-static bool passes(struct world *w, unsigned worker, uint64_t now)
+static bool engine_passes(struct world *w, unsigned worker, uint64_t now)
 {
 	static const uint8_t data[64];
 	const struct packet packet = {.family = PACKET_IPV4, .proto = 17};
@@ -77,13 +77,13 @@ static bool passes(struct world *w, unsigned worker, uint64_t now)
 }
 
 /* Twice the limit for so many seconds, over all workers in turn; returns the bytes that passed. */
-static uint64_t offer(struct world *w, uint64_t from_s, unsigned seconds)
+static uint64_t offer_packets(struct world *w, uint64_t from_s, unsigned seconds)
 {
 	uint64_t step = SECOND * BYTES / (2 * RATE), passed = 0;
 	unsigned worker = 0;
 
 	for (uint64_t now = from_s * SECOND; now < (from_s + seconds) * SECOND; now += step) {
-		passed += BYTES * passes(w, worker, now);
+		passed += BYTES * engine_passes(w, worker, now);
 		worker = (worker + 1) % w->engine.n_workers;
 	}
 	return passed;
@@ -107,10 +107,10 @@ static void test_one_limit(void **state)
 		struct world w;
 
 		world_open(&w, rows[i].workers, rows[i].meter);
-		assert_near(offer(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
+		assert_near(offer_packets(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
 		w.limit.view.local_limit = RATE / 2;
 		assert_int_equal(engine_enforce(&w.engine, &w.limit, 10 * SECOND), 0);
-		assert_near(offer(&w, 10, 10), 10 * RATE / 2, 2 * WORKERS * BYTES);
+		assert_near(offer_packets(&w, 10, 10), 10 * RATE / 2, 2 * WORKERS * BYTES);
 		world_close(&w);
 	}
 }
@@ -124,8 +124,8 @@ static void test_begins(void **state)
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	assert_int_equal(engine_begin(&w.engine, &w.limit, 0, 0, true), 0);
 	for (unsigned i = 0; i < WORKERS; i++)
-		assert_false(passes(&w, i, 0));
-	assert_near(offer(&w, 0, 10), 10 * RATE, WORKERS * BYTES);
+		assert_false(engine_passes(&w, i, 0));
+	assert_near(offer_packets(&w, 0, 10), 10 * RATE, WORKERS * BYTES);
 	world_close(&w);
 }
 
@@ -138,7 +138,7 @@ static void test_totals(void **state)
 
 	(void)state;
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
-	passed = offer(&w, 0, 5);
+	passed = offer_packets(&w, 0, 5);
 	assert_true(engine_totals(&w.engine, 0, &totals));
 	assert_int_equal(totals.passed_bytes, passed);
 	assert_int_equal(totals.passed_packets, passed / BYTES);
@@ -157,7 +157,7 @@ static void test_measures(void **state)
 	(void)state;
 	world_open(&w, 2, METER_GCRA);
 	for (unsigned i = 0; i < 1000; i++)
-		passes(&w, 0, i * SECOND / 1000);
+		engine_passes(&w, 0, i * SECOND / 1000);
 	assert_true(engine_measure(&w.engine, 0, &w.policy, SECOND, &sample));
 	assert_int_equal(sample.arrived_bytes, 1000 * BYTES);
 	assert_true(sample.dropped_packets > 0);
@@ -206,7 +206,7 @@ static void test_waits(void **state)
 	world_close(&w);
 }
 
-static void join(void *context, uint32_t slot, struct limit_profile *profile)
+static void join_credit(void *context, uint32_t slot, struct limit_profile *profile)
 {
 	struct world *w = context;
 
@@ -214,7 +214,7 @@ static void join(void *context, uint32_t slot, struct limit_profile *profile)
 	w->joined++;
 }
 
-static bool tell(void *context, unsigned worker, const struct limit_profile *profile)
+static bool tell_profile(void *context, unsigned worker, const struct limit_profile *profile)
 {
 	struct world *w = context;
 
@@ -233,7 +233,7 @@ static void test_driver(void **state)
 
 	(void)state;
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
-	w.engine.driver = (struct engine_driver){&w, join, NULL, tell};
+	w.engine.driver = (struct engine_driver){&w, join_credit, NULL, tell_profile};
 	before = w.engine.workers[0].states[0];
 	w.room = 2;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, SECOND), -EAGAIN);
@@ -255,7 +255,7 @@ static void test_out_of_range(void **state)
 	world_open(&w, WORKERS, METER_TOKEN_BUCKET);
 	w.limit.view.local_limit = 1e15;
 	assert_int_equal(engine_enforce(&w.engine, &w.limit, 0), -ERANGE);
-	assert_near(offer(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
+	assert_near(offer_packets(&w, 0, 10), 10 * RATE + BURST, WORKERS * BYTES);
 	world_close(&w);
 }
 

@@ -43,7 +43,7 @@ static struct policy policy_of(enum meter_kind meter, enum counting count, bool 
 
 static const struct sampling every = {0}; /* packet */
 
-static int make(struct limit_profile *profile, const struct policy *policy,
+static int make_test_profile(struct limit_profile *profile, const struct policy *policy,
 	const struct limiter_view *view, double share, uint64_t hz)
 {
 	return limit_profile_init(profile, policy, 5, view, &every, share, hz);
@@ -110,7 +110,7 @@ static void test_parts(void **state)
 		struct limit_profile profile;
 		union meter_profile want;
 
-		if (make(&profile, &policy, &view, rows[i].share, GHZ))
+		if (make_test_profile(&profile, &policy, &view, rows[i].share, GHZ))
 			fail_msg("%s: out of range", rows[i].name);
 		assert_int_equal(meter_profile_init(&want, &rows[i].want, GHZ), 0);
 		assert_int_equal(profile.policy, 5);
@@ -148,7 +148,7 @@ static void test_what_is_configured(void **state)
 	policy.mark = 46;
 	policy.per_v4 = 24;
 	policy.per_v6 = 64;
-	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
 	policy_state_init(&line, aligned_alloc(CACHE_LINE, policy_other_bytes(&policy)), &policy,
 		&profile, &start);
 	assert_int_equal(police_flags(&line), 0);
@@ -163,7 +163,7 @@ static void test_what_is_configured(void **state)
 	policy.allocator = allocator_find("fps");
 	policy.weigh_tcp_only = true;
 	policy.accounting = ACCOUNTING_L3;
-	assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
 	assert_int_equal(policy_other_bytes(&policy), 0);
 	policy_state_init(&line, NULL, &policy, &profile, &start);
 	assert_int_equal(police_flags(&line), POLICE_PLAIN | POLICE_TCP_ONLY);
@@ -181,8 +181,8 @@ static void test_out_of_range(void **state)
 	struct limit_profile profile;
 
 	(void)state;
-	assert_int_equal(make(&profile, &policy, &whole, 1, 0), -ERANGE);
-	assert_int_equal(make(&profile, &policy, &whole, 1, 1000), -ERANGE);
+	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 0), -ERANGE);
+	assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, 1000), -ERANGE);
 }
 
 /* What the brain is told of guarantees. */
@@ -241,7 +241,7 @@ static void test_conserved_parts(void **state)
 
 		policy.guarantee = GUARANTEE_CONSERVED;
 		assert_int_equal(policy_meter_kind(&policy), METER_TOKEN_BUCKET);
-		assert_int_equal(make(&profile, &policy, &whole, 1e-6, GHZ), 0);
+		assert_int_equal(make_test_profile(&profile, &policy, &whole, 1e-6, GHZ), 0);
 		assert_int_equal(profile.kind, METER_TOKEN_BUCKET);
 		assert_int_equal(profile.meter.bucket.burst, 0);
 		assert_int_equal(policy_is_plain(&policy), policy.count == COUNT_BYTES);
@@ -294,9 +294,9 @@ static void test_limit_is_not_for_the_past(void **state)
 
 		policy.action = plain ? ACTION_DROP : ACTION_COUNT;
 		view.local_limit = 1000;
-		assert_int_equal(make(&slow, &policy, &view, 1, GHZ), 0);
+		assert_int_equal(make_test_profile(&slow, &policy, &view, 1, GHZ), 0);
 		view.local_limit = 1000000;
-		assert_int_equal(make(&fast, &policy, &view, 1, GHZ), 0);
+		assert_int_equal(make_test_profile(&fast, &policy, &view, 1, GHZ), 0);
 		fast.sample_shift = 9;
 		memory = plain ? NULL : aligned_alloc(CACHE_LINE, policy_other_bytes(&policy));
 		policy_state_init(&line, memory, &policy, &slow, &start);
@@ -508,7 +508,7 @@ static void test_other(void **state)
 		memory = bytes ? aligned_alloc(CACHE_LINE, bytes) : NULL;
 		assert_int_equal(policy_is_plain(&policy), rows[i].plain);
 		assert_int_equal(bytes == 0, rows[i].plain);
-		assert_int_equal(make(&profile, &policy, &whole, 1, GHZ), 0);
+		assert_int_equal(make_test_profile(&profile, &policy, &whole, 1, GHZ), 0);
 		policy_state_init(&line, memory, &policy, &profile, &start);
 		assert_int_equal(police_sources(&line) != NULL, rows[i].sources);
 		assert_int_equal(police_over_packets(&line) + police_over_bytes(&line), 0);

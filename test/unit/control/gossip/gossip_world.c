@@ -38,7 +38,7 @@ static void name_all(struct world *w, unsigned n, unsigned n_policies)
 	}
 }
 
-static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
+static bool receive_gossip(void *world, unsigned from, unsigned to, uint8_t *buf, size_t len)
 {
 	struct world *w = world;
 
@@ -51,7 +51,7 @@ static bool receive(void *world, unsigned from, unsigned to, uint8_t *buf, size_
 void world_create(struct world *w, const struct world_params *params)
 {
 	*w = (struct world){.params = *params, .now_ns = 5000 * MS, .events.newest_first = true};
-	w->net = (struct simnet){.events = &w->events, .receive = receive};
+	w->net = (struct simnet){.events = &w->events, .receive = receive_gossip};
 	prng_seed(&w->prng, params->seed);
 	name_all(w, params->n, params->n_policies);
 	w->nodes = or_abort(calloc(params->n, sizeof(*w->nodes)));
@@ -111,20 +111,21 @@ void world_set(struct world *w, unsigned i, unsigned policy, double weight)
 	gossip_set(w->nodes[i].gossip, policy, 1000 * weight, weight);
 }
 
-static bool arrives(struct world *w, unsigned from, unsigned to)
+static bool datagram_arrives(struct world *w, unsigned from, unsigned to)
 {
 	if (w->nodes[from].side != w->nodes[to].side || (w->cut && w->cut(w, from, to)))
 		return false;
 	return prng_unit(&w->prng) >= w->params.loss;
 }
 
-static void fly(struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
+static void fly_gossip_datagram(
+	struct world *w, unsigned from, unsigned to, const uint8_t *buf, size_t len)
 {
 	unsigned copies = 1 + (prng_unit(&w->prng) < w->params.repeat);
 
 	w->sent++;
 	w->sent_bytes += len + IP_UDP;
-	if (!arrives(w, from, to))
+	if (!datagram_arrives(w, from, to))
 		return;
 	while (copies-- > 0) {
 		double late = prng_unit(&w->prng) * (double)w->params.jitter_ns;
@@ -153,7 +154,7 @@ void world_run(struct world *w, uint64_t ns)
 			node->next_ns += w->params.tick_ns;
 			gossip_tick(node->gossip, w->now_ns);
 			while ((len = gossip_send(node->gossip, buf, &to)) > 0)
-				fly(w, i, to, buf, len);
+				fly_gossip_datagram(w, i, to, buf, len);
 		}
 	}
 }

@@ -80,7 +80,7 @@ static bool cut_one_way(const struct world *world, unsigned from, unsigned to)
 	return from == world->cut_from && to == world->cut_to;
 }
 
-static bool knows(const struct world *w, unsigned who, unsigned policy)
+static bool knows_policy_sum(const struct world *w, unsigned who, unsigned policy)
 {
 	unsigned peers;
 	struct gossip_sum sum = gossip_sum(w->nodes[who].gossip, policy);
@@ -115,15 +115,15 @@ static unsigned ticks_to_know(unsigned n, uint64_t delay_ns, unsigned lost, uint
 	struct world w;
 
 	world_of(&w, n, delay_ns, seed);
-	assert_true(knows(&w, 1, 150));
+	assert_true(knows_policy_sum(&w, 1, 150));
 	w.cut = cut_one_way;
 	w.cut_from = 0;
 	w.cut_to = 1;
 	world_set(&w, 0, 150, 5000);
 	world_run(&w, lost * TICK);
-	assert_int_equal(knows(&w, 1, 150), lost == 0);
+	assert_int_equal(knows_policy_sum(&w, 1, 150), lost == 0);
 	w.cut = NULL;
-	while (!knows(&w, 1, 150) && ticks < 300) {
+	while (!knows_policy_sum(&w, 1, 150) && ticks < 300) {
 		world_run(&w, TICK);
 		ticks++;
 	}

@@ -31,7 +31,7 @@ struct group {
 	uint64_t now;
 };
 
-static struct gossip *make(
+static struct gossip *make_gossip_member(
 	const struct group *group, unsigned self, uint64_t epoch, const uint8_t *with_key)
 {
 	struct gossip_params params = {
@@ -68,7 +68,7 @@ static void group_start(struct group *group, unsigned n, unsigned n_policies)
 		group->policies[i] = name_hash(name);
 	}
 	for (unsigned i = 0; i < n; i++)
-		group->g[i] = make(group, i, 100 + i, key);
+		group->g[i] = make_gossip_member(group, i, 100 + i, key);
 }
 
 static void group_stop(struct group *group)
@@ -81,13 +81,13 @@ static void group_stop(struct group *group)
 /* Whether a datagram from one to the other arrives. */
 typedef bool (*path)(void *context, unsigned from, unsigned to);
 
-static bool always(void *context, unsigned from, unsigned to)
+static bool always_arrives(void *context, unsigned from, unsigned to)
 {
 	(void)context;
 	return from != to;
 }
 
-static void tick(struct group *group, path arrives, void *context)
+static void tick_gossip_group(struct group *group, path arrives, void *context)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
@@ -104,13 +104,13 @@ static void tick(struct group *group, path arrives, void *context)
 	}
 }
 
-static void ticks(struct group *group, unsigned n, path arrives, void *context)
+static void tick_gossip_times(struct group *group, unsigned n, path arrives, void *context)
 {
 	for (unsigned i = 0; i < n; i++)
-		tick(group, arrives, context);
+		tick_gossip_group(group, arrives, context);
 }
 
-static uint64_t verdicts(const struct gossip *g, enum gossip_verdict verdict)
+static uint64_t count_verdicts(const struct gossip *g, enum gossip_verdict verdict)
 {
 	return gossip_counters(g)->verdict[verdict];
 }
@@ -273,7 +273,7 @@ static void test_sums_agree(void **state)
 		for (unsigned i = 0; i < n; i++)
 			for (unsigned p = 0; p < 3; p++)
 				gossip_set(group.g[i], p, 100.0 * (i + 1), i + p);
-		ticks(&group, 40, always, NULL);
+		tick_gossip_times(&group, 40, always_arrives, NULL);
 		for (unsigned i = 0; i < n; i++)
 			for (unsigned p = 0; p < 3; p++) {
 				struct gossip_sum sum = gossip_sum(group.g[i], p);
@@ -371,10 +371,10 @@ static void test_small_changes_arrive(void **state)
 	group_start(&group, 2, 40);
 	for (unsigned p = 0; p < 40; p++)
 		gossip_set(group.g[0], p, 1000, 1);
-	ticks(&group, 20, always, NULL);
+	tick_gossip_times(&group, 20, always_arrives, NULL);
 	for (unsigned p = 0; p < 40; p++)
 		gossip_set(group.g[0], p, 1001, 1);
-	ticks(&group, 40 / 8 + 1, always, NULL);
+	tick_gossip_times(&group, 40 / 8 + 1, always_arrives, NULL);
 	for (unsigned p = 0; p < 40; p++)
 		assert_near(gossip_sum(group.g[1], p).demand, 1001, 1e-3);
 	group_stop(&group);
@@ -405,7 +405,7 @@ static void test_never_above_the_mtu(void **state)
 	}
 	assert_true(records > 0); /* they were filled, too */
 	for (int t = 0; t < 40; t++)
-		tick(&group, always, NULL);
+		tick_gossip_group(&group, always_arrives, NULL);
 	for (unsigned p = 0; p < 64; p++)
 		assert_near(gossip_sum(group.g[3], p).weight, 7 * 60, 1e-3);
 	group_stop(&group);
@@ -418,7 +418,7 @@ static bool one_way(void *context, unsigned from, unsigned to)
 	return from != 0;
 }
 
-static bool nowhere(void *context, unsigned from, unsigned to)
+static bool never_arrives(void *context, unsigned from, unsigned to)
 {
 	(void)context;
 	(void)from;
@@ -434,16 +434,16 @@ static void test_silence_both_ways(void **state)
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
 	gossip_set(group.g[1], 0, 1, 7);
-	ticks(&group, 10, always, NULL);
+	tick_gossip_times(&group, 10, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
-	ticks(&group, TIMEOUT / TICK - 2, nowhere, NULL); /* just not */
+	tick_gossip_times(&group, TIMEOUT / TICK - 2, never_arrives, NULL); /* just not */
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
-	ticks(&group, 3, nowhere, NULL);
+	tick_gossip_times(&group, 3, never_arrives, NULL);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(gossip_sum(group.g[i], 0).lost, 1);
 		assert_true(gossip_sum(group.g[i], 0).weight == 0);
 	}
-	ticks(&group, 4, always, NULL);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_near(gossip_sum(group.g[0], 0).weight, 7, 1e-6);
 	group_stop(&group);
@@ -458,11 +458,11 @@ static void test_silence_one_way(void **state)
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 3);
 	gossip_set(group.g[1], 0, 1, 7);
-	ticks(&group, 10, always, NULL);
-	ticks(&group, TIMEOUT / TICK + 2, one_way, NULL);
+	tick_gossip_times(&group, 10, always_arrives, NULL);
+	tick_gossip_times(&group, TIMEOUT / TICK + 2, one_way, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 1);
 	assert_int_equal(gossip_sum(group.g[1], 0).lost, 1);
-	ticks(&group, 4, always, NULL);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
 	group_stop(&group);
@@ -483,8 +483,9 @@ static void test_hearsay_of_one_cut_off(void **state)
 	group_start(&group, 10, 1);
 	for (unsigned i = 0; i < 10; i++)
 		gossip_set(group.g[i], 0, 1, 1);
-	ticks(&group, 20, always, NULL);
-	ticks(&group, 2 * 3 * (TIMEOUT / TICK), all_but_one_path, NULL); /* nothing changes */
+	tick_gossip_times(&group, 20, always_arrives, NULL);
+	tick_gossip_times(
+		&group, 2 * 3 * (TIMEOUT / TICK), all_but_one_path, NULL); /* nothing changes */
 	/* The one hears that it is heard, if not directly; the other never does. */
 	assert_true(gossip_peer(group.g[0], 1)->alive);
 	assert_false(gossip_peer(group.g[1], 0)->alive);
@@ -499,25 +500,25 @@ static void test_restart(void **state)
 	group_start(&group, 3, 1);
 	for (unsigned i = 0; i < 3; i++)
 		gossip_set(group.g[i], 0, 1, i + 1);
-	ticks(&group, 10, always, NULL);
+	tick_gossip_times(&group, 10, always_arrives, NULL);
 	assert_near(gossip_sum(group.g[0], 0).weight, 5, 1e-6);
 	gossip_destroy(group.g[2]);
-	group.g[2] = make(&group, 2, 999, key);
-	ticks(&group, 4, always, NULL);
+	group.g[2] = make_gossip_member(&group, 2, 999, key);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
 	/* Back, but nothing said of the policy yet: does not count, and the old value is gone. */
 	assert_true(gossip_peer(group.g[0], 2)->alive);
 	assert_int_equal(gossip_peer(group.g[0], 2)->restarts, 1);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 1);
 	assert_near(gossip_sum(group.g[0], 0).weight, 2, 1e-6);
 	gossip_set(group.g[2], 0, 1, 30);
-	ticks(&group, 4, always, NULL);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_near(gossip_sum(group.g[0], 0).weight, 32, 1e-6);
 	group_stop(&group);
 }
 
 /* The next datagram from one to the other, not delivered. */
-static size_t capture(struct group *group, unsigned from, unsigned to, uint8_t *buf)
+static size_t capture_datagram(struct group *group, unsigned from, unsigned to, uint8_t *buf)
 {
 	for (int t = 0; t < 20; t++) {
 		unsigned peer;
@@ -544,9 +545,9 @@ static void test_each_verdict(void **state)
 	group_start(&group, 3, 1);
 	for (unsigned i = 0; i < 3; i++)
 		gossip_set(group.g[i], 0, 1, i + 1);
-	ticks(&group, 6, always, NULL);
+	tick_gossip_times(&group, 6, always_arrives, NULL);
 	g = group.g[1];
-	len = capture(&group, 0, 1, good);
+	len = capture_datagram(&group, 0, 1, good);
 #define SEND(length) (memcpy(buf, good, sizeof(buf)), gossip_receive(g, group.now, buf, (length)))
 #define SEND_WITH(at, value) \
 	(memcpy(buf, good, sizeof(buf)), buf[at] = (value), gossip_receive(g, group.now, buf, len))
@@ -572,15 +573,15 @@ static void test_each_verdict(void **state)
 	assert_int_equal(SEND(len), GOSSIP_REPLAY);
 	for (int v = 0; v < GOSSIP_VERDICTS; v++)
 		assert_string_not_equal(gossip_verdict_name(v), "");
-	assert_int_equal(verdicts(g, GOSSIP_TRUNCATED), 3);
-	assert_int_equal(verdicts(g, GOSSIP_VERSION), 3);
-	assert_int_equal(verdicts(g, GOSSIP_UNSEALED), 1);
-	assert_int_equal(verdicts(g, GOSSIP_ESTIMATOR), 2);
-	assert_int_equal(verdicts(g, GOSSIP_STRANGER), 1);
-	assert_int_equal(verdicts(g, GOSSIP_REPLAY), 1);
-	assert_int_equal(verdicts(g, GOSSIP_FORGED), 4);
-	assert_int_equal(verdicts(group.g[2], GOSSIP_MISSENT), 1);
-	assert_int_equal(verdicts(group.g[0], GOSSIP_SELF), 1);
+	assert_int_equal(count_verdicts(g, GOSSIP_TRUNCATED), 3);
+	assert_int_equal(count_verdicts(g, GOSSIP_VERSION), 3);
+	assert_int_equal(count_verdicts(g, GOSSIP_UNSEALED), 1);
+	assert_int_equal(count_verdicts(g, GOSSIP_ESTIMATOR), 2);
+	assert_int_equal(count_verdicts(g, GOSSIP_STRANGER), 1);
+	assert_int_equal(count_verdicts(g, GOSSIP_REPLAY), 1);
+	assert_int_equal(count_verdicts(g, GOSSIP_FORGED), 4);
+	assert_int_equal(count_verdicts(group.g[2], GOSSIP_MISSENT), 1);
+	assert_int_equal(count_verdicts(group.g[0], GOSSIP_SELF), 1);
 	group_stop(&group);
 }
 
@@ -593,8 +594,8 @@ static void test_letters(void **state)
 	(void)state;
 	group_start(&group, 3, 1);
 	for (int sealed = 0; sealed < 2; sealed++) {
-		struct gossip *from = make(&group, 2, 9, sealed ? key : NULL);
-		struct gossip *to = make(&group, 0, 8, sealed ? key : NULL);
+		struct gossip *from = make_gossip_member(&group, 2, 9, sealed ? key : NULL);
+		struct gossip *to = make_gossip_member(&group, 0, 8, sealed ? key : NULL);
 		size_t room = gossip_letter_room(from), len;
 		struct gossip_letter letter;
 
@@ -672,20 +673,20 @@ static void test_wrong_key_and_no_key(void **state)
 	(void)state;
 	group_start(&group, 2, 1);
 	gossip_destroy(group.g[1]);
-	group.g[1] = make(&group, 1, 55, other_key);
-	ticks(&group, 30, always, NULL);
+	group.g[1] = make_gossip_member(&group, 1, 55, other_key);
+	tick_gossip_times(&group, 30, always_arrives, NULL);
 	assert_int_equal(gossip_alive(group.g[0]), 0);
-	assert_int_equal(verdicts(group.g[0], GOSSIP_FORGED), 30);
+	assert_int_equal(count_verdicts(group.g[0], GOSSIP_FORGED), 30);
 	gossip_destroy(group.g[1]);
-	group.g[1] = make(&group, 1, 56, NULL);
-	ticks(&group, 30, always, NULL);
+	group.g[1] = make_gossip_member(&group, 1, 56, NULL);
+	tick_gossip_times(&group, 30, always_arrives, NULL);
 	assert_int_equal(gossip_alive(group.g[0]), 0);
 	assert_int_equal(gossip_alive(group.g[1]), 0);
-	assert_int_equal(verdicts(group.g[0], GOSSIP_UNSEALED), 30);
-	assert_int_equal(verdicts(group.g[1], GOSSIP_UNSEALED), 30);
+	assert_int_equal(count_verdicts(group.g[0], GOSSIP_UNSEALED), 30);
+	assert_int_equal(count_verdicts(group.g[1], GOSSIP_UNSEALED), 30);
 	gossip_destroy(group.g[0]);
-	group.g[0] = make(&group, 0, 57, NULL);
-	ticks(&group, 4, always, NULL);
+	group.g[0] = make_gossip_member(&group, 0, 57, NULL);
+	tick_gossip_times(&group, 4, always_arrives, NULL);
 	assert_int_equal(gossip_alive(group.g[0]), 1); /* both plain: agreed */
 	group_stop(&group);
 }
@@ -705,20 +706,20 @@ static void test_recorded_datagrams(void **state)
 	group_start(&group, 2, 1);
 	gossip_set(group.g[0], 0, 1, 5);
 	gossip_set(group.g[1], 0, 1, 5);
-	ticks(&group, 5, always, NULL);
+	tick_gossip_times(&group, 5, always_arrives, NULL);
 	for (int i = 0; i < RECORDED; i++) {
 		uint8_t buf[DATAGRAM_MAX];
 
-		len[i] = capture(&group, 0, 1, tape[i]);
+		len[i] = capture_datagram(&group, 0, 1, tape[i]);
 		memcpy(buf, tape[i], len[i]);
 		assert_int_equal(
 			gossip_receive(group.g[1], group.now, buf, len[i]), GOSSIP_ACCEPTED);
-		len[i] = capture(&group, 0, 1, tape[i]);
-		ticks(&group, 1, always, NULL);
+		len[i] = capture_datagram(&group, 0, 1, tape[i]);
+		tick_gossip_times(&group, 1, always_arrives, NULL);
 	}
 	/* The receiver restarts, the sender stays dead: the tape does not bring it to life. */
 	gossip_destroy(group.g[1]);
-	group.g[1] = make(&group, 1, 4242, key);
+	group.g[1] = make_gossip_member(&group, 1, 4242, key);
 	for (int i = 0; i < RECORDED; i++) {
 		uint8_t buf[DATAGRAM_MAX];
 
@@ -731,14 +732,14 @@ static void test_recorded_datagrams(void **state)
 	assert_int_equal(gossip_alive(group.g[1]), 0);
 	/* The true sender returns under a new epoch, and the tape plays on: it stays believed. */
 	gossip_destroy(group.g[0]);
-	group.g[0] = make(&group, 0, 4343, key);
+	group.g[0] = make_gossip_member(&group, 0, 4343, key);
 	gossip_set(group.g[0], 0, 1, 9);
 	for (int i = 0; i < RECORDED; i++) {
 		uint8_t buf[DATAGRAM_MAX];
 
 		memcpy(buf, tape[i], len[i]);
 		gossip_receive(group.g[1], group.now, buf, len[i]);
-		tick(&group, always, NULL);
+		tick_gossip_group(&group, always_arrives, NULL);
 	}
 	assert_near(gossip_sum(group.g[1], 0).weight, 9, 1e-6);
 	assert_int_equal(gossip_sum(group.g[1], 0).lost, 0);
@@ -803,11 +804,11 @@ static void test_unknown_policies_are_counted(void **state)
 	group_start(&group, 2, 2);
 	group.n_policies = 1;
 	gossip_destroy(group.g[1]);
-	group.g[1] = make(&group, 1, 66, key);
+	group.g[1] = make_gossip_member(&group, 1, 66, key);
 	gossip_set(group.g[0], 0, 1, 1);
 	gossip_set(group.g[0], 1, 1, 1);
 	gossip_set(group.g[1], 0, 1, 1);
-	ticks(&group, 10, always, NULL);
+	tick_gossip_times(&group, 10, always_arrives, NULL);
 	assert_true(gossip_counters(group.g[1])->unknown_policy > 0);
 	assert_int_equal(gossip_sum(group.g[0], 0).lost, 0);
 	assert_int_equal(gossip_sum(group.g[0], 1).lost, 1); /* the peer does not limit it */

@@ -34,7 +34,7 @@ struct pair {
 	unsigned most; /* datagrams of one in one tick */
 };
 
-static void start(struct pair *p, unsigned i, unsigned n)
+static void start_gossip_pair(struct pair *p, unsigned i, unsigned n)
 {
 	struct gossip_params params = {
 		.roster = p->roster,
@@ -64,8 +64,8 @@ static struct pair *pair_create(unsigned n0, unsigned n1)
 	for (unsigned i = 0; i < MANY; i++)
 		p->ids[i] = 100 + i * 7919;
 	assert_int_equal(roster_create(names, 2, &p->roster), 0);
-	start(p, 0, n0);
-	start(p, 1, n1);
+	start_gossip_pair(p, 0, n0);
+	start_gossip_pair(p, 1, n1);
 	return p;
 }
 
@@ -77,7 +77,7 @@ static void pair_free(struct pair *p)
 	free(p);
 }
 
-static void tick(struct pair *p)
+static void tick_gossip_pair(struct pair *p)
 {
 	p->now += TICK;
 	for (unsigned i = 0; i < 2; i++) {
@@ -103,7 +103,7 @@ static void set_all(struct pair *p, unsigned i, double base)
 }
 
 /* Policies of which the other knows what was set. */
-static unsigned known(const struct pair *p, unsigned i, double base)
+static unsigned count_known_policies(const struct pair *p, unsigned i, double base)
 {
 	unsigned n = 0;
 
@@ -116,10 +116,10 @@ static unsigned known(const struct pair *p, unsigned i, double base)
 }
 
 /* Each hears the other, and nothing is said of any policy yet. */
-static void meet(struct pair *p)
+static void meet_gossip_pair(struct pair *p)
 {
 	for (int t = 0; t < 5; t++)
-		tick(p);
+		tick_gossip_pair(p);
 	assert_int_equal(gossip_alive(p->g[0]), 1);
 	assert_int_equal(gossip_alive(p->g[1]), 1);
 }
@@ -129,15 +129,15 @@ static void test_all_are_told(void **state)
 	struct pair *p = pair_create(MANY, MANY);
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	assert_int_equal(p->most, TURN);
 	/* One that changes does not wait behind those that do not. */
 	gossip_set(p->g[0], 1234, 5e6, 3);
-	tick(p);
+	tick_gossip_pair(p);
 	assert_near(gossip_sum(p->g[1], 1234).demand, 5e6, 1);
 	pair_free(p);
 }
@@ -149,17 +149,17 @@ static void test_told_twice(void **state)
 	unsigned after;
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	p->loss = 0.1;
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 2 * TURNS_FOR_ALL + 1; t++)
-		tick(p);
-	after = known(p, 0, 1e6);
+		tick_gossip_pair(p);
+	after = count_known_policies(p, 0, 1e6);
 	assert_true(after > 96 * MANY / 100);
 	/* What was lost twice comes round with those that are refreshed, at most twice again. */
 	for (int t = 0; t < 512; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	pair_free(p);
 }
 
@@ -170,15 +170,15 @@ static void test_refresh(void **state)
 	int t = 0;
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int k = 0; k < 3 * TURNS_FOR_ALL; k++)
-		tick(p);
+		tick_gossip_pair(p);
 	set_all(p, 0, 1e6 + 10);
-	tick(p);
-	assert_true(known(p, 0, 1e6 + 10) < 100);
-	for (; known(p, 0, 1e6 + 10) < MANY; t++)
-		tick(p);
+	tick_gossip_pair(p);
+	assert_true(count_known_policies(p, 0, 1e6 + 10) < 100);
+	for (; count_known_policies(p, 0, 1e6 + 10) < MANY; t++)
+		tick_gossip_pair(p);
 	assert_true(t <= 256);
 	pair_free(p);
 }
@@ -189,26 +189,26 @@ static void test_comes_back(void **state)
 	struct pair *p = pair_create(MANY, MANY);
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 3 * TURNS_FOR_ALL; t++)
-		tick(p);
+		tick_gossip_pair(p);
 	gossip_destroy(p->g[1]);
-	start(p, 1, MANY);
+	start_gossip_pair(p, 1, MANY);
 	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	p->loss = 1;
 	for (int t = 0; t < 30; t++)
-		tick(p);
+		tick_gossip_pair(p);
 	assert_int_equal(gossip_alive(p->g[0]), 0);
 	set_all(p, 0, 2e6);
 	for (int t = 0; t < 30; t++) /* until all has been said twice, to nobody */
-		tick(p);
+		tick_gossip_pair(p);
 	p->loss = 0;
 	for (int t = 0; t < 5 + TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 2e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 2e6), MANY);
 	pair_free(p);
 }
 
@@ -219,22 +219,22 @@ static void test_added_later(void **state)
 	unsigned from[MANY];
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	set_all(p, 1, 0);
 	for (int t = 0; t < 3 * TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), 10);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), 10);
 	assert_true(gossip_counters(p->g[1])->unknown_policy >= MANY - 10);
 	for (unsigned i = 0; i < MANY; i++)
 		from[i] = i < 10 ? i : GOSSIP_ADDED;
 	assert_int_equal(gossip_update(p->g[1], p->ids, MANY, from, TICK, p->now), 0);
 	p->n[1] = MANY;
-	assert_int_equal(known(p, 0, 1e6), 10);
+	assert_int_equal(count_known_policies(p, 0, 1e6), 10);
 	set_all(p, 1, 0);
 	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	pair_free(p);
 }
 
@@ -246,18 +246,18 @@ static void test_changed_while_told(void **state)
 	uint32_t ids[MANY];
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
-	tick(p);
-	assert_true(known(p, 0, 1e6) < MANY);
+	tick_gossip_pair(p);
+	assert_true(count_known_policies(p, 0, 1e6) < MANY);
 	for (unsigned i = 0; i < MANY; i++) {
 		from[i] = MANY - 1 - i;
 		ids[i] = p->ids[from[i]];
 	}
 	assert_int_equal(gossip_update(p->g[0], ids, MANY, from, TICK, p->now), 0);
 	for (int t = 0; t < 2 * TURNS_FOR_ALL; t++)
-		tick(p);
-	assert_int_equal(known(p, 0, 1e6), MANY);
+		tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 1e6), MANY);
 	pair_free(p);
 }
 
@@ -269,9 +269,9 @@ static void test_refused(void **state)
 	uint32_t ids[3] = {p->ids[0], p->ids[2], p->ids[1]};
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
-	tick(p);
+	tick_gossip_pair(p);
 	assert_int_equal(gossip_update(p->g[0], ids, 3, from, TICK, p->now), -EINVAL);
 	from[1] = 20;
 	from[2] = 1;
@@ -281,8 +281,8 @@ static void test_refused(void **state)
 	from[2] = from[1];
 	assert_int_equal(gossip_update(p->g[0], ids, 3, from, TICK, p->now), -EINVAL);
 	set_all(p, 0, 2e6);
-	tick(p);
-	assert_int_equal(known(p, 0, 2e6), 20);
+	tick_gossip_pair(p);
+	assert_int_equal(count_known_policies(p, 0, 2e6), 20);
 	pair_free(p);
 }
 
@@ -292,20 +292,20 @@ static void test_news(void **state)
 	struct pair *p = pair_create(200, 200);
 
 	(void)state;
-	meet(p);
+	meet_gossip_pair(p);
 	set_all(p, 0, 1e6);
 	for (int t = 0; t < 10; t++)
-		tick(p);
+		tick_gossip_pair(p);
 	assert_true(gossip_tells_news(p->g[1]));
 	for (unsigned i = 0; i < 200; i++)
 		assert_int_equal(gossip_next_news(p->g[1], i), i);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
-	tick(p);
+	tick_gossip_pair(p);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 200);
 	gossip_set(p->g[0], 63, 5e6, 1);
 	gossip_set(p->g[0], 64, 5e6, 1);
 	gossip_set(p->g[0], 199, 1e6 + 199, 2);
-	tick(p);
+	tick_gossip_pair(p);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 63);
 	assert_int_equal(gossip_next_news(p->g[1], 64), 64);
 	assert_int_equal(gossip_next_news(p->g[1], 0), 199);

@@ -32,7 +32,7 @@ static const struct world_params usual = {
 };
 
 /* News crosses so many edges, each a tick and a delay long. */
-static uint64_t crossing(const struct world *w)
+static uint64_t tree_crossing_time(const struct world *w)
 {
 	uint64_t edges = 2 * tree_depth(w->params.n, w->params.branching);
 
@@ -43,13 +43,15 @@ static uint64_t crossing(const struct world *w)
  * Time in which all is right again after somebody has gone: the timeout, in turn those candidates
  * that are gone too, three ways to shake hands, and the news.
  */
-static uint64_t repair(const struct world *w, unsigned gone)
+static uint64_t tree_repair_time(const struct world *w, unsigned gone)
 {
-	return TIMEOUT + (gone + 2) * HEARTBEAT + 3 * (TICK + DELAY) + crossing(w) + 2 * HEARTBEAT;
+	return TIMEOUT + (gone + 2) * HEARTBEAT + 3 * (TICK + DELAY) + tree_crossing_time(w) +
+	       2 * HEARTBEAT;
 }
 
 /* Whether a limiter knows the sums of policy 0 over its side; says why not. */
-static bool knows(const struct world *w, unsigned i, unsigned policy, char *why, size_t size)
+static bool knows_tree_sum(
+	const struct world *w, unsigned i, unsigned policy, char *why, size_t size)
 {
 	struct gossip_sum sum = gossip_sum(w->nodes[i].gossip, policy);
 	unsigned peers, lost;
@@ -69,7 +71,7 @@ static void expect_right(const struct world *w)
 
 	for (unsigned i = 0; i < w->params.n; i++)
 		for (unsigned p = 0; p < w->params.n_policies; p++)
-			if (w->nodes[i].gossip && !knows(w, i, p, why, sizeof(why)))
+			if (w->nodes[i].gossip && !knows_tree_sum(w, i, p, why, sizeof(why)))
 				fail_msg("policy %u: %s", p, why);
 }
 
@@ -78,7 +80,7 @@ static bool all_right(const struct world *w)
 	char why[200];
 
 	for (unsigned i = 0; i < w->params.n; i++)
-		if (w->nodes[i].gossip && !knows(w, i, 0, why, sizeof(why)))
+		if (w->nodes[i].gossip && !knows_tree_sum(w, i, 0, why, sizeof(why)))
 			return false;
 	return true;
 }
@@ -142,13 +144,13 @@ static void run_watching(struct world *w, uint64_t ns, struct watch *watch)
 	}
 }
 
-static void begin(struct world *w, const struct world_params *params)
+static void begin_tree_world(struct world *w, const struct world_params *params)
 {
 	world_create(w, params);
 	for (unsigned i = 0; i < params->n; i++)
 		for (unsigned p = 0; p < params->n_policies; p++)
 			world_set(w, i, p, 1 + prng_below(&w->prng, 9));
-	world_run(w, 2000 * MS + 4 * crossing(w));
+	world_run(w, 2000 * MS + 4 * tree_crossing_time(w));
 }
 
 static void test_sums_agree(void **state)
@@ -165,7 +167,7 @@ static void test_sums_agree(void **state)
 			params.branching = b;
 			params.n_policies = 3;
 			params.sealed = s % 2;
-			begin(&w, &params);
+			begin_tree_world(&w, &params);
 			expect_right(&w);
 			world_destroy(&w);
 		}
@@ -188,13 +190,13 @@ static void test_sums_heal(void **state)
 		params.loss = 0.025 * (double)seed;
 		params.repeat = 0.1;
 		params.jitter_ns = 10 * seed * MS;
-		begin(&w, &params);
+		begin_tree_world(&w, &params);
 		for (int t = 0; t < 200; t++) {
 			world_set(&w, prng_below(&w.prng, params.n), prng_below(&w.prng, 20),
 				prng_below(&w.prng, 9));
 			world_run(&w, 10 * MS);
 		}
-		world_run(&w, crossing(&w) + 60 * HEARTBEAT);
+		world_run(&w, tree_crossing_time(&w) + 60 * HEARTBEAT);
 		expect_right(&w);
 		world_destroy(&w);
 	}
@@ -208,10 +210,10 @@ static void test_news_is_quick(void **state)
 
 	(void)state;
 	params.n = 200;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	for (int i = 0; i < 20; i++) {
 		world_set(&w, prng_below(&w.prng, params.n), 0, 1000 * (i + 1));
-		world_run(&w, crossing(&w) + TICK);
+		world_run(&w, tree_crossing_time(&w) + TICK);
 		expect_right(&w);
 	}
 	world_destroy(&w);
@@ -233,7 +235,7 @@ static void test_small_changes_wait(void **state)
 
 		params.n = 2;
 		params.timeout_ns = 4 * TIMEOUT; /* a heartbeat is four ticks */
-		begin(&w, &params);
+		begin_tree_world(&w, &params);
 		world_set(&w, 0, 0, 1000);
 		world_set(&w, 1, 0, 0);
 		world_run(&w, 1000 * MS);
@@ -261,7 +263,7 @@ static void test_counts_are_quick(void **state)
 		params.seed = seed;
 		params.n = 3;
 		params.timeout_ns = 4 * TIMEOUT; /* a heartbeat is four ticks */
-		begin(&w, &params);
+		begin_tree_world(&w, &params);
 		root = world_at(&w, 0);
 		dead = world_at(&w, 1);
 		other = world_at(&w, 2);
@@ -293,7 +295,7 @@ static void test_lost_record_is_said_again(void **state)
 	(void)state;
 	params.n = 2;
 	params.n_policies = 100;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	world_run(&w, 50 * HEARTBEAT);
 	for (unsigned p = 0; p < 100; p += 9) {
 		world_set(&w, 0, p, 100);
@@ -307,7 +309,7 @@ static void test_lost_record_is_said_again(void **state)
 }
 
 /* The next datagram of one of two limiters, not delivered. */
-static size_t next(struct world *w, unsigned from, uint8_t *buf)
+static size_t next_tree_datagram(struct world *w, unsigned from, uint8_t *buf)
 {
 	size_t len = 0;
 	unsigned to;
@@ -330,11 +332,11 @@ static void test_overtaken(void **state)
 
 	(void)state;
 	params.n = 2;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	world_set(&w, 0, 0, 100);
-	early_len = next(&w, 0, early);
+	early_len = next_tree_datagram(&w, 0, early);
 	world_set(&w, 0, 0, 200);
-	late_len = next(&w, 0, late);
+	late_len = next_tree_datagram(&w, 0, late);
 	assert_int_equal(
 		gossip_receive(w.nodes[1].gossip, w.now_ns, late, late_len), GOSSIP_ACCEPTED);
 	assert_near(gossip_sum(w.nodes[1].gossip, 0).weight, 200, 1e-3);
@@ -354,7 +356,7 @@ static void test_restart_voids_at_once(void **state)
 	(void)state;
 	params.n = 2;
 	params.n_policies = 40;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	world_crash(&w, 1);
 	world_start(&w, 1);
 	do {
@@ -381,12 +383,12 @@ static void test_lost_leave(void **state)
 	(void)state;
 	params.n = 5;
 	params.branching = 2;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	root = world_at(&w, 0);
 	parent = world_at(&w, 1);
 	child = world_at(&w, 3);
 	world_crash(&w, parent);
-	world_run(&w, repair(&w, 1));
+	world_run(&w, tree_repair_time(&w, 1));
 	assert_true(gossip_peer(w.nodes[child].gossip, root)->alive);
 	world_start(&w, parent);
 	world_set(&w, parent, 0, w.weights[parent]);
@@ -400,7 +402,7 @@ static void test_lost_leave(void **state)
 	world_run(&w, TICK);
 	assert_true(counted_twice(&w));
 	w.cut = NULL;
-	world_run(&w, HEARTBEAT + crossing(&w));
+	world_run(&w, HEARTBEAT + tree_crossing_time(&w));
 	assert_false(counted_twice(&w));
 	expect_right(&w);
 	world_destroy(&w);
@@ -413,7 +415,7 @@ static void test_silence(void **state)
 	unsigned leaf, parent;
 
 	(void)state;
-	begin(&w, &usual);
+	begin_tree_world(&w, &usual);
 	leaf = world_at(&w, 39);
 	parent = world_at(&w, 12);
 	world_crash(&w, leaf);
@@ -426,7 +428,7 @@ static void test_silence(void **state)
 	assert_int_equal(gossip_sum(w.nodes[parent].gossip, 0).lost, 1);
 	world_start(&w, leaf);
 	world_set(&w, leaf, 0, 5);
-	world_run(&w, 1000 * MS + crossing(&w));
+	world_run(&w, 1000 * MS + tree_crossing_time(&w));
 	expect_right(&w);
 	world_destroy(&w);
 }
@@ -438,14 +440,14 @@ static void test_restart_without_a_policy(void **state)
 	struct world w;
 
 	(void)state;
-	begin(&w, &usual);
+	begin_tree_world(&w, &usual);
 	for (size_t k = 0; k < sizeof(positions) / sizeof(positions[0]); k++) {
 		unsigned i = world_at(&w, positions[k]);
 
 		world_crash(&w, i);
 		world_start(&w, i);
 		w.weights[i] = 0;
-		world_run(&w, repair(&w, 1));
+		world_run(&w, tree_repair_time(&w, 1));
 		for (unsigned j = 0; j < w.params.n; j++) {
 			unsigned peers;
 			struct gossip_sum sum = gossip_sum(w.nodes[j].gossip, 0);
@@ -454,7 +456,7 @@ static void test_restart_without_a_policy(void **state)
 			assert_near(sum.weight, world_truth(&w, j, 0, &peers), 1e-6);
 		}
 		world_set(&w, i, 0, 7);
-		world_run(&w, crossing(&w) + 2 * HEARTBEAT);
+		world_run(&w, tree_crossing_time(&w) + 2 * HEARTBEAT);
 		expect_right(&w);
 	}
 	world_destroy(&w);
@@ -479,10 +481,10 @@ static void test_crashes(void **state)
 		struct watch watch = {.dead = cases[c].n};
 		struct world w;
 
-		begin(&w, &usual);
+		begin_tree_world(&w, &usual);
 		for (unsigned k = 0; k < cases[c].n; k++)
 			world_crash(&w, world_at(&w, cases[c].dead[k]));
-		world_run(&w, repair(&w, cases[c].n));
+		world_run(&w, tree_repair_time(&w, cases[c].n));
 		expect_right(&w);
 		for (unsigned k = 0; k < cases[c].n; k++) {
 			unsigned i = world_at(&w, cases[c].dead[k]);
@@ -498,10 +500,10 @@ static void test_crashes(void **state)
 		run_watching(&w, 20 * HEARTBEAT * 4, &watch);
 		expect_right(&w);
 		/* The news crosses while the child shakes hands with its new parent. */
-		if (watch.missing.longest > crossing(&w) - 2 * (TICK + DELAY))
+		if (watch.missing.longest > tree_crossing_time(&w) - 2 * (TICK + DELAY))
 			fail_msg("case %zu: missing on the way back for %.2f s", c,
 				(double)watch.missing.longest / 1e9);
-		if (watch.twice.longest > crossing(&w) + 8 * HEARTBEAT)
+		if (watch.twice.longest > tree_crossing_time(&w) + 8 * HEARTBEAT)
 			fail_msg("case %zu: counted twice for %.2f s", c,
 				(double)watch.twice.longest / 1e9);
 		for (unsigned i = 1; i < w.params.n; i++) {
@@ -530,7 +532,7 @@ static void test_random_crashes(void **state)
 		params.repeat = 0.05;
 		params.jitter_ns = 30 * MS;
 		params.branching = 2 + seed % 3;
-		begin(&w, &params);
+		begin_tree_world(&w, &params);
 		for (int k = 0; k < 6; k++) {
 			unsigned i = world_at(&w,
 				prng_below(&w.prng, k % 2 ? params.n : 8)); /* hubs more often */
@@ -543,10 +545,10 @@ static void test_random_crashes(void **state)
 				world_set(&w, i, 0, w.weights[i]);
 			}
 		}
-		run_watching(&w, repair(&w, 6) + 30 * HEARTBEAT, &watch);
+		run_watching(&w, tree_repair_time(&w, 6) + 30 * HEARTBEAT, &watch);
 		expect_right(&w);
 		/* A lost leave is said again when the old parent speaks. */
-		if (watch.twice.longest > crossing(&w) + 8 * HEARTBEAT)
+		if (watch.twice.longest > tree_crossing_time(&w) + 8 * HEARTBEAT)
 			fail_msg("seed %llu: counted twice for %.2f s", (unsigned long long)seed,
 				(double)watch.twice.longest / 1e9);
 		world_destroy(&w);
@@ -583,16 +585,16 @@ static void test_partitions(void **state)
 
 		params.seed = seed;
 		params.n = 20 * (unsigned)seed;
-		begin(&w, &params);
+		begin_tree_world(&w, &params);
 		do
 			for (unsigned i = 0; i < params.n; i++)
 				w.nodes[i].side = prng_below(&w.prng, 2);
 		while (!holds_together(&w, 0) || !holds_together(&w, 1));
-		world_run(&w, repair(&w, TREE_HUBS));
+		world_run(&w, tree_repair_time(&w, TREE_HUBS));
 		expect_right(&w);
 		for (unsigned i = 0; i < params.n; i++)
 			w.nodes[i].side = 0;
-		world_run(&w, repair(&w, TREE_HUBS));
+		world_run(&w, tree_repair_time(&w, TREE_HUBS));
 		expect_right(&w);
 		world_destroy(&w);
 	}
@@ -604,7 +606,7 @@ static void test_isolation(void **state)
 	struct world w;
 
 	(void)state;
-	begin(&w, &usual);
+	begin_tree_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
 		w.nodes[i].side = i;
 	world_run(&w, TIMEOUT + 2 * TICK + DELAY);
@@ -613,7 +615,7 @@ static void test_isolation(void **state)
 		assert_int_equal(gossip_sum(w.nodes[i].gossip, 0).lost, w.params.n - 1);
 		w.nodes[i].side = 0;
 	}
-	world_run(&w, repair(&w, TREE_HUBS));
+	world_run(&w, tree_repair_time(&w, TREE_HUBS));
 	expect_right(&w);
 	world_destroy(&w);
 }
@@ -635,13 +637,13 @@ static void test_one_way_cuts(void **state)
 			unsigned parent, child, sums = 0;
 			struct world w;
 
-			begin(&w, &usual);
+			begin_tree_world(&w, &usual);
 			parent = world_at(&w, cases[c].parent);
 			child = world_at(&w, cases[c].child);
 			w.cut_from = down ? parent : child;
 			w.cut_to = down ? child : parent;
 			w.cut = cut_one_way;
-			world_run(&w, repair(&w, 1));
+			world_run(&w, tree_repair_time(&w, 1));
 			assert_int_equal(all_right(&w), cases[c].heals);
 			if (!cases[c].heals) {
 				/* Both sides give up the other's part. */
@@ -650,7 +652,7 @@ static void test_one_way_cuts(void **state)
 				assert_int_equal(sums, w.params.n);
 			}
 			w.cut = NULL;
-			world_run(&w, repair(&w, 1));
+			world_run(&w, tree_repair_time(&w, 1));
 			expect_right(&w);
 			world_destroy(&w);
 		}
@@ -671,7 +673,7 @@ static void test_crowd(void **state)
 	(void)state;
 	params.n = 400;
 	params.branching = 7;
-	begin(&w, &params);
+	begin_tree_world(&w, &params);
 	for (unsigned position = 0; position < 16; position++)
 		world_crash(&w, world_at(&w, position));
 	hub = w.nodes[world_at(&w, 16)].gossip;

@@ -26,7 +26,7 @@ static const struct world_params usual = {
 	.delay_ns = 20 * MS,
 };
 
-static void begin(struct world *w, const struct world_params *params)
+static void begin_push_world(struct world *w, const struct world_params *params)
 {
 	world_create(w, params);
 	for (unsigned i = 0; i < params->n; i++)
@@ -76,7 +76,7 @@ static void test_conserved(void **state)
 		params.jitter_ns = cases[c].jitter_ns;
 		params.repeat = 0.2;
 		params.sealed = c % 2;
-		begin(&w, &params);
+		begin_push_world(&w, &params);
 		world_run(&w, 200 * TICK);
 		expect_right(&w, 1e-4);
 		for (int t = 0; t < 100; t++) {
@@ -110,7 +110,7 @@ static double push_in(const uint8_t *buf, size_t len, struct datagram_round *rou
 }
 
 /* The next datagram of one of two limiters, kept back; half of what it holds is in it. */
-static size_t next(struct world *w, unsigned from, uint8_t *buf, double *push)
+static size_t next_push_datagram(struct world *w, unsigned from, uint8_t *buf, double *push)
 {
 	struct datagram_round round;
 	unsigned to;
@@ -123,7 +123,8 @@ static size_t next(struct world *w, unsigned from, uint8_t *buf, double *push)
 	return len;
 }
 
-static enum gossip_verdict deliver(struct world *w, unsigned to, const uint8_t *buf, size_t len)
+static enum gossip_verdict deliver_push_datagram(
+	struct world *w, unsigned to, const uint8_t *buf, size_t len)
 {
 	uint8_t copy[DATAGRAM_MAX];
 
@@ -167,22 +168,22 @@ static void test_compensation(void **state)
 		params.n = 2;
 		params.branching = 1;
 		params.compensate = cases[c].compensate;
-		begin(&w, &params);
+		begin_push_world(&w, &params);
 		/* What is in flight arrives; from now on we tick. */
 		w.nodes[0].next_ns = w.nodes[1].next_ns = UINT64_MAX;
 		world_run(&w, TICK);
-		reply = next(&w, 1, other, &kept);
-		deliver(&w, 0, other, reply);
+		reply = next_push_datagram(&w, 1, other, &kept);
+		deliver_push_datagram(&w, 0, other, reply);
 		for (unsigned k = 0; k < cases[c].sent; k++)
-			len[k] = next(&w, 0, buf[k], &push[k]);
+			len[k] = next_push_datagram(&w, 0, buf[k], &push[k]);
 		want = kept;
 		for (unsigned k = 0; k < cases[c].n; k++) {
 			unsigned d = cases[c].order[k];
 
-			deliver(&w, 1, buf[d], len[d]);
+			deliver_push_datagram(&w, 1, buf[d], len[d]);
 			want += cases[c].factor[k] * push[d];
 		}
-		next(&w, 1, other, &held);
+		next_push_datagram(&w, 1, other, &held);
 		held *= 2;
 		assert_near(held, want, 1e-5);
 		world_destroy(&w);
@@ -203,16 +204,16 @@ static void test_compensation_is_bounded(void **state)
 	params.branching = 1;
 	params.timeout_ns = 3600 * UINT64_C(1000000000);
 	params.compensate = true;
-	begin(&w, &params);
+	begin_push_world(&w, &params);
 	w.nodes[0].next_ns = w.nodes[1].next_ns = UINT64_MAX;
 	world_run(&w, TICK);
 	/* Nothing arrives: both have half as much after each. */
 	for (int k = 0; k < 18; k++) {
-		len = next(&w, 0, buf, &push);
-		next(&w, 1, other, &kept);
+		len = next_push_datagram(&w, 0, buf, &push);
+		next_push_datagram(&w, 1, other, &kept);
 	}
-	deliver(&w, 1, buf, len);
-	next(&w, 1, other, &held);
+	deliver_push_datagram(&w, 1, buf, len);
+	next_push_datagram(&w, 1, other, &held);
 	assert_near(2 * held, kept + 17 * push, 0.01 * push);
 	world_destroy(&w);
 }
@@ -223,7 +224,7 @@ static void test_restart_and_loss(void **state)
 	struct world w;
 
 	(void)state;
-	begin(&w, &usual);
+	begin_push_world(&w, &usual);
 	world_set(&w, 7, 0, 500);
 	world_run(&w, 200 * TICK);
 	world_crash(&w, 7);
@@ -245,7 +246,7 @@ static void test_partition(void **state)
 	struct world w;
 
 	(void)state;
-	begin(&w, &usual);
+	begin_push_world(&w, &usual);
 	for (unsigned i = 0; i < w.params.n; i++)
 		w.nodes[i].side = i % 3 == 0;
 	world_run(&w, gossip_timeout(w.nodes[0].gossip) + 300 * TICK);
@@ -277,7 +278,7 @@ static double error_under(double loss, bool compensate, uint64_t seed, double *m
 	params.loss = loss;
 	params.compensate = compensate;
 	params.n = 50;
-	begin(&w, &params);
+	begin_push_world(&w, &params);
 	*most = 0;
 	for (int t = 0; t < 600; t++) {
 		unsigned k = prng_below(&w.prng, params.n);
@@ -339,7 +340,7 @@ static void test_worn_masses(void **state)
 		params.loss = 0.3;
 		params.compensate = compensate;
 		params.timeout_ns = 10 * TIMEOUT;
-		begin(&w, &params);
+		begin_push_world(&w, &params);
 		for (int t = 0; t < 2000; t++) {
 			world_run(&w, 2 * TICK);
 			for (unsigned i = 0; i < params.n; i++) {

@@ -18,7 +18,7 @@
 #define TICK (50 * MS)
 #define LOOK (10 * MS)
 
-static struct world_params usual(enum gossip_estimator estimator)
+static struct world_params usual_world_params(enum gossip_estimator estimator)
 {
 	return (struct world_params){
 		.seed = 1,
@@ -77,7 +77,7 @@ static void run_looking(struct witness *w, uint64_t ns)
 }
 
 /* All of them, and afresh: a limiter that has restarted knows nobody. */
-static void start(struct witness *w, unsigned i)
+static void start_witness(struct witness *w, unsigned i)
 {
 	world_start(&w->world, i);
 	world_set(&w->world, i, 0, 1);
@@ -95,7 +95,7 @@ static uint64_t changes_of_all(const struct witness *w)
 
 static void come_and_go(enum gossip_estimator estimator)
 {
-	struct world_params params = usual(estimator);
+	struct world_params params = usual_world_params(estimator);
 	struct witness *w = calloc(1, sizeof(*w));
 	uint64_t changes;
 
@@ -118,7 +118,7 @@ static void come_and_go(enum gossip_estimator estimator)
 	run_looking(w, gossip_timeout(w->world.nodes[1].gossip) + 1000 * MS);
 	assert_in_range(w->silent, estimator == GOSSIP_TREE ? 1 : (N + 3) / 4, N);
 	for (unsigned i = 0; i < N; i += 4)
-		start(w, i);
+		start_witness(w, i);
 	w->world.params.loss = 0.3;
 	run_looking(w, 10000 * MS);
 	world_destroy(&w->world);
@@ -144,9 +144,9 @@ static void test_push_sum(void **state)
 }
 
 /* Peers looked at by one limiter in one tick, of a tree of n that nothing happens in. */
-static double looks(unsigned n)
+static double looks_per_tick(unsigned n)
 {
-	struct world_params params = usual(GOSSIP_TREE);
+	struct world_params params = usual_world_params(GOSSIP_TREE);
 	struct world w;
 	uint64_t before = 0, after = 0;
 
@@ -166,7 +166,7 @@ static double looks(unsigned n)
 
 static void test_looks(void **state)
 {
-	double few = looks(50), many = looks(800);
+	double few = looks_per_tick(50), many = looks_per_tick(800);
 
 	(void)state;
 	assert_true(few > 0);

@@ -20,7 +20,8 @@ static void make_ids(uint32_t *ids, unsigned n)
 		ids[i] = (i + 1) * UINT32_C(2654435761);
 }
 
-static struct overlay *make(enum overlay_shape shape, unsigned n, unsigned degree, unsigned spares)
+static struct overlay *make_test_overlay(
+	enum overlay_shape shape, unsigned n, unsigned degree, unsigned spares)
 {
 	uint32_t ids[N_MAX];
 	struct overlay_params params = {
@@ -74,7 +75,7 @@ static void test_random(void **state)
 	(void)state;
 	for (unsigned n = 2; n <= N_MAX; n++)
 		for (unsigned d = 1; d <= 8; d++) {
-			struct overlay *o = make(OVERLAY_RANDOM, n, d, 2);
+			struct overlay *o = make_test_overlay(OVERLAY_RANDOM, n, d, 2);
 
 			check_edges(o);
 			check_degrees(o, d);
@@ -87,7 +88,7 @@ static void test_ring(void **state)
 {
 	(void)state;
 	for (unsigned n = 1; n <= N_MAX; n++) {
-		struct overlay *o = make(OVERLAY_RING, n, 0, n % 4);
+		struct overlay *o = make_test_overlay(OVERLAY_RING, n, 0, n % 4);
 
 		check_edges(o);
 		for (unsigned p = 0; p < n; p++) {
@@ -105,11 +106,11 @@ static void test_ring(void **state)
 /* Chords have left the pattern that they began with, and another roster has others. */
 static void test_chords_are_mixed(void **state)
 {
-	struct overlay *o = make(OVERLAY_RANDOM, N_MAX, 4, 0), *other;
+	struct overlay *o = make_test_overlay(OVERLAY_RANDOM, N_MAX, 4, 0), *other;
 	unsigned near = 0, same = 0;
 
 	(void)state;
-	other = make(OVERLAY_RANDOM, N_MAX - 1, 4, 0);
+	other = make_test_overlay(OVERLAY_RANDOM, N_MAX - 1, 4, 0);
 	for (unsigned p = 0; p < N_MAX; p++)
 		for (unsigned k = 0; k < o->n_edges[p]; k++) {
 			unsigned ahead = (overlay_edges(o, p)[k].peer + N_MAX - p) % N_MAX;
@@ -124,7 +125,7 @@ static void test_chords_are_mixed(void **state)
 	overlay_destroy(other);
 }
 
-static bool same(const struct overlay *a, const struct overlay *b)
+static bool same_overlay(const struct overlay *a, const struct overlay *b)
 {
 	bool equal = a->n == b->n && memcmp(a->ids, b->ids, a->n * sizeof(*a->ids)) == 0;
 
@@ -148,7 +149,7 @@ static void test_same_at_all(void **state)
 	for (unsigned n = 3; n <= N_MAX; n += 7) {
 		struct overlay_params params = {
 			.shape = OVERLAY_RANDOM, .ids = ids, .n = n, .degree = 4, .spares = 1};
-		struct overlay *first = make(OVERLAY_RANDOM, n, 4, 1), *second;
+		struct overlay *first = make_test_overlay(OVERLAY_RANDOM, n, 4, 1), *second;
 
 		make_ids(ids, n);
 		for (unsigned i = n; i > 1; i--) {
@@ -159,11 +160,11 @@ static void test_same_at_all(void **state)
 			ids[i - 1] = id;
 		}
 		assert_int_equal(overlay_create(&params, &second), 0);
-		assert_true(same(first, second));
+		assert_true(same_overlay(first, second));
 		overlay_destroy(second);
 		ids[n / 2]++;
 		assert_int_equal(overlay_create(&params, &second), 0);
-		assert_false(same(first, second));
+		assert_false(same_overlay(first, second));
 		overlay_destroy(second);
 		overlay_destroy(first);
 	}
@@ -192,12 +193,12 @@ static void test_deaths(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct overlay *o = make(OVERLAY_RING, sizes[i], 0, 2);
+		struct overlay *o = make_test_overlay(OVERLAY_RING, sizes[i], 0, 2);
 
 		check_deaths(o);
 		overlay_destroy(o);
 		for (unsigned d = 1; d <= 8; d++) {
-			o = make(OVERLAY_RANDOM, sizes[i], d, 2);
+			o = make_test_overlay(OVERLAY_RANDOM, sizes[i], d, 2);
 			check_deaths(o);
 			overlay_destroy(o);
 		}
@@ -210,7 +211,7 @@ static void test_deaths_side_by_side(void **state)
 	(void)state;
 	for (unsigned spares = 1; spares <= 5; spares++)
 		for (unsigned n = 3 * spares + 8; n < 40; n++) {
-			struct overlay *o = make(OVERLAY_RING, n, 0, spares);
+			struct overlay *o = make_test_overlay(OVERLAY_RING, n, 0, spares);
 			uint64_t dead = 0;
 
 			for (unsigned i = 0; i < spares; i++)
@@ -227,7 +228,7 @@ static void test_deaths_side_by_side(void **state)
 
 static void test_spares_rest(void **state)
 {
-	struct overlay *o = make(OVERLAY_RING, 9, 0, 1);
+	struct overlay *o = make_test_overlay(OVERLAY_RING, 9, 0, 1);
 	uint64_t dead = 1 << 4;
 	unsigned edge = overlay_edge_to(o, 3, 5);
 

@@ -46,13 +46,13 @@ static struct ledger *blank_of(uint64_t share, uint32_t n_edges, uint64_t epoch)
 	return l;
 }
 
-static void settle(struct ledger *l)
+static void save_test_ledger(struct ledger *l)
 {
 	assert_int_equal(ledger_save(l, NULL, NULL), 0);
 	ledger_settled(l);
 }
 
-static struct ledger_statement state(struct ledger *l, uint32_t edge, uint64_t now_ns)
+static struct ledger_statement statement_of_edge(struct ledger *l, uint32_t edge, uint64_t now_ns)
 {
 	struct ledger_statement s;
 
@@ -61,24 +61,25 @@ static struct ledger_statement state(struct ledger *l, uint32_t edge, uint64_t n
 }
 
 /* What one says now is heard by the other at once. */
-static enum ledger_verdict tell(
+static enum ledger_verdict tell_other_ledger(
 	struct ledger *from, uint32_t edge, struct ledger *to, uint32_t there, uint64_t now_ns)
 {
-	struct ledger_statement s = state(from, edge, now_ns);
+	struct ledger_statement s = statement_of_edge(from, edge, now_ns);
 
 	return ledger_hear(to, there, now_ns, &s);
 }
 
 /* Settled and heard on both sides, until there is nothing new. */
-static void agree(struct ledger *a, uint32_t at_a, struct ledger *b, uint32_t at_b, uint64_t now_ns)
+static void agree_on_edge(
+	struct ledger *a, uint32_t at_a, struct ledger *b, uint32_t at_b, uint64_t now_ns)
 {
 	for (int i = 0; i < 4; i++) {
 		if (!ledger_blank(a))
-			settle(a);
-		tell(a, at_a, b, at_b, now_ns + i);
+			save_test_ledger(a);
+		tell_other_ledger(a, at_a, b, at_b, now_ns + i);
 		if (!ledger_blank(b))
-			settle(b);
-		tell(b, at_b, a, at_a, now_ns + i);
+			save_test_ledger(b);
+		tell_other_ledger(b, at_b, a, at_a, now_ns + i);
 	}
 }
 
@@ -127,7 +128,7 @@ static void test_grant_just_what_is_free(void **state_)
 	assert_int_equal(ledger_free(a), 0);
 	assert_int_equal(ledger_balance(a), 40);
 	assert_int_equal(ledger_grant(a, 0, 0), 0);
-	agree(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(b), 60);
 	assert_int_equal(ledger_view(a, 0).in_flight, 0);
 	assert_int_equal(ledger_view(a, 0).promised, 100);
@@ -185,28 +186,28 @@ static void test_settle_order(void **state_)
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
 
 	(void)state_;
-	settle(a);
+	save_test_ledger(a);
 	assert_false(ledger_unsettled(a));
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
 	assert_true(ledger_unsettled(a));
-	assert_int_equal(state(a, 0, BEGIN).granted, 0);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 0);
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
 	assert_int_equal(ledger_save(a, NULL, NULL), -EBUSY);
 	assert_int_equal(ledger_grant(a, 0, 5), 0);
-	assert_int_equal(state(a, 0, BEGIN).granted, 0);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 0);
 	ledger_settled(a);
-	assert_int_equal(state(a, 0, BEGIN).granted, 10);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
 	assert_true(ledger_unsettled(a));
 	/* One that failed settles nothing, and all is still to be done. */
 	assert_int_equal(ledger_save(a, NULL, NULL), 0);
 	ledger_save_failed(a);
 	assert_true(ledger_unsettled(a));
-	assert_int_equal(state(a, 0, BEGIN).granted, 10);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
 	ledger_settled(a); /* of nothing */
-	assert_int_equal(state(a, 0, BEGIN).granted, 10);
-	settle(a);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).granted, 10);
+	save_test_ledger(a);
 	assert_false(ledger_unsettled(a));
-	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), 15);
 	ledger_destroy(a);
 	ledger_destroy(b);
@@ -264,8 +265,8 @@ static void test_verdicts(void **state_)
 
 		assert_int_equal(ledger_grant(b, 0, 5), 0);
 		assert_int_equal(ledger_promise(b, 15), 0);
-		settle(b);
-		state(b, 0, BEGIN);
+		save_test_ledger(b);
+		statement_of_edge(b, 0, BEGIN);
 		assert_int_equal(ledger_hear(b, 0, BEGIN, &heard), LEDGER_NEWS);
 		balance = ledger_balance(b);
 		assert_int_equal(balance, 105);
@@ -290,11 +291,11 @@ static void test_counters_end(void **state_)
 
 	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, LEDGER_MOST), 0);
-	agree(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
 	/* All of it comes back, and then the edge gives no more. */
 	assert_int_equal(ledger_grant(b, 0, LEDGER_MOST), 0);
-	agree(a, 0, b, 0, BEGIN + 2 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(a), LEDGER_MOST);
 	assert_int_equal(ledger_grant(a, 0, 1), -EOVERFLOW);
 	assert_int_equal(ledger_promise(a, 1), -EOVERFLOW);
@@ -311,10 +312,10 @@ static void test_no_more_than_the_most(void **state_)
 
 	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 10), 0);
-	settle(a);
-	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_INVALID);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_INVALID);
 	assert_int_equal(ledger_spend(b, 1), 0);
-	assert_int_equal(tell(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(b), LEDGER_MOST);
 	assert_int_equal(ledger_set_share(b, LEDGER_MOST), -EOVERFLOW);
 	ledger_destroy(a);
@@ -337,7 +338,7 @@ static void test_debt(void **state_)
 	assert_int_equal(ledger_spend(a, 1), -EDQUOT);
 	/* What comes in pays it first. */
 	assert_int_equal(ledger_grant(b, 0, 60), 0);
-	agree(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_int_equal(ledger_balance(a), 10);
 	assert_int_equal(ledger_free(a), 10);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 130);
@@ -356,19 +357,19 @@ static void test_lease_at_the_promiser(void **state_)
 	assert_int_equal(ledger_usable(a, BEGIN, &until), 100);
 	assert_true(until == UINT64_MAX);
 	assert_int_equal(ledger_promise(a, 70), 0);
-	settle(a);
+	save_test_ledger(a);
 	assert_int_equal(ledger_usable(a, BEGIN, &until), 30); /* nobody has echoed anything */
 	assert_true(until == UINT64_MAX);
-	tell(a, 0, b, 0, BEGIN + S);
-	echo = state(b, 0, BEGIN + S);
+	tell_other_ledger(a, 0, b, 0, BEGIN + S);
+	echo = statement_of_edge(b, 0, BEGIN + S);
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_NEWS);
 	assert_int_equal(ledger_usable(a, BEGIN + 2 * S, &until), 100);
 	assert_true(until == BEGIN + S + LEASE);
 	assert_int_equal(ledger_usable(a, until - 1, NULL), 100);
 	assert_int_equal(ledger_usable(a, until, NULL), 30);
 	/* An echo that comes when the lease that it gives is over. */
-	tell(a, 0, b, 0, BEGIN + 3 * S);
-	echo = state(b, 0, BEGIN + 3 * S);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 3 * S);
+	echo = statement_of_edge(b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S + LEASE, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S + LEASE, NULL), 30);
 	ledger_destroy(a);
@@ -379,34 +380,35 @@ static void test_lease_at_the_promiser(void **state_)
 static void test_clock_that_stands(void **state_)
 {
 	struct ledger *a = ledger_of(100, 1), *b = ledger_of(0, 1);
-	struct ledger_statement s = state(a, 0, BEGIN), t = state(a, 0, BEGIN);
+	struct ledger_statement s = statement_of_edge(a, 0, BEGIN),
+				t = statement_of_edge(a, 0, BEGIN);
 	uint64_t until;
 
 	(void)state_;
 	assert_true(t.stamp > s.stamp);
 	assert_int_equal(ledger_promise(a, 1), 0);
 	ledger_hear(b, 0, BEGIN, &t);
-	tell(b, 0, a, 0, BEGIN);
+	tell_other_ledger(b, 0, a, 0, BEGIN);
 	ledger_usable(a, BEGIN, &until);
 	assert_true(until == BEGIN + LEASE);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
 
-static uint64_t patience(void)
+static uint64_t patience_of_lease(void)
 {
 	return (LEASE * (1000000 + DRIFT) + 1000000 - DRIFT - 1) / (1000000 - DRIFT);
 }
 
 /* a has promised 70 of its 100 to b; both have heard each other, b at BEGIN + S the last time. */
-static void promised(struct ledger **a, struct ledger **b, uint64_t amount)
+static void promised_pair(struct ledger **a, struct ledger **b, uint64_t amount)
 {
 	*a = ledger_of(100, 1);
 	*b = ledger_of(0, 1);
-	tell(*b, 0, *a, 0, BEGIN);
+	tell_other_ledger(*b, 0, *a, 0, BEGIN);
 	assert_int_equal(ledger_promise(*a, amount), 0);
-	settle(*a);
-	tell(*a, 0, *b, 0, BEGIN + S);
+	save_test_ledger(*a);
+	tell_other_ledger(*a, 0, *b, 0, BEGIN + S);
 }
 
 static void test_adopting_just_in_time(void **state_)
@@ -414,29 +416,29 @@ static void test_adopting_just_in_time(void **state_)
 	struct ledger *a, *b;
 
 	(void)state_;
-	promised(&a, &b, 70);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience() - 1), 0);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience() - 1), 0);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience()), 70);
+	promised_pair(&a, &b, 70);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease() - 1), 0);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease()), 70);
 	assert_int_equal(ledger_adoptable(b, 0, BEGIN), 0);
 	assert_int_equal(ledger_balance(b), 0);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience()), 70);
-	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience()), 0);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease()), 70);
+	assert_int_equal(ledger_adopt(b, 0, BEGIN + S + patience_of_lease()), 0);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(ledger_view(b, 0).adopted, 70);
 	/* It comes back, with 20 that it had granted meanwhile: these are among the 70. */
 	assert_int_equal(ledger_grant(a, 0, 20), 0);
-	settle(a);
-	assert_int_equal(tell(a, 0, b, 0, BEGIN + 9 * S), LEDGER_HEARD);
+	save_test_ledger(a);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 9 * S), LEDGER_HEARD);
 	assert_int_equal(ledger_balance(b), 70);
-	assert_int_equal(tell(b, 0, a, 0, BEGIN + 9 * S), LEDGER_NEWS);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 9 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_balance(a), 30);
 	/* The 20 were granted from what was free: the promise is another 20 higher. */
 	assert_int_equal(ledger_view(a, 0).promised, 90);
 	/* Given back. */
 	assert_int_equal(ledger_grant(b, 0, 50), 0);
 	assert_int_equal(ledger_view(b, 0).adopted, 20);
-	agree(a, 0, b, 0, BEGIN + 10 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 10 * S);
 	assert_int_equal(ledger_balance(a), 80);
 	assert_int_equal(ledger_balance(b), 20);
 	ledger_destroy(a);
@@ -450,11 +452,11 @@ static void test_repeats_are_no_sign_of_life(void **state_)
 	struct ledger_statement s;
 
 	(void)state_;
-	promised(&a, &b, 70);
-	s = state(a, 0, BEGIN + S + 1);
+	promised_pair(&a, &b, 70);
+	s = statement_of_edge(a, 0, BEGIN + S + 1);
 	ledger_hear(b, 0, BEGIN + S, &s);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 3 * S, &s), LEDGER_OLD);
-	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience()), 70);
+	assert_int_equal(ledger_adoptable(b, 0, BEGIN + S + patience_of_lease()), 70);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
@@ -468,14 +470,14 @@ static void test_promise_to_an_earlier_start(void **state_)
 	size_t len;
 
 	(void)state_;
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_save(b, record, &len), 0);
 	params.epoch++;
 	assert_int_equal(ledger_restore(&params, record, len, BEGIN, &again), 0);
-	tell(a, 0, again, 0, BEGIN + 2 * S);
+	tell_other_ledger(a, 0, again, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 0);
-	tell(again, 0, a, 0, BEGIN + 2 * S);
-	tell(a, 0, again, 0, BEGIN + 3 * S);
+	tell_other_ledger(again, 0, a, 0, BEGIN + 2 * S);
+	tell_other_ledger(a, 0, again, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_adoptable(again, 0, BEGIN + 99 * S), 70);
 	ledger_destroy(a);
 	ledger_destroy(b);
@@ -489,18 +491,18 @@ static void test_promise_taken_back(void **state_)
 	struct ledger_statement old, echo;
 
 	(void)state_;
-	promised(&a, &b, 70);
-	old = state(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
+	promised_pair(&a, &b, 70);
+	old = statement_of_edge(b, 0, BEGIN + 2 * S); /* echoes the statement with 70 */
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &old), LEDGER_NEWS);
 	assert_int_equal(ledger_promise(a, 10), 0);
 	assert_int_equal(ledger_free(a), 30);
-	settle(a);
-	echo = state(a, 0, BEGIN + 3 * S); /* with 10, lost */
-	old = state(b, 0, BEGIN + 3 * S);
+	save_test_ledger(a);
+	echo = statement_of_edge(a, 0, BEGIN + 3 * S); /* with 10, lost */
+	old = statement_of_edge(b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 3 * S, &old), LEDGER_HEARD);
 	assert_int_equal(ledger_free(a), 30);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &echo), LEDGER_HEARD);
-	assert_int_equal(tell(b, 0, a, 0, BEGIN + 4 * S), LEDGER_NEWS);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 4 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_free(a), 90);
 	assert_int_equal(ledger_view(a, 0).locked, 10);
 	assert_int_equal(ledger_grant(a, 0, 91), -EDQUOT);
@@ -530,10 +532,10 @@ static void test_record(void **state_)
 	size_t len;
 
 	(void)state_;
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_grant(b, 0, 0), 0);
-	ledger_adopt(b, 0, BEGIN + S + patience());
-	agree(a, 0, b, 0, BEGIN + 9 * S);
+	ledger_adopt(b, 0, BEGIN + S + patience_of_lease());
+	agree_on_edge(a, 0, b, 0, BEGIN + 9 * S);
 	assert_int_equal(ledger_grant(a, 0, 5), 0);
 	assert_int_equal(ledger_spend(a, 7), 0);
 	assert_int_equal(ledger_save(a, record, &len), 0);
@@ -547,8 +549,8 @@ static void test_record(void **state_)
 	assert_int_equal(ledger_view(again, 0).promised, ledger_view(a, 0).promised);
 	assert_int_equal(ledger_view(again, 0).locked, ledger_view(a, 0).locked);
 	assert_false(ledger_view(again, 0).known);
-	assert_int_equal(state(again, 0, BEGIN).granted, 75);
-	assert_int_equal(state(again, 0, BEGIN).epoch, 8);
+	assert_int_equal(statement_of_edge(again, 0, BEGIN).granted, 75);
+	assert_int_equal(statement_of_edge(again, 0, BEGIN).epoch, 8);
 	assert_int_equal(ledger_set_share(again, 101), 0);
 	assert_int_equal(ledger_balance(again), ledger_balance(a) + 1);
 	ledger_destroy(again);
@@ -570,7 +572,7 @@ static void test_record(void **state_)
 	params.blank = false;
 	params.epoch = 2;
 	assert_int_equal(ledger_restore(&params, record, len, 5, &again), 0);
-	assert_int_equal(state(again, 0, BEGIN).epoch, 8);
+	assert_int_equal(statement_of_edge(again, 0, BEGIN).epoch, 8);
 	assert_true(ledger_unsettled(again));
 	ledger_destroy(again);
 	ledger_destroy(a);
@@ -589,13 +591,13 @@ static void test_blank(void **state_)
 		for (uint32_t i = 0; i < n; i++) {
 			other[i] = ledger_of(50, 1);
 			assert_int_equal(ledger_grant(lost, i, 10 + i), 0);
-			settle(lost);
-			tell(lost, i, other[i], 0, BEGIN + S);
+			save_test_ledger(lost);
+			tell_other_ledger(lost, i, other[i], 0, BEGIN + S);
 			assert_int_equal(ledger_grant(lost, i, 1), 0);
-			settle(lost);
-			late[i] = state(lost, i, BEGIN + 2 * S);
+			save_test_ledger(lost);
+			late[i] = statement_of_edge(lost, i, BEGIN + 2 * S);
 			assert_int_equal(ledger_grant(other[i], 0, 3), 0);
-			settle(other[i]); /* on its way */
+			save_test_ledger(other[i]); /* on its way */
 			want += 3 - (10 + (int64_t)i);
 		}
 		ledger_destroy(lost);
@@ -608,23 +610,25 @@ static void test_blank(void **state_)
 		for (uint32_t i = 0; i < n; i++) {
 			assert_true(ledger_blank(lost));
 			assert_int_equal(ledger_balance(lost), 0);
-			assert_int_equal(tell(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_NEWS);
-			assert_int_equal(tell(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
+			assert_int_equal(tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S),
+				LEDGER_NEWS);
+			assert_int_equal(
+				tell_other_ledger(lost, i, other[i], 0, BEGIN + 3 * S), LEDGER_OLD);
 			/* Only when it is settled. */
-			tell(other[i], 0, lost, i, BEGIN + 3 * S);
+			tell_other_ledger(other[i], 0, lost, i, BEGIN + 3 * S);
 			assert_true(ledger_blank(lost));
-			settle(other[i]);
+			save_test_ledger(other[i]);
 			assert_int_equal(
 				ledger_hear(other[i], 0, BEGIN + 3 * S, &late[i]), LEDGER_OLD);
-			tell(other[i], 0, lost, i, BEGIN + 4 * S);
+			tell_other_ledger(other[i], 0, lost, i, BEGIN + 4 * S);
 		}
 		assert_false(ledger_blank(lost));
 		assert_int_equal(ledger_balance(lost), want);
-		assert_int_equal(state(lost, 0, BEGIN + 5 * S).epoch, 9);
+		assert_int_equal(statement_of_edge(lost, 0, BEGIN + 5 * S).epoch, 9);
 		for (uint32_t i = 0; i < n; i++) {
 			assert_int_equal(
 				ledger_hear(other[i], 0, BEGIN + 5 * S, &late[i]), LEDGER_OLD);
-			agree(lost, i, other[i], 0, BEGIN + 6 * S);
+			agree_on_edge(lost, i, other[i], 0, BEGIN + 6 * S);
 			assert_int_equal(ledger_view(lost, i).in_flight, 0);
 			assert_int_equal(ledger_balance(other[i]), 50 - 3 + 10 + i);
 			ledger_destroy(other[i]);
@@ -649,7 +653,7 @@ static void test_all_blank(void **state_)
 	struct ledger *a = blank_of(100, 1, 3), *b = blank_of(50, 1, 9);
 
 	(void)state_;
-	agree(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	assert_false(ledger_blank(a));
 	assert_false(ledger_blank(b));
 	assert_int_equal(ledger_balance(a), 100);
@@ -665,15 +669,15 @@ static void test_blank_with_an_early_epoch(void **state_)
 
 	(void)state_;
 	assert_int_equal(ledger_grant(b, 0, 10), 0);
-	agree(a, 0, b, 0, BEGIN + S);
+	agree_on_edge(a, 0, b, 0, BEGIN + S);
 	ledger_destroy(b);
 	b = blank_of(50, 1, 2);
-	assert_int_equal(tell(b, 0, a, 0, BEGIN + 2 * S), LEDGER_OLD);
-	tell(a, 0, b, 0, BEGIN + 2 * S);
-	agree(a, 0, b, 0, BEGIN + 3 * S);
+	assert_int_equal(tell_other_ledger(b, 0, a, 0, BEGIN + 2 * S), LEDGER_OLD);
+	tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
 	assert_false(ledger_blank(b));
 	assert_int_equal(ledger_balance(b), 40);
-	assert_true(state(b, 0, BEGIN + 4 * S).epoch > 7);
+	assert_true(statement_of_edge(b, 0, BEGIN + 4 * S).epoch > 7);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
@@ -684,10 +688,10 @@ static void test_blank_friend(void **state_)
 	struct ledger *a, *b;
 
 	(void)state_;
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	ledger_destroy(b);
 	b = blank_of(0, 1, 9);
-	agree(b, 0, a, 0, BEGIN + 2 * S);
+	agree_on_edge(b, 0, a, 0, BEGIN + 2 * S);
 	assert_int_equal(ledger_balance(a), 30);
 	assert_int_equal(ledger_balance(b), 70);
 	assert_int_equal(ledger_view(a, 0).locked, 70);
@@ -703,21 +707,21 @@ static void test_promise_is_void(void **state_)
 	struct ledger *a, *b;
 
 	(void)state_;
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 2 * S, &later), LEDGER_HEARD);
 	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
 	ledger_destroy(a);
 	ledger_destroy(b);
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	ledger_destroy(a);
 	a = blank_of(100, 1, 9);
-	assert_int_equal(tell(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
+	assert_int_equal(tell_other_ledger(a, 0, b, 0, BEGIN + 2 * S), LEDGER_NEWS);
 	assert_int_equal(ledger_adoptable(b, 0, BEGIN + 99 * S), 0);
 	ledger_destroy(a);
 	ledger_destroy(b);
 }
 
-static struct ledger *restarted(struct ledger *l, uint64_t epoch)
+static struct ledger *restarted_ledger(struct ledger *l, uint64_t epoch)
 {
 	struct ledger_params params = params_of(0, 1);
 	struct ledger *again;
@@ -738,17 +742,17 @@ static void test_promiser_restarts(void **state_)
 	struct ledger *a, *b;
 
 	(void)state_;
-	promised(&a, &b, 70);
+	promised_pair(&a, &b, 70);
 	assert_int_equal(ledger_promise(a, 10), 0);
-	a = restarted(a, 8);
+	a = restarted_ledger(a, 8);
 	assert_int_equal(ledger_free(a), 30);
-	state(a, 0, BEGIN);
-	echo = state(b, 0, BEGIN + 2 * S);
+	statement_of_edge(a, 0, BEGIN);
+	echo = statement_of_edge(b, 0, BEGIN + 2 * S);
 	echo.echo_stamp = BEGIN;
 	assert_int_equal(ledger_hear(a, 0, BEGIN + 2 * S, &echo), LEDGER_HEARD);
 	assert_int_equal(ledger_free(a), 30);
 	assert_int_equal(ledger_usable(a, BEGIN, NULL), 30);
-	agree(a, 0, b, 0, BEGIN + 3 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 3 * S);
 	assert_int_equal(ledger_free(a), 90);
 	assert_int_equal(ledger_usable(a, BEGIN + 3 * S, NULL), 100);
 	ledger_destroy(a);
@@ -763,16 +767,16 @@ static void test_refused_for_good(void **state_)
 
 	(void)state_;
 	assert_int_equal(ledger_grant(a, 0, 50), 0);
-	settle(a);
-	late = state(a, 0, BEGIN + S);
+	save_test_ledger(a);
+	late = statement_of_edge(a, 0, BEGIN + S);
 	ledger_destroy(a);
 	a = blank_of(100, 1, 9);
-	agree(a, 0, b, 0, BEGIN + 2 * S);
+	agree_on_edge(a, 0, b, 0, BEGIN + 2 * S);
 	ledger_destroy(b);
 	b = blank_of(0, 1, 20);
-	agree(b, 0, a, 0, BEGIN + 3 * S);
+	agree_on_edge(b, 0, a, 0, BEGIN + 3 * S);
 	assert_false(ledger_blank(b));
-	b = restarted(b, 30);
+	b = restarted_ledger(b, 30);
 	assert_int_equal(ledger_hear(b, 0, BEGIN + 4 * S, &late), LEDGER_OLD);
 	assert_int_equal(ledger_balance(a) + ledger_balance(b), 100);
 	ledger_destroy(a);
@@ -802,19 +806,19 @@ static void test_epoch_that_others_expect(void **state_)
 	struct ledger_statement s = {.epoch = 1, .stamp = 1, .least_epoch = 8};
 
 	(void)state_;
-	settle(a);
+	save_test_ledger(a);
 	ledger_hear(a, 0, BEGIN, &s);
 	assert_true(ledger_unsettled(a));
-	assert_int_equal(state(a, 0, BEGIN).epoch, 7);
-	settle(a);
-	assert_int_equal(state(a, 0, BEGIN).epoch, 8);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 7);
+	save_test_ledger(a);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 8);
 	s = (struct ledger_statement){.epoch = 1, .stamp = 2, .echo_epoch = 8};
 	ledger_hear(a, 0, BEGIN, &s);
 	assert_false(ledger_unsettled(a));
 	s = (struct ledger_statement){.epoch = 1, .stamp = 3, .echo_epoch = 9};
 	ledger_hear(a, 0, BEGIN, &s);
-	settle(a);
-	assert_int_equal(state(a, 0, BEGIN).epoch, 10);
+	save_test_ledger(a);
+	assert_int_equal(statement_of_edge(a, 0, BEGIN).epoch, 10);
 	ledger_destroy(a);
 }
 

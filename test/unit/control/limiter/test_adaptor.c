@@ -80,7 +80,7 @@ struct added {
 };
 
 /* Bytes of an interval that came after a time. */
-static double after(const struct added *a, double time)
+static double bytes_after(const struct added *a, double time)
 {
 	double from = fmax((double)a->from, time);
 
@@ -111,7 +111,7 @@ static void test_history_random(void **state)
 			history_add(h, added[n].from, to, added[n].bytes, added[n].bytes);
 			from = ((double)(now / SECOND) - (steps - 1)) * (double)SECOND;
 			for (unsigned k = 0; k <= n; k++) {
-				sum += after(&added[k], from);
+				sum += bytes_after(&added[k], from);
 				if ((double)added[k].to >= from && added[k].bytes > most)
 					most = added[k].bytes;
 			}
@@ -154,7 +154,7 @@ static void test_backlog(void **state)
 }
 
 /* One answer, from zero. */
-static struct allocate_state answer(const struct allocate_input *in)
+static struct allocate_state answer_from_zero(const struct allocate_input *in)
 {
 	struct allocate_state state = {0};
 	struct allocate_output out;
@@ -193,7 +193,7 @@ static void test_divides_both(void **state)
 			.backlog = rows[i].backlog,
 			.remote_demand = rows[i].remote_demand,
 			.remote_weight = rows[i].remote_backlog};
-		struct allocate_state s = answer(&in);
+		struct allocate_state s = answer_from_zero(&in);
 
 		assert_near(s.local_limit, floor + rate * rows[i].rate_share, 1e-6);
 		assert_near(s.local_burst, LEAST + burst * rows[i].burst_share, 1e-6);
@@ -222,7 +222,7 @@ static void test_all_idle_or_lost(void **state)
 			.burst = (double)BURST,
 			.burst_least = LEAST,
 			.demand = rows[i].demand};
-		struct allocate_state s = answer(&in);
+		struct allocate_state s = answer_from_zero(&in);
 
 		assert_near(s.local_limit, rows[i].share * LIMIT, 1e-6);
 		assert_near(s.local_burst, rows[i].share * (double)BURST, 1e-6);
@@ -260,7 +260,7 @@ static void test_adds_up(void **state)
 				.backlog = backlog[i],
 				.remote_demand = demands - demand[i],
 				.remote_weight = backlogs - backlog[i]};
-			struct allocate_state s = answer(&in);
+			struct allocate_state s = answer_from_zero(&in);
 
 			rates += s.local_limit;
 			bursts += s.local_burst;
@@ -286,7 +286,7 @@ struct group {
 	unsigned turn;
 };
 
-static struct limiter_view view(const struct group *g, unsigned i)
+static struct limiter_view adaptor_view(const struct group *g, unsigned i)
 {
 	struct limiter_view v;
 
@@ -294,7 +294,7 @@ static struct limiter_view view(const struct group *g, unsigned i)
 	return v;
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_adaptor(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct group *g = context;
 
@@ -321,7 +321,8 @@ static struct limiter_policy policy_of(const char *allocator)
 	};
 }
 
-static void start(struct group *g, unsigned i, const char *allocator, enum gossip_estimator e)
+static void start_adaptor_node(
+	struct group *g, unsigned i, const char *allocator, enum gossip_estimator e)
 {
 	struct limiter_policy policy = policy_of(allocator);
 	struct limiter_params params = {
@@ -350,7 +351,7 @@ static struct group *group_with(const char *allocator, enum gossip_estimator e)
 	assert_int_equal(roster_create(ids, N, &g->roster), 0);
 	g->now = 1000 * SECOND;
 	for (unsigned i = 0; i < N; i++)
-		start(g, i, allocator, e);
+		start_adaptor_node(g, i, allocator, e);
 	return g;
 }
 
@@ -368,9 +369,9 @@ static void group_free(struct group *g)
 }
 
 /* A policer of the local limit and burst, in packets of 1000 bytes. */
-static void arrive(struct group *g, unsigned i, double bytes)
+static void arrive_at_policer(struct group *g, unsigned i, double bytes)
 {
-	struct limiter_view v = view(g, i);
+	struct limiter_view v = adaptor_view(g, i);
 
 	for (g->carry[i] += bytes; g->carry[i] >= 1000; g->carry[i] -= 1000) {
 		g->arrived[i] += 1000;
@@ -388,7 +389,7 @@ static void arrive(struct group *g, unsigned i, double bytes)
 		g->tokens[i] = (double)v.local_burst;
 }
 
-static void exchange(struct group *g, unsigned i)
+static void exchange_adaptor(struct group *g, unsigned i)
 {
 	uint8_t buf[1200];
 	unsigned to;
@@ -404,7 +405,7 @@ static double sum_of_limits(const struct group *g)
 	double sum = 0;
 
 	for (unsigned i = 0; i < N; i++)
-		sum += g->l[i] ? view(g, i).local_limit : 0;
+		sum += g->l[i] ? adaptor_view(g, i).local_limit : 0;
 	return sum;
 }
 
@@ -413,12 +414,13 @@ static uint64_t sum_of_bursts(const struct group *g)
 	uint64_t sum = 0;
 
 	for (unsigned i = 0; i < N; i++)
-		sum += g->l[i] ? view(g, i).local_burst : 0;
+		sum += g->l[i] ? adaptor_view(g, i).local_burst : 0;
 	return sum;
 }
 
 /* So many seconds in which so much a tick arrives at each, or all of a second at once. */
-static void run(struct group *g, unsigned seconds, const double rates[N], const bool batch[N])
+static void run_adaptor_group(
+	struct group *g, unsigned seconds, const double rates[N], const bool batch[N])
 {
 	for (unsigned k = 0; k < seconds * 20; k++) {
 		g->now += TICK;
@@ -426,12 +428,12 @@ static void run(struct group *g, unsigned seconds, const double rates[N], const 
 			if (!g->l[i])
 				continue;
 			if (!batch[i])
-				arrive(g, i, rates[i] / 20);
+				arrive_at_policer(g, i, rates[i] / 20);
 			else
-				arrive(g, i, k % 20 == 7 ? rates[i] : 0);
+				arrive_at_policer(g, i, k % 20 == 7 ? rates[i] : 0);
 			g->turn = i;
-			limiter_tick(g->l[i], g->now, measure, g);
-			exchange(g, i);
+			limiter_tick(g->l[i], g->now, measure_adaptor, g);
+			exchange_adaptor(g, i);
 		}
 		g->most_rate = fmax(g->most_rate, sum_of_limits(g));
 		g->most_burst = fmax(g->most_burst, (double)sum_of_bursts(g));
@@ -445,11 +447,11 @@ static void test_starts_with_equal_parts(void **state)
 	struct group *g = group_new("adaptor");
 
 	(void)state;
-	assert_near(view(g, 0).local_limit, LIMIT / N, 1e-6);
-	assert_int_equal(view(g, 0).local_burst, BURST / N);
-	run(g, 20, (const double[N]){0}, smooth);
-	assert_near(view(g, 1).local_limit, LIMIT / N, 1e-6);
-	assert_int_equal(view(g, 1).local_burst, BURST / N);
+	assert_near(adaptor_view(g, 0).local_limit, LIMIT / N, 1e-6);
+	assert_int_equal(adaptor_view(g, 0).local_burst, BURST / N);
+	run_adaptor_group(g, 20, (const double[N]){0}, smooth);
+	assert_near(adaptor_view(g, 1).local_limit, LIMIT / N, 1e-6);
+	assert_int_equal(adaptor_view(g, 1).local_burst, BURST / N);
 	group_free(g);
 }
 
@@ -461,17 +463,17 @@ static void test_load_moves(void **state)
 	double floor = ALLOCATE_FLOOR * LIMIT / N, rest = (1 - ALLOCATE_FLOOR) * LIMIT;
 
 	(void)state;
-	run(g, 15, before, smooth);
-	assert_near(view(g, 0).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
-	assert_near(view(g, 1).local_limit, floor + 0.25 * rest, 0.01 * LIMIT);
-	assert_near(view(g, 2).local_limit, floor, 1e-3);
+	run_adaptor_group(g, 15, before, smooth);
+	assert_near(adaptor_view(g, 0).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
+	assert_near(adaptor_view(g, 1).local_limit, floor + 0.25 * rest, 0.01 * LIMIT);
+	assert_near(adaptor_view(g, 2).local_limit, floor, 1e-3);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
 	/* Two steps later what has come is believed, and what has gone not yet. */
-	run(g, 2, after, smooth);
-	assert_true(view(g, 1).demand > 0.39 * LIMIT); /* all but a burst in a second */
-	assert_true(view(g, 0).local_limit < 0.6 * LIMIT);
-	run(g, 8, after, smooth);
-	assert_near(view(g, 1).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
+	run_adaptor_group(g, 2, after, smooth);
+	assert_true(adaptor_view(g, 1).demand > 0.39 * LIMIT); /* all but a burst in a second */
+	assert_true(adaptor_view(g, 0).local_limit < 0.6 * LIMIT);
+	run_adaptor_group(g, 8, after, smooth);
+	assert_near(adaptor_view(g, 1).local_limit, floor + 0.75 * rest, 0.01 * LIMIT);
 	assert_near(sum_of_limits(g), LIMIT, 0.001 * LIMIT);
 	group_free(g);
 }
@@ -484,17 +486,18 @@ static void test_burst_goes_where_bursts_are(void **state)
 	struct group *g = group_new("adaptor");
 
 	(void)state;
-	run(g, 15, rates, batch);
-	assert_near(view(g, 0).local_limit, view(g, 1).local_limit, 0.1 * LIMIT);
-	assert_true(view(g, 0).local_limit >= view(g, 1).local_limit);
-	assert_true(view(g, 0).local_burst > BURST / 2);
-	assert_true(view(g, 1).local_burst < BURST / 4);
-	assert_true(view(g, 2).local_burst >= (uint64_t)LEAST);
-	assert_true(view(g, 1).local_burst >= (uint64_t)LEAST);
+	run_adaptor_group(g, 15, rates, batch);
+	assert_near(adaptor_view(g, 0).local_limit, adaptor_view(g, 1).local_limit, 0.1 * LIMIT);
+	assert_true(adaptor_view(g, 0).local_limit >= adaptor_view(g, 1).local_limit);
+	assert_true(adaptor_view(g, 0).local_burst > BURST / 2);
+	assert_true(adaptor_view(g, 1).local_burst < BURST / 4);
+	assert_true(adaptor_view(g, 2).local_burst >= (uint64_t)LEAST);
+	assert_true(adaptor_view(g, 1).local_burst >= (uint64_t)LEAST);
 	assert_true(sum_of_bursts(g) <= BURST + N && sum_of_bursts(g) + N >= BURST);
 	/* It becomes smooth, and a history later has no more than the other. */
-	run(g, 12, rates, smooth);
-	assert_near((double)view(g, 0).local_burst, (double)view(g, 1).local_burst, 2000);
+	run_adaptor_group(g, 12, rates, smooth);
+	assert_near((double)adaptor_view(g, 0).local_burst, (double)adaptor_view(g, 1).local_burst,
+		2000);
 	group_free(g);
 }
 
@@ -509,13 +512,13 @@ static void test_drops_are_evidence(void **state)
 		g->dropped[0]++;
 		g->now += TICK;
 		for (unsigned i = 0; i < N; i++) {
-			arrive(g, i, rates[i] / 20);
+			arrive_at_policer(g, i, rates[i] / 20);
 			g->turn = i;
-			limiter_tick(g->l[i], g->now, measure, g);
-			exchange(g, i);
+			limiter_tick(g->l[i], g->now, measure_adaptor, g);
+			exchange_adaptor(g, i);
 		}
 	}
-	assert_true(view(g, 0).local_burst > 3 * view(g, 1).local_burst);
+	assert_true(adaptor_view(g, 0).local_burst > 3 * adaptor_view(g, 1).local_burst);
 	group_free(g);
 }
 
@@ -527,9 +530,9 @@ static void test_what_waits_counts(void **state)
 
 	(void)state;
 	g->waits[1] = 50000;
-	run(g, 15, rates, smooth);
-	assert_true(view(g, 1).weight > 50000);
-	assert_true(view(g, 1).local_burst > 3 * view(g, 0).local_burst);
+	run_adaptor_group(g, 15, rates, smooth);
+	assert_true(adaptor_view(g, 1).weight > 50000);
+	assert_true(adaptor_view(g, 1).local_burst > 3 * adaptor_view(g, 0).local_burst);
 	group_free(g);
 }
 
@@ -540,26 +543,26 @@ static void test_lost_peer(void **state)
 	struct group *g = group_new("adaptor");
 
 	(void)state;
-	run(g, 12, rates, smooth);
+	run_adaptor_group(g, 12, rates, smooth);
 	limiter_destroy(g->l[2]);
 	g->l[2] = NULL;
-	run(g, 3, rates, smooth);
+	run_adaptor_group(g, 3, rates, smooth);
 	assert_near(sum_of_limits(g), LIMIT * 2 / 3, 0.001 * LIMIT);
 	assert_near((double)sum_of_bursts(g), (double)BURST * 2 / 3, 3);
 	limiter_destroy(g->l[1]);
 	g->l[1] = NULL;
-	run(g, 3, rates, smooth);
-	assert_near(view(g, 0).local_limit, LIMIT / 3, 1);
-	assert_int_equal(view(g, 0).local_burst, BURST / 3);
-	start(g, 1, "adaptor", GOSSIP_STATE);
-	start(g, 2, "adaptor", GOSSIP_STATE);
+	run_adaptor_group(g, 3, rates, smooth);
+	assert_near(adaptor_view(g, 0).local_limit, LIMIT / 3, 1);
+	assert_int_equal(adaptor_view(g, 0).local_burst, BURST / 3);
+	start_adaptor_node(g, 1, "adaptor", GOSSIP_STATE);
+	start_adaptor_node(g, 2, "adaptor", GOSSIP_STATE);
 	g->arrived[1] = g->arrived[2] = 0;
 	g->most_rate = g->most_burst = 0;
-	run(g, 10, rates, smooth);
+	run_adaptor_group(g, 10, rates, smooth);
 	assert_true(g->most_rate <= 1.05 * LIMIT);
 	assert_true(g->most_burst <= 1.05 * (double)BURST);
 	assert_near(sum_of_limits(g), LIMIT, 0.01 * LIMIT);
-	assert_near(view(g, 2).local_limit, LIMIT / 3, 0.02 * LIMIT);
+	assert_near(adaptor_view(g, 2).local_limit, LIMIT / 3, 0.02 * LIMIT);
 	group_free(g);
 }
 
@@ -573,10 +576,11 @@ static void test_estimators(void **state)
 	for (int e = 0; e < GOSSIP_ESTIMATORS; e++) {
 		struct group *g = group_with("adaptor", (enum gossip_estimator)e);
 
-		run(g, 20, rates, batch);
-		assert_near(view(g, 1).local_limit / LIMIT, 6.0 / 7, 0.05);
+		run_adaptor_group(g, 20, rates, batch);
+		assert_near(adaptor_view(g, 1).local_limit / LIMIT, 6.0 / 7, 0.05);
 		/* All of a tick's arrivals come at once: the smooth one needs some, too. */
-		assert_true(2 * view(g, 0).local_burst > 3 * view(g, 1).local_burst);
+		assert_true(
+			2 * adaptor_view(g, 0).local_burst > 3 * adaptor_view(g, 1).local_burst);
 		group_free(g);
 	}
 }
@@ -592,7 +596,7 @@ static double lost_of(const char *allocator)
 
 		rates[k % N] = 0.7 * LIMIT;
 		rates[(k + 1) % N] = 0.1 * LIMIT;
-		run(g, 20, rates, smooth);
+		run_adaptor_group(g, 20, rates, smooth);
 	}
 	for (unsigned i = 0; i < N; i++) {
 		lost += g->lost[i];
@@ -619,9 +623,9 @@ struct line {
 	double tokens;
 };
 
-static void serve(struct group *g, unsigned i, struct line *line, double *waited_s)
+static void serve_adaptor_line(struct group *g, unsigned i, struct line *line, double *waited_s)
 {
-	struct limiter_view v = view(g, i);
+	struct limiter_view v = adaptor_view(g, i);
 	uint64_t waiting;
 
 	line->tokens = fmin(line->tokens + v.local_limit / 1000, (double)v.local_burst);
@@ -631,7 +635,7 @@ static void serve(struct group *g, unsigned i, struct line *line, double *waited
 	g->waits[i] = waiting > g->waits[i] ? waiting : g->waits[i];
 }
 
-static void come(struct group *g, unsigned i, struct line *line, unsigned n)
+static void come_to_line(struct group *g, unsigned i, struct line *line, unsigned n)
 {
 	for (; n > 0; n--, g->arrived[i] += 1000) {
 		assert_true(line->in - line->out < 1024);
@@ -644,9 +648,9 @@ static void end_tick(struct group *g)
 {
 	for (unsigned i = 0; i < N; i++) {
 		g->turn = i;
-		limiter_tick(g->l[i], g->now, measure, g);
+		limiter_tick(g->l[i], g->now, measure_adaptor, g);
 		g->waits[i] = 0;
-		exchange(g, i);
+		exchange_adaptor(g, i);
 	}
 }
 
@@ -662,13 +666,13 @@ static double mean_wait(const char *allocator)
 
 		g->now += MS;
 		if (ms % 5 == 0)
-			come(g, first % N, &lines[first % N], 1);
+			come_to_line(g, first % N, &lines[first % N], 1);
 		if (ms % 10 == 0)
-			come(g, (first + 1) % N, &lines[(first + 1) % N], 1);
+			come_to_line(g, (first + 1) % N, &lines[(first + 1) % N], 1);
 		if (ms % 1000 == 500)
-			come(g, (first + 2) % N, &lines[(first + 2) % N], 150);
+			come_to_line(g, (first + 2) % N, &lines[(first + 2) % N], 150);
 		for (unsigned i = 0; i < N; i++)
-			serve(g, i, &lines[i], &waited);
+			serve_adaptor_line(g, i, &lines[i], &waited);
 		if (ms % 50 == 0)
 			end_tick(g);
 	}
@@ -699,13 +703,13 @@ static void test_naps(void **state)
 	struct group *g = group_new("adaptor");
 
 	(void)state;
-	run(g, 5, rates, smooth);
-	assert_true(view(g, 0).local_limit > 0.9 * LIMIT);
-	run(g, 30, none, smooth);
+	run_adaptor_group(g, 5, rates, smooth);
+	assert_true(adaptor_view(g, 0).local_limit > 0.9 * LIMIT);
+	run_adaptor_group(g, 30, none, smooth);
 	for (unsigned i = 0; i < N; i++) {
-		assert_near(view(g, i).local_limit, LIMIT / N, 1e-6);
-		assert_int_equal(view(g, i).local_burst, BURST / N);
-		assert_near(view(g, i).weight, 0, 0);
+		assert_near(adaptor_view(g, i).local_limit, LIMIT / N, 1e-6);
+		assert_int_equal(adaptor_view(g, i).local_burst, BURST / N);
+		assert_near(adaptor_view(g, i).weight, 0, 0);
 	}
 	group_free(g);
 }
@@ -721,10 +725,10 @@ static void test_update(void **state)
 	const unsigned from = 0;
 
 	(void)state;
-	run(g, 12, rates, batch);
-	before = view(g, 1);
+	run_adaptor_group(g, 12, rates, batch);
+	before = adaptor_view(g, 1);
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
-	after = view(g, 1);
+	after = adaptor_view(g, 1);
 	assert_near(after.local_limit, before.local_limit, 0);
 	assert_int_equal(after.local_burst, before.local_burst);
 	assert_near(after.demand, before.demand, 0);
@@ -732,17 +736,17 @@ static void test_update(void **state)
 	policy.limit_bps *= 2;
 	policy.burst_bytes *= 3;
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
-	after = view(g, 1);
+	after = adaptor_view(g, 1);
 	assert_near(after.local_limit, 2 * before.local_limit, 1e-6);
 	assert_near((double)after.local_burst, 3 * (double)before.local_burst, 3);
 	policy.history_ns = 2 * SECOND;
 	assert_int_equal(limiter_update(g->l[1], &policy, 1, &from, g->now), 0);
-	run(g, 3, rates, batch);
-	assert_near(view(g, 1).demand, 0.1 * LIMIT, 0.06 * LIMIT);
+	run_adaptor_group(g, 3, rates, batch);
+	assert_near(adaptor_view(g, 1).demand, 0.1 * LIMIT, 0.06 * LIMIT);
 	/* It forgets in two seconds what it would have kept for ten. */
-	run(g, 3, (const double[N]){0}, batch);
-	assert_near(view(g, 1).demand, 0, 0);
-	assert_true(view(g, 0).demand > 0);
+	run_adaptor_group(g, 3, (const double[N]){0}, batch);
+	assert_near(adaptor_view(g, 1).demand, 0, 0);
+	assert_true(adaptor_view(g, 0).demand > 0);
 	group_free(g);
 }
 

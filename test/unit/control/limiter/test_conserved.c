@@ -34,7 +34,7 @@ struct group {
 	unsigned turn;
 };
 
-static void describe(struct limiter_policy policies[POLICIES])
+static void fill_conserved_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct limiter_policy){
@@ -57,7 +57,7 @@ static struct group *group_new(unsigned n_policies)
 	struct limiter_policy policies[POLICIES];
 	uint32_t ids[N] = {11, 7, 13, 5};
 
-	describe(policies);
+	fill_conserved_policies(policies);
 	assert_int_equal(roster_create(ids, N, &g->roster), 0);
 	g->now = 1000 * TICK;
 	for (unsigned i = 0; i < N; i++) {
@@ -94,7 +94,7 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_conserved(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct group *g = context;
 
@@ -102,7 +102,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 		.arrived_bytes = g->arrived[g->turn][policy], .slots = g->slots};
 }
 
-static double local(const struct group *g, unsigned i, unsigned policy)
+static double conserved_local_limit(const struct group *g, unsigned i, unsigned policy)
 {
 	struct limiter_view view;
 
@@ -136,7 +136,7 @@ static void check_sums(const struct group *g, unsigned n_policies)
 	}
 }
 
-static void settle(struct group *g, unsigned i)
+static void save_conserved_node(struct group *g, unsigned i)
 {
 	if (g->stuck[i] || !limiter_unsettled(g->l[i]))
 		return;
@@ -144,7 +144,7 @@ static void settle(struct group *g, unsigned i)
 		limiter_settled(g->l[i], g->now);
 }
 
-static void post(struct group *g, unsigned i, unsigned n_policies)
+static void post_conserved_node(struct group *g, unsigned i, unsigned n_policies)
 {
 	uint8_t buf[BUFFER];
 	uint64_t before;
@@ -156,14 +156,14 @@ static void post(struct group *g, unsigned i, unsigned n_policies)
 		if (g->cut[i] || g->cut[to])
 			continue;
 		before = n_policies > ADAPTOR ? burst_of(g, to) : 0;
-		rate = n_policies > ADAPTOR ? local(g, to, ADAPTOR) : 0;
+		rate = n_policies > ADAPTOR ? conserved_local_limit(g, to, ADAPTOR) : 0;
 		g->letters += limiter_receive(g->l[to], g->now, buf, len) == GOSSIP_LETTER;
-		if (n_policies > ADAPTOR && local(g, to, ADAPTOR) == rate)
+		if (n_policies > ADAPTOR && conserved_local_limit(g, to, ADAPTOR) == rate)
 			g->told_bursts += burst_of(g, to) != before;
 	}
 }
 
-static void step(struct group *g, unsigned n_policies)
+static void step_conserved_group(struct group *g, unsigned n_policies)
 {
 	g->now += TICK;
 	for (unsigned i = 0; i < N; i++) {
@@ -173,17 +173,17 @@ static void step(struct group *g, unsigned n_policies)
 			if (g->demand[i][p])
 				limiter_wake(g->l[i], p);
 		}
-		limiter_tick(g->l[i], g->now, measure, g);
-		settle(g, i);
-		post(g, i, n_policies);
+		limiter_tick(g->l[i], g->now, measure_conserved, g);
+		save_conserved_node(g, i);
+		post_conserved_node(g, i, n_policies);
 		check_sums(g, n_policies);
 	}
 }
 
-static void steps(struct group *g, unsigned n, unsigned n_policies)
+static void step_conserved_times(struct group *g, unsigned n, unsigned n_policies)
 {
 	while (n--)
-		step(g, n_policies);
+		step_conserved_group(g, n_policies);
 }
 
 static double sum_of(const struct group *g, unsigned policy)
@@ -191,7 +191,7 @@ static double sum_of(const struct group *g, unsigned policy)
 	double sum = 0;
 
 	for (unsigned i = 0; i < N; i++)
-		sum += local(g, i, policy);
+		sum += conserved_local_limit(g, i, policy);
 	return sum;
 }
 
@@ -202,20 +202,21 @@ static void test_follows_fps(void **state)
 
 	(void)state;
 	for (unsigned p = 0; p < POLICIES; p++)
-		assert_near(local(g, 0, p), LIMIT / 8.0 / N, 1);
+		assert_near(conserved_local_limit(g, 0, p), LIMIT / 8.0 / N, 1);
 	g->demand[2][FPS] = g->demand[2][SOFT] = all;
 	g->demand[0][GDRL] = all / 4;
 	g->demand[1][GDRL] = g->demand[2][GDRL] = g->demand[3][GDRL] = all / 12;
-	steps(g, 200, POLICIES);
-	assert_true(local(g, 2, FPS) > LIMIT / 8.0 * 0.9);
-	assert_near(local(g, 2, FPS), local(g, 2, SOFT), LIMIT / 8.0 * 0.05);
-	assert_near(local(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
+	step_conserved_times(g, 200, POLICIES);
+	assert_true(conserved_local_limit(g, 2, FPS) > LIMIT / 8.0 * 0.9);
+	assert_near(conserved_local_limit(g, 2, FPS), conserved_local_limit(g, 2, SOFT),
+		LIMIT / 8.0 * 0.05);
+	assert_near(conserved_local_limit(g, 0, GDRL), LIMIT / 8.0 / 2, LIMIT / 8.0 * 0.05);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 	/* It goes elsewhere. */
 	g->demand[2][FPS] = 0;
 	g->demand[1][FPS] = all;
-	steps(g, 200, POLICIES);
-	assert_true(local(g, 1, FPS) > LIMIT / 8.0 * 0.9);
+	step_conserved_times(g, 200, POLICIES);
+	assert_true(conserved_local_limit(g, 1, FPS) > LIMIT / 8.0 * 0.9);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 	group_free(g);
 }
@@ -226,14 +227,14 @@ static void test_stuck_disk(void **state)
 	struct group *g = group_new(POLICIES);
 
 	(void)state;
-	steps(g, 20, POLICIES);
+	step_conserved_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	steps(g, 100, POLICIES);
-	assert_true(local(g, 0, FPS) < LIMIT / 8.0 / N);
+	step_conserved_times(g, 100, POLICIES);
+	assert_true(conserved_local_limit(g, 0, FPS) < LIMIT / 8.0 / N);
 	assert_true(sum_of(g, FPS) < LIMIT / 8.0 - 1000);
 	g->stuck[0] = false;
-	steps(g, 20, POLICIES);
+	step_conserved_times(g, 20, POLICIES);
 	assert_near(sum_of(g, FPS), LIMIT / 8.0, 1);
 	group_free(g);
 }
@@ -245,18 +246,18 @@ static void test_lease(void **state)
 	double before;
 
 	(void)state;
-	steps(g, 40, POLICIES);
+	step_conserved_times(g, 40, POLICIES);
 	g->cut[1] = true;
-	before = local(g, 1, FPS);
+	before = conserved_local_limit(g, 1, FPS);
 	for (unsigned k = 0; k < 100 && limiter_next(g->l[1]) >= g->now + TICK; k++)
-		step(g, POLICIES);
+		step_conserved_group(g, POLICIES);
 	assert_true(limiter_next(g->l[1]) > g->now);
-	assert_near(local(g, 1, FPS), before, 1);
+	assert_near(conserved_local_limit(g, 1, FPS), before, 1);
 	g->now = limiter_next(g->l[1]) - 1;
-	assert_false(limiter_tick(g->l[1], g->now, measure, g));
+	assert_false(limiter_tick(g->l[1], g->now, measure_conserved, g));
 	g->now++;
-	assert_true(limiter_tick(g->l[1], g->now, measure, g));
-	assert_true(local(g, 1, FPS) < before * 0.6);
+	assert_true(limiter_tick(g->l[1], g->now, measure_conserved, g));
+	assert_true(conserved_local_limit(g, 1, FPS) < before * 0.6);
 	assert_true(limiter_next_change(g->l[1], 0) < POLICIES);
 
 	group_free(g);
@@ -271,13 +272,13 @@ static void test_reload(void **state)
 
 	(void)state;
 	g->demand[2][FPS] = LIMIT / 8 * TICK / (1000 * MS);
-	steps(g, 100, POLICIES);
-	describe(old);
+	step_conserved_times(g, 100, POLICIES);
+	fill_conserved_policies(old);
 	for (unsigned i = 0; i < POLICIES; i++)
 		new[i] = old[from[i]];
-	before = local(g, 2, FPS);
+	before = conserved_local_limit(g, 2, FPS);
 	assert_int_equal(limiter_update(g->l[2], new, POLICIES, from, g->now), 0);
-	assert_near(local(g, 2, 3), before, 0);
+	assert_near(conserved_local_limit(g, 2, 3), before, 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 0), 0);
 	assert_int_equal(limiter_conserve_index(g->l[2], 1), LIMITER_ADDED);
 	assert_int_equal(limiter_conserve_index(g->l[2], 2), 1);
@@ -307,20 +308,20 @@ static void test_burst_moves(void **state)
 	g->demand[0][ADAPTOR] = all * 6 / 10; /* smooth */
 	for (unsigned k = 0; k < 200; k++) {
 		g->demand[1][ADAPTOR] = k % 20 ? 0 : all * 4; /* a fifth, once a second */
-		step(g, POLICIES);
+		step_conserved_group(g, POLICIES);
 	}
 	g->demand[1][ADAPTOR] = 0;
-	assert_true(local(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
+	assert_true(conserved_local_limit(g, 0, ADAPTOR) > 0.6 * LIMIT / 8);
 	assert_true(burst_of(g, 1) > 2 * burst_of(g, 0));
 	assert_true(burst_of(g, 2) < BURST / N);
 	assert_true(g->told_bursts > 0); /* and enforced as it came, not a tick later */
-	steps(g, 10, POLICIES);
+	step_conserved_times(g, 10, POLICIES);
 	assert_near(sum_of(g, ADAPTOR), LIMIT / 8.0, 1);
 	assert_int_equal(sum_of_bursts(g), BURST);
 	/* The bursts are elsewhere; the one whose they were is silent. */
 	for (unsigned k = 0; k < 200; k++) {
 		g->demand[3][ADAPTOR] = k % 20 ? 0 : all * 4;
-		step(g, POLICIES);
+		step_conserved_group(g, POLICIES);
 	}
 	assert_true(burst_of(g, 3) > 2 * burst_of(g, 1));
 	group_free(g);
@@ -333,17 +334,17 @@ static void test_burst_is_under_way(void **state)
 	uint64_t all = LIMIT / 8 * TICK / (1000 * MS);
 
 	(void)state;
-	steps(g, 20, POLICIES);
+	step_conserved_times(g, 20, POLICIES);
 	g->stuck[0] = true;
 	for (unsigned k = 0; k < 100; k++) {
 		g->demand[2][ADAPTOR] = k % 20 ? 0 : all * 4;
-		step(g, POLICIES);
+		step_conserved_group(g, POLICIES);
 	}
 	g->demand[2][ADAPTOR] = 0;
 	assert_true(burst_of(g, 0) < BURST / N);
 	assert_true(sum_of_bursts(g) < BURST - 1000);
 	g->stuck[0] = false;
-	steps(g, 20, POLICIES);
+	step_conserved_times(g, 20, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST);
 	group_free(g);
 }
@@ -356,20 +357,21 @@ static void test_other_burst(void **state)
 	struct limiter_policy policies[POLICIES];
 
 	(void)state;
-	describe(policies);
+	fill_conserved_policies(policies);
 	policies[ADAPTOR].burst_bytes = BURST / 2;
 	for (unsigned i = 0; i < N; i++) {
-		steps(g, 5, POLICIES);
+		step_conserved_times(g, 5, POLICIES);
 		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
 	}
-	steps(g, 40, POLICIES);
+	step_conserved_times(g, 40, POLICIES);
 	assert_int_equal(sum_of_bursts(g), BURST / 2);
 	/* With an allocator that does not divide it, the burst follows the rate again. */
 	policies[ADAPTOR].allocator = allocator_find("fps");
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(limiter_update(g->l[i], policies, POLICIES, from, g->now), 0);
 	assert_int_equal(limiter_conserve_burst_index(g->l[0], ADAPTOR), LIMITER_ADDED);
-	assert_near((double)burst_of(g, 1), BURST / 2.0 * local(g, 1, ADAPTOR) * 8 / LIMIT, 1);
+	assert_near((double)burst_of(g, 1),
+		BURST / 2.0 * conserved_local_limit(g, 1, ADAPTOR) * 8 / LIMIT, 1);
 	group_free(g);
 }
 
@@ -386,7 +388,7 @@ static void test_soft(void **state)
 	struct group *g = group_new(1);
 
 	(void)state;
-	steps(g, 100, 1);
+	step_conserved_times(g, 100, 1);
 	assert_int_equal(g->letters, 0);
 	assert_null(limiter_conserve(g->l[0]));
 	assert_false(limiter_unsettled(g->l[0]));

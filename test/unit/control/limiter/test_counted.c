@@ -42,7 +42,7 @@ struct group {
 	bool failing; /* its disk */
 };
 
-static void describe(struct limiter_policy policies[POLICIES])
+static void fill_counted_policies(struct limiter_policy policies[POLICIES])
 {
 	for (unsigned p = 0; p < POLICIES; p++)
 		policies[p] = (struct limiter_policy){
@@ -60,7 +60,7 @@ static void describe(struct limiter_policy policies[POLICIES])
 	policies[MONTHLY].id = 9;
 }
 
-static void boot(struct group *g, unsigned i)
+static void boot_counted_node(struct group *g, unsigned i)
 {
 	struct limiter_record records[2 * POLICIES];
 	struct limiter_params params = {
@@ -97,11 +97,11 @@ static struct group *group_new(void)
 	struct group *g = test_calloc(1, sizeof(*g));
 	uint32_t ids[N] = {11, 7, 13, 5};
 
-	describe(g->policies);
+	fill_counted_policies(g->policies);
 	assert_int_equal(roster_create(ids, N, &g->roster), 0);
 	g->now = 1000 * TICK;
 	for (unsigned i = 0; i < N; i++)
-		boot(g, i);
+		boot_counted_node(g, i);
 	return g;
 }
 
@@ -113,7 +113,7 @@ static void group_free(struct group *g)
 	test_free(g);
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_counted(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct group *g = context;
 
@@ -121,7 +121,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 	*sample = (struct limiter_sample){.slots = g->slots};
 }
 
-static int keep(
+static int keep_counted_record(
 	void *context, enum limiter_record_kind kind, uint32_t id, const void *record, size_t len)
 {
 	struct group *g = context;
@@ -138,15 +138,15 @@ static int keep(
 	return 0;
 }
 
-static void settle(struct group *g, unsigned i)
+static void save_counted_node(struct group *g, unsigned i)
 {
 	if (!limiter_unsettled(g->l[i]))
 		return;
-	if (limiter_save(g->l[i], i == 0 ? keep : NULL, g) == 0)
+	if (limiter_save(g->l[i], i == 0 ? keep_counted_record : NULL, g) == 0)
 		limiter_settled(g->l[i], g->now);
 }
 
-static void post(struct group *g, unsigned i)
+static void post_counted_node(struct group *g, unsigned i)
 {
 	uint8_t buf[BUFFER];
 	unsigned to;
@@ -156,19 +156,20 @@ static void post(struct group *g, unsigned i)
 		limiter_receive(g->l[to], g->now, buf, len);
 }
 
-static void run(struct group *g, uint64_t ns)
+static void run_counted_group(struct group *g, uint64_t ns)
 {
 	for (uint64_t end = g->now + ns; g->now < end; g->now += STEP) {
 		for (unsigned i = 0; i < N; i++) {
-			limiter_tick(g->l[i], g->now, measure, g);
-			settle(g, i);
-			post(g, i);
+			limiter_tick(g->l[i], g->now, measure_counted, g);
+			save_counted_node(g, i);
+			post_counted_node(g, i);
 			assert_true(limiter_next(g->l[i]) > g->now);
 		}
 	}
 }
 
-static uint64_t take(struct group *g, unsigned i, unsigned policy, uint64_t most, uint64_t quantum)
+static uint64_t take_counted_units(
+	struct group *g, unsigned i, unsigned policy, uint64_t most, uint64_t quantum)
 {
 	uint64_t got = 0;
 
@@ -177,7 +178,7 @@ static uint64_t take(struct group *g, unsigned i, unsigned policy, uint64_t most
 			got += quantum;
 			vain = 0;
 		}
-		run(g, STEP);
+		run_counted_group(g, STEP);
 	}
 	limiter_forgo(g->l[i], policy);
 	return got;
@@ -193,16 +194,16 @@ static void test_spend(void **state)
 	assert_int_equal(limiter_budget_index(g->l[1], CONSERVED), LIMITER_ADDED);
 	assert_int_equal(limiter_budget_index(g->l[1], MONTHLY), 1);
 	assert_int_equal(limiter_conserve_index(g->l[1], MONTHLY), LIMITER_ADDED);
-	run(g, 2000 * MS);
-	assert_int_equal(take(g, 1, PREPAID, TOTAL, 1000), TOTAL / 1000 * 1000);
-	assert_int_equal(take(g, 1, PREPAID, TOTAL, 1), 1);
-	assert_int_equal(take(g, 2, MONTHLY, TOTAL, 1000), TOTAL / 1000 * 1000);
+	run_counted_group(g, 2000 * MS);
+	assert_int_equal(take_counted_units(g, 1, PREPAID, TOTAL, 1000), TOTAL / 1000 * 1000);
+	assert_int_equal(take_counted_units(g, 1, PREPAID, TOTAL, 1), 1);
+	assert_int_equal(take_counted_units(g, 2, MONTHLY, TOTAL, 1000), TOTAL / 1000 * 1000);
 	assert_int_equal(limiter_period(g->l[2], MONTHLY, 600, g->now), -EINVAL);
 	for (unsigned i = 0; i < N; i++)
 		assert_int_equal(limiter_period(g->l[i], MONTHLY, 601, g->now), 0);
-	assert_int_equal(take(g, 3, MONTHLY, TOTAL, 1), TOTAL);
+	assert_int_equal(take_counted_units(g, 3, MONTHLY, TOTAL, 1), TOTAL);
 	limiter_refund(g->l[3], MONTHLY, 10);
-	assert_int_equal(take(g, 2, MONTHLY, TOTAL, 1), 10);
+	assert_int_equal(take_counted_units(g, 2, MONTHLY, TOTAL, 1), 10);
 	group_free(g);
 }
 
@@ -214,7 +215,7 @@ static void test_limit(void **state)
 	struct limiter_view view;
 
 	(void)state;
-	run(g, 1000 * MS);
+	run_counted_group(g, 1000 * MS);
 	limiter_view(g->l[0], PREPAID, &view);
 	assert_true(view.local_limit == 0 && view.local_burst == 0);
 	limiter_view(g->l[0], MONTHLY, &view);
@@ -238,14 +239,14 @@ static void test_lost(void **state)
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, N - 1);
 	}
-	run(g, 1000 * MS);
+	run_counted_group(g, 1000 * MS);
 	for (unsigned p = 0; p < POLICIES; p++) {
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, 0);
 	}
 	/* Nobody else says anything. */
 	for (unsigned i = 0; i < 40; i++, g->now += 50 * MS)
-		limiter_tick(g->l[0], g->now, measure, g);
+		limiter_tick(g->l[0], g->now, measure_counted, g);
 	for (unsigned p = 0; p < POLICIES; p++) {
 		limiter_view(g->l[0], p, &view);
 		assert_int_equal(view.lost, N - 1);
@@ -260,14 +261,14 @@ static void test_restart(void **state)
 	uint64_t got;
 
 	(void)state;
-	run(g, 1000 * MS);
-	got = take(g, 0, PREPAID, TOTAL / 2, 100);
+	run_counted_group(g, 1000 * MS);
+	got = take_counted_units(g, 0, PREPAID, TOTAL / 2, 100);
 	assert_true(got >= TOTAL / 2);
 	assert_int_equal(g->n_records, 3);
 	limiter_destroy(g->l[0]);
-	boot(g, 0);
-	run(g, 1000 * MS);
-	got += take(g, 0, PREPAID, TOTAL, 1);
+	boot_counted_node(g, 0);
+	run_counted_group(g, 1000 * MS);
+	got += take_counted_units(g, 0, PREPAID, TOTAL, 1);
 	assert_in_range(got, TOTAL - 2 * 1000, TOTAL);
 	group_free(g);
 }
@@ -278,15 +279,15 @@ static void test_failing_disk(void **state)
 	struct group *g = group_new();
 
 	(void)state;
-	run(g, 1000 * MS);
+	run_counted_group(g, 1000 * MS);
 	g->failing = true;
-	assert_int_equal(take(g, 0, MONTHLY, 2000, 2000), 0);
+	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 0);
 	assert_true(limiter_unsettled(g->l[0]));
-	assert_int_equal(limiter_save(g->l[0], keep, g), -ENOSPC);
+	assert_int_equal(limiter_save(g->l[0], keep_counted_record, g), -ENOSPC);
 	assert_int_equal(limiter_save(g->l[0], NULL, g), 0);
 	limiter_save_failed(g->l[0]);
 	g->failing = false;
-	assert_int_equal(take(g, 0, MONTHLY, 2000, 2000), 2000);
+	assert_int_equal(take_counted_units(g, 0, MONTHLY, 2000, 2000), 2000);
 	group_free(g);
 }
 
@@ -299,8 +300,8 @@ static void test_reload(void **state)
 	struct quota_view view;
 
 	(void)state;
-	run(g, 1000 * MS);
-	assert_int_equal(take(g, 1, MONTHLY, 500, 500), 500);
+	run_counted_group(g, 1000 * MS);
+	assert_int_equal(take_counted_units(g, 1, MONTHLY, 500, 500), 500);
 	for (unsigned i = 0; i < POLICIES; i++)
 		new[i] = g->policies[from[i]];
 	new[0].total = 2 * TOTAL;
@@ -311,8 +312,8 @@ static void test_reload(void **state)
 	view = budget_view(limiter_budget(g->l[1]), 0, g->now);
 	assert_int_equal(view.spent, 500);
 	/* A share of the new total, and what the others hold of the old. */
-	assert_in_range(
-		take(g, 1, 0, 2 * TOTAL, 1), TOTAL + TOTAL / N - 500, TOTAL + TOTAL / N - 499);
+	assert_in_range(take_counted_units(g, 1, 0, 2 * TOTAL, 1), TOTAL + TOTAL / N - 500,
+		TOTAL + TOTAL / N - 499);
 	group_free(g);
 }
 

@@ -23,7 +23,7 @@ struct source {
 	uint64_t slots[FLOW_SLOTS];
 };
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_test_source(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct source *source = context;
 
@@ -44,7 +44,8 @@ static const struct roster *roster_of(unsigned n)
 	return rosters[n];
 }
 
-static struct limiter *make(unsigned self, unsigned n, const char *allocator, uint64_t now)
+static struct limiter *make_test_limiter(
+	unsigned self, unsigned n, const char *allocator, uint64_t now)
 {
 	struct limiter_policy policies[2] = {
 		{.id = 5, .interval_ns = 50 * MS},
@@ -83,7 +84,7 @@ static double local_limit(const struct limiter *l, unsigned policy)
 }
 
 /* One flow's traffic over one interval. */
-static void traffic(struct source *s, unsigned flow, uint64_t bytes, bool dropped)
+static void add_flow_traffic(struct source *s, unsigned flow, uint64_t bytes, bool dropped)
 {
 	s->arrived += bytes;
 	s->dropped += dropped;
@@ -91,7 +92,7 @@ static void traffic(struct source *s, unsigned flow, uint64_t bytes, bool droppe
 			 ((s->slots[flow] + bytes) & FLOW_COUNT_MASK);
 }
 
-static void exchange(struct limiter *from, struct limiter *const *group, uint64_t now)
+static void exchange_datagrams(struct limiter *from, struct limiter *const *group, uint64_t now)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
@@ -104,7 +105,7 @@ static void exchange(struct limiter *from, struct limiter *const *group, uint64_
 
 static void test_starts_at_its_part(void **state)
 {
-	struct limiter *l = make(0, 3, "fps", 0);
+	struct limiter *l = make_test_limiter(0, 3, "fps", 0);
 	struct limiter_view view;
 
 	(void)state;
@@ -112,28 +113,28 @@ static void test_starts_at_its_part(void **state)
 	limiter_view(l, 0, &view);
 	assert_int_equal(view.local_burst, BURST / 3);
 	limiter_destroy(l);
-	l = make(0, 1, "central", 0);
+	l = make_test_limiter(0, 1, "central", 0);
 	assert_near(local_limit(l, 0), LIMIT, 1e-6);
 	limiter_destroy(l);
 }
 
 static void test_ticks_when_due(void **state)
 {
-	struct limiter *l = make(0, 1, "central", 1000 * MS);
+	struct limiter *l = make_test_limiter(0, 1, "central", 1000 * MS);
 	struct source s = {0};
 
 	(void)state;
 	assert_int_equal(limiter_next(l), 1050 * MS);
-	limiter_tick(l, 1050 * MS - 1, measure, &s);
+	limiter_tick(l, 1050 * MS - 1, measure_test_source, &s);
 	assert_int_equal(s.asked, 0);
-	limiter_tick(l, 1050 * MS, measure, &s);
+	limiter_tick(l, 1050 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 1); /* the second policy's interval is twice as long */
-	limiter_tick(l, 1100 * MS, measure, &s);
+	limiter_tick(l, 1100 * MS, measure_test_source, &s);
 	assert_int_equal(s.asked, 3);
 	/* Late by a little keeps the beat; late by a lot begins a new one. */
-	limiter_tick(l, 1160 * MS, measure, &s);
+	limiter_tick(l, 1160 * MS, measure_test_source, &s);
 	assert_int_equal(limiter_next(l), 1200 * MS);
-	limiter_tick(l, 1900 * MS, measure, &s);
+	limiter_tick(l, 1900 * MS, measure_test_source, &s);
 	assert_int_equal(limiter_next(l), 1950 * MS);
 	limiter_destroy(l);
 }
@@ -141,13 +142,13 @@ static void test_ticks_when_due(void **state)
 /* A late tick divides by the time that has passed, not by the interval. */
 static void test_late_tick_measures_right(void **state)
 {
-	struct limiter *l = make(0, 1, "fps", 0);
+	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
 	(void)state;
-	traffic(&s, 0, 100000, false);
-	limiter_tick(l, 200 * MS, measure, &s);
+	add_flow_traffic(&s, 0, 100000, false);
+	limiter_tick(l, 200 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
 	assert_near(view.demand, 500000, 1e-3);
 	limiter_destroy(l);
@@ -156,19 +157,19 @@ static void test_late_tick_measures_right(void **state)
 /* Counters that run backwards are no demand, and what comes after is one again. */
 static void test_backwards_is_nothing(void **state)
 {
-	struct limiter *l = make(0, 1, "fps", 0);
+	struct limiter *l = make_test_limiter(0, 1, "fps", 0);
 	struct source s = {0};
 	struct limiter_view view;
 
 	(void)state;
-	traffic(&s, 0, 100000, false);
-	limiter_tick(l, 100 * MS, measure, &s);
+	add_flow_traffic(&s, 0, 100000, false);
+	limiter_tick(l, 100 * MS, measure_test_source, &s);
 	s.arrived -= 50000;
-	limiter_tick(l, 200 * MS, measure, &s);
+	limiter_tick(l, 200 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
 	assert_true(view.demand >= 0 && view.demand < 1000000);
 	s.arrived += 100000;
-	limiter_tick(l, 300 * MS, measure, &s);
+	limiter_tick(l, 300 * MS, measure_test_source, &s);
 	limiter_view(l, 0, &view);
 	assert_true(view.demand > 0 && view.demand < 1000000);
 	limiter_destroy(l);
@@ -177,14 +178,14 @@ static void test_backwards_is_nothing(void **state)
 /* Alone in a roster of two: limit/N, and it stays there. */
 static void test_alone_in_a_group(void **state)
 {
-	struct limiter *l = make(0, 2, "fps", 0), *group[2] = {l, NULL};
+	struct limiter *l = make_test_limiter(0, 2, "fps", 0), *group[2] = {l, NULL};
 	struct source s = {0};
 
 	(void)state;
 	for (uint64_t now = 50; now <= 5000; now += 50) {
-		traffic(&s, now / 50 % 4, 200000, true);
-		limiter_tick(l, now * MS, measure, &s);
-		exchange(l, group, now * MS);
+		add_flow_traffic(&s, now / 50 % 4, 200000, true);
+		limiter_tick(l, now * MS, measure_test_source, &s);
+		exchange_datagrams(l, group, now * MS);
 		assert_near(local_limit(l, 0), LIMIT / 2, 1e-3);
 	}
 	limiter_destroy(l);
@@ -208,11 +209,11 @@ static void pair_run(struct pair *p, uint64_t ms, bool connected)
 			if (!p->l[i])
 				continue;
 			for (unsigned f = 0; f < flows[i]; f++)
-				traffic(&p->s[i], f,
+				add_flow_traffic(&p->s[i], f,
 					(uint64_t)(local_limit(p->l[i], 0) * 0.051 / flows[i]),
 					true);
-			limiter_tick(p->l[i], p->now, measure, &p->s[i]);
-			exchange(p->l[i], connected ? p->l : none, p->now);
+			limiter_tick(p->l[i], p->now, measure_test_source, &p->s[i]);
+			exchange_datagrams(p->l[i], connected ? p->l : none, p->now);
 		}
 	}
 }
@@ -221,7 +222,7 @@ static void pair_start(struct pair *p, const char *allocator)
 {
 	*p = (struct pair){.now = 1000 * MS};
 	for (unsigned i = 0; i < 2; i++)
-		p->l[i] = make(i, 2, allocator, p->now);
+		p->l[i] = make_test_limiter(i, 2, allocator, p->now);
 }
 
 static void pair_stop(struct pair *p)
@@ -279,7 +280,7 @@ static void test_restart_is_gentle(void **state)
 	p.l[1] = NULL;
 	pair_run(&p, 2000, true);
 	assert_near(local_limit(p.l[0], 0), LIMIT / 2, 1);
-	p.l[1] = make(1, 2, "fps", p.now);
+	p.l[1] = make_test_limiter(1, 2, "fps", p.now);
 	p.s[1] = (struct source){0};
 	assert_near(local_limit(p.l[1], 0), LIMIT / 2, 1e-6);
 	for (int i = 0; i < 60; i++) {

@@ -61,7 +61,7 @@ static struct limiter_policy policy_of(unsigned id)
 		.keep_per_second = id == 7 ? 0 : 0.1};
 }
 
-static void measure(void *context, unsigned policy, struct limiter_sample *sample)
+static void measure_many_node(void *context, unsigned policy, struct limiter_sample *sample)
 {
 	struct node *node = context;
 	const struct source *s;
@@ -73,7 +73,7 @@ static void measure(void *context, unsigned policy, struct limiter_sample *sampl
 		.arrived_bytes = s->arrived, .dropped_packets = s->dropped, .slots = s->slots};
 }
 
-static void start(struct group *g, unsigned i, unsigned n, const unsigned *of)
+static void start_many_node(struct group *g, unsigned i, unsigned n, const unsigned *of)
 {
 	struct limiter_policy policies[POLICIES];
 	struct limiter_params params = {
@@ -111,7 +111,7 @@ static struct group *group_create(uint64_t seed, unsigned n, bool naps)
 	prng_seed(&g->prng, seed);
 	assert_int_equal(roster_create(ids, n, &g->roster), 0);
 	for (unsigned i = 0; i < n; i++)
-		start(g, i, POLICIES, all);
+		start_many_node(g, i, POLICIES, all);
 	return g;
 }
 
@@ -124,7 +124,7 @@ static void group_free(struct group *g)
 }
 
 /* An interval's traffic of a policy that is active: few flows, some drops. */
-static void arrive(struct group *g, struct source *s)
+static void arrive_many_source(struct group *g, struct source *s)
 {
 	unsigned flows = 1 + prng_below(&g->prng, 6);
 
@@ -148,7 +148,7 @@ static unsigned index_of(const struct node *node, unsigned id)
 }
 
 /* Active for some seconds, idle for a minute or two. */
-static void traffic(struct group *g, struct node *node)
+static void run_many_traffic(struct group *g, struct node *node)
 {
 	for (unsigned id = 0; id < POLICIES; id++) {
 		struct source *s = &node->sources[id];
@@ -158,13 +158,13 @@ static void traffic(struct group *g, struct node *node)
 			s->active = !s->active;
 		if (!s->active)
 			continue;
-		arrive(g, s);
+		arrive_many_source(g, s);
 		if (g->naps && policy < node->n)
 			limiter_wake(node->limiter, policy);
 	}
 }
 
-static void tick(struct group *g)
+static void tick_many_group(struct group *g)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned to;
@@ -174,8 +174,8 @@ static void tick(struct group *g)
 	for (unsigned i = 0; i < g->n; i++) {
 		struct node *node = &g->nodes[i];
 
-		traffic(g, node);
-		limiter_tick(node->limiter, g->now, measure, node);
+		run_many_traffic(g, node);
+		limiter_tick(node->limiter, g->now, measure_many_node, node);
 		while ((len = limiter_send(node->limiter, buf, &to)) > 0)
 			limiter_receive(g->nodes[to].limiter, g->now, buf, len);
 	}
@@ -193,7 +193,7 @@ static struct limiter_view view_of(const struct group *g, unsigned i, unsigned i
 }
 
 /* Below `least` bytes per second over all of a group a demand is none to those that nap. */
-static void compare(
+static void compare_many_groups(
 	const struct group *a, const struct group *b, double tolerance, double least, uint64_t seed)
 {
 	for (unsigned i = 0; i < a->n; i++) {
@@ -220,9 +220,9 @@ static void test_naps(void **state)
 		struct group *naps = group_create(seed, N, true);
 
 		for (unsigned t = 0; t < 6000; t++) {
-			tick(awake);
-			tick(naps);
-			compare(awake, naps, 1e-4 * LIMIT, 100, seed);
+			tick_many_group(awake);
+			tick_many_group(naps);
+			compare_many_groups(awake, naps, 1e-4 * LIMIT, 100, seed);
 		}
 		assert_true(naps->nodes[0].measured < 2 * awake->nodes[0].measured / 3);
 		group_free(awake);
@@ -230,14 +230,14 @@ static void test_naps(void **state)
 	}
 }
 
-/* As tick(), but nobody sends a byte. */
+/* As tick_many_group(), but nobody sends a byte. */
 static void quiet_tick(struct group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
 		for (unsigned id = 0; id < POLICIES; id++)
 			g->nodes[i].sources[id].active = false;
 	prng_seed(&g->prng, 1); /* with which none begins, see below */
-	tick(g);
+	tick_many_group(g);
 	for (unsigned i = 0; i < g->n; i++)
 		for (unsigned id = 0; id < POLICIES; id++)
 			assert_false(g->nodes[i].sources[id].active);
@@ -293,7 +293,7 @@ static void test_time_in_sleep(void **state)
 			}
 			quiet_tick(groups[k]);
 		}
-		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+		compare_many_groups(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
 	}
 	assert_true(groups[1]->nodes[0].measured < groups[0]->nodes[0].measured / 2);
 	group_free(groups[0]);
@@ -315,7 +315,7 @@ static void test_lost_in_sleep(void **state)
 			send_some(groups[k], 1, 0, 8000);
 			quiet_tick(groups[k]);
 		}
-		compare(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
+		compare_many_groups(groups[0], groups[1], 1e-9 * LIMIT, 0, 1);
 		if (t == 199)
 			assert_int_equal(view_of(groups[1], 0, 0).lost, 1);
 	}
@@ -340,13 +340,13 @@ static void test_changes(void **state)
 		assert_int_equal(limiter_next_change(l, 0), POLICIES);
 		for (unsigned p = 0; p < POLICIES; p++)
 			assert_true(view_of(g, 0, p).local_limit == told[p]);
-		tick(g);
+		tick_many_group(g);
 	}
 	group_free(g);
 }
 
 /* The policies of a limiter from now on; those that it has keep their state. */
-static void reload(struct group *g, unsigned i, unsigned n, const unsigned *of)
+static void reload_many_node(struct group *g, unsigned i, unsigned n, const unsigned *of)
 {
 	struct limiter_policy policies[POLICIES];
 	struct node *node = &g->nodes[i];
@@ -363,7 +363,7 @@ static void reload(struct group *g, unsigned i, unsigned n, const unsigned *of)
 	memcpy(node->of, of, n * sizeof(*of));
 }
 
-static void shuffle(struct prng *prng, unsigned *of)
+static void shuffle_policies(struct prng *prng, unsigned *of)
 {
 	for (unsigned i = POLICIES - 1; i > 0; i--) {
 		unsigned j = prng_below(prng, i + 1), t = of[i];
@@ -386,14 +386,14 @@ static void test_reload_of_the_same(void **state)
 		for (unsigned t = 0; t < 1000; t++) {
 			unsigned i = prng_below(&prng, N), of[POLICIES];
 
-			tick(left);
-			tick(reloaded);
-			compare(left, reloaded, 0, 0, seed);
+			tick_many_group(left);
+			tick_many_group(reloaded);
+			compare_many_groups(left, reloaded, 0, 0, seed);
 			memcpy(of, reloaded->nodes[i].of, sizeof(of));
 			if (prng_below(&prng, 2))
-				shuffle(&prng, of);
+				shuffle_policies(&prng, of);
 			if (prng_below(&prng, 5) == 0)
-				reload(reloaded, i, POLICIES, of);
+				reload_many_node(reloaded, i, POLICIES, of);
 		}
 		group_free(left);
 		group_free(reloaded);
@@ -407,10 +407,10 @@ static void run_pair(struct group *g, unsigned ticks)
 		for (unsigned i = 0; i < 2; i++) {
 			for (unsigned id = 0; id < POLICIES; id++)
 				g->nodes[i].sources[id].active = false;
-			arrive(g, &g->nodes[i].sources[0]);
+			arrive_many_source(g, &g->nodes[i].sources[0]);
 			limiter_wake(g->nodes[i].limiter, 0);
 		}
-		tick(g);
+		tick_many_group(g);
 	}
 }
 
@@ -427,16 +427,16 @@ static void test_removed_and_added(void **state)
 		struct group *g = group_create(1, 2, naps);
 		double sum;
 
-		reload(g, 0, 2, with);
-		reload(g, 1, 2, with);
+		reload_many_node(g, 0, 2, with);
+		reload_many_node(g, 1, 2, with);
 		run_pair(g, 200);
 		sum = view_of(g, 0, 0).local_limit + view_of(g, 1, 0).local_limit;
 		assert_near(sum, LIMIT, 0.05 * LIMIT);
-		reload(g, 0, 1, without);
+		reload_many_node(g, 0, 1, without);
 		run_pair(g, 200);
 		assert_int_equal(view_of(g, 1, 0).lost, 0);
 		assert_near(view_of(g, 1, 0).local_limit, LIMIT, 0.02 * LIMIT);
-		reload(g, 0, 2, with);
+		reload_many_node(g, 0, 2, with);
 		assert_near(view_of(g, 0, 0).local_limit, LIMIT / 2, 1e-6);
 		for (unsigned t = 0; t < 200; t++) {
 			run_pair(g, 1);
@@ -456,24 +456,24 @@ static void test_rolled_out(void **state)
 	struct group *g = group_create(2, 2, true);
 
 	(void)state;
-	reload(g, 0, 1, without);
-	reload(g, 1, 1, without);
+	reload_many_node(g, 0, 1, without);
+	reload_many_node(g, 1, 1, without);
 	run_pair(g, 0);
 	for (unsigned t = 0; t < 100; t++)
-		tick(g);
-	reload(g, 0, 2, with);
+		tick_many_group(g);
+	reload_many_node(g, 0, 2, with);
 	for (unsigned t = 0; t < 100; t++) {
-		arrive(g, &g->nodes[0].sources[0]);
+		arrive_many_source(g, &g->nodes[0].sources[0]);
 		limiter_wake(g->nodes[0].limiter, 1);
-		tick(g);
+		tick_many_group(g);
 		assert_true(view_of(g, 0, 0).local_limit <= 0.5001 * LIMIT);
 	}
 	assert_int_equal(view_of(g, 0, 0).lost, 1);
-	reload(g, 1, 2, with);
+	reload_many_node(g, 1, 2, with);
 	for (unsigned t = 0; t < 100; t++) {
-		arrive(g, &g->nodes[0].sources[0]);
+		arrive_many_source(g, &g->nodes[0].sources[0]);
 		limiter_wake(g->nodes[0].limiter, 1);
-		tick(g);
+		tick_many_group(g);
 	}
 	assert_int_equal(view_of(g, 0, 0).lost, 0);
 	assert_true(view_of(g, 0, 0).local_limit > 0.8 * LIMIT);
@@ -490,7 +490,7 @@ static void test_changed(void **state)
 	double before;
 
 	(void)state;
-	reload(g, 0, 2, of);
+	reload_many_node(g, 0, 2, of);
 	run_pair(g, 100);
 	before = view_of(g, 0, 0).local_limit;
 	policies[0].limit_bps /= 4;
@@ -514,7 +514,7 @@ static void test_changed_in_sleep(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < N; i++)
-		reload(g, i, 1, from);
+		reload_many_node(g, i, 1, from);
 	for (unsigned t = 0; t < 100; t++)
 		quiet_tick(g);
 	policy.limit_bps /= 4;
@@ -543,7 +543,7 @@ static void test_other_interval(void **state)
 	assert_int_equal(limiter_next(l), g->now + 10 * MS);
 	g->nodes[0].n = 1;
 	g->nodes[0].measured = 0;
-	limiter_tick(l, g->now + 10 * MS, measure, &g->nodes[0]);
+	limiter_tick(l, g->now + 10 * MS, measure_many_node, &g->nodes[0]);
 	assert_int_equal(g->nodes[0].measured, 1);
 	group_free(g);
 }

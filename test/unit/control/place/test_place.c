@@ -246,7 +246,8 @@ static void test_any(void **state)
  * Bursts at random before a bucket of lib/datapath/meter: the delay in seconds that a share
  * exceeds.
  */
-static double simulated(unsigned batch, double rate, double limit, uint64_t burst, double share)
+static double simulated_delay(
+	unsigned batch, double rate, double limit, uint64_t burst, double share)
 {
 	enum { BATCHES = 4000000, BINS = 20000 };
 	unsigned *bins = calloc(BINS, sizeof(*bins)), bin = BINS - 1;
@@ -297,7 +298,7 @@ static void test_predicts_tokens(void **state)
 		world_open(&w);
 		assert_int_equal(place_on(&w.placer, 1, &w.placement), 0);
 		place_predict(&w.placer, &w.placement, 0, &delay);
-		want = simulated(cases[i].batch, 10000 * cases[i].load, 10000,
+		want = simulated_delay(cases[i].batch, 10000 * cases[i].load, 10000,
 			cases[i].messages * MESSAGE, 0.01);
 		assert_near(delay.access_p99, want, 0.1 * want + 0.0002);
 		world_close(&w);
@@ -306,7 +307,7 @@ static void test_predicts_tokens(void **state)
 
 enum { TRIAL = 4000, MEMBERS = 5, BATCH = 10, LIMIT = 1100 };
 
-static int downwards(const void *a, const void *b)
+static int compare_downwards(const void *a, const void *b)
 {
 	double x = *(const double *)a, y = *(const double *)b;
 
@@ -314,9 +315,9 @@ static int downwards(const void *a, const void *b)
 }
 
 /* What no more than a share of values are above. */
-static double exceeded(double *values, double share)
+static double exceeded_value(double *values, double share)
 {
-	qsort(values, TRIAL, sizeof(values[0]), downwards);
+	qsort(values, TRIAL, sizeof(values[0]), compare_downwards);
 	return values[(unsigned)(share * TRIAL)];
 }
 
@@ -324,7 +325,7 @@ static double exceeded(double *values, double share)
  * Groups of five that send ten messages each at once, in two parts: one has three of some groups,
  * and two of the others. What 99 of 100 bursts lack of the whole, and of that part.
  */
-static void lacking(uint64_t seed, double *whole, double *part)
+static void simulate_lack(uint64_t seed, double *whole, double *part)
 {
 	static double wholes[TRIAL], parts[TRIAL];
 	double w = 0, p = 0;
@@ -339,8 +340,8 @@ static void lacking(uint64_t seed, double *whole, double *part)
 		wholes[i] = w;
 		parts[i] = p;
 	}
-	*whole = exceeded(wholes, 0.01);
-	*part = exceeded(parts, 0.01);
+	*whole = exceeded_value(wholes, 0.01);
+	*part = exceeded_value(parts, 0.01);
 }
 
 static void world_of_groups(struct world *w, unsigned members, unsigned k, double backlog)
@@ -368,7 +369,7 @@ static void test_predicts_uneven_bursts(void **state)
 		double whole, part, wait;
 		struct world w;
 
-		lacking(seed, &whole, &part);
+		simulate_lack(seed, &whole, &part);
 		world_of_groups(&w, MEMBERS, 2, whole);
 		place_predict(&w.placer, &w.placement, 0, &delay);
 		wait = fmax(0, part - 1.1 * whole / 2) / (LIMIT / 2.0);

@@ -47,7 +47,7 @@ static void world_open(struct world *w, unsigned n_brokers, double rate)
 }
 
 /* The delay is the objective's at what a broker is able to do, and in proportion. */
-static void measure(const struct world *w, double *p99)
+static void measure_fit_world(const struct world *w, double *p99)
 {
 	uint64_t limit = 0, burst = 0;
 
@@ -65,7 +65,7 @@ static void measure(const struct world *w, double *p99)
 		fail_msg("seed %" PRIu64 ": a trial has more than there is", w->seed);
 }
 
-static enum place_fit_state settle(struct world *w, enum place_way way)
+static enum place_fit_state run_fit_to_end(struct world *w, enum place_way way)
 {
 	enum place_fit_state state;
 
@@ -75,7 +75,7 @@ static enum place_fit_state settle(struct world *w, enum place_way way)
 
 		if (rounds > 1000)
 			fail_msg("seed %" PRIu64 ": without end", w->seed);
-		measure(w, p99);
+		measure_fit_world(w, p99);
 		state = place_fit_measured(&w->fit, p99);
 	}
 	return state;
@@ -95,7 +95,7 @@ static void test_at_once(void **state)
 		struct world w = {.able = {1000, 1000, 1000}};
 
 		world_open(&w, 3, 900);
-		assert_int_equal(settle(&w, way), PLACE_SETTLED);
+		assert_int_equal(run_fit_to_end(&w, way), PLACE_SETTLED);
 		assert_int_equal(w.fit.trial.used, 1);
 		assert_int_equal(w.fit.measured, 1);
 		assert_int_equal(w.fit.rounds[0], 1);
@@ -113,7 +113,7 @@ static void test_search(void **state)
 
 	(void)state;
 	world_open(&w, 4, 900);
-	assert_int_equal(settle(&w, PLACE_SEARCH), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_SEARCH), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 3);
 	assert_int_equal(w.fit.trial.nowhere, 0);
 	assert_int_equal(w.fit.iterations, 3);
@@ -137,7 +137,7 @@ static void test_search_keeps_groups_split(void **state)
 
 	(void)state;
 	world_open(&w, 4, 900);
-	settle(&w, PLACE_SEARCH);
+	run_fit_to_end(&w, PLACE_SEARCH);
 	for (unsigned i = 0; i < SOURCES; i++)
 		of_group[i / 10] += w.fit.trial.at[i] == 0;
 	for (unsigned i = 0; i < SOURCES / 10; i++)
@@ -152,7 +152,7 @@ static void test_prediction_is_corrected(void **state)
 
 	(void)state;
 	world_open(&w, 4, 900);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 3);
 	assert_true(w.fit.measured <= 3);
 	world_close(&w);
@@ -172,7 +172,7 @@ static void test_the_same_share_otherwise(void **state)
 		w.brokers[i].capacity = 22000;
 		w.brokers[i].speed = 22000;
 	}
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 2);
 	assert_int_equal(w.fit.measured, 2);
 	assert_true(w.fit.trial.parts[1].sources < w.fit.trial.parts[0].sources);
@@ -196,7 +196,7 @@ static void test_sure(void **state)
 
 	(void)state;
 	sure_open(&w);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.trial.used, 2);
 	assert_int_equal(w.fit.measured, 0);
 	world_close(&w);
@@ -204,14 +204,14 @@ static void test_sure(void **state)
 	sure_open(&w);
 	w.problem.aggregate.backlog = 0;
 	w.problem.aggregate.burst = 100000;
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 1);
 	world_close(&w);
 	/* others have a load */
 	sure_open(&w);
 	for (unsigned i = 0; i < 4; i++)
 		w.brokers[i].load = 0.001;
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 1);
 	world_close(&w);
 }
@@ -225,9 +225,9 @@ static void test_sure_and_wrong(void **state)
 
 	(void)state;
 	sure_open(&w);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_SETTLED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_SETTLED);
 	assert_int_equal(w.fit.measured, 0);
-	measure(&w, p99);
+	measure_fit_world(&w, p99);
 	assert_true(p99[0] > SLO);
 	end = place_fit_measured(&w.fit, p99);
 	assert_int_equal(w.fit.measured, 1);
@@ -243,7 +243,7 @@ static void test_no_room(void **state)
 
 	(void)state;
 	world_open(&w, 2, 3000);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.measured, 0);
 	assert_in_range(w.fit.trial.nowhere, 66, 68); /* of 200 */
 	world_close(&w);
@@ -258,9 +258,9 @@ static void test_no_room_and_slow(void **state)
 
 	(void)state;
 	world_open(&w, 2, 3000);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	memcpy(at, w.fit.trial.at, sizeof(at));
-	measure(&w, p99);
+	measure_fit_world(&w, p99);
 	assert_true(p99[0] > SLO);
 	assert_int_equal(place_fit_measured(&w.fit, p99), PLACE_EXHAUSTED);
 	assert_memory_equal(w.fit.trial.at, at, sizeof(at));
@@ -274,13 +274,13 @@ static void test_never_within(void **state)
 
 	(void)state;
 	world_open(&w, 4, 900);
-	assert_int_equal(settle(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_PREDICT), PLACE_EXHAUSTED);
 	assert_int_equal(w.fit.trial.nowhere, 0);
 	assert_int_equal(w.fit.trial.used, 4);
 	world_close(&w);
 	w = (struct world){.able = {100, 100, 100, 100}};
 	world_open(&w, 4, 900);
-	assert_int_equal(settle(&w, PLACE_SEARCH), PLACE_EXHAUSTED);
+	assert_int_equal(run_fit_to_end(&w, PLACE_SEARCH), PLACE_EXHAUSTED);
 	assert_true(w.fit.trial.nowhere > 0);
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(w.fit.trial.parts[i].rate <= 100);
@@ -305,8 +305,8 @@ static void test_any(void **state)
 				w.able[i] = 20 + 600 * prng_unit(&prng);
 			world_open(
 				&w, 1 + prng_below(&prng, BROKERS), 100 + 1500 * prng_unit(&prng));
-			end = settle(&w, way);
-			measure(&w, p99);
+			end = run_fit_to_end(&w, way);
+			measure_fit_world(&w, p99);
 			settled += end == PLACE_SETTLED;
 			exhausted += end == PLACE_EXHAUSTED;
 			if (end == PLACE_SETTLED && w.fit.trial.nowhere > 0)

@@ -119,7 +119,7 @@ static double contender_on(struct placer *view, struct place_problem *problem, u
 }
 
 /* On the fewest that keep the objective, else on as many as come nearest. */
-static double contender(const struct world *w, unsigned principles)
+static double contender_worst(const struct world *w, unsigned principles)
 {
 	struct place_problem problem = w->problem;
 	struct placer view = w->placer;
@@ -150,7 +150,7 @@ static void check_sums(const struct world *w, const struct placement *placement)
 }
 
 /* What the plan is predicted to come to, or HUGE_VAL where there is no room for all. */
-static double planned(const struct world *w, struct placement *placement)
+static double planned_worst(const struct world *w, struct placement *placement)
 {
 	int err = place_plan(&w->placer, placement);
 
@@ -174,12 +174,12 @@ static void test_never_worse(void **state)
 		double plan, first;
 
 		world_draw(&w, seed);
-		plan = planned(&w, &placement);
-		first = contender(&w, PLACE_ALL);
+		plan = planned_worst(&w, &placement);
+		first = contender_worst(&w, PLACE_ALL);
 		finite += isfinite(plan) != 0;
 		by_others += plan < first;
 		do {
-			double other = contender(&w, some);
+			double other = contender_worst(&w, some);
 
 			if (!(plan <= other))
 				fail_msg("seed %" PRIu64 ": plan %g, principles %u: %g", seed, plan,
@@ -204,9 +204,9 @@ static void test_no_switch_helps(void **state)
 			double with, without;
 
 			world_draw(&w, seed);
-			with = planned(&w, &placement);
+			with = planned_worst(&w, &placement);
 			w.problem.principles &= ~switches[i];
-			without = planned(&w, &placement);
+			without = planned_worst(&w, &placement);
 			if (!(with <= without))
 				fail_msg("seed %" PRIu64 ", without %u: %g, with: %g", seed,
 					switches[i], without, with);

@@ -85,7 +85,7 @@ static void world_open(struct world *w)
 }
 
 /* The delay that a hundredth of a broker's packets exceed, by a bucket of lib/meter. */
-static double played(const struct world *w, uint32_t broker)
+static double played_delay(const struct world *w, uint32_t broker)
 {
 	const struct place_part *part = &w->placement.parts[broker];
 	double delays[SOURCES * PERIODS * 10], least = 0;
@@ -128,7 +128,7 @@ static void test_as_a_bucket(void **state)
 		w.problem.principles = PLACE_PAPER; /* parts in proportion */
 		world_open(&w);
 		for (unsigned i = 0; i < w.problem.n_brokers; i++) {
-			double want = played(&w, i);
+			double want = played_delay(&w, i);
 			struct place_delay delay;
 
 			place_predict(&w.placer, &w.placement, i, &delay);
@@ -169,7 +169,7 @@ static double worst_on(struct world *w)
 
 	world_open(w);
 	for (unsigned i = 0; i < w->problem.n_brokers; i++)
-		worst = fmax(worst, played(w, i));
+		worst = fmax(worst, played_delay(w, i));
 	placer_free(&w->placer);
 	return worst;
 }

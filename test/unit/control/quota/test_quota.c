@@ -93,7 +93,8 @@ struct pair {
 	unsigned messages;
 };
 
-static struct quota_node *node(uint64_t share, bool durable, uint64_t chunk, uint64_t now)
+static struct quota_node *make_quota_node(
+	uint64_t share, bool durable, uint64_t chunk, uint64_t now)
 {
 	struct quota_params params = {
 		.share = share,
@@ -116,8 +117,9 @@ static struct quota_node *node(uint64_t share, bool durable, uint64_t chunk, uin
 
 static struct pair pair_of(uint64_t a, uint64_t b)
 {
-	return (struct pair){
-		.a = node(a, false, 0, SECOND), .b = node(b, false, 0, SECOND), .now = SECOND};
+	return (struct pair){.a = make_quota_node(a, false, 0, SECOND),
+		.b = make_quota_node(b, false, 0, SECOND),
+		.now = SECOND};
 }
 
 static void pair_free(struct pair *p)
@@ -127,7 +129,7 @@ static void pair_free(struct pair *p)
 }
 
 /* Until nothing is said any more; one of them may not be heard. */
-static void talk(struct pair *p, bool deaf)
+static void talk_quota_pair(struct pair *p, bool deaf)
 {
 	struct quota_message m;
 	uint32_t edge;
@@ -177,12 +179,12 @@ static void test_last_unit(void **state)
 
 	(void)state;
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	assert_int_equal(p.messages, 2);
 	assert_int_equal(quota_spend(p.a, 40, p.now), 0);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	while (quota_spend(p.a, 1, p.now) != -EDQUOT)
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	assert_int_equal(quota_view(p.a, p.now).spent, 100);
 	assert_int_equal(quota_view(p.b, p.now).balance, 0);
 	/* That there is nothing is known: nobody is asked in vain. */
@@ -190,7 +192,7 @@ static void test_last_unit(void **state)
 	for (unsigned i = 0; i < 100; i++) {
 		assert_int_equal(quota_spend(p.a, 1, p.now), -EDQUOT);
 		quota_tick(p.a, p.now);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(p.messages, 0);
 	pair_free(&p);
@@ -207,7 +209,7 @@ static void test_threshold(void **state)
 	while (p.messages == 0) {
 		before = (uint64_t)quota_view(p.a, p.now).balance;
 		assert_int_equal(quota_spend(p.a, 20, p.now), 0);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 		p.now += 10 * MS;
 		assert_true(before >= 40);
 	}
@@ -231,7 +233,7 @@ static void test_by_rate(void **state)
 	for (unsigned i = 0; i < 190; i++) {
 		quota_spend(p.a, 30, p.now);
 		quota_spend(p.b, 10, p.now);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 		p.now += 10 * MS;
 	}
 	a = (double)quota_view(p.a, p.now).balance;
@@ -255,14 +257,14 @@ static void test_silence(void **state)
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
 	while (quota_spend(p.a, 40, p.now) == -EAGAIN && p.now - began < SECOND) {
 		quota_tick(p.a, p.now);
-		talk(&p, true);
+		talk_quota_pair(&p, true);
 	}
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EDQUOT);
 	assert_in_range(p.now - began, 5 * THETA, 8 * THETA + 10 * MS);
 	assert_int_equal(p.messages, 2);
 	for (began = p.now; quota_spend(p.a, 40, p.now) && p.now - began < 10 * SECOND;) {
 		quota_tick(p.a, p.now);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
 	pair_free(&p);
@@ -275,19 +277,19 @@ static void test_top_up(void **state)
 
 	(void)state;
 	while (quota_spend(p.b, 10, p.now) == -EAGAIN)
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	while (quota_spend(p.b, 5, p.now) == -EAGAIN)
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.b, 5, p.now), -EDQUOT);
 	assert_int_equal(quota_set_share(p.a, 30, p.now), 0);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.b, 5, p.now), 0);
 	/* Less than what is gone already: a debt, which the other pays. */
 	assert_int_equal(quota_set_share(p.a, 20, p.now), 0);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	for (unsigned i = 0; i < 100; i++) {
 		quota_tick(p.a, p.now += THETA);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).balance + quota_view(p.b, p.now).balance, 5);
 	assert_true(quota_view(p.a, p.now).balance >= 0);
@@ -311,19 +313,19 @@ static void test_periods(void **state)
 	assert_true(quota_hear(p.a, 0, &m, p.now));
 	assert_int_equal(quota_view(p.a, p.now).balance, 10);
 	assert_int_equal(quota_spend(p.a, 40, p.now), -EAGAIN);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	assert_int_equal(quota_view(p.a, p.now).balance, 10);
 	assert_int_equal(quota_period(p.b, 2, 90, p.now), 0);
 	for (unsigned i = 0; i < 100 && quota_spend(p.a, 40, p.now); i++) {
 		quota_tick(p.a, p.now += THETA);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	}
 	assert_int_equal(quota_view(p.a, p.now).spent, 40);
 	assert_int_equal(quota_view(p.b, p.now).balance + quota_view(p.a, p.now).balance, 60);
 	pair_free(&p);
 }
 
-static struct quota_node *back(const void *record, size_t len, uint64_t period)
+static struct quota_node *restored_quota_node(const void *record, size_t len, uint64_t period)
 {
 	struct quota_params params = {
 		.share = 100,
@@ -345,7 +347,7 @@ static struct quota_node *back(const void *record, size_t len, uint64_t period)
 /* With a disk nothing is used before a record says that it is spent; a crash forgets none of it. */
 static void test_durable(void **state)
 {
-	struct quota_node *q = node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
 	char record[4096];
 	uint64_t used = 0;
 	size_t len;
@@ -364,15 +366,15 @@ static void test_durable(void **state)
 		quota_settled(q);
 	}
 	quota_destroy(q);
-	q = back(record, len, 1);
+	q = restored_quota_node(record, len, 1);
 	assert_true(quota_view(q, SECOND).spent >= used);
 	assert_int_equal(quota_view(q, SECOND).balance + (int64_t)quota_view(q, SECOND).spent, 100);
 	quota_destroy(q);
 	/* A record of an earlier period says nothing of this one; one of a later is gone by. */
-	q = back(record, len, 2);
+	q = restored_quota_node(record, len, 2);
 	assert_int_equal(quota_view(q, SECOND).balance, 100);
 	quota_destroy(q);
-	q = back(record, len, 0);
+	q = restored_quota_node(record, len, 0);
 	assert_int_equal(quota_view(q, SECOND).period, 1);
 	assert_true(quota_view(q, SECOND).balance < 100);
 	quota_destroy(q);
@@ -381,7 +383,7 @@ static void test_durable(void **state)
 /* Units that passed and were not used are free again, and no more than have passed. */
 static void test_refund(void **state)
 {
-	struct quota_node *q = node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
 	char record[4096];
 	size_t len;
 
@@ -404,7 +406,7 @@ static void test_refund(void **state)
 	assert_int_equal(quota_view(q, SECOND).spent, 0);
 	assert_int_equal(quota_save(q, record, &len), 0);
 	quota_destroy(q);
-	q = back(record, len, 1);
+	q = restored_quota_node(record, len, 1);
 	assert_int_equal(quota_view(q, SECOND).balance, 100);
 	quota_destroy(q);
 }
@@ -412,7 +414,7 @@ static void test_refund(void **state)
 /* A record that did not become durable: nothing may be used, and the next one has it all. */
 static void test_save_failed(void **state)
 {
-	struct quota_node *q = node(100, true, 16, SECOND);
+	struct quota_node *q = make_quota_node(100, true, 16, SECOND);
 	char record[4096];
 	size_t len;
 
@@ -429,7 +431,7 @@ static void test_save_failed(void **state)
 	quota_destroy(q);
 }
 
-static void settle(struct quota_node *q)
+static void save_quota_node(struct quota_node *q)
 {
 	char record[4096];
 	size_t len;
@@ -459,11 +461,11 @@ static void test_both_blank(void **state)
 	assert_int_equal(quota_create(&params, p.now, &p.a), 0);
 	assert_int_equal(quota_create(&params, p.now, &p.b), 0);
 	for (unsigned i = 0; i < 10; i++) {
-		settle(p.a);
-		settle(p.b);
+		save_quota_node(p.a);
+		save_quota_node(p.b);
 		quota_tick(p.a, p.now);
 		quota_tick(p.b, p.now);
-		talk(&p, false);
+		talk_quota_pair(&p, false);
 	}
 	assert_false(quota_view(p.a, p.now).blank || quota_view(p.b, p.now).blank);
 	pair_free(&p);
@@ -515,14 +517,14 @@ static void test_unlink(void **state)
 	/* It comes back, and is asked at once. */
 	quota_link(p.a, 0, true, 1000);
 	quota_tick(p.a, p.now);
-	talk(&p, false);
+	talk_quota_pair(&p, false);
 	assert_int_equal(quota_spend(p.a, 40, p.now), 0);
 	pair_free(&p);
 }
 
 #define LOOP 3
 
-static void around(struct quota_node *q[LOOP], unsigned i, uint64_t now)
+static void send_around_loop(struct quota_node *q[LOOP], unsigned i, uint64_t now)
 {
 	struct quota_message m;
 
@@ -560,7 +562,7 @@ static void test_loop(void **state)
 
 			assert_int_not_equal(quota_spend(q[i], 30, now), 0);
 			quota_tick(q[i], now);
-			around(q, i, now);
+			send_around_loop(q, i, now);
 			view = quota_view(q[i], now);
 			if (!view.asking || view.rounds != rounds[i])
 				since[i] = now;

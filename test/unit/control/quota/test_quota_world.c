@@ -54,7 +54,7 @@ struct world {
 	unsigned crashes;
 };
 
-static bool chance(struct world *w, unsigned in)
+static bool quota_world_chance(struct world *w, unsigned in)
 {
 	return prng_below(&w->prng, in) == 0;
 }
@@ -68,7 +68,7 @@ static uint64_t period_of(const struct world *w, const struct node *node)
 	return period;
 }
 
-static void boot(struct world *w, unsigned k, bool blank)
+static void boot_quota_node(struct world *w, unsigned k, bool blank)
 {
 	struct node *node = &w->nodes[k];
 	struct quota_params params = {
@@ -93,7 +93,7 @@ static void boot(struct world *w, unsigned k, bool blank)
 		quota_link(node->quota, e, true, w->total / NODES);
 }
 
-static void join(struct world *w, unsigned a, unsigned b)
+static void join_quota_nodes(struct world *w, unsigned a, unsigned b)
 {
 	struct node *x = &w->nodes[a], *y = &w->nodes[b];
 
@@ -115,13 +115,13 @@ static struct world *world_new(uint64_t seed, uint64_t periods)
 	for (unsigned k = 0; k < NODES; k++) {
 		w->shares[k] = prng_below(&w->prng, 2000);
 		w->total += w->shares[k];
-		w->nodes[k].durable = chance(w, 2);
+		w->nodes[k].durable = quota_world_chance(w, 2);
 		w->nodes[k].rolls_ns = 900 * MS + prng_below(&w->prng, 200) * MS;
 		if (k > 0)
-			join(w, prng_below(&w->prng, k), k);
+			join_quota_nodes(w, prng_below(&w->prng, k), k);
 	}
 	for (unsigned k = 0; k < NODES; k++)
-		boot(w, k, false);
+		boot_quota_node(w, k, false);
 	return w;
 }
 
@@ -137,7 +137,8 @@ static bool is_cut(const struct world *w, unsigned a, unsigned b)
 	return w->cut[a > b ? a : b];
 }
 
-static void put(struct world *w, unsigned from, unsigned edge, const struct quota_message *m)
+static void put_quota_transit(
+	struct world *w, unsigned from, unsigned edge, const struct quota_message *m)
 {
 	assert_true(w->n_transits < TRANSITS);
 	w->transits[w->n_transits++] = (struct transit){
@@ -148,22 +149,22 @@ static void put(struct world *w, unsigned from, unsigned edge, const struct quot
 	};
 }
 
-static void send(struct world *w, unsigned k)
+static void send_quota_messages(struct world *w, unsigned k)
 {
 	struct node *node = &w->nodes[k];
 	struct quota_message m;
 	uint32_t edge;
 
 	while (quota_next(node->quota, w->now_ns, &edge, &m)) {
-		if (is_cut(w, k, node->to[edge]) || (w->faults && chance(w, 8)))
+		if (is_cut(w, k, node->to[edge]) || (w->faults && quota_world_chance(w, 8)))
 			continue;
-		put(w, k, edge, &m);
-		if (w->faults && chance(w, 10))
-			put(w, k, edge, &m);
+		put_quota_transit(w, k, edge, &m);
+		if (w->faults && quota_world_chance(w, 10))
+			put_quota_transit(w, k, edge, &m);
 	}
 }
 
-static void deliver(struct world *w)
+static void deliver_quota_transits(struct world *w)
 {
 	for (unsigned i = w->n_transits; i-- > 0;) {
 		struct transit t = w->transits[i];
@@ -176,7 +177,7 @@ static void deliver(struct world *w)
 	}
 }
 
-static void disk(struct world *w, struct node *node)
+static void run_quota_disk(struct world *w, struct node *node)
 {
 	if (node->is_writing && w->now_ns >= node->written_ns) {
 		memcpy(node->record, node->writing, node->writing_len);
@@ -193,7 +194,7 @@ static void disk(struct world *w, struct node *node)
 	node->written_ns = w->now_ns + prng_below(&w->prng, 2 * MS);
 }
 
-static void crash(struct world *w, unsigned k)
+static void crash_quota_node(struct world *w, unsigned k)
 {
 	struct node *node = &w->nodes[k];
 
@@ -204,7 +205,7 @@ static void crash(struct world *w, unsigned k)
 	node->up_ns = w->now_ns + prng_below(&w->prng, 100 * MS);
 }
 
-static void spend(struct world *w, struct node *node)
+static void spend_quota_units(struct world *w, struct node *node)
 {
 	uint64_t units = node->wants ? node->wants : 1 + prng_below(&w->prng, 40);
 	uint64_t period = quota_view(node->quota, w->now_ns).period;
@@ -219,27 +220,28 @@ static void spend(struct world *w, struct node *node)
 			w->total);
 }
 
-static void trouble(struct world *w, unsigned k)
+static void quota_world_trouble(struct world *w, unsigned k)
 {
-	if (chance(w, 400))
+	if (quota_world_chance(w, 400))
 		w->cut[k] = !w->cut[k];
 	/* Without a disk only blank; and few of these, as what is held is forfeit. */
-	if (chance(w, 600) && (w->nodes[k].durable || (w->blanks && chance(w, 3))))
-		crash(w, k);
+	if (quota_world_chance(w, 600) &&
+		(w->nodes[k].durable || (w->blanks && quota_world_chance(w, 3))))
+		crash_quota_node(w, k);
 }
 
 /* busy: in so many steps each spends once, or 0. */
-static void step(struct world *w, unsigned busy)
+static void step_quota_world(struct world *w, unsigned busy)
 {
 	w->now_ns += STEP;
-	deliver(w);
+	deliver_quota_transits(w);
 	for (unsigned k = 0; k < NODES; k++) {
 		struct node *node = &w->nodes[k];
 
 		if (w->faults && node->quota)
-			trouble(w, k);
+			quota_world_trouble(w, k);
 		if (!node->quota && w->now_ns >= node->up_ns)
-			boot(w, k, !node->durable || node->len == 0);
+			boot_quota_node(w, k, !node->durable || node->len == 0);
 		if (!node->quota)
 			continue;
 		if (period_of(w, node) > quota_view(node->quota, w->now_ns).period) {
@@ -248,12 +250,12 @@ static void step(struct world *w, unsigned busy)
 				0);
 			node->is_writing = false; /* and what is being written is of no use */
 		}
-		if (busy && chance(w, busy * (k + 1)))
-			spend(w, node);
+		if (busy && quota_world_chance(w, busy * (k + 1)))
+			spend_quota_units(w, node);
 		quota_tick(node->quota, w->now_ns);
 		if (node->durable)
-			disk(w, node);
-		send(w, k);
+			run_quota_disk(w, node);
+		send_quota_messages(w, k);
 	}
 }
 
@@ -266,18 +268,18 @@ static bool in_flight(const struct world *w)
 	return false;
 }
 
-static void heal(struct world *w)
+static void heal_quota_world(struct world *w)
 {
 	w->faults = false;
 	memset(w->cut, 0, sizeof(w->cut));
 	for (unsigned k = 0; k < NODES; k++)
 		w->nodes[k].up_ns = w->now_ns;
 	for (unsigned i = 0; i < 4000; i++)
-		step(w, 0);
+		step_quota_world(w, 0);
 	for (unsigned k = 0; k < NODES; k++)
 		quota_forgo(w->nodes[k].quota); /* the traffic that it was for does not come back */
 	for (unsigned i = 0; i < 4000 && in_flight(w); i++)
-		step(w, 0);
+		step_quota_world(w, 0);
 }
 
 /* Every unit of the last period is somewhere. */
@@ -313,7 +315,7 @@ static void check_progress(struct world *w)
 	int64_t left = 0;
 
 	for (unsigned vain = 0; vain < VAIN; vain++) {
-		step(w, 0);
+		step_quota_world(w, 0);
 		while (quota_spend(w->nodes[taker].quota, 1, w->now_ns) == 0) {
 			w->used[w->periods]++;
 			vain = 0;
@@ -328,15 +330,15 @@ static void check_progress(struct world *w)
 
 #define SEEDS 8
 
-static void run(uint64_t seed, uint64_t periods, bool blanks)
+static void run_quota_world(uint64_t seed, uint64_t periods, bool blanks)
 {
 	struct world *w = world_new(seed, periods);
 
 	w->faults = true;
 	w->blanks = blanks;
 	for (unsigned i = 0; i < 4000 * periods; i++)
-		step(w, 8);
-	heal(w);
+		step_quota_world(w, 8);
+	heal_quota_world(w);
 	if (!blanks) {
 		check_nothing_lost(w);
 		check_progress(w);
@@ -348,21 +350,21 @@ static void test_faults(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		run(seed, 1, false);
+		run_quota_world(seed, 1, false);
 }
 
 static void test_periods(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS / 3; seed++)
-		run(1000 + seed, PERIODS, false);
+		run_quota_world(1000 + seed, PERIODS, false);
 }
 
 static void test_blank(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)
-		run(2000 + seed, 1, true);
+		run_quota_world(2000 + seed, 1, true);
 }
 
 int main(void)

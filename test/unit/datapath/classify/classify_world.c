@@ -72,28 +72,28 @@ bool one_in(unsigned n)
 	return random_next() % n == 0;
 }
 
-static void put(struct frame *frame, const void *bytes, unsigned n)
+static void put_frame_bytes(struct frame *frame, const void *bytes, unsigned n)
 {
 	assert_true(frame->len + n <= sizeof(frame->bytes));
 	memcpy(frame->bytes + frame->len, bytes, n);
 	frame->len += n;
 }
 
-static void put8(struct frame *frame, unsigned byte)
+static void put_frame_u8(struct frame *frame, unsigned byte)
 {
-	put(frame, &(uint8_t){(uint8_t)byte}, 1);
+	put_frame_bytes(frame, &(uint8_t){(uint8_t)byte}, 1);
 }
 
-static void put16(struct frame *frame, unsigned word)
+static void put_frame_u16(struct frame *frame, unsigned word)
 {
-	put8(frame, word >> 8);
-	put8(frame, word);
+	put_frame_u8(frame, word >> 8);
+	put_frame_u8(frame, word);
 }
 
 static void put_random(struct frame *frame, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
-		put8(frame, random_next());
+		put_frame_u8(frame, random_next());
 }
 
 static void put_ethernet(struct frame *frame)
@@ -102,14 +102,14 @@ static void put_ethernet(struct frame *frame)
 
 	put_random(frame, 12);
 	if (frame->vlan != CONFIG_ANY) {
-		put16(frame, tags[random_next() % COUNT(tags)]);
-		put16(frame, (random_next() & 0xf) << 12 | (unsigned)frame->vlan);
+		put_frame_u16(frame, tags[random_next() % COUNT(tags)]);
+		put_frame_u16(frame, (random_next() & 0xf) << 12 | (unsigned)frame->vlan);
 	}
 	if (frame->vlan != CONFIG_ANY && frame->form == SECOND_TAG) {
-		put16(frame, 0x8100);
-		put16(frame, random_next());
+		put_frame_u16(frame, 0x8100);
+		put_frame_u16(frame, random_next());
 	}
-	put16(frame, frame->family == 4 ? 0x0800 : frame->family == 6 ? 0x86dd : 0x0806);
+	put_frame_u16(frame, frame->family == 4 ? 0x0800 : frame->family == 6 ? 0x86dd : 0x0806);
 	frame->l2_len = frame->len;
 }
 
@@ -117,16 +117,16 @@ static void put_ipv4(struct frame *frame, unsigned payload)
 {
 	const bool options = frame->form == OPTIONS;
 
-	put8(frame, options ? 0x46 : 0x45);
-	put8(frame, frame->dscp << 2 | (random_next() & 3));
-	put16(frame, frame->form == SHORT ? 19 : (options ? 24 : 20) + payload);
-	put16(frame, random_next());
-	put16(frame, frame->form == FRAGMENT ? 0x2000 : one_in(2) << 14);
-	put8(frame, random_next());
-	put8(frame, frame->proto);
+	put_frame_u8(frame, options ? 0x46 : 0x45);
+	put_frame_u8(frame, frame->dscp << 2 | (random_next() & 3));
+	put_frame_u16(frame, frame->form == SHORT ? 19 : (options ? 24 : 20) + payload);
+	put_frame_u16(frame, random_next());
+	put_frame_u16(frame, frame->form == FRAGMENT ? 0x2000 : one_in(2) << 14);
+	put_frame_u8(frame, random_next());
+	put_frame_u8(frame, frame->proto);
 	put_random(frame, 2);
-	put(frame, frame->src, 4);
-	put(frame, frame->dst, 4);
+	put_frame_bytes(frame, frame->src, 4);
+	put_frame_bytes(frame, frame->dst, 4);
 	put_random(frame, options ? 4 : 0);
 }
 
@@ -134,18 +134,18 @@ static void put_ipv6(struct frame *frame, unsigned payload)
 {
 	const bool more = frame->form == OPTIONS || frame->form == FRAGMENT;
 
-	put16(frame, 6u << 12 | frame->dscp << 6 | (random_next() & 0x3f));
+	put_frame_u16(frame, 6u << 12 | frame->dscp << 6 | (random_next() & 0x3f));
 	put_random(frame, 2);
-	put16(frame, payload + (more ? 8 : 0));
-	put8(frame, frame->form == FRAGMENT ? 44 : more ? 60 : frame->proto);
-	put8(frame, random_next());
-	put(frame, frame->src, 16);
-	put(frame, frame->dst, 16);
+	put_frame_u16(frame, payload + (more ? 8 : 0));
+	put_frame_u8(frame, frame->form == FRAGMENT ? 44 : more ? 60 : frame->proto);
+	put_frame_u8(frame, random_next());
+	put_frame_bytes(frame, frame->src, 16);
+	put_frame_bytes(frame, frame->dst, 16);
 	if (!more)
 		return;
-	put8(frame, frame->proto);
-	put8(frame, 0);
-	put16(frame, frame->form == FRAGMENT);
+	put_frame_u8(frame, frame->proto);
+	put_frame_u8(frame, 0);
+	put_frame_u16(frame, frame->form == FRAGMENT);
 	put_random(frame, 4);
 }
 
@@ -170,8 +170,8 @@ void put_frame(struct frame *frame)
 		frame->vlan = CONFIG_ANY;
 	}
 	if (frame->form != CUT) {
-		put16(frame, frame->sport);
-		put16(frame, frame->dport);
+		put_frame_u16(frame, frame->sport);
+		put_frame_u16(frame, frame->dport);
 		put_random(frame, 16 + random_next() % 20);
 	} else if (frame->family != 0) {
 		frame->len = frame->l2_len + random_next() % 20;

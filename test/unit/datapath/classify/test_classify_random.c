@@ -29,7 +29,7 @@ static bool in_range(const struct port_range *range, uint16_t port)
 	return range->first == 0 || (port >= range->first && port <= range->last);
 }
 
-static bool matches(const struct match *match, const struct frame *frame, unsigned wire,
+static bool frame_matches(const struct match *match, const struct frame *frame, unsigned wire,
 	enum direction direction)
 {
 	if (match->vlan != CONFIG_ANY && match->vlan != frame->vlan)
@@ -79,15 +79,15 @@ static bool goes_before(const struct match *a, const struct match *b)
 	return false;
 }
 
-static uint32_t reference(const struct policy *policies, unsigned n, const struct frame *frame,
-	unsigned wire, enum direction direction)
+static uint32_t reference_policy(const struct policy *policies, unsigned n,
+	const struct frame *frame, unsigned wire, enum direction direction)
 {
 	uint32_t best = CLASSIFY_NONE;
 
 	for (uint32_t i = 0; i < n; i++) {
 		const struct match *match = &policies[i].match;
 
-		if (matches(match, frame, wire, direction) &&
+		if (frame_matches(match, frame, wire, direction) &&
 			(best == CLASSIFY_NONE || goes_before(match, &policies[best].match)))
 			best = i;
 	}
@@ -270,7 +270,7 @@ static void check_burst(const struct classifier *classifier, const struct policy
 
 	random_frames(policies, n_policies, wide, frames, n);
 	for (unsigned i = 0; i < n; i++)
-		expect[i] = reference(policies, n_policies, &frames[i], wire, direction);
+		expect[i] = reference_policy(policies, n_policies, &frames[i], wire, direction);
 	classify_both("random", classifier, wire, direction, frames, n, expect);
 }
 

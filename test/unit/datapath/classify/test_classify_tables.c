@@ -139,7 +139,7 @@ static void test_answers(void **state)
 	classifier_destroy(classifier);
 }
 
-static unsigned allocations(void)
+static unsigned count_table_allocs(void)
 {
 	struct rte_malloc_socket_stats stats;
 
@@ -177,7 +177,7 @@ static void test_built_aside(void **state)
 
 	(void)state;
 	assert_int_equal(classifier_create(&used, 1, -1, &classifier), 0);
-	before = allocations();
+	before = count_table_allocs();
 	for (unsigned i = 0; i < COUNT(threads); i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, build_some, &other), 0);
 	for (unsigned i = 0; i < COUNT(threads); i++) {
@@ -185,12 +185,12 @@ static void test_built_aside(void **state)
 			assert_int_equal(policy_of(classifier, 1, 1), 0);
 		assert_null(failed);
 	}
-	assert_int_equal(allocations(), before);
+	assert_int_equal(count_table_allocs(), before);
 	classifier_destroy(classifier);
 }
 
 /* Takes EAL's memory up to the last block of a size, so that it can be given back bit by bit. */
-static void *hoard(size_t block)
+static void *hoard_memory(size_t block)
 {
 	void **newest = NULL, **older;
 
@@ -209,19 +209,19 @@ static void *hoard(size_t block)
  */
 static void fill_memory(const struct policy *policies, unsigned n_policies, size_t block)
 {
-	const unsigned before = allocations();
-	void **hoarded = hoard(block), **older;
+	const unsigned before = count_table_allocs();
+	void **hoarded = hoard_memory(block), **older;
 	struct classifier *classifier = NULL;
 	unsigned refused = 0, held;
 	int rc;
 
 	for (;;) {
-		held = allocations();
+		held = count_table_allocs();
 		rc = classifier_create(policies, n_policies, -1, &classifier);
 		if (rc == 0)
 			break;
 		assert_int_equal(rc, -ENOMEM);
-		assert_int_equal(allocations(), held);
+		assert_int_equal(count_table_allocs(), held);
 		refused++;
 		assert_non_null(hoarded);
 		older = *hoarded;
@@ -235,7 +235,7 @@ static void fill_memory(const struct policy *policies, unsigned n_policies, size
 		older = *hoarded;
 		rte_free(hoarded);
 	}
-	assert_int_equal(allocations(), before);
+	assert_int_equal(count_table_allocs(), before);
 }
 
 static void test_out_of_memory(void **state)

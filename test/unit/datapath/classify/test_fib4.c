@@ -28,7 +28,7 @@ struct set {
 	unsigned n;
 };
 
-static uint32_t address(const struct lpm_prefix *prefix)
+static uint32_t addr_of_prefix(const struct lpm_prefix *prefix)
 {
 	uint32_t addr;
 
@@ -36,12 +36,12 @@ static uint32_t address(const struct lpm_prefix *prefix)
 	return ntohl(addr);
 }
 
-static uint32_t mask(unsigned length)
+static uint32_t length_mask4(unsigned length)
 {
 	return (uint32_t)(UINT64_MAX << (32 - length));
 }
 
-static int compare(const void *a, const void *b)
+static int compare_prefixes(const void *a, const void *b)
 {
 	const struct lpm_prefix *x = a, *y = b;
 	const int addr = memcmp(x->addr, y->addr, 4);
@@ -49,44 +49,45 @@ static int compare(const void *a, const void *b)
 	return addr ? addr : x->length - y->length;
 }
 
-static void add(struct set *set, uint32_t addr, unsigned length, uint32_t answer)
+static void add_test_prefix(struct set *set, uint32_t addr, unsigned length, uint32_t answer)
 {
 	struct lpm_prefix *prefix = &set->prefix[set->n++];
 
 	*prefix = (struct lpm_prefix){.length = (uint8_t)length, .answer = answer};
-	addr = htonl(addr & mask(length));
+	addr = htonl(addr & length_mask4(length));
 	memcpy(prefix->addr, &addr, sizeof(addr));
 }
 
 /* As the builder of classifiers hands them over: sorted, no two alike. */
-static void sort(struct set *set)
+static void sort_test_prefixes(struct set *set)
 {
 	unsigned n = 0;
 
-	qsort(set->prefix, set->n, sizeof(set->prefix[0]), compare);
+	qsort(set->prefix, set->n, sizeof(set->prefix[0]), compare_prefixes);
 	for (unsigned i = 0; i < set->n; i++)
-		if (n == 0 || compare(&set->prefix[n - 1], &set->prefix[i]) != 0)
+		if (n == 0 || compare_prefixes(&set->prefix[n - 1], &set->prefix[i]) != 0)
 			set->prefix[n++] = set->prefix[i];
 	set->n = n;
 }
 
-static uint32_t expected(const struct set *set, uint32_t addr)
+static uint32_t expected_answer(const struct set *set, uint32_t addr)
 {
 	uint32_t answer = OTHERWISE;
 
 	/* Sorted: of those that hold it, a longer one comes later. */
 	for (unsigned i = 0; i < set->n; i++)
-		if (((addr ^ address(&set->prefix[i])) & mask(set->prefix[i].length)) == 0)
+		if (((addr ^ addr_of_prefix(&set->prefix[i])) &
+			    length_mask4(set->prefix[i].length)) == 0)
 			answer = set->prefix[i].answer;
 	return answer;
 }
 
 /* Around the edges of a prefix, in it, and anywhere. */
-static uint32_t interesting(const struct set *set, struct prng *prng, unsigned i)
+static uint32_t interesting_address(const struct set *set, struct prng *prng, unsigned i)
 {
 	static const struct lpm_prefix some = {.length = 1};
 	const struct lpm_prefix *prefix = set->n > 0 ? &set->prefix[i / 6 % set->n] : &some;
-	const uint32_t first = address(prefix), rest = ~mask(prefix->length);
+	const uint32_t first = addr_of_prefix(prefix), rest = ~length_mask4(prefix->length);
 
 	switch (i % 6) {
 	case 0:
@@ -111,7 +112,7 @@ static void check_burst(
 
 	got = fib4_lookup(fib, addr, n, answers);
 	for (unsigned i = 0; i < n; i++) {
-		want = expected(set, addr[i]);
+		want = expected_answer(set, addr[i]);
 		if (answers[i] != want)
 			fail_msg("%#" PRIx32 " of %u prefixes: %" PRIu32 ", expected %" PRIu32,
 				addr[i], set->n, answers[i], want);
@@ -127,10 +128,10 @@ static void check_set(struct set *set, struct prng *prng)
 	struct fib4 *fib;
 	unsigned n = 0, burst = 1;
 
-	sort(set);
+	sort_test_prefixes(set);
 	assert_int_equal(fib4_create(set->prefix, set->n, OTHERWISE, -1, &fib), 0);
 	for (unsigned i = 0; i < 6 * set->n || i < ENOUGH || n > 0; i++) {
-		addr[n++] = interesting(set, prng, i);
+		addr[n++] = interesting_address(set, prng, i);
 		if (n < burst)
 			continue;
 		check_burst(fib, set, addr, n);
@@ -148,7 +149,7 @@ static void check_alone_and_not(struct set *set, struct prng *prng)
 	check_set(set, prng);
 	set->n = n;
 	for (uint32_t k = 0; k < CROWD; k++)
-		add(set, 0xc0000000 + (k << 17), 16, 1000 + k);
+		add_test_prefix(set, 0xc0000000 + (k << 17), 16, 1000 + k);
 	check_set(set, prng);
 }
 
@@ -188,9 +189,9 @@ static void test_random(void **state)
 		for (unsigned k = 0; k < rows[i].n; k++) {
 			const uint32_t host = rows[i].within_length == 0
 						      ? UINT32_MAX
-						      : ~mask(rows[i].within_length);
+						      : ~length_mask4(rows[i].within_length);
 
-			add(&set, rows[i].within | ((uint32_t)prng_next(&prng) & host),
+			add_test_prefix(&set, rows[i].within | ((uint32_t)prng_next(&prng) & host),
 				rows[i].from + prng_below(&prng, rows[i].to - rows[i].from + 1),
 				prng_below(&prng, rows[i].answers));
 		}
@@ -210,10 +211,11 @@ static void test_full_blocks(void **state)
 		for (unsigned touching = 0; touching < 2; touching++) {
 			set.n = 0;
 			for (uint32_t k = 0; k < n; k++)
-				add(&set, 0x0a010000 + (k << (touching ? 4 : 5)), 28, k);
+				add_test_prefix(
+					&set, 0x0a010000 + (k << (touching ? 4 : 5)), 28, k);
 			check_alone_and_not(&set, &prng);
 			/* The last of the block is the last of a range. */
-			add(&set, 0x0a01ffff, 32, n);
+			add_test_prefix(&set, 0x0a01ffff, 32, n);
 			check_set(&set, &prng);
 		}
 }
@@ -230,9 +232,10 @@ static void test_few(void **state)
 		for (unsigned last = 0; last < 2; last++) {
 			set.n = 0;
 			for (uint32_t k = 0; k < n; k++)
-				add(&set, 0x78000000 + (k << 23), 8 + k, k % 3 ? k : OTHERWISE - k);
+				add_test_prefix(&set, 0x78000000 + (k << 23), 8 + k,
+					k % 3 ? k : OTHERWISE - k);
 			if (last)
-				add(&set, 0xffffff00, 24, 5);
+				add_test_prefix(&set, 0xffffff00, 24, 5);
 			check_set(&set, &prng);
 		}
 }
@@ -248,7 +251,7 @@ static void test_halves(void **state)
 	for (unsigned length = 1; length <= 32; length++)
 		for (unsigned upper = 0; upper < 2; upper++) {
 			set.n = 0;
-			add(&set, upper ? UINT32_MAX : 0, length, length);
+			add_test_prefix(&set, upper ? UINT32_MAX : 0, length, length);
 			check_alone_and_not(&set, &prng);
 		}
 }
@@ -264,7 +267,7 @@ static void test_nested(void **state)
 	for (unsigned upper = 0; upper < 2; upper++) {
 		set.n = 0;
 		for (unsigned length = 1; length <= 32; length++)
-			add(&set, upper ? UINT32_MAX : 0, length, length);
+			add_test_prefix(&set, upper ? UINT32_MAX : 0, length, length);
 		check_set(&set, &prng);
 	}
 }
@@ -278,11 +281,11 @@ static void test_answers(void **state)
 	(void)state;
 	prng_seed(&prng, 1);
 	set.n = 0;
-	add(&set, 0x0a000000, 8, 7);
-	add(&set, 0x0a010000, 16, UINT32_C(3) << 30 | 5);
-	add(&set, 0x0a010200, 24, 8);
-	add(&set, 0x0a010280, 25, OTHERWISE);
-	add(&set, 0x0b000000, 8, (UINT32_C(1) << 30) - 1);
+	add_test_prefix(&set, 0x0a000000, 8, 7);
+	add_test_prefix(&set, 0x0a010000, 16, UINT32_C(3) << 30 | 5);
+	add_test_prefix(&set, 0x0a010200, 24, 8);
+	add_test_prefix(&set, 0x0a010280, 25, OTHERWISE);
+	add_test_prefix(&set, 0x0b000000, 8, (UINT32_C(1) << 30) - 1);
 	check_alone_and_not(&set, &prng);
 }
 
@@ -295,7 +298,7 @@ static void test_out_of_memory(void **state)
 	(void)state;
 	set.n = 0;
 	for (uint32_t k = 0; k < CROWD; k++)
-		add(&set, 0x0a000000 + (k << 17), 16, k);
+		add_test_prefix(&set, 0x0a000000 + (k << 17), 16, k);
 	while (n < COUNT(made) && fib4_create(set.prefix, set.n, OTHERWISE, -1, &made[n]) == 0)
 		n++;
 	assert_in_range(n, 1, COUNT(made) - 1);

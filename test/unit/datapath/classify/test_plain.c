@@ -27,7 +27,7 @@ struct sent {
 
 static const uint16_t tags[] = {ETHERTYPE_VLAN, ETHERTYPE_QINQ, ETHERTYPE_9100};
 
-static void put16(uint8_t *at, uint16_t word)
+static void put_plain_u16(uint8_t *at, uint16_t word)
 {
 	at[0] = (uint8_t)(word >> 8);
 	at[1] = (uint8_t)word;
@@ -41,14 +41,14 @@ static void make_frame(struct prng *prng, const struct sent *sent, uint16_t tag,
 	for (unsigned i = 0; i < FRAME_SIZE; i++)
 		frame[i] = (uint8_t)prng_below(prng, 256);
 	if (sent->l2 == TAGGED)
-		put16(frame + 12, tag);
-	put16(ip - 2, sent->v6 ? 0x86dd : 0x0800);
+		put_plain_u16(frame + 12, tag);
+	put_plain_u16(ip - 2, sent->v6 ? 0x86dd : 0x0800);
 	if (sent->v6) {
 		ip[0] = 0x60 | (ip[0] & 0xf);
 		ip[6] = prng_below(prng, 2) ? 6 : 17;
 	} else {
 		ip[0] = 0x45;
-		put16(ip + 2, (uint16_t)(20 + prng_below(prng, 65516)));
+		put_plain_u16(ip + 2, (uint16_t)(20 + prng_below(prng, 65516)));
 		ip[6] &= 0xc0;
 		ip[7] = 0;
 	}
@@ -106,7 +106,7 @@ static void check_addresses(
 }
 
 /* Both of the burst and of each frame alone, which has any tag. */
-static void check(const struct sent *sent)
+static void check_plain_burst(const struct sent *sent)
 {
 	struct lpm6_addr addr6[FRAMES];
 	uint32_t addr4[FRAMES];
@@ -134,14 +134,14 @@ static void check_one_other(struct prng *prng, struct sent *sent)
 	const unsigned other = prng_below(prng, sent->n), headers = sent->l2 + (sent->v6 ? 40 : 20);
 	const uint32_t len = sent->len[other];
 
-	check(sent);
+	check_plain_burst(sent);
 	for (unsigned bit = 12 * 8; bit < headers * 8; bit++) {
 		sent->bytes[other][bit / 8] ^= (uint8_t)(1 << bit % 8);
-		check(sent);
+		check_plain_burst(sent);
 		sent->bytes[other][bit / 8] ^= (uint8_t)(1 << bit % 8);
 	}
 	for (sent->len[other] = 0; sent->len[other] <= headers; sent->len[other]++)
-		check(sent);
+		check_plain_burst(sent);
 	sent->len[other] = len;
 }
 
@@ -184,9 +184,9 @@ static void test_total_length(void **state)
 			uint8_t *ip = sent.bytes[1] + ETHER_LEN;
 
 			ip[1] = (uint8_t)others[o % COUNT(others)];
-			put16(ip + 2, totals[t]);
-			put16(ip + 4, others[o / COUNT(others)]);
-			check(&sent);
+			put_plain_u16(ip + 2, totals[t]);
+			put_plain_u16(ip + 4, others[o / COUNT(others)]);
+			check_plain_burst(&sent);
 		}
 }
 
@@ -200,7 +200,7 @@ static void test_next_headers(void **state)
 	make_burst(&prng, &sent, 3, ETHER_LEN, true);
 	for (unsigned next = 0; next < 256; next++) {
 		sent.bytes[2][ETHER_LEN + 6] = (uint8_t)next;
-		check(&sent);
+		check_plain_burst(&sent);
 	}
 }
 

@@ -21,7 +21,7 @@ struct outcome {
 };
 
 /* So many candidates a second, for so long, from *now on. */
-static struct outcome offer(
+static struct outcome offer_candidates(
 	struct sample_bound *bound, struct prng *prng, uint64_t *now, double per_s, double seconds)
 {
 	uint64_t until = *now + (uint64_t)(seconds * HZ);
@@ -53,8 +53,8 @@ static void test_bound(void **state)
 
 		prng_seed(&prng, SEED);
 		sample_bound_init(&bound, PER_S, HZ);
-		offer(&bound, &prng, &now, rates[i], 2);
-		outcome = offer(&bound, &prng, &now, rates[i], 4);
+		offer_candidates(&bound, &prng, &now, rates[i], 2);
+		outcome = offer_candidates(&bound, &prng, &now, rates[i], 4);
 		stood_for = (double)outcome.stood_for / (double)outcome.candidates;
 		if (rates[i] < PER_S && outcome.taken != outcome.candidates)
 			fail_msg("row %u: left out though below", i);

@@ -168,7 +168,7 @@ static void world_init(struct world *world, const struct world_params *p)
 	}
 }
 
-static double exponential(struct world *world, double mean)
+static double split_exponential(struct world *world, double mean)
 {
 	return -mean * log(1 - prng_unit(&world->prng));
 }
@@ -183,7 +183,7 @@ static uint32_t packet_bytes(struct world *world)
 	return sizes[prng_below(&world->prng, sizeof(sizes) / sizeof(sizes[0]))];
 }
 
-static void hop(struct world *world, struct flow *flow)
+static void hop_flow(struct world *world, struct flow *flow)
 {
 	enum traffic traffic = world->params->traffic;
 	uint64_t stay = WORLD_SECOND;
@@ -200,24 +200,25 @@ static void hop(struct world *world, struct flow *flow)
 }
 
 /* Arranges a flow's next packet after one of so many bytes. */
-static void proceed(struct world *world, struct flow *flow, uint32_t bytes)
+static void schedule_next_packet(struct world *world, struct flow *flow, uint32_t bytes)
 {
 	double gap_s = flow->rate > 0 ? bytes / flow->rate : 1;
 
 	if (world->params->traffic == TRAFFIC_TCP)
 		gap_s = (double)RTT / WORLD_SECOND / flow->window;
 	/* Half of it at random: neither a clockwork nor a crowd. */
-	gap_s = gap_s / 2 + exponential(world, gap_s / 2);
+	gap_s = gap_s / 2 + split_exponential(world, gap_s / 2);
 	flow->next += 1 + (uint64_t)(gap_s * WORLD_SECOND);
 	if (world->params->traffic == TRAFFIC_ON_OFF && flow->next > flow->until) {
-		flow->next = flow->until + (uint64_t)exponential(world, ON * (1 / ON_PART - 1));
+		flow->next = flow->until +
+			     (uint64_t)split_exponential(world, ON * (1 / ON_PART - 1));
 		flow->until = flow->next + ON;
 	}
-	hop(world, flow);
+	hop_flow(world, flow);
 }
 
 /* Additive increase, multiplicative decrease. */
-static void heed(struct flow *flow, uint64_t now, bool passed)
+static void adapt_flow_window(struct flow *flow, uint64_t now, bool passed)
 {
 	if (passed) {
 		flow->window += 1 / fmax(flow->window, 1);
@@ -238,8 +239,8 @@ static struct flow *next_flow(struct world *world)
 }
 
 /* Plays the traffic once, to some of the judges. */
-static void play(const struct world_params *p, struct judge *judges, struct world_result *results,
-	unsigned n)
+static void play_split_world(const struct world_params *p, struct judge *judges,
+	struct world_result *results, unsigned n)
 {
 	struct world world;
 
@@ -256,8 +257,8 @@ static void play(const struct world_params *p, struct judge *judges, struct worl
 			passed = judge_packet(
 				&judges[k], p, &results[k], f, flow->worker, flow->next, bytes);
 		if (p->traffic == TRAFFIC_TCP)
-			heed(flow, flow->next, passed);
-		proceed(&world, flow, bytes);
+			adapt_flow_window(flow, flow->next, passed);
+		schedule_next_packet(&world, flow, bytes);
 	}
 }
 
@@ -269,9 +270,9 @@ void world_run(const struct world_params *p, struct world_result results[JUDGES]
 	for (unsigned k = 0; k < JUDGES; k++)
 		judge_init(&judges[k], (enum judge_kind)k, p);
 	if (p->traffic != TRAFFIC_TCP)
-		play(p, judges, results, JUDGES);
+		play_split_world(p, judges, results, JUDGES);
 	for (unsigned k = 0; p->traffic == TRAFFIC_TCP && k < JUDGES; k++)
-		play(p, &judges[k], &results[k], 1);
+		play_split_world(p, &judges[k], &results[k], 1);
 }
 
 double world_lost(
@@ -283,7 +284,7 @@ double world_lost(
 }
 
 /* What a flow got, of what it asked; of TCP, of what an equal part would be. */
-static double satisfaction(
+static double flow_satisfaction(
 	const struct world_params *p, const struct world_result *result, unsigned flow)
 {
 	if (p->traffic == TRAFFIC_TCP)
@@ -297,8 +298,8 @@ double world_unfair(
 	double worst = 0;
 
 	for (unsigned f = 0; f < p->flows; f++)
-		worst = fmax(worst, satisfaction(p, &results[JUDGE_ONE], f) -
-					    satisfaction(p, &results[kind], f));
+		worst = fmax(worst, flow_satisfaction(p, &results[JUDGE_ONE], f) -
+					    flow_satisfaction(p, &results[kind], f));
 	return worst;
 }
 
@@ -307,7 +308,7 @@ double world_jain(const struct world_params *p, const struct world_result *resul
 	double sum = 0, squares = 0;
 
 	for (unsigned f = 0; f < p->flows; f++) {
-		double x = satisfaction(p, result, f);
+		double x = flow_satisfaction(p, result, f);
 
 		sum += x;
 		squares += x * x;

@@ -27,13 +27,13 @@ static uint64_t first_seed = 1, n_seeds = 400;
 			fail_msg("seed %" PRIu64 ": %s", (uint64_t)(seed), #condition); \
 	} while (0)
 
-static uint64_t below(struct prng *prng, uint64_t bound)
+static uint64_t meter_rand_below(struct prng *prng, uint64_t bound)
 {
 	return (uint64_t)(((unsigned __int128)prng_next(prng) * bound) >> 64);
 }
 
 /* Any magnitude from 1 to bound is as likely as any other. */
-static uint64_t magnitude(struct prng *prng, uint64_t bound)
+static uint64_t random_magnitude(struct prng *prng, uint64_t bound)
 {
 	unsigned bits = 64 - (unsigned)__builtin_clzll(bound);
 	uint64_t value = prng_next(prng) >> (63 - prng_below(prng, bits));
@@ -106,7 +106,7 @@ static uint32_t linear_cost(struct prng *prng, const struct linear *model, __int
 
 	if (fits < UINT32_MAX && !one_in(prng, 3))
 		return (uint32_t)fits + prng_below(prng, 2);
-	return (uint32_t)magnitude(prng, UINT32_C(1) << prng_below(prng, 31));
+	return (uint32_t)random_magnitude(prng, UINT32_C(1) << prng_below(prng, 31));
 }
 
 /* Gaps of every size, many of none, and none that lets 2^55 units pass. */
@@ -116,7 +116,8 @@ static uint64_t linear_gap(struct prng *prng, uint64_t bps, uint64_t hz)
 
 	if (one_in(prng, 4))
 		return 0;
-	return magnitude(prng, most < UINT64_C(1) << 54 ? (uint64_t)most : UINT64_C(1) << 54);
+	return random_magnitude(
+		prng, most < UINT64_C(1) << 54 ? (uint64_t)most : UINT64_C(1) << 54);
 }
 
 static uint64_t random_hz(struct prng *prng)
@@ -129,7 +130,7 @@ static uint64_t random_hz(struct prng *prng)
 static uint64_t random_rate(struct prng *prng, uint64_t hz)
 {
 	uint64_t most = hz / 10 * 8 * 64 / 7 * 10; /* above 64 a tick */
-	uint64_t bps = one_in(prng, 20) ? 0 : magnitude(prng, most);
+	uint64_t bps = one_in(prng, 20) ? 0 : random_magnitude(prng, most);
 
 	return bps < hz * 8 * 64 ? bps : 400 * GHZ;
 }
@@ -142,7 +143,8 @@ static union meter_profile random_linear(
 	*params = (struct meter_params){
 		.kind = kind,
 		.rate_bps = random_rate(prng, hz),
-		.burst = magnitude(prng, one_in(prng, 4) ? TOKEN_BUCKET_MAX_BURST : 100000) - 1,
+		.burst = random_magnitude(prng, one_in(prng, 4) ? TOKEN_BUCKET_MAX_BURST : 100000) -
+			 1,
 	};
 	assert_int_equal(meter_profile_init(&profile, params, hz), 0);
 	return profile;
@@ -157,7 +159,7 @@ static void clock_step(struct clock *clock, struct prng *prng, uint64_t gap, uin
 {
 	clock->now = clock->latest + gap;
 	if (one_in(prng, 8))
-		clock->now = clock->latest - magnitude(prng, hz) / 2;
+		clock->now = clock->latest - random_magnitude(prng, hz) / 2;
 	clock->latest = clock->now > clock->latest ? clock->now : clock->latest;
 }
 
@@ -316,7 +318,7 @@ static void test_drain_tick_by_tick(void **state)
 			bool fits;
 
 			if (one_in(&prng, 4)) {
-				params.rate_bps = magnitude(&prng, 100 * hz);
+				params.rate_bps = random_magnitude(&prng, 100 * hz);
 				params.drain_bps = one_in(&prng, 2) ? params.rate_bps : 0;
 				params.rate_bps -= params.drain_bps;
 				net = (__int128)params.rate_bps - (__int128)params.drain_bps;
@@ -349,19 +351,19 @@ static struct quota random_quota(struct prng *prng)
 	if (one_in(prng, 8)) /* balances of more than 64 bits */
 		return (struct quota){
 			.units = UINT64_C(1) << 30 | prng_below(prng, 1 << 30),
-			.window = QUOTA_MAX / 32 + magnitude(prng, QUOTA_MAX / 32),
+			.window = QUOTA_MAX / 32 + random_magnitude(prng, QUOTA_MAX / 32),
 		};
 	return (struct quota){
-		.units = magnitude(prng, 1 << prng_below(prng, 16)) - one_in(prng, 20),
-		.window = magnitude(prng, 100000),
+		.units = random_magnitude(prng, 1 << prng_below(prng, 16)) - one_in(prng, 20),
+		.window = random_magnitude(prng, 100000),
 	};
 }
 
 static uint64_t random_gap(struct prng *prng, uint64_t window)
 {
 	if (one_in(prng, 30))
-		return magnitude(prng, UINT64_C(1) << 55);
-	return below(prng, one_in(prng, 2) ? 2 + window / 16 : 2 + 2 * window);
+		return random_magnitude(prng, UINT64_C(1) << 55);
+	return meter_rand_below(prng, one_in(prng, 2) ? 2 + window / 16 : 2 + 2 * window);
 }
 
 /* The window that holds `now` is found from all that has passed, from the first on. */
@@ -384,7 +386,7 @@ static uint32_t window_cost(struct prng *prng, uint64_t left)
 {
 	if (one_in(prng, 3) && left < UINT32_MAX)
 		return (uint32_t)left + prng_below(prng, 2);
-	return (uint32_t)magnitude(prng, 1 << prng_below(prng, 16));
+	return (uint32_t)random_magnitude(prng, 1 << prng_below(prng, 16));
 }
 
 static void test_fixed_window(void **state)
@@ -606,14 +608,14 @@ static union meter_profile random_profile(
 
 	*params = (struct meter_params){
 		.kind = kind,
-		.rate_bps = 8000 + magnitude(prng, 8 * hz),
-		.burst = magnitude(prng, 1000),
+		.rate_bps = 8000 + random_magnitude(prng, 8 * hz),
+		.burst = random_magnitude(prng, 1000),
 		.window_ns = 10000000,
 		.drop_probability = prng_unit(prng) / 2,
 	};
 	if (kind == METER_FIXED_WINDOW || kind == METER_HYBRID) {
-		params->window_ns = 1000 + magnitude(prng, 1000000000);
-		params->rate_bps = (uint64_t)((double)magnitude(prng, 1000) * 8e9 /
+		params->window_ns = 1000 + random_magnitude(prng, 1000000000);
+		params->rate_bps = (uint64_t)((double)random_magnitude(prng, 1000) * 8e9 /
 					      (double)params->window_ns) +
 				   1;
 	}
@@ -642,7 +644,7 @@ static uint64_t patience_of(
 	return (params->burst + 1) * 8 * GHZ / params->rate_bps + 2;
 }
 
-static uint64_t drink(
+static uint64_t drain_meter(
 	enum meter_kind kind, union meter meter, const union meter_profile *profile, uint64_t now)
 {
 	uint64_t passed = 0;
@@ -664,7 +666,7 @@ static void check_changes(uint64_t seed, enum meter_kind kind)
 	profile = random_profile(&prng, kind, GHZ, &params);
 	meter_init(kind, &meter, &profile, now, 0);
 	for (unsigned i = 0; i < EVENTS; i++) {
-		now += magnitude(&prng, patience_of(kind, &params, &profile));
+		now += random_magnitude(&prng, patience_of(kind, &params, &profile));
 		for (unsigned k = prng_below(&prng, 30); k > 0; k--)
 			meter_conforms(kind, &meter, &profile, now, 1 + prng_below(&prng, 100));
 		bound = bound_of(kind, &profile);
@@ -672,8 +674,8 @@ static void check_changes(uint64_t seed, enum meter_kind kind)
 		meter_change(kind, &meter, &profile, &next, now);
 		if (bound < bound_of(kind, &profile))
 			bound = bound_of(kind, &profile);
-		assert_seed(seed, drink(kind, meter, &profile, now) <= bound);
-		assert_seed(seed, drink(kind, meter, &profile,
+		assert_seed(seed, drain_meter(kind, meter, &profile, now) <= bound);
+		assert_seed(seed, drain_meter(kind, meter, &profile,
 					  now + patience_of(kind, &params, &profile)) > 0);
 	}
 }
@@ -715,12 +717,13 @@ static unsigned check_idle(uint64_t seed, enum meter_kind kind)
 			}
 		} else {
 			/* And what is not idle is worth less: it shows within its burst. */
-			assert_seed(seed, drink(kind, meter, &profile, now) <
-						  drink(kind, fresh, &profile, now));
+			assert_seed(seed, drain_meter(kind, meter, &profile, now) <
+						  drain_meter(kind, fresh, &profile, now));
 		}
 		meter_conforms(kind, &meter, &profile, now, 1 + prng_below(&prng, 200));
-		now += one_in(&prng, 2) ? prng_below(&prng, 1000)
-					: magnitude(&prng, patience_of(kind, &params, &profile));
+		now += one_in(&prng, 2)
+			       ? prng_below(&prng, 1000)
+			       : random_magnitude(&prng, patience_of(kind, &params, &profile));
 	}
 	return idle;
 }

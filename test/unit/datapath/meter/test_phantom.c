@@ -100,7 +100,7 @@ static void test_forgotten(void **state)
 }
 
 /* What the queues have not been served yet, together, that those of the ideal have; in units. */
-static double waiting(const struct world *world)
+static double phantom_waiting(const struct world *world)
 {
 	const struct phantom *p = world->phantom;
 	double waits = 0;
@@ -158,7 +158,7 @@ static void test_random(void **state)
 						       FRAME / 2);
 			w.eager = prng_below(&prng, 4) == 0;
 			world_wait(&w, (uint64_t)(prng_unit(&prng) * (double)frame_ticks));
-			waits = waiting(&w);
+			waits = phantom_waiting(&w);
 			if (waits < -1 || waits > (double)cases[c].burst / 7 + 1)
 				fail_msg("seed %" PRIu64 ", step %u: %g wait to be served", seed, i,
 					waits);
@@ -178,7 +178,8 @@ static void test_random(void **state)
 }
 
 /* Max-min: what each gets of a rate, by weight, that asks for so much. */
-static void fill(double *parts, const double *asks, const uint8_t *weights, unsigned n, double rate)
+static void fill_max_min(
+	double *parts, const double *asks, const uint8_t *weights, unsigned n, double rate)
 {
 	bool done[CLASSES] = {false};
 	double weight = 0, level = 0;
@@ -231,7 +232,7 @@ static void test_shares(void **state)
 			weights[i] = i < cases[c].n ? cases[c].weights[i] : 1;
 			asks[i] = cases[c].asks[i] * rate;
 		}
-		fill(parts, asks, weights, cases[c].n, rate);
+		fill_max_min(parts, asks, weights, cases[c].n, rate);
 		world_begin(&w, bps, burst, CLASSES, weights, 0);
 		while ((double)w.now < seconds * GHZ) {
 			world_wait(&w, 1 + (uint64_t)(prng_unit(&prng) * 200000));
@@ -320,13 +321,13 @@ static void test_newcomer(void **state)
 }
 
 /* All that a class has had and does not owe, by its weight. */
-static double had(const struct world *world, unsigned class)
+static double class_had(const struct world *world, unsigned class)
 {
 	return (world->passed[class] - queue_of(world, class)) / world->weights[class];
 }
 
 /* One comes first and takes all that it can, the free part too; then all ask for too much. */
-static void crowd(struct world *w, struct prng *prng, unsigned n)
+static void crowd_classes(struct world *w, struct prng *prng, unsigned n)
 {
 	uint64_t end = w->now + GHZ / 5;
 
@@ -363,10 +364,10 @@ static void test_free_bound(void **state)
 			double most = 0, least = INFINITY, bound;
 
 			world_wait(&w, GHZ);
-			crowd(&w, &prng, n);
+			crowd_classes(&w, &prng, n);
 			for (unsigned i = 0; i < n; i++) {
-				most = fmax(most, had(&w, i));
-				least = fmin(least, had(&w, i));
+				most = fmax(most, class_had(&w, i));
+				least = fmin(least, class_had(&w, i));
 			}
 			bound = free_of(&w) / weights[0] + 2 * slot_of(&w);
 			if (most - least > bound)
@@ -377,7 +378,7 @@ static void test_free_bound(void **state)
 	}
 }
 
-static void change(struct world *world, uint64_t bps, uint64_t burst)
+static void change_phantom_limit(struct world *world, uint64_t bps, uint64_t burst)
 {
 	struct token_bucket_profile next = profile_of(bps, burst), plain = world->profile;
 
@@ -403,7 +404,7 @@ static void test_changes(void **state)
 		uint64_t ticks = 2 * 8 * GHZ * FRAME / bps;
 		double before[2];
 
-		change(&w, bps, burst);
+		change_phantom_limit(&w, bps, burst);
 		for (; (int64_t)(end - w.now) > 0; world_wait(&w, prng_below(&prng, 500000)))
 			world_send(&w, prng_below(&prng, 4), 1 + prng_below(&prng, FRAME));
 		/* Nobody waits longer for room than half the rate takes for a larger burst. */
@@ -459,9 +460,9 @@ static void test_reach(void **state)
 	world_begin(&w, 10000000, 75000, CLASSES, NULL, 0);
 	world_wait(&w, 0);
 	assert_true(slot_of(&w) <= 75000.0 / 31);
-	change(&w, 10000000, 1000000);
+	change_phantom_limit(&w, 10000000, 1000000);
 	assert_true(slot_of(&w) >= 1000000.0 / 62);
-	change(&w, 10000000, 10000);
+	change_phantom_limit(&w, 10000000, 10000);
 	assert_true(slot_of(&w) <= 10000.0 / 31);
 	class = phantom_of_number(w.phantom, 0);
 	phantom_join(w.phantom, class, UINT64_C(5000) << PHANTOM_BYTE);

@@ -170,7 +170,7 @@ static void test_ended(void **state)
 }
 
 /* Whether all classes of a set still have queues when all that is earned has been served. */
-static bool stay(const struct world *w, unsigned set)
+static bool all_classes_stay(const struct world *w, unsigned set)
 {
 	const struct phantom_params params = {.classes = CLASSES};
 	struct phantom *copy = aligned_alloc(64, (phantom_bytes(&params) + 63) / 64 * 64);
@@ -206,7 +206,8 @@ static void test_look_again(void **state)
 		world_send(&w, prng_below(&prng, CLASSES), 1 + prng_below(&prng, 1000));
 		if (phantom_empty(w.phantom, classes))
 			continue;
-		bool may_end = phantom_may_end(w.phantom, classes, &w.bucket), all = stay(&w, set);
+		bool may_end = phantom_may_end(w.phantom, classes, &w.bucket),
+		     all = all_classes_stay(&w, set);
 
 		if (!may_end && !all)
 			fail_msg("seed %" PRIu64 ", step %u: one has ended", seed, i);

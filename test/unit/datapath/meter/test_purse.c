@@ -257,7 +257,7 @@ struct taker {
 	const bool *stop;
 };
 
-static void *spend(void *arg)
+static void *spend_purse_thread(void *arg)
 {
 	struct taker *taker = arg;
 	struct purse_profile profile = profile_of(0, taker->purse, 1000);
@@ -294,7 +294,8 @@ static void test_race(void **state)
 	for (unsigned i = 0; i < TAKERS; i++) {
 		takers[i] = (struct taker){.purse = &purse, .stop = &stop};
 		prng_seed(&takers[i].prng, seed + 1 + i);
-		assert_int_equal(pthread_create(&takers[i].thread, NULL, spend, &takers[i]), 0);
+		assert_int_equal(
+			pthread_create(&takers[i].thread, NULL, spend_purse_thread, &takers[i]), 0);
 	}
 	for (unsigned i = 0; i < ROUNDS(200000); i++) {
 		uint64_t units = prng_below(&prng, 5000);

@@ -409,7 +409,7 @@ static bool is_whole(const struct reserve_profile *profile)
 	return profile->quantum == profile->least && profile->rate == profile->quantum;
 }
 
-static void *look(void *arg)
+static void *looker_thread(void *arg)
 {
 	struct looker *looker = arg;
 
@@ -453,7 +453,8 @@ static void test_reserve_changes(void **state)
 	for (unsigned i = 0; i < RESERVES; i++)
 		reserve_init(&reserves[i], &p, 0);
 	for (unsigned i = 0; i < 2; i++)
-		assert_int_equal(pthread_create(&lookers[i].thread, NULL, look, &lookers[i]), 0);
+		assert_int_equal(
+			pthread_create(&lookers[i].thread, NULL, looker_thread, &lookers[i]), 0);
 	for (uint32_t round = 2; round < ROUNDS(2000); round++) {
 		await_turns(lookers);
 		reserve_round(&changes);

@@ -112,7 +112,7 @@ static void test_long_gap(void **state)
 }
 
 /* Bytes that a backlog of equal packets gets through in `ticks`, polled at random times. */
-static uint64_t backlog(const struct token_bucket_profile *p, uint32_t bytes, uint64_t ticks,
+static uint64_t backlog_passed(const struct token_bucket_profile *p, uint32_t bytes, uint64_t ticks,
 	unsigned polls, struct prng *prng)
 {
 	struct token_bucket b = {0};
@@ -159,7 +159,8 @@ static void test_exact_over_any_rate(void **state)
 			uint32_t bytes = 64 + prng_below(&prng, 1437);
 			tokens_t earned = (tokens_t)cases[i].bps * ticks / hz[h] / 8;
 			double most = (double)(uint64_t)earned + (double)burst;
-			double got = (double)backlog(&p, bytes, ticks, cases[i].polls, &prng);
+			double got = (double)backlog_passed(
+				&p, bytes, ticks, cases[i].polls, &prng);
 
 			assert_true(got <= most + 1);
 			assert_true(got >= most - bytes - (double)(uint64_t)earned * 1e-6 - 1);

@@ -3,22 +3,22 @@
  */
 #include "frame_layers.h"
 
-static void put8(struct frame *frame, uint8_t byte)
+static void put_layer_u8(struct frame *frame, uint8_t byte)
 {
 	assert_true(frame->len < sizeof(frame->bytes));
 	frame->bytes[frame->len++] = byte;
 }
 
-static void put16(struct frame *frame, uint16_t word)
+static void put_layer_u16(struct frame *frame, uint16_t word)
 {
-	put8(frame, word >> 8);
-	put8(frame, word & 0xff);
+	put_layer_u8(frame, word >> 8);
+	put_layer_u8(frame, word & 0xff);
 }
 
 static void put_pattern(struct frame *frame, unsigned n, uint8_t start)
 {
 	for (unsigned i = 0; i < n; i++)
-		put8(frame, start + i);
+		put_layer_u8(frame, start + i);
 }
 
 static void begin_ip(struct frame *frame, bool ipv6)
@@ -31,14 +31,14 @@ static void begin_ip(struct frame *frame, bool ipv6)
 static void put_ipv4(struct frame *frame, const unsigned *args)
 {
 	begin_ip(frame, false);
-	put8(frame, 0x45 + args[2]);
-	put8(frame, DSCP_EF << 2 | ECT1);
-	put16(frame, 0); /* total length, at the end */
-	put16(frame, 0x1234);
-	put16(frame, args[3]);
-	put8(frame, 64);
-	put8(frame, args[1]);
-	put16(frame, 0);
+	put_layer_u8(frame, 0x45 + args[2]);
+	put_layer_u8(frame, DSCP_EF << 2 | ECT1);
+	put_layer_u16(frame, 0); /* total length, at the end */
+	put_layer_u16(frame, 0x1234);
+	put_layer_u16(frame, args[3]);
+	put_layer_u8(frame, 64);
+	put_layer_u8(frame, args[1]);
+	put_layer_u16(frame, 0);
 	put_pattern(frame, 8, 10 * frame->n_ip);
 	put_pattern(frame, args[2] * 4, 1);
 }
@@ -46,27 +46,27 @@ static void put_ipv4(struct frame *frame, const unsigned *args)
 static void put_ipv6(struct frame *frame, const unsigned *args)
 {
 	begin_ip(frame, true);
-	put16(frame, 6 << 12 | DSCP_EF << 6 | ECT1 << 4);
-	put16(frame, 0xf10);
-	put16(frame, 0); /* payload length, at the end */
-	put8(frame, args[1]);
-	put8(frame, 64);
+	put_layer_u16(frame, 6 << 12 | DSCP_EF << 6 | ECT1 << 4);
+	put_layer_u16(frame, 0xf10);
+	put_layer_u16(frame, 0); /* payload length, at the end */
+	put_layer_u8(frame, args[1]);
+	put_layer_u8(frame, 64);
 	put_pattern(frame, 32, 0x20 * frame->n_ip);
 }
 
 static void put_tunnel(struct frame *frame, const unsigned *args)
 {
 	if (args[0] == GRE_HEADER) {
-		put16(frame, args[1]);
-		put16(frame, args[2]);
+		put_layer_u16(frame, args[1]);
+		put_layer_u16(frame, args[2]);
 		for (unsigned flag = 0x8000; flag >= 0x1000; flag >>= 1)
 			put_pattern(frame, flag != 0x4000 && args[1] & flag ? 4 : 0, 0x90);
 	} else if (args[0] == UDP_HEADER) {
-		put16(frame, 0xc123);
-		put16(frame, args[1]);
+		put_layer_u16(frame, 0xc123);
+		put_layer_u16(frame, args[1]);
 		put_pattern(frame, 4, 0);
 	} else {
-		put8(frame, args[1]);
+		put_layer_u8(frame, args[1]);
 		put_pattern(frame, 7, 0x30);
 	}
 }
@@ -76,11 +76,11 @@ static void put_layer(struct frame *frame, const unsigned *args)
 	switch (args[0]) {
 	case ETHER:
 		put_pattern(frame, 12, 0xa0);
-		put16(frame, args[1]);
+		put_layer_u16(frame, args[1]);
 		break;
 	case TAG:
-		put16(frame, args[1]);
-		put16(frame, args[2]);
+		put_layer_u16(frame, args[1]);
+		put_layer_u16(frame, args[2]);
 		break;
 	case V4:
 		put_ipv4(frame, args);
@@ -89,25 +89,25 @@ static void put_layer(struct frame *frame, const unsigned *args)
 		put_ipv6(frame, args);
 		break;
 	case EXT:
-		put8(frame, args[1]);
-		put8(frame, args[2]);
+		put_layer_u8(frame, args[1]);
+		put_layer_u8(frame, args[2]);
 		put_pattern(frame, args[3] - 2, 0);
 		break;
 	case V6FRAG:
-		put8(frame, args[1]);
-		put8(frame, 0);
-		put16(frame, args[2]);
-		put16(frame, 0xabcd);
-		put16(frame, 0xef01);
+		put_layer_u8(frame, args[1]);
+		put_layer_u8(frame, 0);
+		put_layer_u16(frame, args[2]);
+		put_layer_u16(frame, 0xabcd);
+		put_layer_u16(frame, 0xef01);
 		break;
 	case LABEL:
-		put16(frame, args[1] >> 4);
-		put16(frame, (args[1] & 0xf) << 12 | args[2] << 8 | 64);
+		put_layer_u16(frame, args[1] >> 4);
+		put_layer_u16(frame, (args[1] & 0xf) << 12 | args[2] << 8 | 64);
 		break;
 	case PPPOE:
-		put16(frame, 0x1100);
+		put_layer_u16(frame, 0x1100);
 		put_pattern(frame, 4, 0x70);
-		put16(frame, args[1]);
+		put_layer_u16(frame, args[1]);
 		break;
 	case GRE_HEADER:
 	case UDP_HEADER:

@@ -46,7 +46,7 @@ static struct packet see_frame(struct fragments *table, const struct frame *fram
 	return packet;
 }
 
-static struct packet see(struct fragments *table, const layer *layers, uint64_t now)
+static struct packet see_fragment(struct fragments *table, const layer *layers, uint64_t now)
 {
 	struct frame frame;
 
@@ -123,8 +123,8 @@ static void test_belongs(void **state)
 	for (unsigned i = 0; i < COUNT(rows); i++) {
 		struct fragments *table = table_new(SECRET);
 
-		first = see(table, rows[i].first, 1000);
-		later = see(table, rows[i].later, 1000);
+		first = see_fragment(table, rows[i].first, 1000);
+		later = see_fragment(table, rows[i].later, 1000);
 		expect_ports(rows[i].name, &later, rows[i].known);
 		if (rows[i].known) {
 			expect_ports(rows[i].name, &first, true);
@@ -148,8 +148,9 @@ static void test_hash(void **state)
 	(void)state;
 	build_frame(whole, &frame);
 	packet_parse(frame.bytes, frame.len, &packet);
-	see(table, first4, 0);
-	assert_int_equal(see(table, later4, 0).flow_hash, packet_flow_hash(&packet, frame.bytes));
+	see_fragment(table, first4, 0);
+	assert_int_equal(
+		see_fragment(table, later4, 0).flow_hash, packet_flow_hash(&packet, frame.bytes));
 	free(table);
 }
 
@@ -165,15 +166,15 @@ static void test_time(void **state)
 		struct packet packet;
 
 		fragments_init(table, SECRET, hz);
-		see(table, first6, start);
-		packet = see(table, later6, start + FRAGMENT_SECONDS * hz);
+		see_fragment(table, first6, start);
+		packet = see_fragment(table, later6, start + FRAGMENT_SECONDS * hz);
 		expect_ports("just in time", &packet, true);
-		packet = see(table, later6, start + FRAGMENT_SECONDS * hz + hz / 4);
+		packet = see_fragment(table, later6, start + FRAGMENT_SECONDS * hz + hz / 4);
 		expect_ports("just too late", &packet, false);
-		packet = see(table, later6, start - hz / 2);
+		packet = see_fragment(table, later6, start - hz / 2);
 		expect_ports("the clock stepped back", &packet, true);
-		see(table, first6, start + 100 * hz);
-		packet = see(table, later6, start + 101 * hz);
+		see_fragment(table, first6, start + 100 * hz);
+		packet = see_fragment(table, later6, start + 101 * hz);
 		expect_ports("the next packet", &packet, true);
 		free(table);
 	}
@@ -186,15 +187,15 @@ static void test_order(void **state)
 	struct frame frame;
 
 	(void)state;
-	packet = see(table, later4, 5);
+	packet = see_fragment(table, later4, 5);
 	expect_ports("before its first", &packet, false);
-	see(table, first4, 6);
-	packet = see(table, later4, 7);
+	see_fragment(table, first4, 6);
+	packet = see_fragment(table, later4, 7);
 	expect_ports("after it", &packet, true);
 	build_frame(first4, &frame);
 	frame.bytes[35] = 0x77;
 	see_frame(table, &frame, 8);
-	packet = see(table, later4, 9);
+	packet = see_fragment(table, later4, 9);
 	assert_int_equal(packet.src_port, PATTERN << 8 | 0x77);
 	assert_int_equal(table->first, 2);
 	assert_int_equal(table->found, 2);
@@ -368,8 +369,8 @@ static void test_secret(void **state)
 	for (uint64_t secret = 1; secret <= 16; secret++) {
 		struct fragments *one = table_new(secret), *other = table_new(secret + 16);
 
-		see(one, first4, 1);
-		see(other, first4, 1);
+		see_fragment(one, first4, 1);
+		see_fragment(other, first4, 1);
 		for (unsigned i = 0; i < FRAGMENT_SETS; i++)
 			same += one->sets[i].way[0].used && other->sets[i].way[0].used;
 		free(one);

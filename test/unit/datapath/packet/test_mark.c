@@ -45,7 +45,7 @@ static void put_checksum(uint8_t *header, uint16_t checksum)
 }
 
 /* A random frame of a UDP packet; returns where the IP header is. */
-static unsigned build(
+static unsigned build_marked_frame(
 	uint8_t *frame, int version, bool tagged, uint8_t dscp, uint8_t ecn, struct prng *prng)
 {
 	unsigned l3 = ETHER + (tagged ? TAG : 0), tc = (unsigned)dscp << 2 | ecn;
@@ -117,7 +117,8 @@ static const struct {
 static void check_case(unsigned i, int version, bool tagged, struct prng *prng)
 {
 	uint8_t before[FRAME], after[FRAME], want[FRAME];
-	unsigned l3 = build(before, version, tagged, cases[i].dscp, cases[i].ecn, prng);
+	unsigned l3 = build_marked_frame(
+		before, version, tagged, cases[i].dscp, cases[i].ecn, prng);
 	unsigned tc = (unsigned)cases[i].dscp_after << 2 | cases[i].ecn_after;
 
 	memcpy(after, before, FRAME);
@@ -156,7 +157,7 @@ static void test_options(void **state)
 
 	(void)state;
 	prng_seed(&prng, 2);
-	l3 = build(frame, 4, false, 10, ECT0, &prng);
+	l3 = build_marked_frame(frame, 4, false, 10, ECT0, &prng);
 	frame[l3] = 0x4f;
 	frame[l3 + 3] = HEADER + 8;
 	put_checksum(frame + l3, checksum_of(frame + l3, HEADER));
@@ -194,7 +195,7 @@ static void test_unmarkable(void **state)
 		uint8_t frame[FRAME], before[FRAME];
 		struct packet packet;
 
-		build(frame, rows[i].version, rows[i].tagged, 0, ECT0, &prng);
+		build_marked_frame(frame, rows[i].version, rows[i].tagged, 0, ECT0, &prng);
 		memcpy(before, frame, FRAME);
 		packet_parse(frame, FRAME, &packet); /* of the whole: of a chain, say */
 		if (mark_exactly(frame, rows[i].len, &packet, MARK_ECN) != rows[i].marked)
@@ -217,7 +218,7 @@ static void test_checksum_everywhere(void **state)
 	for (unsigned tos = 0; tos < 256; tos++)
 		for (int mark = MARK_ECN; mark < 64; mark++) {
 			uint8_t frame[FRAME];
-			unsigned l3 = build(frame, 4, false, tos >> 2, tos & 3, &prng);
+			unsigned l3 = build_marked_frame(frame, 4, false, tos >> 2, tos & 3, &prng);
 
 			parse_and_mark(frame, FRAME, mark);
 			if (checksum_in(frame + l3) != checksum_of(frame + l3, V4))
@@ -238,7 +239,8 @@ static void test_checksum_zeros(void **state)
 	prng_seed(&prng, 5);
 	for (unsigned i = 0; i < 3000; i++) {
 		uint8_t frame[FRAME], dscp = prng_below(&prng, 64), mark = prng_below(&prng, 64);
-		unsigned l3 = build(frame, 4, false, i % 3 == 1 ? mark : dscp, ECT1, &prng);
+		unsigned l3 = build_marked_frame(
+			frame, 4, false, i % 3 == 1 ? mark : dscp, ECT1, &prng);
 		uint8_t *ip = frame + l3;
 		uint32_t id;
 
@@ -274,7 +276,7 @@ static void test_wrong_stays_wrong(void **state)
 	prng_seed(&prng, 6);
 	for (unsigned i = 0; i < 2000; i++) {
 		uint8_t frame[FRAME];
-		unsigned l3 = build(frame, 4, false, 0, ECT0, &prng);
+		unsigned l3 = build_marked_frame(frame, 4, false, 0, ECT0, &prng);
 		uint32_t damage = 1 + prng_below(&prng, 0xfffe);
 		uint32_t got, want;
 

@@ -204,7 +204,7 @@ static enum verdict send_one(struct lane *lane, uint32_t flow, uint8_t dscp, uin
 }
 
 /* Two for a second, of which one sends ten times the limit and the other as much as it is. */
-static void compete(struct lane *lane, uint64_t now, unsigned passed[2])
+static void compete_one_second(struct lane *lane, uint64_t now, unsigned passed[2])
 {
 	passed[0] = passed[1] = 0;
 	for (unsigned i = 0; i < 11000; i++, now += GHZ / 11000) {
@@ -236,15 +236,15 @@ static void test_verdicts(void **state)
 		struct lane lane;
 
 		lane_start(&lane, cases[i].document);
-		compete(&lane, 0, passed); /* and their bursts */
-		compete(&lane, GHZ, passed);
+		compete_one_second(&lane, 0, passed); /* and their bursts */
+		compete_one_second(&lane, GHZ, passed);
 		assert_in_range(passed[0], cases[i].first - 20, cases[i].first + 20);
 		assert_in_range(passed[1], cases[i].second - 20, cases[i].second + 20);
 		/* Half the limit, and with it half of everything. */
 		profile_make(&lane.config->policies[0], LIMIT / 2.0, 20000, &profile);
 		police_limit(&lane.state, &profile, 2 * GHZ);
-		compete(&lane, 2 * GHZ, passed);
-		compete(&lane, 3 * GHZ, passed);
+		compete_one_second(&lane, 2 * GHZ, passed);
+		compete_one_second(&lane, 3 * GHZ, passed);
 		assert_in_range(passed[0], cases[i].first / 2 - 20, cases[i].first / 2 + 20);
 		assert_in_range(passed[1], cases[i].second / 2 - 20, cases[i].second / 2 + 20);
 		assert_int_equal(lane.state.packets, 44000);
@@ -271,7 +271,7 @@ static void test_backlogged(void **state)
 		}
 		assert_int_equal(send_one(&lane, 7, 0, 0), VERDICT_PASS);
 		assert_int_equal(police_backlogged(&lane.state), 1);
-		compete(&lane, GHZ, passed);
+		compete_one_second(&lane, GHZ, passed);
 		assert_int_equal(police_backlogged(&lane.state), 2);
 		/* They have ended, and the next that asks is alone. */
 		for (unsigned k = 0; k < 7; k++)

@@ -28,7 +28,7 @@ struct crafted {
 };
 
 /* The word that makes a step of packet_hash() end with h: its bijection, backwards. */
-static uint64_t unstep(uint64_t h)
+static uint64_t unstep_hash(uint64_t h)
 {
 	const uint64_t c = UINT64_C(0x9e3779b97f4a7c15);
 	uint64_t inverse = c; /* Newton's, modulo 2^64 */
@@ -38,7 +38,7 @@ static uint64_t unstep(uint64_t h)
 	return (h ^ h >> 32) * inverse;
 }
 
-static uint64_t step(uint64_t h, uint64_t word)
+static uint64_t step_hash(uint64_t h, uint64_t word)
 {
 	h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
 	return h ^ h >> 32;
@@ -48,7 +48,7 @@ static uint64_t step(uint64_t h, uint64_t word)
  * Flow number n of those that all have one hash: their ports are what they like, and the last word
  * of their addresses makes up for it.
  */
-static struct crafted craft(unsigned family, uint32_t n, struct prng *prng)
+static struct crafted craft_colliding_flow(unsigned family, uint32_t n, struct prng *prng)
 {
 	const uint16_t src_port = 1024 + n, dst_port = n * 7919;
 	const uint32_t ports = __builtin_bswap32((uint32_t)src_port << 16 | dst_port);
@@ -63,25 +63,25 @@ static struct crafted craft(unsigned family, uint32_t n, struct prng *prng)
 	for (unsigned i = 0; i < last; i += 8) {
 		word = prng_next(prng);
 		memcpy(made.data + i, &word, 8);
-		h = step(h, word);
+		h = step_hash(h, word);
 	}
-	word = unstep(UINT64_C(0x0123456789abcdef) ^ transport) ^ h;
+	word = unstep_hash(UINT64_C(0x0123456789abcdef) ^ transport) ^ h;
 	memcpy(made.data + last, &word, 8);
 	return made;
 }
 
-static int compare(const void *a, const void *b)
+static int compare_hashes(const void *a, const void *b)
 {
 	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
 	return (x > y) - (x < y);
 }
 
-static unsigned distinct(uint32_t *hashes, unsigned n)
+static unsigned count_distinct(uint32_t *hashes, unsigned n)
 {
 	unsigned found = 1;
 
-	qsort(hashes, n, sizeof(*hashes), compare);
+	qsort(hashes, n, sizeof(*hashes), compare_hashes);
 	for (unsigned i = 1; i < n; i++)
 		found += hashes[i] != hashes[i - 1];
 	return found;
@@ -104,17 +104,17 @@ static void test_crafted_are_told_apart(void **state)
 		source_key_init(&keys[0], 1);
 		source_key_init(&keys[1], 2);
 		for (unsigned i = 0; i < FLOWS; i++) {
-			struct crafted flow = craft(families[f], i, &prng);
+			struct crafted flow = craft_colliding_flow(families[f], i, &prng);
 
 			alike[i] = packet_flow_hash(&flow.packet, flow.data);
 			for (unsigned k = 0; k < 2; k++)
 				keyed[k][i] = packet_keyed_hash(&keys[k], &flow.packet, flow.data);
 			same += keyed[0][i] == keyed[1][i];
 		}
-		assert_int_equal(distinct(alike, FLOWS), 1);
+		assert_int_equal(count_distinct(alike, FLOWS), 1);
 		assert_int_equal(same, 0);
 		for (unsigned k = 0; k < 2; k++)
-			assert_int_equal(distinct(keyed[k], FLOWS), FLOWS);
+			assert_int_equal(count_distinct(keyed[k], FLOWS), FLOWS);
 	}
 }
 
@@ -144,7 +144,7 @@ static void test_what_makes_a_flow(void **state)
 		flow.packet.flow_hash = 1;
 		hashes[bytes + 4] = packet_keyed_hash(&key, &flow.packet, flow.data);
 		assert_int_equal(hashes[bytes + 4], hashes[bytes + 3]);
-		assert_int_equal(distinct(hashes, bytes + 4), bytes + 4);
+		assert_int_equal(count_distinct(hashes, bytes + 4), bytes + 4);
 	}
 }
 
@@ -176,7 +176,7 @@ static void test_crafted_are_counted(void **state)
 			limit_profile_init(&profile, &policy, 0, &view, &every, 1, GHZ), 0);
 		policy_state_init(&line, memory, &policy, &profile, &start);
 		for (unsigned n = 0; n < 2 * FLOWS; n++) {
-			struct crafted flow = craft(PACKET_IPV4, n / 2, &prng);
+			struct crafted flow = craft_colliding_flow(PACKET_IPV4, n / 2, &prng);
 			unsigned one;
 
 			flow.packet.flow_hash = told[i];

@@ -44,7 +44,7 @@ static void open_reserve(struct box *box)
 	reserve_init(&box->reserve, &box->profile, 0);
 }
 
-static bool passes(struct box *box, unsigned worker, uint64_t now, uint32_t bytes)
+static bool lend_passes(struct box *box, unsigned worker, uint64_t now, uint32_t bytes)
 {
 	police_lend(&box->workers[worker], &box->reserve, bytes, now);
 	return police_charge_plain(&box->workers[worker], bytes, now) == VERDICT_PASS;
@@ -58,16 +58,16 @@ static void test_pairs(void **state)
 	(void)state;
 	open_reserve(&box);
 	assert_int_equal(box.profile.quantum, 0);
-	assert_false(passes(&box, 0, 0, 3001));
-	assert_true(passes(&box, 0, 0, 2000));
-	assert_false(passes(&box, 1, 0, 1001));
-	assert_true(passes(&box, 1, 0, 1000));
-	assert_false(passes(&box, 0, 499, 500));
-	assert_true(passes(&box, 1, 500, 500));
+	assert_false(lend_passes(&box, 0, 0, 3001));
+	assert_true(lend_passes(&box, 0, 0, 2000));
+	assert_false(lend_passes(&box, 1, 0, 1001));
+	assert_true(lend_passes(&box, 1, 0, 1000));
+	assert_false(lend_passes(&box, 0, 499, 500));
+	assert_true(lend_passes(&box, 1, 500, 500));
 	/* Nothing is earned but by the reserve, however long it takes. */
-	assert_false(passes(&box, 0, 100000, 3001));
-	assert_true(passes(&box, 0, 100000, 3000));
-	assert_false(passes(&box, 1, 100000, 1));
+	assert_false(lend_passes(&box, 0, 100000, 3001));
+	assert_true(lend_passes(&box, 0, 100000, 3000));
+	assert_false(lend_passes(&box, 1, 100000, 1));
 	assert_int_equal(box.workers[0].packets, 5);
 	assert_int_equal(box.workers[0].dropped_packets, 3);
 	assert_int_equal(box.workers[1].bytes - box.workers[1].dropped_bytes, 1500);
@@ -84,7 +84,7 @@ static void test_whole_burst(void **state)
 	open_reserve(&box);
 	assert_true(box.profile.quantum > 0);
 	for (unsigned i = 0; i < 3000; i++)
-		passed += passes(&box, i & 1, 0, 1000) ? 1000 : 0;
+		passed += lend_passes(&box, i & 1, 0, 1000) ? 1000 : 0;
 	assert_in_range(passed, burst - 2 * (1000 + box.profile.least), burst);
 }
 
@@ -100,8 +100,8 @@ static void test_more_than_there_is(void **state)
 	assert_true(police_lend(&box.workers[0], &box.reserve, 2500, 0));
 	assert_true(police_lend(&box.workers[0], &box.reserve, 2500, 0)); /* has it already */
 	assert_int_equal(box.workers[0].bucket.tokens >> TOKEN_BYTE, 2500);
-	assert_true(passes(&box, 1, 0, 500));
-	assert_false(passes(&box, 1, 0, 1));
+	assert_true(lend_passes(&box, 1, 0, 500));
+	assert_false(lend_passes(&box, 1, 0, 1));
 }
 
 /* Two workers, random loads: never more than the bucket (r, b) that they share. */
@@ -126,7 +126,7 @@ static void test_bound(void **state)
 
 			now += gap;
 			fill = fmax(fill - gap, 0);
-			if (passes(&box, prng_below(&prng, 2), now, bytes))
+			if (lend_passes(&box, prng_below(&prng, 2), now, bytes))
 				fill += bytes;
 			if (fill > (double)burst + 1)
 				fail_msg("seed %lu, round %u: %.0f of %lu", seed, round, fill,
@@ -149,10 +149,10 @@ static void test_spent(void **state)
 		token_bucket_set_owner(&box.workers[w].bucket,
 			police_owner(POLICE_PLAIN, POLICE_UNSAMPLED, ACCOUNTING_L2));
 		policy_state_spend(&box.workers[w], 0);
-		assert_false(passes(&box, w, 0, 1));
+		assert_false(lend_passes(&box, w, 0, 1));
 	}
 	for (uint64_t now = 0; now <= 500000; now += 100)
-		passed += passes(&box, now & 1, now, 1000) ? 1000 : 0;
+		passed += lend_passes(&box, now & 1, now, 1000) ? 1000 : 0;
 	assert_in_range(passed, 500000 - 2 * (1000 + box.profile.least), 500000);
 }
 

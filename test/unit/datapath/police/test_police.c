@@ -813,7 +813,7 @@ static void test_sources_of_every_kind(void **state)
 }
 
 /* The line of a policy that is sampled, one packet in 2^shift. */
-static struct policy_state sampled(unsigned shift, uint32_t flags, uint32_t packets)
+static struct policy_state sampled_policy(unsigned shift, uint32_t flags, uint32_t packets)
 {
 	return (struct policy_state){
 		.bucket.fraction = police_owner(POLICE_PLAIN | flags, shift, ACCOUNTING_L2),
@@ -835,7 +835,7 @@ static void test_sample(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < COUNT(rows); i++) {
-		struct policy_state line = sampled(rows[i].shift, rows[i].flags, 0);
+		struct policy_state line = sampled_policy(rows[i].shift, rows[i].flags, 0);
 		struct flow_sample sample = {0};
 		double bytes = 0;
 
@@ -873,7 +873,8 @@ static void test_sample_does_not_beat(void **state)
 	prng_seed(&prng, seed);
 	for (unsigned shift = 1; shift < 10; shift += 2)
 		for (unsigned m = 1; m <= PERIODS; m += m < 36 ? 1 : 19) {
-			struct policy_state line = sampled(shift, 0, (uint32_t)prng_next(&prng));
+			struct policy_state line = sampled_policy(
+				shift, 0, (uint32_t)prng_next(&prng));
 			unsigned of[PERIODS] = {0};
 
 			for (unsigned n = 0; n < (m * EXPECTED) << shift; n++) {

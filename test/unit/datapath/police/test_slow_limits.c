@@ -70,7 +70,7 @@ static void part_start(struct part *part, const struct policy *policy, double ra
 	policy_state_init(&part->state, part->memory, policy, &part->profile, &start);
 }
 
-static bool passes(struct part *part, uint64_t now)
+static bool slow_part_passes(struct part *part, uint64_t now)
 {
 	static const uint8_t data[64];
 	const struct packet packet = {.family = PACKET_IPV4, .src_off = 26};
@@ -81,7 +81,7 @@ static bool passes(struct part *part, uint64_t now)
 }
 
 /* Packets that such a limit earns in so many ticks, rounded down. */
-static uint64_t earned(const struct policy *policy, uint64_t ticks, uint64_t hz)
+static uint64_t packets_earned(const struct policy *policy, uint64_t ticks, uint64_t hz)
 {
 	return (uint64_t)((unsigned __int128)policy->limit_bps * ticks / policy->limit_s / hz / 8);
 }
@@ -104,15 +104,16 @@ static void check_backlog(const struct policy *policy, const double *parts, unsi
 		part_start(&part[i], policy, policy_rate(policy) * parts[i], hz);
 	while (true) {
 		for (unsigned i = 0; i < n; i++)
-			while (passes(&part[i], now))
+			while (slow_part_passes(&part[i], now))
 				passed++;
-		assert_true(passed <= burst + earned(policy, now - 1, hz));
+		assert_true(passed <= burst + packets_earned(policy, now - 1, hz));
 		if (now == end)
 			break;
 		now += 1 + (uint64_t)(prng_unit(prng) * fill);
 		now = now < end ? now : end;
 	}
-	if ((double)passed + n < (double)least + (double)earned(policy, end - 1, hz) * (1 - 1e-6))
+	if ((double)passed + n <
+		(double)least + (double)packets_earned(policy, end - 1, hz) * (1 - 1e-6))
 		fail_msg("%" PRIu64 " in %" PRIu64 " s at %" PRIu64 " Hz: %" PRIu64 " passed",
 			policy->limit_bps / 8, (uint64_t)policy->limit_s, hz, passed);
 	for (unsigned i = 0; i < n; i++)
@@ -199,13 +200,13 @@ static void test_next(void **state)
 
 			part_start(&part, &policy, policy_rate(&policy), hz);
 			for (unsigned j = 0; j < policy.burst_bytes; j++)
-				assert_true(passes(&part, 1));
-			assert_false(passes(&part, 1));
+				assert_true(slow_part_passes(&part, 1));
+			assert_false(slow_part_passes(&part, 1));
 			due = (uint64_t)((unsigned __int128)8 * policy.limit_s * hz /
 					 policy.limit_bps);
-			assert_false(passes(&part, due));
-			assert_true(passes(&part, due + due / 10000000 + 3));
-			assert_false(passes(&part, due + due / 10000000 + 3));
+			assert_false(slow_part_passes(&part, due));
+			assert_true(slow_part_passes(&part, due + due / 10000000 + 3));
+			assert_false(slow_part_passes(&part, due + due / 10000000 + 3));
 			free(part.memory);
 		}
 	}
@@ -226,11 +227,11 @@ static void test_windows(void **state)
 				struct part part;
 
 				part_start(&part, &policy, policy_rate(&policy), hz);
-				while (passes(&part, 1))
+				while (slow_part_passes(&part, 1))
 					n++;
 				assert_int_equal(n, q);
-				assert_false(passes(&part, window));
-				assert_true(passes(&part, window + 1));
+				assert_false(slow_part_passes(&part, window));
+				assert_true(slow_part_passes(&part, window + 1));
 				free(part.memory);
 			}
 		}
@@ -247,10 +248,10 @@ static void test_beside_a_total(void **state)
 	policy.allocator = allocator_find("quota");
 	part_start(&part, &policy, policy_rate(&policy), GHZ);
 	for (unsigned j = 0; j < policy.burst_bytes; j++)
-		assert_true(passes(&part, 1));
-	assert_false(passes(&part, 600 * GHZ));
-	assert_true(passes(&part, 601 * GHZ));
-	assert_false(passes(&part, 601 * GHZ));
+		assert_true(slow_part_passes(&part, 1));
+	assert_false(slow_part_passes(&part, 600 * GHZ));
+	assert_true(slow_part_passes(&part, 601 * GHZ));
+	assert_false(slow_part_passes(&part, 601 * GHZ));
 	free(part.memory);
 }
 

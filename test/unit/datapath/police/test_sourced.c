@@ -98,7 +98,7 @@ static void lane_stop(struct lane *lane)
  * A burst arrives, of one policy alone if `only` is one: so are most, where a policy is all there
  * is.
  */
-static void arrive(struct arrival *arrival, struct prng *prng, unsigned only)
+static void arrive_sourced(struct arrival *arrival, struct prng *prng, unsigned only)
 {
 	static const enum packet_family families[] = {PACKET_IPV4, PACKET_IPV6, PACKET_OTHER};
 	unsigned family = prng_below(prng, 8), source = prng_below(prng, SOURCES);
@@ -125,7 +125,7 @@ static enum verdict marked_at_random(struct policy_state *state, const struct ar
 	return verdict;
 }
 
-static enum verdict judge(struct lane *lane, const struct sourced *sourced,
+static enum verdict judge_sourced(struct lane *lane, const struct sourced *sourced,
 	const struct arrival *arrival, unsigned i, uint64_t now)
 {
 	struct policy_state *state = &lane->state[arrival->policy];
@@ -173,8 +173,8 @@ static void run_burst(struct lane *alone, struct lane *together, const struct ar
 	}
 	sourced_meter(&sourced, now);
 	for (unsigned i = 0; i < n; i++) {
-		enum verdict want = judge(alone, &nobody, &arrivals[i], i, now);
-		enum verdict got = judge(together, &sourced, &arrivals[i], i, now);
+		enum verdict want = judge_sourced(alone, &nobody, &arrivals[i], i, now);
+		enum verdict got = judge_sourced(together, &sourced, &arrivals[i], i, now);
 
 		if (want != got)
 			fail_msg("seed %" PRIu64 ": packet %u of %u, policy %u: %d, not %d", seed,
@@ -199,7 +199,7 @@ static void test_together_as_alone(void **state)
 			unsigned only = prng_below(&prng, 2 * POLICIES);
 
 			for (unsigned i = 0; i < n; i++)
-				arrive(&arrivals[i], &prng, only);
+				arrive_sourced(&arrivals[i], &prng, only);
 			now += prng_below(&prng, GHZ / 100);
 			run_burst(&alone, &together, arrivals, n, now, seed);
 		}

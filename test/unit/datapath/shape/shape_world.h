@@ -51,8 +51,8 @@ static inline void queue_make(
 	shape_queue_init(queue, &params, &profile, NULL, now);
 }
 
-static inline enum shape_verdict arrive(struct shaper *shaper, struct shape_queue *queue,
-	struct shape_packet *packet, uint32_t cost, uint64_t now)
+static inline enum shape_verdict shape_world_arrive(struct shaper *shaper,
+	struct shape_queue *queue, struct shape_packet *packet, uint32_t cost, uint64_t now)
 {
 	*packet = (struct shape_packet){.cost = cost};
 	return shape_arrive(shaper, queue, packet, cost, now, now);

@@ -42,7 +42,7 @@ static void test_range(void **state)
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int compare_delays(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -72,7 +72,7 @@ static void test_quantiles(void **state)
 			delay_fold(&sums[w], &bins[w]);
 		delay_merge(&sums[0], &sums[1]);
 		assert_int_equal(delay_count(&sums[0]), N);
-		qsort(ticks, N, sizeof(ticks[0]), compare);
+		qsort(ticks, N, sizeof(ticks[0]), compare_delays);
 		for (unsigned s = 0; s < sizeof(shares) / sizeof(shares[0]); s++) {
 			uint64_t want = ticks[(unsigned)ceil(shares[s] * N) - 1];
 			uint64_t got = delay_quantile(&sums[0], shares[s], UNIT);

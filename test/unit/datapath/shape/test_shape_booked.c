@@ -305,7 +305,7 @@ static void flaps_turn(struct flaps *flaps, uint64_t turn, uint64_t now)
 	unsigned n;
 
 	for (unsigned k = 0; k < 8; k++)
-		flaps->sent += arrive(flaps->shapers[k % 2], &flaps->queues[k % 2],
+		flaps->sent += shape_world_arrive(flaps->shapers[k % 2], &flaps->queues[k % 2],
 				       &flaps->packets[k % 2][(4 * turn + k / 2) % 4096], 1000,
 				       now) == SHAPE_PASSES;
 	for (unsigned i = 0; i < 2; i++)

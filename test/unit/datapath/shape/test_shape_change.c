@@ -153,9 +153,9 @@ static void test_larger_than_burst(void **state)
 
 	(void)state;
 	queue_make(&queue, 8 * GHZ, 1000, FOR_EVER, 0); /* a byte a tick */
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_PASSES);
-	assert_int_equal(arrive(shaper, &queue, &packets[1], 2500, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 10, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_PASSES);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 2500, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 10, 0), SHAPE_WAITS);
 	assert_int_equal(shaper_release(shaper, 2499, out, 2), 0);
 	assert_int_equal(shaper_release(shaper, 2500, out, 2), 1);
 	assert_int_equal(shaper_release(shaper, 2509, out, 2), 0);
@@ -179,10 +179,13 @@ static void test_room(void **state)
 
 		shape_queue_init(&queue, &params, &limit, NULL, 0);
 		shape_queue_spend(&queue);
-		assert_int_equal(arrive(shaper, &queue, &packets[0], 500, 0), SHAPE_WAITS);
-		assert_int_equal(arrive(shaper, &queue, &packets[1], room - 499, 0), SHAPE_FULL);
-		assert_int_equal(arrive(shaper, &queue, &packets[1], room - 500, 0), SHAPE_WAITS);
-		assert_int_equal(arrive(shaper, &queue, &packets[2], 1, 0), SHAPE_FULL);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[0], 500, 0), SHAPE_WAITS);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[1], room - 499, 0), SHAPE_FULL);
+		assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], room - 500, 0),
+			SHAPE_WAITS);
+		assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1, 0), SHAPE_FULL);
 		assert_int_equal(queue.units, room);
 		assert_int_equal(queue.packets, 2);
 		/* All in time. */
@@ -203,9 +206,10 @@ static void test_first(void **state)
 
 	(void)state;
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
-	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 0), SHAPE_PASSES);
-	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 1434), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 1435), SHAPE_WAITS); /* 64 and 1 */
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 0), SHAPE_PASSES);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 1434), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 1435),
+		SHAPE_WAITS); /* 64 and 1 */
 	assert_int_equal(shaper_release(shaper, 1499, &out, 1), 0);
 	assert_int_equal(shaper_release(shaper, 1500, &out, 1), 1);
 	assert_int_equal(out->flags, 0);
@@ -224,13 +228,18 @@ static void test_crowd(void **state)
 		shape_queue_spend(&queues[q]);
 	}
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(arrive(shaper, &queues[i % 2], &packets[i], 100, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queues[0], &packets[3], 100, 0), SHAPE_CROWDED);
+		assert_int_equal(shape_world_arrive(shaper, &queues[i % 2], &packets[i], 100, 0),
+			SHAPE_WAITS);
+	assert_int_equal(
+		shape_world_arrive(shaper, &queues[0], &packets[3], 100, 0), SHAPE_CROWDED);
 	assert_int_equal(shaper_release(shaper, 200, out, 4), 3);
-	assert_int_equal(arrive(shaper, &queues[1], &packets[3], 100, 200), SHAPE_PASSES);
+	assert_int_equal(
+		shape_world_arrive(shaper, &queues[1], &packets[3], 100, 200), SHAPE_PASSES);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(arrive(shaper, &queues[0], &packets[i], 100, 200), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queues[1], &packets[4], 100, 200), SHAPE_CROWDED);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queues[0], &packets[i], 100, 200), SHAPE_WAITS);
+	assert_int_equal(
+		shape_world_arrive(shaper, &queues[1], &packets[4], 100, 200), SHAPE_CROWDED);
 	free(shaper);
 }
 
@@ -251,10 +260,13 @@ static void test_no_limit(void **state)
 
 		shape_queue_init(&queue, &params, &some, NULL, 0);
 		shape_queue_spend(&queue);
-		assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
 		shape_limit(shaper, &queue, &none, 400);
-		assert_int_equal(arrive(shaper, &queue, &packets[1], 500, 500), SHAPE_WAITS);
-		assert_int_equal(arrive(shaper, &queue, &packets[2], 1, 500), SHAPE_FULL);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[1], 500, 500), SHAPE_WAITS);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[2], 1, 500), SHAPE_FULL);
 		if (comes) {
 			shape_limit(shaper, &queue, &some, 6000);
 			assert_int_equal(shaper_release(shaper, 6499, out, 4), 0);
@@ -289,8 +301,8 @@ static void test_drain(void **state)
 	assert_int_equal(token_bucket_profile_init(&drain, &params, GHZ), 0);
 	queue_make(&queue, 8 * GHZ, 1500, FOR_EVER, 0);
 	shape_limit(shaper, &queue, &drain, 0);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 500), SHAPE_PASSES);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 600), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 500), SHAPE_PASSES);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 600), SHAPE_WAITS);
 	assert_int_equal(shaper_release(shaper, 100 * MS, out, 2), 0);
 	shape_limit(shaper, &queue, &some, 100 * MS);
 	assert_int_equal(shaper_release(shaper, 100 * MS + 999, out, 2), 0);
@@ -311,10 +323,11 @@ static void test_params(void **state)
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
 	shape_queue_spend(&queue);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(arrive(shaper, &queue, &packets[i], 1000, 0), SHAPE_WAITS);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[i], 1000, 0), SHAPE_WAITS);
 	params.delay = 1280;
 	shape_change(shaper, &queue, &params, 1100);
-	assert_int_equal(arrive(shaper, &queue, &packets[3], 1, 1100), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1, 1100), SHAPE_FULL);
 	assert_int_equal(shaper_release(shaper, 1100, out, 4), 1);
 	assert_int_equal(out[0]->flags, 0);
 	assert_int_equal(shaper_release(shaper, 1299, out, 4), 0);
@@ -334,7 +347,7 @@ static void test_flush(void **state)
 	queue_make(&queue, 8 * GHZ, 1500, FOR_EVER, 0);
 	shape_queue_spend(&queue);
 	for (unsigned i = 0; i < 6; i++)
-		arrive(shaper, &queue, &packets[i], i < 2 ? 100 : 1000, 0);
+		shape_world_arrive(shaper, &queue, &packets[i], i < 2 ? 100 : 1000, 0);
 	shape_limit(shaper, &queue, &queue.limit, 150); /* the first one has left, and is here */
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
 	for (unsigned i = 0; i < 3; i++)
@@ -368,7 +381,7 @@ static void test_flush_all(void **state)
 		queue_make(&queues[q], UINT64_C(8000) << q % 20, 1500, FOR_EVER, 0);
 		shape_queue_spend(&queues[q]);
 		for (unsigned i = 0; i < EACH; i++)
-			arrive(shaper, &queues[q], &packets[q][i], 1000, q);
+			shape_world_arrive(shaper, &queues[q], &packets[q][i], 1000, q);
 	}
 	while ((n = shaper_flush(shaper, out, 7)) > 0) {
 		all += n;

@@ -75,7 +75,7 @@ struct result {
 };
 
 /* 20 s of packets of 1000 bytes before 8 Mbit/s, of which so many thousandths are offered. */
-static struct result overload(unsigned load, bool codel, bool ecn)
+static struct result run_overload(unsigned load, bool codel, bool ecn)
 {
 	struct shape_params params = {.delay = 2 * GHZ,
 		.codel = codel,
@@ -116,7 +116,8 @@ static struct result overload(unsigned load, bool codel, bool ecn)
 /* Under a load that does not yield, drops become so frequent that the queue is short again. */
 static void test_overload(void **state)
 {
-	struct result tail = overload(1050, false, false), codel = overload(1050, true, false);
+	struct result tail = run_overload(1050, false, false),
+		      codel = run_overload(1050, true, false);
 
 	(void)state;
 	assert_int_equal(tail.dropped, 0);
@@ -130,7 +131,7 @@ static void test_overload(void **state)
 
 static void test_no_overload(void **state)
 {
-	struct result codel = overload(999, true, false);
+	struct result codel = run_overload(999, true, false);
 
 	(void)state;
 	assert_int_equal(codel.dropped, 0);
@@ -140,7 +141,7 @@ static void test_no_overload(void **state)
 /* What can be marked is, as often as it would be dropped, and leaves. */
 static void test_marks(void **state)
 {
-	struct result ecn = overload(1050, true, true);
+	struct result ecn = run_overload(1050, true, true);
 
 	(void)state;
 	assert_int_equal(ecn.dropped, 0);

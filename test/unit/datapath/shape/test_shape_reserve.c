@@ -120,7 +120,8 @@ static void test_alone(void **state)
 						   (uint64_t)profile.rate);
 				assert_true(token_bucket_conforms(&bucket, &profile, want, cost));
 			}
-			if (arrive(w.shapers[0], &w.queues[0], out, cost, now) == SHAPE_WAITS) {
+			if (shape_world_arrive(w.shapers[0], &w.queues[0], out, cost, now) ==
+				SHAPE_WAITS) {
 				while (!shaper_release(w.shapers[0], now, &out, 1))
 					now = shaper_next(w.shapers[0], now) > now
 						      ? shaper_next(w.shapers[0], now)
@@ -160,7 +161,7 @@ static void test_backlog(void **state)
 			while (w.queues[who].packets < 3 && sent[who] < PACKETS) {
 				uint32_t cost = 60 + prng_below(&w.prng, 1441);
 
-				if (arrive(w.shapers[who], &w.queues[who],
+				if (shape_world_arrive(w.shapers[who], &w.queues[who],
 					    &w.packets[who][sent[who]++], cost,
 					    now) == SHAPE_PASSES)
 					world_left(&w, who, cost, now);
@@ -212,8 +213,8 @@ static void test_limit_falls(void **state)
 			}
 			world_release(&w, who, now);
 			if (w.queues[who].packets < 3 && sent[who] < PACKETS &&
-				arrive(w.shapers[who], &w.queues[who], &w.packets[who][sent[who]++],
-					1000, now) == SHAPE_PASSES)
+				shape_world_arrive(w.shapers[who], &w.queues[who],
+					&w.packets[who][sent[who]++], 1000, now) == SHAPE_PASSES)
 				world_left(&w, who, 1000, now);
 		}
 		for (unsigned i = 1; i < w.n; i++)
@@ -241,8 +242,8 @@ static void test_untold(void **state)
 	world_make(&w, 0, RATE, FOR_EVER);
 	reserve_spend(&w.reserve);
 	/* 100 us at the former limit, of which half is over: 150 in all. */
-	assert_int_equal(
-		arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(w.shapers[0], &w.queues[0], &w.packets[0][0], 1000, 0),
+		SHAPE_WAITS);
 	assert_true(reserve_change(&changes, &w.reserve, &slower, 50000));
 	assert_int_equal(shaper_release(w.shapers[0], 100001, &out, 1), 0);
 	assert_int_equal(shaper_release(w.shapers[0], 149990, &out, 1), 0);
@@ -268,7 +269,7 @@ static void test_left_over(void **state)
 	for (unsigned i = 0; i < 2; i++) {
 		queue->held = 1000; /* as is the first packet's that goes late, until tick 1 ms */
 		queue->bucket.tokens = reserve_time(&w.reserve, MS);
-		assert_int_equal(arrive(w.shapers[0], queue, &more[i], 400, 0),
+		assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[i], 400, 0),
 			i == 0 ? SHAPE_WAITS : SHAPE_CROWDED);
 		assert_int_equal(queue->held, i == 0 ? 600 : 1000);
 		if (i == 0) /* another waits in its place */
@@ -276,11 +277,12 @@ static void test_left_over(void **state)
 		reserve_spend(&w.reserve);
 		if (i == 0)
 			assert_int_equal(
-				arrive(w.shapers[0], &w.queues[1], &more[2], 1000, 0), SHAPE_WAITS);
+				shape_world_arrive(w.shapers[0], &w.queues[1], &more[2], 1000, 0),
+				SHAPE_WAITS);
 	}
 	assert_int_equal(shape_flush(w.shapers[0], &w.queues[1], &out, 1), 1);
 	queue->bucket.tokens = reserve_time(&w.reserve, 50 * MS);
-	assert_int_equal(arrive(w.shapers[0], queue, &more[3], 400, 0), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(w.shapers[0], queue, &more[3], 400, 0), SHAPE_FULL);
 	assert_int_equal(queue->held, 1000);
 	world_free(&w);
 }

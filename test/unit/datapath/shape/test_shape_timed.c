@@ -41,7 +41,7 @@ static void one_make(
 static enum shape_verdict one_arrive(
 	struct one *one, struct shape_packet *packet, uint32_t cost, uint64_t now)
 {
-	return arrive(one->shaper, &one->queue, packet, cost, now);
+	return shape_world_arrive(one->shaper, &one->queue, packet, cost, now);
 }
 
 static const struct {
@@ -271,22 +271,22 @@ static void test_delay(void **state)
 	(void)state;
 	shape_queue_init(&queue, &params, &limit, NULL, 0);
 	shape_queue_spend(&queue);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 6501, 0), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 6500, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queue, &packets[1], 11, 10), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packets[1], 10, 10), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 6501, 0), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 6500, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 11, 10), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 10, 10), SHAPE_WAITS);
 	params.delay = 12800;
 	shape_change(shaper, &queue, &params, 10);
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 6501, 10), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 6500, 10), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 6501, 10), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 6500, 10), SHAPE_WAITS);
 	params.delay = 64;
 	shape_change(shaper, &queue, &params, 10);
-	assert_int_equal(arrive(shaper, &queue, &packets[3], 0, 12944), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packets[3], 0, 12945), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 0, 12944), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 0, 12945), SHAPE_WAITS);
 	params.units = 20;
 	shape_change(shaper, &queue, &params, 12945);
-	assert_int_equal(arrive(shaper, &queue, &packets[4], 0, 12989), SHAPE_FULL);
-	assert_int_equal(arrive(shaper, &queue, &packets[4], 0, 12990), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[4], 0, 12989), SHAPE_FULL);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[4], 0, 12990), SHAPE_WAITS);
 	assert_int_equal(shaper_release(shaper, 20 * MS, out, 5), 5);
 	assert_int_equal(shape_flush(shaper, &queue, out, 5), 0);
 	free(shaper);
@@ -445,8 +445,8 @@ static void test_both_kinds(void **state)
 			shape_queue_init(&queues[q], &params, &limit, NULL, 0);
 			shape_queue_spend(&queues[q]);
 			for (unsigned i = 0; i < N; i++)
-				assert_int_equal(arrive(shaper, &queues[q], &packets[q][i],
-							 1000 + q * 500, 0),
+				assert_int_equal(shape_world_arrive(shaper, &queues[q],
+							 &packets[q][i], 1000 + q * 500, 0),
 					SHAPE_WAITS);
 		}
 		while (shaper_waits(shaper)) {

@@ -28,9 +28,10 @@ static void test_horizon(void **state)
 
 	(void)state;
 	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 1500, 0), SHAPE_PASSES);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1500, 0), SHAPE_PASSES);
 	for (unsigned i = 1; i < 4; i++)
-		assert_int_equal(arrive(shaper, &queue, &packets[i], 1500, 0), SHAPE_WAITS);
+		assert_int_equal(
+			shape_world_arrive(shaper, &queue, &packets[i], 1500, 0), SHAPE_WAITS);
 	for (unsigned i = 1; i < 4; i++) {
 		uint64_t want = i * 1500 * MS;
 
@@ -59,7 +60,7 @@ static void test_memory(void **state)
 	shaper_init(shaper, GHZ, 1, 0);
 	queue_make(&queue, 8000, 1500, FOR_EVER, 0);
 	shape_queue_spend(&queue);
-	assert_int_equal(arrive(shaper, &queue, &packet, 1500, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packet, 1500, 0), SHAPE_WAITS);
 	next_departure(shaper, &now, &out);
 	for (unsigned i = 0; i < 64; i++)
 		assert_int_equal(memory[bytes + i], 0);
@@ -67,7 +68,7 @@ static void test_memory(void **state)
 }
 
 /* Departures of random traffic, by a clock that begins somewhere. */
-static void departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
+static void record_departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n)
 {
 	struct shape_packet *packets = calloc(n, sizeof(*packets)), *out[OUT];
 	struct shaper *shaper = shaper_make(n, start);
@@ -84,7 +85,8 @@ static void departures(uint64_t seed, uint64_t start, uint64_t *left, unsigned n
 		if (sent < n) {
 			unsigned q = prng_below(&prng, 3), cost = 60 + prng_below(&prng, 1441);
 
-			if (arrive(shaper, &queues[q], &packets[sent], cost, now) == SHAPE_PASSES)
+			if (shape_world_arrive(shaper, &queues[q], &packets[sent], cost, now) ==
+				SHAPE_PASSES)
 				left[sent] = now - start;
 			sent++;
 		}
@@ -103,8 +105,8 @@ static void test_clock_that_wraps(void **state)
 
 	(void)state;
 	for (uint64_t seed = 1; seed <= ROUNDS(40); seed++) {
-		departures(seed, 0, left[0], N);
-		departures(seed, -(seed * MS + seed), left[1], N);
+		record_departures(seed, 0, left[0], N);
+		record_departures(seed, -(seed * MS + seed), left[1], N);
 		for (unsigned i = 0; i < N; i++)
 			if (left[0][i] != left[1][i])
 				fail_msg("seed %" PRIu64 ": packet %u", seed, i);
@@ -128,8 +130,8 @@ static void test_turns(void **state)
 	shape_queue_spend(&many);
 	shape_queue_spend(&one);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(arrive(shaper, &many, &packets[i], 1, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &one, &packets[N], 1, 0), SHAPE_WAITS);
+		assert_int_equal(shape_world_arrive(shaper, &many, &packets[i], 1, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &one, &packets[N], 1, 0), SHAPE_WAITS);
 	for (unsigned left = 0; left <= N; left += n) {
 		n = shaper_release(shaper, 1000 * MS, out, OUT);
 		assert_true(n > 0);
@@ -158,7 +160,7 @@ static void test_earliest_first(void **state)
 		queue_make(&queues[q], (q + 1) * 800000000, 100, FOR_EVER, 0);
 		shape_queue_spend(&queues[q]);
 		for (unsigned i = 0; i < N; i++)
-			arrive(shaper, &queues[q], &packets[q][i], 100, 0);
+			shape_world_arrive(shaper, &queues[q], &packets[q][i], 100, 0);
 	}
 	while (shaper_waits(shaper))
 		n += shaper_release(shaper, 100 * MS, out + n, 7);
@@ -196,7 +198,8 @@ static void test_many_queues(void **state)
 		queue_make(&queues[i], 8000000, 1500, FOR_EVER, 0); /* a byte in 1000 ticks */
 		shape_queue_spend(&queues[i]);
 		/* Within 4 ms, 25 of them in a microsecond. */
-		arrive(shaper, &queues[i], &packets[i], 1000 + prng_below(&prng, 4000), 0);
+		shape_world_arrive(
+			shaper, &queues[i], &packets[i], 1000 + prng_below(&prng, 4000), 0);
 	}
 	for (uint64_t now = 0; left < N; now += STEP) {
 		unsigned n = shaper_release(shaper, now, out, ROOM);
@@ -235,7 +238,7 @@ static void test_off_the_wheel(void **state)
 		for (unsigned i = 0; i < N; i++) {
 			queue_make(&queues[i], 8000000, 1500, FOR_EVER, 0);
 			shape_queue_spend(&queues[i]);
-			arrive(shaper, &queues[i], &packets[i], 1000, 0);
+			shape_world_arrive(shaper, &queues[i], &packets[i], 1000, 0);
 			waits[i] = i;
 		}
 		for (n = N; n > seed % N; waits[prng_below(&prng, n + 1)] = waits[n]) {
@@ -267,15 +270,15 @@ static void test_hold(void **state)
 	(void)state;
 	queue_make(&queue, 8000000, 1000, FOR_EVER, 0);
 	shape_queue_spend(&queue);
-	assert_int_equal(arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[0], 1000, 0), SHAPE_WAITS);
 	shaper_hold(shaper, 1);
-	assert_int_equal(arrive(shaper, &queue, &packets[1], 1000, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[1], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
 	shaper_hold(shaper, 4); /* more than there is */
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_CROWDED);
 	shaper_hold(shaper, -5);
-	assert_int_equal(arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_WAITS);
-	assert_int_equal(arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_CROWDED);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[2], 1000, 0), SHAPE_WAITS);
+	assert_int_equal(shape_world_arrive(shaper, &queue, &packets[3], 1000, 0), SHAPE_CROWDED);
 	assert_int_equal(shape_flush(shaper, &queue, out, 3), 3);
 	free(shaper);
 }

@@ -71,7 +71,7 @@ static uint64_t hash_of(const struct source_table *table, uint32_t source)
 /* Ways to ask for a verdict; verdicts are tested in all. Without AVX2 the last is the second. */
 static enum form { SINGLY, BURST_PLAIN, BURST_AVX2, FORMS } form;
 
-static uint64_t decide(struct source_table *table, const union meter_profile *profile,
+static uint64_t decide_source_burst(struct source_table *table, const union meter_profile *profile,
 	const struct source_burst *burst, uint64_t now)
 {
 	uint64_t conforming = 0;
@@ -94,22 +94,23 @@ static bool conforms_hash(struct source_table *table, const union meter_profile 
 	if (form == SINGLY)
 		return source_table_conforms(table, profile, hash, now, cost);
 	source_burst_add(&burst, table, hash, cost);
-	return decide(table, profile, &burst, now);
+	return decide_source_burst(table, profile, &burst, now);
 }
 
-static bool conforms(struct source_table *table, const union meter_profile *profile,
+static bool source_conforms(struct source_table *table, const union meter_profile *profile,
 	uint32_t source, uint64_t now, uint32_t cost)
 {
 	return conforms_hash(table, profile, hash_of(table, source), now, cost);
 }
 
-static void sweep(struct source_table *table, const union meter_profile *profile, uint64_t now)
+static void sweep_source_table(
+	struct source_table *table, const union meter_profile *profile, uint64_t now)
 {
 	assert_true(source_table_age(table, profile, now, table->n_lines));
 }
 
 /* What lines say of themselves. */
-static void census(const struct source_table *table, unsigned *used, unsigned *guests)
+static void count_table_lines(const struct source_table *table, unsigned *used, unsigned *guests)
 {
 	unsigned away = 0;
 
@@ -176,8 +177,8 @@ static void test_memory_is_the_callers(void **state)
 		table = source_table_init(at, METER_GCRA, SOURCES, gap);
 		assert_true(stats_of(table).capacity >= SOURCES);
 		for (uint32_t source = 0; source < 2 * SOURCES; source++)
-			conforms(table, &profile, source, 1, 1);
-		sweep(table, &profile, 2);
+			source_conforms(table, &profile, source, 1, 1);
+		sweep_source_table(table, &profile, 2);
 		for (unsigned i = 0; i < FENCE + gap; i++)
 			assert_int_equal(memory[i], 0xa5);
 		for (unsigned i = 0; i < FENCE; i++)
@@ -206,7 +207,7 @@ struct race {
 };
 
 /* A few sources send most of it, and most send little. */
-static uint32_t skewed(struct race *race)
+static uint32_t skewed_source(struct race *race)
 {
 	double u = prng_unit(&race->prng);
 
@@ -216,7 +217,7 @@ static uint32_t skewed(struct race *race)
 static void decide_race(struct race *race, uint64_t now, enum meter_kind kind, uint64_t seed)
 {
 	struct waiting *waiting = &race->waiting;
-	uint64_t got = decide(race->table, &race->profile, &waiting->burst, now);
+	uint64_t got = decide_source_burst(race->table, &race->profile, &waiting->burst, now);
 
 	if (got != waiting->want)
 		fail_msg("form %d kind %d seed %lu: burst of %u: %lx, not %lx", (int)form,
@@ -237,7 +238,7 @@ static void run_race(struct race *race, enum meter_kind kind, uint64_t seed)
 		meter_init(kind, &race->own[i], &race->profile, now, 0);
 	prng_seed(&race->prng, seed);
 	for (unsigned i = 0; i < race->packets; i++) {
-		uint32_t source = skewed(race), cost = prng_below(&race->prng, 1500);
+		uint32_t source = skewed_source(race), cost = prng_below(&race->prng, 1500);
 		bool want = meter_conforms(kind, &race->own[source], &race->profile, now, cost);
 
 		race->waiting.want |= (uint64_t)want << race->waiting.burst.n;
@@ -284,7 +285,7 @@ static void test_verdicts_of_a_meter_a_source(void **state)
 		unsigned used, guests;
 
 		run_race(&race, kind, seed);
-		census(race.table, &used, &guests);
+		count_table_lines(race.table, &used, &guests);
 		assert_int_equal(stats_of(race.table).overflows, 0);
 		assert_true(race.longest == SOURCE_BURST);
 		/* Both verdicts were common; places changed hands; and sources lived away. */
@@ -313,8 +314,8 @@ static void test_capacity(void **state)
 		unsigned used, guests;
 
 		while (stats_of(table).overflows == 0 && source < 1000000)
-			conforms(table, &profile, source++, 1, 1);
-		census(table, &used, &guests);
+			source_conforms(table, &profile, source++, 1, 1);
+		count_table_lines(table, &used, &guests);
 		assert_int_equal(used, source - 1);
 		assert_int_equal(stats_of(table).new_sources, source - 1);
 		if (used < at_least[i % KINDS] * ways)
@@ -358,13 +359,14 @@ static void test_flood(void **state)
 				bool want;
 
 				client = (client + 1) % CLIENTS;
-				want = conforms(quiet, &profile, client, now, cost);
+				want = source_conforms(quiet, &profile, client, now, cost);
 				assert_int_equal(
-					conforms(flooded, &profile, client, now, cost), want);
+					source_conforms(flooded, &profile, client, now, cost),
+					want);
 				passed += want;
 			}
 			for (unsigned i = 0; i < cases[c].newcomers; i++)
-				conforms(flooded, &profile, newcomer++, now, 1500);
+				source_conforms(flooded, &profile, newcomer++, now, 1500);
 		}
 		assert_int_equal(stats_of(quiet).overflows, 0);
 		assert_int_equal(stats_of(flooded).overflows > NEW / 2, cases[c].fills);
@@ -390,17 +392,18 @@ static void test_idle_give_way(void **state)
 
 		for (unsigned round = 0; round < 5; round++) {
 			for (uint64_t n = 0; n < capacity; n++)
-				assert_true(conforms(table, &profile, source++, now, BURST / 2));
-			sweep(table, &profile, now);
+				assert_true(
+					source_conforms(table, &profile, source++, now, BURST / 2));
+			sweep_source_table(table, &profile, now);
 			assert_int_equal(stats_of(table).sources, capacity);
 			now += WINDOW;
 			if (!swept)
 				continue;
-			sweep(table, &profile, now);
+			sweep_source_table(table, &profile, now);
 			assert_int_equal(stats_of(table).sources, 0);
 		}
-		sweep(table, &profile, now);
-		census(table, &used, &guests);
+		sweep_source_table(table, &profile, now);
+		count_table_lines(table, &used, &guests);
 		assert_int_equal(used, 0);
 		assert_int_equal(guests, 0);
 		assert_int_equal(stats_of(table).overflows, 0);
@@ -418,15 +421,15 @@ static void test_guests_go_home(void **state)
 
 	(void)state;
 	for (uint32_t source = 0; source < 1000; source++)
-		conforms(table, &profile, source, GHZ, source % 2 ? BURST : 1000);
-	census(table, &used, &guests);
+		source_conforms(table, &profile, source, GHZ, source % 2 ? BURST : 1000);
+	count_table_lines(table, &used, &guests);
 	assert_true(guests > 20);
 	assert_true(table->crowded);
 	/* Now the even ones are idle, and the others are busy where they are. */
-	sweep(table, &profile, GHZ + 2 * MS);
+	sweep_source_table(table, &profile, GHZ + 2 * MS);
 	for (uint32_t source = 1; source < 1000; source += 2)
-		assert_false(conforms(table, &profile, source, GHZ + 2 * MS, 2001));
-	census(table, &used, &guests);
+		assert_false(source_conforms(table, &profile, source, GHZ + 2 * MS, 2001));
+	count_table_lines(table, &used, &guests);
 	assert_int_equal(used, 500);
 	assert_in_range(guests, 0, 20);
 	assert_false(table->crowded);
@@ -442,7 +445,7 @@ static void pass_newcomers(struct source_table *table, const union meter_profile
 
 	for (; burst.n < SOURCE_BURST; source++)
 		source_burst_add(&burst, table, hash_of(table, source), 1 + source % 1500);
-	conforming = decide(table, profile, &burst, now);
+	conforming = decide_source_burst(table, profile, &burst, now);
 	for (unsigned i = 0; i < burst.n; i++)
 		if (conforming >> i & 1)
 			passed[burst.tag[i] % SOURCE_OVERFLOWS] += burst.cost[i];
@@ -463,7 +466,7 @@ static void test_full_table(void **state)
 
 		/* Enough for every way; all spent at once, so busy for as long as we look. */
 		for (uint32_t source = 0; source < regulars; source++)
-			conforms(table, &profile, source, now, BURST);
+			source_conforms(table, &profile, source, now, BURST);
 		now += WINDOW / 3;
 		placed = stats_of(table).new_sources;
 		assert_int_equal(placed, (uint64_t)table->n_lines * table->ways);
@@ -478,9 +481,9 @@ static void test_full_table(void **state)
 			assert_in_range(passed[i], most - most / 10, most);
 		/* When the crowd is gone, there are places again, and a fresh share. */
 		now += 2 * WINDOW;
-		sweep(table, &profile, now);
+		sweep_source_table(table, &profile, now);
 		assert_int_equal(table->overflow_live, 0);
-		assert_true(conforms(table, &profile, 5, now, BURST));
+		assert_true(source_conforms(table, &profile, 5, now, BURST));
 		assert_int_equal(stats_of(table).new_sources, placed + 1);
 		table_free(table);
 	}
@@ -498,13 +501,13 @@ static void test_searches_become_rare(void **state)
 
 	(void)state;
 	for (uint32_t source = 0; source < 50000; source++) {
-		conforms(table, &profile, source, source, 1);
+		source_conforms(table, &profile, source, source, 1);
 		gap = table->search_gap > gap ? table->search_gap : gap;
 		assert_true(table->search_in <= table->search_gap);
 		assert_true(table->search_gap == 0 || stats_of(table).overflows > 0);
 	}
 	assert_in_range(gap, 500, 2000);
-	census(table, &used, &guests);
+	count_table_lines(table, &used, &guests);
 	assert_int_equal(used, table->n_lines * table->ways);
 	table_free(table);
 }
@@ -519,7 +522,7 @@ static void test_idle_are_seldom_forgotten(void **state)
 	(void)state;
 	for (unsigned round = 0; round < ROUNDS; round++)
 		for (uint32_t source = 0; source < SOURCES; source++)
-			conforms(table, &profile, source, GHZ + round * MS + source, 1);
+			source_conforms(table, &profile, source, GHZ + round * MS + source, 1);
 	assert_in_range(stats_of(table).new_sources, SOURCES, ROUNDS * SOURCES / 4);
 	table_free(table);
 }
@@ -555,7 +558,7 @@ static void test_state_is_no_tag(void **state)
 			word = (const uint32_t *)&table->lines[7];
 			conforms_hash(table, &profile, hash_at(table, 7, 1), now, 0x1111);
 			conforms_hash(table, &profile, hash, now, 1);
-			census(table, &used, &guests);
+			count_table_lines(table, &used, &guests);
 			assert_int_equal(used, 2);
 		}
 		table_free(table);
@@ -596,7 +599,7 @@ static void test_guest_and_resident(void **state)
 	assert_int_equal(table->lines[0].head.away, 2);
 	assert_false(conforms_hash(table, &profile, hash_at(table, 0, tag), 1, 1));
 	assert_false(conforms_hash(table, &profile, hash_at(table, other, tag), 1, 1));
-	census(table, &used, &guests);
+	count_table_lines(table, &used, &guests);
 	assert_int_equal(used, table->ways + 3);
 	assert_int_equal(guests, 2);
 	table_free(table);
@@ -634,9 +637,9 @@ static void test_newcomers_of_a_burst(void **state)
 			paid[k % 5] += burst.cost[k] != 0;
 			want |= (uint64_t)(burst.cost[k] == 0 || paid[k % 5] <= 2) << k;
 		}
-		assert_int_equal(decide(table, &profile, &burst, 1), want);
+		assert_int_equal(decide_source_burst(table, &profile, &burst, 1), want);
 		assert_int_equal(stats_of(table).new_sources, sources);
-		census(table, &used, &guests);
+		count_table_lines(table, &used, &guests);
 		assert_int_equal(used, sources);
 		table_free(table);
 	}

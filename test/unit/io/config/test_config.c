@@ -485,7 +485,7 @@ static void test_many_policies(void **state)
 		int rc;
 
 		text = make_policies(MANY_POLICIES, last, &size);
-		rc = parse(text, size, &messages, &config);
+		rc = parse_config_case(text, size, &messages, &config);
 		assert_int_equal(rc, cases[i].words != NULL ? -EINVAL : 0);
 		if (rc == 0) {
 			assert_string_equal(config->policies[MANY_POLICIES].name, "last");
@@ -516,7 +516,7 @@ static void test_too_many_policies(void **state)
 	for (unsigned i = 0; i < CONFIG_POLICIES_MAX; i++)
 		at += sprintf(at, ",0");
 	sprintf(at, "]}");
-	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_string_equal(
 		messages, "w.json: policies: 1000001 in all: expected at most 1000000\n");
 	free(text);
@@ -539,7 +539,7 @@ static void test_many_ports(void **state)
 	fprintf(out, "},\"wires\":[{\"name\":\"w\",\"a\":\"p0\",\"b\":\"p%u\"}]}",
 		CONFIG_PORTS_MAX);
 	fclose(out);
-	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_string_equal(messages, "w.json: ports: 33 in all: expected at most 32\n");
 	free(text);
 	free(messages);
@@ -572,7 +572,7 @@ static void test_many_limiters(void **state)
 	(void)state;
 	text = make_group(10000, "", &size);
 	began = clock();
-	assert_int_equal(parse(text, size, &messages, &config), 0);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 	assert_in_range(clock() - began, 0, CLOCKS_PER_SEC);
 	assert_int_equal(config->gossip.n_roster, 10000);
 	assert_int_equal(config->gossip.self, 9999);
@@ -581,7 +581,7 @@ static void test_many_limiters(void **state)
 	free(messages);
 
 	text = make_group(CONFIG_ROSTER_MAX + 1, "", &size);
-	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_string_equal(
 		messages, "w.json: gossip.roster: 16385 in all: expected at most 16384\n");
 	free(text);
@@ -598,7 +598,7 @@ static void test_default_estimator(void **state)
 		size_t size;
 
 		text = make_group(n, "", &size);
-		assert_int_equal(parse(text, size, &messages, &config), 0);
+		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(
 			config->gossip.estimator, n <= 64 ? ESTIMATOR_STATE : ESTIMATOR_TREE);
 		assert_false(config->gossip.compensate);
@@ -607,7 +607,7 @@ static void test_default_estimator(void **state)
 		free(text);
 
 		text = make_group(n, "\"compensate\":true,\"estimator\":\"push-sum\",", &size);
-		assert_int_equal(parse(text, size, &messages, &config), 0);
+		assert_int_equal(parse_config_case(text, size, &messages, &config), 0);
 		assert_int_equal(config->gossip.estimator, ESTIMATOR_PUSH_SUM);
 		assert_true(config->gossip.compensate);
 		config_free(config);

@@ -28,7 +28,7 @@ static const char *const described[] = {
 	"  at a full partition, and at the start: 5Mbit/s here (limit/2)\n",
 };
 
-static char *describe(const struct config *config)
+static char *describe_to_text(const struct config *config)
 {
 	char *text;
 	size_t size;
@@ -49,7 +49,7 @@ static void test_describe(void **state)
 		"'10.0.0.0/8', 'dscp': 0}}, {'name': 'q', 'limit': '10Mbit/s', 'match': {'proto': "
 		"'udp', 'src-port': 53, 'dst-port': '1024-65535'}}, {'name': 'r', 'limit': "
 		"'10Mbit/s', 'match': {'proto': 89}}]}");
-	char *text = describe(config);
+	char *text = describe_to_text(config);
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(described) / sizeof(described[0]); i++) {
@@ -58,7 +58,7 @@ static void test_describe(void **state)
 	}
 	free(text);
 	config->gossip.key_file[0] = '\0';
-	text = describe(config);
+	text = describe_to_text(config);
 	assert_non_null(strstr(text, "gossip: NOT SEALED (insecure)"));
 	free(text);
 	config_free(config);
@@ -109,7 +109,7 @@ static void test_describe_keys(void **state)
 
 		snprintf(document, sizeof(document), POLICY(", %s"), cases[i].members);
 		config = must_parse(document);
-		text = describe(config);
+		text = describe_to_text(config);
 		if (strstr(text, cases[i].line) == NULL)
 			fail_msg("not in\n%s\n: %s", text, cases[i].line);
 		free(text);
@@ -173,7 +173,7 @@ static void test_describe_guarantee(void **state)
 				       : "",
 			cases[i].members);
 		config = must_parse(document);
-		text = describe(config);
+		text = describe_to_text(config);
 		if (strstr(text, cases[i].lines) == NULL)
 			fail_msg("not in\n%s\n: %s", text, cases[i].lines);
 		free(text);
@@ -208,7 +208,7 @@ static void test_describe_ledger(void **state)
 			"'quota', 'total': '5GB'}]}",
 			cases[i].members);
 		config = must_parse(document);
-		text = describe(config);
+		text = describe_to_text(config);
 		if (strstr(text, cases[i].line) == NULL)
 			fail_msg("not in\n%s\n: %s", text, cases[i].line);
 		free(text);
@@ -220,7 +220,7 @@ static void test_describe_ledger(void **state)
 static void test_describe_soft(void **state)
 {
 	struct config *config = must_parse(LIMITED(""));
-	char *text = describe(config);
+	char *text = describe_to_text(config);
 
 	(void)state;
 	assert_null(strstr(text, "ledger"));
@@ -254,7 +254,7 @@ static void test_describe_group(void **state)
 			"'limit': '1/s', 'weigh': 'tcp'}]}",
 			cases[i].gossip);
 		config = must_parse(document);
-		text = describe(config);
+		text = describe_to_text(config);
 		if (strstr(text, cases[i].line) == NULL)
 			fail_msg("not in\n%s\n: %s", text, cases[i].line);
 		assert_non_null(
@@ -268,7 +268,7 @@ static void test_describe_group(void **state)
 static void test_describe_alone(void **state)
 {
 	struct config *config = must_parse(DOC(""));
-	char *text = describe(config);
+	char *text = describe_to_text(config);
 
 	(void)state;
 	assert_non_null(strstr(text, "group: N = 1, no gossip"));

@@ -60,8 +60,8 @@ static void test_long_store(void **state)
 			"{\"limiter\": \"me\", \"ledger\": {\"store\": \"%0*d\"}}", (int)n, 0);
 
 		assert_true(len > 0);
-		assert_int_equal(
-			parse(document, (size_t)len, &messages, &config), n == 3999 ? 0 : -EINVAL);
+		assert_int_equal(parse_config_case(document, (size_t)len, &messages, &config),
+			n == 3999 ? 0 : -EINVAL);
 		config_free(config);
 		free(messages);
 		free(document);

@@ -193,7 +193,7 @@ static void test_buffers(void **state)
 		char *text = with_quotes(cases[i].document), *messages;
 		struct config *config;
 
-		assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+		assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 		assert_int_equal(config_buffers(config, 0), cases[i].buffers);
 		assert_int_equal(config_waiting(config), cases[i].waiting);
 		assert_int_equal(strstr(messages, "fewer than the") != NULL, cases[i].warns);
@@ -216,7 +216,7 @@ static void test_least(void **state)
 	char *messages;
 
 	(void)state;
-	assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_int_equal(config_waiting(config), 1);
 	assert_non_null(strstr(messages, "40 packets may wait, as \"buffers\" says, not one on "
 					 "each of 41 workers: each lets one wait all the same"));
@@ -232,7 +232,7 @@ static void test_no_port(void **state)
 	struct config *config;
 
 	(void)state;
-	assert_int_equal(parse(text, strlen(text), &messages, &config), 0);
+	assert_int_equal(parse_config_case(text, strlen(text), &messages, &config), 0);
 	assert_string_equal(messages, "w.json: warning: wires: missing: no packet is forwarded "
 				      "without a wire\n");
 	assert_int_equal(config_waiting(config), 1);
@@ -278,7 +278,7 @@ static void test_described(void **state)
 	}
 }
 
-static unsigned change(const char *a, const char *b)
+static unsigned changes_between(const char *a, const char *b)
 {
 	struct config *old = must_parse(a), *config = must_parse(b);
 	struct config_diff *diff;
@@ -295,15 +295,16 @@ static unsigned change(const char *a, const char *b)
 static void test_changes(void **state)
 {
 	(void)state;
-	assert_int_equal(change(SHAPED(""), SHAPE("'delay': '100ms'")), 0);
-	assert_int_equal(change(LIMITED(""), SHAPED("")), POLICY_TERMS);
-	assert_int_equal(change(SHAPED(""), SHAPE("'delay': '99ms'")), POLICY_TERMS);
-	assert_int_equal(change(SHAPED(""), SHAPE("'queue': '1MB'")), POLICY_TERMS);
-	assert_int_equal(change(SHAPED(""), CODEL("")), POLICY_TERMS);
-	assert_int_equal(change(CODEL(""), CODEL(", 'target': '4ms'")), POLICY_TERMS);
-	assert_int_equal(change(CODEL(""), CODEL(", 'interval': '90ms'")), POLICY_TERMS);
-	assert_int_equal(change(CODEL(""), CODEL(", 'ecn': true")), POLICY_TERMS);
-	assert_int_equal(change(SHAPED(""), SHAPED(", 'slo': {'p99': '1ms'}")), POLICY_TERMS);
+	assert_int_equal(changes_between(SHAPED(""), SHAPE("'delay': '100ms'")), 0);
+	assert_int_equal(changes_between(LIMITED(""), SHAPED("")), POLICY_TERMS);
+	assert_int_equal(changes_between(SHAPED(""), SHAPE("'delay': '99ms'")), POLICY_TERMS);
+	assert_int_equal(changes_between(SHAPED(""), SHAPE("'queue': '1MB'")), POLICY_TERMS);
+	assert_int_equal(changes_between(SHAPED(""), CODEL("")), POLICY_TERMS);
+	assert_int_equal(changes_between(CODEL(""), CODEL(", 'target': '4ms'")), POLICY_TERMS);
+	assert_int_equal(changes_between(CODEL(""), CODEL(", 'interval': '90ms'")), POLICY_TERMS);
+	assert_int_equal(changes_between(CODEL(""), CODEL(", 'ecn': true")), POLICY_TERMS);
+	assert_int_equal(
+		changes_between(SHAPED(""), SHAPED(", 'slo': {'p99': '1ms'}")), POLICY_TERMS);
 }
 
 /* What pools were made for stays. */

@@ -73,7 +73,7 @@ static int read_play(struct reader *reader, struct play *play)
 	return reader_finish(reader);
 }
 
-static int parse(const char *document, char **messages, struct play *play)
+static int parse_play(const char *document, char **messages, struct play *play)
 {
 	char *text = with_quotes(document);
 	struct reader reader;
@@ -96,7 +96,7 @@ static void run_cases(const struct read_case *cases)
 	for (; cases->document != NULL; cases++) {
 		char *expected = with_quotes(cases->messages), *messages;
 		struct play play;
-		int rc = parse(cases->document, &messages, &play);
+		int rc = parse_play(cases->document, &messages, &play);
 
 		if (strcmp(messages, expected) != 0)
 			fail_msg("%s\ngot:\n%sexpected:\n%s", cases->document, messages, expected);
@@ -184,9 +184,10 @@ static void test_group_values(void **state)
 	char *messages;
 
 	(void)state;
-	assert_int_equal(parse("{" P ", 'limiters': 7, 'loss': 0.25, 'delay': '1ms', 'gossip': "
-			       "{'branching': 5}}",
-				 &messages, &play),
+	assert_int_equal(
+		parse_play("{" P ", 'limiters': 7, 'loss': 0.25, 'delay': '1ms', 'gossip': "
+			   "{'branching': 5}}",
+			&messages, &play),
 		0);
 	assert_string_equal(messages, "");
 	assert_float_equal(play.loss, 0.25, 0);
@@ -202,7 +203,7 @@ static void test_group_values(void **state)
 	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_STATE);
 	group_free(&play.group);
 	free(messages);
-	assert_int_equal(parse("{" P ", 'limiters': 65}", &messages, &play), 0);
+	assert_int_equal(parse_play("{" P ", 'limiters': 65}", &messages, &play), 0);
 	assert_int_equal(play.group.gossip.estimator, ESTIMATOR_TREE);
 	group_free(&play.group);
 	free(messages);

@@ -43,7 +43,7 @@ static void refuse_syntax(const char *text, size_t len, const char *start)
 	struct config *config;
 	char *messages;
 
-	assert_int_equal(parse(text, len, &messages, &config), -EINVAL);
+	assert_int_equal(parse_config_case(text, len, &messages, &config), -EINVAL);
 	if (strncmp(messages, start, strlen(start)) != 0)
 		fail_msg("got %s, expected %s", messages, start);
 	assert_ptr_equal(strchr(messages, '\n'), messages + strlen(messages) - 1);
@@ -114,7 +114,7 @@ static void test_deep_duplicate(void **state)
 	for (int i = 0; i < DEPTH; i++)
 		fputs("]}", out);
 	fclose(out);
-	assert_int_equal(parse(text, size, &messages, &config), -EINVAL);
+	assert_int_equal(parse_config_case(text, size, &messages, &config), -EINVAL);
 	assert_non_null(strstr(messages, "a[0].a[0].b: duplicate key: expected it once\n"));
 	free(messages);
 	free(text);

@@ -35,7 +35,7 @@ struct place {
 	char dir[64], file[96];
 };
 
-static struct place place(const char *name)
+static struct place make_store_place(const char *name)
 {
 	struct place p;
 
@@ -44,7 +44,7 @@ static struct place place(const char *name)
 	return p;
 }
 
-static struct store *opened(const struct place *p, uint64_t want)
+static struct store *open_test_store(const struct place *p, uint64_t want)
 {
 	struct store *store = NULL;
 	uint64_t epoch = 0;
@@ -55,7 +55,7 @@ static struct store *opened(const struct place *p, uint64_t want)
 	return store;
 }
 
-static int ended(struct store *store)
+static int wait_commit_end(struct store *store)
 {
 	struct pollfd fd = {.fd = store_fd(store), .events = POLLIN};
 
@@ -63,10 +63,10 @@ static int ended(struct store *store)
 	return store_result(store);
 }
 
-static int committed(struct store *store)
+static int commit_then_wait(struct store *store)
 {
 	assert_int_equal(store_commit(store), 0);
-	return ended(store);
+	return wait_commit_end(store);
 }
 
 static void put_text(struct store *store, uint8_t kind, uint32_t id, const char *text)
@@ -75,7 +75,7 @@ static void put_text(struct store *store, uint8_t kind, uint32_t id, const char 
 }
 
 /* Everything of a kind in one line, "id=text " each. */
-static int append(void *context, uint32_t id, const void *record, size_t len)
+static int append_record_line(void *context, uint32_t id, const void *record, size_t len)
 {
 	char *line = context;
 	size_t used = strlen(line);
@@ -88,13 +88,13 @@ static void assert_records(struct store *store, uint8_t kind, const char *want)
 {
 	char line[200] = "";
 
-	assert_int_equal(store_each(store, kind, append, line), 0);
+	assert_int_equal(store_each(store, kind, append_record_line, line), 0);
 	assert_string_equal(line, want);
 }
 
 static void test_starts_are_counted(void **state)
 {
-	struct place p = place("starts");
+	struct place p = make_store_place("starts");
 	struct store *store = NULL;
 	uint64_t epoch = 77;
 
@@ -104,10 +104,10 @@ static void test_starts_are_counted(void **state)
 	assert_int_equal(store_create(p.dir), -EEXIST);
 	assert_int_equal(store_open_blank(p.dir, &store, &epoch), -EEXIST);
 	for (uint64_t i = 1; i < 10; i++) {
-		store = opened(&p, i);
+		store = open_test_store(&p, i);
 		assert_false(store_blank(store));
 		if (i % 3 == 0)
-			assert_int_equal(committed(store), 0);
+			assert_int_equal(commit_then_wait(store), 0);
 		store_close(store);
 	}
 	assert_int_equal(store_create(p.dir), -EEXIST);
@@ -117,7 +117,7 @@ static void test_starts_are_counted(void **state)
 /* What began blank stays so: records of policies that it does not have may have been lost. */
 static void test_blank(void **state)
 {
-	struct place p = place("blank");
+	struct place p = make_store_place("blank");
 	struct store *store;
 	uint64_t epoch, began = (uint64_t)time(NULL);
 
@@ -126,12 +126,12 @@ static void test_blank(void **state)
 	assert_true(epoch > began);
 	assert_true(store_blank(store));
 	store_close(store);
-	store = opened(&p, epoch + 1);
+	store = open_test_store(&p, epoch + 1);
 	assert_true(store_blank(store));
 	put_text(store, KIND, 1, "one");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
-	store = opened(&p, epoch + 2);
+	store = open_test_store(&p, epoch + 2);
 	assert_true(store_blank(store));
 	store_close(store);
 }
@@ -139,7 +139,7 @@ static void test_blank(void **state)
 /* A directory that is there and empty is no store, nor is one with half of a store. */
 static void test_directory(void **state)
 {
-	struct place p = place("directory"), deep = place("none/deep");
+	struct place p = make_store_place("directory"), deep = make_store_place("none/deep");
 	struct store *store = NULL;
 	char half[120] = "";
 	uint64_t epoch;
@@ -155,7 +155,7 @@ static void test_directory(void **state)
 	assert_int_equal(store_open(p.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create(p.dir), 0);
 	assert_int_equal(access(half, F_OK), -1);
-	store_close(opened(&p, 1));
+	store_close(open_test_store(&p, 1));
 	assert_int_equal(store_create(deep.dir), -ENOENT);
 	assert_int_equal(store_open_blank(deep.dir, &store, &epoch), -ENOENT);
 	assert_int_equal(store_create("/dev/null"), -ENOTDIR);
@@ -163,12 +163,12 @@ static void test_directory(void **state)
 
 static void test_records(void **state)
 {
-	struct place p = place("records");
+	struct place p = make_store_place("records");
 	struct store *store;
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
 	put_text(store, KIND, 2, "two");
 	put_text(store, KIND, 0, "");
@@ -176,21 +176,21 @@ static void test_records(void **state)
 	put_text(store, 0, 5, "of kind 0");
 	put_text(store, 255, UINT32_MAX, "last");
 	put_text(store, KIND, 256, "second");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	put_text(store, KIND, 2, "2");
 	store_discard(store);
 	put_text(store, KIND, 3, "never handed over");
 	store_close(store);
-	store = opened(&p, 2);
+	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "0= 2=two 256=second ");
 	assert_records(store, 0, "5=of kind 0 ");
 	assert_records(store, 2, "");
 	assert_records(store, 254, "");
 	assert_records(store, 255, "4294967295=last ");
 	put_text(store, KIND, 2, "2");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
-	store = opened(&p, 3);
+	store = open_test_store(&p, 3);
 	assert_records(store, KIND, "0= 2=2 256=second ");
 	store_close(store);
 }
@@ -203,16 +203,16 @@ static int refuse_second(void *context, uint32_t id, const void *record, size_t 
 
 static void test_each_stops(void **state)
 {
-	struct place p = place("stops");
+	struct place p = make_store_place("stops");
 	struct store *store;
 	int calls = 0;
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	for (uint32_t id = 0; id < 4; id++)
 		put_text(store, KIND, id, "x");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	assert_int_equal(store_each(store, KIND, refuse_second, &calls), -EDOM);
 	assert_int_equal(calls, 2);
 	store_close(store);
@@ -221,13 +221,13 @@ static void test_each_stops(void **state)
 /* One commit at a time, of which the end is told once; close waits for what was handed over. */
 static void test_ends_are_told_once(void **state)
 {
-	struct place p = place("ends");
+	struct place p = make_store_place("ends");
 	struct store *store;
 	struct pollfd fd;
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	fd = (struct pollfd){.fd = store_fd(store), .events = POLLIN};
 	assert_int_equal(store_result(store), -EAGAIN);
 	assert_int_equal(store_commit(store), 0); /* nothing is soon durable */
@@ -240,7 +240,7 @@ static void test_ends_are_told_once(void **state)
 	assert_int_equal(poll(&fd, 1, 0), 0);
 	assert_int_equal(store_commit(store), 0);
 	store_close(store);
-	store = opened(&p, 2);
+	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "1=waits ");
 	store_close(store);
 }
@@ -248,7 +248,7 @@ static void test_ends_are_told_once(void **state)
 /* In one process and in another; also for those that would make a new one. */
 static void test_one_owner(void **state)
 {
-	struct place p = place("owner");
+	struct place p = make_store_place("owner");
 	struct store *store, *other = NULL;
 	uint64_t epoch;
 	int status;
@@ -256,7 +256,7 @@ static void test_one_owner(void **state)
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	assert_int_equal(store_open(p.dir, &other, &epoch), -EBUSY);
 	assert_int_equal(store_create(p.dir), -EBUSY);
 	pid = fork();
@@ -265,11 +265,11 @@ static void test_one_owner(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
 	store_close(store);
-	store_close(opened(&p, 2));
+	store_close(open_test_store(&p, 2));
 }
 
 /* A record whose bytes follow from what it is: no other passes for it. */
-static size_t fill(uint8_t *bytes, size_t most, uint32_t id, uint64_t round)
+static size_t fill_record_bytes(uint8_t *bytes, size_t most, uint32_t id, uint64_t round)
 {
 	struct prng prng;
 	size_t len;
@@ -290,13 +290,13 @@ struct model {
 	unsigned seen;
 };
 
-static int compare(void *context, uint32_t id, const void *record, size_t len)
+static int compare_model_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	struct model *model = context;
 	uint8_t want[MODEL_MOST];
 
 	if (id >= MODEL_IDS || model->round[id] == 0 ||
-		len != fill(want, sizeof(want), id, model->round[id]) ||
+		len != fill_record_bytes(want, sizeof(want), id, model->round[id]) ||
 		memcmp(record, want, len) != 0)
 		fail_msg("seed %" PRIu64 ": record %" PRIu32, model->seed, id);
 	model->seen++;
@@ -308,7 +308,7 @@ static void assert_model(struct store *store, struct model *model)
 	unsigned known = 0;
 
 	model->seen = 0;
-	assert_int_equal(store_each(store, KIND, compare, model), 0);
+	assert_int_equal(store_each(store, KIND, compare_model_record, model), 0);
 	for (unsigned id = 0; id < MODEL_IDS; id++)
 		known += model->round[id] != 0;
 	assert_int_equal(model->seen, known);
@@ -318,7 +318,7 @@ static void assert_model(struct store *store, struct model *model)
 static void test_grows(void **state)
 {
 	static struct model model = {.seed = 1};
-	struct place p = place("grows");
+	struct place p = make_store_place("grows");
 	uint8_t bytes[MODEL_MOST];
 	struct store *store;
 	struct prng prng;
@@ -327,7 +327,7 @@ static void test_grows(void **state)
 	prng_seed(&prng, model.seed);
 	assert_int_equal(store_create(p.dir), 0);
 	for (uint64_t start = 1; start < 4; start++) {
-		store = opened(&p, start);
+		store = open_test_store(&p, start);
 		assert_model(store, &model);
 		for (unsigned commits = 0; commits < 20; commits++) {
 			uint32_t n = 1 + prng_below(&prng, 1U << prng_below(&prng, 13));
@@ -337,10 +337,10 @@ static void test_grows(void **state)
 				size_t len;
 
 				model.round[id]++;
-				len = fill(bytes, sizeof(bytes), id, model.round[id]);
+				len = fill_record_bytes(bytes, sizeof(bytes), id, model.round[id]);
 				assert_int_equal(store_put(store, KIND, id, bytes, len), 0);
 			}
-			assert_int_equal(committed(store), 0);
+			assert_int_equal(commit_then_wait(store), 0);
 			assert_model(store, &model);
 		}
 		store_close(store);
@@ -418,7 +418,8 @@ static void wait_some(const struct told *told, uint64_t epoch, struct prng *prng
 }
 
 /* Kills a child; returns the round that it left behind. */
-static uint64_t crash(const struct place *p, uint64_t round, struct told *told, struct prng *prng)
+static uint64_t crash_store_child(
+	const struct place *p, uint64_t round, struct told *told, struct prng *prng)
 {
 	struct rounds rounds = {0};
 	uint64_t before = told->epoch;
@@ -433,7 +434,7 @@ static uint64_t crash(const struct place *p, uint64_t round, struct told *told, 
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 	assert_true(told->epoch >= before);
-	store = opened(p, 0);
+	store = open_test_store(p, 0);
 	assert_int_equal(store_each(store, KIND, same_round, &rounds), 0);
 	assert_true(rounds.n == CRASH_IDS || told->round == 0);
 	assert_true(rounds.round >= told->round);     /* what was told is there */
@@ -447,7 +448,7 @@ static void test_sigkill(void **state)
 	struct told *told = mmap(
 		NULL, sizeof(*told), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	const uint64_t seed = 1;
-	struct place p = place("crash");
+	struct place p = make_store_place("crash");
 	uint64_t round = 0, epoch = 0;
 	unsigned crashes = ROUNDS(120), opens = 0;
 	struct prng prng;
@@ -460,13 +461,13 @@ static void test_sigkill(void **state)
 		uint64_t before = told->epoch;
 
 		told->round = round;
-		round = crash(&p, round, told, &prng);
+		round = crash_store_child(&p, round, told, &prng);
 		opens += told->epoch != before;
 		assert_true(told->epoch == before || told->epoch > epoch);
 		epoch = told->epoch;
 	}
 	/* The test itself has opened it once a crash, and each child at most once. */
-	store_close(opened(&p, 0));
+	store_close(open_test_store(&p, 0));
 	assert_true(opens > 0 && round > 0);
 	print_message(
 		"%u crashes, %u children had opened, %" PRIu64 " commits\n", crashes, opens, round);
@@ -488,29 +489,30 @@ static void limit_files(rlim_t bytes)
 static void test_full_disk(void **state)
 {
 	static uint8_t large[1 << 20];
-	struct place p = place("full"), other = place("full-new");
+	struct place p = make_store_place("full"), other = make_store_place("full-new");
 	struct store *store, *none = NULL;
 	uint64_t epoch;
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	signal(SIGXFSZ, SIG_DFL); /* a thread of the store's own does not hear of it */
 	limit_files(0);
 	put_text(store, KIND, 1, "lost");
-	assert_int_equal(committed(store), -ENOSPC);
+	assert_int_equal(commit_then_wait(store), -ENOSPC);
 	assert_int_equal(store_commit(store), 0);
-	assert_int_equal(ended(store), -ENOSPC); /* even nothing counts only once it is written */
+	assert_int_equal(
+		wait_commit_end(store), -ENOSPC); /* even nothing counts only once it is written */
 	limit_files(512 << 10);
 	put_text(store, KIND, 2, "after");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	assert_int_equal(store_put(store, KIND, 3, large, sizeof(large)), 0);
 	put_text(store, KIND, 2, "lost");
-	assert_int_equal(committed(store), -ENOSPC);
+	assert_int_equal(commit_then_wait(store), -ENOSPC);
 	put_text(store, KIND, 4, "small");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
 	signal(SIGXFSZ, SIG_IGN);
 	limit_files(0);
@@ -518,7 +520,7 @@ static void test_full_disk(void **state)
 	assert_int_equal(store_create(other.dir), -ENOSPC);
 	assert_int_equal(store_open(other.dir, &none, &epoch), -ENOENT);
 	limit_files(RLIM_INFINITY);
-	store = opened(&p, 2);
+	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "1=before 2=after 4=small ");
 	store_close(store);
 	assert_int_equal(store_create(other.dir), 0);
@@ -539,23 +541,23 @@ static int records_descriptor(const struct place *p)
 /* The journal is written and the file cannot be, nor can it be rolled back: the store survives. */
 static void test_file_fails(void **state)
 {
-	struct place p = place("fails");
+	struct place p = make_store_place("fails");
 	struct store *store;
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 
 	(void)state;
 	assert_true(full >= 0);
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "before");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	assert_int_equal(dup3(full, records_descriptor(&p), O_CLOEXEC) < 0, 0);
 	put_text(store, KIND, 1, "perhaps");
-	assert_true(committed(store) < 0);
+	assert_true(commit_then_wait(store) < 0);
 	put_text(store, KIND, 2, "after");
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
-	store = opened(&p, 2);
+	store = open_test_store(&p, 2);
 	assert_records(store, KIND, "1=before 2=after ");
 	store_close(store);
 	close(full);
@@ -563,16 +565,16 @@ static void test_file_fails(void **state)
 
 static void test_removed(void **state)
 {
-	struct place p = place("removed");
+	struct place p = make_store_place("removed");
 	struct store *store;
 
 	(void)state;
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	put_text(store, KIND, 1, "one");
 	assert_int_equal(unlink(p.file), 0);
-	assert_int_equal(committed(store), -ENOENT);
-	assert_int_equal(committed(store), -ENOENT);
+	assert_int_equal(commit_then_wait(store), -ENOENT);
+	assert_int_equal(commit_then_wait(store), -ENOENT);
 	store_close(store);
 }
 
@@ -592,12 +594,12 @@ static void make_some(const struct place *p, const char *text)
 	struct store *store;
 
 	assert_int_equal(store_create(p->dir), 0);
-	store = opened(p, 1);
+	store = open_test_store(p, 1);
 	for (uint32_t id = 0; id < 300; id++)
 		put_text(store, KIND, id, text);
 	for (uint32_t id = 0; id < 100; id++)
 		assert_int_equal(store_put(store, KIND + 1, id, filler, sizeof(filler)), 0);
-	assert_int_equal(committed(store), 0);
+	assert_int_equal(commit_then_wait(store), 0);
 	store_close(store);
 }
 
@@ -612,7 +614,7 @@ static void assert_damaged(const struct place *p)
 
 static void test_cut_off(void **state)
 {
-	struct place p = place("cut");
+	struct place p = make_store_place("cut");
 	size_t size;
 
 	(void)state;
@@ -620,7 +622,7 @@ static void test_cut_off(void **state)
 	size = size_of(&p);
 	assert_true(size >= (512 << 10));
 	assert_int_equal(truncate(p.file, (off_t)size), 0);
-	store_close(opened(&p, 2));
+	store_close(open_test_store(&p, 2));
 	for (size_t left = size - 1; left > 0; left /= 2) {
 		assert_int_equal(truncate(p.file, (off_t)left), 0);
 		assert_damaged(&p);
@@ -632,7 +634,7 @@ static void test_cut_off(void **state)
 	assert_damaged(&p);
 }
 
-static void overwrite(const struct place *p, size_t at, const void *bytes, size_t len)
+static void overwrite_file(const struct place *p, size_t at, const void *bytes, size_t len)
 {
 	int fd = open(p->file, O_WRONLY | O_CLOEXEC);
 
@@ -641,7 +643,7 @@ static void overwrite(const struct place *p, size_t at, const void *bytes, size_
 	close(fd);
 }
 
-static int count(void *context, uint32_t id, const void *record, size_t len)
+static int count_record(void *context, uint32_t id, const void *record, size_t len)
 {
 	(void)id;
 	assert_int_equal(len, 6);
@@ -654,7 +656,7 @@ static int count(void *context, uint32_t id, const void *record, size_t len)
 static void test_zeroed_pages(void **state)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	struct place p = place("zeros");
+	struct place p = make_store_place("zeros");
 	unsigned refused = 0, i;
 	uint8_t *zeros = calloc(1, page);
 
@@ -672,10 +674,10 @@ static void test_zeroed_pages(void **state)
 		assert_non_null(was);
 		assert_int_equal(pread(fd, was, page, (off_t)(i * page)), page);
 		close(fd);
-		overwrite(&p, i * page, zeros, page);
+		overwrite_file(&p, i * page, zeros, page);
 		err = store_open(p.dir, &store, &epoch);
 		if (err == 0) {
-			err = store_each(store, KIND, count, &seen);
+			err = store_each(store, KIND, count_record, &seen);
 			store_close(store);
 		}
 		if (err)
@@ -684,7 +686,7 @@ static void test_zeroed_pages(void **state)
 			assert_int_equal(seen, 300);
 		refused += err != 0;
 		if (err)
-			overwrite(&p, i * page, was, page);
+			overwrite_file(&p, i * page, was, page);
 		free(was);
 	}
 	free(zeros);
@@ -692,7 +694,7 @@ static void test_zeroed_pages(void **state)
 }
 
 /* Where a text stands in the file, from `from` on; 0: nowhere. */
-static size_t find(const struct place *p, const char *text, size_t from)
+static size_t find_in_file(const struct place *p, const char *text, size_t from)
 {
 	size_t size = size_of(p), at = 0;
 	uint8_t *bytes = malloc(size), *found;
@@ -711,19 +713,19 @@ static size_t find(const struct place *p, const char *text, size_t from)
 /* One byte of a record, everywhere that it stands. */
 static void test_changed_record(void **state)
 {
-	struct place p = place("changed");
+	struct place p = make_store_place("changed");
 	size_t at = 0;
 
 	(void)state;
 	make_some(&p, "ledger");
-	store_close(opened(&p, 2));
-	while ((at = find(&p, "ledger", at + 1)) != 0)
-		overwrite(&p, at + 5, "e", 1);
+	store_close(open_test_store(&p, 2));
+	while ((at = find_in_file(&p, "ledger", at + 1)) != 0)
+		overwrite_file(&p, at + 5, "e", 1);
 	assert_damaged(&p);
 }
 
 /* As whoever has its tools may do: all is in order but what it says. */
-static void change(const struct place *p, const char *sql)
+static void change_by_sql(const struct place *p, const char *sql)
 {
 	sqlite3 *sqlite;
 
@@ -755,10 +757,10 @@ static void test_changed_content(void **state)
 		struct place p;
 
 		snprintf(name, sizeof(name), "content%zu", i);
-		p = place(name);
+		p = make_store_place(name);
 		make_some(&p, "ledger");
-		store_close(opened(&p, 2));
-		change(&p, changes[i]);
+		store_close(open_test_store(&p, 2));
+		change_by_sql(&p, changes[i]);
 		assert_damaged(&p);
 	}
 }
@@ -766,14 +768,14 @@ static void test_changed_content(void **state)
 /* What the head says of the file, in the bytes of it. */
 static void test_changed_head(void **state)
 {
-	struct place p = place("head");
+	struct place p = make_store_place("head");
 	size_t at;
 
 	(void)state;
 	make_some(&p, "ledger");
-	at = find(&p, "Weir", 0);
+	at = find_in_file(&p, "Weir", 0);
 	assert_true(at > 0);
-	overwrite(&p, at, "X", 1);
+	overwrite_file(&p, at, "X", 1);
 	assert_damaged(&p);
 }
 
@@ -785,10 +787,11 @@ static void leave_journal(const struct place *p)
 
 	if (pid == 0) {
 		int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
-		struct store *store = opened(p, 0);
+		struct store *store = open_test_store(p, 0);
 
 		put_text(store, KIND, 1, "lost");
-		if (dup3(full, records_descriptor(p), O_CLOEXEC) < 0 || committed(store) == 0)
+		if (dup3(full, records_descriptor(p), O_CLOEXEC) < 0 ||
+			commit_then_wait(store) == 0)
 			_exit(1);
 		_exit(0);
 	}
@@ -799,18 +802,18 @@ static void leave_journal(const struct place *p)
 /* A journal is of one file: of another one it would make neither, so a new store begins without. */
 static void test_journal_of_another(void **state)
 {
-	struct place p = place("journal");
+	struct place p = make_store_place("journal");
 	struct store *store;
 
 	(void)state;
 	make_some(&p, "ledger");
 	leave_journal(&p);
-	store = opened(&p, 0);
+	store = open_test_store(&p, 0);
 	store_close(store);
 	leave_journal(&p);
 	assert_int_equal(unlink(p.file), 0);
 	assert_int_equal(store_create(p.dir), 0);
-	store = opened(&p, 1);
+	store = open_test_store(&p, 1);
 	assert_records(store, KIND, "");
 	store_close(store);
 }
@@ -818,7 +821,7 @@ static void test_journal_of_another(void **state)
 /* Nobody but its owner reads it, whatever the directory says. */
 static void test_mode(void **state)
 {
-	struct place p = place("mode");
+	struct place p = make_store_place("mode");
 	struct stat st;
 
 	(void)state;
@@ -831,7 +834,7 @@ static void test_mode(void **state)
 static void test_other_file(void **state)
 {
 	static const char text[] = "# notes\n";
-	struct place p = place("other");
+	struct place p = make_store_place("other");
 	uint8_t bytes[4096];
 
 	(void)state;
@@ -839,7 +842,7 @@ static void test_other_file(void **state)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (uint8_t)text[i % (sizeof(text) - 1)];
 	for (size_t at = 0; at < size_of(&p); at += sizeof(bytes))
-		overwrite(&p, at, bytes, sizeof(bytes));
+		overwrite_file(&p, at, bytes, sizeof(bytes));
 	assert_damaged(&p);
 }
 

@@ -188,7 +188,7 @@ static int try_connect(void)
 }
 
 /* Length of the reply, 0 at the end of the connection. Nul-terminates. */
-static ssize_t receive(int fd, char reply[TELEMETRY_MAX_OUTPUT + 1])
+static ssize_t receive_test_reply(int fd, char reply[TELEMETRY_MAX_OUTPUT + 1])
 {
 	ssize_t len = recv(fd, reply, TELEMETRY_MAX_OUTPUT, 0);
 
@@ -203,7 +203,7 @@ static void expect_greeting(int fd)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
 
-	assert_true(receive(fd, reply) > 0);
+	assert_true(receive_test_reply(fd, reply) > 0);
 	assert_memory_equal(reply, GREETING_START, strlen(GREETING_START));
 }
 
@@ -221,7 +221,7 @@ static void expect_reply(int fd, const char *expected)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
 
-	assert_true(receive(fd, reply) > 0);
+	assert_true(receive_test_reply(fd, reply) > 0);
 	assert_string_equal(reply, expected);
 }
 
@@ -237,7 +237,7 @@ static void expect_closed(int fd)
 {
 	char reply[TELEMETRY_MAX_OUTPUT + 1];
 
-	assert_int_equal(receive(fd, reply), 0);
+	assert_int_equal(receive_test_reply(fd, reply), 0);
 	close(fd);
 }
 
@@ -275,7 +275,7 @@ static void expect_answer(const char *request, const char *expected)
 	expect_answer_n(request, strlen(request), expected);
 }
 
-static json_t *ask(const char *request, const char *key)
+static json_t *ask_telemetry(const char *request, const char *key)
 {
 	char *text = telemetry_answer(server, request, strlen(request));
 	json_t *object = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
@@ -288,9 +288,9 @@ static json_t *ask(const char *request, const char *key)
 	return value;
 }
 
-static json_int_t statistic(const char *name)
+static json_int_t telemetry_statistic(const char *name)
 {
-	json_t *stats = ask("/weir/telemetry", "/weir/telemetry");
+	json_t *stats = ask_telemetry("/weir/telemetry", "/weir/telemetry");
 	json_int_t value = json_integer_value(json_object_get(stats, name));
 
 	assert_true(json_is_integer(json_object_get(stats, name)));
@@ -350,7 +350,7 @@ static void test_line_ends_are_ignored(void **state)
 
 static void test_list(void **state)
 {
-	json_t *list = ask("/", "/");
+	json_t *list = ask_telemetry("/", "/");
 	const char *expected[] = {"/", "/help", "/info", "/weir/telemetry", "/test/echo",
 		"/test/context", "/test/sized", "/test/real", "/ethdev/list", "/ethdev/stats",
 		"/ethdev/xstats", "/ethdev/info", "/ethdev/link_status"};
@@ -408,14 +408,14 @@ static void test_largest_reply(void **state)
 	(void)state;
 	send_request(fd, "/test/sized,16384");
 	telemetry_serve(server);
-	assert_int_equal(receive(fd, reply), TELEMETRY_MAX_OUTPUT);
-	assert_int_equal(statistic("oversize"), 0);
+	assert_int_equal(receive_test_reply(fd, reply), TELEMETRY_MAX_OUTPUT);
+	assert_int_equal(telemetry_statistic("oversize"), 0);
 	send_request(fd, "/test/sized,16385");
 	telemetry_serve(server);
 	expect_reply(fd, "{\"/test/sized\":null}");
-	assert_int_equal(statistic("oversize"), 1);
-	assert_int_equal(statistic("null_replies"), 1);
-	assert_int_equal(statistic("requests"), 2);
+	assert_int_equal(telemetry_statistic("oversize"), 1);
+	assert_int_equal(telemetry_statistic("null_replies"), 1);
+	assert_int_equal(telemetry_statistic("requests"), 2);
 	close(fd);
 }
 
@@ -623,7 +623,7 @@ static void test_only_our_file_is_removed(void **state)
 }
 
 /* Tries for the path once `go` closes, tells how that went, and lives until `done` closes. */
-static void race(const int go[2], const int result[2], const int done[2])
+static void race_for_socket(const int go[2], const int result[2], const int done[2])
 {
 	char outcome;
 	int rc;
@@ -646,7 +646,7 @@ static void run_race(char outcomes[RACERS])
 	assert_true(pipe(go) == 0 && pipe(result) == 0 && pipe(done) == 0);
 	for (int i = 0; i < RACERS; i++)
 		if (fork() == 0)
-			race(go, result, done);
+			race_for_socket(go, result, done);
 	close(go[1]);
 	close(result[1]);
 	for (int i = 0; i < RACERS; i++)
@@ -710,7 +710,7 @@ static void test_nothing_to_do(void **state)
 	telemetry_serve(server);
 	assert_int_equal(telemetry_pollfds(server, fds), 2);
 	assert_int_equal(poll(fds, 2, 0), 0);
-	assert_int_equal(statistic("requests"), 0);
+	assert_int_equal(telemetry_statistic("requests"), 0);
 	close(fd);
 	assert_int_equal(poll(fds, 2, FOREVER_MS), 1); /* the owner is woken by the hang-up */
 	telemetry_serve(server);
@@ -730,9 +730,9 @@ static void test_empty_message_is_not_the_end(void **state)
 	expect_reply(fd, NULL_NOPE);
 	send_request(fd, "/info");
 	telemetry_serve(server);
-	assert_int_equal(statistic("requests"), 3);
-	assert_int_equal(statistic("null_replies"), 2);
-	assert_int_equal(statistic("oversize"), 0);
+	assert_int_equal(telemetry_statistic("requests"), 3);
+	assert_int_equal(telemetry_statistic("null_replies"), 2);
+	assert_int_equal(telemetry_statistic("oversize"), 0);
 	close(fd);
 }
 
@@ -783,8 +783,8 @@ static void test_client_limit(void **state)
 	telemetry_serve(server);
 	expect_closed(extra);
 	assert_int_equal(telemetry_pollfds(server, watch), TELEMETRY_MAX_FDS);
-	assert_int_equal(statistic("clients"), TELEMETRY_MAX_CLIENTS);
-	assert_int_equal(statistic("refused"), 1);
+	assert_int_equal(telemetry_statistic("clients"), TELEMETRY_MAX_CLIENTS);
+	assert_int_equal(telemetry_statistic("refused"), 1);
 	for (int i = 0; i < TELEMETRY_MAX_CLIENTS; i++)
 		send_request(fds[i], "/nope");
 	telemetry_serve(server);
@@ -827,7 +827,7 @@ static void test_leaving_disturbs_nobody(void **state)
 	for (int i = 0; i < 10; i += 3)
 		close(fds[i]);
 	ask_all_but_every_third(fds, 10);
-	assert_int_equal(statistic("clients"), 6);
+	assert_int_equal(telemetry_statistic("clients"), 6);
 	ask_all_but_every_third(fds, 10);
 	for (int i = 0; i < 10; i++)
 		if (i % 3 != 0)
@@ -843,7 +843,7 @@ static void test_client_gone_before_its_reply(void **state)
 	close(fd);
 	telemetry_serve(server); /* a SIGPIPE would end the test */
 	telemetry_serve(server);
-	assert_int_equal(statistic("clients"), 0);
+	assert_int_equal(telemetry_statistic("clients"), 0);
 }
 
 static void test_slow_reader(void **state)
@@ -860,8 +860,8 @@ static void test_slow_reader(void **state)
 		expect_reply(other, NULL_NOPE);
 	}
 	assert_in_range(sent, 2, 99999);
-	assert_int_equal(statistic("slow_clients"), 1);
-	assert_int_equal(statistic("clients"), 1);
+	assert_int_equal(telemetry_statistic("slow_clients"), 1);
+	assert_int_equal(telemetry_statistic("clients"), 1);
 	close(slow);
 	close(other);
 }
@@ -890,7 +890,7 @@ static void test_no_descriptors_left(void **state)
 	assert_int_equal(dup(0), -1);
 	close(waiting);
 	setrlimit(RLIMIT_NOFILE, &before);
-	assert_int_equal(statistic("refused"), 1);
+	assert_int_equal(telemetry_statistic("refused"), 1);
 	close(connect_inline());
 	close(served);
 }
@@ -904,14 +904,14 @@ static void *one_of_many(void *arg)
 	long wrong = 0;
 	int fd = try_connect();
 
-	if (fd < 0 || receive(fd, reply) <= 0)
+	if (fd < 0 || receive_test_reply(fd, reply) <= 0)
 		return (void *)-1;
 	for (int i = 0; i < CLIENT_ASKS; i++) {
 		snprintf(request, sizeof(request), "/test/echo,%ld:%d", id, i);
 		snprintf(expected, sizeof(expected), "{\"/test/echo\":\"%ld:%d\"}", id, i);
 		if (send(fd, request, strlen(request), MSG_NOSIGNAL) < 0)
 			return (void *)-2;
-		wrong += receive(fd, reply) <= 0 || strcmp(reply, expected) != 0;
+		wrong += receive_test_reply(fd, reply) <= 0 || strcmp(reply, expected) != 0;
 	}
 	close(fd);
 	return (void *)(intptr_t)wrong;
@@ -988,7 +988,7 @@ static void test_random_requests(void **state)
 		size_t len = random_request(request, sizeof(request));
 
 		send_bytes(fd, request, len);
-		assert_true(receive(fd, reply) > 0);
+		assert_true(receive_test_reply(fd, reply) > 0);
 		check_random_reply(reply);
 	}
 	send_request(fd, "/nope");
@@ -1039,7 +1039,7 @@ static void test_port_ids(void **state)
 			expect_answer(request, expected);
 		}
 		snprintf(request, sizeof(request), "%s,1", commands[c]);
-		json_decref(ask(request, commands[c]));
+		json_decref(ask_telemetry(request, commands[c]));
 	}
 	expect_answer("/ethdev/list", "{\"/ethdev/list\":[0,1]}");
 	expect_answer("/ethdev/list,x", "{\"/ethdev/list\":[0,1]}");
@@ -1062,7 +1062,7 @@ static void test_port_counts(void **state)
 {
 	struct rte_mbuf *packets[8];
 	uint16_t n = rte_eth_rx_burst(1, 0, packets, 8); /* net_null makes them up */
-	json_t *stats = ask("/ethdev/stats,1", "/ethdev/stats");
+	json_t *stats = ask_telemetry("/ethdev/stats,1", "/ethdev/stats");
 	json_t *queues = json_object_get(stats, "q_ipackets");
 
 	(void)state;
@@ -1111,7 +1111,7 @@ static void test_port_link(void **state)
 
 static void expect_port_info(const char *key, json_int_t value)
 {
-	json_t *info = ask("/ethdev/info,0", "/ethdev/info");
+	json_t *info = ask_telemetry("/ethdev/info,0", "/ethdev/info");
 	json_t *member = json_object_get(info, key);
 
 	if (json_is_array(member))
@@ -1133,7 +1133,7 @@ static void test_port_info(void **state)
 		{"dev_started", 1}, {"lro", 0}, {"dev_configured", 1}, {"rxq_state", 1},
 		{"txq_state", 1}, {"numa_node", 0}, {"dev_flags", 64}, {"rx_offloads", 0},
 		{"tx_offloads", 0}, {"ethdev_rss_hf", 0}, {"rx_mbuf_size_min", 0}};
-	json_t *info = ask("/ethdev/info,0", "/ethdev/info");
+	json_t *info = ask_telemetry("/ethdev/info,0", "/ethdev/info");
 
 	(void)state;
 	rte_eth_promiscuous_enable(0);

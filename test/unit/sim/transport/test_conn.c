@@ -35,7 +35,8 @@ static const struct conn_stats *stats_of(const struct net *net)
 }
 
 /* The k'th sending from an end that is or is not a SYN, or NULL. */
-static const struct net_sent *sent(const struct net *net, enum conn_end end, bool syn, unsigned k)
+static const struct net_sent *nth_sent(
+	const struct net *net, enum conn_end end, bool syn, unsigned k)
 {
 	for (unsigned i = 0; i < net->n_log; i++)
 		if (net->log[i].end == end && net->log[i].segment.syn == syn && k-- == 0)
@@ -630,7 +631,7 @@ static void test_stop_at_once(void **state)
 	conn_stop(&net->conns[0], net->now_ns);
 	assert_true(conn_done(&net->conns[0]));
 	assert_int_equal(conn_deadline(&net->conns[0]), CONN_NEVER);
-	assert_null(sent(net, CONN_SENDER, true, 1));
+	assert_null(nth_sent(net, CONN_SENDER, true, 1));
 	net_destroy(net);
 }
 

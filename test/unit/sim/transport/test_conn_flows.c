@@ -117,7 +117,7 @@ static struct share share_of(const struct net_params *np, enum transport transpo
 	};
 }
 
-static void figure(const char *what, enum transport transport, const struct share *s)
+static void print_flow_figure(const char *what, enum transport transport, const struct share *s)
 {
 	if (getenv("CONN_FIGURES"))
 		printf("%s, %d: used %.4f jain %.4f resent %.4f timeouts %.4f\n", what, transport,
@@ -133,7 +133,7 @@ static void test_two_at_a_queue(void **state)
 	for (size_t t = 0; t < 3; t++) {
 		struct share s = share_of(&np, all[t], 2, 10 * SECOND, 60, 300);
 
-		figure("two at a queue", all[t], &s);
+		print_flow_figure("two at a queue", all[t], &s);
 		assert_true(s.used > 0.99);
 		assert_true(s.jain > 0.95);
 	}
@@ -153,7 +153,7 @@ static void test_ten_at_a_policer(void **state)
 	for (size_t t = 0; t < 3; t++) {
 		struct share s = share_of(&np, all[t], 10, 13 * MS, 20, 220);
 
-		figure("ten at a policer", all[t], &s);
+		print_flow_figure("ten at a policer", all[t], &s);
 		assert_true(s.used > 0.95);
 		assert_true(s.used < 1.001);
 		assert_true(s.jain > 0.9);
@@ -181,8 +181,8 @@ static void test_crowd_at_a_policer(void **state)
 		hosts = share_of(&np, all[t], 500, 7 * MS, 20, 80);
 		np.one_host = true;
 		host = share_of(&np, all[t], 500, 7 * MS, 20, 80);
-		figure("five hundred at a policer", all[t], &hosts);
-		figure("the same, of one host", all[t], &host);
+		print_flow_figure("five hundred at a policer", all[t], &hosts);
+		print_flow_figure("the same, of one host", all[t], &host);
 		assert_true(hosts.used > 0.98 && host.used > 0.98);
 		assert_true(hosts.timeouts > 0.2);
 		assert_true(hosts.jain > 0.3);

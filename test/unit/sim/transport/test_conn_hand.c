@@ -22,7 +22,7 @@ static struct conn open_conn(enum transport transport, uint64_t segments)
 }
 
 /* Sends what there is to send; returns how many, and the first segment's number in *first. */
-static unsigned drain(struct conn *conn, uint64_t now_ns, uint64_t *first)
+static unsigned drain_conn(struct conn *conn, uint64_t now_ns, uint64_t *first)
 {
 	struct segment out;
 	unsigned n = 0;
@@ -36,7 +36,7 @@ static unsigned drain(struct conn *conn, uint64_t now_ns, uint64_t *first)
 }
 
 /* An acknowledgement of all before `ack` with up to two blocks, all in segments. */
-static void answer(struct conn *conn, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
+static void answer_with_ack(struct conn *conn, uint64_t now_ns, uint64_t echo_ns, uint64_t ack,
 	uint64_t from, uint64_t to)
 {
 	struct segment in = {
@@ -57,11 +57,11 @@ static struct conn in_recovery(uint64_t now_ns)
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
 	uint64_t first;
 
-	assert_int_equal(drain(&conn, MS, NULL), 10);
-	answer(&conn, now_ns, MS, 0, 1, 4);
+	assert_int_equal(drain_conn(&conn, MS, NULL), 10);
+	answer_with_ack(&conn, now_ns, MS, 0, 1, 4);
 	assert_int_equal(conn.tcp.sender.state, TCP_RECOVERY);
 	assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
-	assert_true(drain(&conn, now_ns, &first) >= 1);
+	assert_true(drain_conn(&conn, now_ns, &first) >= 1);
 	assert_int_equal(first, 0);
 	return conn;
 }
@@ -87,7 +87,7 @@ static void test_spurious_recovery(void **state)
 		struct conn conn = in_recovery(t);
 		uint32_t next = conn.tcp.sender.board.next;
 
-		answer(&conn, t + RTT, cases[i].echo_ns, next, 0, 0);
+		answer_with_ack(&conn, t + RTT, cases[i].echo_ns, next, 0, 0);
 		assert_int_equal(conn.tcp.sender.state, TCP_OPEN);
 		assert_int_equal(taken_back(&conn), cases[i].spurious);
 		if (!cases[i].spurious)
@@ -102,10 +102,10 @@ static void test_recovery_taken_back_later(void **state)
 	struct conn conn = in_recovery(t);
 
 	(void)state;
-	answer(&conn, t + RTT, t, conn.tcp.sender.board.next, 0, 0);
-	drain(&conn, t + RTT, NULL);
+	answer_with_ack(&conn, t + RTT, t, conn.tcp.sender.board.next, 0, 0);
+	drain_conn(&conn, t + RTT, NULL);
 	assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
-	answer(&conn, t + RTT + MS, t, conn.tcp.sender.board.una, 0, 1);
+	answer_with_ack(&conn, t + RTT + MS, t, conn.tcp.sender.board.una, 0, 1);
 	assert_true(taken_back(&conn));
 }
 
@@ -116,14 +116,14 @@ static void test_late_original(void **state)
 	const struct rack *rack = &conn.tcp.sender.rack;
 
 	(void)state;
-	drain(&conn, MS, NULL);
-	answer(&conn, MS + RTT, MS, 0, 2, 4);
+	drain_conn(&conn, MS, NULL);
+	answer_with_ack(&conn, MS + RTT, MS, 0, 2, 4);
 	assert_false(rack->reordered);
 	assert_int_equal(conn.tcp.sender.state, TCP_DISORDER);
-	answer(&conn, MS + RTT + MS, MS, 0, 1, 4);
+	answer_with_ack(&conn, MS + RTT + MS, MS, 0, 1, 4);
 	assert_true(rack->reordered);
 	assert_int_equal(rack->reordering, 3);
-	answer(&conn, MS + RTT + 2 * MS, MS, 4, 0, 0);
+	answer_with_ack(&conn, MS + RTT + 2 * MS, MS, 4, 0, 0);
 	assert_int_equal(rack->reordering, 4);
 	assert_int_equal(conn.tcp.sender.state, TCP_OPEN);
 	assert_int_equal(conn_stats(&conn)->recoveries, 0);
@@ -135,15 +135,16 @@ static struct conn in_loss(uint64_t *now_ns)
 	struct conn conn = open_conn(TRANSPORT_NEWRENO, 0);
 	uint64_t first;
 
-	drain(&conn, MS, NULL);
-	answer(&conn, MS + RTT, MS, 0, 0, 0);
+	drain_conn(&conn, MS, NULL);
+	answer_with_ack(&conn, MS + RTT, MS, 0, 0, 0);
 	*now_ns = conn_deadline(&conn);
 	conn_expire(&conn, *now_ns);
-	assert_int_equal(drain(&conn, *now_ns, &first), 1); /* a new segment, over the window */
+	assert_int_equal(
+		drain_conn(&conn, *now_ns, &first), 1); /* a new segment, over the window */
 	assert_int_equal(first, 10);
 	*now_ns = conn_deadline(&conn);
 	conn_expire(&conn, *now_ns);
-	assert_int_equal(drain(&conn, *now_ns, &first), 1);
+	assert_int_equal(drain_conn(&conn, *now_ns, &first), 1);
 	assert_int_equal(first, 0);
 	assert_int_equal(conn.tcp.sender.state, TCP_LOSS);
 	return conn;
@@ -165,16 +166,16 @@ static void test_forward_rto(void **state)
 		uint64_t t, first = 0;
 		struct conn conn = in_loss(&t);
 
-		answer(&conn, t + RTT, t, 1, 0, 0);
-		assert_int_equal(drain(&conn, t + RTT, &first), 2);
+		answer_with_ack(&conn, t + RTT, t, 1, 0, 0);
+		assert_int_equal(drain_conn(&conn, t + RTT, &first), 2);
 		assert_int_equal(first, 11);
-		answer(&conn, t + 2 * RTT, t, 1, cases[i].from, cases[i].to);
+		answer_with_ack(&conn, t + 2 * RTT, t, 1, cases[i].from, cases[i].to);
 		assert_int_equal(taken_back(&conn), cases[i].spurious);
 		assert_int_equal(conn.tcp.sender.state == TCP_LOSS, !cases[i].spurious);
 		if (cases[i].spurious) /* the window is full again */
-			assert_int_equal(drain(&conn, t + 2 * RTT, &first), 0);
+			assert_int_equal(drain_conn(&conn, t + 2 * RTT, &first), 0);
 		else
-			assert_true(drain(&conn, t + 2 * RTT, &first) > 0 && first == 1);
+			assert_true(drain_conn(&conn, t + 2 * RTT, &first) > 0 && first == 1);
 	}
 }
 
@@ -186,8 +187,8 @@ static void test_forward_rto_without_new(void **state)
 
 	(void)state;
 	conn_stop(&conn, t);
-	answer(&conn, t + RTT, t, 1, 0, 0);
-	assert_int_equal(drain(&conn, t + RTT, &first), 2);
+	answer_with_ack(&conn, t + RTT, t, 1, 0, 0);
+	assert_int_equal(drain_conn(&conn, t + RTT, &first), 2);
 	assert_int_equal(first, 1);
 }
 
@@ -201,8 +202,8 @@ static void test_threshold_after_timeouts(void **state)
 
 		assert_int_equal(conn.tcp.sender.window.ssthresh, 5);
 		if (progress)
-			answer(&conn, t + RTT, t, 1, 0, 0);
-		drain(&conn, t + RTT, NULL);
+			answer_with_ack(&conn, t + RTT, t, 1, 0, 0);
+		drain_conn(&conn, t + RTT, NULL);
 		t = conn_deadline(&conn);
 		conn_expire(&conn, t);
 		assert_int_equal(conn.tcp.sender.window.ssthresh, progress ? 2 : 5);
@@ -218,18 +219,18 @@ static void test_probe_that_repairs(void **state)
 		struct conn conn = open_conn(TRANSPORT_NEWRENO, 10);
 		uint64_t t, first;
 
-		drain(&conn, MS, NULL);
-		answer(&conn, MS + RTT, MS, 9, 0, 0);
+		drain_conn(&conn, MS, NULL);
+		answer_with_ack(&conn, MS + RTT, MS, 9, 0, 0);
 		t = conn_deadline(&conn);
 		conn_expire(&conn, t);
-		assert_int_equal(drain(&conn, t, &first), 1);
+		assert_int_equal(drain_conn(&conn, t, &first), 1);
 		assert_int_equal(first, 9);
 		/* More to say meanwhile, so that the answer goes beyond the probe. */
 		conn.stream.total += 5;
-		drain(&conn, t, NULL);
+		drain_conn(&conn, t, NULL);
 		if (twice)
-			answer(&conn, t + RTT - MS, t, 10, 9, 10);
-		answer(&conn, t + RTT, t, 12, 0, 0);
+			answer_with_ack(&conn, t + RTT - MS, t, 10, 9, 10);
+		answer_with_ack(&conn, t + RTT, t, 12, 0, 0);
 		assert_int_equal(conn.tcp.sender.window.ssthresh, twice ? WINDOW_NO_LIMIT : 9);
 		assert_int_equal(conn_stats(&conn)->timeouts, 0);
 	}
@@ -345,7 +346,7 @@ static void test_quic_ignores_the_unsent(void **state)
 		struct conn conn = open_conn(TRANSPORT_QUIC, 0);
 		struct segment in = {.is_ack = true, .n_sacks = 1, .echo_ns = MS};
 
-		assert_int_equal(drain(&conn, MS, NULL), 10);
+		assert_int_equal(drain_conn(&conn, MS, NULL), 10);
 		in.sack[0].to = cases[i].to;
 		conn_receive(&conn, CONN_SENDER, MS + RTT, &in);
 		assert_int_equal(conn.quic.sender.board.una, cases[i].una);

@@ -10,7 +10,7 @@
 enum { RATES = 1, UNITS = 2 }; /* kinds of records */
 
 /* The text that a record holds, or NULL where there is none. */
-static const char *find(const struct disk *disk, unsigned kind, uint32_t id)
+static const char *find_durable_text(const struct disk *disk, unsigned kind, uint32_t id)
 {
 	const struct disk_batch *batch = &disk->durable;
 
@@ -20,7 +20,7 @@ static const char *find(const struct disk *disk, unsigned kind, uint32_t id)
 	return NULL;
 }
 
-static void put(struct disk *disk, unsigned kind, uint32_t id, const char *text)
+static void put_disk_text(struct disk *disk, unsigned kind, uint32_t id, const char *text)
 {
 	assert_int_equal(disk_write(disk, kind, id, text, strlen(text) + 1), 0);
 }
@@ -30,18 +30,18 @@ static void test_commit(void **state)
 	struct disk disk = {0};
 
 	(void)state;
-	put(&disk, RATES, 1, "one");
-	put(&disk, UNITS, 1, "units");
-	assert_null(find(&disk, RATES, 1));
+	put_disk_text(&disk, RATES, 1, "one");
+	put_disk_text(&disk, UNITS, 1, "units");
+	assert_null(find_durable_text(&disk, RATES, 1));
 	assert_int_equal(disk_commit(&disk), 0);
-	assert_string_equal(find(&disk, RATES, 1), "one");
-	assert_string_equal(find(&disk, UNITS, 1), "units");
-	put(&disk, RATES, 2, "two");
-	put(&disk, RATES, 1, "newer");
+	assert_string_equal(find_durable_text(&disk, RATES, 1), "one");
+	assert_string_equal(find_durable_text(&disk, UNITS, 1), "units");
+	put_disk_text(&disk, RATES, 2, "two");
+	put_disk_text(&disk, RATES, 1, "newer");
 	assert_int_equal(disk_commit(&disk), 0);
 	assert_int_equal(disk.durable.n, 3);
-	assert_string_equal(find(&disk, RATES, 1), "newer");
-	assert_string_equal(find(&disk, RATES, 2), "two");
+	assert_string_equal(find_durable_text(&disk, RATES, 1), "newer");
+	assert_string_equal(find_durable_text(&disk, RATES, 2), "two");
 	disk_free(&disk);
 }
 
@@ -51,11 +51,11 @@ static void test_twice(void **state)
 	struct disk disk = {0};
 
 	(void)state;
-	put(&disk, RATES, 1, "old");
-	put(&disk, RATES, 1, "new");
+	put_disk_text(&disk, RATES, 1, "old");
+	put_disk_text(&disk, RATES, 1, "new");
 	assert_int_equal(disk_commit(&disk), 0);
 	assert_int_equal(disk.durable.n, 1);
-	assert_string_equal(find(&disk, RATES, 1), "new");
+	assert_string_equal(find_durable_text(&disk, RATES, 1), "new");
 	disk_free(&disk);
 }
 
@@ -64,14 +64,14 @@ static void test_crash(void **state)
 	struct disk disk = {0};
 
 	(void)state;
-	put(&disk, RATES, 1, "kept");
+	put_disk_text(&disk, RATES, 1, "kept");
 	assert_int_equal(disk_commit(&disk), 0);
-	put(&disk, RATES, 1, "lost");
-	put(&disk, RATES, 2, "lost");
+	put_disk_text(&disk, RATES, 1, "lost");
+	put_disk_text(&disk, RATES, 2, "lost");
 	disk_forget_written(&disk);
 	assert_int_equal(disk_commit(&disk), 0);
 	assert_int_equal(disk.durable.n, 1);
-	assert_string_equal(find(&disk, RATES, 1), "kept");
+	assert_string_equal(find_durable_text(&disk, RATES, 1), "kept");
 	disk_free(&disk);
 }
 

@@ -9,7 +9,7 @@
 #include "base/prng.h"
 #include "world/events.h"
 
-static void nothing(void *world, void *object, uint64_t argument)
+static void ignore_event(void *world, void *object, uint64_t argument)
 {
 	(void)world;
 	(void)object;
@@ -24,10 +24,10 @@ static void test_order(void **state)
 
 	(void)state;
 	assert_false(events_take(&events, UINT64_MAX, &event));
-	assert_int_equal(events_at(&events, 5, nothing, NULL, 1), 0);
-	assert_int_equal(events_at(&events, 3, nothing, NULL, 2), 0);
-	assert_int_equal(events_at(&events, 5, nothing, NULL, 3), 0);
-	assert_int_equal(events_at(&events, 3, nothing, NULL, 4), 0);
+	assert_int_equal(events_at(&events, 5, ignore_event, NULL, 1), 0);
+	assert_int_equal(events_at(&events, 3, ignore_event, NULL, 2), 0);
+	assert_int_equal(events_at(&events, 5, ignore_event, NULL, 3), 0);
+	assert_int_equal(events_at(&events, 3, ignore_event, NULL, 4), 0);
 	assert_false(events_take(&events, 2, &event));
 	for (uint64_t k = 0; k < 4; k++) {
 		assert_true(events_take(&events, k < 2 ? 3 : 5, &event));
@@ -53,7 +53,8 @@ static void test_many(void **state)
 		struct event event;
 
 		assert_int_equal(
-			events_at(&events, last_at + prng_below(&prng, 50), nothing, NULL, i), 0);
+			events_at(&events, last_at + prng_below(&prng, 50), ignore_event, NULL, i),
+			0);
 		if (prng_below(&prng, 3) == 0 || i + 1 == MANY)
 			while (events_take(
 				&events, i + 1 == MANY ? UINT64_MAX : last_at + 5, &event)) {

@@ -34,8 +34,8 @@ static struct {
 	uint16_t a, b;
 } wire;
 
-static inline uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
-	uint16_t most, void *context)
+static inline uint16_t number_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
+	uint16_t n, uint16_t most, void *context)
 {
 	(void)port;
 	(void)most;
@@ -45,7 +45,7 @@ static inline uint16_t number(uint16_t port, uint16_t queue, struct rte_mbuf **m
 	return n;
 }
 
-static inline uint16_t see(
+static inline uint16_t see_sent_packets(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
 	(void)port;
@@ -65,8 +65,8 @@ static inline void open_wire(struct box_world *w, const char *more, const char *
 	wire.a = w->box.port_ids[0];
 	wire.b = w->box.port_ids[1];
 	for (uint16_t q = 0; q < BOX_WORKERS; q++) {
-		wire.rx[q] = rte_eth_add_rx_callback(wire.a, q, number, NULL);
-		wire.tx[q] = rte_eth_add_tx_callback(wire.b, q, see, NULL);
+		wire.rx[q] = rte_eth_add_rx_callback(wire.a, q, number_packets, NULL);
+		wire.tx[q] = rte_eth_add_tx_callback(wire.b, q, see_sent_packets, NULL);
 		assert_non_null(wire.rx[q]);
 		assert_non_null(wire.tx[q]);
 	}
@@ -89,7 +89,7 @@ static inline void wait_ms(unsigned ms)
 	nanosleep(&time, NULL);
 }
 
-static inline unsigned left(void)
+static inline unsigned wire_left(void)
 {
 	unsigned n = 0;
 
@@ -98,7 +98,7 @@ static inline unsigned left(void)
 	return n;
 }
 
-static inline unsigned came(void)
+static inline unsigned wire_came(void)
 {
 	unsigned n = 0;
 
@@ -117,7 +117,7 @@ static inline void check_order(void)
 					wire.left[q][i - 1]);
 }
 
-static inline uint64_t dropped(const struct box_world *w)
+static inline uint64_t box_dropped(const struct box_world *w)
 {
 	struct worker_counters totals = box_worker_totals(&w->box);
 	uint64_t sum = 0;
@@ -132,7 +132,7 @@ static inline uint64_t drops_of(const struct box_world *w, enum drop_reason reas
 	return box_worker_totals(&w->box).dropped[reason];
 }
 
-static inline struct waiting waiting(const struct box_world *w)
+static inline struct waiting box_waiting_now(const struct box_world *w)
 {
 	return engine_waiting(&w->box.engine, w->box.slots.of[0]);
 }
@@ -141,15 +141,15 @@ static inline struct waiting waiting(const struct box_world *w)
 static inline void check_sums(struct box_world *w)
 {
 	struct policy_totals totals = box_world_totals(w, 0);
-	uint64_t waits = waiting(w).packets;
+	uint64_t waits = box_waiting_now(w).packets;
 
-	assert_int_equal(left() + waits + dropped(w), came());
-	assert_int_equal(totals.passed_packets, left());
-	assert_int_equal(totals.dropped_packets, dropped(w));
-	assert_int_equal(waiting(w).units, waits * BOX_BYTES);
+	assert_int_equal(wire_left() + waits + box_dropped(w), wire_came());
+	assert_int_equal(totals.passed_packets, wire_left());
+	assert_int_equal(totals.dropped_packets, box_dropped(w));
+	assert_int_equal(box_waiting_now(w).units, waits * BOX_BYTES);
 }
 
-static inline void turn(struct box_world *w, unsigned n)
+static inline void turn_all_workers(struct box_world *w, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
 		box_world_turn_all(w);
@@ -175,7 +175,7 @@ static inline void end_reload(struct box_world *w, struct exchange *x)
 	if (!x)
 		return;
 	for (unsigned i = 0; i < 100 && !exchange_settle(x); i++)
-		turn(w, 1);
+		turn_all_workers(w, 1);
 	assert_true(exchange_settle(x));
 	exchange_free(x);
 }

@@ -61,7 +61,7 @@ void mover_world_close(struct mover_world *world)
 	free(world->packets);
 }
 
-static void out(struct mover_world *world, const struct fake_packet *packet)
+static void mover_packet_out(struct mover_world *world, const struct fake_packet *packet)
 {
 	uint32_t *seen = &world->seen[packet->source];
 
@@ -73,7 +73,7 @@ static void out(struct mover_world *world, const struct fake_packet *packet)
 }
 
 /* The first of the queue, which may not be due; stores as the packet path's. */
-static struct fake_packet *release(struct fake_worker *worker)
+static struct fake_packet *release_fake_packet(struct fake_worker *worker)
 {
 	struct fake_packet *packet = worker->head;
 
@@ -87,7 +87,7 @@ static struct fake_packet *release(struct fake_worker *worker)
 }
 
 /* Passes, or waits: behind others always. */
-static bool passes(struct fake_worker *worker, struct fake_packet *packet)
+static bool fake_packet_passes(struct fake_worker *worker, struct fake_packet *packet)
 {
 	if (!worker->head && prng_below(&worker->prng, 2))
 		return true;
@@ -108,18 +108,18 @@ static void put_back(struct fake_worker *worker)
 	worker->n_hand -= n;
 }
 
-static void take(struct fake_worker *worker)
+static void take_fake_packets(struct fake_worker *worker)
 {
 	worker->n_hand = rte_ring_sc_dequeue_burst(worker->out, (void **)worker->hand,
 		1 + prng_below(&worker->prng, MOVER_BURST), NULL);
 }
 
-static void decide(struct fake_worker *worker)
+static void decide_fake_packets(struct fake_worker *worker)
 {
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < worker->n_hand; i++)
-		if (passes(worker, worker->hand[i]))
+		if (fake_packet_passes(worker, worker->hand[i]))
 			worker->hand[n++] = worker->hand[i];
 	worker->n_hand = n;
 }
@@ -130,7 +130,7 @@ void fake_worker_step(struct fake_worker *worker)
 
 	switch (worker->phase) {
 	case FAKE_RELEASE:
-		while (worker->n_hand < MOVER_BURST && (packet = release(worker)))
+		while (worker->n_hand < MOVER_BURST && (packet = release_fake_packet(worker)))
 			worker->hand[worker->n_hand++] = packet;
 		break;
 	case FAKE_RETURN:
@@ -140,10 +140,10 @@ void fake_worker_step(struct fake_worker *worker)
 			return;
 		break;
 	case FAKE_TAKE:
-		take(worker);
+		take_fake_packets(worker);
 		break;
 	case FAKE_DECIDE:
-		decide(worker);
+		decide_fake_packets(worker);
 		break;
 	case FAKE_END:
 		__atomic_store_n(&worker->turn, worker->turn + 1, __ATOMIC_RELEASE);
@@ -153,7 +153,7 @@ void fake_worker_step(struct fake_worker *worker)
 	worker->phase++;
 }
 
-static void collect(struct mover_world *world)
+static void collect_fake_packets(struct mover_world *world)
 {
 	struct fake_packet *packets[MOVER_BURST];
 
@@ -164,14 +164,14 @@ static void collect(struct mover_world *world)
 				  : 0;
 
 		for (unsigned j = 0; j < n; j++)
-			out(world, packets[j]);
+			mover_packet_out(world, packets[j]);
 	}
 }
 
 static void decide_own(struct mover_world *world, struct fake_packet *packet)
 {
-	if (passes(&world->workers[MOVER_OWNER], packet))
-		out(world, packet);
+	if (fake_packet_passes(&world->workers[MOVER_OWNER], packet))
+		mover_packet_out(world, packet);
 }
 
 static void hand_on(struct mover_world *world, struct fake_packet *packet)
@@ -188,7 +188,7 @@ static void hand_on(struct mover_world *world, struct fake_packet *packet)
 	world->n_lost += ret != 0;
 }
 
-static void receive(struct mover_world *world, unsigned n, unsigned sources)
+static void receive_fake_packets(struct mover_world *world, unsigned n, unsigned sources)
 {
 	for (unsigned i = 0; i < n && world->n_packets < MOVER_PACKETS; i++) {
 		if (world->n_packets - world->n_out - world->n_lost > world->ahead)
@@ -207,9 +207,9 @@ void mover_world_turn(struct mover_world *world, unsigned n, unsigned sources)
 	struct fake_packet *packet, *own[MOVER_BURST];
 	unsigned n_own;
 
-	while ((packet = release(self)))
-		out(world, packet);
-	collect(world);
+	while ((packet = release_fake_packet(self)))
+		mover_packet_out(world, packet);
+	collect_fake_packets(world);
 	if (mover_is_idle(&world->mover) && world->wants)
 		world->wants = mover_begin(&world->mover, &world->seats);
 	mover_advance(&world->mover);
@@ -217,7 +217,7 @@ void mover_world_turn(struct mover_world *world, unsigned n, unsigned sources)
 	for (unsigned i = 0; i < n_own; i++)
 		decide_own(world, own[i]);
 	if (n_own == 0 && world->mover.step != MOVER_GIVE)
-		receive(world, n, sources);
+		receive_fake_packets(world, n, sources);
 }
 
 void mover_world_want(struct mover_world *world, unsigned n)

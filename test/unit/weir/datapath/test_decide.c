@@ -189,7 +189,7 @@ static void bench_close(struct bench *bench)
 }
 
 /* Whether a policy has to look into its packets. */
-static bool reads(const struct policy_state *state, unsigned kind)
+static bool reads_packets(const struct policy_state *state, unsigned kind)
 {
 	return kinds[kind].shift != POLICE_UNSAMPLED ||
 	       (!police_is_plain(state) && kind != TOTAL && kind != UNPRESSED);
@@ -231,7 +231,7 @@ static void make_packet(
 	sent->burst.frames.policy[i] = policy;
 	sent->burst.frames.len[i] = len;
 	sent->burst.frames.l2_len[i] = tagged ? 18 : 14;
-	read = policy != CLASSIFY_NONE && reads(&bench->here.states[policy], policy);
+	read = policy != CLASSIFY_NONE && reads_packets(&bench->here.states[policy], policy);
 	sent->burst.frames.data[i] = read ? sent->bytes[i] : bench->forbidden;
 }
 

@@ -25,7 +25,7 @@ enum odd {
 static struct rte_mempool *pools[2];
 
 /* A packet of this kind; `held`, if not NULL afterwards, is what somebody else has of it. */
-static struct rte_mbuf *packet(enum odd odd, struct rte_mbuf **held)
+static struct rte_mbuf *make_odd_packet(enum odd odd, struct rte_mbuf **held)
 {
 	struct rte_mbuf *m = rte_pktmbuf_alloc(pools[odd == OTHER_POOL]), *clone;
 
@@ -72,7 +72,7 @@ static void check_burst(enum odd odd, unsigned at, unsigned n)
 	struct rte_mbuf *mbufs[MANY] = {0}, *held = NULL;
 
 	for (unsigned i = 0; i < n; i++)
-		mbufs[i] = packet(i == at ? odd : NONE, &held);
+		mbufs[i] = make_odd_packet(i == at ? odd : NONE, &held);
 	drop_all(mbufs, n);
 	if (held != NULL) {
 		assert_int_equal(rte_mbuf_refcnt_read(held), 1);

@@ -28,7 +28,7 @@ static struct {
 } nic;
 
 /* As if the packets had lain in a ring. */
-static uint16_t stamp(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
+static uint16_t stamp_in_ring(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
 	uint16_t most, void *context)
 {
 	uint64_t now = control_now();
@@ -55,7 +55,7 @@ static void read_clock(void)
 static const struct rte_eth_rxtx_callback *stamp_from(uint64_t apart_ns)
 {
 	const struct rte_eth_rxtx_callback *stamps = rte_eth_add_rx_callback(
-		wire.a, 0, stamp, NULL);
+		wire.a, 0, stamp_in_ring, NULL);
 
 	assert_non_null(stamps);
 	memset(&nic, 0, sizeof(nic));
@@ -75,26 +75,26 @@ static void test_waits_and_leaves(void **state)
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape'}");
-	turn(&w, 1);
-	assert_int_equal(came(), 2 * BOX_BURST);
-	assert_true(left() >= 2); /* the burst */
-	assert_true(waiting(&w).packets > 0);
+	turn_all_workers(&w, 1);
+	assert_int_equal(wire_came(), 2 * BOX_BURST);
+	assert_true(wire_left() >= 2); /* the burst */
+	assert_true(box_waiting_now(&w).packets > 0);
 	check_sums(&w);
 	/* A packet in 50 us. The workers go on receiving as many as they can. */
 	for (unsigned i = 0; i < 200; i++)
-		turn(&w, 1);
-	assert_true(left() > 10);
+		turn_all_workers(&w, 1);
+	assert_true(wire_left() > 10);
 	check_sums(&w);
 	check_order();
 	delays_totals(&w.box, w.box.slots.of[0], &totals);
-	assert_int_equal(delay_count(&totals.delay), left());
+	assert_int_equal(delay_count(&totals.delay), wire_left());
 	assert_true(delay_quantile(&totals.delay, 1, 0) > 0);
 	close_wire(&w);
 	check_order();
 }
 
 /* The whole object of a policy, and of its "slo" the two members that may be null. */
-static json_t *shown(struct box_world *w, json_t **p99, json_t **met)
+static json_t *shown_slo(struct box_world *w, json_t **p99, json_t **met)
 {
 	json_t *json = json_object(), *slo;
 
@@ -116,19 +116,19 @@ static void test_slo(void **state)
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', "
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape', 'slo': {'p99': '10s'}}");
-	json = shown(&w, &p99, &met);
+	json = shown_slo(&w, &p99, &met);
 	assert_true(json_is_null(p99));
 	assert_true(json_is_null(met));
 	json_decref(json);
-	turn(&w, 1);
-	assert_true(left() > 0);
-	json = shown(&w, &p99, &met);
+	turn_all_workers(&w, 1);
+	assert_true(wire_left() > 0);
+	json = shown_slo(&w, &p99, &met);
 	assert_true(json_is_number(p99));
 	assert_true(json_is_true(met));
 	json_decref(json);
 	/* As if 6 s had gone by: what came before is not lately any more, for the next 10 s. */
 	delays_look(&w.box, control_now() + 6 * UINT64_C(1000000000));
-	json = shown(&w, &p99, &met);
+	json = shown_slo(&w, &p99, &met);
 	assert_true(json_is_number(p99));
 	assert_true(json_is_null(json_object_get(json_object_get(json, "slo"), "p99_10s_us")));
 	assert_true(json_is_number(json_object_get(json_object_get(json, "slo"), "p99_total_us")));
@@ -145,15 +145,15 @@ static void test_queue_full(void **state)
 	open_wire(&w, "",
 		"{'name': 'p', " SLOW ", 'action': 'shape', "
 		"'shape': {'delay': '10s', 'queue': '500B'}}");
-	turn(&w, 1);
+	turn_all_workers(&w, 1);
 	check_sums(&w);
 	/* As many as the bound has, and one that reaches beyond it at most. */
-	assert_in_range(waiting(&w).packets, 2 * 10 - 2, 2 * 11);
+	assert_in_range(box_waiting_now(&w).packets, 2 * 10 - 2, 2 * 11);
 	assert_true(drops_of(&w, DROP_QUEUE_FULL) > 0);
-	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), box_dropped(&w));
 	close_wire(&w);
 	check_order();
-	assert_in_range(came() - left(), 2 * (BOX_BURST - 11) - 2, 2 * (BOX_BURST - 9));
+	assert_in_range(wire_came() - wire_left(), 2 * (BOX_BURST - 11) - 2, 2 * (BOX_BURST - 9));
 }
 
 /* All policies together wait in no more buffers than there are for them. */
@@ -165,11 +165,11 @@ static void test_crowded(void **state)
 	open_wire(&w, "'shape': {'pool': '1%'}, ",
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
 	/* 16384 buffers at least, of which 163 may: 81 on each worker. */
-	turn(&w, 4);
+	turn_all_workers(&w, 4);
 	check_sums(&w);
-	assert_int_equal(waiting(&w).packets, 2 * 81);
-	assert_int_equal(drops_of(&w, DROP_CROWDED), dropped(&w));
-	assert_true(dropped(&w) > 0);
+	assert_int_equal(box_waiting_now(&w).packets, 2 * 81);
+	assert_int_equal(drops_of(&w, DROP_CROWDED), box_dropped(&w));
+	assert_true(box_dropped(&w) > 0);
 	close_wire(&w);
 	check_order();
 }
@@ -185,7 +185,7 @@ static void test_beside(void **state)
 		"{'name': 'p', " SLOW ", 'action': 'shape'}, "
 		"{'name': 'q', 'limit': '400Gbit/s', 'burst': '1GiB', "
 		"'match': {'direction': 'b-to-a'}}");
-	turn(&w, 3);
+	turn_all_workers(&w, 3);
 	totals = box_world_totals(&w, 1);
 	assert_int_equal(totals.passed_packets, 3 * 2 * BOX_BURST);
 	assert_int_equal(totals.dropped_packets, 0);
@@ -218,10 +218,10 @@ static void test_policy_leaves(void **state)
 
 		open_wire(&w, "",
 			"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-		turn(&w, 2);
+		turn_all_workers(&w, 2);
 		slot = w.box.slots.of[0];
-		assert_true(waiting(&w).packets > 100);
-		assert_int_equal(dropped(&w), 0);
+		assert_true(box_waiting_now(&w).packets > 100);
+		assert_int_equal(box_dropped(&w), 0);
 		x = begin_reload(&w, after[i]);
 		assert_false(exchange_settle(x));
 		box_world_turn(&w, 0);
@@ -231,15 +231,15 @@ static void test_policy_leaves(void **state)
 		assert_true(engine_waiting(&w.box.engine, slot).packets > 0);
 		end_reload(&w, x);
 		assert_int_equal(w.box.slots.tenant[slot], SLOT_FREE);
-		turn(&w, 2);
-		assert_int_equal(left(), came());
-		assert_int_equal(dropped(&w), 0);
+		turn_all_workers(&w, 2);
+		assert_int_equal(wire_left(), wire_came());
+		assert_int_equal(box_dropped(&w), 0);
 		check_order();
 		close_wire(&w);
 	}
 }
 
-static uint64_t arrived(struct box_world *w)
+static uint64_t arrived_bytes_now(struct box_world *w)
 {
 	struct limiter_sample sample;
 
@@ -317,7 +317,7 @@ static void test_counts_move(void **state)
 
 	(void)state;
 	open_wire(&w, "", MOVES(""));
-	turn(&w, 4);
+	turn_all_workers(&w, 4);
 	counts = shown_counts(&w);
 	assert_true(counts.waited > 50 && counts.left > 0 && counts.full > 0);
 	for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
@@ -371,19 +371,19 @@ static void test_arrived_once(void **state)
 
 	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-	turn(&w, 2);
-	before = arrived(&w);
-	assert_int_equal(before, came() * BOX_BYTES);
+	turn_all_workers(&w, 2);
+	before = arrived_bytes_now(&w);
+	assert_int_equal(before, wire_came() * BOX_BYTES);
 	x = begin_reload(&w,
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
 		"'accounting': 'l2'}");
 	assert_int_not_equal(w.box.carried[w.box.slots.of[0]].also, SLOT_NONE);
-	assert_int_equal(arrived(&w), before);
+	assert_int_equal(arrived_bytes_now(&w), before);
 	box_world_turn(&w, 0);
-	assert_true(arrived(&w) >= before);
-	before = arrived(&w);
+	assert_true(arrived_bytes_now(&w) >= before);
+	before = arrived_bytes_now(&w);
 	end_reload(&w, x);
-	assert_true(arrived(&w) >= before);
+	assert_true(arrived_bytes_now(&w) >= before);
 	close_wire(&w);
 }
 
@@ -404,13 +404,13 @@ static void test_held_back_once(void **state)
 
 	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-	turn(&w, 2);
+	turn_all_workers(&w, 2);
 	x = begin_reload(&w,
 		"{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}, "
 		"'accounting': 'l2'}");
 	/* Until it is asked for the last time nobody looks whether that slot is still in use. */
 	exchange_settle(x);
-	turn(&w, 3);
+	turn_all_workers(&w, 3);
 	before = held_back(&w);
 	assert_true(before > 100);
 	for (unsigned i = 0; i < 10 && w.box.carried[w.box.slots.of[0]].also != SLOT_NONE; i++) {
@@ -433,27 +433,27 @@ static void test_limit_changes(void **state)
 
 	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-	turn(&w, 2);
-	before = left();
-	assert_true(waiting(&w).packets > 100);
+	turn_all_workers(&w, 2);
+	before = wire_left();
+	assert_true(box_waiting_now(&w).packets > 100);
 	x = begin_reload(&w, "{'name': 'p', 'limit': '8Mbit/s', 'burst': '100B', 'match': "
 			     "{'direction': 'a-to-b'}, 'action': 'shape', 'shape': {'delay': "
 			     "'10s'}}");
 	for (unsigned i = 0; i < 10; i++) {
 		publish(&w.box);
-		turn(&w, 1);
+		turn_all_workers(&w, 1);
 	}
 	end_reload(&w, x);
 	wait_ms(5); /* a hundred packets */
-	turn(&w, 1);
-	assert_true(left() > before + 80);
+	turn_all_workers(&w, 1);
+	assert_true(wire_left() > before + 80);
 	check_sums(&w);
 	close_wire(&w);
 	check_order();
 }
 
 /* By 2 bytes a microsecond, and the burst. */
-static uint64_t granted(uint64_t ns)
+static uint64_t packets_granted(uint64_t ns)
 {
 	return (50000 + ns * 2 / 1000) / BOX_BYTES;
 }
@@ -470,13 +470,13 @@ static void test_one_bucket(void **state)
 		"'match': {'direction': 'a-to-b'}, 'action': 'shape', "
 		"'shape': {'delay': '1s'}}");
 	began = control_now();
-	turn(&w, 40); /* with more than the burst */
+	turn_all_workers(&w, 40); /* with more than the burst */
 	ended = control_now();
 	for (unsigned i = 0; i < BOX_WORKERS; i++) /* what was due by then */
 		while (release_due(&w.box.workers[i]))
 			;
-	assert_true(left() >= granted(ended - began) - 10);
-	assert_true(left() <= granted(control_now() - before) + 1);
+	assert_true(wire_left() >= packets_granted(ended - began) - 10);
+	assert_true(wire_left() <= packets_granted(control_now() - before) + 1);
 	check_sums(&w);
 	close_wire(&w);
 }
@@ -526,17 +526,17 @@ static void test_stop(void **state)
 
 	(void)state;
 	open_wire(&w, "", "{'name': 'p', " SLOW ", 'action': 'shape', 'shape': {'delay': '10s'}}");
-	turn(&w, 3);
-	assert_true(waiting(&w).packets > 100);
+	turn_all_workers(&w, 3);
+	assert_true(box_waiting_now(&w).packets > 100);
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
 		waited += shaped_waited(&w.box.workers[i].policies[w.box.slots.of[0]]);
 	/* All but the burst. */
-	assert_in_range(waited, came() - 4, came() - 2);
+	assert_in_range(waited, wire_came() - 4, wire_came() - 2);
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
 		release_all(&w.box.workers[i]);
-	assert_int_equal(waiting(&w).packets, 0);
-	assert_int_equal(left(), came());
-	assert_int_equal(dropped(&w), 0);
+	assert_int_equal(box_waiting_now(&w).packets, 0);
+	assert_int_equal(wire_left(), wire_came());
+	assert_int_equal(box_dropped(&w), 0);
 	check_sums(&w);
 	check_order();
 	close_wire(&w);
@@ -624,20 +624,20 @@ static void test_conserved(void **state)
 		uint64_t waits;
 
 		open_wire(&w, more, BOTH("p", ""));
-		turn(&w, 6);
+		turn_all_workers(&w, 6);
 		memcpy(came_before, wire.came, sizeof(came_before));
 		memcpy(left_before, wire.n_left, sizeof(left_before));
-		waits = waiting(&w).packets;
-		assert_in_range(waits, came() - 10, came());
-		assert_int_equal(dropped(&w), 0);
+		waits = box_waiting_now(&w).packets;
+		assert_in_range(waits, wire_came() - 10, wire_came());
+		assert_int_equal(box_dropped(&w), 0);
 		end_strictly(&w, after[i]);
 		assert_in_range(left_of(came_before, left_before), 0, 10); /* half a second's */
 		assert_in_range(drops_of(&w, DROP_STOPPED), waits - 10, UINT64_MAX);
 		if (after[i]) /* the other's queue takes a turn more */
 			assert_true(drops_of(&w, DROP_STOPPED) >= waits - 10 + BOX_BURST);
 		/* In a new slot nothing may wait before all have left the former one. */
-		assert_int_equal(
-			drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+		assert_int_equal(drops_of(&w, DROP_STOPPED) + drops_of(&w, DROP_QUEUE_FULL),
+			box_dropped(&w));
 		close_wire(&w);
 		check_order();
 	}
@@ -677,8 +677,8 @@ static void test_due_leave(void **state)
 			"{'name': 'q', 'limit': '8kbit/s', 'match': {'vlan': 1}, 'action': "
 			"'shape'}");
 		do
-			turn(&w, 1);
-		while ((waits = waiting(&w).packets) < 2 * 10 * BOX_BURST);
+			turn_all_workers(&w, 1);
+		while ((waits = box_waiting_now(&w).packets) < 2 * 10 * BOX_BURST);
 		memcpy(came_before, wire.came, sizeof(came_before));
 		memcpy(left_before, wire.n_left, sizeof(left_before));
 		wait_ms(200); /* 4000 packets' */

@@ -50,7 +50,7 @@ static uint64_t waiting_anywhere(const struct box_world *w)
 /* Nothing is lost, nor twice there; of a policy, and the one that it has become. */
 static void check_none_lost(const struct box_world *w)
 {
-	assert_int_equal(left() + waiting_anywhere(w) + dropped(w), came());
+	assert_int_equal(wire_left() + waiting_anywhere(w) + box_dropped(w), wire_came());
 	check_order();
 }
 
@@ -59,50 +59,50 @@ static void check_counted(struct box_world *w)
 	struct policy_totals totals = box_world_totals(w, 0);
 
 	check_none_lost(w);
-	assert_int_equal(totals.passed_packets, left());
-	assert_int_equal(totals.dropped_packets, dropped(w));
+	assert_int_equal(totals.passed_packets, wire_left());
+	assert_int_equal(totals.dropped_packets, box_dropped(w));
 }
 
 /* Turns until so many packets wait. */
-static void fill(struct box_world *w, unsigned packets)
+static void fill_until_waiting(struct box_world *w, unsigned packets)
 {
 	uint64_t began = control_now();
 
-	while (waiting(w).packets < packets) {
+	while (box_waiting_now(w).packets < packets) {
 		assert_true(control_now() - began < PATIENCE);
-		turn(w, 1);
+		turn_all_workers(w, 1);
 	}
 }
 
 /* Packets that a limit grants in a time, beside a burst. */
-static uint64_t grant(uint64_t bps, uint64_t ns)
+static uint64_t grant_packets(uint64_t bps, uint64_t ns)
 {
 	return bps / 8 * ns / SECOND_NS / BOX_BYTES + 1;
 }
 
 /* The box goes by a file; meanwhile packets come. */
-static void become(struct box_world *w, const char *policies)
+static void become_policies(struct box_world *w, const char *policies)
 {
 	end_reload(w, begin_reload(w, policies));
 }
 
 /* The box stops, and all that waits leaves. */
-static void stop(struct box_world *w)
+static void stop_and_drain(struct box_world *w)
 {
-	uint64_t lost = dropped(w);
+	uint64_t lost = box_dropped(w);
 
 	close_wire(w);
 	check_order();
-	assert_int_equal(left() + lost, came());
+	assert_int_equal(wire_left() + lost, wire_came());
 }
 
 /* Both workers are told of a limit that has changed. */
-static void tell(struct box_world *w)
+static void tell_both_workers(struct box_world *w)
 {
 	do
-		turn(w, 1);
+		turn_all_workers(w, 1);
 	while (!publish(&w->box));
-	turn(w, 1);
+	turn_all_workers(w, 1);
 }
 
 /* All that is due by now. */
@@ -122,8 +122,8 @@ static void test_few_packets(void **state)
 	open_wire(&w, "",
 		"{'name': 'p', 'limit': '1/s', 'burst': 5, 'count': 'packets', "
 		"'action': 'shape', " MATCH "}");
-	turn(&w, 1);
-	assert_in_range(left(), 5, 6);
+	turn_all_workers(&w, 1);
+	assert_in_range(wire_left(), 5, 6);
 	check_none_lost(&w);
 	close_wire(&w);
 }
@@ -139,11 +139,12 @@ static void follow_backlog(struct box_world *w, struct backlog *backlog)
 	uint64_t now = control_now();
 
 	send_due(w);
-	assert_in_range(waiting(w).packets, 0, grant(FAST, SECOND_NS * 127 / 1000));
-	if (waiting(w).packets >= 1000)
-		assert_true(left() - backlog->left + 10 >= grant(FAST, now - backlog->since));
+	assert_in_range(box_waiting_now(w).packets, 0, grant_packets(FAST, SECOND_NS * 127 / 1000));
+	if (box_waiting_now(w).packets >= 1000)
+		assert_true(wire_left() - backlog->left + 10 >=
+			    grant_packets(FAST, now - backlog->since));
 	else
-		*backlog = (struct backlog){control_now(), left()};
+		*backlog = (struct backlog){control_now(), wire_left()};
 }
 
 /*
@@ -162,16 +163,17 @@ static void test_on_time(void **state)
 	began = control_now();
 	backlog = (struct backlog){began, 0};
 	for (unsigned looks = 0; drops_of(&w, DROP_QUEUE_FULL) == 0 || looks < 100; looks++) {
-		turn(&w, 1);
+		turn_all_workers(&w, 1);
 		check_counted(&w);
-		assert_in_range(left(), 0, 2 + grant(FAST, control_now() - began));
-		assert_int_equal(waiting(&w).units, waiting(&w).packets * BOX_BYTES);
-		assert_int_equal(box_world_totals(&w, 0).passed_bytes, left() * BOX_BYTES);
+		assert_in_range(wire_left(), 0, 2 + grant_packets(FAST, control_now() - began));
+		assert_int_equal(
+			box_waiting_now(&w).units, box_waiting_now(&w).packets * BOX_BYTES);
+		assert_int_equal(box_world_totals(&w, 0).passed_bytes, wire_left() * BOX_BYTES);
 		follow_backlog(&w, &backlog);
 		assert_true(control_now() - began < PATIENCE);
 	}
-	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
-	stop(&w);
+	assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), box_dropped(&w));
+	stop_and_drain(&w);
 }
 
 /* How many of those that leave had come after a moment. */
@@ -199,23 +201,23 @@ static void test_lowered(void **state)
 
 	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
-	fill(&w, 1500);
+	fill_until_waiting(&w, 1500);
 	x = begin_reload(&w, TIMED("p", "40kbit/s"));
 	since = control_now();
-	tell(&w);
+	tell_both_workers(&w);
 	memcpy(came_before, wire.came, sizeof(came_before));
-	waited = left() + (unsigned)waiting(&w).packets;
+	waited = wire_left() + (unsigned)box_waiting_now(&w).packets;
 	end_reload(&w, x);
 	do { /* 20 of the new ones: in 0.3 s or so, or, of what was booked, after 15 s */
 		wait_ms(1);
-		turn(&w, 1);
-		most = 2 + grant(SLOWER, control_now() - since);
+		turn_all_workers(&w, 1);
+		most = 2 + grant_packets(SLOWER, control_now() - since);
 		assert_in_range(left_since(came_before), 0, most);
 		assert_true(control_now() - since < PATIENCE);
 		check_counted(&w);
 	} while (left_since(came_before) < 20);
-	assert_true(left() >= waited);
-	stop(&w);
+	assert_true(wire_left() >= waited);
+	stop_and_drain(&w);
 }
 
 /* A higher one likewise: behind what waits. */
@@ -228,19 +230,20 @@ static void test_raised(void **state)
 
 	(void)state;
 	open_wire(&w, "", TIMED("p", "80kbit/s"));
-	fill(&w, 20);
-	before = left();
+	fill_until_waiting(&w, 20);
+	before = wire_left();
 	since = control_now();
 	x = begin_reload(&w, TIMED("p", "8Mbit/s"));
-	tell(&w);
+	tell_both_workers(&w);
 	end_reload(&w, x);
 	do { /* with the former limit in 40 s */
-		turn(&w, 1);
+		turn_all_workers(&w, 1);
 		check_counted(&w);
-		assert_in_range(left() - before, 0, 2 + grant(FAST, control_now() - since));
+		assert_in_range(
+			wire_left() - before, 0, 2 + grant_packets(FAST, control_now() - since));
 		assert_true(control_now() - since < PATIENCE);
-	} while (left() < before + 8000);
-	stop(&w);
+	} while (wire_left() < before + 8000);
+	stop_and_drain(&w);
 }
 
 /* Up and down by any factor, with packets that wait all the time. */
@@ -261,16 +264,16 @@ static void test_any_limits(void **state)
 		for (unsigned i = 0; i < 10; i++) {
 			struct exchange *x;
 
-			turn(&w, prng_below(&prng, 20));
+			turn_all_workers(&w, prng_below(&prng, 20));
 			x = begin_reload(&w, files[prng_below(&prng, 5)]);
-			turn(&w, prng_below(&prng, 3));
+			turn_all_workers(&w, prng_below(&prng, 3));
 			check_counted(&w);
-			tell(&w);
+			tell_both_workers(&w);
 			end_reload(&w, x);
 			check_counted(&w);
-			assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), dropped(&w));
+			assert_int_equal(drops_of(&w, DROP_QUEUE_FULL), box_dropped(&w));
 		}
-		stop(&w);
+		stop_and_drain(&w);
 	}
 }
 
@@ -299,20 +302,20 @@ static void test_becomes(void **state)
 
 		open_wire(&w, "", kinds[from].policy);
 		for (unsigned to = 0; to < KINDS; to++) {
-			become(&w, kinds[from].policy);
+			become_policies(&w, kinds[from].policy);
 			assert_int_equal(is_timed(&w), kinds[from].timed);
-			fill(&w, 300);
+			fill_until_waiting(&w, 300);
 			check_counted(&w);
-			become(&w, kinds[to].policy);
+			become_policies(&w, kinds[to].policy);
 			assert_int_equal(is_timed(&w), kinds[to].timed);
-			turn(&w, 3);
+			turn_all_workers(&w, 3);
 			check_counted(&w);
-			assert_int_equal(dropped(&w),
+			assert_int_equal(box_dropped(&w),
 				drops_of(&w, DROP_CODEL) + drops_of(&w, DROP_QUEUE_FULL));
 			if (!kinds[to].waits)
 				assert_int_equal(waiting_anywhere(&w), 0);
 		}
-		stop(&w);
+		stop_and_drain(&w);
 	}
 }
 
@@ -334,20 +337,20 @@ static void test_conserved(void **state)
 		unsigned before;
 		uint64_t waits;
 
-		become(&w, TIMED("p", "8Mbit/s"));
+		become_policies(&w, TIMED("p", "8Mbit/s"));
 		assert_true(is_timed(&w));
-		fill(&w, 300);
-		before = left();
-		waits = waiting(&w).packets;
-		become(&w, conserved);
+		fill_until_waiting(&w, 300);
+		before = wire_left();
+		waits = box_waiting_now(&w).packets;
+		become_policies(&w, conserved);
 		assert_false(is_timed(&w));
-		assert_true(left() >= before + waits);
+		assert_true(wire_left() >= before + waits);
 		/* Until it is let go it has no limit. */
-		assert_int_equal(
-			dropped(&w), drops_of(&w, DROP_QUEUE_FULL) + drops_of(&w, DROP_STOPPED));
+		assert_int_equal(box_dropped(&w),
+			drops_of(&w, DROP_QUEUE_FULL) + drops_of(&w, DROP_STOPPED));
 		check_none_lost(&w);
-		tell(&w);
-		fill(&w, 300);
+		tell_both_workers(&w);
+		fill_until_waiting(&w, 300);
 		check_none_lost(&w);
 	}
 	close_wire(&w);
@@ -364,7 +367,7 @@ static void test_removed(void **state)
 
 	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
-	fill(&w, 1000);
+	fill_until_waiting(&w, 1000);
 	slot = w.box.slots.of[0];
 	x = begin_reload(&w, "");
 	assert_false(exchange_settle(x));
@@ -377,9 +380,9 @@ static void test_removed(void **state)
 	end_reload(&w, x);
 	assert_int_equal(w.box.slots.tenant[slot], SLOT_FREE);
 	assert_int_equal(waiting_anywhere(&w), 0);
-	turn(&w, 2);
-	assert_int_equal(left(), came());
-	assert_int_equal(dropped(&w), 0);
+	turn_all_workers(&w, 2);
+	assert_int_equal(wire_left(), wire_came());
+	assert_int_equal(box_dropped(&w), 0);
 	check_order();
 	close_wire(&w);
 }
@@ -396,17 +399,17 @@ static void test_slot_again(void **state)
 	(void)state;
 	open_wire(&w, "", files[0]);
 	for (unsigned i = 1; i <= 3 * n; i++) {
-		fill(&w, 200);
+		fill_until_waiting(&w, 200);
 		before = slot;
 		slot = w.box.slots.of[0];
-		become(&w, files[i % n]);
+		become_policies(&w, files[i % n]);
 		again += w.box.slots.of[0] == before;
-		assert_int_equal(dropped(&w), 0);
+		assert_int_equal(box_dropped(&w), 0);
 		check_none_lost(&w);
 		assert_int_equal(engine_waiting(&w.box.engine, slot).packets, 0);
 	}
 	assert_true(again > n);
-	stop(&w);
+	stop_and_drain(&w);
 }
 
 /*
@@ -424,13 +427,13 @@ static void test_room_again(void **state)
 	for (unsigned i = 0; i < 5; i++) {
 		began = control_now();
 		do {
-			turn(&w, 1);
+			turn_all_workers(&w, 1);
 			assert_true(control_now() - began < PATIENCE);
-		} while (waiting(&w).packets < 2 * 81 || drops_of(&w, DROP_CROWDED) == 0);
-		become(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
+		} while (box_waiting_now(&w).packets < 2 * 81 || drops_of(&w, DROP_CROWDED) == 0);
+		become_policies(&w, i % 2 ? TIMED("p", "700kbit/s") : TIMED("q", "700kbit/s"));
 		check_none_lost(&w);
 	}
-	stop(&w);
+	stop_and_drain(&w);
 }
 
 /* What leaves takes nothing along that stays, whoever has been in its slot before. */
@@ -445,21 +448,23 @@ static void test_others_stay(void **state)
 
 	(void)state;
 	open_wire(&w, "", TIMED("p", "8Mbit/s"));
-	fill(&w, 200);
+	fill_until_waiting(&w, 200);
 	for (unsigned i = 0; i < 4; i++) {
-		become(&w, i % 2 ? TIMED("p", "800kbit/s") OTHER : TIMED("q", "800kbit/s") OTHER);
-		fill(&w, 150);
+		become_policies(
+			&w, i % 2 ? TIMED("p", "800kbit/s") OTHER : TIMED("q", "800kbit/s") OTHER);
+		fill_until_waiting(&w, 150);
 		since = control_now();
 		send_due(&w);
-		before = left();
-		become(&w, i % 2 ? TIMED("p", "800kbit/s") : TIMED("q", "800kbit/s"));
-		assert_in_range(left() - before, 0, 2 + grant(800000, control_now() - since));
-		assert_true(waiting(&w).packets > 0);
+		before = wire_left();
+		become_policies(&w, i % 2 ? TIMED("p", "800kbit/s") : TIMED("q", "800kbit/s"));
+		assert_in_range(
+			wire_left() - before, 0, 2 + grant_packets(800000, control_now() - since));
+		assert_true(box_waiting_now(&w).packets > 0);
 		assert_int_equal(engine_waiting(&w.box.engine, w.box.slots.of[0]).packets,
 			waiting_anywhere(&w));
 		check_none_lost(&w);
 	}
-	stop(&w);
+	stop_and_drain(&w);
 }
 
 /* What is timed leaves beside what is not; and all of it is sent, but what is never exceeded. */
@@ -479,16 +484,16 @@ static void test_leave_together(void **state)
 		uint64_t waits;
 
 		open_wire(&w, "", BOTH);
-		fill(&w, 1000);
-		waits = waiting(&w).packets + left();
+		fill_until_waiting(&w, 1000);
+		waits = box_waiting_now(&w).packets + wire_left();
 		memcpy(came_before, wire.came, sizeof(came_before));
-		assert_int_equal(dropped(&w), 0);
+		assert_int_equal(box_dropped(&w), 0);
 		x = begin_reload(&w, after[i]);
 		assert_int_equal(w.box.publisher.current->n_leaving, 2);
 		end_reload(&w, x);
-		assert_true(left() - left_since(came_before) == waits);
-		assert_int_equal(dropped(&w), 0);
-		stop(&w);
+		assert_true(wire_left() - left_since(came_before) == waits);
+		assert_int_equal(box_dropped(&w), 0);
+		stop_and_drain(&w);
 	}
 }
 
@@ -501,7 +506,7 @@ static void test_stop(void **state)
 		struct box_world w;
 
 		open_wire(&w, "", TIMED("p", "8Mbit/s"));
-		fill(&w, 1500);
+		fill_until_waiting(&w, 1500);
 		if (reloads) {
 			x = begin_reload(&w, PASSES);
 			box_world_turn(&w, 0);
@@ -510,12 +515,12 @@ static void test_stop(void **state)
 		for (unsigned i = 0; i < BOX_WORKERS; i++)
 			release_all(&w.box.workers[i]);
 		assert_int_equal(waiting_anywhere(&w), 0);
-		assert_int_equal(left(), came());
-		assert_int_equal(dropped(&w), 0);
+		assert_int_equal(wire_left(), wire_came());
+		assert_int_equal(box_dropped(&w), 0);
 		check_counted(&w);
 		if (x)
 			end_reload(&w, x);
-		stop(&w);
+		stop_and_drain(&w);
 	}
 }
 

@@ -9,7 +9,8 @@
 #include <string.h>
 
 /* A lot says which worker does something next, and in which phase. */
-static void mix(struct mover_world *world, unsigned steps, unsigned burst, unsigned sources)
+static void mix_mover_steps(
+	struct mover_world *world, unsigned steps, unsigned burst, unsigned sources)
 {
 	for (unsigned i = 0; i < steps; i++) {
 		unsigned who = prng_below(&world->prng, MOVER_WORKERS);
@@ -21,12 +22,12 @@ static void mix(struct mover_world *world, unsigned steps, unsigned burst, unsig
 	}
 }
 
-static void settle(struct mover_world *world)
+static void run_mover_to_end(struct mover_world *world)
 {
 	for (unsigned i = 0; i < 400 && (world->n_out + world->n_lost < world->n_packets ||
 						!mover_is_idle(&world->mover) || world->wants);
 		i++)
-		mix(world, 400, 0, 1);
+		mix_mover_steps(world, 400, 0, 1);
 	mover_world_check(world);
 }
 
@@ -42,11 +43,11 @@ static void test_random(void **state)
 		mover_world_open(&world, seed);
 		for (unsigned i = 0; i < 60; i++) {
 			mover_world_want(&world, 1 + prng_below(&world.prng, 40));
-			mix(&world, prng_below(&world.prng, 300), 12, sources);
+			mix_mover_steps(&world, prng_below(&world.prng, 300), 12, sources);
 			if (prng_below(&world.prng, 4) == 0)
 				mover_call_off(&world.mover);
 		}
-		settle(&world);
+		run_mover_to_end(&world);
 		if (world.n_lost)
 			fail_msg("seed %u: %u lost", (unsigned)seed, world.n_lost);
 		moved += world.mover.moved;
@@ -63,7 +64,7 @@ static void test_called_off(void **state)
 	(void)state;
 	mover_world_open(&world, 1);
 	world.workers[0].stuck = true;
-	mix(&world, 400, 8, SEATS);
+	mix_mover_steps(&world, 400, 8, SEATS);
 	world.ahead = MOVER_PACKETS;
 	assert_non_null(world.workers[0].head);
 	for (unsigned i = 0; i < 128; i++)
@@ -71,13 +72,13 @@ static void test_called_off(void **state)
 	world.wants = true;
 	for (unsigned i = 0; i < 4000 && world.mover.called_off == 0; i++) {
 		assert_int_equal(world.mover.moved, 0);
-		mix(&world, 8, 8, SEATS);
+		mix_mover_steps(&world, 8, 8, SEATS);
 	}
 	assert_int_equal(world.mover.called_off, 1);
 	assert_int_equal(world.mover.most, 64);
 	assert_int_equal(seat_at(&world.seats, 0), 0);
 	world.workers[0].stuck = false;
-	settle(&world);
+	run_mover_to_end(&world);
 	assert_int_equal(world.n_lost, 0);
 	assert_int_equal(world.mover.moved, 128);
 	mover_world_close(&world);
@@ -173,7 +174,7 @@ static void test_steps(void **state)
 	mover_world_turn(&world, 0, 1);
 	assert_true(mover_is_idle(mover));
 	assert_int_equal(seat_at(&world.seats, 0), 2);
-	settle(&world);
+	run_mover_to_end(&world);
 	mover_world_close(&world);
 }
 
@@ -187,7 +188,7 @@ static void test_own(void **state)
 	for (unsigned i = 0; i < SEATS; i++)
 		seating_want(&world.seating, i, MOVER_OWNER);
 	world.wants = true;
-	settle(&world);
+	run_mover_to_end(&world);
 	world.workers[MOVER_OWNER].stuck = true;
 	mover_world_turn(&world, 32, SEATS);
 	seating_want(&world.seating, 9, 2);
@@ -196,7 +197,7 @@ static void test_own(void **state)
 	assert_int_equal(world.mover.step, MOVER_QUEUE);
 	assert_int_equal(seat_at(&world.seats, 9), MOVER_OWNER);
 	world.workers[MOVER_OWNER].stuck = false;
-	settle(&world);
+	run_mover_to_end(&world);
 	assert_int_equal(seat_at(&world.seats, 9), 2);
 	mover_world_close(&world);
 }

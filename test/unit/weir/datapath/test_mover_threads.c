@@ -10,7 +10,7 @@
 
 static bool stop; /* atomics */
 
-static void *work(void *arg)
+static void *fake_worker_thread(void *arg)
 {
 	struct fake_worker *worker = arg;
 
@@ -28,15 +28,16 @@ static bool is_done(const struct mover_world *world)
 	       !world->wants;
 }
 
-static void run(struct mover_world *world)
+static void run_mover_threads(struct mover_world *world)
 {
 	pthread_t threads[MOVER_WORKERS];
 	const unsigned most = ROUNDS(MOVER_PACKETS);
 
 	for (unsigned i = 0; i < MOVER_WORKERS; i++)
 		if (i != MOVER_OWNER)
-			assert_int_equal(
-				pthread_create(&threads[i], NULL, work, &world->workers[i]), 0);
+			assert_int_equal(pthread_create(&threads[i], NULL, fake_worker_thread,
+						 &world->workers[i]),
+				0);
 	while (world->n_packets < most || !is_done(world)) {
 		bool ahead = world->n_packets - world->n_out > world->ahead;
 
@@ -58,7 +59,7 @@ static void test_threads(void **state)
 
 	(void)state;
 	mover_world_open(&world, 1);
-	run(&world);
+	run_mover_threads(&world);
 	mover_world_check(&world);
 	assert_int_equal(world.n_lost, 0);
 	assert_true(world.mover.moved > 0);

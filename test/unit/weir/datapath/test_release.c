@@ -41,8 +41,8 @@ static void wait_ms(unsigned ms)
 	nanosleep(&time, NULL);
 }
 
-static uint16_t count(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
-	uint16_t most, void *context)
+static uint16_t number_wire_packets(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
+	uint16_t n, uint16_t most, void *context)
 {
 	(void)port;
 	(void)queue;
@@ -53,7 +53,7 @@ static uint16_t count(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, ui
 	return n;
 }
 
-static uint16_t min(uint16_t n, unsigned most)
+static uint16_t min_u16(uint16_t n, unsigned most)
 {
 	return n < most ? n : (uint16_t)most;
 }
@@ -68,15 +68,15 @@ static uint16_t every_other(uint16_t n)
 	return 0;
 }
 
-static uint16_t taken(uint16_t n)
+static uint16_t packets_taken(uint16_t n)
 {
 	switch (__atomic_load_n(&wire.takes, __ATOMIC_RELAXED)) {
 	case TAKES_NONE:
 		return 0;
 	case TAKES_ONE:
-		return min(n, 1);
+		return min_u16(n, 1);
 	case TAKES_ROOM:
-		n = min(n, wire.room);
+		n = min_u16(n, wire.room);
 		wire.room -= n;
 		return n;
 	case TAKES_EVERY_OTHER:
@@ -86,14 +86,14 @@ static uint16_t taken(uint16_t n)
 	}
 }
 
-static uint16_t take(
+static uint16_t take_wire_packets(
 	uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n, void *context)
 {
 	(void)port;
 	(void)queue;
 	(void)mbufs;
 	(void)context;
-	n = taken(n);
+	n = packets_taken(n);
 	__atomic_add_fetch(&wire.left, n, __ATOMIC_RELAXED);
 	return n;
 }
@@ -122,8 +122,8 @@ static void open_wire(struct box_world *w, const char *limit)
 static void watch_wire(struct box_world *w)
 {
 	wire.came = engine_waiting(&w->box.engine, w->box.slots.of[0]).packets;
-	wire.rx = rte_eth_add_rx_callback(wire.a, 0, count, NULL);
-	wire.tx = rte_eth_add_tx_callback(wire.b, 0, take, NULL);
+	wire.rx = rte_eth_add_rx_callback(wire.a, 0, number_wire_packets, NULL);
+	wire.tx = rte_eth_add_tx_callback(wire.b, 0, take_wire_packets, NULL);
 	assert_non_null(wire.rx);
 	assert_non_null(wire.tx);
 }
@@ -137,7 +137,7 @@ static void close_wire(struct box_world *w)
 }
 
 /* At least so many packets wait at a worker. */
-static void fill(struct box_world *w, unsigned worker, unsigned packets)
+static void fill_worker_queue(struct box_world *w, unsigned worker, unsigned packets)
 {
 	uint32_t slot = w->box.slots.of[0];
 
@@ -149,7 +149,7 @@ static void fill(struct box_world *w, unsigned worker, unsigned packets)
 }
 
 /* The first worker owns the queue of them all, by which packets go from `a` to `b`. */
-static struct lanes *share(struct box_world *w, unsigned n_workers)
+static struct lanes *share_first_queue(struct box_world *w, unsigned n_workers)
 {
 	struct worker *workers = w->box.workers;
 	struct lanes *lanes = lanes_create(0, n_workers);
@@ -161,7 +161,7 @@ static struct lanes *share(struct box_world *w, unsigned n_workers)
 	return lanes;
 }
 
-static uint64_t dropped(const struct box_world *w)
+static uint64_t worker_drops(const struct box_world *w)
 {
 	struct worker_counters totals = box_worker_totals(&w->box);
 	uint64_t sum = 0;
@@ -191,7 +191,7 @@ static void send_own(struct worker *w)
 		tx_send(w, &w->paths[0], &m, 1);
 }
 
-static void *own(void *arg)
+static void *owner_thread(void *arg)
 {
 	struct owner *owner = arg;
 	uint64_t began = control_now();
@@ -217,7 +217,7 @@ static unsigned leave_by(struct box_world *w, struct owner *owner)
 	unsigned took;
 
 	owner->worker = &w->box.workers[0];
-	assert_int_equal(pthread_create(&owner->thread, NULL, own, owner), 0);
+	assert_int_equal(pthread_create(&owner->thread, NULL, owner_thread, owner), 0);
 	release_all(&w->box.workers[1]);
 	took = (unsigned)((control_now() - began) / NS_PER_MS);
 	__atomic_store_n(&owner->ends, true, __ATOMIC_RELEASE);
@@ -250,17 +250,17 @@ static void test_patience(void **state)
 		unsigned took;
 
 		open_wire(&w, "80kbit/s");
-		fill(&w, 1, LANE_PACKETS + 200);
+		fill_worker_queue(&w, 1, LANE_PACKETS + 200);
 		watch_wire(&w);
-		lanes = share(&w, BOX_WORKERS);
+		lanes = share_first_queue(&w, BOX_WORKERS);
 		assert_int_equal(lanes_seat(lanes, w.box.workers, w.box.slots.capacity), 0);
 		set_takes(rows[i].down ? TAKES_NONE : TAKES_ALL);
 		took = leave_by(&w, &owner);
 		set_takes(TAKES_ALL);
 		if (took < rows[i].least_ms || took > rows[i].most_ms)
 			fail_msg("row %u: %u ms", i, took);
-		if ((dropped(&w) == 0) != rows[i].all)
-			fail_msg("row %u: %u dropped", i, (unsigned)dropped(&w));
+		if ((worker_drops(&w) == 0) != rows[i].all)
+			fail_msg("row %u: %u dropped", i, (unsigned)worker_drops(&w));
 		if (rows[i].all)
 			assert_int_equal(wire.left, wire.came);
 		close_wire(&w);
@@ -274,13 +274,13 @@ static void test_no_cpu(void **state)
 
 	(void)state;
 	open_wire(&w, "80kbit/s");
-	fill(&w, 0, 200);
+	fill_worker_queue(&w, 0, 200);
 	watch_wire(&w);
 	set_takes(TAKES_EVERY_OTHER);
 	release_all(&w.box.workers[0]);
 	assert_true(wire.calls > 10);
 	assert_int_equal(wire.left, wire.came);
-	assert_int_equal(dropped(&w), 0);
+	assert_int_equal(worker_drops(&w), 0);
 	close_wire(&w);
 }
 
@@ -304,7 +304,7 @@ static void test_takes_turns(void **state)
 	(void)state;
 	open_wire(&w, "80kbit/s");
 	watch_wire(&w);
-	lanes = share(&w, 3);
+	lanes = share_first_queue(&w, 3);
 	give_back(&w.box.workers[1], &w.box.workers[1].paths[0], 4);
 	give_back(&third, &w.box.workers[1].paths[0], 4);
 	set_takes(TAKES_ROOM);
@@ -323,7 +323,7 @@ static void test_takes_turns(void **state)
 	close_wire(&w);
 }
 
-static void *run(void *worker)
+static void *worker_thread(void *worker)
 {
 	worker_run(worker);
 	return NULL;
@@ -338,19 +338,19 @@ static void test_land(void **state)
 
 	(void)state;
 	open_wire(&w, "8Mbit/s");
-	fill(&w, 1, 4500);
+	fill_worker_queue(&w, 1, 4500);
 	watch_wire(&w);
-	share(&w, BOX_WORKERS);
+	share_first_queue(&w, BOX_WORKERS);
 	workers = w.box.workers;
 	set_takes(TAKES_ONE);
 	worker_end(&workers[0]);
 	__atomic_store_n(&w.box.stop, true, __ATOMIC_RELAXED);
-	assert_int_equal(pthread_create(&thread, NULL, run, &workers[0]), 0);
+	assert_int_equal(pthread_create(&thread, NULL, worker_thread, &workers[0]), 0);
 	release_all(&workers[1]);
 	__atomic_add_fetch(&w.box.landed, 1, __ATOMIC_ACQ_REL);
 	pthread_join(thread, NULL);
 	assert_int_equal(wire.left, wire.came);
-	assert_int_equal(dropped(&w), 0);
+	assert_int_equal(worker_drops(&w), 0);
 	worker_begin(&workers[0]);
 	close_wire(&w);
 }

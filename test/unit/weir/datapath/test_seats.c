@@ -16,7 +16,7 @@
 
 static const uint8_t macs[] = {2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2};
 
-static struct packet ipv4(uint8_t *frame, uint32_t src)
+static struct packet make_ipv4_packet(uint8_t *frame, uint32_t src)
 {
 	const uint8_t addr[] = {src >> 24, src >> 16 & 0xff, src >> 8 & 0xff, src & 0xff};
 
@@ -25,15 +25,15 @@ static struct packet ipv4(uint8_t *frame, uint32_t src)
 	return (struct packet){.family = PACKET_IPV4, .l2_len = 14, .src_off = 26};
 }
 
-static uint8_t bucket4(const struct place_key *key, uint32_t src)
+static uint8_t bucket_of_ipv4(const struct place_key *key, uint32_t src)
 {
 	uint8_t frame[64] = {0};
-	struct packet packet = ipv4(frame, src);
+	struct packet packet = make_ipv4_packet(frame, src);
 
 	return seat_bucket(key, &packet, frame);
 }
 
-static uint8_t bucket6(const struct place_key *key, uint64_t subnet, uint64_t host)
+static uint8_t bucket_of_ipv6(const struct place_key *key, uint64_t subnet, uint64_t host)
 {
 	uint8_t frame[64] = {0};
 	struct packet packet = {.family = PACKET_IPV6, .l2_len = 14, .src_off = 22};
@@ -65,16 +65,16 @@ static void test_group(void **state)
 
 	(void)state;
 	for (unsigned c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
-		uint8_t first = bucket4(&cases[c].key, cases[c].first);
+		uint8_t first = bucket_of_ipv4(&cases[c].key, cases[c].first);
 
 		for (unsigned i = 0; i < cases[c].n; i++)
-			if (bucket4(&cases[c].key, cases[c].first + i * cases[c].step) !=
+			if (bucket_of_ipv4(&cases[c].key, cases[c].first + i * cases[c].step) !=
 				(uint8_t)(first + i))
 				fail_msg("case %u: source %u", c, i);
 	}
 	for (uint64_t i = 0; i < 256; i++)
-		assert_int_equal(bucket6(&(struct place_key){24, 64}, 1, i),
-			(uint8_t)(bucket6(&(struct place_key){24, 64}, 1, 0) + i));
+		assert_int_equal(bucket_of_ipv6(&(struct place_key){24, 64}, 1, i),
+			(uint8_t)(bucket_of_ipv6(&(struct place_key){24, 64}, 1, 0) + i));
 }
 
 /* Groups begin anywhere, so do sources without a group: no bucket has many more than others. */
@@ -87,8 +87,8 @@ static void test_spread(void **state)
 		unsigned counts4[SEATS] = {0}, counts6[SEATS] = {0};
 
 		for (uint32_t i = 0; i < SEATS * 100; i++) {
-			counts4[bucket4(&keys[k], 0x0a000000 + (i << 8))]++;
-			counts6[bucket6(&keys[k], UINT64_C(0x20010db8) << 32 | i, 1)]++;
+			counts4[bucket_of_ipv4(&keys[k], 0x0a000000 + (i << 8))]++;
+			counts6[bucket_of_ipv6(&keys[k], UINT64_C(0x20010db8) << 32 | i, 1)]++;
 		}
 		for (unsigned i = 0; i < SEATS; i++) { /* six standard deviations */
 			assert_near(counts4[i], 100, 60);
@@ -102,7 +102,7 @@ static void test_source_alone(void **state)
 {
 	const struct place_key key = ALONE;
 	uint8_t frame[64] = {0}, other[64] = {0};
-	struct packet packet = ipv4(frame, 0x0a000001), arp = {.l2_len = 14};
+	struct packet packet = make_ipv4_packet(frame, 0x0a000001), arp = {.l2_len = 14};
 	unsigned differ = 0;
 
 	(void)state;

@@ -46,7 +46,7 @@ static void close_world(struct world *world)
 }
 
 /* Whether nothing is to be taken in. */
-static bool turn(struct world *world)
+static bool turn_usher(struct world *world)
 {
 	struct rte_mbuf *mbufs[BURST];
 	uint16_t n;
@@ -56,7 +56,7 @@ static bool turn(struct world *world)
 	return hush;
 }
 
-static void pass(struct rte_ring *ring)
+static void pass_ring_packet(struct rte_ring *ring)
 {
 	void *packet;
 
@@ -73,28 +73,28 @@ static void test_hush(void **state)
 	open_world(&world);
 	out = world.lanes->out[1];
 	back = world.lanes->back[1];
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	assert_int_equal(rte_ring_sp_enqueue(out, &world), 0);
 	worker_own(&world.workers[0])->view.seated = 1;
-	assert_true(turn(&world));
-	pass(out);
-	assert_true(turn(&world)); /* it goes by the former one still */
+	assert_true(turn_usher(&world));
+	pass_ring_packet(out);
+	assert_true(turn_usher(&world)); /* it goes by the former one still */
 	world.workers[1].generation = 1;
-	assert_true(turn(&world));
-	assert_true(turn(&world));
+	assert_true(turn_usher(&world));
+	assert_true(turn_usher(&world));
 	assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
 	world.workers[1].turn++;
-	assert_true(turn(&world));
-	pass(back);
-	assert_false(turn(&world));
-	assert_false(turn(&world));
+	assert_true(turn_usher(&world));
+	pass_ring_packet(back);
+	assert_false(turn_usher(&world));
+	assert_false(turn_usher(&world));
 	close_world(&world);
 }
 
 /* As the owner's turn does it: no more of this when there is nothing placed. */
 static bool owner_turn(struct world *world)
 {
-	return usher_has_seats(world->usher) && turn(world);
+	return usher_has_seats(world->usher) && turn_usher(world);
 }
 
 /* The last placed policy leaves meanwhile; much later there is another one. */
@@ -120,9 +120,9 @@ static void test_hush_after_the_last(void **state)
 			world.workers[1].turn++;
 			assert_int_equal(rte_ring_sp_enqueue(back, &world), 0);
 			owner_turn(&world);
-			pass(back);
+			pass_ring_packet(back);
 		}
-		pass(back);
+		pass_ring_packet(back);
 		assert_false(owner_turn(&world));
 		assert_false(usher_has_seats(world.usher));
 		usher_add(world.usher, SLOT, &world.seats);
@@ -145,16 +145,16 @@ static void test_hush_again(void **state)
 	(void)state;
 	open_world(&world);
 	worker_own(&world.workers[0])->view.seated = world.workers[1].generation = 1;
-	assert_true(turn(&world));
+	assert_true(turn_usher(&world));
 	worker_own(&world.workers[0])->view.seated = 2;
 	for (unsigned i = 0; i < 3; i++) {
 		world.workers[1].turn++;
-		assert_true(turn(&world));
+		assert_true(turn_usher(&world));
 	}
 	world.workers[1].generation = 2;
-	assert_true(turn(&world));
+	assert_true(turn_usher(&world));
 	world.workers[1].turn++;
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	close_world(&world);
 }
 
@@ -168,31 +168,31 @@ static void test_hush_ends_moves(void **state)
 	seating_want(&world.seating, 7, 0);
 	assert_true(usher_ask(world.usher, SLOT));
 	world.waited = 1; /* and does not leave */
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	assert_false(usher_is_done(world.usher, SLOT));
 	worker_own(&world.workers[0])->view.seated = world.workers[1].generation = 1;
-	assert_true(turn(&world));
+	assert_true(turn_usher(&world));
 	assert_true(usher_is_done(world.usher, SLOT));
-	for (unsigned i = 0; i < 3 && turn(&world); i++)
+	for (unsigned i = 0; i < 3 && turn_usher(&world); i++)
 		world.workers[1].turn++;
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	assert_int_equal(seat_at(&world.seats, 7), 1);
 	assert_int_equal(world.usher->mover.called_off, 1);
 	world.left = 1;
 	assert_true(usher_ask(world.usher, SLOT));
 	for (unsigned i = 0; i < 10; i++) {
 		world.workers[1].turn++;
-		assert_false(turn(&world));
+		assert_false(turn_usher(&world));
 	}
 	assert_int_equal(seat_at(&world.seats, 7), 0);
 	close_world(&world);
 }
 
-static void turns(struct world *world)
+static void turn_usher_times(struct world *world)
 {
 	for (unsigned i = 0; i < 10; i++) {
 		world->workers[1].turn++;
-		assert_false(turn(world));
+		assert_false(turn_usher(world));
 	}
 }
 
@@ -212,23 +212,23 @@ static void test_giving_ends(void **state)
 	seat_set(&world.seats, 7, 0);
 	assert_true(usher_ask(world.usher, SLOT));
 	world.waited = 1;
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	for (i = 0; i < 100; i++)
 		assert_true(mover_keep(mover, &world, 7));
 	while (rte_ring_sp_enqueue(out, &world) == 0)
 		;
 	world.left = 1;
-	assert_true(turn(&world)); /* there is no room */
+	assert_true(turn_usher(&world)); /* there is no room */
 	for (i = 0; i < 200 && !mover_is_idle(mover); i++) {
 		for (unsigned j = 0; j < 16; j++)
-			pass(out);
-		if (turn(&world) || !mover_keeps(mover, &world.seats, 7))
+			pass_ring_packet(out);
+		if (turn_usher(&world) || !mover_keeps(mover, &world.seats, 7))
 			continue;
 		for (unsigned j = 0; j < 32; j++)
 			mover_keep(mover, &world, 7);
 	}
 	while (rte_ring_count(out) > 0)
-		pass(out);
+		pass_ring_packet(out);
 	mover->kept = 0; /* they are no packets */
 	assert_in_range(i, 6, 7);
 	assert_int_equal(seat_at(&world.seats, 7), 1);
@@ -242,13 +242,13 @@ static void test_asked(void **state)
 	(void)state;
 	open_world(&world);
 	seating_want(&world.seating, 7, 0);
-	turns(&world);
+	turn_usher_times(&world);
 	assert_int_equal(seat_at(&world.seats, 7), 1); /* nobody has asked */
 	assert_true(usher_ask(world.usher, SLOT));
 	assert_true(usher_is_done(world.usher, SLOT));
-	assert_false(turn(&world));
+	assert_false(turn_usher(&world));
 	assert_false(usher_is_done(world.usher, SLOT));
-	turns(&world);
+	turn_usher_times(&world);
 	assert_true(usher_is_done(world.usher, SLOT));
 	assert_int_equal(seat_at(&world.seats, 7), 0);
 	close_world(&world);
@@ -264,12 +264,12 @@ static void test_leaving(void **state)
 	seating_want(&world.seating, 7, 0);
 	usher_leave(world.usher, SLOT);
 	assert_true(usher_ask(world.usher, SLOT));
-	turns(&world);
+	turn_usher_times(&world);
 	assert_int_equal(seat_at(&world.seats, 7), 1);
 	usher_remove(world.usher, SLOT);
 	assert_false(usher_has_seats(world.usher));
 	assert_true(usher_ask(world.usher, SLOT));
-	turns(&world);
+	turn_usher_times(&world);
 	usher_remove(world.usher, SLOT); /* once more is once */
 	assert_int_equal(world.usher->n_seats, 0);
 	close_world(&world);
@@ -287,7 +287,7 @@ static void test_many_asks(void **state)
 		n++;
 	assert_int_equal(n, USHER_ASKS - 1);
 	for (unsigned i = 0; i < n; i++)
-		assert_false(turn(&world));
+		assert_false(turn_usher(&world));
 	assert_true(usher_ask(world.usher, SLOT));
 	close_world(&world);
 }

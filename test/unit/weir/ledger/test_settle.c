@@ -223,7 +223,7 @@ static void measure_box(void *context, unsigned policy, struct limiter_sample *s
 	*sample = (struct limiter_sample){.slots = ((struct neighbour *)context)->slots};
 }
 
-static void carry(struct limiter *from, struct limiter *to)
+static void carry_datagrams(struct limiter *from, struct limiter *to)
 {
 	uint8_t buf[DATAGRAM_MAX];
 	unsigned whom;
@@ -233,7 +233,7 @@ static void carry(struct limiter *from, struct limiter *to)
 		limiter_receive(to, control_now(), buf, len);
 }
 
-static double local(const struct limiter *limiter)
+static double limiter_local_limit(const struct limiter *limiter)
 {
 	struct limiter_view view;
 
@@ -241,7 +241,7 @@ static double local(const struct limiter *limiter)
 	return view.local_limit;
 }
 
-static struct settle_view look(const struct box_world *w)
+static struct settle_view view_of_settle(const struct box_world *w)
 {
 	struct settle_view view;
 
@@ -250,61 +250,61 @@ static struct settle_view look(const struct box_world *w)
 }
 
 /* What control does, without settling, and what the neighbour does. */
-static void talk(struct box_world *w, struct neighbour *peer)
+static void talk_to_neighbour(struct box_world *w, struct neighbour *peer)
 {
 	limiter_tick(w->box.limiter, control_now(), measure_box, peer);
 	limiter_tick(peer->limiter, control_now(), measure_peer, peer);
 	publish(&w->box);
-	carry(w->box.limiter, peer->limiter);
-	carry(peer->limiter, w->box.limiter);
+	carry_datagrams(w->box.limiter, peer->limiter);
+	carry_datagrams(peer->limiter, w->box.limiter);
 	if (limiter_save(peer->limiter, NULL, NULL) == 0)
 		limiter_settled(peer->limiter, control_now());
-	carry(peer->limiter, w->box.limiter);
+	carry_datagrams(peer->limiter, w->box.limiter);
 }
 
 /* Works with what is to be made durable; the disk and the workers are as the test has them. */
-static bool work(struct box_world *w, struct neighbour *peer)
+static bool work_with_neighbour(struct box_world *w, struct neighbour *peer)
 {
 	bool ended = settle_advance(&w->box);
 
-	talk(w, peer);
+	talk_to_neighbour(w, peer);
 	return ended;
 }
 
 /* A round that is under way ends; another may have begun. */
 static void end_round(struct box_world *w)
 {
-	uint64_t rounds = look(w).counters.rounds;
+	uint64_t rounds = view_of_settle(w).counters.rounds;
 
 	disk.result = 0;
-	for (unsigned i = 0; i < 3 && look(w).counters.rounds == rounds; i++) {
+	for (unsigned i = 0; i < 3 && view_of_settle(w).counters.rounds == rounds; i++) {
 		box_world_turn_all(w);
 		settle_advance(&w->box);
 	}
 	disk.result = -EAGAIN;
-	assert_true(look(w).counters.rounds > rounds);
+	assert_true(view_of_settle(w).counters.rounds > rounds);
 }
 
 /* The neighbour wants more, until a round is under way in which something is given away. */
 static void until_giving(struct box_world *w, struct neighbour *peer)
 {
 	uint64_t end = control_now() + PATIENCE;
-	double before = local(w->box.limiter);
+	double before = limiter_local_limit(w->box.limiter);
 
 	peer->wants += 0.3 * LIMIT;
 	for (;;) {
 		assert_true(control_now() < end);
-		talk(w, peer);
-		if (local(w->box.limiter) < before)
+		talk_to_neighbour(w, peer);
+		if (limiter_local_limit(w->box.limiter) < before)
 			break;
 		settle_advance(&w->box);
-		if (look(w).settling)
+		if (view_of_settle(w).settling)
 			end_round(w);
 	}
-	if (look(w).settling)
+	if (view_of_settle(w).settling)
 		end_round(w);
 	settle_advance(&w->box);
-	assert_true(look(w).settling);
+	assert_true(view_of_settle(w).settling);
 }
 
 static void open_box(struct box_world *w, const char *policy)
@@ -344,32 +344,32 @@ static void check_nothing_is_told_before(const char *policy)
 	double has;
 
 	open_group_of(&w, &peer, policy);
-	has = local(peer.limiter);
+	has = limiter_local_limit(peer.limiter);
 	for (unsigned i = 0; i < 50; i++) {
 		box_world_turn_all(&w);
-		assert_false(work(&w, &peer));
+		assert_false(work_with_neighbour(&w, &peer));
 	}
-	assert_true(look(&w).obeyed && !look(&w).saved);
-	assert_true(local(peer.limiter) == has);
+	assert_true(view_of_settle(&w).obeyed && !view_of_settle(&w).saved);
+	assert_true(limiter_local_limit(peer.limiter) == has);
 	disk.result = 0;
-	assert_true(work(&w, &peer));
-	assert_true(local(peer.limiter) > has);
+	assert_true(work_with_neighbour(&w, &peer));
+	assert_true(limiter_local_limit(peer.limiter) > has);
 
 	disk.result = -EAGAIN;
 	until_giving(&w, &peer);
-	has = local(peer.limiter);
+	has = limiter_local_limit(peer.limiter);
 	disk.result = 0;
 	for (unsigned i = 0; i < 50; i++) {
 		box_world_turn(&w, 0);
-		assert_false(work(&w, &peer));
+		assert_false(work_with_neighbour(&w, &peer));
 	}
-	assert_true(look(&w).saved && !look(&w).obeyed);
-	assert_true(local(peer.limiter) == has);
+	assert_true(view_of_settle(&w).saved && !view_of_settle(&w).obeyed);
+	assert_true(limiter_local_limit(peer.limiter) == has);
 	box_world_turn(&w, 1);
-	work(&w, &peer);
+	work_with_neighbour(&w, &peer);
 	box_world_turn_all(&w);
-	work(&w, &peer);
-	assert_true(local(peer.limiter) > has);
+	work_with_neighbour(&w, &peer);
+	assert_true(limiter_local_limit(peer.limiter) > has);
 	close_group(&w, &peer);
 }
 
@@ -395,14 +395,16 @@ static void test_the_limit_moves(void **state)
 	open_group(&w, &peer);
 	peer.wants = 4 * LIMIT;
 	disk.result = 0;
-	while (local(peer.limiter) < 0.9 * LIMIT) {
+	while (limiter_local_limit(peer.limiter) < 0.9 * LIMIT) {
 		assert_true(control_now() < end);
 		box_world_turn_all(&w);
-		work(&w, &peer);
-		assert_true(local(w.box.limiter) + local(peer.limiter) <= LIMIT);
+		work_with_neighbour(&w, &peer);
+		assert_true(
+			limiter_local_limit(w.box.limiter) + limiter_local_limit(peer.limiter) <=
+			LIMIT);
 	}
-	assert_true(look(&w).counters.rounds > 0);
-	assert_int_equal(look(&w).counters.failures, 0);
+	assert_true(view_of_settle(&w).counters.rounds > 0);
+	assert_int_equal(view_of_settle(&w).counters.failures, 0);
 	close_group(&w, &peer);
 }
 
@@ -417,37 +419,37 @@ static void test_a_disk_that_fails(void **state)
 
 	(void)state;
 	open_group(&w, &peer);
-	has = local(peer.limiter);
+	has = limiter_local_limit(peer.limiter);
 	disk.result = -ENOSPC;
 	box_world_turn_all(&w);
-	work(&w, &peer);
-	assert_int_equal(look(&w).error, -ENOSPC);
-	assert_int_equal(look(&w).counters.failures, 1);
-	assert_false(look(&w).settling);
+	work_with_neighbour(&w, &peer);
+	assert_int_equal(view_of_settle(&w).error, -ENOSPC);
+	assert_int_equal(view_of_settle(&w).counters.failures, 1);
+	assert_false(view_of_settle(&w).settling);
 
 	before = control_now();
 	commits = disk.commits;
 	passed = box_world_totals(&w, 0).passed_packets;
 	end = before + PATIENCE;
 	assert_true(settle_next(&w.box) <= before + 100 * MS);
-	while (look(&w).counters.failures < 3) {
+	while (view_of_settle(&w).counters.failures < 3) {
 		assert_true(control_now() < end);
 		box_world_turn_all(&w);
-		work(&w, &peer);
-		assert_true(local(peer.limiter) == has);
+		work_with_neighbour(&w, &peer);
+		assert_true(limiter_local_limit(peer.limiter) == has);
 	}
 	assert_true(control_now() - before >= 290 * MS); /* 100 ms and 200 ms */
 	assert_int_equal(disk.commits, commits + 2);
 	assert_true(box_world_totals(&w, 0).passed_packets > passed);
 
 	disk.result = 0;
-	while (local(peer.limiter) <= has) {
+	while (limiter_local_limit(peer.limiter) <= has) {
 		assert_true(control_now() < end);
 		box_world_turn_all(&w);
-		work(&w, &peer);
+		work_with_neighbour(&w, &peer);
 	}
-	assert_int_equal(look(&w).error, 0);
-	assert_int_equal(settle_next(&w.box) == UINT64_MAX, !look(&w).settling);
+	assert_int_equal(view_of_settle(&w).error, 0);
+	assert_int_equal(settle_next(&w.box) == UINT64_MAX, !view_of_settle(&w).settling);
 	close_group(&w, &peer);
 }
 
@@ -462,34 +464,37 @@ static void test_it_begins_where_it_ended(void **state)
 	(void)state;
 	open_group(&w, &peer);
 	disk.result = 0;
-	for (double has = local(peer.limiter); local(peer.limiter) <= has;) {
+	for (double has = limiter_local_limit(peer.limiter);
+		limiter_local_limit(peer.limiter) <= has;) {
 		box_world_turn_all(&w);
-		work(&w, &peer);
+		work_with_neighbour(&w, &peer);
 	}
 	settle_last(&w.box);
-	held = local(w.box.limiter);
+	held = limiter_local_limit(w.box.limiter);
 	assert_true(held < LIMIT / 2);
 	peer_close(&peer);
 	box_world_close(&w);
 	disk.writing = false;
 	open_box(&w, MOVED);
-	assert_near(local(w.box.limiter), held, 1);
-	assert_int_equal(look(&w).epoch, 2);
+	assert_near(limiter_local_limit(w.box.limiter), held, 1);
+	assert_int_equal(view_of_settle(&w).epoch, 2);
 	box_world_close(&w);
 
 	disk_new();
 	disk.exists = false;
 	open_box(&w, MOVED);
-	assert_true(look(&w).blank);
+	assert_true(view_of_settle(&w).blank);
 	assert_int_equal(settle_count_blank(&w.box, control_now()), 1);
-	assert_true(local(w.box.limiter) == 0);
+	assert_true(limiter_local_limit(w.box.limiter) == 0);
 	peer_open(&peer, &w, 5);
 	disk.result = 0;
-	while (local(w.box.limiter) == 0) {
+	while (limiter_local_limit(w.box.limiter) == 0) {
 		assert_true(control_now() < end);
 		box_world_turn_all(&w);
-		work(&w, &peer);
-		assert_true(local(w.box.limiter) + local(peer.limiter) <= LIMIT);
+		work_with_neighbour(&w, &peer);
+		assert_true(
+			limiter_local_limit(w.box.limiter) + limiter_local_limit(peer.limiter) <=
+			LIMIT);
 	}
 	assert_int_equal(settle_count_blank(&w.box, control_now()), 0);
 	close_group(&w, &peer);
@@ -540,7 +545,7 @@ static void test_buckets_begin_empty(void **state)
 }
 
 /* 0 or a negative errno, and what was said. */
-static int reload(struct box_world *w, const char *policies, char **words)
+static int reload_policies(struct box_world *w, const char *policies, char **words)
 {
 	struct exchange *x;
 	size_t size;
@@ -575,18 +580,18 @@ static void test_reload_opens_the_store(void **state)
 	assert_false(settle_view(&w.box, &view));
 	assert_int_equal(settle_fd(&w.box), -1);
 	assert_int_equal(settle_next(&w.box), UINT64_MAX);
-	assert_int_equal(reload(&w, CAP(FEW), &words), -ENOENT);
+	assert_int_equal(reload_policies(&w, CAP(FEW), &words), -ENOENT);
 	assert_non_null(strstr(words, "ledger.store"));
 	assert_non_null(strstr(words, "--new-ledger"));
 	free(words);
 	assert_false(settle_view(&w.box, &view));
 
 	disk.exists = true;
-	assert_int_equal(reload(&w, CAP(FEW), &words), 0);
+	assert_int_equal(reload_policies(&w, CAP(FEW), &words), 0);
 	free(words);
-	assert_int_equal(look(&w).epoch, 1);
+	assert_int_equal(view_of_settle(&w).epoch, 1);
 	assert_non_null(limiter_conserve(w.box.limiter));
-	assert_true(local(w.box.limiter) > 0);
+	assert_true(limiter_local_limit(w.box.limiter) > 0);
 	disk.result = 0;
 	box_world_close(&w);
 	assert_false(disk.opened);
@@ -611,15 +616,15 @@ static void test_a_store_for_nothing(void **state)
 	box_world_close(&w);
 }
 
-static struct policy_state *line(const struct box_world *w, unsigned worker)
+static struct policy_state *policy_line(const struct box_world *w, unsigned worker)
 {
 	return &w->box.workers[worker].policies[w->box.slots.of[0]];
 }
 
 /* Bytes a second that a worker's own part of a policy that is not plain earns. */
-static double earns(const struct box_world *w, unsigned worker)
+static double worker_earns_bps(const struct box_world *w, unsigned worker)
 {
-	const struct token_bucket_profile *bucket = &line(w, worker)->other->profile.bucket;
+	const struct token_bucket_profile *bucket = &policy_line(w, worker)->other->profile.bucket;
 
 	return (double)bucket->rate / 0x1p56 * (double)w->box.clock.hz;
 }
@@ -644,10 +649,10 @@ static void test_parts_never_change(void **state)
 	(void)state;
 	disk_new();
 	box_world_open_more(&w, ALONE, CAP(", 'limit': '8Mbit/s', 'action': 'count'"));
-	even = earns(&w, 0);
+	even = worker_earns_bps(&w, 0);
 	assert_near(even, LIMIT / 2, 1);
 	demand_at_first(&w);
-	assert_true(earns(&w, 0) == even && earns(&w, 1) == even);
+	assert_true(worker_earns_bps(&w, 0) == even && worker_earns_bps(&w, 1) == even);
 	assert_true(2 * even <= LIMIT);
 	box_world_close(&w);
 
@@ -655,7 +660,7 @@ static void test_parts_never_change(void **state)
 		"{'name': 'cap', 'match': {'direction': 'a-to-b'}, 'limit': '8Mbit/s', "
 		"'action': 'count'}");
 	demand_at_first(&w);
-	assert_true(earns(&w, 0) > 0.9 * LIMIT);
+	assert_true(worker_earns_bps(&w, 0) > 0.9 * LIMIT);
 	box_world_close(&w);
 }
 
@@ -671,7 +676,7 @@ static void test_workers_hold_nothing(void **state)
 	box_world_turn_all(&w);
 	assert_true(box_world_totals(&w, 0).passed_packets > 0);
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
-		assert_int_equal(line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
+		assert_int_equal(policy_line(&w, i)->bucket.tokens >> TOKEN_BYTE, 0);
 	box_world_close(&w);
 }
 
@@ -692,13 +697,13 @@ static void test_no_line_earns_beside_another(void **state)
 	box_world_turn(&w, 0);
 	box_world_turn(&w, 0);
 	assert_false(exchange_settle(x));
-	assert_true(earns(&w, 0) == 0 && earns(&w, 1) == 0);
+	assert_true(worker_earns_bps(&w, 0) == 0 && worker_earns_bps(&w, 1) == 0);
 	for (unsigned i = 0; i < 3 && !exchange_settle(x); i++)
 		box_world_turn_all(&w);
 	exchange_free(x);
 	assert_true(publish(&w.box));
 	box_world_turn_all(&w);
-	assert_near(earns(&w, 0) + earns(&w, 1), LIMIT, 2);
+	assert_near(worker_earns_bps(&w, 0) + worker_earns_bps(&w, 1), LIMIT, 2);
 	box_world_close(&w);
 }
 
@@ -727,7 +732,7 @@ static void test_all_letters_are_taken(void **state)
 		assert_true(turns++ < LETTERS);
 		box_world_turn_all(&w);
 	}
-	assert_int_equal(line(&w, 1)->other->profile.bucket.rate, LETTERS);
+	assert_int_equal(policy_line(&w, 1)->other->profile.bucket.rate, LETTERS);
 	box_world_close(&w);
 }
 

@@ -36,7 +36,7 @@ static void open_box(struct box *box, unsigned principles, bool grouped)
 }
 
 /* A load in units a second, of so many buckets, with some noise. */
-static void load(struct box *box, double rate, unsigned buckets, uint64_t seed)
+static void make_bucket_load(struct box *box, double rate, unsigned buckets, uint64_t seed)
 {
 	struct prng prng;
 
@@ -55,7 +55,7 @@ static double rate_of(const struct box *box, unsigned worker)
 }
 
 /* Five means beyond the knee of such a queue; and where there is too much, as much as may wait. */
-static double added(const struct box *box, unsigned worker)
+static double added_delay(const struct box *box, unsigned worker)
 {
 	double rate = rate_of(box, worker) + box->others[worker];
 	double use = rate * COST * (1 + box->hidden) + (worker == 2 ? box->handing : 0);
@@ -74,7 +74,7 @@ static bool round_of(struct box *box)
 		struct fitting_worker *worker = &seen.workers[i];
 
 		worker->packets = (uint64_t)(rate_of(box, i) / BATCH);
-		worker->added = added(box, i);
+		worker->added = added_delay(box, i);
 		worker->p99 = worker->added + box->tokens;
 		worker->cost = worker->packets ? COST : 0;
 		worker->others = box->others[i];
@@ -85,7 +85,7 @@ static bool round_of(struct box *box)
 }
 
 /* Rounds until nothing has changed for `still` of them. */
-static unsigned settle(struct box *box, unsigned still)
+static unsigned rounds_to_settle(struct box *box, unsigned still)
 {
 	unsigned last = box->rounds, first = box->rounds;
 
@@ -100,7 +100,7 @@ static unsigned settle(struct box *box, unsigned still)
 static bool keeps_objective(const struct box *box)
 {
 	for (unsigned i = 0; i < WORKERS; i++)
-		if (rate_of(box, i) > 0 && added(box, i) + box->tokens > SLO)
+		if (rate_of(box, i) > 0 && added_delay(box, i) + box->tokens > SLO)
 			return false;
 	return true;
 }
@@ -113,8 +113,8 @@ static void test_one_is_enough(void **state)
 	open_box(&box, PLACE_PAPER, true);
 	assert_int_equal(box.fitting.used, 1);
 	assert_int_equal(box.fitting.wanted[100], 2);
-	load(&box, 60e6, SEATS, 1);
-	assert_int_equal(settle(&box, 100), 0);
+	make_bucket_load(&box, 60e6, SEATS, 1);
+	assert_int_equal(rounds_to_settle(&box, 100), 0);
 	assert_int_equal(box.fitting.state, FITTING_SETTLED);
 	fitting_free(&box.fitting);
 }
@@ -134,8 +134,8 @@ static void test_spreads(void **state)
 			unsigned rounds;
 
 			open_box(&box, PLACE_PAPER, true);
-			load(&box, cases[c].rate, SEATS, seed);
-			rounds = settle(&box, 20);
+			make_bucket_load(&box, cases[c].rate, SEATS, seed);
+			rounds = rounds_to_settle(&box, 20);
 			if (box.fitting.used < cases[c].least || box.fitting.used > cases[c].most ||
 				!keeps_objective(&box) || rounds > 3)
 				fail_msg("case %u, seed %u: %u workers after %u rounds", c,
@@ -153,8 +153,8 @@ static void test_too_much(void **state)
 
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
-	load(&box, 900e6, SEATS, 1);
-	assert_true(settle(&box, 8) <= 4);
+	make_bucket_load(&box, 900e6, SEATS, 1);
+	assert_true(rounds_to_settle(&box, 8) <= 4);
 	assert_int_equal(box.fitting.used, WORKERS);
 	assert_int_equal(box.fitting.state, FITTING_FULL);
 	fitting_free(&box.fitting);
@@ -168,22 +168,22 @@ static void test_gathers(void **state)
 
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
-	load(&box, 200e6, SEATS, 1);
-	settle(&box, 20);
+	make_bucket_load(&box, 200e6, SEATS, 1);
+	rounds_to_settle(&box, 20);
 	assert_true(box.fitting.used >= 3);
-	load(&box, 30e6, SEATS, 2);
-	rounds = settle(&box, 20);
+	make_bucket_load(&box, 30e6, SEATS, 2);
+	rounds = rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, 1);
 	assert_int_equal(box.fitting.wanted[0], 2); /* where it began */
 	if (rounds < 5 || rounds > 7)
 		fail_msg("%u rounds", rounds);
-	load(&box, 64e6, SEATS, 3); /* room for that on one, but none to spare */
-	assert_int_equal(settle(&box, 50), 0);
-	load(&box, 80e6, SEATS, 4);
-	settle(&box, 50);
+	make_bucket_load(&box, 64e6, SEATS, 3); /* room for that on one, but none to spare */
+	assert_int_equal(rounds_to_settle(&box, 50), 0);
+	make_bucket_load(&box, 80e6, SEATS, 4);
+	rounds_to_settle(&box, 50);
 	assert_int_equal(box.fitting.used, 2);
-	load(&box, 64e6, SEATS, 5);
-	assert_int_equal(settle(&box, 50), 0);
+	make_bucket_load(&box, 64e6, SEATS, 5);
+	assert_int_equal(rounds_to_settle(&box, 50), 0);
 	assert_int_equal(box.fitting.used, 2);
 	fitting_free(&box.fitting);
 }
@@ -197,7 +197,7 @@ static void test_patience(void **state)
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
 	box.hidden = 1; /* twice what is counted */
-	load(&box, 50e6, SEATS, 1);
+	make_bucket_load(&box, 50e6, SEATS, 1);
 	for (unsigned i = 0; i < 2000; i++)
 		changes[i / 1000] += round_of(&box);
 	assert_int_equal(box.fitting.patience, 320);
@@ -215,15 +215,15 @@ static void test_tokens(void **state)
 
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
-	load(&box, 60e6, SEATS, 1);
+	make_bucket_load(&box, 60e6, SEATS, 1);
 	box.tokens = 5e-3;
-	assert_int_equal(settle(&box, 30), 0);
+	assert_int_equal(rounds_to_settle(&box, 30), 0);
 	assert_int_equal(box.fitting.state, FITTING_TOKENS);
 	box.tokens = 0.4e-3;
-	settle(&box, 30);
+	rounds_to_settle(&box, 30);
 	assert_int_equal(box.fitting.state, FITTING_SETTLED);
-	load(&box, 99.9e6, SEATS, 2);
-	settle(&box, 30);
+	make_bucket_load(&box, 99.9e6, SEATS, 2);
+	rounds_to_settle(&box, 30);
 	assert_true(box.fitting.used >= 2);
 	fitting_free(&box.fitting);
 }
@@ -236,8 +236,8 @@ static void test_others(void **state)
 	open_box(&box, PLACE_PAPER, true);
 	box.others[2] = 99e6; /* where it begins */
 	box.others[0] = 65e6;
-	load(&box, 50e6, SEATS, 1);
-	settle(&box, 30);
+	make_bucket_load(&box, 50e6, SEATS, 1);
+	rounds_to_settle(&box, 30);
 	assert_int_equal(box.fitting.used, 1);
 	assert_true(box.fitting.wanted[0] == 1 || box.fitting.wanted[0] == 3);
 	fitting_free(&box.fitting);
@@ -251,8 +251,8 @@ static void test_owner(void **state)
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
 	box.handing = 0.9;
-	load(&box, 30e6, SEATS, 1);
-	settle(&box, 30);
+	make_bucket_load(&box, 30e6, SEATS, 1);
+	rounds_to_settle(&box, 30);
 	assert_int_equal(box.fitting.used, 1);
 	assert_int_not_equal(box.fitting.wanted[0], 2);
 	assert_true(keeps_objective(&box));
@@ -282,24 +282,24 @@ static void test_switches(void **state)
 
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
-	load(&box, 100e6, SEATS, 1);
-	settle(&box, 20);
+	make_bucket_load(&box, 100e6, SEATS, 1);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, 2);
 	assert_true(worst_run(&box, 8) <= 5);
 	params.principles = PLACE_CONCENTRATE | PLACE_MAX_MIN;
 	fitting_change(&box.fitting, &params);
 	assert_true(round_of(&box));
-	settle(&box, 20);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, 2);
 	assert_true(worst_run(&box, 8) >= 7);
 	params.principles = PLACE_MAX_MIN | PLACE_CORRELATED;
 	fitting_change(&box.fitting, &params);
 	assert_true(round_of(&box));
-	settle(&box, 20);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, WORKERS);
 	params.principles = PLACE_PAPER;
 	fitting_change(&box.fitting, &params);
-	settle(&box, 20);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, 2);
 	fitting_free(&box.fitting);
 }
@@ -319,8 +319,8 @@ static void test_equal_totals(void **state)
 		open_box(&box, k ? PLACE_PAPER : PLACE_CONCENTRATE | PLACE_CORRELATED, false);
 		for (unsigned w = 0; w < WORKERS; w++)
 			box.others[w] = 5e6 * w;
-		load(&box, 200e6, SEATS, 1);
-		settle(&box, 20);
+		make_bucket_load(&box, 200e6, SEATS, 1);
+		rounds_to_settle(&box, 20);
 		assert_int_equal(box.fitting.used, WORKERS);
 		for (unsigned w = 0; w < WORKERS; w++) {
 			double rate = rate_of(&box, w) + box.others[w];
@@ -341,18 +341,18 @@ static void test_quiet(void **state)
 	(void)state;
 	open_box(&box, PLACE_PAPER, true);
 	box.tokens = 1;
-	load(&box, 0.9e6, SEATS, 1);
-	assert_int_equal(settle(&box, 20), 0);
+	make_bucket_load(&box, 0.9e6, SEATS, 1);
+	assert_int_equal(rounds_to_settle(&box, 20), 0);
 	assert_int_equal(box.fitting.state, FITTING_TOKENS);
 	box.tokens = 0;
-	settle(&box, 20);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.state, FITTING_QUIET);
 	/* Nobody stays apart for want of packets. */
-	load(&box, 200e6, SEATS, 1);
-	settle(&box, 20);
+	make_bucket_load(&box, 200e6, SEATS, 1);
+	rounds_to_settle(&box, 20);
 	assert_true(box.fitting.used >= 3);
-	load(&box, 0, SEATS, 1);
-	settle(&box, 20);
+	make_bucket_load(&box, 0, SEATS, 1);
+	rounds_to_settle(&box, 20);
 	assert_int_equal(box.fitting.used, 1);
 	fitting_free(&box.fitting);
 }

@@ -25,7 +25,7 @@ struct history {
 	uint64_t when[STEPS], bins[STEPS]; /* of one bin: its count from that time on */
 };
 
-static void begin(struct history *h, uint64_t before)
+static void begin_delay_history(struct history *h, uint64_t before)
 {
 	memset(h, 0, sizeof(*h));
 	h->now = 5 * SECOND;
@@ -36,7 +36,7 @@ static void begin(struct history *h, uint64_t before)
 	lately_init(&h->lately, &h->total, h->now);
 }
 
-static void pass(struct history *h, uint64_t ns, uint64_t packets)
+static void pass_time_packets(struct history *h, uint64_t ns, uint64_t packets)
 {
 	assert_true(h->n < STEPS);
 	h->now += ns;
@@ -58,7 +58,7 @@ static uint64_t counted_by(const struct history *h, uint64_t when)
 }
 
 /* Just what has come in as long as it says, which is as long as it should be; `slack` is a step. */
-static void check(const struct history *h, enum lately_window window, uint64_t slack)
+static void check_delay_window(const struct history *h, enum lately_window window, uint64_t slack)
 {
 	struct delay_sum sum;
 	uint64_t ns = lately_sum(&h->lately, window, &h->total, h->now, &sum);
@@ -80,11 +80,12 @@ static void test_windows(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		prng_seed(&prng, seed);
-		begin(&h, prng_next(&prng) >> 40);
+		begin_delay_history(&h, prng_next(&prng) >> 40);
 		for (unsigned i = 0; i < STEPS - 1; i++) {
-			pass(&h, prng_next(&prng) % (SECOND / 5) + 1, prng_next(&prng) % 1000);
+			pass_time_packets(
+				&h, prng_next(&prng) % (SECOND / 5) + 1, prng_next(&prng) % 1000);
 			for (unsigned w = 0; w < LATELY_WINDOWS; w++)
-				check(&h, w, SECOND / 5);
+				check_delay_window(&h, w, SECOND / 5);
 		}
 	}
 }
@@ -96,9 +97,9 @@ static void test_late_looks(void **state)
 	struct delay_sum sum;
 
 	(void)state;
-	begin(&h, 7);
+	begin_delay_history(&h, 7);
 	for (unsigned i = 0; i < 10; i++)
-		pass(&h, 100 * SECOND, 1);
+		pass_time_packets(&h, 100 * SECOND, 1);
 	for (unsigned w = 0; w < LATELY_WINDOWS; w++) {
 		h.now += 9 * SECOND;
 		assert_in_range(
@@ -114,17 +115,17 @@ static void test_quiet(void **state)
 	struct delay_sum sum;
 
 	(void)state;
-	begin(&h, 0);
+	begin_delay_history(&h, 0);
 	for (unsigned i = 0; i < 100; i++)
-		pass(&h, SECOND, 10);
+		pass_time_packets(&h, SECOND, 10);
 	for (unsigned i = 0; i < 17; i++)
-		pass(&h, SECOND, 0);
+		pass_time_packets(&h, SECOND, 0);
 	lately_sum(&h.lately, LATELY_10S, &h.total, h.now, &sum);
 	assert_int_equal(delay_count(&sum), 0);
 	lately_sum(&h.lately, LATELY_60S, &h.total, h.now, &sum);
 	assert_true(delay_count(&sum) > 0);
 	for (unsigned i = 0; i < 75; i++)
-		pass(&h, SECOND, 0);
+		pass_time_packets(&h, SECOND, 0);
 	lately_sum(&h.lately, LATELY_60S, &h.total, h.now, &sum);
 	assert_int_equal(delay_count(&sum), 0);
 }
@@ -135,11 +136,11 @@ static void test_many(void **state)
 	static struct history h;
 
 	(void)state;
-	begin(&h, UINT32_MAX - UINT64_C(100000000));
+	begin_delay_history(&h, UINT32_MAX - UINT64_C(100000000));
 	for (unsigned i = 0; i < 500; i++) {
-		pass(&h, SECOND, 20000000);
-		check(&h, LATELY_10S, SECOND);
-		check(&h, LATELY_60S, SECOND);
+		pass_time_packets(&h, SECOND, 20000000);
+		check_delay_window(&h, LATELY_10S, SECOND);
+		check_delay_window(&h, LATELY_60S, SECOND);
 	}
 	assert_true(h.total.bins[BIN] > 2 * (uint64_t)UINT32_MAX);
 }

@@ -72,7 +72,7 @@ static void open_world(struct world *world)
 }
 
 /* Until a round is under way or not, as is said; in steps. */
-static unsigned until(struct world *world, bool measures)
+static unsigned step_until_round(struct world *world, bool measures)
 {
 	unsigned n = 0;
 
@@ -93,8 +93,8 @@ static void test_never_arriving(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		unsigned asked = rte_ring_count(world.placing->lanes[0].usher->asks);
 
-		assert_in_range(until(&world, true), 45, 55);
-		assert_true(until(&world, false) >= 5);
+		assert_in_range(step_until_round(&world, true), 45, 55);
+		assert_true(step_until_round(&world, false) >= 5);
 		assert_true(rte_ring_count(world.placing->lanes[0].usher->asks) > asked);
 	}
 	box_world_close(&world.box);
@@ -108,8 +108,8 @@ static void test_changed(void **state)
 	(void)state;
 	open_world(&world);
 	placing_part.change(&world.box.box, 0);
-	assert_int_equal(until(&world, true), 1);
-	assert_in_range(until(&world, false), 5, 6);
+	assert_int_equal(step_until_round(&world, true), 1);
+	assert_in_range(step_until_round(&world, false), 5, 6);
 	assert_false(world.placing->changed && !world.placing->measures);
 	box_world_close(&world.box);
 }
@@ -169,7 +169,7 @@ static void test_handing(void **state)
 	box_world_close(&world.box);
 }
 
-static struct exchange *prepare(struct world *world, const char *policies)
+static struct exchange *prepare_placing(struct world *world, const char *policies)
 {
 	struct exchange *x;
 
@@ -188,16 +188,16 @@ static void test_room(void **state)
 
 	(void)state;
 	open_lane(&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("b", "10.0.1.0/24", ""));
-	x = prepare(
+	x = prepare_placing(
 		&world, PLACED_OF("a", "10.0.0.0/24", "") ", " PLACED_OF("c", "10.0.2.0/24", ""));
 	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 2);
 	exchange_free(x);
-	x = prepare(&world, PLACED_OF("c", "10.0.2.0/24", ""));
+	x = prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", ""));
 	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
 	world.box.box.placings->room = 0;
 	exchange_free(x);
 	/* Counted anew each time. */
-	exchange_free(prepare(&world, PLACED_OF("c", "10.0.2.0/24", "")));
+	exchange_free(prepare_placing(&world, PLACED_OF("c", "10.0.2.0/24", "")));
 	assert_int_equal(world.box.box.placings->room, PLACINGS_MOST - 1);
 	box_world_close(&world.box);
 }
@@ -238,7 +238,7 @@ static void test_reseats(void **state)
 
 		box_world_open(&world.box, BOTH("", ""));
 		before = publisher->current->seated;
-		x = prepare(&world, rows[i].policies);
+		x = prepare_placing(&world, rows[i].policies);
 		assert_int_equal(exchange_commit(x), 0);
 		if ((publisher->current->seated == publisher->current->generation) !=
 				rows[i].reseats ||
@@ -256,8 +256,8 @@ static void test_reseats(void **state)
 }
 
 /* First fragments of UDP datagrams, instead of what came. */
-static uint16_t fragment(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs, uint16_t n,
-	uint16_t most, void *context)
+static uint16_t make_first_fragments(uint16_t port, uint16_t queue, struct rte_mbuf **mbufs,
+	uint16_t n, uint16_t most, void *context)
 {
 	static const uint8_t headers[] = {0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, /* Ethernet */
 		0x45, 0, 0, 50, 0, 7, 0x20, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, /* IPv4 */
@@ -289,9 +289,9 @@ static void test_fragments(void **state)
 	open_lane(&world, "");
 	owner = &world.box.box.workers[0];
 	port = owner->paths[0].rx_port;
-	callback = rte_eth_add_rx_callback(port, 0, fragment, NULL);
+	callback = rte_eth_add_rx_callback(port, 0, make_first_fragments, NULL);
 	assert_non_null(callback);
-	x = prepare(&world, FRAGMENTED);
+	x = prepare_placing(&world, FRAGMENTED);
 	assert_int_equal(exchange_commit(x), 0);
 	for (unsigned n = 0; n < 10 && !exchange_settle(x); n++)
 		box_world_turn_all(&world.box);

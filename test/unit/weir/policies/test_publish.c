@@ -19,14 +19,14 @@
 	"{'name': 'd', 'match': {'vlan': 3}, 'limit': '1Gbit/s', 'action': 'count', 'allocator': 'fps'}"
 
 /* How often a policy is sampled, which the workers have not heard of yet. */
-static void change(struct box_world *w, unsigned policy, uint8_t shift)
+static void change_sampling(struct box_world *w, unsigned policy, uint8_t shift)
 {
 	w->box.engine.slots[w->box.slots.of[policy]].sampling.shift = shift;
 	dirty_mark(&w->box.dirty, w->box.slots.of[policy]);
 }
 
 /* All that lies in a worker's ring; the last of it. */
-static unsigned take(struct box_world *w, unsigned worker, struct limit_profile *last)
+static unsigned take_posted_limits(struct box_world *w, unsigned worker, struct limit_profile *last)
 {
 	unsigned n = 0;
 
@@ -51,16 +51,16 @@ static void test_only_what_changed(void **state)
 	publish_all_later(&w.box);
 	assert_true(publish_rest(&w.box));
 	for (unsigned i = 0; i < BOX_WORKERS; i++)
-		assert_int_equal(take(&w, i, &last), 0);
-	change(&w, 1, 7);
+		assert_int_equal(take_posted_limits(&w, i, &last), 0);
+	change_sampling(&w, 1, 7);
 	assert_true(publish_rest(&w.box));
 	for (unsigned i = 0; i < BOX_WORKERS; i++) {
-		assert_int_equal(take(&w, i, &last), 1);
+		assert_int_equal(take_posted_limits(&w, i, &last), 1);
 		assert_int_equal(last.policy, w.box.slots.of[1]);
 		assert_int_equal(last.sample_shift, 7);
 	}
 	assert_true(publish_rest(&w.box));
-	assert_int_equal(take(&w, 0, &last), 0);
+	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
 	box_world_close(&w);
 }
 
@@ -72,14 +72,14 @@ static void test_never(void **state)
 
 	(void)state;
 	box_world_open(&w, RESERVED);
-	change(&w, 0, 7);
+	change_sampling(&w, 0, 7);
 	dirty_clear(&w.box.dirty, w.box.slots.of[0]);
 	assert_true(publish_rest(&w.box));
-	assert_int_equal(take(&w, 0, &last), 0);
+	assert_int_equal(take_posted_limits(&w, 0, &last), 0);
 	box_world_close(&w);
 }
 
-static void fill(struct post *post, uint32_t slot)
+static void fill_post_ring(struct post *post, uint32_t slot)
 {
 	struct limit_profile letter = {.policy = slot, .kind = METER_TOKEN_BUCKET};
 
@@ -96,24 +96,24 @@ static void test_full_ring(void **state)
 
 	(void)state;
 	box_world_open(&w, DIVIDED);
-	fill(&w.box.workers[1].post, w.box.slots.of[0]);
-	change(&w, 0, 5);
+	fill_post_ring(&w.box.workers[1].post, w.box.slots.of[0]);
+	change_sampling(&w, 0, 5);
 	assert_false(publish_rest(&w.box));
-	assert_int_equal(take(&w, 0, &last), 1);
+	assert_int_equal(take_posted_limits(&w, 0, &last), 1);
 	assert_int_equal(last.sample_shift, 5);
-	change(&w, 0, 6);
+	change_sampling(&w, 0, 6);
 	assert_false(publish_rest(&w.box));
-	assert_true(take(&w, 1, &last) > 1);
+	assert_true(take_posted_limits(&w, 1, &last) > 1);
 	assert_true(publish_rest(&w.box));
 	for (unsigned i = 0; i < BOX_WORKERS; i++) {
-		assert_int_equal(take(&w, i, &last), 1);
+		assert_int_equal(take_posted_limits(&w, i, &last), 1);
 		assert_int_equal(last.sample_shift, 6);
 	}
 	box_world_close(&w);
 }
 
 /* The limiter's view of them: of a limit that the box's own policies had not. */
-static void relimit(struct box_world *w, uint64_t bps)
+static void relimit_policies(struct box_world *w, uint64_t bps)
 {
 	struct policy *policies = w->config->policies;
 	struct limiter_policy limits[2];
@@ -148,12 +148,12 @@ static void test_reserves_wait(void **state)
 	reserve = &w.box.engine.reserves[w.box.slots.of[0]];
 	quiescent_all(&w);
 	first = reserve->profile;
-	relimit(&w, 100000000);
+	relimit_policies(&w, 100000000);
 	assert_near(rate_of(&w, 0), 12500000, 1);
 	assert_true(publish_rest(&w.box));
 	second = reserve->profile;
 	assert_ptr_not_equal(second, first);
-	relimit(&w, 200000000);
+	relimit_policies(&w, 200000000);
 	assert_false(publish_rest(&w.box)); /* worker 1 may look at the first */
 	rte_rcu_qsbr_quiescent(w.box.publisher.rcu, 0);
 	assert_false(publish_rest(&w.box));
@@ -181,9 +181,9 @@ static void test_parts(void **state)
 				 &w.box.engine.slots[slot].sampling, 1, w.box.clock.hz),
 		0);
 	for (unsigned i = 0; i < BOX_WORKERS; i++) {
-		change(&w, 0, (uint8_t)(3 + i)); /* news for both */
+		change_sampling(&w, 0, (uint8_t)(3 + i)); /* news for both */
 		assert_true(publish_rest(&w.box));
-		assert_int_equal(take(&w, i, &parts), i + 1);
+		assert_int_equal(take_posted_limits(&w, i, &parts), i + 1);
 		sum += (uint64_t)parts.meter.bucket.rate;
 	}
 	assert_true(sum <= (uint64_t)alone.meter.bucket.rate);

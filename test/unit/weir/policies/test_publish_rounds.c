@@ -81,7 +81,7 @@ static void sample_all(struct box *box, uint8_t shift)
 }
 
 /* The worker takes n of those that lie in its ring: from which slot on, and of which shift. */
-static void expect(struct box *box, unsigned n, uint32_t slot, uint8_t shift)
+static void expect_posted_limits(struct box *box, unsigned n, uint32_t slot, uint8_t shift)
 {
 	for (unsigned i = 0; i < n; i++) {
 		struct limit_profile profile;
@@ -112,7 +112,7 @@ static void test_told_once(void **state)
 	expect_nothing(&box);
 	sample_all(&box, 3);
 	assert_true(publish_rest(&box));
-	expect(&box, 20, 0, 3);
+	expect_posted_limits(&box, 20, 0, 3);
 	publish_all_later(&box);
 	assert_true(publish_rest(&box));
 	expect_nothing(&box);
@@ -129,9 +129,9 @@ static void test_rounds(void **state)
 	sample_all(&box, 3);
 	assert_false(publish_rest(&box));
 	assert_false(publish_rest(&box)); /* no room */
-	expect(&box, 100, 0, 3);
+	expect_posted_limits(&box, 100, 0, 3);
 	assert_false(publish_rest(&box));
-	expect(&box, POST_MAX, 100, 3);
+	expect_posted_limits(&box, POST_MAX, 100, 3);
 	expect_nothing(&box);
 	/* The first have something new to say, but others have waited for longer. */
 	for (unsigned p = 0; p < 2; p++) {
@@ -140,9 +140,9 @@ static void test_rounds(void **state)
 	}
 	box.engine.slots[box.slots.of[MANY - 1]].sampling.shift = 6;
 	assert_true(publish_rest(&box));
-	expect(&box, MANY - 1 - POST_MAX - 100, POST_MAX + 100, 3);
-	expect(&box, 1, MANY - 1, 6);
-	expect(&box, 2, 0, 5);
+	expect_posted_limits(&box, MANY - 1 - POST_MAX - 100, POST_MAX + 100, 3);
+	expect_posted_limits(&box, 1, MANY - 1, 6);
+	expect_posted_limits(&box, 2, 0, 5);
 	expect_nothing(&box);
 	close_box(&box);
 }
@@ -158,7 +158,7 @@ static void test_never(void **state)
 	dirty_clear(&box.dirty, 0);
 	dirty_clear(&box.dirty, 2);
 	assert_true(publish_rest(&box));
-	expect(&box, 1, 1, 4);
+	expect_posted_limits(&box, 1, 1, 4);
 	expect_nothing(&box);
 	close_box(&box);
 }
@@ -287,7 +287,7 @@ static void test_no_samples(void **state)
 }
 
 /* Pages of these bytes that there is memory for. */
-static size_t resident(void *memory, size_t bytes)
+static size_t resident_pages(void *memory, size_t bytes)
 {
 	size_t page = (size_t)getpagesize(), n = 0;
 	unsigned char *has = calloc(bytes / page + 1, 1);
@@ -317,11 +317,11 @@ static void test_pages(void **state)
 			pages_free(memory, 0);
 			continue;
 		}
-		if (resident(memory, rows[i].bytes) != 0)
+		if (resident_pages(memory, rows[i].bytes) != 0)
 			fail_msg("row %u: memory for nothing", i);
 		if (rows[i].used < PAGES_HUGE) {
 			memory[rows[i].bytes - 1] = 1;
-			if (resident(memory, rows[i].bytes) != 1)
+			if (resident_pages(memory, rows[i].bytes) != 1)
 				fail_msg("row %u: more than a page for a byte", i);
 			memory[rows[i].bytes - 1] = 0;
 		}

@@ -62,7 +62,7 @@ static void world_free(struct world *world)
 }
 
 /* A turn of all, of what concerns purses. */
-static void turn(struct world *world)
+static void turn_prepaid_box(struct world *world)
 {
 	struct box *box = &world->w.box;
 
@@ -74,17 +74,17 @@ static void turn(struct world *world)
 	box_world_turn_all(&world->w);
 }
 
-static struct quota_view budget(const struct box *box)
+static struct quota_view first_budget_view(const struct box *box)
 {
 	return budget_view(limiter_budget(box->limiter), 0, control_now());
 }
 
-static uint64_t passed(struct world *world)
+static uint64_t passed_bytes_total(struct world *world)
 {
 	return box_world_totals(&world->w, 0).passed_bytes;
 }
 
-static void reload(struct world *world, const char *policies)
+static void reload_prepaid_box(struct world *world, const char *policies)
 {
 	bool counts = world->w.box.policies[0].allocator->counts_units;
 	struct exchange *x;
@@ -94,7 +94,7 @@ static void reload(struct world *world, const char *policies)
 		exchange_prepare(&world->w.box, world->w.file, world->w.box.clock.hz, stderr, &x),
 		0);
 	if (counts)
-		world->counted += passed(world);
+		world->counted += passed_bytes_total(world);
 	assert_int_equal(exchange_commit(x), 0);
 	while (!exchange_settle(x))
 		box_world_turn_all(&world->w);
@@ -102,11 +102,11 @@ static void reload(struct world *world, const char *policies)
 }
 
 /* Until there is something to take. */
-static void fill(struct world *world)
+static void turn_until_filled(struct world *world)
 {
 	uint64_t end = control_now() + 20 * SECOND;
 
-	for (; purses_held(&world->w.box, 0) == 0; turn(world))
+	for (; purses_held(&world->w.box, 0) == 0; turn_prepaid_box(world))
 		assert_true(control_now() < end);
 }
 
@@ -121,19 +121,21 @@ static void test_purse_follows(void **state)
 	uint64_t before;
 
 	(void)state;
-	fill(world);
-	assert_int_equal(limiter_period(box->limiter, 0, budget(box).period + 1, control_now()), 0);
+	turn_until_filled(world);
+	assert_int_equal(
+		limiter_period(box->limiter, 0, first_budget_view(box).period + 1, control_now()),
+		0);
 	box->purses->next_ns = 0;
 	assert_true(purses_look(box, control_now()));
 	assert_int_equal(purses_held(box, 0), 0);
-	before = passed(world);
-	fill(world);
+	before = passed_bytes_total(world);
+	turn_until_filled(world);
 	for (unsigned i = 0; i < 100; i++)
-		turn(world);
-	assert_true(passed(world) > before);
+		turn_prepaid_box(world);
+	assert_true(passed_bytes_total(world) > before);
 	purses_give_back(box);
-	assert_int_equal(budget(box).pocket, 0);
-	assert_in_range(budget(box).spent, 1, passed(world) - before);
+	assert_int_equal(first_budget_view(box).pocket, 0);
+	assert_in_range(first_budget_view(box).spent, 1, passed_bytes_total(world) - before);
 	world_free(world);
 }
 
@@ -144,18 +146,18 @@ static void test_there_and_back(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
-		fill(world);
+		turn_until_filled(world);
 		for (unsigned n = 0; n < 100; n++)
-			turn(world);
-		reload(world, SOFT);
-		turn(world);
-		reload(world, DAILY);
+			turn_prepaid_box(world);
+		reload_prepaid_box(world, SOFT);
+		turn_prepaid_box(world);
+		reload_prepaid_box(world, DAILY);
 	}
-	fill(world);
-	world->counted += passed(world);
+	turn_until_filled(world);
+	world->counted += passed_bytes_total(world);
 	purses_give_back(&world->w.box);
 	/* What a worker held at each reload does not come back. */
-	assert_in_range(budget(&world->w.box).spent, world->counted,
+	assert_in_range(first_budget_view(&world->w.box).spent, world->counted,
 		world->counted + 3 * BOX_WORKERS * (HAND));
 	world_free(world);
 }

@@ -39,7 +39,7 @@ static int prepare_saying(struct box_world *w, struct exchange **x, char **words
 	return ret;
 }
 
-static struct exchange *prepare(struct box_world *w, const char *policies)
+static struct exchange *prepare_policies(struct box_world *w, const char *policies)
 {
 	struct exchange *x;
 	char *words;
@@ -52,7 +52,7 @@ static struct exchange *prepare(struct box_world *w, const char *policies)
 }
 
 /* Until all that was before is gone, which takes two turns of each worker. */
-static void settle(struct box_world *w, struct exchange *x)
+static void settle_exchange(struct box_world *w, struct exchange *x)
 {
 	for (unsigned i = 0; i < 3 && !exchange_settle(x); i++)
 		box_world_turn_all(w);
@@ -60,12 +60,12 @@ static void settle(struct box_world *w, struct exchange *x)
 	exchange_free(x);
 }
 
-static void exchange(struct box_world *w, const char *policies)
+static void exchange_policies(struct box_world *w, const char *policies)
 {
-	struct exchange *x = prepare(w, policies);
+	struct exchange *x = prepare_policies(w, policies);
 
 	assert_int_equal(exchange_commit(x), 0);
-	settle(w, x);
+	settle_exchange(w, x);
 }
 
 static unsigned slots_with(const struct box *box, uint32_t tenant)
@@ -77,7 +77,7 @@ static unsigned slots_with(const struct box *box, uint32_t tenant)
 	return n;
 }
 
-static unsigned allocations(void)
+static unsigned count_heap_allocs(void)
 {
 	struct rte_malloc_socket_stats stats;
 
@@ -102,7 +102,7 @@ static void test_refused_leaves_nothing(void **state)
 	(void)state;
 	box_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		unsigned before = allocations();
+		unsigned before = count_heap_allocs();
 		struct exchange *x = NULL;
 		char *words;
 
@@ -111,12 +111,12 @@ static void test_refused_leaves_nothing(void **state)
 		assert_null(x);
 		assert_non_null(strstr(words, w.file));
 		assert_non_null(strstr(words, cases[i].words));
-		assert_int_equal(allocations(), before);
+		assert_int_equal(count_heap_allocs(), before);
 		assert_int_equal(w.box.n_policies, 2);
 		assert_int_equal(slots_with(&w.box, SLOT_FREE), w.box.slots.capacity - 2);
 		free(words);
 	}
-	exchange(&w, MINE(""));
+	exchange_policies(&w, MINE(""));
 	assert_int_equal(w.box.n_policies, 1);
 	box_world_close(&w);
 }
@@ -130,11 +130,11 @@ static void test_prepared_in_vain(void **state)
 
 	(void)state;
 	box_world_open(&w, MINE(""));
-	before = allocations();
-	x = prepare(&w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
-	assert_true(allocations() > before);
+	before = count_heap_allocs();
+	x = prepare_policies(&w, MINE(", 'action': 'count'") ", " SOURCES(1) ", " SOURCES(2));
+	assert_true(count_heap_allocs() > before);
 	exchange_free(x);
-	assert_int_equal(allocations(), before);
+	assert_int_equal(count_heap_allocs(), before);
 	assert_int_equal(slots_with(&w.box, SLOT_FREE), w.box.slots.capacity - 1);
 	box_world_turn_all(&w);
 	assert_int_equal(box_world_totals(&w, 0).passed_packets, 2 * BOX_BURST);
@@ -158,7 +158,7 @@ static void test_what_is_empty(void **state)
 	(void)state;
 	box_world_open(&w, MINE("") ", " OTHER(1));
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct exchange *x = prepare(&w, cases[i].policies);
+		struct exchange *x = prepare_policies(&w, cases[i].policies);
 		const struct config_diff *diff = exchange_diff(x);
 
 		assert_int_equal(exchange_is_empty(x), cases[i].empty);
@@ -181,7 +181,7 @@ static void send_letter(struct box_world *w, unsigned worker, uint32_t slot, uin
 	assert_true(post_send(&w->box.workers[worker].post, &letter));
 }
 
-static void quiescent(struct box_world *w, unsigned worker)
+static void make_quiescent(struct box_world *w, unsigned worker)
 {
 	/* As a worker that has taken a turn, and goes by what is there. */
 	w->box.workers[worker].generation = w->box.publisher.current->generation;
@@ -199,24 +199,24 @@ static void test_when_a_slot_is_free(void **state)
 	box_world_open(&w, MINE("") ", " OTHER(1));
 	left = w.box.slots.of[1];
 	send_letter(&w, 1, left, 3);
-	x = prepare(&w, MINE(""));
+	x = prepare_policies(&w, MINE(""));
 	assert_int_equal(exchange_commit(x), 0);
 	assert_int_equal(w.box.slots.tenant[left], SLOT_LEFT);
 	for (unsigned i = 0; i < 3; i++) { /* as one that sleeps */
 		assert_false(exchange_settle(x));
-		quiescent(&w, 0);
-		quiescent(&w, 1);
+		make_quiescent(&w, 0);
+		make_quiescent(&w, 1);
 	}
 	box_world_turn(&w, 1); /* takes the ring, and is quiescent at the end of that turn */
-	quiescent(&w, 0);
+	make_quiescent(&w, 0);
 	assert_false(exchange_settle(x)); /* all rings have been taken: from now on */
 	assert_false(exchange_settle(x));
-	quiescent(&w, 0);
+	make_quiescent(&w, 0);
 	assert_false(exchange_settle(x));
 	assert_int_equal(w.box.slots.tenant[left], SLOT_LEFT);
 	send_letter(
 		&w, 1, w.box.slots.of[0], 3); /* what comes after the commit is not waited for */
-	quiescent(&w, 1);
+	make_quiescent(&w, 1);
 	assert_true(exchange_settle(x));
 	assert_int_equal(w.box.slots.tenant[left], SLOT_FREE);
 	exchange_free(x);
@@ -246,7 +246,7 @@ static void test_counts_follow(void **state)
 	box_world_turn_all(&w);
 	left = w.box.slots.of[0];
 	former = w.box.publisher.current;
-	x = prepare(&w, OTHER(1) ", " MINE(", 'action': 'count'"));
+	x = prepare_policies(&w, OTHER(1) ", " MINE(", 'action': 'count'"));
 	assert_int_equal(exchange_commit(x), 0);
 	assert_int_not_equal(w.box.slots.of[1], left);
 	assert_int_equal(box_world_totals(&w, 1).passed_packets, 2 * BOX_BURST);
@@ -255,13 +255,13 @@ static void test_counts_follow(void **state)
 	box_world_turn(&w, 1);
 	assert_int_equal(box_world_totals(&w, 1).passed_packets, 4 * BOX_BURST);
 	while (!exchange_settle(x))
-		quiescent(&w, 0), quiescent(&w, 1);
+		make_quiescent(&w, 0), make_quiescent(&w, 1);
 	exchange_free(x);
 	assert_int_equal(w.box.slots.tenant[left], SLOT_FREE);
 	assert_int_equal(box_world_totals(&w, 1).passed_packets, 4 * BOX_BURST);
 	/* One that stays where it is counts on in its line, wherever it stands in the file. */
 	left = w.box.slots.of[1];
-	exchange(&w, MINE(", 'action': 'count'"));
+	exchange_policies(&w, MINE(", 'action': 'count'"));
 	assert_int_equal(w.box.slots.of[0], left);
 	assert_true(box_world_totals(&w, 0).passed_packets >= 4 * BOX_BURST);
 	box_world_close(&w);
@@ -278,18 +278,18 @@ static void test_gone_is_counted(void **state)
 	box_world_open(&w, MINE(""));
 	box_world_turn(&w, 0);
 	former = w.box.publisher.current;
-	x = prepare(&w, OTHER(1));
+	x = prepare_policies(&w, OTHER(1));
 	assert_int_equal(exchange_commit(x), 0);
 	assert_int_equal(w.box.gone.passed_packets, 0);
 	turn_with(&w, 1, former);
-	settle(&w, x);
+	settle_exchange(&w, x);
 	assert_int_equal(w.box.gone.passed_packets, 2 * BOX_BURST);
 	assert_int_equal(w.box.gone.passed_bytes, 2 * BOX_BURST * BOX_BYTES);
 	/* A policy of that name again, and yet another. */
-	x = prepare(&w, MINE(""));
+	x = prepare_policies(&w, MINE(""));
 	assert_int_equal(exchange_commit(x), 0);
 	assert_int_equal(box_world_totals(&w, 0).passed_packets, 0);
-	settle(&w, x);
+	settle_exchange(&w, x);
 	box_world_close(&w);
 }
 
@@ -316,7 +316,7 @@ static void test_bursts(void **state)
 			box_world_turn_all(&w);
 		before = box_world_totals(&w, 0);
 		assert_in_range(before.passed_packets, 1, 4096 / BOX_BYTES + 3);
-		x = prepare(&w, cases[i].policies);
+		x = prepare_policies(&w, cases[i].policies);
 		assert_int_equal(exchange_commit(x), 0);
 		if (cases[i].pass)
 			before.passed_packets = 0;
@@ -324,7 +324,7 @@ static void test_bursts(void **state)
 		after = box_world_totals(&w, 0);
 		assert_in_range(after.passed_packets - before.passed_packets, cases[i].pass,
 			cases[i].pass + 3);
-		settle(&w, x);
+		settle_exchange(&w, x);
 		box_world_close(&w);
 	}
 }
@@ -341,14 +341,14 @@ static void test_nothing_is_kept(void **state)
 	(void)state;
 	box_world_open(&w, turns[0]);
 	for (unsigned i = 1; i <= 50 * TURNS; i++) {
-		exchange(&w, turns[i % TURNS]);
+		exchange_policies(&w, turns[i % TURNS]);
 		assert_int_equal(slots_with(&w.box, SLOT_LEFT), 0);
 		assert_int_equal(
 			slots_with(&w.box, SLOT_FREE), w.box.slots.capacity - w.box.n_policies);
 		if (i == TURNS)
-			held = allocations();
+			held = count_heap_allocs();
 		else if (i % TURNS == 0)
-			assert_int_equal(allocations(), held);
+			assert_int_equal(count_heap_allocs(), held);
 		generations += w.box.publisher.current->generation == i + 1;
 	}
 	assert_int_equal(generations, 50 * TURNS);

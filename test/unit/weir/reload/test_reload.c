@@ -33,7 +33,7 @@ static void await_read(struct box_world *w)
 	reload_advance(&w->box);
 }
 
-static void settle(struct box_world *w)
+static void settle_reload(struct box_world *w)
 {
 	for (unsigned i = 0; i < 4 && reload_settling(&w->box); i++) {
 		box_world_turn_all(w);
@@ -42,7 +42,7 @@ static void settle(struct box_world *w)
 	assert_false(reload_settling(&w->box));
 }
 
-static uint64_t generation(const struct box_world *w)
+static uint64_t current_generation(const struct box_world *w)
 {
 	return w->box.publisher.current->generation;
 }
@@ -75,14 +75,14 @@ static void test_from_request_to_end(void **state)
 	assert_string_equal(reload_state(&w.box), "reading");
 	await_read(&w);
 	assert_string_equal(reload_state(&w.box), "settling");
-	assert_int_equal(generation(&w), 2);
+	assert_int_equal(current_generation(&w), 2);
 	assert_true(last->known && last->error == 0 && last->took_ns > 0 && last->when.tv_sec > 0);
 	assert_int_equal(last->added, 1);
 	assert_int_equal(last->removed, 0);
 	assert_int_equal(last->changed, 1);
 	assert_int_equal(last->unchanged, 0);
 	assert_non_null(last->messages);
-	settle(&w);
+	settle_reload(&w);
 	assert_string_equal(reload_state(&w.box), "idle");
 	assert_int_equal(w.box.policies[0].limit_bps, 2000000000);
 	box_world_close(&w);
@@ -102,13 +102,13 @@ static void test_asked_meanwhile(void **state)
 	await_read(&w);
 	assert_string_equal(reload_request(&w.box), "queued");
 	box_world_write(&w, A("3Gbit/s"));
-	settle(&w);
+	settle_reload(&w);
 	assert_string_equal(reload_state(&w.box), "reading");
 	await_read(&w);
-	settle(&w);
+	settle_reload(&w);
 	assert_string_equal(reload_state(&w.box), "idle");
 	assert_int_equal(w.box.policies[0].limit_bps, 3000000000);
-	assert_int_equal(generation(&w), 3);
+	assert_int_equal(current_generation(&w), 3);
 	box_world_close(&w);
 }
 
@@ -127,7 +127,7 @@ static void test_refused(void **state)
 	assert_true(last->known && last->error < 0);
 	assert_non_null(strstr(last->messages, "policies[1].limit: "));
 	assert_int_equal(w.box.policies[0].limit_bps, 1000000000);
-	assert_int_equal(generation(&w), 1);
+	assert_int_equal(current_generation(&w), 1);
 	/* The next one is none the worse for it, though it has nothing to do. */
 	box_world_write(&w, A("1000Mbit/s"));
 	assert_string_equal(reload_request(&w.box), "started");
@@ -136,7 +136,7 @@ static void test_refused(void **state)
 	assert_int_equal(last->error, 0);
 	assert_int_equal(last->unchanged, 1);
 	assert_null(strstr(last->messages, "policies[1]"));
-	assert_int_equal(generation(&w), 1);
+	assert_int_equal(current_generation(&w), 1);
 	box_world_close(&w);
 }
 

@@ -53,7 +53,7 @@ static void test_first(void **state)
 }
 
 /* At a rate in units a second, for so long; returns the packets' units that found none. */
-static uint64_t run(struct lease *lease, uint64_t *now, uint64_t rate, uint64_t ns)
+static uint64_t run_lease_at_rate(struct lease *lease, uint64_t *now, uint64_t rate, uint64_t ns)
 {
 	uint64_t refused = 0;
 
@@ -83,19 +83,19 @@ static void test_follows_the_rate(void **state)
 		uint64_t now = LOOK, refused;
 
 		lease_init(&lease, LEAST, 0);
-		refused = run(&lease, &now, rate, 200 * MS);
+		refused = run_lease_at_rate(&lease, &now, rate, 200 * MS);
 		assert_true(refused < rate / 5);
-		assert_int_equal(run(&lease, &now, rate, 1000 * MS), 0);
+		assert_int_equal(run_lease_at_rate(&lease, &now, rate, 1000 * MS), 0);
 		assert_in_range(lease.filled, tenth * 9 / 10, tenth * 2 + LEAST);
 		/* Nobody takes any for long: it is as small as at first. */
-		run(&lease, &now, 0, 20000 * MS);
+		run_lease_at_rate(&lease, &now, 0, 20000 * MS);
 		assert_true(lease_is_idle(&lease, now));
 		lease_empty(&lease);
 		assert_int_equal(lease_units(&lease, PLENTY, false), LEAST);
 		/* Packets again, ten times as many: it doubles until there are enough. */
-		refused = run(&lease, &now, 10 * rate, 200 * MS);
+		refused = run_lease_at_rate(&lease, &now, 10 * rate, 200 * MS);
 		assert_false(lease_is_idle(&lease, now));
-		assert_int_equal(run(&lease, &now, 10 * rate, 500 * MS), 0);
+		assert_int_equal(run_lease_at_rate(&lease, &now, 10 * rate, 500 * MS), 0);
 	}
 }
 

@@ -19,7 +19,7 @@
 #define POLICIES 10000 /* more than a ring holds */
 
 /* A limit that says in each word which it is. */
-static struct limit_profile limit(uint32_t policy, uint64_t value)
+static struct limit_profile make_marked_limit(uint32_t policy, uint64_t value)
 {
 	return (struct limit_profile){
 		.meter.bucket = {.rate = (int64_t)value, .burst = ~value},
@@ -37,14 +37,14 @@ static bool is_whole(const struct limit_profile *profile)
 	       profile->kind == METER_TOKEN_BUCKET && profile->policy < POLICIES;
 }
 
-static bool tell(struct post *post, uint32_t policy, uint64_t value)
+static bool post_marked_limit(struct post *post, uint32_t policy, uint64_t value)
 {
-	struct limit_profile profile = limit(policy, value);
+	struct limit_profile profile = make_marked_limit(policy, value);
 
 	return post_send(post, &profile);
 }
 
-static void expect(struct post *post, uint32_t policy, uint64_t value)
+static void expect_marked_limit(struct post *post, uint32_t policy, uint64_t value)
 {
 	struct limit_profile got;
 
@@ -63,22 +63,22 @@ static void expect_nothing(struct post *post)
 
 static void test_only_news_is_sent(void **state)
 {
-	struct limit_profile first = limit(3, 100), shift = limit(3, 101);
+	struct limit_profile first = make_marked_limit(3, 100), shift = make_marked_limit(3, 101);
 	struct post post;
 
 	(void)state;
 	assert_int_equal(post_init(&post, POLICIES), 0);
 	post_begin(&post, &first);
 	expect_nothing(&post);
-	assert_true(tell(&post, 3, 100));
+	assert_true(post_marked_limit(&post, 3, 100));
 	expect_nothing(&post);
-	assert_true(tell(&post, 3, 101));
-	assert_true(tell(&post, 3, 101));
-	assert_true(tell(&post, 4, 101));
-	assert_true(tell(&post, 3, 100));
-	expect(&post, 3, 101);
-	expect(&post, 4, 101);
-	expect(&post, 3, 100);
+	assert_true(post_marked_limit(&post, 3, 101));
+	assert_true(post_marked_limit(&post, 3, 101));
+	assert_true(post_marked_limit(&post, 4, 101));
+	assert_true(post_marked_limit(&post, 3, 100));
+	expect_marked_limit(&post, 3, 101);
+	expect_marked_limit(&post, 4, 101);
+	expect_marked_limit(&post, 3, 100);
 	expect_nothing(&post);
 	/* How often to sample is news by itself. */
 	shift.meter = first.meter;
@@ -161,17 +161,17 @@ static void test_full(void **state)
 
 	(void)state;
 	assert_int_equal(post_init(&post, POLICIES), 0);
-	while (tell(&post, sent, 1))
+	while (post_marked_limit(&post, sent, 1))
 		sent++;
 	assert_int_equal(sent, POST_MAX);
-	assert_true(tell(&post, 0, 1)); /* no news: needs no room */
-	assert_false(tell(&post, 0, 2));
-	assert_false(tell(&post, 0, 3));
-	expect(&post, 0, 1);
-	assert_true(tell(&post, 0, 4));
+	assert_true(post_marked_limit(&post, 0, 1)); /* no news: needs no room */
+	assert_false(post_marked_limit(&post, 0, 2));
+	assert_false(post_marked_limit(&post, 0, 3));
+	expect_marked_limit(&post, 0, 1);
+	assert_true(post_marked_limit(&post, 0, 4));
 	for (uint32_t i = 1; i < sent; i++)
-		expect(&post, i, 1);
-	expect(&post, 0, 4);
+		expect_marked_limit(&post, i, 1);
+	expect_marked_limit(&post, 0, 4);
 	assert_int_equal(post_take(&post, &got, 1), 0);
 	post_free(&post);
 }
@@ -185,8 +185,8 @@ static void test_few_policies(void **state)
 		assert_int_equal(post_init(&post, n), 0);
 		for (uint64_t round = 1; round < 20; round++)
 			for (unsigned p = 0; p < n; p++) {
-				assert_true(tell(&post, p, round));
-				expect(&post, p, round);
+				assert_true(post_marked_limit(&post, p, round));
+				expect_marked_limit(&post, p, round);
 			}
 		expect_nothing(&post);
 		post_free(&post);
@@ -206,10 +206,10 @@ static void test_mark(void **state)
 	for (unsigned round = 0; round < 10; round++) { /* around the ring, and around again */
 		uint32_t mark;
 
-		assert_true(tell(&post, 0, ++value));
-		assert_true(tell(&post, 1, ++value));
+		assert_true(post_marked_limit(&post, 0, ++value));
+		assert_true(post_marked_limit(&post, 1, ++value));
 		mark = post_mark(&post);
-		assert_true(tell(&post, 2, ++value));
+		assert_true(post_marked_limit(&post, 2, ++value));
 		assert_false(post_taken(&post, mark));
 		assert_int_equal(post_take(&post, &got, 1), 1);
 		assert_false(post_taken(&post, mark));
@@ -230,7 +230,7 @@ struct race {
 };
 
 /* A worker that takes some at a time, and forgets to look now and then. */
-static void *work(void *arg)
+static void *post_reader_thread(void *arg)
 {
 	struct race *race = arg;
 	struct limit_profile got[16];
@@ -269,12 +269,12 @@ static void test_race(void **state)
 	(void)state;
 	prng_seed(&prng, 1);
 	assert_int_equal(post_init(&race.post, POLICIES), 0);
-	assert_int_equal(pthread_create(&thread, NULL, work, &race), 0);
+	assert_int_equal(pthread_create(&thread, NULL, post_reader_thread, &race), 0);
 	for (uint64_t i = 1; i <= CHANGES; i++) {
 		uint32_t policy = prng_below(&prng, POLICIES);
 
 		wanted[policy] = i;
-		if (tell(&race.post, policy, i))
+		if (post_marked_limit(&race.post, policy, i))
 			told[policy] = i;
 		else
 			refused++;
@@ -283,7 +283,7 @@ static void test_race(void **state)
 		rest = false;
 		for (uint32_t p = 0; p < POLICIES; p++)
 			if (wanted[p] != told[p]) {
-				if (tell(&race.post, p, wanted[p]))
+				if (post_marked_limit(&race.post, p, wanted[p]))
 					told[p] = wanted[p];
 				rest = true;
 			}

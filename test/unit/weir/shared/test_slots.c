@@ -14,7 +14,7 @@
 #include "base/prng.h"
 #include "slots.h"
 
-static uint32_t *plan(const struct slots *slots, const unsigned *keeps, unsigned n)
+static uint32_t *plan_test_slots(const struct slots *slots, const unsigned *keeps, unsigned n)
 {
 	uint32_t *of = malloc((n + 1) * sizeof(*of));
 
@@ -49,7 +49,7 @@ static void test_left(void **state)
 
 	(void)state;
 	assert_int_equal(slots_init(&slots, 3, 5), 0);
-	slots_commit(&slots, plan(&slots, one_stays, 3), 3);
+	slots_commit(&slots, plan_test_slots(&slots, one_stays, 3), 3);
 	assert_int_equal(slots.of[0], 3);
 	assert_int_equal(slots.of[1], 2);
 	assert_int_equal(slots.of[2], 4);
@@ -59,7 +59,7 @@ static void test_left(void **state)
 	assert_int_equal(slots_plan(&slots, all_anew, 1, none), -ENOSPC);
 	slots_release(&slots, 1);
 	assert_int_equal(slots_plan(&slots, all_anew, 2, none), -ENOSPC);
-	slots_commit(&slots, plan(&slots, all_anew, 1), 1);
+	slots_commit(&slots, plan_test_slots(&slots, all_anew, 1), 1);
 	assert_int_equal(slots.of[0], 1);
 	slots_free(&slots);
 }
@@ -73,7 +73,7 @@ static void test_plan_changes_nothing(void **state)
 	(void)state;
 	assert_int_equal(slots_init(&slots, 1, 2), 0);
 	for (int i = 0; i < 3; i++) {
-		uint32_t *of = plan(&slots, anew, 2);
+		uint32_t *of = plan_test_slots(&slots, anew, 2);
 
 		assert_int_equal(of[0], 1);
 		assert_int_equal(of[1], 0);
@@ -95,7 +95,7 @@ struct world {
 	unsigned n, next;
 };
 
-static void check(const struct world *w)
+static void check_slots(const struct world *w)
 {
 	unsigned used = 0;
 
@@ -122,7 +122,7 @@ static void release_some(struct world *w)
 }
 
 /* Some stay, some come, in any order. */
-static unsigned choose(struct world *w, unsigned *keeps)
+static unsigned choose_kept(struct world *w, unsigned *keeps)
 {
 	unsigned n = 0;
 
@@ -140,9 +140,9 @@ static unsigned choose(struct world *w, unsigned *keeps)
 	return n;
 }
 
-static void reload(struct world *w)
+static void reload_slots(struct world *w)
 {
-	unsigned keeps[CAPACITY], names[CAPACITY], n = choose(w, keeps), before = w->slots.n;
+	unsigned keeps[CAPACITY], names[CAPACITY], n = choose_kept(w, keeps), before = w->slots.n;
 	uint32_t *of = malloc((n + 1) * sizeof(*of));
 
 	if (slots_plan(&w->slots, keeps, n, of)) {
@@ -175,10 +175,10 @@ static void test_many_reloads(void **state)
 		for (unsigned i = 0; i < w.n; i++)
 			w.names[i] = w.at[i] = i + 1;
 		for (unsigned i = 0; i < 500; i++) {
-			reload(&w);
-			check(&w);
+			reload_slots(&w);
+			check_slots(&w);
 			release_some(&w);
-			check(&w);
+			check_slots(&w);
 		}
 		if (w.next < 500)
 			fail_msg("seed %u: only %u policies ever", (unsigned)seed, w.next);

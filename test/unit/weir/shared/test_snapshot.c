@@ -19,20 +19,21 @@
 #define WORKERS 3
 
 /* What stands for a classifier says when it was published; nobody looks behind the pointer. */
-static const struct classifier *mark(uint64_t generation)
+static const struct classifier *classifier_mark(uint64_t generation)
 {
 	return (const struct classifier *)(uintptr_t)(generation * 1000003);
 }
 
-static void fill(struct snapshot *snapshot)
+static void fill_snapshot(struct snapshot *snapshot)
 {
-	snapshot->classifier = mark(snapshot->generation);
+	snapshot->classifier = classifier_mark(snapshot->generation);
 }
 
-/* Whether a snapshot is what fill() wrote for that generation. */
-static bool intact(const struct snapshot *snapshot, uint64_t generation)
+/* Whether a snapshot is what fill_snapshot() wrote for that generation. */
+static bool snapshot_is_intact(const struct snapshot *snapshot, uint64_t generation)
 {
-	return snapshot->generation == generation && snapshot->classifier == mark(generation);
+	return snapshot->generation == generation &&
+	       snapshot->classifier == classifier_mark(generation);
 }
 
 static struct snapshot *publish_next(struct publisher *publisher)
@@ -43,12 +44,12 @@ static struct snapshot *publish_next(struct publisher *publisher)
 	snapshot = publisher_take(publisher);
 	if (!snapshot)
 		return NULL;
-	fill(snapshot);
+	fill_snapshot(snapshot);
 	publisher_publish(publisher, snapshot);
 	return snapshot;
 }
 
-static unsigned length(const struct snapshot *list)
+static unsigned snapshot_list_length(const struct snapshot *list)
 {
 	unsigned n = 0;
 
@@ -58,12 +59,13 @@ static unsigned length(const struct snapshot *list)
 }
 
 /* All snapshots that exist. */
-static unsigned existing(const struct publisher *publisher)
+static unsigned count_snapshots(const struct publisher *publisher)
 {
-	return length(publisher->retired) + length(publisher->spare) + (publisher->current != NULL);
+	return snapshot_list_length(publisher->retired) + snapshot_list_length(publisher->spare) +
+	       (publisher->current != NULL);
 }
 
-static void start(struct publisher *publisher, unsigned online)
+static void start_readers_online(struct publisher *publisher, unsigned online)
 {
 	assert_int_equal(publisher_init(publisher, WORKERS), 0);
 	for (unsigned w = 0; w < online; w++) {
@@ -72,7 +74,7 @@ static void start(struct publisher *publisher, unsigned online)
 	}
 }
 
-static void stop(struct publisher *publisher, unsigned online)
+static void stop_readers_online(struct publisher *publisher, unsigned online)
 {
 	for (unsigned w = 0; w < online; w++) {
 		rte_rcu_qsbr_thread_offline(publisher->rcu, w);
@@ -87,15 +89,15 @@ static void test_newest_is_current(void **state)
 	struct publisher publisher;
 
 	(void)state;
-	start(&publisher, 0);
+	start_readers_online(&publisher, 0);
 	assert_null(publisher_current(&publisher));
 	for (uint64_t i = 1; i <= 5; i++) {
 		struct snapshot *published = publish_next(&publisher);
 
 		assert_ptr_equal(publisher_current(&publisher), published);
-		assert_true(intact(published, i));
+		assert_true(snapshot_is_intact(published, i));
 	}
-	stop(&publisher, 0);
+	stop_readers_online(&publisher, 0);
 }
 
 /* One worker of three holds a snapshot: it stays, and so does all that was published since. */
@@ -105,20 +107,20 @@ static void test_held_is_untouched(void **state)
 	const struct snapshot *held;
 
 	(void)state;
-	start(&publisher, WORKERS);
+	start_readers_online(&publisher, WORKERS);
 	publish_next(&publisher);
 	held = publisher_current(&publisher);
 	for (unsigned i = 0; i < 50; i++) {
 		assert_ptr_not_equal(publish_next(&publisher), held);
 		rte_rcu_qsbr_quiescent(publisher.rcu, 0);
 		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
-		assert_true(intact(held, 1));
+		assert_true(snapshot_is_intact(held, 1));
 	}
-	assert_int_equal(existing(&publisher), 51);
+	assert_int_equal(count_snapshots(&publisher), 51);
 	rte_rcu_qsbr_quiescent(publisher.rcu, 1);
 	publisher_reclaim(&publisher);
 	assert_null(publisher.retired);
-	stop(&publisher, WORKERS);
+	stop_readers_online(&publisher, WORKERS);
 }
 
 static void test_memory_is_bounded(void **state)
@@ -126,14 +128,14 @@ static void test_memory_is_bounded(void **state)
 	struct publisher publisher;
 
 	(void)state;
-	start(&publisher, WORKERS);
+	start_readers_online(&publisher, WORKERS);
 	for (unsigned i = 0; i < 1000; i++) {
 		publish_next(&publisher);
 		for (unsigned w = 0; w < WORKERS; w++)
 			rte_rcu_qsbr_quiescent(publisher.rcu, w);
-		assert_in_range(existing(&publisher), 1, 2);
+		assert_in_range(count_snapshots(&publisher), 1, 2);
 	}
-	stop(&publisher, WORKERS);
+	stop_readers_online(&publisher, WORKERS);
 }
 
 /* A worker that sleeps says so, and control does not wait for it. */
@@ -142,14 +144,14 @@ static void test_sleeper_blocks_nobody(void **state)
 	struct publisher publisher;
 
 	(void)state;
-	start(&publisher, WORKERS);
+	start_readers_online(&publisher, WORKERS);
 	publish_next(&publisher);
 	rte_rcu_qsbr_thread_offline(publisher.rcu, 1);
 	for (unsigned i = 0; i < 100; i++) {
 		publish_next(&publisher);
 		rte_rcu_qsbr_quiescent(publisher.rcu, 0);
 		rte_rcu_qsbr_quiescent(publisher.rcu, 2);
-		assert_in_range(existing(&publisher), 1, 2);
+		assert_in_range(count_snapshots(&publisher), 1, 2);
 	}
 	/* Awake again, it counts again. */
 	rte_rcu_qsbr_thread_online(publisher.rcu, 1);
@@ -157,7 +159,7 @@ static void test_sleeper_blocks_nobody(void **state)
 	publish_next(&publisher);
 	publish_next(&publisher);
 	assert_non_null(publisher.retired);
-	stop(&publisher, WORKERS);
+	stop_readers_online(&publisher, WORKERS);
 }
 
 static void test_never_started_blocks_nobody(void **state)
@@ -165,11 +167,11 @@ static void test_never_started_blocks_nobody(void **state)
 	struct publisher publisher;
 
 	(void)state;
-	start(&publisher, 0);
+	start_readers_online(&publisher, 0);
 	for (unsigned i = 0; i < 100; i++)
 		publish_next(&publisher);
-	assert_in_range(existing(&publisher), 1, 2);
-	stop(&publisher, 0);
+	assert_in_range(count_snapshots(&publisher), 1, 2);
+	stop_readers_online(&publisher, 0);
 }
 
 struct race {
@@ -185,7 +187,7 @@ struct reader {
 };
 
 /* As long as a burst or so, now and then long enough for control to publish many times. */
-static void hold(uint64_t turn)
+static void hold_for_a_while(uint64_t turn)
 {
 	if (turn % 64 == 0)
 		sched_yield();
@@ -193,13 +195,13 @@ static void hold(uint64_t turn)
 		;
 }
 
-static void look(struct reader *reader, const struct snapshot *snapshot)
+static void read_snapshot(struct reader *reader, const struct snapshot *snapshot)
 {
 	uint64_t generation = snapshot->generation;
 
-	reader->changed += !intact(snapshot, generation);
-	hold(reader->seen);
-	reader->changed += !intact(snapshot, generation);
+	reader->changed += !snapshot_is_intact(snapshot, generation);
+	hold_for_a_while(reader->seen);
+	reader->changed += !snapshot_is_intact(snapshot, generation);
 	reader->went_back += generation < reader->last;
 	reader->last = generation;
 	reader->seen++;
@@ -215,7 +217,7 @@ static void *read_all(void *arg)
 	rte_rcu_qsbr_thread_register(publisher->rcu, reader->index);
 	rte_rcu_qsbr_thread_online(publisher->rcu, reader->index);
 	while (!__atomic_load_n(&reader->race->stop, __ATOMIC_RELAXED)) {
-		look(reader, publisher_current(publisher));
+		read_snapshot(reader, publisher_current(publisher));
 		rte_rcu_qsbr_quiescent(publisher->rcu, reader->index);
 		if (reader->seen % 256 == reader->index) {
 			rte_rcu_qsbr_thread_offline(publisher->rcu, reader->index);
@@ -228,7 +230,7 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
-static double seconds(void)
+static double monotonic_seconds(void)
 {
 	struct timespec ts;
 
@@ -240,14 +242,14 @@ static double seconds(void)
 static unsigned publish_for(struct publisher *publisher, double duration)
 {
 	static const struct timespec pause = {.tv_nsec = 200000};
-	double end = seconds() + duration;
+	double end = monotonic_seconds() + duration;
 	unsigned most = 0;
 
-	for (unsigned i = 0; seconds() < end; i++) {
+	for (unsigned i = 0; monotonic_seconds() < end; i++) {
 		unsigned n;
 
 		publish_next(publisher);
-		n = existing(publisher);
+		n = count_snapshots(publisher);
 		most = n > most ? n : most;
 		if (i % 16 == 0)
 			nanosleep(&pause, NULL);
@@ -262,7 +264,7 @@ static void test_race(void **state)
 	unsigned most;
 
 	(void)state;
-	start(&race.publisher, 0);
+	start_readers_online(&race.publisher, 0);
 	publish_next(&race.publisher);
 	for (unsigned i = 0; i < WORKERS; i++) {
 		readers[i] = (struct reader){.race = &race, .index = i};
@@ -283,7 +285,7 @@ static void test_race(void **state)
 	publish_next(&race.publisher);
 	publisher_reclaim(&race.publisher);
 	assert_null(race.publisher.retired);
-	stop(&race.publisher, 0);
+	stop_readers_online(&race.publisher, 0);
 }
 
 int main(void)

@@ -28,7 +28,7 @@ static const struct telemetry_command *find_command(const char *path)
 	return NULL;
 }
 
-static json_t *ask(struct box_world *w, const char *path, const char *params)
+static json_t *ask_command(struct box_world *w, const char *path, const char *params)
 {
 	return find_command(path)->handler(params, &w->box);
 }
@@ -64,22 +64,22 @@ static void test_pages(void **state)
 
 	(void)state;
 	box_world_open(&w, POLICIES);
-	check_text(ask(&w, "/weir/policies", NULL),
+	check_text(ask_command(&w, "/weir/policies", NULL),
 		"{\"total\":3,\"start\":0,\"next\":null,\"policies\":[\"first\",\"waits\",\"last\"]}");
-	check_text(ask(&w, "/weir/policies", "2"),
+	check_text(ask_command(&w, "/weir/policies", "2"),
 		"{\"total\":3,\"start\":2,\"next\":null,\"policies\":[\"last\"]}");
-	check_text(ask(&w, "/weir/policies", "99"),
+	check_text(ask_command(&w, "/weir/policies", "99"),
 		"{\"total\":3,\"start\":99,\"next\":null,\"policies\":[]}");
-	check_text(ask(&w, "/weir/placement", NULL),
+	check_text(ask_command(&w, "/weir/placement", NULL),
 		"{\"total\":0,\"start\":0,\"next\":null,\"placements\":[]}");
-	assert_null(ask(&w, "/weir/policies", "-1"));
-	assert_null(ask(&w, "/weir/policies", "1x"));
-	assert_null(ask(&w, "/weir/peers", "4294967296"));
-	assert_null(ask(&w, "/weir/placement", "first"));
-	assert_null(ask(&w, "/weir/policy", NULL));
-	assert_null(ask(&w, "/weir/delays", "first"));
-	assert_null(ask(&w, "/weir/ledger", "first,1"));
-	assert_null(ask(&w, "/weir/etcd", NULL));
+	assert_null(ask_command(&w, "/weir/policies", "-1"));
+	assert_null(ask_command(&w, "/weir/policies", "1x"));
+	assert_null(ask_command(&w, "/weir/peers", "4294967296"));
+	assert_null(ask_command(&w, "/weir/placement", "first"));
+	assert_null(ask_command(&w, "/weir/policy", NULL));
+	assert_null(ask_command(&w, "/weir/delays", "first"));
+	assert_null(ask_command(&w, "/weir/ledger", "first,1"));
+	assert_null(ask_command(&w, "/weir/etcd", NULL));
 	box_world_close(&w);
 }
 
@@ -95,11 +95,11 @@ static void test_next_page(void **state)
 			"%s{'name': 'p%u', 'match': {'src': '10.0.0.%u/32'}, 'limit': '1Mbit/s'}",
 			i ? ", " : "", i, i);
 	box_world_open(&w, policies);
-	json = ask(&w, "/weir/policies", NULL);
+	json = ask_command(&w, "/weir/policies", NULL);
 	assert_int_equal(json_integer_value(json_object_get(json, "next")), TELEMETRY_PAGE);
 	assert_int_equal(json_array_size(json_object_get(json, "policies")), TELEMETRY_PAGE);
 	json_decref(json);
-	check_text(ask(&w, "/weir/policies", "64"),
+	check_text(ask_command(&w, "/weir/policies", "64"),
 		"{\"total\":65,\"start\":64,\"next\":null,\"policies\":[\"p64\"]}");
 	box_world_close(&w);
 }
@@ -112,7 +112,7 @@ static void test_keys(void **state)
 	(void)state;
 	box_world_open(&w, POLICIES);
 	w.box.workers[1].counters.empty_polls = 5;
-	json = ask(&w, "/weir/workers", NULL);
+	json = ask_command(&w, "/weir/workers", NULL);
 	assert_int_equal(json_array_size(json), BOX_WORKERS);
 	assert_int_equal(
 		json_integer_value(json_object_get(json_array_get(json, 1), "empty_polls")), 5);
@@ -120,13 +120,13 @@ static void test_keys(void **state)
 		"lcore cpu idle paths rx_packets tx_packets unmatched_packets dropped fragments "
 		"bursts empty_polls sleeps busy_cycles handing_cycles waiting ");
 	json_decref(json);
-	check_keys(ask(&w, "/weir/gossip", NULL),
+	check_keys(ask_command(&w, "/weir/gossip", NULL),
 		"sent sent_bytes send_errors received_bytes unknown_policy received ");
-	check_keys(ask(&w, "/weir/config", NULL),
+	check_keys(ask_command(&w, "/weir/config", NULL),
 		"file generation policies room reload last_reload removed_policies ");
-	check_keys(ask(&w, "/weir/delays", "waits"), "packets bins_us ");
-	check_keys(ask(&w, "/weir/ledger", NULL), "state blank_policies lease_ms ");
-	check_keys(ask(&w, "/weir/policy", "last"),
+	check_keys(ask_command(&w, "/weir/delays", "waits"), "packets bins_us ");
+	check_keys(ask_command(&w, "/weir/ledger", NULL), "state blank_policies lease_ms ");
+	check_keys(ask_command(&w, "/weir/policy", "last"),
 		"name match allocator guarantee meter count per action mark accounting "
 		"interval_ms limit limit_per_s burst effective_limit_per_s local_limit_per_s "
 		"local_burst demand_per_s weight global_demand_per_s global_weight peers_lost "

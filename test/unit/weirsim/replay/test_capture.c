@@ -41,21 +41,21 @@ struct made {
 	unsigned n;
 };
 
-static void put(struct made *c, uint64_t value, unsigned size)
+static void put_capture_bytes(struct made *c, uint64_t value, unsigned size)
 {
 	assert_true(c->len + size <= sizeof(c->bytes));
 	for (unsigned i = 0; i < size; i++)
 		c->bytes[c->len++] = (uint8_t)(value >> 8 * (c->big ? size - 1 - i : i));
 }
 
-static void put16(struct made *c, uint16_t value)
+static void put_capture_u16(struct made *c, uint16_t value)
 {
-	put(c, value, 2);
+	put_capture_bytes(c, value, 2);
 }
 
-static void put32(struct made *c, uint32_t value)
+static void put_capture_u32(struct made *c, uint32_t value)
 {
-	put(c, value, 4);
+	put_capture_bytes(c, value, 4);
 }
 
 /* The data of packet k: n bytes that no other packet has. */
@@ -67,50 +67,50 @@ static uint8_t data_byte(unsigned k, uint32_t i)
 static void put_data(struct made *c, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
-		put(c, data_byte(c->n, i), 1);
+		put_capture_bytes(c, data_byte(c->n, i), 1);
 }
 
-static void pad(struct made *c)
+static void pad_to_word(struct made *c)
 {
 	while (c->len % 4 != 0)
-		put(c, 0, 1);
+		put_capture_bytes(c, 0, 1);
 }
 
-static void classic(struct made *c, uint32_t magic, uint32_t link)
+static void put_classic_header(struct made *c, uint32_t magic, uint32_t link)
 {
-	put32(c, magic);
-	put16(c, 2);
-	put16(c, 4);
-	put32(c, 0);
-	put32(c, 0);
-	put32(c, 65535);
-	put32(c, link);
+	put_capture_u32(c, magic);
+	put_capture_u16(c, 2);
+	put_capture_u16(c, 4);
+	put_capture_u32(c, 0);
+	put_capture_u32(c, 0);
+	put_capture_u32(c, 65535);
+	put_capture_u32(c, link);
 }
 
 static void classic_packet(
 	struct made *c, uint32_t seconds, uint32_t fraction, uint32_t captured, uint32_t bytes)
 {
-	put32(c, seconds);
-	put32(c, fraction);
-	put32(c, captured);
-	put32(c, bytes);
+	put_capture_u32(c, seconds);
+	put_capture_u32(c, fraction);
+	put_capture_u32(c, captured);
+	put_capture_u32(c, bytes);
 	put_data(c, captured);
 	c->ends[c->n++] = c->len;
 }
 
-static void block(struct made *c, uint32_t type)
+static void begin_block(struct made *c, uint32_t type)
 {
 	c->begin = c->len;
-	put32(c, type);
-	put32(c, 0);
+	put_capture_u32(c, type);
+	put_capture_u32(c, 0);
 }
 
-static void patch32(struct made *c, size_t at, uint32_t value)
+static void patch_capture_u32(struct made *c, size_t at, uint32_t value)
 {
 	size_t len = c->len;
 
 	c->len = at;
-	put32(c, value);
+	put_capture_u32(c, value);
 	c->len = len;
 }
 
@@ -118,80 +118,80 @@ static void block_end(struct made *c)
 {
 	uint32_t total;
 
-	pad(c);
+	pad_to_word(c);
 	total = (uint32_t)(c->len - c->begin) + 4;
-	put32(c, total);
-	patch32(c, c->begin + 4, total);
+	put_capture_u32(c, total);
+	patch_capture_u32(c, c->begin + 4, total);
 }
 
-static void section(struct made *c)
+static void put_section_block(struct made *c)
 {
-	block(c, SHB);
-	put32(c, BOM);
-	put16(c, 1);
-	put16(c, 0);
-	put(c, UINT64_MAX, 8);
+	begin_block(c, SHB);
+	put_capture_u32(c, BOM);
+	put_capture_u16(c, 1);
+	put_capture_u16(c, 0);
+	put_capture_bytes(c, UINT64_MAX, 8);
 	block_end(c);
 }
 
-static void option(struct made *c, uint16_t code, uint64_t value, uint16_t len)
+static void put_block_option(struct made *c, uint16_t code, uint64_t value, uint16_t len)
 {
-	put16(c, code);
-	put16(c, len);
-	put(c, value, len);
-	pad(c);
+	put_capture_u16(c, code);
+	put_capture_u16(c, len);
+	put_capture_bytes(c, value, len);
+	pad_to_word(c);
 }
 
 /* An interface with at most one option; code 0 for none. */
-static void interface(
+static void put_interface_block(
 	struct made *c, uint16_t link, uint32_t snaplen, uint16_t code, uint64_t value)
 {
-	block(c, IDB);
-	put16(c, link);
-	put16(c, 0);
-	put32(c, snaplen);
+	begin_block(c, IDB);
+	put_capture_u16(c, link);
+	put_capture_u16(c, 0);
+	put_capture_u32(c, snaplen);
 	if (code != 0) {
-		option(c, 2, 0x6c6f, 2); /* a name */
-		option(c, code, value, code == TSOFFSET ? 8 : 1);
-		option(c, 0, 0, 0);
+		put_block_option(c, 2, 0x6c6f, 2); /* a name */
+		put_block_option(c, code, value, code == TSOFFSET ? 8 : 1);
+		put_block_option(c, 0, 0, 0);
 	}
 	block_end(c);
 }
 
 /* Enhanced and obsolete packets. */
-static void packet(struct made *c, uint32_t type, uint32_t number, uint64_t ticks,
+static void put_packet_block(struct made *c, uint32_t type, uint32_t number, uint64_t ticks,
 	uint32_t captured, uint32_t bytes)
 {
-	block(c, type);
+	begin_block(c, type);
 	if (type == EPB) {
-		put32(c, number);
+		put_capture_u32(c, number);
 	} else {
-		put16(c, (uint16_t)number);
-		put16(c, 0xffff);
+		put_capture_u16(c, (uint16_t)number);
+		put_capture_u16(c, 0xffff);
 	}
-	put32(c, (uint32_t)(ticks >> 32));
-	put32(c, (uint32_t)ticks);
-	put32(c, captured);
-	put32(c, bytes);
+	put_capture_u32(c, (uint32_t)(ticks >> 32));
+	put_capture_u32(c, (uint32_t)ticks);
+	put_capture_u32(c, captured);
+	put_capture_u32(c, bytes);
 	put_data(c, captured);
 	block_end(c);
 	c->ends[c->n++] = c->len;
 }
 
-static void simple(struct made *c, uint32_t captured, uint32_t bytes)
+static void put_simple_block(struct made *c, uint32_t captured, uint32_t bytes)
 {
-	block(c, SIMPLE);
-	put32(c, bytes);
+	begin_block(c, SIMPLE);
+	put_capture_u32(c, bytes);
 	put_data(c, captured);
 	block_end(c);
 	c->ends[c->n++] = c->len;
 }
 
-static void other(struct made *c, uint32_t type, unsigned words)
+static void put_other_block(struct made *c, uint32_t type, unsigned words)
 {
-	block(c, type);
+	begin_block(c, type);
 	for (unsigned i = 0; i < words; i++)
-		put32(c, 0xffffffff);
+		put_capture_u32(c, 0xffffffff);
 	block_end(c);
 }
 
@@ -211,7 +211,7 @@ struct sample {
 
 static void build_us(struct made *c)
 {
-	classic(c, US, 1);
+	put_classic_header(c, US, 1);
 	classic_packet(c, 1700000000, 123456, 5, 1514);
 	classic_packet(c, 1700000000, 999999, 0, 60);
 	classic_packet(c, UINT32_MAX, 0, 60, 60);
@@ -219,7 +219,7 @@ static void build_us(struct made *c)
 
 static void build_ns(struct made *c)
 {
-	classic(c, NS, 101);
+	put_classic_header(c, NS, 101);
 	classic_packet(c, 1, 999999999, 7, 7);
 	classic_packet(c, 0, 0, 1, 2);
 }
@@ -227,7 +227,7 @@ static void build_ns(struct made *c)
 /* FCS of 4 bytes: two units of 16 bits in the uppermost four bits, and the bit that says so. */
 static void build_fcs(struct made *c)
 {
-	classic(c, US, 0x24000001);
+	put_classic_header(c, US, 0x24000001);
 	classic_packet(c, 1, 0, 68, 68);
 	classic_packet(c, 1, 0, 20, 68);
 	classic_packet(c, 1, 0, 3, 3);
@@ -236,67 +236,67 @@ static void build_fcs(struct made *c)
 /* Those four bits without the bit say nothing. */
 static void build_no_fcs(struct made *c)
 {
-	classic(c, US, 0x20000001);
+	put_classic_header(c, US, 0x20000001);
 	classic_packet(c, 1, 0, 68, 68);
 }
 
 static void build_enhanced(struct made *c)
 {
-	section(c);
-	interface(c, 1, 0, 0, 0);
-	packet(c, EPB, 0, 1700000000123456, 5, 1514);
-	packet(c, EPB, 0, 1700000000123457, 8, 8);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_packet_block(c, EPB, 0, 1700000000123456, 5, 1514);
+	put_packet_block(c, EPB, 0, 1700000000123457, 8, 8);
 }
 
 static void build_others(struct made *c)
 {
-	section(c);
-	other(c, NAMES, 3);
-	interface(c, 1, 0, 0, 0);
-	other(c, CUSTOM, 0);
-	packet(c, PACKET, 0, 5000000, 9, 10);
-	other(c, 0x80000001, 40);
-	packet(c, EPB, 0, 6000000, 3, 3);
-	other(c, 5, 2);
+	put_section_block(c);
+	put_other_block(c, NAMES, 3);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_other_block(c, CUSTOM, 0);
+	put_packet_block(c, PACKET, 0, 5000000, 9, 10);
+	put_other_block(c, 0x80000001, 40);
+	put_packet_block(c, EPB, 0, 6000000, 3, 3);
+	put_other_block(c, 5, 2);
 }
 
 static void build_simple(struct made *c)
 {
-	section(c);
-	interface(c, 1, 10, 0, 0);
-	interface(c, 1, 10, 0, 0);
-	simple(c, 9, 9);
-	simple(c, 10, 10);
-	simple(c, 10, 1514);
+	put_section_block(c);
+	put_interface_block(c, 1, 10, 0, 0);
+	put_interface_block(c, 1, 10, 0, 0);
+	put_simple_block(c, 9, 9);
+	put_simple_block(c, 10, 10);
+	put_simple_block(c, 10, 1514);
 }
 
 static void build_simple_whole(struct made *c)
 {
-	section(c);
-	interface(c, 1, 0, 0, 0);
-	simple(c, 100, 100);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_simple_block(c, 100, 100);
 }
 
 static void build_interfaces(struct made *c)
 {
-	section(c);
-	interface(c, 1, 0, TSRESOL, 9);
-	interface(c, 1, 0, TSRESOL, 0x80 | 10);
-	interface(c, 1, 0, TSRESOL, 3);
-	packet(c, EPB, 2, 1500, 1, 1);
-	packet(c, EPB, 0, 1500, 2, 2);
-	packet(c, EPB, 1, 1536, 3, 3);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, TSRESOL, 9);
+	put_interface_block(c, 1, 0, TSRESOL, 0x80 | 10);
+	put_interface_block(c, 1, 0, TSRESOL, 3);
+	put_packet_block(c, EPB, 2, 1500, 1, 1);
+	put_packet_block(c, EPB, 0, 1500, 2, 2);
+	put_packet_block(c, EPB, 1, 1536, 3, 3);
 }
 
 static void build_sections(struct made *c)
 {
-	section(c);
-	interface(c, 1, 0, 0, 0);
-	interface(c, 1, 0, 0, 0);
-	packet(c, EPB, 1, 1, 4, 4);
-	section(c);
-	interface(c, 1, 0, TSRESOL, 9);
-	packet(c, EPB, 0, 2, 5, 5);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_packet_block(c, EPB, 1, 1, 4, 4);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, TSRESOL, 9);
+	put_packet_block(c, EPB, 0, 2, 5, 5);
 }
 
 static const struct sample samples[] = {
@@ -404,7 +404,7 @@ static int read_all(const struct sample *sample, const uint8_t *bytes, size_t le
 	return ret;
 }
 
-static void build(const struct sample *sample, bool big, struct made *c)
+static void build_sample_capture(const struct sample *sample, bool big, struct made *c)
 {
 	memset(c, 0, sizeof(*c));
 	c->big = big;
@@ -418,7 +418,7 @@ static void test_samples(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
-		build(&samples[i / 2], i % 2, &c);
+		build_sample_capture(&samples[i / 2], i % 2, &c);
 		if (read_all(&samples[i / 2], c.bytes, c.len, c.n) != 0)
 			fail_msg("%s: does not end well", samples[i / 2].name);
 	}
@@ -428,7 +428,7 @@ static void test_samples(void **state)
  * Whether a capture may end here: after its header, between two records; and of pcapng after the
  * first interface, as libpcap reads to there before it says what the capture is.
  */
-static bool boundary(const struct made *c, size_t at)
+static bool is_capture_boundary(const struct made *c, size_t at)
 {
 	bool described = false;
 	size_t next;
@@ -456,9 +456,9 @@ static void test_cut_at_every_byte(void **state)
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
 		const struct sample *sample = &samples[i / 2];
 
-		build(sample, i % 2, &c);
+		build_sample_capture(sample, i % 2, &c);
 		for (size_t len = 0; len < c.len; len++) {
-			int want = boundary(&c, len) ? 0 : -ENODATA;
+			int want = is_capture_boundary(&c, len) ? 0 : -ENODATA;
 			unsigned n = 0;
 
 			while (n < c.n && c.ends[n] <= len)
@@ -479,7 +479,7 @@ static void test_any_byte_damaged(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 2 * COUNT(samples); i++) {
-		build(&samples[i / 2], i % 2, &c);
+		build_sample_capture(&samples[i / 2], i % 2, &c);
 		for (size_t at = 0; at < 3 * c.len; at++) {
 			unsigned sum = 0;
 
@@ -540,9 +540,9 @@ static void test_resolutions(void **state)
 		struct made c = {.big = i % 2};
 		int ret;
 
-		section(&c);
-		interface(&c, 1, 0, t->code, t->value);
-		packet(&c, EPB, 0, t->ticks, 1, 1);
+		put_section_block(&c);
+		put_interface_block(&c, 1, 0, t->code, t->value);
+		put_packet_block(&c, EPB, 0, t->ticks, 1, 1);
 		open_bytes(&o, c.bytes, c.len);
 		ret = capture_next(&o.capture, &got);
 		if (ret != t->want || (ret == 1 && got.time_ns != t->time_ns))
@@ -563,26 +563,26 @@ struct damage {
 
 static void build_mixed_links(struct made *c)
 {
-	section(c);
-	interface(c, 1, 0, 0, 0);
-	interface(c, 113, 0, 0, 0);
-	packet(c, EPB, 0, 1, 1, 1);
+	put_section_block(c);
+	put_interface_block(c, 1, 0, 0, 0);
+	put_interface_block(c, 113, 0, 0, 0);
+	put_packet_block(c, EPB, 0, 1, 1, 1);
 }
 
 static void build_mixed_snaplens(struct made *c)
 {
-	section(c);
-	interface(c, 1, 96, 0, 0);
-	packet(c, EPB, 0, 1, 1, 1);
-	interface(c, 1, 128, 0, 0);
-	packet(c, EPB, 1, 1, 1, 1);
+	put_section_block(c);
+	put_interface_block(c, 1, 96, 0, 0);
+	put_packet_block(c, EPB, 0, 1, 1, 1);
+	put_interface_block(c, 1, 128, 0, 0);
+	put_packet_block(c, EPB, 1, 1, 1, 1);
 }
 
 static void build_mixed_orders(struct made *c)
 {
 	build_enhanced(c);
 	c->big = !c->big;
-	section(c);
+	put_section_block(c);
 	c->big = !c->big;
 }
 
@@ -620,7 +620,7 @@ static void test_damage(void **state)
 		struct made c = {.big = i % 2};
 
 		d->build(&c);
-		patch32(&c, d->at, d->value);
+		patch_capture_u32(&c, d->at, d->value);
 		open_bytes(&o, c.bytes, c.len);
 		for (unsigned k = 0; k < d->n; k++)
 			assert_int_equal(capture_next(&o.capture, &got), 1);

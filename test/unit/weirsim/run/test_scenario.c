@@ -14,7 +14,7 @@
 #define BASE    "\"duration\":\"10s\",\"limiters\":2," POLICY
 
 /* Parses; what was said goes into said (of 1024 bytes). */
-static int parse(const char *text, char *said, struct scenario **out)
+static int parse_scenario_text(const char *text, char *said, struct scenario **out)
 {
 	FILE *err = fmemopen(said, 1024, "w");
 	int ret = scenario_parse(text, strlen(text), "s.json", err, out);
@@ -29,7 +29,7 @@ static void test_defaults(void **state)
 	char said[1024];
 
 	(void)state;
-	assert_int_equal(parse("{" BASE "," TRAFFIC "}", said, &s), 0);
+	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
 	assert_int_equal(s->n_limiters, 2);
 	assert_string_equal(s->limiters[1].name, "l2");
 	assert_int_equal(s->duration_ns, 10000000000);
@@ -49,7 +49,7 @@ static void test_ledger(void **state)
 	char said[1024];
 
 	(void)state;
-	assert_int_equal(parse("{" BASE "," TRAFFIC "}", said, &s), 0);
+	assert_int_equal(parse_scenario_text("{" BASE "," TRAFFIC "}", said, &s), 0);
 	assert_int_equal(s->settle_ns, 2000000);
 	assert_int_equal(s->n_workers, 1);
 	assert_int_equal(s->ledger.lease_ns, 5000000000);
@@ -58,13 +58,16 @@ static void test_ledger(void **state)
 	assert_false(s->ledger.ring);
 	scenario_free(s);
 	assert_int_equal(
-		parse("{" BASE "," TRAFFIC ",\"gossip\":{\"timeout\":\"9s\"}}", said, &s), 0);
+		parse_scenario_text(
+			"{" BASE "," TRAFFIC ",\"gossip\":{\"timeout\":\"9s\"}}", said, &s),
+		0);
 	assert_int_equal(s->ledger.lease_ns, 18000000000);
 	scenario_free(s);
 	assert_int_equal(
-		parse("{" BASE "," TRAFFIC
-		      ",\"workers\":4,\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
-		      "\"drift\":0,\"overlay\":{\"degree\":5}}}",
+		parse_scenario_text(
+			"{" BASE "," TRAFFIC
+			",\"workers\":4,\"settle\":\"0s\",\"ledger\":{\"lease\":\"3s\",\"promise\":90,"
+			"\"drift\":0,\"overlay\":{\"degree\":5}}}",
 			said, &s),
 		0);
 	assert_int_equal(s->settle_ns, 0);
@@ -83,20 +86,21 @@ static void test_everything(void **state)
 
 	(void)state;
 	assert_int_equal(
-		parse("{\"name\":\"x\",\"seed\":7,\"duration\":\"20s\",\"warmup\":\"2s\","
-		      "\"interval\":\"50ms\","
-		      "\"limiters\":[\"a\",{\"name\":\"b\",\"offset\":\"5s\",\"drift_ppm\":-20},"
-		      "\"c\"]," POLICY
-		      ",\"network\":{\"distribution\":\"pareto\",\"loss\":0.1,\"rate\":\"1Mbit/s\"},"
-		      "\"events\":[{\"at\":\"1s\",\"partition\":[[\"a\"],[\"c\"]]},"
-		      "{\"at\":\"2s\",\"partition\":2},{\"at\":\"3s\",\"heal\":true},"
-		      "{\"at\":\"4s\",\"crash\":\"b\"},{\"at\":\"5s\",\"restart\":\"b\"},"
-		      "{\"at\":\"6s\",\"pause\":\"c\",\"for\":\"1s\"},"
-		      "{\"at\":\"7s\",\"network\":{\"loss\":0.5}}],"
-		      "\"traffic\":[{\"kind\":\"quic\",\"limiter\":\"each\",\"count\":2},"
-		      "{\"kind\":\"web\",\"limiter\":\"random\",\"requests\":3},"
-		      "{\"kind\":\"on-off\",\"limiter\":\"c\",\"rate\":\"1Mbit/s\",\"policy\":"
-		      "\"p\"}],\"expect\":{\"jain\":[0.5,1]}}",
+		parse_scenario_text(
+			"{\"name\":\"x\",\"seed\":7,\"duration\":\"20s\",\"warmup\":\"2s\","
+			"\"interval\":\"50ms\","
+			"\"limiters\":[\"a\",{\"name\":\"b\",\"offset\":\"5s\",\"drift_ppm\":-20},"
+			"\"c\"]," POLICY
+			",\"network\":{\"distribution\":\"pareto\",\"loss\":0.1,\"rate\":\"1Mbit/s\"},"
+			"\"events\":[{\"at\":\"1s\",\"partition\":[[\"a\"],[\"c\"]]},"
+			"{\"at\":\"2s\",\"partition\":2},{\"at\":\"3s\",\"heal\":true},"
+			"{\"at\":\"4s\",\"crash\":\"b\"},{\"at\":\"5s\",\"restart\":\"b\"},"
+			"{\"at\":\"6s\",\"pause\":\"c\",\"for\":\"1s\"},"
+			"{\"at\":\"7s\",\"network\":{\"loss\":0.5}}],"
+			"\"traffic\":[{\"kind\":\"quic\",\"limiter\":\"each\",\"count\":2},"
+			"{\"kind\":\"web\",\"limiter\":\"random\",\"requests\":3},"
+			"{\"kind\":\"on-off\",\"limiter\":\"c\",\"rate\":\"1Mbit/s\",\"policy\":"
+			"\"p\"}],\"expect\":{\"jain\":[0.5,1]}}",
 			said, &s),
 		0);
 	assert_int_equal(s->limiters[1].offset_ns, 5000000000);
@@ -214,7 +218,7 @@ static void test_refused(void **state)
 		char said[1024] = "";
 		struct scenario *s;
 
-		assert_int_equal(parse(rows[i].text, said, &s), -EINVAL);
+		assert_int_equal(parse_scenario_text(rows[i].text, said, &s), -EINVAL);
 		assert_null(s);
 		if (!strstr(said, rows[i].said))
 			fail_msg("%s\nsaid %s\nnot %s", rows[i].text, said, rows[i].said);
